@@ -1,0 +1,56 @@
+# Everything a developer needs, one target each. `make help` reads the texts behind the ##.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+READY  := $(VENV)/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: help setup run test check format bench docs lock clean
+
+help: ## Show this list.
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  \033[1m%-8s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(READY) ## Make .venv with kafscale and all its extras, exactly as locked.
+
+# The lock pins every package by hash; the project itself is installed in place, so edits take effect at once.
+$(READY): pyproject.toml requirements.lock
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "Kafscale needs Python 3.11 or newer; try: make $(MAKECMDGOALS) PYTHON=python3.11"; exit 1; }
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
+	$(BIN)/uv pip sync --quiet --python $(BIN)/python --require-hashes requirements.lock
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --editable .
+	@touch $@
+
+run: setup ## Start Kafscale on its embedded default.
+	$(BIN)/kafscale
+
+test: setup ## Run all tests.
+	$(BIN)/pytest -n auto --dist worksteal -m "not bench"
+
+check: setup ## Check format, lint, types, the floors of the house and its tidiness.
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/pytest --quiet -p no:randomly tests/test_architecture.py
+
+format: setup ## Rewrite the code in the house's format.
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: setup ## Measure; prints tables and keeps the figures as JSON in .bench/.
+	$(BIN)/python -m pytest -m bench -p no:randomly -p no:xdist --quiet -s tests/bench
+
+docs: setup ## Write the generated pages of docs/ again.
+	$(BIN)/kafscale docs generate
+
+lock: ## Choose the newest allowed versions of all dependencies and write requirements.lock.
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
+	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --all-extras --generate-hashes \
+	  --no-emit-index-url --custom-compile-command "make lock" --output-file requirements.lock pyproject.toml
+
+clean: ## Remove what the other targets made.
+	rm -rf $(VENV) .bench .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
