@@ -1,21 +1,22 @@
 """Every error of ours, in one tree; the type says whose fault it is.
 
     KafscaleError
-    ├── ConfigError            the operator's: a setting is unknown, malformed or contradicts another
+    ├── ConfigError            whoever runs us: a setting is unknown, malformed or contradicts another
     ├── ProtocolError          the client's: bytes that are not the Kafka message they claim to be
-    │   ├── FrameError         ... the length prefix is negative or above the cap; the connection is lost
+    │   ├── FrameError         ... the length prefix is negative or above the cap
     │   └── UnknownApiError    ... an API key or version that we do not speak
     ├── RecordsError           the client's: a records field that cannot be stored
     │   ├── CorruptBatchError      ... length, magic or checksum do not hold
     │   ├── InvalidRecordError     ... well-formed, but breaks a rule for record batches
     │   ├── UnsupportedFormatError ... a magic that this version of the API does not carry
-    │   ├── UnsupportedCodecError  ... a compression codec that we do not know or that this version cannot carry
+    │   ├── UnsupportedCodecError  ... a codec that we do not know or that this version cannot carry
+    │   ├── InvalidTimestampError  ... a timestamp, or its type, that a producer may not send
     │   └── BatchTooLargeError     ... it would not fit, compressed or not
     └── EncodeError            ours: a message that cannot be written in the version asked for
 
-Broken invariants of ours are assertions, not errors. `code` is the Kafka error code that a client is
-told; it stands here, beside the meaning, and is turned into an answer in one place only. It is a plain
-number because this module lies below the protocol room; a test compares it with `ErrorCode`.
+Broken invariants of ours are assertions, not errors. `code` is the Kafka error code that a client
+is told; it stands here, beside the meaning, and is turned into an answer in one place only. It is a
+plain number because this module lies below the protocol room; a test compares it with `ErrorCode`.
 """
 
 from typing import ClassVar
@@ -73,6 +74,12 @@ class UnsupportedCodecError(RecordsError):
     """A compression codec that we do not know or that this version cannot carry."""
 
     code = 76
+
+
+class InvalidTimestampError(RecordsError):
+    """A timestamp, or a type of timestamp, that a producer may not send."""
+
+    code = 32
 
 
 class BatchTooLargeError(RecordsError):

@@ -1,0 +1,53 @@
+"""ApiVersions (18): the APIs that we serve, with their versions. The first thing that clients ask.
+
+A version that we do not know is answered in v0, with UNSUPPORTED_VERSION (KIP-511).
+
+Version notes:
+* v1: throttle time.
+* v2: an answer over quota is sent first and the client held back after it (KIP-219).
+* v3: flexible, but for the header of the answer; the client's name and version in the request
+  (KIP-511); features in the answer (KIP-584).
+* v4: a supported feature may begin at version 0, which clients of v3 refuse (KAFKA-17011).
+"""
+
+from typing import Annotated
+
+from kafscale.protocol.api import Api
+from kafscale.protocol.wire import Boolean, Int16, Int32, Int64, Message, String, since, tag
+
+
+class ApiVersionsRequest(Message):
+    client_software_name: Annotated[String, since(3)] = ""
+    client_software_version: Annotated[String, since(3)] = ""
+
+
+class ApiVersionRange(Message):
+    key: Int16 = 0
+    version_min: Int16 = 0
+    version_max: Int16 = 0
+
+
+class SupportedFeature(Message):
+    name: String = ""
+    version_min: Int16 = 0
+    version_max: Int16 = 0
+
+
+class FinalizedFeature(Message):
+    name: String = ""
+    version_max: Int16 = 0
+    version_min: Int16 = 0
+
+
+class ApiVersionsResponse(Message):
+    error_code: Int16 = 0
+    apis: list[ApiVersionRange] = []
+    throttle_time_ms: Annotated[Int32, since(1)] = 0
+    supported_features: Annotated[list[SupportedFeature], tag(0, since=3)] = []
+    finalized_features_epoch: Annotated[Int64, tag(1, since=3)] = -1
+    """Grows whenever the finalized features change; -1 where it is not known."""
+    finalized_features: Annotated[list[FinalizedFeature], tag(2, since=3)] = []
+    is_zookeeper_migration_ready: Annotated[Boolean, tag(3, since=3)] = False
+
+
+API_VERSIONS = Api(18, "ApiVersions", ApiVersionsRequest, ApiVersionsResponse, 4, flexible_since=3)

@@ -1,0 +1,44 @@
+"""CreatePartitions (37): give topics more partitions, or only check if they could (KIP-195).
+
+Version notes:
+* v1: an answer over quota is sent first and the client held back after it (KIP-219).
+* v2: flexible.
+* v3: THROTTLING_QUOTA_EXCEEDED may be answered (KIP-599).
+"""
+
+from kafscale.protocol.api import Api
+from kafscale.protocol.wire import Boolean, Int16, Int32, Message, String
+
+
+class PartitionAssignment(Message):
+    broker_ids: list[Int32] = []
+
+
+class TopicToGrow(Message):
+    name: String = ""
+    partition_count: Int32 = 0
+    """How many the topic shall have in all."""
+    assignments: list[PartitionAssignment] | None = []
+    """One for each new partition; None where the broker is to choose."""
+
+
+class CreatePartitionsRequest(Message):
+    topics: list[TopicToGrow] = []
+    timeout_ms: Int32 = 0
+    validate_only: Boolean = False
+
+
+class GrownTopic(Message):
+    name: String = ""
+    error_code: Int16 = 0
+    error_message: String | None = None
+
+
+class CreatePartitionsResponse(Message):
+    throttle_time_ms: Int32 = 0
+    topics: list[GrownTopic] = []
+
+
+CREATE_PARTITIONS = Api(
+    37, "CreatePartitions", CreatePartitionsRequest, CreatePartitionsResponse, 3, flexible_since=2
+)

@@ -1,0 +1,60 @@
+"""DescribeLogDirs (35): how much partitions take of a broker's disks (KIP-113).
+
+Version notes:
+* v1: an answer over quota is sent first and the client held back after it (KIP-219).
+* v2: flexible.
+* v3: an error of the whole answer.
+* v4: the size of each volume and what is free of it (KIP-827).
+* v5: whether a directory is closed to new partitions (KIP-1066).
+"""
+
+from typing import Annotated
+
+from kafscale.protocol.api import Api
+from kafscale.protocol.wire import Boolean, Int16, Int32, Int64, Message, String, since
+
+
+class TopicToDescribe(Message):
+    name: String = ""
+    partitions: list[Int32] = []
+
+
+class DescribeLogDirsRequest(Message):
+    topics: list[TopicToDescribe] | None = []
+    """None for all topics."""
+
+
+class PartitionInLogDir(Message):
+    index: Int32 = 0
+    size_bytes: Int64 = 0
+    offset_lag: Int64 = 0
+    """How far the replica is behind the high watermark, or a future one behind its present one."""
+    is_future: Boolean = False
+    """Whether this replica is being moved here and will take the place of the present one."""
+
+
+class TopicInLogDir(Message):
+    name: String = ""
+    partitions: list[PartitionInLogDir] = []
+
+
+class LogDir(Message):
+    error_code: Int16 = 0
+    path: String = ""
+    topics: list[TopicInLogDir] = []
+    total_bytes: Annotated[Int64, since(4)] = -1
+    """The size of the volume; -1 where not known."""
+    usable_bytes: Annotated[Int64, since(4)] = -1
+    """What is free of the volume; -1 where not known."""
+    is_cordoned: Annotated[Boolean, since(5)] = False
+
+
+class DescribeLogDirsResponse(Message):
+    throttle_time_ms: Int32 = 0
+    error_code: Annotated[Int16, since(3)] = 0
+    log_dirs: list[LogDir] = []
+
+
+DESCRIBE_LOG_DIRS = Api(
+    35, "DescribeLogDirs", DescribeLogDirsRequest, DescribeLogDirsResponse, 5, flexible_since=2
+)

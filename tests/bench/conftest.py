@@ -1,0 +1,123 @@
+"""The bench: measures functions side by side, prints a table, keeps the figures as JSON.
+
+Timings on a shared machine are noisy. Contestants are therefore measured in turns within one run,
+and claims are made about the ratio of their medians; the best of their rounds is kept beside it.
+"""
+
+import gc
+import json
+import platform
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+from rich.table import Table
+
+RESULTS = Path(__file__).parents[2] / ".bench" / "results.json"
+ROUNDS = 9
+ROUND_SECONDS = 0.02
+
+
+@dataclass(frozen=True)
+class Figure:
+    name: str
+    median_seconds: float
+    best_seconds: float
+    size_bytes: int | None
+
+    @property
+    def gigabytes_per_second(self) -> float | None:
+        return None if self.size_bytes is None else self.size_bytes / self.median_seconds / 1e9
+
+
+class Bench:
+    def __init__(self) -> None:
+        self.figures: list[Figure] = []
+
+    def measure(
+        self,
+        name: str,
+        function: Callable[[], object],
+        *,
+        size_bytes: int | None = None,
+        number: int | None = None,
+    ) -> float:
+        """The median of the seconds that a call takes."""
+        return self.compare({name: function}, size_bytes=size_bytes, number=number)[name]
+
+    def compare(
+        self,
+        contestants: dict[str, Callable[[], object]],
+        *,
+        size_bytes: int | None = None,
+        number: int | None = None,
+    ) -> dict[str, float]:
+        """The median for each contestant, measured in turns."""
+        calls = {name: number or _calls_a_round(f) for name, f in contestants.items()}
+        rounds: dict[str, list[float]] = {name: [] for name in contestants}
+        for _ in range(ROUNDS):
+            for name, function in contestants.items():
+                rounds[name].append(_seconds(function, calls[name]) / calls[name])
+        for name, seconds in rounds.items():
+            figure = Figure(name, statistics.median(seconds), min(seconds), size_bytes)
+            self.figures.append(figure)
+        return {name: statistics.median(seconds) for name, seconds in rounds.items()}
+
+
+def _calls_a_round(function: Callable[[], object]) -> int:
+    function()  # The first call may compile.
+    calls = 1
+    while (seconds := _seconds(function, calls)) < ROUND_SECONDS / 4:
+        calls *= 4
+    return max(1, round(calls * ROUND_SECONDS / seconds))
+
+
+def _seconds(function: Callable[[], object], calls: int) -> float:
+    gc.collect()
+    gc.disable()
+    try:
+        start = time.perf_counter()
+        for _ in range(calls):
+            function()
+        return time.perf_counter() - start
+    finally:
+        gc.enable()
+
+
+@pytest.fixture(scope="session")
+def bench() -> Iterator[Bench]:
+    bench = Bench()
+    yield bench
+    before = _read_last()
+    _print(bench.figures, before)
+    RESULTS.parent.mkdir(exist_ok=True)
+    kept = {"python": platform.python_version(), "figures": [asdict(f) for f in bench.figures]}
+    RESULTS.write_text(json.dumps(kept, indent=2) + "\n")
+
+
+def _read_last() -> dict[str, float]:
+    if not RESULTS.exists():
+        return {}
+    kept = json.loads(RESULTS.read_text())
+    return {figure["name"]: figure["median_seconds"] for figure in kept["figures"]}
+
+
+def _print(figures: list[Figure], before: dict[str, float]) -> None:
+    table = Table("what", "median µs", "best µs", "GB/s", "against the last run", title="Bench")
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for figure in figures:
+        speed = figure.gigabytes_per_second
+        last = before.get(figure.name)
+        table.add_row(
+            figure.name,
+            f"{figure.median_seconds * 1e6:,.2f}",
+            f"{figure.best_seconds * 1e6:,.2f}",
+            "" if speed is None else f"{speed:,.2f}",
+            "" if last is None else f"{figure.median_seconds / last:.2f} x",
+        )
+    Console(width=110).print("\n", table)

@@ -1,0 +1,95 @@
+"""Structure: our declarations and Kafka's own say the same of every field.
+
+Bytes cannot show everything: a tag that both sides leave at its default is never written. So the
+shapes are compared as well: type, order, nullability, tag and default of each field, in each
+version that Kafka still accepts. Older versions, and the few messages whose definitions
+kafka-python lacks, are judged by their bytes and, as far as kio goes, by its classes.
+"""
+
+import dataclasses
+import re
+import typing
+
+import pytest
+
+from conformance.protocol import kafka_definitions
+from conformance.protocol.cases import CASES, Case
+from conformance.protocol.judges import kio_entity
+from kafscale.protocol.api import NEVER
+from kafscale.protocol.apis import APIS
+
+DEFINED = [c for c in CASES if kafka_definitions.defines(c.message.__name__, c.version)]
+IN_KIO = [c for c in CASES if kio_entity(c) is not None]
+
+
+@pytest.mark.parametrize("case", DEFINED, ids=str)
+def test_a_message_has_the_shape_of_kafkas_definition(case: Case):
+    ours = kafka_definitions.our_shape(case.message, case.version)
+    assert ours == kafka_definitions.kafka_shape(case.message.__name__, case.version)
+
+
+@pytest.mark.parametrize("case", IN_KIO, ids=str)
+def test_a_message_has_the_shape_of_kios_class(case: Case):
+    assert _types(kafka_definitions.our_shape(case.message, case.version)) == _kio_types(
+        kio_entity(case)
+    )
+
+
+@pytest.mark.parametrize("api", APIS, ids=lambda api: api.name)
+def test_the_row_is_kafkas(api):
+    entity = kio_entity(Case(api, "request", api.version_max))
+    assert entity is not None
+    assert entity.__api_key__ == api.key
+    for side in (api.request, api.response):
+        name = side.__name__
+        assert re.fullmatch(f"{api.name}(Request|Response)", name)
+        if kafka_definitions.exists(name):
+            assert kafka_definitions.flexible_since(name) == api.flexible_since
+    for version in api.versions:
+        entity = kio_entity(Case(api, "request", version))
+        if entity is not None:
+            assert entity.__flexible__ == api.is_flexible(version)
+
+
+def test_the_newest_stable_version_of_every_api_is_known():
+    for api in APIS:
+        if kafka_definitions.exists(api.request.__name__):
+            newest = kafka_definitions.newest_stable_version(api.request.__name__)
+            assert (api.name, api.version_max) == (api.name, newest)
+
+
+def test_nearly_everything_has_a_definition_to_be_compared_with():
+    judged = {str(case) for case in DEFINED} | {str(case) for case in IN_KIO}
+    old = sorted({case.api.name for case in CASES if str(case) not in judged})
+    assert old == [
+        "CreateAcls", "CreateTopics", "DeleteAcls", "DeleteTopics", "DescribeAcls",
+        "DescribeConfigs", "DescribeLogDirs", "Fetch", "ListOffsets", "OffsetCommit", "OffsetFetch",
+        "OffsetForLeaderEpoch", "Produce",
+    ]  # fmt: skip
+    assert NEVER not in [case.version for case in CASES]
+
+
+def _types(shapes):
+    return [(shape.type, shape.tag, _types(shape.fields)) for shape in shapes]
+
+
+def _kio_types(entity):
+    """kio's types, with those that it adds of its own led back to what is on the wire."""
+    hints = typing.get_type_hints(entity)
+    types = []
+    for field in dataclasses.fields(entity):
+        hint = hints[field.name]
+        inner = [a for a in typing.get_args(hint) if a is not type(None)]
+        if type(None) in typing.get_args(hint):
+            hint = inner[0]
+        array = typing.get_origin(hint) is tuple
+        if array:
+            hint = typing.get_args(hint)[0]
+        kind = field.metadata.get("kafka_type")
+        plain = {
+            "timedelta_i32": "int32", "timedelta_i64": "int64", "datetime_i64": "int64",
+            "error_code": "int16", None: "struct",
+        }.get(kind, kind)  # fmt: skip
+        fields = _kio_types(hint) if kind is None else []
+        types.append((("[]" if array else "") + plain, field.metadata.get("tag"), fields))
+    return types

@@ -1,0 +1,105 @@
+"""Frames: whatever way the bytes are cut on the road, the same frames come out."""
+
+import struct
+import tracemalloc
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafscale.errors import FrameError
+from kafscale.protocol.frame import FrameReader, frame
+
+
+def on_the_wire(payloads: list[bytes]) -> bytes:
+    return b"".join(struct.pack(">i", len(payload)) + payload for payload in payloads)
+
+
+@given(
+    payloads=st.lists(st.binary(max_size=200)),
+    cuts=st.lists(st.integers(1, 50), min_size=1),
+    receive_bytes=st.integers(5, 64),
+)
+def test_frames_do_not_depend_on_how_the_stream_is_cut(payloads, cuts, receive_bytes):
+    reader = FrameReader(receive=bytearray(receive_bytes))
+    stream = on_the_wire(payloads)
+    frames = []
+    turn = 0
+    while stream:
+        count = cuts[turn % len(cuts)]
+        frames += reader.feed(stream[:count])
+        stream = stream[count:]
+        turn += 1
+    assert [bytes(found) for found in frames] == payloads
+    assert not reader.pending
+
+
+@given(st.data())
+def test_connections_may_share_one_receive_buffer(data):
+    shared = bytearray(16)
+    sent = {0: b"first connection's bytes", 1: b"and those of the second one"}
+    streams = {key: on_the_wire([payload] * 3) for key, payload in sent.items()}
+    readers = {key: FrameReader(receive=shared) for key in sent}
+    got: dict[int, list[bytes]] = {0: [], 1: []}
+    while any(streams.values()):
+        key = data.draw(st.sampled_from([k for k, rest in streams.items() if rest]))
+        count = data.draw(st.integers(1, 20))
+        got[key] += map(bytes, readers[key].feed(streams[key][:count]))
+        streams[key] = streams[key][count:]
+    assert got == {key: [payload] * 3 for key, payload in sent.items()}
+
+
+def test_a_frame_owns_writable_memory():
+    reader = FrameReader()
+    (first,) = reader.feed(on_the_wire([b"first"]))
+    reader.feed(on_the_wire([b"other"]))
+    first[0:1] = b"F"
+    assert bytes(first) == b"First"
+
+
+def test_a_large_frame_is_read_straight_into_its_own_memory():
+    reader = FrameReader()
+    reader.feed(struct.pack(">i", 1_000_000))
+    place = reader.buffer()
+    assert len(place) == 1_000_000
+    place[-1:] = b"!"
+    (whole,) = reader.received(1_000_000)
+    assert whole.obj is place.obj
+    assert whole[-1:] == b"!"
+
+
+@pytest.mark.parametrize("length", [-1, -(2**31), 101, 2**31 - 1])
+def test_a_bad_length_is_refused_before_anything_is_allocated(length):
+    reader = FrameReader(frame_bytes_max=100)
+    tracemalloc.start()
+    try:
+        with pytest.raises(FrameError, match=str(length)):
+            reader.feed(struct.pack(">i", length))
+        _, peak_bytes = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak_bytes < 100_000
+
+
+def test_the_default_cap_is_100_mib():
+    with pytest.raises(FrameError):
+        FrameReader().feed(struct.pack(">i", 104857601))
+    assert FrameReader().feed(struct.pack(">i", 104857600)) == []
+
+
+def test_an_unfinished_frame_is_pending():
+    reader = FrameReader()
+    assert not reader.pending
+    reader.feed(b"\0")
+    assert reader.pending
+    reader.feed(b"\0\0\2a")
+    assert reader.pending
+    reader.feed(b"b")
+    assert not reader.pending
+
+
+def test_sending_joins_the_small_parts_and_leaves_the_records_alone():
+    records = memoryview(b"records")
+    parts = frame(b"head", [b"body", records, b"tail"])
+    assert parts == [b"\0\0\0\x13headbody", records, b"tail"]
+    assert parts[1] is records
