@@ -1,7 +1,7 @@
 """Every error of ours, in one tree; the type says whose fault it is.
 
     KafscaleError
-    ├── ConfigError            whoever runs us: a setting is unknown, malformed or contradicts another
+    ├── ConfigError            the user's: a setting is unknown, malformed or contradicts another
     ├── ProtocolError          the client's: bytes that are not the Kafka message they claim to be
     │   ├── FrameError         ... the length prefix is negative or above the cap
     │   └── UnknownApiError    ... an API key or version that we do not speak

@@ -57,6 +57,7 @@ def refuse_tag(field: str) -> None:
 RUNTIME: dict[str, Any] = {
     "decode_uvarint": varint.decode,
     "continue_uvarint": varint.continued,
+    "long_uvarint": varint.continued_from_two,
     "skip_tags": varint.skip_tags,
     "malformed": malformed,
     "refuse_length": refuse_length,
@@ -186,19 +187,18 @@ class _Decoder:
     def _sized(self, field: Field, kind: Kind, variable: str) -> None:
         source = self._source
         length = self._length(field, LENGTH_FORMATS[kind.name])
-        take = (
-            "stop = position + " + length,
-            f"{variable} = {BODIES[kind.name]}",
-            "position = stop",
-        )
+        less_one = " - 1" if self._flexible else ""
         with self._unless_null(field, variable, length):
-            for line in take:
-                source.line(line)
+            source.line(f"stop = position + {length}{less_one}")
+            source.line(f"{variable} = {BODIES[kind.name]}")
+            source.line("position = stop")
 
     def _array(self, field: Field, array: Array, variable: str) -> None:
         source = self._source
         count = self._length(field, "i")
         with self._unless_null(field, variable, count):
+            if self._flexible:
+                source.line(f"{count} -= 1")
             size_bytes_min = self._size_bytes_min(array.element)
             with source.block(f"if {count} * {size_bytes_min} > end - position:"):
                 source.line(f'refuse_count("{field.name}", {count})')
@@ -230,7 +230,11 @@ class _Decoder:
     # --- lengths ------------------------------------------------------------------------------
 
     def _length(self, field: Field, character: str) -> str:
-        """Emit the reading of a length or count; the variable that holds it, -1 for null."""
+        """Emit the reading of a length or count; the variable that holds it.
+
+        In flexible versions it is one more than what it counts, so that 0 is null and most fit one
+        byte. The second byte is read inline too: records always need it, and a call costs more.
+        """
         variable = self._source.name(f"{field.name}_length")
         if not self._flexible:
             self._read(variable, character)
@@ -238,11 +242,12 @@ class _Decoder:
             return variable
         self._read(variable, "B")
         self._flush()
-        with self._source.block(f"if {variable} > 127:"):
-            self._source.line(
-                f"{variable}, position = continue_uvarint(view, position, {variable})"
-            )
-        self._source.line(f"{variable} -= 1")
+        source = self._source
+        with source.block(f"if {variable} > 127:"):
+            source.line(f"{variable} += view[position] - 1 << 7")
+            source.line("position += 1")
+            with source.block(f"if {variable} > 16383:"):
+                source.line(f"{variable}, position = long_uvarint(view, position, {variable})")
         return variable
 
     def _unless_null(
@@ -250,14 +255,15 @@ class _Decoder:
     ) -> AbstractContextManager[None]:
         """The block that reads a value whose length is not that of null."""
         source = self._source
-        lowest = -1 if field.nullable else 0
-        if not (self._flexible and field.nullable):  # A compact length is never below -1.
+        null = 0 if self._flexible else -1
+        lowest = null if field.nullable else null + 1
+        if lowest != 0 or not self._flexible:  # A compact length is never below 0.
             with source.block(f"if {length} < {lowest}:"):
                 source.line(f'refuse_length("{field.name}", {length})')
         if not field.nullable:
             return nullcontext()
         source.line(f"{variable} = None")
-        return source.block(f"if {length} >= 0:")
+        return source.block(f"if {length} != {null}:")
 
     def _size_bytes_min(self, wire_type: WireType) -> int:
         """The fewest bytes that a value of this type can take."""

@@ -69,14 +69,18 @@ def absent_default(message: MessageType, name: str) -> Any:
     return next(d.default for d in _declarations(message) if d.name == name)
 
 
+def inner_message(wire_type: WireType) -> MessageType | None:
+    """The struct that a field holds, alone or in an array, if it holds one."""
+    if isinstance(wire_type, Array):
+        wire_type = wire_type.element
+    return wire_type if isinstance(wire_type, type) else None
+
+
 def structs(message: MessageType) -> list[MessageType]:
     """The message and every struct inside it, outermost first."""
     found = [message]
     for declaration in _declarations(message):
-        inner = declaration.type
-        if isinstance(inner, Array):
-            inner = inner.element
-        if isinstance(inner, type):
+        if inner := inner_message(declaration.type):
             found += [s for s in structs(inner) if s not in found]
     return found
 

@@ -15,8 +15,12 @@ SMALL = tuple(bytes((value,)) for value in range(128))
 
 
 def encode(value: int) -> bytes:
-    if value < 128:
+    if value < 1 << 7:
         return SMALL[value]
+    if value < 1 << 14:
+        return bytes((value & 0x7F | 0x80, value >> 7))
+    if value < 1 << 21:  # The size of most record fields, so that it deserves a line of its own.
+        return bytes((value & 0x7F | 0x80, value >> 7 & 0x7F | 0x80, value >> 14))
     encoded = bytearray()
     while value > 127:
         encoded.append(value & 0x7F | 0x80)
@@ -34,12 +38,18 @@ def continued(view: memoryview, position: int, first: int) -> tuple[int, int]:
     """The uvarint whose `first` byte was read already, and the position after it."""
     if first < 128:
         return first, position
-    value = first & 0x7F
-    for index in range(1, UVARINT_BYTES_MAX):
-        byte = view[position]
+    value = first + (view[position] - 1 << 7)
+    position += 1
+    return (value, position) if value < 1 << 14 else continued_from_two(view, position, value)
+
+
+def continued_from_two(view: memoryview, position: int, value: int) -> tuple[int, int]:
+    """The same, where `value` is the sum of two bytes, the second's continuation bit included."""
+    for shift in range(14, 7 * UVARINT_BYTES_MAX, 7):
+        # The bit that says "there is more" stands where the next byte's lowest bit belongs.
+        value += view[position] - 1 << shift
         position += 1
-        value |= (byte & 0x7F) << 7 * index
-        if byte < 128:
+        if value < 1 << shift + 7:
             return value, position
     raise ProtocolError(f"a varint is longer than {UVARINT_BYTES_MAX} bytes")
 

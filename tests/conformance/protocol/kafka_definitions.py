@@ -127,9 +127,8 @@ def _our_type(wire_type: schema.WireType) -> str:
 
 
 def _our_children(wire_type: schema.WireType, version: int) -> tuple[Shape, ...]:
-    if isinstance(wire_type, schema.Array):
-        wire_type = wire_type.element
-    return our_shape(wire_type, version) if isinstance(wire_type, type) else ()
+    inner = schema.inner_message(wire_type)
+    return our_shape(inner, version) if inner else ()
 
 
 def _within(version: int, versions: str) -> bool:

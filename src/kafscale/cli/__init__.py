@@ -1,0 +1,1 @@
+"""The `kafscale` command: it reads flags and the environment, joins the rooms and prints."""

@@ -1,0 +1,96 @@
+"""`kafscale config`: look at the settings in effect, and check a file before it is used.
+
+Reading, checking and masking are the configuration's own; this room only prints.
+"""
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kafscale.cli.output import Output, OutputOption, Part, print_data, print_line, print_table
+from kafscale.config import SETTINGS, Config, Setting, documentation, load
+
+app = typer.Typer(no_args_is_help=True, help="Show and check the settings.")
+
+ConfigFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--config",
+        "-c",
+        metavar="FILE",
+        help="The settings file; by default KAFSCALE_CONFIG_FILE or /etc/kafscale/broker.yaml.",
+    ),
+]
+
+
+@app.command()
+def show(
+    prefix: Annotated[
+        str, typer.Argument(help="Only this setting or group, such as storage.", show_default=False)
+    ] = "",
+    config: ConfigFile = None,
+    describe: Annotated[
+        bool, typer.Option("--describe", "-d", help="Also say what each setting means.")
+    ] = False,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Show every setting in effect, its value and where it was set. Secrets are masked."""
+    effective = load(os.environ, config)
+    settings = _chosen(prefix)
+    if output is not Output.TABLE:
+        print_data([_record(effective, setting, describe) for setting in settings], output)
+    elif describe:
+        for setting in settings:
+            _print_description(effective, setting)
+    else:
+        print_table(("setting", "value", "set by"), (_row(effective, s) for s in settings))
+
+
+@app.command()
+def check(config: ConfigFile = None) -> None:
+    """Check the settings without starting anything; print all problems and exit with 1 if any."""
+    effective = load(os.environ, config)
+    typer.echo(f"ok: {len(SETTINGS)} settings, {len(effective.origins)} of them set")
+
+
+def _chosen(prefix: str) -> list[Setting]:
+    chosen = [s for s in SETTINGS if prefix in {"", s.path} or s.path.startswith(f"{prefix}.")]
+    if not chosen:
+        groups = ", ".join(dict.fromkeys(s.path.partition(".")[0] for s in SETTINGS))
+        raise typer.BadParameter(f"no setting or group {prefix!r}; the groups are {groups}")
+    return chosen
+
+
+def _row(config: Config, setting: Setting) -> tuple[Part, ...]:
+    emphasis = "bold" if setting.path in config.origins else "dim"
+    value = setting.show(setting.value(config))
+    return setting.path, (value, emphasis), (config.origin(setting.path), emphasis)
+
+
+def _record(config: Config, setting: Setting, describe: bool) -> dict[str, object]:
+    record: dict[str, object] = {
+        "setting": setting.path,
+        "value": setting.export(setting.value(config)),
+        "setBy": config.origin(setting.path),
+    }
+    if describe:
+        record["description"] = documentation.describe(setting)
+        record["takes"] = setting.kind.takes
+        record["variables"] = list(setting.variables)
+    return record
+
+
+def _print_description(config: Config, setting: Setting) -> None:
+    value = setting.show(setting.value(config)) or "(empty)"
+    print_line((setting.path, "bold"), f" = {value}")
+    facts = {
+        "": documentation.describe(setting),
+        "takes: ": setting.kind.takes,
+        "variable: ": ", ".join(setting.variables),
+        "set by: ": config.origin(setting.path),
+    }
+    for label, fact in facts.items():
+        print_line((label, "dim"), fact, indent=2)
+    print_line()

@@ -1,0 +1,128 @@
+"""`kafscale`: the command line as a whole, and the overview it prints when it is asked for nothing.
+
+The law: an error of ours is shown as a sentence, with exit code 1 and no traceback; wrong usage
+exits with 2. Each group of commands is a module of this room and is added here in one line.
+"""
+
+import os
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from kafscale import __version__
+from kafscale.cli import config, docs, protocol
+from kafscale.cli.output import print_error, print_line
+from kafscale.config import SETTINGS, Config, load
+from kafscale.errors import KafscaleError
+
+STATE = (
+    "This version knows its settings, the Kafka protocol and record batches; it does not serve yet."
+)
+NEXT = (
+    ("kafscale config show", "every setting, its value and where it was set"),
+    ("kafscale config show storage -d", "what the settings of a group mean"),
+    ("kafscale config check -c broker.yaml", "whether a settings file is right"),
+    ("kafscale protocol list", "every Kafka API that is known, with its versions"),
+    ("kafscale protocol show produce 9", "the fields of a message on the wire"),
+    ("kafscale --help", "all commands"),
+)
+"""The commands that the overview suggests."""
+
+
+class _Commands(TyperGroup):
+    """The top of the command line: the one place where our errors become words."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KafscaleError as error:
+            print_error(str(error))
+            raise typer.Exit(1) from None
+
+
+_HELP = (
+    "Kafscale, a Kafka-compatible streaming platform whose brokers keep nothing.\n\n"
+    "Records live in object storage and metadata in etcd; with no settings at all, both live on "
+    "this machine. Without a command, an overview is printed."
+)
+
+app = typer.Typer(
+    cls=_Commands,
+    help=_HELP,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    pretty_exceptions_enable=False,
+)
+app.add_typer(config.app, name="config")
+app.add_typer(docs.app, name="docs")
+app.add_typer(protocol.app, name="protocol")
+
+
+def main() -> None:
+    """What the installed `kafscale` command runs."""
+    app(prog_name="kafscale")
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"kafscale {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def overview(
+    context: typer.Context,
+    _version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version and exit."
+        ),
+    ] = False,
+) -> None:
+    if context.invoked_subcommand is None:
+        _start(load(os.environ))
+
+
+@app.command()
+def version() -> None:
+    """Print the version."""
+    _print_version(asked=True)
+
+
+def _start(effective: Config) -> None:
+    # Logs load slowly, and a command that only looks something up writes none.
+    from kafscale.observability import logging  # noqa: PLC0415
+
+    logging.configure(effective.logging.level, effective.logging.format)
+    logging.log_configuration(effective)
+    _print_overview(effective)
+
+
+def _print_overview(effective: Config) -> None:
+    print_line((f"Kafscale {__version__}", "bold"))
+    print_line("A Kafka-compatible streaming platform whose brokers keep nothing.\n")
+    print_line(f"{STATE}\n")
+    for label, value in _summary(effective):
+        print_line((f"  {label:<11}", "dim"), value)
+    print_line("\nTry next:\n")
+    width = max(len(command) for command, _ in NEXT)
+    for command, purpose in NEXT:
+        print_line("  ", (f"{command:<{width}}", "bold"), f"  {purpose}")
+
+
+def _summary(effective: Config) -> list[tuple[str, str]]:
+    """The few settings that say what kind of Kafscale this is."""
+    s3, broker = effective.s3, effective.broker
+    if s3.use_memory:
+        records = "in memory, lost with the process"
+    else:
+        records = f"in bucket {s3.bucket}" if s3.bucket else "on this machine (embedded)"
+    members = ", ".join(effective.etcd.endpoints)
+    return [
+        ("settings", f"{len(effective.origins)} of {len(SETTINGS)} set, the others at default"),
+        ("records", records),
+        ("metadata", f"in etcd at {members}" if members else "on this machine (embedded)"),
+        ("listeners", f"{broker.host}: clients {broker.port}, metrics {broker.metrics_port}"),
+        ("logs", f"{effective.logging.level} and above, as {effective.logging.format}"),
+    ]

@@ -1,0 +1,12 @@
+"""The settings of Kafscale: declared once, read in one place, refused when wrong.
+
+Groups are declared in `serving` and `stores`, put together in `model`, read by `loading` from
+`file` and `environment`, checked against each other in `contradictions` and explained by
+`documentation`.
+"""
+
+from kafscale.config.declaration import MASK, Setting
+from kafscale.config.loading import DEFAULT_FILE, load
+from kafscale.config.model import SETTINGS, VARIABLES, Config
+
+__all__ = ["DEFAULT_FILE", "MASK", "SETTINGS", "VARIABLES", "Config", "Setting", "load"]

@@ -1,0 +1,91 @@
+"""Settings from a YAML file, each with the line on which it stands.
+
+The law: a key is either known or refused, and is written once. The file is read as a tree of nodes,
+not of values, so that `id: 007` and `bucket: on` stay the text they are and every problem can name
+its line.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import yaml
+
+from kafscale.config.model import BY_PATH, GROUPS
+from kafscale.config.written import Findings, Written, suggestion
+
+_NULL = "tag:yaml.org,2002:null"
+
+
+def read_file(file: Path) -> Findings:
+    """Every value that `file` holds, and everything that is wrong with its keys."""
+    findings = Findings()
+    try:
+        root = yaml.compose(file.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
+    except OSError as error:
+        findings.problems.append(f"{file}: cannot be read: {error.strerror}")
+    except UnicodeDecodeError:
+        findings.problems.append(f"{file}: is not UTF-8 text")
+    except yaml.MarkedYAMLError as error:
+        line = f":{error.problem_mark.line + 1}" if error.problem_mark else ""
+        findings.problems.append(f"{file}{line}: is not YAML: {error.problem}")
+    except yaml.YAMLError as error:
+        findings.problems.append(f"{file}: is not YAML: {error}")
+    else:
+        if root is not None:
+            _read_group(file, "", root, findings)
+    return findings
+
+
+def _read_group(file: Path, group: str, node: yaml.Node, findings: Findings) -> None:
+    if node.tag == _NULL:
+        return
+    if not isinstance(node, yaml.MappingNode):
+        findings.problems.append(
+            f"{group or 'the whole file'} ({_place(file, node)}): is a group of settings, not a "
+            f"value; it takes {_example(group)}"
+        )
+        return
+    lines: dict[str, int] = {}
+    for path, key, value in _children(group, node):
+        origin = _place(file, key)
+        if path in lines:
+            findings.problems.append(f"{path} ({origin}): is set already in line {lines[path]}")
+        elif path in BY_PATH:
+            _read_value(file, path, value, findings)
+        elif path in GROUPS:
+            _read_group(file, path, value, findings)
+        else:
+            hint = suggestion(path, (*BY_PATH, *GROUPS))
+            findings.problems.append(f"unknown setting {path} ({origin}): {hint}")
+        lines.setdefault(path, key.start_mark.line + 1)
+
+
+def _read_value(file: Path, path: str, node: yaml.Node, findings: Findings) -> None:
+    """Take the value of a setting; an empty one, as in `endpoint:`, leaves the default."""
+    if node.tag == _NULL:
+        return
+    setting, origin = BY_PATH[path], _place(file, node)
+    if isinstance(node, yaml.ScalarNode):
+        findings.written.append(Written(setting, node.value, origin))
+    elif isinstance(node, yaml.SequenceNode) and all(
+        isinstance(item, yaml.ScalarNode) for item in node.value
+    ):
+        findings.written.append(Written(setting, [item.value for item in node.value], origin))
+    else:
+        problem = f"{path} ({origin}): holds further keys or lists; it takes {setting.kind.takes}"
+        findings.problems.append(problem)
+
+
+def _children(group: str, node: yaml.MappingNode) -> Iterator[tuple[str, yaml.Node, yaml.Node]]:
+    for key, value in node.value:
+        name = key.value if isinstance(key, yaml.ScalarNode) else "(a key that is no word)"
+        yield f"{group}.{name}" if group else name, key, value
+
+
+def _place(file: Path, node: yaml.Node) -> str:
+    return f"{file}:{node.start_mark.line + 1}"
+
+
+def _example(group: str) -> str:
+    path = next(path for path in BY_PATH if path.startswith(f"{group}." if group else ""))
+    return f"keys with values below it, such as {path.removeprefix(f'{group}.')}"

@@ -1,0 +1,74 @@
+"""The whole configuration: every group in one frozen value, and every setting in one list.
+
+The law: a `Config` is built once, by `loading`, and handed out in parts; nothing changes it
+afterwards. Its representations for people and logs never contain a secret.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from kafscale.config.declaration import settings_of
+from kafscale.config.serving import Broker, Consumer, Logging, Network, Operator, Topics, Ui
+from kafscale.config.stores import S3, Cache, Compression, Etcd, Storage
+
+DEFAULT = "default"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """Every setting, by group; `Config()` is the embedded default."""
+
+    broker: Broker = field(default_factory=Broker)
+    network: Network = field(default_factory=Network)
+    s3: S3 = field(default_factory=S3)
+    etcd: Etcd = field(default_factory=Etcd)
+    storage: Storage = field(default_factory=Storage)
+    cache: Cache = field(default_factory=Cache)
+    consumer: Consumer = field(default_factory=Consumer)
+    topics: Topics = field(default_factory=Topics)
+    compression: Compression = field(default_factory=Compression)
+    logging: Logging = field(default_factory=Logging)
+    operator: Operator = field(default_factory=Operator)
+    ui: Ui = field(default_factory=Ui)
+
+    origins: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
+    """Where each setting that is not a default was set: a variable, or a file and a line."""
+
+    def origin(self, path: str) -> str:
+        return self.origins.get(path, DEFAULT)
+
+    def effective(self) -> dict[str, Any]:
+        """Every setting by its keys in the file, secrets masked: what is logged at start."""
+        tree: dict[str, Any] = {}
+        for setting in SETTINGS:
+            *groups, key = setting.path.split(".")
+            branch = tree
+            for group in groups:
+                branch = branch.setdefault(group, {})
+            branch[key] = setting.export(setting.value(self))
+        return tree
+
+
+SETTINGS = tuple(settings_of(Config))
+BY_PATH = {setting.path: setting for setting in SETTINGS}
+BY_VARIABLE = {variable: setting for setting in SETTINGS for variable in setting.variables}
+GROUPS = frozenset(
+    path.rsplit(".", depth)[0] for path in BY_PATH for depth in range(1, path.count(".") + 1)
+)
+
+CONFIG_FILE_VARIABLE = "KAFSCALE_CONFIG_FILE"
+"""Names the file to read; the only variable that is not a setting."""
+
+ADDRESSES = {
+    "KAFSCALE_BROKER_ADDR": (BY_PATH["broker.host"], BY_PATH["broker.port"]),
+    "KAFSCALE_METRICS_ADDR": (BY_PATH["broker.metricsHost"], BY_PATH["broker.metricsPort"]),
+    "KAFSCALE_CONTROL_ADDR": (BY_PATH["broker.controlHost"], BY_PATH["broker.controlPort"]),
+}
+"""Variables that set a host and a port at once, as `host:port` or `:port`; the variables of the
+host and the port alone win over them."""
+
+VARIABLES = (CONFIG_FILE_VARIABLE, *ADDRESSES, *BY_VARIABLE)
+
+assert len(BY_VARIABLE) == sum(len(setting.variables) for setting in SETTINGS)
+assert len(VARIABLES) == len(set(VARIABLES))

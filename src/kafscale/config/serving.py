@@ -1,0 +1,163 @@
+"""Settings of what faces people and programs: listeners, groups, logs, operator and console.
+
+The law: a string under each field says what it means, its unit and why its default is what it is;
+the documentation is made from these strings.
+"""
+
+from dataclasses import dataclass
+
+from kafscale.config.declaration import setting
+from kafscale.config.kinds import Choice, Duration, Flag, Names, Number, OptionalNumber, Size, Text
+from kafscale.config.quantities import GIB, HOUR_MS, KIB, MIB, SECOND_MS
+from kafscale.config.stores import ENDPOINT
+
+_HOST = Text("a host name or an address", r"[0-9A-Za-z._:%-]+")
+_PORT = Number(0, 65535)
+_TIMEOUT = Duration(100, HOUR_MS, unit_in_name=False)
+_GROUP_TIMEOUT = Duration(SECOND_MS, HOUR_MS)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Broker:
+    """Who this broker is and where it listens."""
+
+    id: int | None = setting(None, OptionalNumber(Number(0, 2**31 - 1)))
+    """The number that clients and other brokers know this broker by. Empty takes the number at the
+    end of the host name, which is how a StatefulSet counts its pods: the default, so that all
+    brokers of a cluster can share one file."""
+
+    host: str = setting("0.0.0.0", _HOST)  # noqa: S104 - a broker exists to be reached.
+    """The address on which Kafka clients are served. The default is every address, because inside a
+    pod the outside decides who may connect."""
+
+    port: int = setting(9092, _PORT)
+    """The port on which Kafka clients are served; 0 takes any free one. 9092 is where Kafka clients
+    look."""
+
+    metrics_host: str = setting("0.0.0.0", _HOST)  # noqa: S104
+    """The address on which metrics and health checks are served. Every address by default, because
+    Prometheus and the kubelet call from outside the pod."""
+
+    metrics_port: int = setting(9093, _PORT)
+    """The port on which metrics and health checks are served; 0 takes any free one. 9093 is the
+    port next to Kafka's."""
+
+    control_host: str = setting("0.0.0.0", _HOST)  # noqa: S104
+    """The address of a listener for the control plane alone, where `controlPort` asks for one.
+    Every address by default, because the operator and the console call from outside the pod."""
+
+    control_port: int | None = setting(None, OptionalNumber(_PORT))
+    """The port of a listener for the control plane alone; 0 takes any free one. Empty, the default,
+    serves it on the port of the metrics only, so that there is one port less to open."""
+
+    allow_admin_apis: bool = setting(True, Flag(), variables=("KAFSCALE_ALLOW_ADMIN_APIS",))
+    """Whether clients may create, change and delete topics. True, because Kafka's own tools expect
+    it; false leaves that to the operator."""
+
+    startup_timeout_sec: int = setting(
+        30, Duration(1, 3600, unit="s"), variables=("KAFSCALE_STARTUP_TIMEOUT_SEC",)
+    )
+    """How long a starting broker waits for its stores before it gives up and exits. In seconds; 30
+    outlasts a restart of etcd, and a wrong address still shows soon."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Network:
+    """What one broker takes from its clients."""
+
+    connections_max: int = setting(10_000, Number(1, 1_000_000), key="maxConnections")
+    """The most client connections at once; further ones are closed as they arrive. 10,000 is far
+    above what a healthy cluster needs and below what exhausts a broker."""
+
+    request_bytes_max: int = setting(100 * MIB, Size(KIB, 2 * GIB - 1), key="maxRequestSize")
+    """The largest request, in bytes; a connection that announces a larger one is closed before
+    anything is set aside for it. 100 MiB is Kafka's own limit."""
+
+    socket_send_buffer_bytes: int = setting(MIB, Size(4 * KIB, GIB), key="socketSendBuffer")
+    """The kernel's send buffer of a connection, in bytes. 1 MiB keeps a fast network busy while the
+    broker prepares the next answer."""
+
+    socket_receive_buffer_bytes: int = setting(MIB, Size(4 * KIB, GIB), key="socketReceiveBuffer")
+    """The kernel's receive buffer of a connection, in bytes. 1 MiB takes in a typical batch at
+    once."""
+
+    connection_timeout_ms: int = setting(30 * SECOND_MS, _TIMEOUT, key="connectionTimeout")
+    """How long a new connection may take to send its first whole request. 30s is patient with slow
+    networks and still frees the place of a client that never speaks."""
+
+    request_timeout_ms: int = setting(60 * SECOND_MS, _TIMEOUT, key="requestTimeout")
+    """How long a request that brings no time limit of its own may take until its answer. A minute
+    is twice the time after which Kafka's clients give up by default, so that the client is the one
+    who decides."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Topics:
+    """How topics come into being."""
+
+    auto_create: bool = setting(True, Flag(), variables=("KAFSCALE_AUTO_CREATE_TOPICS",))
+    """Whether a topic is created when a client first names it and the client allows it. True, as in
+    Kafka, so that a first try needs no preparation."""
+
+    auto_create_partitions: int = setting(
+        1, Number(1, 10_000), variables=("KAFSCALE_AUTO_CREATE_PARTITIONS",)
+    )
+    """How many partitions such a topic gets. 1, as in Kafka: it keeps all records in one order."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Consumer:
+    """Consumer groups: what holds for a member that does not say otherwise."""
+
+    session_timeout_ms: int = setting(30_000, _GROUP_TIMEOUT)
+    """How long a member may be silent before the group goes on without it. In milliseconds; 30
+    seconds survives a pause or a short loss of the network without a rebalance."""
+
+    heartbeat_interval_ms: int = setting(3_000, Duration(100, HOUR_MS))
+    """How often a member shows that it is alive. In milliseconds; 3 seconds fit ten times into a
+    session, so that a few lost heartbeats do no harm."""
+
+    rebalance_timeout_ms: int = setting(60_000, _GROUP_TIMEOUT)
+    """How long a rebalance waits for members to join again. In milliseconds; 60 seconds lets a
+    member finish the records that it has in hand."""
+
+    max_poll_interval_ms: int = setting(300_000, Duration(SECOND_MS, 24 * HOUR_MS))
+    """How long a member may work between two polls. In milliseconds; 5 minutes is what Kafka's
+    consumers use themselves."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Logging:
+    """What is written to the log."""
+
+    level: str = setting(
+        "info", Choice(("debug", "info", "warn", "error")), variables=("KAFSCALE_LOG_LEVEL",)
+    )
+    """The least important events that are still written. `info` tells what a broker does, not what
+    each request does."""
+
+    format: str = setting("json", Choice(("json", "text")))
+    """One JSON object a line, for programs, or text for people. `json`, because a broker's log is
+    mostly collected and searched."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Operator:
+    """The Kubernetes operator."""
+
+    etcd_endpoints: tuple[str, ...] = setting((), Names(ENDPOINT))
+    """The etcd that the operator gives to the clusters it builds. Empty, the default, lets the
+    operator run an etcd of its own for them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ui:
+    """The web console."""
+
+    username: str = setting("", Text(optional=True))
+    """The name to sign in to the console with. There is no default on purpose: without a name and a
+    password nobody can sign in."""
+
+    password: str = setting("", Text(optional=True), secret=True)
+    """The password to sign in to the console with. There is no default, because everybody would
+    know it."""

@@ -1,0 +1,236 @@
+"""Settings of where things are kept: records in object storage, metadata in etcd, bytes in memory.
+
+The law: nothing set means embedded, everything under one data directory on this machine; a store
+that is named here is used, and never silently replaced by another. Half a cluster is refused by
+`contradictions`.
+"""
+
+from dataclasses import dataclass, field
+
+from kafscale.config.declaration import setting
+from kafscale.config.kinds import Choice, Duration, Flag, Names, Number, Ratio, Size, Text
+from kafscale.config.quantities import GIB, HOUR_MS, KIB, MIB, MINUTE_MS, SECOND_MS, TIB
+
+ENDPOINT = Text("of the form host:port or https://host:port", r"(https?://)?[^\s/@,]+:\d{1,5}")
+
+_BUCKET = Text(
+    "a bucket's name (3 to 63 small letters, digits, dots and hyphens) or its ARN",
+    r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]|arn:[^\s/]+",
+    optional=True,
+)
+_NAMESPACE = Text(
+    "a name of at most 63 letters, digits, dots, underscores and hyphens, not starting with a sign",
+    r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}",
+)
+_REGION = r"[a-z0-9][a-z0-9-]*"
+_URL = Text("a URL such as http://localhost:9000", r"https?://[^\s/@]+(/\S*)?", optional=True)
+_ARN = Text("an ARN, such as arn:aws:service:region:account:name", r"arn:\S+", optional=True)
+_OPTIONAL_TEXT = Text(optional=True)
+_TIMEOUT = Duration(100, 10 * MINUTE_MS, unit_in_name=False)
+_LATENCY = Duration(1, 10 * MINUTE_MS)
+
+
+@dataclass(frozen=True, kw_only=True)
+class S3:
+    """Object storage, where all records live."""
+
+    bucket: str = setting("", _BUCKET)
+    """The bucket that holds all records, by name or ARN. Empty, the default, is the embedded mode:
+    objects are files in the data directory of this machine."""
+
+    region: str = setting("us-east-1", Text("a region such as us-east-1", _REGION))
+    """The region of the bucket. `us-east-1` is also what most S3-compatible servers expect."""
+
+    endpoint: str = setting("", _URL)
+    """The address of an S3-compatible server such as MinIO. Empty, the default, is AWS itself."""
+
+    path_style: bool = setting(False, Flag())
+    """Whether the bucket is named in the path of a URL rather than in its host. False suits AWS;
+    MinIO and most local servers need true."""
+
+    kms_key_arn: str = setting("", _ARN, variables=("KAFSCALE_S3_KMS_ARN",))
+    """The KMS key that encrypts objects. Empty, the default, leaves encryption to the keys that S3
+    keeps itself."""
+
+    role_arn: str = setting("", _ARN)
+    """A role to assume for every access to the bucket. Empty, the default, uses the credentials as
+    they are."""
+
+    credential_source: str = setting("env", Choice(("env", "iam", "workload-identity")))
+    """Where credentials come from: `env` is the keys below or the usual AWS variables, `iam` the
+    machine's role, `workload-identity` the pod's service account. `env` works everywhere."""
+
+    access_key: str = setting("", _OPTIONAL_TEXT, secret=True)
+    """The access key, given together with the secret key. Empty, the default, leaves both to the
+    credential source."""
+
+    secret_key: str = setting("", _OPTIONAL_TEXT, secret=True)
+    """The secret key that belongs to the access key. No default, because no secret is one."""
+
+    session_token: str = setting("", _OPTIONAL_TEXT, secret=True)
+    """The token of temporary keys. Empty, the default, because permanent keys have none."""
+
+    namespace: str = setting("default", _NAMESPACE)
+    """The first part of every object's key. `default` is enough for one cluster; clusters that
+    share a bucket need one each."""
+
+    part_bytes: int = setting(5 * MIB, Size(5 * MIB, 5 * GIB), key="partSize")
+    """The size from which an object is uploaded in parts, and of each part, in bytes. 5 MiB is the
+    least that S3 allows, and keeps what has to be sent again small."""
+
+    concurrency: int = setting(5, Number(1, 1024))
+    """How many parts of one object are uploaded at once. 5 fills a fast network without crowding
+    out other uploads."""
+
+    retries_max: int = setting(3, Number(0, 100), key="maxRetries")
+    """How often a failed request is tried again before it is reported as failed. 3 gets over a
+    passing fault and still lets a real outage be seen."""
+
+    read_bucket: str = setting("", _BUCKET)
+    """A copy of the bucket to read from, for example in a nearer region. Empty, the default, reads
+    where it writes."""
+
+    read_region: str = setting("", Text("a region such as us-east-1", _REGION, optional=True))
+    """The region of the bucket to read from. Empty, the default, is `s3.region`."""
+
+    read_endpoint: str = setting("", _URL)
+    """The address of the server to read from. Empty, the default, is `s3.endpoint`."""
+
+    use_memory: bool = setting(False, Flag(), variables=("KAFSCALE_USE_MEMORY_S3",))
+    """Whether objects are kept in the memory of this process and lost with it. False; true is for
+    tests, and has to be said because nothing ever falls back to memory by itself."""
+
+    health_window_sec: int = setting(60, Duration(1, 3600, unit="s"))
+    """The time over which latency and errors of the store are averaged to judge its health. In
+    seconds; 60 is long enough to overlook one slow request."""
+
+    latency_warn_ms: int = setting(500, _LATENCY)
+    """The average latency from which the store counts as degraded. In milliseconds; 500 is several
+    times what S3 needs on a good day."""
+
+    latency_crit_ms: int = setting(3000, _LATENCY)
+    """The average latency from which the store counts as unavailable. In milliseconds; at 3000
+    producers are better refused than kept waiting."""
+
+    error_rate_warn: float = setting(0.2, Ratio())
+    """The share of failed requests from which the store counts as degraded. A fraction; 0.2 is one
+    in five, which retries still hide."""
+
+    error_rate_crit: float = setting(0.6, Ratio())
+    """The share of failed requests from which the store counts as unavailable. A fraction; at 0.6
+    most retries fail as well."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tls:
+    """Encryption of the connection to etcd."""
+
+    enabled: bool = setting(False, Flag())
+    """Whether connections to etcd use TLS. False, because a first cluster has no certificates yet;
+    a production cluster should say true."""
+
+    cert_file: str = setting("", _OPTIONAL_TEXT)
+    """The file of the client certificate to show to etcd, as PEM. Empty, the default, shows
+    none."""
+
+    key_file: str = setting("", _OPTIONAL_TEXT)
+    """The file of the private key that belongs to the certificate, as PEM. Empty, the default, goes
+    with no certificate."""
+
+    ca_file: str = setting("", _OPTIONAL_TEXT)
+    """The file of the authorities that etcd's certificate is checked against, as PEM. Empty, the
+    default, trusts those of the operating system."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Etcd:
+    """etcd, where the cluster keeps what it knows."""
+
+    endpoints: tuple[str, ...] = setting((), Names(ENDPOINT))
+    """The members of the etcd cluster. Empty, the default, is the embedded mode: metadata is kept
+    in an SQLite file in the data directory, for one broker alone."""
+
+    dial_timeout_ms: int = setting(5 * SECOND_MS, _TIMEOUT, key="dialTimeout")
+    """How long connecting to one member may take before the next is tried. 5s is ample inside a
+    region."""
+
+    request_timeout_ms: int = setting(10 * SECOND_MS, _TIMEOUT, key="requestTimeout")
+    """How long one request to etcd may take. 10s outlasts the election of a new leader in etcd."""
+
+    username: str = setting("", _OPTIONAL_TEXT)
+    """The user to sign in to etcd as. Empty, the default, signs in as nobody, as a new etcd
+    expects."""
+
+    password: str = setting("", _OPTIONAL_TEXT, secret=True)
+    """The password of that user. No default, because no secret is one."""
+
+    tls: Tls = field(default_factory=Tls)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Storage:
+    """How records become objects."""
+
+    segment_bytes: int = setting(
+        100 * MIB, Size(KIB, 2 * GIB - 1), variables=("KAFSCALE_SEGMENT_BYTES",)
+    )
+    """The size at which a segment is complete, in bytes. 100 MiB makes few, large objects that
+    Spark reads well; positions inside a segment are signed 32-bit numbers, so 2 GiB is out of
+    reach."""
+
+    segment_buffer_bytes: int = setting(
+        4 * MIB, Size(KIB, GIB), variables=("KAFSCALE_SEGMENT_BUFFER_BYTES",)
+    )
+    """How many bytes may wait in memory before they are written out. 4 MiB is large enough to make
+    each upload worth its price."""
+
+    index_interval_bytes: int = setting(4 * KIB, Size(64, GIB))
+    """How many bytes of a segment lie between two entries of its index. 4 KiB, as in Kafka: a
+    reader skips at most that much."""
+
+    flush_interval_ms: int = setting(
+        500, Duration(1, HOUR_MS), variables=("KAFSCALE_FLUSH_INTERVAL_MS",)
+    )
+    """How long the first waiting record may wait before it is written out. In milliseconds; 500
+    keeps the number of uploads, and so the bill, low. Smaller answers producers sooner."""
+
+    flush_messages: int = setting(10_000, Number(1, 100_000_000))
+    """How many records may wait in memory before they are written out. 10,000 bounds what is in
+    flight when records are tiny."""
+
+    produce_sync_flush: bool = setting(False, Flag(), variables=("KAFSCALE_PRODUCE_SYNC_FLUSH",))
+    """Whether producers with acks=1 also wait until their records are durable. False, because a
+    producer that wants this says acks=all."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cache:
+    """What is kept in memory for readers."""
+
+    segment_cache_bytes: int = setting(
+        2 * GIB,
+        Size(MIB, TIB),
+        key="segmentCacheSize",
+        variables=("KAFSCALE_CACHE_BYTES", "KAFSCALE_CACHE_SIZE"),
+    )
+    """How many bytes of segments are kept in memory. 2 GiB holds the records that consumers are
+    about to read; a hit saves a request to the store."""
+
+    index_cache_bytes: int = setting(256 * MIB, Size(MIB, TIB), key="indexCacheSize")
+    """How many bytes of indexes are kept in memory. 256 MiB is enough for the indexes of several
+    hundred full segments; every read outside the newest records needs one first."""
+
+    read_ahead_segments: int = setting(
+        3, Number(0, 1000), variables=("KAFSCALE_READAHEAD_SEGMENTS",)
+    )
+    """How many of the following segments are fetched while a reader moves forward. 3 hides the
+    latency of the store; 0 fetches only what is asked for."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compression:
+    """How segments are compressed."""
+
+    type: str = setting("snappy", Choice(("none", "gzip", "snappy", "lz4", "zstd")))
+    """How batches that arrive uncompressed are compressed when a segment is made; others stay as
+    they came. `snappy` saves much of the space for little of the processor."""

@@ -1,0 +1,105 @@
+"""Structured logs: one event a line, as JSON for programs or as text for people.
+
+The law: an event is a constant phrase with its facts as key-values (`log.info("segment committed",
+topic=...)`), and a fact whose name says that it is secret never leaves this room. The loggers of
+libraries go the same way out. What is worth an event is left to those who see it happen.
+"""
+
+import logging
+import os
+import re
+import sys
+from datetime import UTC, datetime
+from typing import TextIO, cast
+
+import structlog
+from structlog.typing import EventDict, FilteringBoundLogger, Processor, WrappedLogger
+
+from kafscale.config import MASK, Config
+
+_LEVELS = {
+    "debug": logging.DEBUG,
+    "info": logging.INFO,
+    "warn": logging.WARNING,
+    "error": logging.ERROR,
+}
+_SECRET = re.compile(
+    r"(^|_)(password|passphrase|secret|token|authorization|(access|secret|private)_key)$"
+)
+
+
+def configure(level: str, style: str, stream: TextIO | None = None) -> None:
+    """Write every event of at least `level` to `stream` (standard error), as `json` or `text`."""
+    stream = stream or sys.stderr
+    named: list[Processor] = [structlog.stdlib.add_log_level, structlog.stdlib.add_logger_name]
+    formatter = structlog.stdlib.ProcessorFormatter(
+        foreign_pre_chain=[*named, structlog.stdlib.ExtraAdder()],
+        processors=[
+            structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+            _arrange,
+            _mask_secrets,
+            *_renderers(style, stream),
+        ],
+    )
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(formatter)
+    logging.basicConfig(handlers=[handler], level=_LEVELS[level], force=True)
+    structlog.configure(
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            *named,
+            structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
+        ],
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        wrapper_class=structlog.make_filtering_bound_logger(_LEVELS[level]),
+    )
+
+
+def get_logger(name: str) -> FilteringBoundLogger:
+    """The logger of a module; it may be made before `configure` is called."""
+    return cast("FilteringBoundLogger", structlog.get_logger(name))
+
+
+def log_configuration(config: Config) -> None:
+    """Say at start what is in effect; secrets are masked by the configuration itself."""
+    get_logger("kafscale.config").info("effective configuration", settings=config.effective())
+
+
+def _renderers(style: str, stream: TextIO) -> list[Processor]:
+    """The last steps of an event.
+
+    Neither style shows the local variables of a traceback: they may be anything, secrets included.
+    """
+    if style == "json":
+        return [structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]
+    colors = stream.isatty() and not os.environ.get("NO_COLOR")
+    plain = structlog.dev.plain_traceback
+    return [
+        structlog.dev.ConsoleRenderer(colors=colors, sort_keys=False, exception_formatter=plain)
+    ]
+
+
+def _arrange(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
+    """Put what every event has first, in one order, so that lines can be read by eye."""
+    now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    first = {"timestamp": now, "level": event.pop("level"), "logger": event.pop("logger")}
+    return {**first, "event": event.pop("event"), **event}
+
+
+def _mask_secrets(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
+    return {name: _masked(name, value) for name, value in event.items()}
+
+
+def _masked(name: object, value: object) -> object:
+    """`value` without secrets, at any depth; an empty secret may show that it is empty."""
+    if value and _SECRET.search(_snake_case(str(name))):
+        return MASK
+    if isinstance(value, dict):
+        return {key: _masked(key, inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_masked("", inner) for inner in value]
+    return value
+
+
+def _snake_case(name: str) -> str:
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).replace("-", "_").lower()

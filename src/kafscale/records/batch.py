@@ -1,0 +1,332 @@
+"""A record batch of magic 2, seen through a memoryview: its header, its checks, its stamps.
+
+Layout, big-endian, 61 bytes before the records:
+
+    at  0  base offset             int64    ours to write, outside the checksum
+    at  8  batch length            int32    of what follows this field: the whole batch less 12
+    at 12  partition leader epoch  int32    ours to write, outside the checksum
+    at 16  magic                   int8     2
+    at 17  CRC                     uint32   CRC-32C of everything from the attributes to the end
+    at 21  attributes              int16    bits 0-2 codec, 3 timestamp type, 4 transactional,
+                                            5 control; the others are unused, and let through
+    at 23  last offset delta       int32    last offset less base offset
+    at 27  base timestamp          int64    milliseconds; of the first record
+    at 35  max timestamp           int64    milliseconds
+    at 43  producer id             int64    -1 without idempotence, as the two below
+    at 51  producer epoch          int16
+    at 53  base sequence           int32
+    at 57  record count            int32
+    at 61  records                          compressed together, as the attributes say
+
+The laws: a `BatchView` always holds one whole batch of magic 2, no byte less or more; nothing here
+copies, decompresses or looks at single records, so that a batch costs the same whatever it holds.
+Records are read in `record` and made in `builder`; older formats are turned into this one in
+`conversion`.
+"""
+
+import enum
+from struct import Struct
+from typing import Final
+
+from kafscale.errors import (
+    BatchTooLargeError,
+    CorruptBatchError,
+    InvalidRecordError,
+    InvalidTimestampError,
+    UnsupportedFormatError,
+)
+from kafscale.records.checksum import Buffer, crc32c
+from kafscale.records.compression import Codec, codec_of
+
+HEADER: Final = Struct(">qiibIhiqqqhii")
+HEADER_BYTES: Final = HEADER.size
+LENGTH_OVERHEAD_BYTES: Final = 12
+MAGIC: Final = 2
+
+LENGTH_POSITION: Final = 8
+LEADER_EPOCH_POSITION: Final = 12
+MAGIC_POSITION: Final = 16
+CRC_POSITION: Final = 17
+ATTRIBUTES_POSITION: Final = 21
+LAST_OFFSET_DELTA_POSITION: Final = 23
+BASE_TIMESTAMP_POSITION: Final = 27
+MAX_TIMESTAMP_POSITION: Final = 35
+PRODUCER_ID_POSITION: Final = 43
+PRODUCER_EPOCH_POSITION: Final = 51
+BASE_SEQUENCE_POSITION: Final = 53
+COUNT_POSITION: Final = 57
+
+TIMESTAMP_TYPE_BIT: Final = 0x08
+TRANSACTIONAL_BIT: Final = 0x10
+CONTROL_BIT: Final = 0x20
+
+NO_PRODUCER_ID: Final = -1
+NO_PRODUCER_EPOCH: Final = -1
+NO_SEQUENCE: Final = -1
+NO_LEADER_EPOCH: Final = -1
+NO_TIMESTAMP: Final = -1
+
+_SEQUENCE_MASK: Final = 0x7FFF_FFFF
+_INT16: Final = Struct(">h")
+_INT32: Final = Struct(">i")
+_UINT32: Final = Struct(">I")
+_INT64: Final = Struct(">q")
+
+assert HEADER_BYTES == 61
+assert Struct(">qiib").size == CRC_POSITION
+assert Struct(">qiibI").size == ATTRIBUTES_POSITION
+assert Struct(">qiibIhiqq").size == PRODUCER_ID_POSITION
+assert COUNT_POSITION + _INT32.size == HEADER_BYTES
+
+
+class TimestampType(enum.IntEnum):
+    """Whose clock the timestamps of a batch are of."""
+
+    CREATE_TIME = 0
+    """The producer's; each record has its own."""
+    LOG_APPEND_TIME = 1
+    """The broker's; every record has the batch's max timestamp."""
+
+
+class BatchView:
+    """One whole batch; the fields are read from the buffer whenever they are asked for."""
+
+    __slots__ = ("buffer",)
+
+    buffer: memoryview
+
+    def __init__(self, buffer: Buffer) -> None:
+        view = memoryview(buffer)
+        if len(view) < HEADER_BYTES:
+            raise CorruptBatchError(f"a batch of {len(view)} bytes is shorter than its header")
+        check_magic(view[MAGIC_POSITION])
+        (length,) = _INT32.unpack_from(view, LENGTH_POSITION)
+        if length != len(view) - LENGTH_OVERHEAD_BYTES:
+            raise CorruptBatchError(f"a batch of {len(view)} bytes says it has {length} after 12")
+        self.buffer = view
+
+    def __len__(self) -> int:
+        return len(self.buffer)
+
+    def __repr__(self) -> str:
+        return (
+            f"<BatchView offsets {self.base_offset}..{self.last_offset}"
+            f" count {self.count} bytes {len(self)}>"
+        )
+
+    # --- checks -------------------------------------------------------------------------------
+
+    def validate(self, *, size_bytes_max: int | None = None, from_producer: bool = True) -> None:
+        """Raise unless the batch may be stored.
+
+        What a producer may not send, but a broker may write itself, is let through where
+        `from_producer` is false: control records, broker's timestamps, sequences left out. Reserved
+        attribute bits and any timestamps are let through always, as Kafka does.
+        """
+        if size_bytes_max is not None and len(self.buffer) > size_bytes_max:
+            raise BatchTooLargeError(
+                f"a batch of {len(self.buffer)} bytes exceeds the limit of {size_bytes_max}"
+            )
+        self.verify_checksum()
+        # All fields at once: cheaper on the produce path than asking for a few in turn.
+        (
+            _, _, _, _, _, attributes, last_offset_delta, _, _,
+            producer_id, _, base_sequence, count,
+        ) = HEADER.unpack_from(self.buffer)  # fmt: skip
+        codec_of(attributes)
+        if count < 1:
+            raise InvalidRecordError(f"a batch says it has {count} records")
+        if count != last_offset_delta + 1:
+            raise InvalidRecordError(
+                f"a batch of {count} records has {last_offset_delta} as its last offset delta"
+            )
+        if from_producer:
+            _check_producer(attributes, producer_id, base_sequence)
+
+    def verify_checksum(self) -> None:
+        (stored,) = _UINT32.unpack_from(self.buffer, CRC_POSITION)
+        computed = crc32c(self.buffer[ATTRIBUTES_POSITION:])
+        if stored != computed:
+            raise CorruptBatchError(
+                f"the CRC of a batch is {computed:08x}, but it says {stored:08x}"
+            )
+
+    # --- stamps -------------------------------------------------------------------------------
+
+    def stamp(self, base_offset: int, leader_epoch: int) -> None:
+        """Write what the broker decides, in place; the checksum does not cover it."""
+        _INT64.pack_into(self.buffer, 0, base_offset)
+        _INT32.pack_into(self.buffer, LEADER_EPOCH_POSITION, leader_epoch)
+
+    def stamp_append_time(self, timestamp_ms: int) -> None:
+        """Replace the producer's timestamps by the broker's, in place, with a new checksum."""
+        attributes = self.attributes | TIMESTAMP_TYPE_BIT
+        _INT16.pack_into(self.buffer, ATTRIBUTES_POSITION, attributes)
+        _INT64.pack_into(self.buffer, MAX_TIMESTAMP_POSITION, timestamp_ms)
+        self.write_checksum()
+
+    def write_checksum(self) -> None:
+        checksum = crc32c(self.buffer[ATTRIBUTES_POSITION:])
+        _UINT32.pack_into(self.buffer, CRC_POSITION, checksum)
+
+    # --- fields -------------------------------------------------------------------------------
+
+    @property
+    def payload(self) -> memoryview:
+        """The records, as compressed as they came."""
+        return self.buffer[HEADER_BYTES:]
+
+    @property
+    def base_offset(self) -> int:
+        return self._int64(0)
+
+    @property
+    def last_offset(self) -> int:
+        return self.base_offset + self.last_offset_delta
+
+    @property
+    def next_offset(self) -> int:
+        """The offset after the last: the base offset of the batch that follows."""
+        return self.last_offset + 1
+
+    @property
+    def last_offset_delta(self) -> int:
+        return self._int32(LAST_OFFSET_DELTA_POSITION)
+
+    @property
+    def leader_epoch(self) -> int:
+        return self._int32(LEADER_EPOCH_POSITION)
+
+    @property
+    def checksum(self) -> int:
+        """The CRC-32C that the header says."""
+        (value,) = _UINT32.unpack_from(self.buffer, CRC_POSITION)
+        return int(value)
+
+    @property
+    def attributes(self) -> int:
+        return self._int16(ATTRIBUTES_POSITION)
+
+    @property
+    def codec(self) -> Codec:
+        return codec_of(self.attributes)
+
+    @property
+    def timestamp_type(self) -> TimestampType:
+        if self.attributes & TIMESTAMP_TYPE_BIT:
+            return TimestampType.LOG_APPEND_TIME
+        return TimestampType.CREATE_TIME
+
+    @property
+    def is_transactional(self) -> bool:
+        return bool(self.attributes & TRANSACTIONAL_BIT)
+
+    @property
+    def is_control(self) -> bool:
+        return bool(self.attributes & CONTROL_BIT)
+
+    @property
+    def base_timestamp_ms(self) -> int:
+        return self._int64(BASE_TIMESTAMP_POSITION)
+
+    @property
+    def max_timestamp_ms(self) -> int:
+        return self._int64(MAX_TIMESTAMP_POSITION)
+
+    @property
+    def producer_id(self) -> int:
+        return self._int64(PRODUCER_ID_POSITION)
+
+    @property
+    def producer_epoch(self) -> int:
+        return self._int16(PRODUCER_EPOCH_POSITION)
+
+    @property
+    def base_sequence(self) -> int:
+        return self._int32(BASE_SEQUENCE_POSITION)
+
+    @property
+    def last_sequence(self) -> int:
+        """The sequence of the last record; after 2^31 - 1 sequences begin again at 0."""
+        base_sequence = self.base_sequence
+        if base_sequence < 0:
+            return NO_SEQUENCE
+        return (base_sequence + self.last_offset_delta) & _SEQUENCE_MASK
+
+    @property
+    def count(self) -> int:
+        """How many records the header says there are."""
+        return self._int32(COUNT_POSITION)
+
+    def _int16(self, position: int) -> int:
+        (value,) = _INT16.unpack_from(self.buffer, position)
+        return int(value)
+
+    def _int32(self, position: int) -> int:
+        (value,) = _INT32.unpack_from(self.buffer, position)
+        return int(value)
+
+    def _int64(self, position: int) -> int:
+        (value,) = _INT64.unpack_from(self.buffer, position)
+        return int(value)
+
+
+def split(records: Buffer, *, partial_ok: bool = False) -> list[BatchView]:
+    """The batches of a records field or a file, one after the other.
+
+    Answers to Fetch and reads by byte range may cut the last batch short; `partial_ok` leaves it
+    out.
+    """
+    view = memoryview(records)
+    batches = []
+    position = 0
+    while position < len(view):
+        end = _end(view, position)
+        if end > len(view):
+            if partial_ok:
+                break
+            raise CorruptBatchError(
+                f"a batch ends {end - len(view)} bytes beyond its records field"
+            )
+        batches.append(BatchView(view[position:end]))
+        position = end
+    return batches
+
+
+def sole(records: Buffer) -> BatchView:
+    """The one batch that a partition's records field may hold from Produce v3 on."""
+    try:
+        return BatchView(records)
+    except CorruptBatchError:
+        batches = split(records)  # Which says more exactly what is wrong, if anything is.
+    raise InvalidRecordError(f"a records field holds {len(batches)} batches instead of one")
+
+
+def check_magic(magic: int) -> None:
+    if magic == MAGIC:
+        return
+    if magic < MAGIC:
+        raise UnsupportedFormatError(f"magic {magic} where only {MAGIC} is carried")
+    raise CorruptBatchError(f"magic {magic} is unknown")
+
+
+def _check_producer(attributes: int, producer_id: int, base_sequence: int) -> None:
+    if attributes & CONTROL_BIT:
+        raise InvalidRecordError("producers may not write control records")
+    if attributes & TIMESTAMP_TYPE_BIT:
+        raise InvalidTimestampError("producers may not set the broker's timestamp type")
+    if producer_id >= 0 and base_sequence < 0:
+        raise InvalidRecordError(f"producer {producer_id} sent {base_sequence} as its sequence")
+
+
+def _end(view: memoryview, position: int) -> int:
+    """Where the batch that begins at `position` ends, be it beyond what is there."""
+    if len(view) - position <= MAGIC_POSITION:
+        return position + HEADER_BYTES
+    # The magic comes first, because it stands at the same place in every format, while a short
+    # message of an older one is no corrupt batch.
+    check_magic(view[position + MAGIC_POSITION])
+    (length,) = _INT32.unpack_from(view, position + LENGTH_POSITION)
+    if length < HEADER_BYTES - LENGTH_OVERHEAD_BYTES:
+        raise CorruptBatchError(f"a batch says it has {length} bytes after 12")
+    return position + LENGTH_OVERHEAD_BYTES + int(length)

@@ -1,0 +1,21 @@
+"""The two checksums of Kafka's record formats, over any buffer and without a copy.
+
+CRC-32C (Castagnoli) guards a batch of magic 2, by the processor's own instruction; CRC-32 (the one
+of zip files) guards each message of magic 0 and 1. What is covered, and what a mismatch means, is
+decided by the modules that know the layouts.
+"""
+
+import zlib
+
+import crc32c as castagnoli
+
+Buffer = bytes | bytearray | memoryview
+"""What the room reads from: contiguous bytes, writable or not."""
+
+
+def crc32c(buffer: Buffer) -> int:
+    return castagnoli.crc32c(buffer)
+
+
+def crc32(buffer: Buffer) -> int:
+    return zlib.crc32(buffer)

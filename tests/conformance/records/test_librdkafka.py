@@ -1,0 +1,231 @@
+"""librdkafka as a judge, through confluent-kafka: what it produces, and what it consumes.
+
+Batches go through the mock cluster that librdkafka carries; message sets through a broker of our
+own that speaks old versions only, because the mock cluster cannot hold them.
+"""
+
+import uuid
+from collections.abc import Iterator
+
+import pytest
+from confluent_kafka import TIMESTAMP_CREATE_TIME, Consumer, Message, Producer, TopicPartition
+
+from conformance.records import wire
+from conformance.records.old_broker import old_broker
+from conformance.records.samples import SAMPLES, without_headers
+from kafscale.records import (
+    BatchView,
+    Codec,
+    Header,
+    Record,
+    build,
+    down_convert,
+    iterate,
+    recompress,
+    split,
+    up_convert,
+)
+from kafscale.records.lz4_frame import FRAME_MAGIC, mend_header
+
+QUIET = {"log_level": 0}
+
+every_codec = pytest.mark.parametrize("codec", list(Codec), ids=lambda codec: codec.name)
+every_legacy_codec = pytest.mark.parametrize(
+    "codec", [Codec.NONE, Codec.GZIP, Codec.SNAPPY, Codec.LZ4], ids=lambda codec: codec.name
+)
+every_magic = pytest.mark.parametrize("magic", [0, 1])
+every_sample = pytest.mark.parametrize("records", SAMPLES.values(), ids=SAMPLES)
+
+
+@pytest.fixture(scope="module")
+def mock_port() -> Iterator[int]:
+    """The port of a mock cluster, which lives as long as the client that made it."""
+    client = Producer({"test.mock.num.brokers": 1, "bootstrap.servers": ""} | QUIET)
+    (broker,) = client.list_topics(timeout=10).brokers.values()
+    yield broker.port
+    client.purge()
+    client.flush(5)
+
+
+@pytest.fixture
+def topic() -> str:
+    return f"topic-{uuid.uuid4()}"
+
+
+def produce(port: int, topic: str, records: list[Record], **settings: object) -> None:
+    failures = []
+    producer = Producer(
+        {
+            "bootstrap.servers": f"127.0.0.1:{port}",
+            "linger.ms": 50,
+            "message.max.bytes": 10_000_000,
+            "message.timeout.ms": 15_000,
+        }
+        | QUIET
+        | settings
+    )
+    for record in records:
+        producer.produce(
+            topic,
+            partition=0,
+            key=record.key,
+            value=record.value,
+            headers=[(header.key, header.value) for header in record.headers],
+            timestamp=record.timestamp_ms,
+            on_delivery=lambda error, _: failures.append(error) if error else None,
+        )
+    assert producer.flush(15) == 0
+    assert failures == []
+
+
+def fetch(port: int, topic: str, count: int) -> Iterator[BatchView]:
+    """The batches of a topic up to an offset; the mock cluster answers with one at a time."""
+    offset = 0
+    while offset < count:
+        for batch in split(wire.fetch(port, topic, offset)):
+            yield batch
+            offset = batch.next_offset
+
+
+def consume(port: int, topic: str, count: int, **settings: object) -> list[Record]:
+    consumer = Consumer(
+        {
+            "bootstrap.servers": f"127.0.0.1:{port}",
+            "group.id": "judge",
+            "enable.auto.commit": False,
+            "check.crcs": True,
+        }
+        | QUIET
+        | settings
+    )
+    try:
+        consumer.assign([TopicPartition(topic, 0, 0)])
+        messages = consumer.consume(count, timeout=15)
+    finally:
+        consumer.close()
+    assert [message.error() for message in messages] == [None] * count
+    return [record_of(message) for message in messages]
+
+
+def codecs_for(records: list[Record], codec: Codec) -> set[Codec]:
+    """What they may answer to a codec: where it makes nothing smaller, they leave it."""
+    return {codec, Codec.NONE} if records is SAMPLES["mixed"] else {codec}
+
+
+def record_of(message: Message) -> Record:
+    kind, timestamp_ms = message.timestamp()
+    return Record(
+        message.offset(),
+        timestamp_ms if kind == TIMESTAMP_CREATE_TIME else -1,
+        message.key(),
+        message.value(),
+        tuple(Header(key, value) for key, value in message.headers() or ()),
+    )
+
+
+@every_sample
+@every_codec
+def test_their_batches_are_valid_and_read_the_same(
+    mock_port: int, topic: str, codec: Codec, records: list[Record]
+) -> None:
+    produce(mock_port, topic, records, **{"compression.codec": codec.name.lower()})
+    read = []
+    for batch in fetch(mock_port, topic, len(records)):
+        batch.validate(size_bytes_max=10_000_000)
+        assert batch.codec in codecs_for(records, codec)
+        read += iterate(batch)
+    assert read == records
+
+
+def test_their_snappy_has_no_framing_and_is_read(mock_port: int, topic: str) -> None:
+    produce(mock_port, topic, SAMPLES["many"], **{"compression.codec": "snappy"})
+    batch = next(fetch(mock_port, topic, len(SAMPLES["many"])))
+    assert batch.codec is Codec.SNAPPY
+    assert bytes(batch.payload[1:7]) != b"SNAPPY"
+    assert next(iterate(batch)) == SAMPLES["many"][0]
+
+
+def test_their_idempotent_batches_carry_sequences(mock_port: int, topic: str) -> None:
+    produce(mock_port, topic, SAMPLES["mixed"], **{"enable.idempotence": True})
+    batches = list(fetch(mock_port, topic, len(SAMPLES["mixed"])))
+    for batch in batches:
+        batch.validate()
+        assert batch.producer_id >= 0
+        assert batch.producer_epoch == 0
+        assert batch.base_sequence == batch.base_offset
+    assert batches[-1].last_sequence == len(SAMPLES["mixed"]) - 1
+
+
+@every_sample
+@every_codec
+def test_our_batches_read_the_same_to_them(
+    mock_port: int, topic: str, codec: Codec, records: list[Record]
+) -> None:
+    create(mock_port, topic)
+    wire.produce(mock_port, topic, bytes(build(records, codec=codec)))
+    assert consume(mock_port, topic, len(records)) == records
+
+
+@every_codec
+def test_their_batches_recompressed_by_us_read_the_same_to_them(
+    mock_port: int, topic: str, codec: Codec
+) -> None:
+    records = SAMPLES["many"]
+    produce(mock_port, topic, records, **{"compression.codec": "zstd"})
+    again = f"{topic}-again"
+    create(mock_port, again)
+    for batch in fetch(mock_port, topic, len(records)):
+        wire.produce(mock_port, again, bytes(recompress(batch, codec)))
+    assert consume(mock_port, again, len(records)) == records
+
+
+def create(port: int, topic: str) -> None:
+    """Ask for a topic, which is how it comes to be on the mock cluster."""
+    client = Producer({"bootstrap.servers": f"127.0.0.1:{port}"} | QUIET)
+    assert client.list_topics(topic, timeout=10).topics[topic].error is None
+
+
+# --- message sets ---------------------------------------------------------------------------------
+
+
+@every_sample
+@every_magic
+@every_legacy_codec
+def test_their_message_sets_become_valid_batches(
+    topic: str, codec: Codec, magic: int, records: list[Record]
+) -> None:
+    expected = without_headers(records, timestamps=magic == 1)
+    settings = {"compression.codec": codec.name.lower(), "enable.idempotence": False}
+    with old_broker(magic, topic) as broker:
+        produce(broker.port, topic, without_headers(records), **settings)
+        assert {field[16] for field in broker.produced} == {magic}
+        read = []
+        for field in broker.produced:
+            batch = BatchView(up_convert(field))
+            batch.validate()
+            batch.stamp(len(read), 0)
+            assert batch.codec in codecs_for(records, codec)
+            read += iterate(batch)
+    assert read == expected
+
+
+def test_their_lz4_of_magic_0_has_the_wrong_checksum_and_is_read(topic: str) -> None:
+    """KAFKA-3160, as it comes from a client of today that was told to speak to an old broker."""
+    settings = {"compression.codec": "lz4", "enable.idempotence": False}
+    with old_broker(0, topic) as broker:
+        produce(broker.port, topic, without_headers(SAMPLES["many"]), **settings)
+    field = broker.produced[0]
+    frame = field[field.index(FRAME_MAGIC) :]
+    assert mend_header(frame) != frame
+    assert BatchView(up_convert(field)).codec is Codec.LZ4
+
+
+@every_sample
+@every_magic
+def test_our_message_sets_read_the_same_to_them(
+    topic: str, magic: int, records: list[Record]
+) -> None:
+    served = bytes(down_convert([BatchView(build(records, codec=Codec.ZSTD))], magic))
+    with old_broker(magic, topic, served) as broker:
+        read = consume(broker.port, topic, len(records))
+    assert read == without_headers(records, timestamps=magic == 1)

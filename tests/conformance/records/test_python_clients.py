@@ -1,0 +1,234 @@
+"""aiokafka and kafka-python as judges: their batches read by us, ours read by them."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import aiokafka.codec
+import aiokafka.record.default_records
+import aiokafka.record.legacy_records
+import aiokafka.record.memory_records
+import kafka.codec
+import kafka.record.default_records
+import kafka.record.legacy_records
+import kafka.record.memory_records
+import pytest
+
+from conformance.records.samples import SAMPLES, without_headers
+from kafscale.records import (
+    BatchView,
+    Codec,
+    ControlType,
+    Header,
+    Record,
+    build,
+    build_end_marker,
+    down_convert,
+    iterate,
+    sole,
+    up_convert,
+)
+from kafscale.records.message_set import read
+
+BATCH_BYTES = 10_000_000
+
+
+@dataclass(frozen=True)
+class Judge:
+    """A client's record classes; the two clients kept them alike."""
+
+    name: str
+    batch_builder: Callable[..., Any]
+    set_builder: Callable[..., Any]
+    reader: Callable[[bytes], Any]
+    codecs: frozenset[Codec]
+
+    def build(self, records: list[Record], codec: Codec, **fields: int) -> bytes:
+        state = {"producer_id": -1, "producer_epoch": -1, "base_sequence": -1} | fields
+        builder = self.batch_builder(
+            magic=2,
+            compression_type=int(codec),
+            is_transactional=fields.get("is_transactional", 0),
+            producer_id=state["producer_id"],
+            producer_epoch=state["producer_epoch"],
+            base_sequence=state["base_sequence"],
+            batch_size=BATCH_BYTES,
+        )
+        for record in records:
+            headers = [(header.key, header.value) for header in record.headers]
+            builder.append(record.offset, record.timestamp_ms, record.key, record.value, headers)
+        return bytes(builder.build())
+
+    def build_set(self, records: list[Record], codec: Codec, magic: int) -> bytes:
+        builder = self.set_builder(magic=magic, compression_type=int(codec), batch_size=BATCH_BYTES)
+        for record in records:
+            builder.append(record.offset, record.timestamp_ms, record.key, record.value)
+        return bytes(builder.build())
+
+    def read(self, data: bytes) -> Iterator[Record]:
+        batches = self.reader(data)
+        while batches.has_next():
+            batch = batches.next_batch()
+            assert batch.validate_crc()
+            for record in batch:
+                headers = tuple(Header(key, value) for key, value in record.headers)
+                time = -1 if record.timestamp is None else record.timestamp
+                yield Record(record.offset, time, record.key, record.value, headers)
+
+
+def available(codec_module: Any) -> frozenset[Codec]:
+    checks = {
+        Codec.GZIP: codec_module.has_gzip,
+        Codec.SNAPPY: codec_module.has_snappy,
+        Codec.LZ4: codec_module.has_lz4,
+        Codec.ZSTD: codec_module.has_zstd,
+    }
+    return frozenset({Codec.NONE} | {codec for codec, check in checks.items() if check()})
+
+
+AIOKAFKA = Judge(
+    "aiokafka",
+    aiokafka.record.default_records.DefaultRecordBatchBuilder,
+    aiokafka.record.legacy_records.LegacyRecordBatchBuilder,
+    aiokafka.record.memory_records.MemoryRecords,
+    available(aiokafka.codec),
+)
+KAFKA_PYTHON = Judge(
+    "kafka-python",
+    kafka.record.default_records.DefaultRecordBatchBuilder,
+    kafka.record.legacy_records.LegacyRecordBatchBuilder,
+    kafka.record.memory_records.MemoryRecords,
+    available(kafka.codec),
+)
+JUDGES = [AIOKAFKA, KAFKA_PYTHON]
+
+every_judge_and_codec = pytest.mark.parametrize(
+    ("judge", "codec"),
+    [
+        pytest.param(judge, codec, id=f"{judge.name}-{codec.name}")
+        for judge in JUDGES
+        for codec in sorted(judge.codecs)
+    ],
+)
+every_judge_and_legacy_format = pytest.mark.parametrize(
+    ("judge", "codec", "magic"),
+    [
+        pytest.param(judge, codec, magic, id=f"{judge.name}-{codec.name}-{magic}")
+        for judge in JUDGES
+        for codec in sorted(judge.codecs - {Codec.ZSTD})
+        for magic in (0, 1)
+        if (codec, magic) != (Codec.LZ4, 0)  # aiokafka refuses it; librdkafka judges it.
+    ],
+)
+every_judge = pytest.mark.parametrize("judge", JUDGES, ids=lambda judge: judge.name)
+every_magic = pytest.mark.parametrize("magic", [0, 1])
+every_sample = pytest.mark.parametrize("records", SAMPLES.values(), ids=SAMPLES)
+
+
+def test_the_judges_have_the_codecs_that_we_count_on() -> None:
+    assert AIOKAFKA.codecs == frozenset(Codec)
+    assert KAFKA_PYTHON.codecs == frozenset(Codec)
+
+
+@every_sample
+@every_judge_and_codec
+def test_their_batch_is_valid_and_reads_the_same(
+    judge: Judge, codec: Codec, records: list[Record]
+) -> None:
+    batch = sole(judge.build(records, codec))
+    batch.validate()
+    assert list(iterate(batch)) == records
+    assert batch.max_timestamp_ms == max(record.timestamp_ms for record in records)
+
+
+@every_sample
+@every_judge_and_codec
+def test_our_batch_reads_the_same_to_them(
+    judge: Judge, codec: Codec, records: list[Record]
+) -> None:
+    assert list(judge.read(bytes(build(records, codec=codec)))) == records
+
+
+@every_sample
+@every_judge
+def test_uncompressed_batches_are_the_same_byte_for_byte(
+    judge: Judge, records: list[Record]
+) -> None:
+    ours, theirs = BatchView(build(records)), BatchView(bytearray(judge.build(records, Codec.NONE)))
+    theirs.stamp(ours.base_offset, ours.leader_epoch)
+    assert ours.buffer == theirs.buffer
+
+
+@every_judge
+def test_producer_fields_stand_where_they_put_them(judge: Judge) -> None:
+    state = {"producer_id": 77, "producer_epoch": 3, "base_sequence": 2**31 - 2}
+    batch = sole(judge.build(SAMPLES["mixed"], Codec.NONE, is_transactional=1, **state))
+    assert batch.is_transactional
+    assert (batch.producer_id, batch.producer_epoch) == (77, 3)
+    assert (batch.base_sequence, batch.last_sequence) == (2**31 - 2, 2)
+
+
+@every_judge
+def test_a_stamped_batch_reads_at_its_place(judge: Judge) -> None:
+    batch = BatchView(build(SAMPLES["mixed"], codec=Codec.GZIP))
+    batch.stamp(10**12, 5)
+    batch.stamp_append_time(1_800_000_000_000)
+    records = list(judge.read(bytes(batch.buffer)))
+    assert [record.offset for record in records] == list(range(10**12, 10**12 + 5))
+    assert {record.timestamp_ms for record in records} == {1_800_000_000_000}
+
+
+@every_judge
+def test_an_end_marker_is_a_control_batch_to_them(judge: Judge) -> None:
+    marker = build_end_marker(
+        ControlType.ABORT, offset=9, timestamp_ms=1, producer_id=4, producer_epoch=0
+    )
+    batch = judge.reader(bytes(marker)).next_batch()
+    assert batch.validate_crc()
+    assert batch.is_control_batch
+    assert batch.is_transactional
+    assert next(iter(batch)).key == bytes(4)
+
+
+# --- message sets ---------------------------------------------------------------------------------
+
+
+@every_sample
+@every_judge_and_legacy_format
+def test_their_message_set_becomes_a_valid_batch(
+    judge: Judge, codec: Codec, magic: int, records: list[Record]
+) -> None:
+    batch = BatchView(up_convert(judge.build_set(records, codec, magic)))
+    batch.validate()
+    assert batch.codec is codec
+    assert list(iterate(batch)) == without_headers(records, timestamps=magic == 1)
+
+
+@every_judge_and_legacy_format
+def test_we_find_the_offsets_that_they_find(judge: Judge, codec: Codec, magic: int) -> None:
+    data = judge.build_set(SAMPLES["mixed"], codec, magic)
+    ours = [message.record.offset for message in read(data)]
+    assert ours == [record.offset for record in judge.read(data)]
+
+
+@every_sample
+@every_magic
+@every_judge
+def test_our_message_set_reads_the_same_to_them(
+    judge: Judge, magic: int, records: list[Record]
+) -> None:
+    batch = BatchView(build(records, codec=Codec.ZSTD))
+    batch.stamp(5_000_000_000, 1)
+    data = down_convert([batch], magic)
+    expected = [
+        Record(5_000_000_000 + record.offset, record.timestamp_ms, record.key, record.value)
+        for record in without_headers(records, timestamps=magic == 1)
+    ]
+    assert list(judge.read(bytes(data))) == expected
+
+
+@every_magic
+@every_judge
+def test_uncompressed_message_sets_are_the_same_byte_for_byte(judge: Judge, magic: int) -> None:
+    ours = down_convert([BatchView(build(SAMPLES["mixed"]))], magic)
+    assert ours == judge.build_set(SAMPLES["mixed"], Codec.NONE, magic)

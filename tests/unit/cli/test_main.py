@@ -1,0 +1,94 @@
+"""The command as a whole: overview, help, version, and errors as sentences."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+import kafscale as package
+
+
+def test_without_a_command_it_says_what_it_is_and_what_to_try(kafscale):
+    result = kafscale()
+    assert result.exit_code == 0
+    assert f"Kafscale {package.__version__}" in result.stdout
+    assert "records    on this machine (embedded)" in result.stdout
+    assert "kafscale config show" in result.stdout
+    assert "\x1b" not in result.stdout
+
+
+def test_the_overview_follows_the_settings(kafscale):
+    result = kafscale(
+        KAFSCALE_S3_BUCKET="records", KAFSCALE_ETCD_ENDPOINTS="a:2379", KAFSCALE_BROKER_PORT="1001"
+    )
+    assert "records    in bucket records" in result.stdout
+    assert "metadata   in etcd at a:2379" in result.stdout
+    assert "clients 1001" in result.stdout
+    assert "3 of " in result.stdout
+    assert "in memory" in kafscale(KAFSCALE_USE_MEMORY_S3="1").stdout
+
+
+def test_the_effective_configuration_is_logged_at_start_with_secrets_masked(kafscale):
+    keys = {"KAFSCALE_S3_ACCESS_KEY": "AKIA", "KAFSCALE_S3_SECRET_KEY": "hush"}
+    result = kafscale(KAFSCALE_S3_BUCKET="records", **keys)
+    (line,) = result.stderr.splitlines()
+    event = json.loads(line)
+    assert event["event"] == "effective configuration"
+    assert event["settings"]["s3"]["bucket"] == "records"
+    assert event["settings"]["s3"]["secretKey"] == "********"
+    assert "hush" not in result.stderr
+    assert kafscale(KAFSCALE_LOG_LEVEL="warn").stderr == ""
+
+
+@pytest.mark.parametrize("arguments", [["version"], ["--version"]])
+def test_it_knows_its_version(kafscale, arguments):
+    result = kafscale(*arguments)
+    assert (result.exit_code, result.stdout) == (0, f"kafscale {package.__version__}\n")
+
+
+@pytest.mark.parametrize("flag", ["-h", "--help"])
+@pytest.mark.parametrize(
+    ("commands", "words"),
+    [
+        ([], ["version", "config", "docs"]),
+        (["config"], ["show", "check"]),
+        (["config", "show"], ["--describe", "--output", "--config"]),
+        (["docs", "generate"], ["--directory", "--check"]),
+        (["protocol"], ["list", "show"]),
+        (["protocol", "show"], ["--source", "--output"]),
+    ],
+)
+def test_every_level_has_help(kafscale, commands, words, flag):
+    result = kafscale(*commands, flag)
+    assert result.exit_code == 0
+    assert all(word in result.stdout for word in words)
+
+
+def test_wrong_usage_exits_with_2(kafscale):
+    assert kafscale("cofnig").exit_code == 2
+    assert kafscale("config", "show", "--output", "xml").exit_code == 2
+
+
+def test_an_error_of_ours_is_a_sentence_on_standard_error(kafscale):
+    result = kafscale(KAFSCALE_LOG_LEVEL="loud", KAFSCALE_LOG_LEVL="info")
+    assert result.exit_code == 1
+    assert result.stdout == ""
+    first, second = result.stderr.splitlines()
+    assert first.startswith("error: unknown variable KAFSCALE_LOG_LEVL: did you mean")
+    assert second.startswith('error: logging.level (KAFSCALE_LOG_LEVEL): "loud" is not one of')
+
+
+def test_the_module_runs_like_the_command():
+    command = [sys.executable, "-m", "kafscale", "version"]
+    result = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603
+    assert result.stdout == f"kafscale {package.__version__}\n"
+
+
+def test_a_command_loads_only_what_it_needs():
+    """Loading is most of what a short command costs."""
+    slow = {"rich.console", "yaml", "structlog", "prometheus_client"}
+    code = "import sys, kafscale.cli.main; print(*sys.modules)"
+    command = [sys.executable, "-c", code]
+    result = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603
+    assert slow.isdisjoint(result.stdout.split())

@@ -1,0 +1,90 @@
+"""Settings that cannot both be meant are refused; unusual ones that can are not."""
+
+import pytest
+
+from kafscale.config import load
+from kafscale.errors import ConfigError
+
+BUCKET = {"KAFSCALE_S3_BUCKET": "records"}
+ETCD = {"KAFSCALE_ETCD_ENDPOINTS": "etcd-0:2379,etcd-1:2379"}
+KEYS = {"KAFSCALE_S3_ACCESS_KEY": "key", "KAFSCALE_S3_SECRET_KEY": "secret"}
+
+
+@pytest.mark.parametrize(
+    ("environ", "problem"),
+    [
+        (ETCD, "etcd.endpoints is set, but s3.bucket is not"),
+        (ETCD | {"KAFSCALE_USE_MEMORY_S3": "1"}, "etcd.endpoints is set, but s3.bucket is not"),
+        (BUCKET | {"KAFSCALE_USE_MEMORY_S3": "1"}, "s3.bucket and s3.useMemory are both set"),
+        ({"KAFSCALE_S3_ENDPOINT": "http://minio:9000"}, "s3.endpoint is set, but s3.bucket is not"),
+        ({"KAFSCALE_S3_KMS_ARN": "arn:aws:kms:x"}, "s3.kmsKeyArn is set, but s3.bucket is not"),
+        ({"KAFSCALE_S3_ROLE_ARN": "arn:aws:iam:x"}, "s3.roleArn is set, but s3.bucket is not"),
+        ({"KAFSCALE_S3_READ_BUCKET": "copies"}, "s3.readBucket is set, but s3.bucket is not"),
+        (KEYS, "s3.accessKey is set, but s3.bucket is not"),
+        (BUCKET | {"KAFSCALE_S3_ACCESS_KEY": "key"}, "set, but s3.secretKey is not; set both"),
+        (BUCKET | {"KAFSCALE_S3_SECRET_KEY": "key"}, "set, but s3.accessKey is not; set both"),
+        (BUCKET | {"KAFSCALE_S3_SESSION_TOKEN": "t"}, "s3.sessionToken is set, but s3.accessKey"),
+        (
+            BUCKET | KEYS | {"KAFSCALE_S3_CREDENTIAL_SOURCE": "iam"},
+            "s3.accessKey is set, but s3.credentialSource is iam",
+        ),
+        (
+            BUCKET | ETCD | {"KAFSCALE_ETCD_USERNAME": "me"},
+            "etcd.username is set, but etcd.password",
+        ),
+        (
+            {"KAFSCALE_ETCD_USERNAME": "me", "KAFSCALE_ETCD_PASSWORD": "secret"},
+            "etcd.username or etcd.tls.enabled is set, but etcd.endpoints is not",
+        ),
+        ({"KAFSCALE_ETCD_TLS_ENABLED": "1"}, "etcd.tls.enabled is set, but etcd.endpoints is not"),
+        (
+            BUCKET | ETCD | {"KAFSCALE_ETCD_TLS_ENABLED": "1", "KAFSCALE_ETCD_TLS_CERT_FILE": "/c"},
+            "etcd.tls.certFile is set, but etcd.tls.keyFile is not",
+        ),
+        (BUCKET | ETCD | {"KAFSCALE_ETCD_TLS_CA_FILE": "/ca"}, "but etcd.tls.enabled is false"),
+        (
+            BUCKET | {"KAFSCALE_ETCD_ENDPOINTS": "https://etcd:2379"},
+            "etcd.endpoints has https://etcd:2379, but etcd.tls.enabled is false",
+        ),
+        (
+            BUCKET
+            | {"KAFSCALE_ETCD_ENDPOINTS": "http://etcd:2379", "KAFSCALE_ETCD_TLS_ENABLED": "1"},
+            "etcd.endpoints has http://etcd:2379, but etcd.tls.enabled is true",
+        ),
+        ({"KAFSCALE_BROKER_PORT": "9093"}, "broker.port and broker.metricsPort are both 9093"),
+        ({"KAFSCALE_CONTROL_ADDR": ":9093"}, "broker.metricsPort and broker.controlPort are both"),
+        ({"KAFSCALE_S3_LATENCY_WARN_MS": "3001"}, "s3.latencyWarnMs is above s3.latencyCritMs"),
+        ({"KAFSCALE_S3_ERROR_RATE_CRIT": "0.1"}, "s3.errorRateWarn is above s3.errorRateCrit"),
+        (
+            {"KAFSCALE_CONSUMER_HEARTBEAT_INTERVAL_MS": "30s"},
+            "consumer.heartbeatIntervalMs is not below consumer.sessionTimeoutMs",
+        ),
+    ],
+)
+def test_a_contradiction_is_refused(environ, problem):
+    with pytest.raises(ConfigError) as refused:
+        load(environ)
+    assert problem in str(refused.value)
+    assert len(str(refused.value).splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    "environ",
+    [
+        BUCKET,  # one broker, its log in a bucket, its metadata beside it
+        BUCKET | ETCD,
+        BUCKET | KEYS | {"KAFSCALE_S3_SESSION_TOKEN": "token"},
+        BUCKET | {"KAFSCALE_S3_ENDPOINT": "http://minio:9000", "KAFSCALE_S3_PATH_STYLE": "true"},
+        BUCKET | {"KAFSCALE_S3_ROLE_ARN": "arn:aws:iam::1:role/k", "KAFSCALE_S3_READ_REGION": "eu"},
+        {"KAFSCALE_USE_MEMORY_S3": "true"},
+        {"KAFSCALE_S3_REGION": "eu-west-1"},
+        {"KAFSCALE_BROKER_PORT": "0", "KAFSCALE_METRICS_ADDR": ":0", "KAFSCALE_CONTROL_ADDR": ":0"},
+        {"KAFSCALE_SEGMENT_BYTES": "64Ki"},  # below the buffer: the smaller of the two decides
+        BUCKET
+        | {"KAFSCALE_ETCD_ENDPOINTS": "https://etcd:2379", "KAFSCALE_ETCD_TLS_ENABLED": "true"},
+        {"KAFSCALE_UI_USERNAME": "admin", "KAFSCALE_UI_PASSWORD": "secret"},
+        {"KAFSCALE_OPERATOR_ETCD_ENDPOINTS": "etcd:2379"},
+    ],
+)
+def test_what_is_sound_is_let_through(environ):
+    assert len(load(environ).origins) >= 1

@@ -1,0 +1,197 @@
+"""Defaults, then the file, then the environment: who wins, who is refused, and in what words."""
+
+import pytest
+import yaml
+
+from kafscale.config import Config, load
+from kafscale.errors import ConfigError
+
+FULL_FILE = """
+broker:
+  id: ""                          # from the host name
+  host: "0.0.0.0"
+  port: 9092
+  metricsPort: 9093
+network:
+  maxConnections: 10000
+  maxRequestSize: 104857600
+  socketSendBuffer: 1048576
+  socketReceiveBuffer: 1048576
+  connectionTimeout: 30s
+  requestTimeout: 60s
+s3:
+  bucket: ""
+  region: "us-east-1"
+  endpoint: ""
+  pathStyle: false
+  partSize: 5242880
+  concurrency: 5
+  maxRetries: 3
+etcd:
+  endpoints: []
+  dialTimeout: 5s
+  requestTimeout: 10s
+  username: ""
+  password: ""
+  tls: {enabled: false, certFile: "", keyFile: "", caFile: ""}
+storage:
+  segmentBytes: 104857600
+  indexIntervalBytes: 4096
+  flushIntervalMs: 500
+  flushMessages: 10000
+cache:
+  segmentCacheSize: 2Gi
+  indexCacheSize: 256Mi
+  readAheadSegments: 3
+consumer:
+  sessionTimeoutMs: 30000
+  heartbeatIntervalMs: 3000
+  rebalanceTimeoutMs: 60000
+  maxPollIntervalMs: 300000
+compression:
+  type: snappy
+logging:
+  level: info
+  format: json
+"""
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(text, name="broker.yaml"):
+        file = tmp_path / name
+        file.write_text(text)
+        return file
+
+    return write
+
+
+def problems(environ, file=None):
+    with pytest.raises(ConfigError) as refused:
+        load(environ, file)
+    return str(refused.value).splitlines()
+
+
+def test_nothing_set_is_the_embedded_default(tmp_path):
+    config = load({"PATH": "/bin", "HOME": "/"}, default_file=tmp_path / "absent.yaml")
+    assert config == Config()
+    assert config.origins == {}
+    assert config.origin("broker.port") == "default"
+
+
+def test_a_file_that_spells_out_the_defaults_changes_nothing(write):
+    assert load({}, write(FULL_FILE)) == Config()
+
+
+def test_the_environment_wins_over_the_file_and_the_file_over_the_default(write):
+    file = write("broker:\n  port: 1001\n  host: filehost\nlogging:\n  level: debug\n")
+    config = load({"KAFSCALE_BROKER_PORT": "1002"}, file)
+    assert (config.broker.port, config.broker.host, config.broker.metrics_port) == (
+        1002,
+        "filehost",
+        9093,
+    )
+    assert config.logging.level == "debug"
+    assert config.origin("broker.port") == "KAFSCALE_BROKER_PORT"
+    assert config.origin("broker.host") == f"{file}:3"
+    assert config.origin("broker.metricsPort") == "default"
+
+
+def test_a_value_reads_the_same_in_the_file_and_in_the_environment(write):
+    file = write(
+        "s3: {bucket: records}\netcd:\n  endpoints: ['a:2379', 'b:2379']\n  tls: {enabled: no}"
+    )
+    environ = {
+        "KAFSCALE_S3_BUCKET": "records",
+        "KAFSCALE_ETCD_ENDPOINTS": "a:2379, b:2379",
+        "KAFSCALE_ETCD_TLS_ENABLED": "no",
+    }
+    assert load({}, file) == load(environ)
+    assert load(environ).etcd.endpoints == ("a:2379", "b:2379")
+
+
+def test_what_yaml_would_take_for_something_else_stays_text(write):
+    config = load({}, write("s3: {bucket: '007', namespace: on, region: no}\nbroker: {id: 007}"))
+    assert (config.s3.bucket, config.s3.namespace, config.s3.region) == ("007", "on", "no")
+    assert config.broker.id == 7
+
+
+def test_a_named_file_has_to_exist_and_the_default_one_need_not(tmp_path, write):
+    absent = tmp_path / "absent.yaml"
+    assert problems({}, absent) == [f"{absent}: cannot be read: No such file or directory"]
+    assert problems({"KAFSCALE_CONFIG_FILE": str(absent)})[0].startswith(
+        f"{absent}: cannot be read"
+    )
+
+    file = write("broker: {port: 1001}")
+    assert load({}, default_file=file).broker.port == 1001
+    assert load({"KAFSCALE_CONFIG_FILE": str(file)}).broker.port == 1001
+
+
+def test_a_file_given_as_argument_wins_over_the_one_in_the_environment(write):
+    argument = write("broker: {port: 1001}", "one.yaml")
+    other = write("broker: {port: 1002}", "two.yaml")
+    assert (
+        load({"KAFSCALE_CONFIG_FILE": str(other)}, argument, default_file=other).broker.port == 1001
+    )
+
+
+def test_all_problems_are_reported_at_once(write):
+    file = write("storage:\n  segmntBytes: 1\n  flushIntervalMs: fast\n")
+    assert problems({"KAFSCALE_S3_PATH_STYL": "1", "KAFSCALE_LOG_LEVEL": "loud"}, file) == [
+        f"unknown setting storage.segmntBytes ({file}:2): did you mean storage.segmentBytes?",
+        "unknown variable KAFSCALE_S3_PATH_STYL: did you mean KAFSCALE_S3_PATH_STYLE?",
+        (
+            f'storage.flushIntervalMs ({file}:3): "fast" is not a duration; '
+            "it takes a number of milliseconds or a duration with its unit, from 1ms to 1h"
+        ),
+        (
+            'logging.level (KAFSCALE_LOG_LEVEL): "loud" is not one of the choices; '
+            "it takes one of debug, info, warn, error"
+        ),
+    ]
+
+
+def test_a_wrong_value_is_refused_even_where_another_wins(write):
+    assert len(problems({"KAFSCALE_CACHE_BYTES": "1073741824", "KAFSCALE_CACHE_SIZE": "much"})) == 1
+    assert len(problems({"KAFSCALE_BROKER_PORT": "1"}, write("broker: {port: many}"))) == 1
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [("KAFSCALE_S3_SECRET_KEY", "hunter2\n"), ("KAFSCALE_ETCD_ENDPOINTS", "http://me:hunter2@e:1")],
+)
+def test_no_problem_repeats_a_secret(variable, value):
+    [problem] = problems({variable: value})
+    assert "hunter2" not in problem
+    assert "********" in problem
+
+
+def test_a_secret_in_the_file_is_not_repeated_either(write):
+    [problem] = problems({}, write("etcd:\n  password: [hunter2]\n"))
+    assert problem.startswith("etcd.password (")
+    assert "hunter2" not in problem
+
+
+def test_a_segment_of_two_gibibytes_is_refused():
+    assert load({"KAFSCALE_SEGMENT_BYTES": "2147483647"}).storage.segment_bytes == 2**31 - 1
+    [problem] = problems({"KAFSCALE_SEGMENT_BYTES": "2Gi"})
+    assert '"2Gi" is above the maximum of 2147483647' in problem
+
+
+@pytest.mark.parametrize("port", ["-1", "65536", "http"])
+def test_a_port_that_is_none_is_refused(port):
+    assert len(problems({"KAFSCALE_BROKER_PORT": port})) == 1
+
+
+def test_the_effective_configuration_is_a_file_that_means_the_same(write):
+    environ = {
+        "KAFSCALE_S3_BUCKET": "records",
+        "KAFSCALE_ETCD_ENDPOINTS": "a:2379,b:2379",
+        "KAFSCALE_CACHE_SIZE": "100MB",
+        "KAFSCALE_NETWORK_REQUEST_TIMEOUT": "1m30s",
+        "KAFSCALE_STARTUP_TIMEOUT_SEC": "2m",
+        "KAFSCALE_BROKER_ID": "0",
+    }
+    config = load(environ)
+    assert load({}, write(yaml.safe_dump(config.effective()))) == config

@@ -1,0 +1,171 @@
+"""The settings as a whole: their names, their defaults, and what each field has to say."""
+
+import dataclasses
+
+import pytest
+
+from kafscale.config import MASK, SETTINGS, VARIABLES, Config, documentation, load
+
+# Written down once more, by hand, so that no name and no default changes unnoticed.
+NAMED = """
+broker.id                     |              | KAFSCALE_BROKER_ID
+broker.host                   | 0.0.0.0      | KAFSCALE_BROKER_HOST
+broker.port                   | 9092         | KAFSCALE_BROKER_PORT
+broker.metricsHost            | 0.0.0.0      | KAFSCALE_BROKER_METRICS_HOST
+broker.metricsPort            | 9093         | KAFSCALE_BROKER_METRICS_PORT
+broker.controlHost            | 0.0.0.0      | KAFSCALE_BROKER_CONTROL_HOST
+broker.controlPort            |              | KAFSCALE_BROKER_CONTROL_PORT
+broker.allowAdminApis         | true         | KAFSCALE_ALLOW_ADMIN_APIS
+broker.startupTimeoutSec      | 30           | KAFSCALE_STARTUP_TIMEOUT_SEC
+network.maxConnections        | 10000        | KAFSCALE_NETWORK_MAX_CONNECTIONS
+network.maxRequestSize        | 104857600    | KAFSCALE_NETWORK_MAX_REQUEST_SIZE
+network.socketSendBuffer      | 1048576      | KAFSCALE_NETWORK_SOCKET_SEND_BUFFER
+network.socketReceiveBuffer   | 1048576      | KAFSCALE_NETWORK_SOCKET_RECEIVE_BUFFER
+network.connectionTimeout     | 30s          | KAFSCALE_NETWORK_CONNECTION_TIMEOUT
+network.requestTimeout        | 60s          | KAFSCALE_NETWORK_REQUEST_TIMEOUT
+s3.bucket                     |              | KAFSCALE_S3_BUCKET
+s3.region                     | us-east-1    | KAFSCALE_S3_REGION
+s3.endpoint                   |              | KAFSCALE_S3_ENDPOINT
+s3.pathStyle                  | false        | KAFSCALE_S3_PATH_STYLE
+s3.kmsKeyArn                  |              | KAFSCALE_S3_KMS_ARN
+s3.roleArn                    |              | KAFSCALE_S3_ROLE_ARN
+s3.credentialSource           | env          | KAFSCALE_S3_CREDENTIAL_SOURCE
+s3.accessKey                  |              | KAFSCALE_S3_ACCESS_KEY
+s3.secretKey                  |              | KAFSCALE_S3_SECRET_KEY
+s3.sessionToken               |              | KAFSCALE_S3_SESSION_TOKEN
+s3.namespace                  | default      | KAFSCALE_S3_NAMESPACE
+s3.partSize                   | 5242880      | KAFSCALE_S3_PART_SIZE
+s3.concurrency                | 5            | KAFSCALE_S3_CONCURRENCY
+s3.maxRetries                 | 3            | KAFSCALE_S3_MAX_RETRIES
+s3.readBucket                 |              | KAFSCALE_S3_READ_BUCKET
+s3.readRegion                 |              | KAFSCALE_S3_READ_REGION
+s3.readEndpoint               |              | KAFSCALE_S3_READ_ENDPOINT
+s3.useMemory                  | false        | KAFSCALE_USE_MEMORY_S3
+s3.healthWindowSec            | 60           | KAFSCALE_S3_HEALTH_WINDOW_SEC
+s3.latencyWarnMs              | 500          | KAFSCALE_S3_LATENCY_WARN_MS
+s3.latencyCritMs              | 3000         | KAFSCALE_S3_LATENCY_CRIT_MS
+s3.errorRateWarn              | 0.2          | KAFSCALE_S3_ERROR_RATE_WARN
+s3.errorRateCrit              | 0.6          | KAFSCALE_S3_ERROR_RATE_CRIT
+etcd.endpoints                |              | KAFSCALE_ETCD_ENDPOINTS
+etcd.dialTimeout              | 5s           | KAFSCALE_ETCD_DIAL_TIMEOUT
+etcd.requestTimeout           | 10s          | KAFSCALE_ETCD_REQUEST_TIMEOUT
+etcd.username                 |              | KAFSCALE_ETCD_USERNAME
+etcd.password                 |              | KAFSCALE_ETCD_PASSWORD
+etcd.tls.enabled              | false        | KAFSCALE_ETCD_TLS_ENABLED
+etcd.tls.certFile             |              | KAFSCALE_ETCD_TLS_CERT_FILE
+etcd.tls.keyFile              |              | KAFSCALE_ETCD_TLS_KEY_FILE
+etcd.tls.caFile               |              | KAFSCALE_ETCD_TLS_CA_FILE
+storage.segmentBytes          | 104857600    | KAFSCALE_SEGMENT_BYTES
+storage.segmentBufferBytes    | 4194304      | KAFSCALE_SEGMENT_BUFFER_BYTES
+storage.indexIntervalBytes    | 4096         | KAFSCALE_STORAGE_INDEX_INTERVAL_BYTES
+storage.flushIntervalMs       | 500          | KAFSCALE_FLUSH_INTERVAL_MS
+storage.flushMessages         | 10000        | KAFSCALE_STORAGE_FLUSH_MESSAGES
+storage.produceSyncFlush      | false        | KAFSCALE_PRODUCE_SYNC_FLUSH
+cache.segmentCacheSize        | 2Gi          | KAFSCALE_CACHE_BYTES KAFSCALE_CACHE_SIZE
+cache.indexCacheSize          | 256Mi        | KAFSCALE_CACHE_INDEX_CACHE_SIZE
+cache.readAheadSegments       | 3            | KAFSCALE_READAHEAD_SEGMENTS
+consumer.sessionTimeoutMs     | 30000        | KAFSCALE_CONSUMER_SESSION_TIMEOUT_MS
+consumer.heartbeatIntervalMs  | 3000         | KAFSCALE_CONSUMER_HEARTBEAT_INTERVAL_MS
+consumer.rebalanceTimeoutMs   | 60000        | KAFSCALE_CONSUMER_REBALANCE_TIMEOUT_MS
+consumer.maxPollIntervalMs    | 300000       | KAFSCALE_CONSUMER_MAX_POLL_INTERVAL_MS
+topics.autoCreate             | true         | KAFSCALE_AUTO_CREATE_TOPICS
+topics.autoCreatePartitions   | 1            | KAFSCALE_AUTO_CREATE_PARTITIONS
+compression.type              | snappy       | KAFSCALE_COMPRESSION_TYPE
+logging.level                 | info         | KAFSCALE_LOG_LEVEL
+logging.format                | json         | KAFSCALE_LOGGING_FORMAT
+operator.etcdEndpoints        |              | KAFSCALE_OPERATOR_ETCD_ENDPOINTS
+ui.username                   |              | KAFSCALE_UI_USERNAME
+ui.password                   |              | KAFSCALE_UI_PASSWORD
+"""
+ROWS = [[cell.strip() for cell in line.split("|")] for line in NAMED.strip().splitlines()]
+
+
+def test_these_settings_and_no_others_exist():
+    assert [setting.path for setting in SETTINGS] == [path for path, _, _ in ROWS]
+
+
+@pytest.mark.parametrize(("path", "default", "variables"), ROWS)
+def test_a_setting_has_its_default_and_its_variables(path, default, variables):
+    setting = next(setting for setting in SETTINGS if setting.path == path)
+    assert setting.default == setting.read(default)
+    assert setting.variables == tuple(variables.split())
+    assert setting.value(Config()) == setting.default
+
+
+def test_no_two_settings_share_a_variable():
+    assert len(VARIABLES) == len(set(VARIABLES))
+    assert {"KAFSCALE_CONFIG_FILE", "KAFSCALE_BROKER_ADDR", "KAFSCALE_CONTROL_ADDR"} < set(
+        VARIABLES
+    )
+
+
+def test_what_is_secret_is_marked_so():
+    assert {setting.path for setting in SETTINGS if setting.secret} == {
+        "s3.accessKey",
+        "s3.secretKey",
+        "s3.sessionToken",
+        "etcd.password",
+        "ui.password",
+    }
+
+
+@pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.path)
+def test_every_field_says_what_it_means_and_why_its_default_is_what_it_is(setting):
+    description = documentation.describe(setting)
+    assert description.count(". ") >= 1, (
+        "say the meaning in one sentence and the default in another"
+    )
+    assert description.endswith(".")
+
+
+def test_every_group_says_what_it_is():
+    for setting in SETTINGS:
+        assert setting.group.__doc__
+        assert "(" not in setting.group.__doc__, (
+            "a dataclass without a docstring shows its signature"
+        )
+
+
+def test_every_default_is_a_value_that_could_be_written():
+    for setting in SETTINGS:
+        assert setting.read(setting.kind.show(setting.default)) == setting.default
+
+
+def test_a_configuration_cannot_be_changed():
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        Config().broker.port = 1
+
+
+SECRETS = {
+    "KAFSCALE_S3_BUCKET": "records",
+    "KAFSCALE_S3_ACCESS_KEY": "hunter2",
+    "KAFSCALE_S3_SECRET_KEY": "hunter2",
+    "KAFSCALE_S3_SESSION_TOKEN": "hunter2",
+    "KAFSCALE_ETCD_ENDPOINTS": "etcd:2379",
+    "KAFSCALE_ETCD_USERNAME": "kafscale",
+    "KAFSCALE_ETCD_PASSWORD": "hunter2",
+    "KAFSCALE_UI_USERNAME": "admin",
+    "KAFSCALE_UI_PASSWORD": "hunter2",
+}
+
+
+def test_secrets_are_there_but_never_shown():
+    config = load(SECRETS)
+    assert config.etcd.password == SECRETS["KAFSCALE_ETCD_PASSWORD"]
+    assert "hunter2" not in repr(config)
+    assert "hunter2" not in str(config.effective())
+    assert config.effective()["etcd"]["password"] == MASK
+    assert all(setting.show(setting.value(config)) != "hunter2" for setting in SETTINGS)
+
+
+def test_a_secret_that_is_not_set_shows_as_empty():
+    assert Config().effective()["s3"]["secretKey"] == ""
+
+
+def test_the_effective_configuration_has_every_setting_under_its_own_key():
+    effective = load({"KAFSCALE_ETCD_TLS_ENABLED": "false"}).effective()
+    for setting in SETTINGS:
+        branch = effective
+        for key in setting.path.split("."):
+            branch = branch[key]
+        assert branch == setting.export(setting.default)

@@ -1,0 +1,156 @@
+"""Logs: one event a line, the same for our loggers and for those of libraries, and no secrets."""
+
+import io
+import json
+import logging
+import re
+
+import pytest
+import structlog
+
+from kafscale.config import MASK, load
+from kafscale.observability.logging import configure, get_logger, log_configuration
+
+
+@pytest.fixture
+def stream():
+    """Where the log goes; the state of the process is put back afterwards."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    # An empty list keeps `force` from closing what the test runner has installed.
+    root.handlers = []
+    yield io.StringIO()
+    root.handlers, root.level = handlers, level
+    structlog.reset_defaults()
+
+
+def events(stream):
+    return [json.loads(line) for line in stream.getvalue().splitlines()]
+
+
+def test_an_event_is_one_line_of_json_with_what_every_event_has_first(stream):
+    configure("info", "json", stream)
+    get_logger("kafscale.storage").info("segment committed", topic="orders", base_offset=42)
+    [event] = events(stream)
+    assert list(event) == ["timestamp", "level", "logger", "event", "topic", "base_offset"]
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", event.pop("timestamp"))
+    assert event == {
+        "level": "info",
+        "logger": "kafscale.storage",
+        "event": "segment committed",
+        "topic": "orders",
+        "base_offset": 42,
+    }
+
+
+def test_a_logger_made_before_the_configuration_follows_it(stream):
+    log = get_logger("early")
+    configure("info", "json", stream)
+    log.info("hello")
+    assert [event["event"] for event in events(stream)] == ["hello"]
+
+
+@pytest.mark.parametrize(
+    ("level", "seen"),
+    [
+        ("debug", ["debug", "info", "warning", "error"]),
+        ("info", ["info", "warning", "error"]),
+        ("warn", ["warning", "error"]),
+        ("error", ["error"]),
+    ],
+)
+def test_less_important_events_are_left_out_for_all_loggers(stream, level, seen):
+    configure(level, "json", stream)
+    for log in (get_logger("ours"), logging.getLogger("theirs")):
+        log.debug("event")
+        log.info("event")
+        log.warning("event")
+        log.error("event")
+    assert [event["level"] for event in events(stream)] == seen * 2
+
+
+def test_loggers_of_libraries_go_the_same_way(stream):
+    configure("info", "json", stream)
+    logging.getLogger("library").info("%d requests", 3, extra={"peer": "a", "token": "hunter2"})
+    [event] = events(stream)
+    assert (event["event"], event["logger"], event["peer"]) == ("3 requests", "library", "a")
+    assert event["token"] == MASK
+
+
+@pytest.mark.parametrize("style", ["json", "text"])
+def test_a_traceback_shows_no_local_variables(stream, style):
+    configure("info", style, stream)
+    local = f"hunter{2}"
+    try:
+        int(local[0])
+    except ValueError:
+        get_logger("ours").exception("it failed")
+    assert "Traceback (most recent call last)" in stream.getvalue()
+    assert "invalid literal for int()" in stream.getvalue()
+    assert local not in stream.getvalue()
+    assert style == "text" or len(events(stream)) == 1
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "password",
+        "etcd_password",
+        "secret",
+        "sessionToken",
+        "access_key",
+        "secretKey",
+        "private-key",
+    ],
+)
+@pytest.mark.parametrize("style", ["json", "text"])
+def test_a_fact_that_is_named_like_a_secret_is_masked_at_any_depth(stream, style, name):
+    configure("info", style, stream)
+    facts = {name: "hunter2"}
+    get_logger("ours").info("facts", **facts, nested={"list": [facts], "pair": (facts, 1)})
+    assert "hunter2" not in stream.getvalue()
+    assert stream.getvalue().count("********") == 3
+
+
+def test_what_only_resembles_a_secret_is_shown(stream):
+    configure("info", "json", stream)
+    facts = {"key": "orders", "token_count": 3, "keyFile": "/key.pem", "password": ""}
+    get_logger("ours").info("facts", **facts)
+    [event] = events(stream)
+    assert {name: event[name] for name in facts} == facts
+
+
+def test_text_is_for_people_and_without_colour_where_there_is_no_terminal(stream):
+    configure("info", "text", stream)
+    get_logger("kafscale.storage").info("segment committed", topic="orders")
+    [line] = stream.getvalue().splitlines()
+    assert "\x1b" not in line
+    assert re.match(
+        r"\d{4}-\d\d-\d\dT\S+Z \[info +\] segment committed +\[kafscale.storage\]", line
+    )
+    assert line.endswith("topic=orders")
+
+
+def test_the_effective_configuration_is_logged_with_secrets_masked(stream):
+    configure("info", "json", stream)
+    environ = {
+        "KAFSCALE_S3_BUCKET": "records",
+        "KAFSCALE_S3_ACCESS_KEY": "hunter2",
+        "KAFSCALE_S3_SECRET_KEY": "hunter2",
+        "KAFSCALE_BROKER_PORT": "1001",
+    }
+    config = load(environ)
+    log_configuration(config)
+    [event] = events(stream)
+    assert event["event"] == "effective configuration"
+    assert event["settings"] == config.effective()
+    assert event["settings"]["broker"]["port"] == 1001
+    assert event["settings"]["s3"]["secretKey"] == "********"
+    assert "hunter2" not in stream.getvalue()
+
+
+def test_configuring_again_replaces_what_was_there(stream):
+    configure("info", "json", io.StringIO())
+    configure("info", "json", stream)
+    get_logger("ours").info("once")
+    assert len(events(stream)) == 1

@@ -1,0 +1,26 @@
+"""The room's public names: few, and no more than these by accident."""
+
+from kafscale import records
+
+
+def test_the_public_names_are_these() -> None:
+    assert set(records.__all__) == {
+        "DECOMPRESSED_BYTES_MAX",
+        "BatchView",
+        "Codec",
+        "ControlType",
+        "Header",
+        "Record",
+        "TimestampType",
+        "build",
+        "build_end_marker",
+        "control_type",
+        "down_convert",
+        "inflate",
+        "iterate",
+        "recompress",
+        "sole",
+        "split",
+        "up_convert",
+    }
+    assert all(hasattr(records, name) for name in records.__all__)

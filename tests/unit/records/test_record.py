@@ -1,0 +1,156 @@
+"""Reading records: what is built reads back, and no bytes whatever do harm."""
+
+import tracemalloc
+from contextlib import suppress
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kafscale.errors import BatchTooLargeError, InvalidRecordError, RecordsError
+from kafscale.records import BatchView, Codec, Header, Record, TimestampType, build, iterate
+from kafscale.records.batch import HEADER_BYTES
+from unit.records.examples import RECORDS, example, record_lists, rewritten
+
+every_codec = pytest.mark.parametrize("codec", list(Codec), ids=lambda codec: codec.name)
+
+
+def with_payload(payload: bytes, count: int = 1) -> BatchView:
+    """A batch whose records are these bytes, under a header and a checksum that hold."""
+    data = bytearray(example().buffer[:HEADER_BYTES]) + payload
+    data[8:12] = (len(data) - 12).to_bytes(4, "big")
+    batch = rewritten(BatchView(data), 57, ">i", count)
+    return rewritten(batch, 23, ">i", max(count, 1) - 1)
+
+
+def record_bytes(body: str) -> bytes:
+    """A record of the fields given in hexadecimal, behind their right length."""
+    fields = bytes.fromhex(body)
+    return bytes((2 * len(fields),)) + fields
+
+
+@every_codec
+@given(records=record_lists())
+@settings(max_examples=60)
+def test_what_is_built_reads_back(codec: Codec, records: list[Record]) -> None:
+    batch = BatchView(build(records, codec=codec))
+    batch.validate()
+    assert list(iterate(batch)) == records
+
+
+def test_log_append_time_replaces_the_time_of_every_record() -> None:
+    batch = BatchView(build(RECORDS, timestamp_type=TimestampType.LOG_APPEND_TIME))
+    assert {record.timestamp_ms for record in iterate(batch)} == {batch.max_timestamp_ms}
+
+
+def test_gaps_left_by_compaction_are_read() -> None:
+    records = [Record(10, 1, b"a", b"1"), Record(17, 2, b"b", b"2"), Record(30, 3, b"c", b"3")]
+    batch = BatchView(build(records))
+    assert (batch.count, batch.last_offset_delta) == (3, 20)
+    assert list(iterate(batch)) == records
+
+
+def test_a_batch_emptied_by_compaction_is_read() -> None:
+    assert list(iterate(with_payload(b"", count=0))) == []
+
+
+def test_values_are_copies_that_outlive_the_buffer() -> None:
+    batch = example()
+    records = list(iterate(batch))
+    batch.buffer[HEADER_BYTES:] = bytes(len(batch) - HEADER_BYTES)
+    assert records == list(RECORDS)
+
+
+def test_a_header_key_that_is_not_utf8_is_read_with_replacement() -> None:
+    batch = with_payload(record_bytes("00 00 00 01 01 02 04 ff68 01"))
+    (record,) = iterate(batch)
+    assert record.headers == (Header("\N{REPLACEMENT CHARACTER}h", None),)
+
+
+@pytest.mark.parametrize(
+    ("payload", "complaint"),
+    [
+        (record_bytes("00 00 00 01 0261 00")[:-1], "does not fit its batch"),
+        (record_bytes("00 00 00 01 01 00") + b"\x00", "follow the last record"),
+        (b"\x01" + bytes(8), "a record of -1 bytes"),
+        (b"\x00" + bytes(8), "differ by"),
+        (record_bytes("00 00 00 03 01 00 00"), "a field of -2 bytes"),
+        (record_bytes("00 00 00 01 03 00 00"), "a field of -2 bytes"),
+        (record_bytes("00 00 00 fe01 01 00"), "a field of 127 bytes"),
+        (record_bytes("00 00 00 01 01 01"), "-1 headers"),
+        (record_bytes("00 00 00 01 01 02"), "1 headers"),
+        (record_bytes("00 00 00 01 01 feffffff0f"), "2147483647 headers"),
+        (record_bytes("00 00 00 01 01 02 01 01"), "key of a header is null"),
+        (record_bytes("00 00 00 01 01 02 03 01"), "a field of -2 bytes"),
+        (record_bytes("00 00 00 01 01 02 00 03"), "a field of -2 bytes"),
+        (record_bytes("00 00 00 01 01 00 00"), "differ by -1"),
+        (record_bytes("00 00 01 01 01 00"), "offset delta -1"),
+        (record_bytes("00 00 02 01 01 00"), "offset delta 1 is beyond 0"),
+        (record_bytes("00 00 ffffffffff01 01 01 00"), "exceeds 32 bits"),
+        (record_bytes("00 feffffffffffffffff01 00 01 01 00"), "does not fit 64 bits"),
+    ],
+)
+def test_each_broken_rule_is_named(payload: bytes, complaint: str) -> None:
+    with pytest.raises(InvalidRecordError, match=complaint):
+        list(iterate(with_payload(payload)))
+
+
+@pytest.mark.parametrize("count", [-1, 5, 2**31 - 1])
+def test_a_count_that_the_bytes_cannot_hold_is_refused_at_once(count: int) -> None:
+    payload = record_bytes("00 00 00 01 01 00") * 4
+    with pytest.raises(InvalidRecordError, match=f"{count} records in 28 bytes"):
+        next(iterate(with_payload(payload, count)))
+
+
+def test_fewer_records_than_counted_are_refused() -> None:
+    batch = rewritten(example(), 57, ">i", 5)
+    with pytest.raises(InvalidRecordError, match="end"):
+        list(iterate(batch))
+
+
+def test_a_bomb_is_refused_before_it_goes_off() -> None:
+    batch = BatchView(build([Record(0, 0, None, bytes(16_000_000))], codec=Codec.ZSTD))
+    assert len(batch) < 10_000
+    tracemalloc.start()
+    try:
+        with pytest.raises(BatchTooLargeError):
+            list(iterate(batch, decompressed_bytes_max=1_000_000))
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 2_000_000
+
+
+@every_codec
+def test_every_cut_payload_raises_a_records_error(codec: Codec) -> None:
+    """Half a batch never passes for a whole one, even where the header was made to fit."""
+    payload = bytes(example(codec=codec).payload)
+    for cut in range(len(payload)):
+        batch = with_payload(payload[:cut], count=len(RECORDS))
+        batch = rewritten(batch, 21, ">h", codec)
+        with pytest.raises(RecordsError):
+            list(iterate(batch, decompressed_bytes_max=100_000))
+
+
+@every_codec
+@given(position=st.integers(0, 10_000), bit=st.integers(0, 7))
+@settings(max_examples=200)
+def test_a_flipped_bit_raises_a_records_error_or_reads_consistently(
+    codec: Codec, position: int, bit: int
+) -> None:
+    batch = example(codec=codec)
+    position = 17 + position % (len(batch) - 17)
+    batch.buffer[position] ^= 1 << bit
+    try:
+        records = list(iterate(batch, decompressed_bytes_max=100_000))
+    except RecordsError:
+        return
+    assert len(records) == batch.count
+    assert all(batch.base_offset <= record.offset <= batch.last_offset for record in records)
+
+
+@given(payload=st.binary(max_size=120), count=st.integers(-2, 20))
+@settings(max_examples=300)
+def test_noise_raises_nothing_but_records_errors(payload: bytes, count: int) -> None:
+    with suppress(RecordsError):
+        assert len(list(iterate(with_payload(payload, count)))) == count
