@@ -1,0 +1,223 @@
+"""A broker of one partition in memory, made of the protocol and records rooms and a socket.
+
+It serves real clients just enough to produce and consume, so that they judge our bytes and we
+theirs: every request must be readable and come out of our encoder as the client wrote it.
+"""
+
+import socket
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, Self
+
+from kafscale.protocol import header as headers
+from kafscale.protocol.api import Api
+from kafscale.protocol.apis import BY_KEY, api_versions_response, request_header_version
+from kafscale.protocol.codec import Buffer
+from kafscale.protocol.error_codes import ErrorCode
+from kafscale.protocol.frame import FrameReader, frame
+from kafscale.protocol.messages import (
+    api_versions,
+    fetch,
+    find_coordinator,
+    init_producer_id,
+    list_offsets,
+    metadata,
+    produce,
+)
+from kafscale.records import BatchView, down_convert, sole, split, up_convert
+
+TOPIC_ID = bytes(range(16))
+BATCH_BYTES_MAX = 1_048_588
+HANDLERS: dict[int, Callable[["ScriptedBroker", int, Any], Any]] = {}
+
+
+def handles(api: Api[Any, Any]) -> Callable[..., Any]:
+    def register(handler: Callable[["ScriptedBroker", int, Any], Any]) -> Any:
+        HANDLERS[api.key] = handler
+        return handler
+
+    return register
+
+
+class ScriptedBroker:
+    """Listens on a port of its own until it is closed; `versions_max` makes it an older broker."""
+
+    def __init__(self, topic: str, versions_max: dict[str, int] | None = None) -> None:
+        self.topic = topic
+        self.versions_max = versions_max or {}
+        self.batches: list[BatchView] = []
+        self.used: set[tuple[str, int]] = set()
+        self.problems: list[str] = []
+        self._lock = threading.Lock()
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._listener.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._listener.close()
+
+    @property
+    def end_offset(self) -> int:
+        return self.batches[-1].next_offset if self.batches else 0
+
+    @property
+    def served(self) -> list[Api[Any, Any]]:
+        return [BY_KEY[key] for key in HANDLERS]
+
+    def version_max(self, api: Api[Any, Any]) -> int:
+        return self.versions_max.get(api.name, api.version_max)
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+
+    def _serve(self, connection: socket.socket) -> None:
+        reader = FrameReader()
+        with connection:
+            try:
+                while count := connection.recv_into(reader.buffer()):
+                    for request in reader.received(count):
+                        with self._lock:
+                            answer = self._answer(request)
+                        connection.sendall(b"".join(answer))
+            except ConnectionError:
+                pass
+            except Exception as error:  # noqa: BLE001  The test reports it.
+                self.problems.append(repr(error))
+
+    def _answer(self, request: memoryview) -> list[Buffer]:
+        key, version = headers.peek_api(request)
+        asked, position = headers.decode_request_header(
+            request, request_header_version(key, version)
+        )
+        api = BY_KEY[key]
+        if version > self.version_max(api):
+            assert api is api_versions.API_VERSIONS
+            refusal = self._api_versions()
+            refusal.error_code = ErrorCode.UNSUPPORTED_VERSION
+            parts = api.response_codec(0).encode(refusal)
+            return frame(headers.encode_response_header(asked.correlation_id, 0), parts)
+        self.used.add((api.name, version))
+        codec = api.request_codec(version)
+        message, end = codec.decode_at(request, position)
+        assert end == len(request), f"{api.name} v{version} has bytes left"
+        assert codec.encode_bytes(message) == request[position:], f"{api.name} v{version} differs"
+        response = HANDLERS[key](self, version, message)
+        if response is None:
+            return []
+        header = headers.encode_response_header(
+            asked.correlation_id, api.response_header_version(version)
+        )
+        return frame(header, api.response_codec(version).encode(response))
+
+    def _api_versions(self) -> api_versions.ApiVersionsResponse:
+        answer = api_versions_response(self.served)
+        for found in answer.apis:
+            found.version_max = self.version_max(BY_KEY[found.key])
+        return answer
+
+    @handles(api_versions.API_VERSIONS)
+    def _handle_api_versions(
+        self, _version: int, _request: api_versions.ApiVersionsRequest
+    ) -> api_versions.ApiVersionsResponse:
+        return self._api_versions()
+
+    @handles(metadata.METADATA)
+    def _handle_metadata(
+        self, _version: int, _request: metadata.MetadataRequest
+    ) -> metadata.MetadataResponse:
+        partition = metadata.PartitionMetadata(
+            leader_id=1, leader_epoch=3, replicas=[1], in_sync_replicas=[1]
+        )
+        topic = metadata.TopicMetadata(name=self.topic, topic_id=TOPIC_ID, partitions=[partition])
+        return metadata.MetadataResponse(
+            brokers=[metadata.Broker(1, "127.0.0.1", self.port)],
+            cluster_id="scripted",
+            controller_id=1,
+            topics=[topic],
+        )
+
+    @handles(init_producer_id.INIT_PRODUCER_ID)
+    def _handle_init_producer_id(
+        self, _version: int, _request: init_producer_id.InitProducerIdRequest
+    ) -> init_producer_id.InitProducerIdResponse:
+        return init_producer_id.InitProducerIdResponse(producer_id=7, producer_epoch=0)
+
+    @handles(find_coordinator.FIND_COORDINATOR)
+    def _handle_find_coordinator(
+        self, version: int, request: find_coordinator.FindCoordinatorRequest
+    ) -> find_coordinator.FindCoordinatorResponse:
+        # librdkafka takes a broker without this API for one that knows no lz4 yet.
+        code = ErrorCode.COORDINATOR_NOT_AVAILABLE
+        return find_coordinator.FindCoordinatorResponse(
+            error_code=code if version < 4 else 0,
+            coordinators=[
+                find_coordinator.Coordinator(key=key, error_code=code) for key in request.keys
+            ],
+        )
+
+    @handles(produce.PRODUCE)
+    def _handle_produce(
+        self, version: int, request: produce.ProduceRequest
+    ) -> produce.ProduceResponse | None:
+        (topic,) = request.topics
+        (partition,) = topic.partitions
+        assert partition.records is not None
+        assert topic.name == self.topic if version < 13 else topic.topic_id == TOPIC_ID
+        records = partition.records if version >= 3 else up_convert(partition.records)
+        batch = sole(records)
+        batch.validate(size_bytes_max=BATCH_BYTES_MAX)
+        batch.stamp(self.end_offset, 3)
+        self.batches.append(batch)
+        produced = produce.ProducedPartition(partition.index, base_offset=batch.base_offset)
+        answer = produce.ProducedTopic(topic.name, topic.topic_id, [produced])
+        return produce.ProduceResponse(topics=[answer]) if request.acks else None
+
+    @handles(list_offsets.LIST_OFFSETS)
+    def _handle_list_offsets(
+        self, _version: int, request: list_offsets.ListOffsetsRequest
+    ) -> list_offsets.ListOffsetsResponse:
+        (topic,) = request.topics
+        (asked,) = topic.partitions
+        offset = 0 if asked.timestamp_ms == -2 else self.end_offset
+        partition = list_offsets.ListedPartition(asked.index, offsets=[offset], offset=offset)
+        return list_offsets.ListOffsetsResponse(
+            topics=[list_offsets.ListedTopic(topic.name, [partition])]
+        )
+
+    @handles(fetch.FETCH)
+    def _handle_fetch(self, version: int, request: fetch.FetchRequest) -> fetch.FetchResponse:
+        topics = []
+        for topic in request.topics:
+            partitions = [self._fetched(version, asked) for asked in topic.partitions]
+            topics.append(fetch.FetchedTopic(topic.name, topic.topic_id, partitions))
+        if self.end_offset == request.topics[0].partitions[0].offset if request.topics else True:
+            time.sleep(request.max_wait_ms / 10_000)  # Nothing new: slow the polling down.
+        return fetch.FetchResponse(topics=topics)
+
+    def _fetched(self, version: int, asked: fetch.PartitionToFetch) -> fetch.FetchedPartition:
+        batches = [batch for batch in self.batches if batch.last_offset >= asked.offset]
+        slices = [batch.buffer for batch in batches]
+        if version < 4:
+            magic = 0 if version < 2 else 1
+            slices = [memoryview(down_convert(batches, magic, first_offset=asked.offset))]
+        return fetch.FetchedPartition(
+            asked.index,
+            high_watermark=self.end_offset,
+            last_stable_offset=self.end_offset,
+            log_start_offset=0,
+            records=slices,
+        )
+
+
+def all_batches(broker: ScriptedBroker) -> list[BatchView]:
+    """The whole log again, as if read from a file."""
+    return split(b"".join(batch.buffer for batch in broker.batches))

@@ -1,0 +1,156 @@
+"""The tidy test: what keeps the house pleasant to walk through, checked by a machine.
+
+Floors are import-linter's, style is ruff's, types are mypy's. This is for the rest: sizes, names,
+words that have no place here, and tables that must agree with the files beside them.
+"""
+
+import ast
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kafscale.protocol.apis import APIS
+
+ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "src" / "kafscale"
+MODULE_LINES_MAX = 400
+FUNCTION_LINES_MAX = 70
+VAGUE = re.compile(r"(Manager|Helper|Utils?|Impl)$")
+REMINDER = re.compile(
+    r"\b(" + "|".join(("TO" + "DO", "FIX" + "ME", "XX" + "X", "HA" + "CK")) + r")\b"
+)
+MACHINE = re.compile(
+    "|".join(
+        (
+            r"(?<![\w.])/(?:home|root|work|Users)/\w",
+            "py" + r"pi\.org",
+            "python" + r"hosted\.org",
+            "repo1?" + r"\.maven",
+            "proxy" + r"\.golang\.org",
+            "registry" + r"\.npmjs",
+            "deb" + r"\.debian\.org",
+        )
+    )
+)
+
+
+def committed() -> list[Path]:
+    """Every file that git tracks, or would once it is added."""
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard"],  # noqa: S607
+        cwd=ROOT, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    return [ROOT / name for name in listed.stdout.splitlines() if (ROOT / name).is_file()]
+
+
+def modules() -> list[Path]:
+    return sorted(SOURCE.rglob("*.py"))
+
+
+def name_of(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def functions(tree: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node
+
+
+every_module = pytest.mark.parametrize("path", modules(), ids=name_of)
+
+
+@every_module
+def test_a_module_is_short_enough_to_be_read_at_once(path):
+    assert len(path.read_text().splitlines()) <= MODULE_LINES_MAX
+
+
+@every_module
+def test_a_module_opens_with_what_it_is_for(path):
+    assert ast.get_docstring(ast.parse(path.read_text()))
+
+
+@every_module
+def test_a_function_fits_a_screen(path):
+    for function in functions(ast.parse(path.read_text())):
+        assert function.end_lineno is not None
+        assert function.end_lineno - function.lineno < FUNCTION_LINES_MAX, function.name
+
+
+@every_module
+def test_a_class_is_named_after_what_it_is(path):
+    for node in ast.walk(ast.parse(path.read_text())):
+        assert not (isinstance(node, ast.ClassDef) and VAGUE.search(node.name)), node.name
+
+
+@pytest.mark.parametrize("path", [p for p in modules() if p.name == "__init__.py"], ids=name_of)
+def test_a_package_only_says_what_is_in_it(path):
+    allowed = (ast.Expr, ast.Import, ast.ImportFrom, ast.Assign)
+    assert all(isinstance(node, allowed) for node in ast.parse(path.read_text()).body)
+
+
+def test_code_is_executed_from_text_in_one_place_only():
+    calls = {
+        name_of(path)
+        for path in modules()
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") in {"exec", "eval"}
+    }
+    assert calls == {"src/kafscale/protocol/source.py"}
+
+
+def test_only_the_command_line_reads_the_environment_and_only_config_its_variables():
+    readers = {name_of(path) for path in modules() if "os.environ" in path.read_text()}
+    assert readers <= {
+        "src/kafscale/cli/main.py",
+        "src/kafscale/cli/config.py",
+        "src/kafscale/observability/logging.py",  # NO_COLOR, which is the terminal's business.
+    }
+
+
+def test_every_message_is_in_the_table_and_the_table_has_no_other():
+    messages = SOURCE / "protocol" / "messages"
+    files = {path.stem for path in messages.glob("*.py")} - {"__init__"}
+    assert files == {api.request.__module__.rpartition(".")[2] for api in APIS}
+    assert files == {re.sub(r"(?<!^)(?=[A-Z])", "_", api.name).lower() for api in APIS}
+
+
+def test_tests_use_real_parts():
+    for path in (ROOT / "tests").rglob("*.py"):
+        assert "mock" + ".patch" not in path.read_text(), name_of(path)
+        assert "monkey" + "patch.setattr" not in path.read_text(), name_of(path)
+
+
+def test_nothing_is_left_for_later_in_the_code():
+    for path in [*modules(), *(ROOT / "tests").rglob("*.py")]:
+        assert not REMINDER.search(path.read_text()), name_of(path)
+
+
+def test_no_file_knows_the_machine_that_it_was_written_on():
+    for path in committed():
+        text = path.read_text(encoding="utf-8", errors="ignore")
+        found = MACHINE.search(text)
+        assert found is None, f"{name_of(path)}: {found and found.group()}"
+
+
+def test_what_the_makefile_offers_is_what_the_readme_promises():
+    targets = set(re.findall(r"^([a-z]+):.*##", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    promised = set(re.findall(r"`?make ([a-z]+)", (ROOT / "README.md").read_text()))
+    assert {"help", "setup", "run", "test", "check", "bench", "docs"} <= targets
+    assert promised
+    assert promised <= targets
+
+
+def test_links_between_documents_lead_somewhere():
+    for page in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]:
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
+            assert (page.parent / target).exists(), f"{name_of(page)} links to {target}"
+
+
+def test_decisions_are_numbered_without_gaps():
+    names = sorted(path.name for path in (ROOT / "docs" / "decisions").glob("*.md"))
+    numbers = [int(name[:4]) for name in names]
+    assert numbers == list(range(1, len(numbers) + 1))
