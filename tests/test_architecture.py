@@ -144,6 +144,11 @@ def test_what_the_makefile_offers_is_what_the_readme_promises():
     assert promised <= targets
 
 
+def test_the_readme_counts_the_apis_right():
+    counts = re.findall(r"(\d+) APIs", (ROOT / "README.md").read_text())
+    assert counts == [str(len(APIS))]
+
+
 def test_links_between_documents_lead_somewhere():
     for page in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]:
         for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):

@@ -22,6 +22,9 @@ This page lists every setting: what it means, what it takes, its default and its
 variable. `kafscale config show` prints the values in effect and where each was set;
 `kafscale config check` tells what is wrong with them.
 
+This version reads, checks and shows all of them, and acts on `logging`; the broker that acts on the
+others is not part of it yet.
+
 ## Where settings come from
 
 1. The defaults on this page. With nothing set, Kafscale runs embedded: one broker, with records and

@@ -180,7 +180,7 @@ class _Encoder:
         if field.nullable:
             size = f"{self._null_length} if {variable} is None else {size}"
         source.line(f"{length} = {size}")
-        self._length(length, "i")
+        self._length(length, "i", size_bytes_typical=3)
         with source.block(f"if {variable}:"):
             source.line("parts.append(join(out))")
             source.line("out.clear()")
@@ -227,8 +227,12 @@ class _Encoder:
     def _counted(self, size: str) -> str:
         return f"{size} + 1" if self._flexible else size
 
-    def _length(self, length: str, character: str) -> None:
-        """Emit what is pending together with the length or count that ends it."""
+    def _length(self, length: str, character: str, *, size_bytes_typical: int = 1) -> None:
+        """Emit what is pending together with the length or count that ends it.
+
+        In flexible versions a length takes from one byte to five. What takes no more than is
+        typical for the field is packed in one go, what takes more is put behind.
+        """
         if not self._flexible:
             self._run.append((character, length))
             self._flush()
@@ -237,10 +241,17 @@ class _Encoder:
             long = f"uvarint({length})"
             self._source.line(f"write(SMALL[{length}] if {length} < 128 else {long})")
             return
-        short = self._packed([*self._run, ("B", length)])
-        long = f"{self._packed(self._run)} + uvarint({length})"
+        choices = []
+        for size_bytes in range(1, size_bytes_typical + 1):
+            shifts = [
+                f"{length} >> {7 * index}" if index else length for index in range(size_bytes)
+            ]
+            septets = [f"{shift} & 0x7F | 0x80" for shift in shifts[:-1]] + shifts[-1:]
+            packed = self._packed([*self._run, *(("B", septet) for septet in septets)])
+            choices.append(f"{packed} if {length} < {1 << 7 * size_bytes} else ")
+        longest = f"{self._packed(self._run)} + uvarint({length})"
         self._run.clear()
-        self._source.line(f"write({short} if {length} < 128 else {long})")
+        self._source.line(f"write({''.join(choices)}{longest})")
 
     def _flush(self) -> None:
         """Emit the writing of all pending fields of fixed size at once."""

@@ -18,6 +18,7 @@ TIME_MS_MAX = 253_402_300_799_000  # The last second of the year 9999.
 short_text = st.text(st.characters(codec="utf-8"), max_size=6)
 texts = st.one_of(short_text, short_text, st.just("ä" * 70), st.just("x" * 300))
 short_bytes = st.binary(max_size=6)
+batches = st.one_of(short_bytes, st.just(bytes(200)), st.just(bytes(20_000)))
 blobs = st.one_of(short_bytes, short_bytes, st.just(bytes(range(200))))
 
 KINDS: dict[str, st.SearchStrategy[Any]] = {
@@ -32,8 +33,8 @@ KINDS: dict[str, st.SearchStrategy[Any]] = {
     "uuid": st.binary(min_size=16, max_size=16),
     "string": texts,
     "bytes": blobs,
-    "records": blobs.map(memoryview),
-    "record_slices": blobs.map(lambda blob: [memoryview(blob)]),
+    "records": batches.map(memoryview),
+    "record_slices": batches.map(lambda blob: [memoryview(blob)]),
 }
 
 

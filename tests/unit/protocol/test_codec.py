@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from kafscale.errors import EncodeError, ProtocolError
+from kafscale.protocol import varint
 from kafscale.protocol.codec import codec
 from kafscale.protocol.wire import (
     UUID_ZERO,
@@ -221,6 +222,19 @@ def test_records_are_never_copied(flexible):
     assert decoded.records.obj is frame
     decoded.records[0:1] = b"R"
     assert b"Rr" in frame
+
+
+@pytest.mark.parametrize("size_bytes", [126, 127, 16_382, 16_383, 2_097_150, 2_097_151])
+def test_lengths_of_records_grow_by_a_byte_at_a_time(size_bytes):
+    class Preceded(Message):
+        before: Int8 = 0
+        records: Records | None = None
+
+    records = memoryview(bytes(size_bytes))
+    preceded = codec(Preceded, 0, flexible=True)
+    first, *_ = preceded.encode(Preceded(1, records))
+    assert bytes(first) == b"\x01" + varint.encode(size_bytes + 1)
+    assert preceded.decode(preceded.encode_bytes(Preceded(1, records))).records == records
 
 
 @pytest.mark.parametrize("flexible", [False, True])
