@@ -172,14 +172,9 @@ class _Encoder:
 
     def _records(self, field: Field, value: str, kind: Kind) -> None:
         source = self._source
-        variable = source.name(field.name)
-        length = source.name(f"{field.name}_length")
-        source.line(f"{variable} = {value}")
         slices = kind.name == "record_slices"
-        size = self._counted(f"sum(map(len, {variable}))" if slices else f"len({variable})")
-        if field.nullable:
-            size = f"{self._null_length} if {variable} is None else {size}"
-        source.line(f"{length} = {size}")
+        size = "sum(map(len, {}))" if slices else "len({})"
+        variable, length = self._measured(field, value, size)
         self._length(length, "i", size_bytes_typical=3)
         with source.block(f"if {variable}:"):
             source.line("parts.append(join(out))")
@@ -188,13 +183,7 @@ class _Encoder:
 
     def _array(self, field: Field, value: str, array: Array) -> None:
         source = self._source
-        variable = source.name(field.name)
-        length = source.name(f"{field.name}_length")
-        source.line(f"{variable} = {value}")
-        size = self._counted(f"len({variable})")
-        if field.nullable:
-            size = f"{self._null_length} if {variable} is None else {size}"
-        source.line(f"{length} = {size}")
+        variable, length = self._measured(field, value, "len({})")
         self._length(length, "i")
         match array.element:
             case Kind(format="16s"):
@@ -217,6 +206,17 @@ class _Encoder:
                 assert isinstance(element, type)
                 self._struct(element, item)
             self._flush()
+
+    def _measured(self, field: Field, value: str, size: str) -> tuple[str, str]:
+        """Emit the measuring of a value; the variables that hold it and its length."""
+        variable = self._source.name(field.name)
+        length = self._source.name(f"{field.name}_length")
+        counted = self._counted(size.format(variable))
+        if field.nullable:
+            counted = f"{self._null_length} if {variable} is None else {counted}"
+        self._source.line(f"{variable} = {value}")
+        self._source.line(f"{length} = {counted}")
+        return variable, length
 
     # --- lengths and runs of fixed size -------------------------------------------------------
 

@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any
 
 RESERVED = (
-    "view", "position", "end", "stop", "at", "message", "error", "write", "out", "parts", "item",
+    "view", "position", "end", "stop", "at", "message", "error", "write", "out", "parts",
     "len", "list", "range", "sum", "map",
 )  # fmt: skip
 """Names that emitted code uses itself, so that no field takes them for its variable."""
