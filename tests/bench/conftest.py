@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -94,20 +95,22 @@ def bench() -> Iterator[Bench]:
     yield bench
     before = _read_last()
     _print(bench.figures, before)
+    measured = {figure.name: asdict(figure) for figure in bench.figures}
+    kept = {"python": platform.python_version(), "figures": before | measured}
     RESULTS.parent.mkdir(exist_ok=True)
-    kept = {"python": platform.python_version(), "figures": [asdict(f) for f in bench.figures]}
     RESULTS.write_text(json.dumps(kept, indent=2) + "\n")
 
 
-def _read_last() -> dict[str, float]:
+def _read_last() -> dict[str, dict[str, Any]]:
+    """The figures of earlier runs by their names: a run of some benches leaves the others be."""
     if not RESULTS.exists():
         return {}
-    kept = json.loads(RESULTS.read_text())
-    return {figure["name"]: figure["median_seconds"] for figure in kept["figures"]}
+    figures: dict[str, dict[str, Any]] = json.loads(RESULTS.read_text())["figures"]
+    return figures
 
 
-def _print(figures: list[Figure], before: dict[str, float]) -> None:
-    table = Table("what", "median µs", "best µs", "GB/s", "against the last run", title="Bench")
+def _print(figures: list[Figure], before: dict[str, dict[str, Any]]) -> None:
+    table = Table("what", "median µs", "best µs", "GB/s", "to the last run", title="Bench")
     for column in table.columns[1:]:
         column.justify = "right"
     for figure in figures:
@@ -118,6 +121,6 @@ def _print(figures: list[Figure], before: dict[str, float]) -> None:
             f"{figure.median_seconds * 1e6:,.2f}",
             f"{figure.best_seconds * 1e6:,.2f}",
             "" if speed is None else f"{speed:,.2f}",
-            "" if last is None else f"{figure.median_seconds / last:.2f} x",
+            "" if last is None else f"{figure.median_seconds / last['median_seconds']:.2f} x",
         )
-    Console(width=110).print("\n", table)
+    Console(width=120).print("\n", table)
