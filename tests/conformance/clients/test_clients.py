@@ -45,7 +45,8 @@ def samples() -> list[Sent]:
 def librdkafka(broker: ScriptedBroker, records: list[Sent], codec: str, era: str) -> list[Sent]:
     common = {"bootstrap.servers": f"127.0.0.1:{broker.port}", "log_level": 0}
     producer = confluent_kafka.Producer(
-        common | {"compression.type": codec, "enable.idempotence": era != "sets", "linger.ms": 20}
+        common
+        | {"compression.type": codec, "enable.idempotence": era != "sets", "linger.ms": 5_000}
     )
     for sent in records:
         producer.produce(TOPIC, sent.value, sent.key, timestamp=sent.timestamp_ms)
@@ -63,7 +64,7 @@ def kafka_python(broker: ScriptedBroker, records: list[Sent], codec: str, _era: 
     producer = kafka.KafkaProducer(
         bootstrap_servers=address,
         compression_type=None if codec == "none" else codec,
-        linger_ms=20,
+        linger_ms=5_000,
         enable_idempotence=False,
     )
     for sent in records:
@@ -127,4 +128,7 @@ def test_a_client_gets_back_what_it_sent(client, era, codec):
     assert received == records
     stored = [record for batch in all_batches(broker) for record in iterate(batch)]
     assert [Sent(r.key, r.value, r.timestamp_ms) for r in stored] == records
-    assert {batch.codec for batch in broker.batches} == {Codec[codec.upper()]}
+    codecs = {batch.codec for batch in broker.batches}
+    assert Codec[codec.upper()] in codecs
+    # A batch that is too small to gain anything is sent as it is.
+    assert codecs <= {Codec.NONE, Codec[codec.upper()]}

@@ -57,7 +57,7 @@ def produce(port: int, topic: str, records: list[Record], **settings: object) ->
     producer = Producer(
         {
             "bootstrap.servers": f"127.0.0.1:{port}",
-            "linger.ms": 50,
+            "linger.ms": 5_000,  # That is, until `flush`.
             "message.max.bytes": 10_000_000,
             "message.timeout.ms": 15_000,
         }
@@ -107,9 +107,12 @@ def consume(port: int, topic: str, count: int, **settings: object) -> list[Recor
     return [record_of(message) for message in messages]
 
 
-def codecs_for(records: list[Record], codec: Codec) -> set[Codec]:
-    """What they may answer to a codec: where it makes nothing smaller, they leave it."""
-    return {codec, Codec.NONE} if records is SAMPLES["mixed"] else {codec}
+def codecs_for(batch: BatchView, codec: Codec) -> set[Codec]:
+    """What they may make of a codec: a batch too small to gain anything, they leave as it is.
+
+    How many records go together is theirs to choose, and may be one when the machine is slow.
+    """
+    return {codec, Codec.NONE} if batch.count <= len(SAMPLES["mixed"]) else {codec}
 
 
 def record_of(message: Message) -> Record:
@@ -132,17 +135,19 @@ def test_their_batches_are_valid_and_read_the_same(
     read = []
     for batch in fetch(mock_port, topic, len(records)):
         batch.validate(size_bytes_max=10_000_000)
-        assert batch.codec in codecs_for(records, codec)
+        assert batch.codec in codecs_for(batch, codec)
         read += iterate(batch)
     assert read == records
 
 
 def test_their_snappy_has_no_framing_and_is_read(mock_port: int, topic: str) -> None:
     produce(mock_port, topic, SAMPLES["many"], **{"compression.codec": "snappy"})
-    batch = next(fetch(mock_port, topic, len(SAMPLES["many"])))
-    assert batch.codec is Codec.SNAPPY
-    assert bytes(batch.payload[1:7]) != b"SNAPPY"
-    assert next(iterate(batch)) == SAMPLES["many"][0]
+    batches = list(fetch(mock_port, topic, len(SAMPLES["many"])))
+    compressed = [batch for batch in batches if batch.codec is Codec.SNAPPY]
+    assert compressed
+    for batch in compressed:
+        assert bytes(batch.payload[1:7]) != b"SNAPPY"
+        assert next(iterate(batch)) == SAMPLES["many"][batch.base_offset]
 
 
 def test_their_idempotent_batches_carry_sequences(mock_port: int, topic: str) -> None:
@@ -204,7 +209,7 @@ def test_their_message_sets_become_valid_batches(
             batch = BatchView(up_convert(field))
             batch.validate()
             batch.stamp(len(read), 0)
-            assert batch.codec in codecs_for(records, codec)
+            assert batch.codec in codecs_for(batch, codec)
             read += iterate(batch)
     assert read == expected
 
