@@ -100,15 +100,14 @@ def _plain(name: str) -> str:
 
 
 def _summary(api: "Api[Any, Any]") -> dict[str, object]:
-    from kafscale.protocol.documentation import flexible
+    from kafscale.protocol.api import NEVER
 
-    since = flexible(api)
     return {
         "key": api.key,
         "name": api.name,
         "versionMin": api.version_min,
         "versionMax": api.version_max,
-        "flexibleSince": int(since) if since.isdecimal() else None,
+        "flexibleSince": None if api.flexible_since == NEVER else api.flexible_since,
     }
 
 

@@ -53,7 +53,7 @@ class Api(Generic[Request, Response]):
         return codec(self.response, self._known(version), flexible=self.is_flexible(version))
 
     def _known(self, version: int) -> int:
-        if version not in self.versions:
+        if not self.version_min <= version <= self.version_max:
             raise UnknownApiError(
                 f"{self.name} v{version} is not known; "
                 f"versions {self.version_min} to {self.version_max} are"

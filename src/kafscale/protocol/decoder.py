@@ -20,7 +20,7 @@ from kafscale.errors import ProtocolError
 from kafscale.protocol import varint
 from kafscale.protocol.schema import Array, Field, MessageType, WireType, absent_default, fields
 from kafscale.protocol.source import Source
-from kafscale.protocol.wire import Kind
+from kafscale.protocol.wire import Kind, Message
 
 LENGTH_FORMATS = {"string": "h", "bytes": "i", "records": "i", "record_slices": "i"}
 """How a length is written before flexible versions; arrays count in int32 too."""
@@ -64,8 +64,8 @@ RUNTIME: dict[str, Any] = {
     "refuse_count": refuse_count,
     "refuse_tag": refuse_tag,
     "unpack_from": struct.unpack_from,
-    "ProtocolError": ProtocolError,
     "TRUNCATED": (IndexError, struct.error),
+    "REFUSED": (UnicodeDecodeError, ProtocolError),
 }
 
 
@@ -85,9 +85,7 @@ class _Decoder:
                 source.line(f"message = {self._struct(message)}")
             with source.block("except TRUNCATED:"):
                 source.line(f'raise malformed("{what}", "it ends too early") from None')
-            with source.block("except UnicodeDecodeError as error:"):
-                source.line(f'raise malformed("{what}", error) from None')
-            with source.block("except ProtocolError as error:"):
+            with source.block("except REFUSED as error:"):
                 source.line(f'raise malformed("{what}", error) from None')
             with source.block("if position > end:"):
                 source.line(f'raise malformed("{what}", "it ends too early")')
@@ -104,21 +102,18 @@ class _Decoder:
             values |= self._tags([field for field in present if field.tag is not None])
         self._flush()
         names = message.__struct_fields__
-        arguments = [values.get(name) or self._absent(message, name) for name in names]
-        while arguments and names[len(arguments) - 1] not in values:
-            arguments.pop()  # The constructor knows the defaults of what is left off at the end.
+        while names and names[-1] not in values:
+            names = names[:-1]  # The constructor knows the defaults of what is left off at the end.
+        arguments = [
+            values.get(name) or self._default(absent_default(message, name)) for name in names
+        ]
         made_by = self._source.constant(message.__name__, message)
         return f"{made_by}({', '.join(arguments)})"
 
-    def _absent(self, message: MessageType, name: str) -> str:
-        return self._default(absent_default(message, name))
-
     def _default(self, default: Any) -> str:
-        if default is None or isinstance(default, (bool, int, float, str, bytes)):
-            return repr(default)
-        if isinstance(default, list):
-            return repr(default)
-        return self._source.constant(type(default).__name__, type(default)) + "()"
+        if isinstance(default, Message):
+            return self._source.constant(type(default).__name__, type(default)) + "()"
+        return repr(default)
 
     def _tags(self, tagged: list[Field]) -> dict[str, str]:
         """Emit the reading of a tag section; the variables that hold the known ones."""
@@ -276,9 +271,11 @@ class _Decoder:
                 return 1 if self._flexible else 4
             case message:
                 present = [f for f in fields(message, self._version) if f.tag is None]
-                sizes = (1 if isinstance(f.type, type) and f.nullable
-                         else self._size_bytes_min(f.type) for f in present)  # fmt: skip
-                return sum(sizes) + self._flexible
+                # Of a struct that may be null, only the byte that says so is certain.
+                perhaps = [f for f in present if f.nullable and isinstance(f.type, type)]
+                certain = [f for f in present if f not in perhaps]
+                sizes = (self._size_bytes_min(f.type) for f in certain)
+                return sum(sizes) + len(perhaps) + self._flexible
 
     # --- runs of fixed size -------------------------------------------------------------------
 
