@@ -25,7 +25,7 @@ from kafscale.protocol.messages import (
     metadata,
     produce,
 )
-from kafscale.records import BatchView, down_convert, sole, split, up_convert
+from kafscale.records import BatchView, down_convert, sole, up_convert
 
 TOPIC_ID = bytes(range(16))
 BATCH_BYTES_MAX = 1_048_588
@@ -47,7 +47,8 @@ class ScriptedBroker:
         self.topic = topic
         self.versions_max = versions_max or {}
         self.batches: list[BatchView] = []
-        self.used: set[tuple[str, int]] = set()
+        self.produced: list[bytes] = []
+        """Every records field that a producer sent, as it came."""
         self.problems: list[str] = []
         self._lock = threading.Lock()
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -58,6 +59,7 @@ class ScriptedBroker:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._listener.shutdown(socket.SHUT_RDWR)  # Closing alone would leave `accept` waiting.
         self._listener.close()
 
     @property
@@ -105,7 +107,6 @@ class ScriptedBroker:
             refusal.error_code = ErrorCode.UNSUPPORTED_VERSION
             parts = api.response_codec(0).encode(refusal)
             return frame(headers.encode_response_header(asked.correlation_id, 0), parts)
-        self.used.add((api.name, version))
         codec = api.request_codec(version)
         message, end = codec.decode_at(request, position)
         assert end == len(request), f"{api.name} v{version} has bytes left"
@@ -171,6 +172,7 @@ class ScriptedBroker:
         (topic,) = request.topics
         (partition,) = topic.partitions
         assert partition.records is not None
+        self.produced.append(bytes(partition.records))
         assert topic.name == self.topic if version < 13 else topic.topic_id == TOPIC_ID
         records = partition.records if version >= 3 else up_convert(partition.records)
         batch = sole(records)
@@ -199,14 +201,14 @@ class ScriptedBroker:
         for topic in request.topics:
             partitions = [self._fetched(version, asked) for asked in topic.partitions]
             topics.append(fetch.FetchedTopic(topic.name, topic.topic_id, partitions))
-        if self.end_offset == request.topics[0].partitions[0].offset if request.topics else True:
+        if not any(partition.records for topic in topics for partition in topic.partitions):
             time.sleep(request.max_wait_ms / 10_000)  # Nothing new: slow the polling down.
         return fetch.FetchResponse(topics=topics)
 
     def _fetched(self, version: int, asked: fetch.PartitionToFetch) -> fetch.FetchedPartition:
         batches = [batch for batch in self.batches if batch.last_offset >= asked.offset]
         slices = [batch.buffer for batch in batches]
-        if version < 4:
+        if batches and version < 4:
             magic = 0 if version < 2 else 1
             slices = [memoryview(down_convert(batches, magic, first_offset=asked.offset))]
         return fetch.FetchedPartition(
@@ -216,8 +218,3 @@ class ScriptedBroker:
             log_start_offset=0,
             records=slices,
         )
-
-
-def all_batches(broker: ScriptedBroker) -> list[BatchView]:
-    """The whole log again, as if read from a file."""
-    return split(b"".join(batch.buffer for batch in broker.batches))

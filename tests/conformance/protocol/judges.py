@@ -40,7 +40,7 @@ MISTAKEN = {
 
 
 def kio_entity(case: Case) -> Any:
-    package = re.sub(r"(?<!^)(?=[A-Z])", "_", case.api.name).lower()
+    package = case.message.__module__.rpartition(".")[2]  # Both are named after the API.
     try:
         module = importlib.import_module(f"kio.schema.{package}.v{case.version}.{case.side}")
     except ModuleNotFoundError:
@@ -48,11 +48,7 @@ def kio_entity(case: Case) -> Any:
     return getattr(module, case.message.__name__)
 
 
-def kio(case: Case) -> Rewrite | None:
-    """kio: a class for each message and version of Kafka 4, read by Rust and written by Python."""
-    entity = kio_entity(case)
-    if entity is None:
-        return None
+def kio_rewrite(entity: Any) -> Rewrite:
     read, write = entity_reader(entity), entity_writer(entity)
 
     def rewrite(encoded: bytes) -> bytes:
@@ -63,6 +59,14 @@ def kio(case: Case) -> Rewrite | None:
         return buffer.getvalue()
 
     return rewrite
+
+
+def kio(case: Case) -> Rewrite | None:
+    """kio: a class for each message and version of Kafka 4, read by Rust and written by Python."""
+    entity = kio_entity(case)
+    if entity is None:
+        return None
+    return kio_rewrite(entity)
 
 
 def kafka_python(case: Case) -> Rewrite | None:

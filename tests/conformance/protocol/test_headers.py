@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kafka.protocol.api_header import RequestHeader as KafkaPythonRequestHeader
 from kafka.protocol.api_header import ResponseHeader as KafkaPythonResponseHeader
-from kio.serial import entity_reader, entity_writer
 
+from conformance.protocol.judges import kio_rewrite
 from kafscale.protocol.header import RequestHeader, encode_request_header, encode_response_header
 
 int16s = st.integers(0, 2**15 - 1)
@@ -17,20 +17,12 @@ int32s = st.integers(-(2**31), 2**31 - 1)
 client_ids = st.none() | st.text(st.characters(codec="utf-8"), max_size=20)
 
 
-def rewritten_by_kio(entity, encoded: bytes) -> bytes:
-    message, position = entity_reader(entity)(encoded, 0)
-    assert position == len(encoded)
-    buffer = io.BytesIO()
-    entity_writer(entity)(buffer, message)
-    return buffer.getvalue()
-
-
 @pytest.mark.parametrize("version", [1, 2])
 @given(header=st.builds(RequestHeader, int16s, int16s, int32s, client_ids))
 def test_request_headers(version, header):
     encoded = encode_request_header(header, version)
     module = importlib.import_module(f"kio.schema.request_header.v{version}.header")
-    assert rewritten_by_kio(module.RequestHeader, encoded) == encoded
+    assert kio_rewrite(module.RequestHeader)(encoded) == encoded
     flexible = version == 2
     theirs = KafkaPythonRequestHeader.decode(io.BytesIO(encoded), flexible=flexible)
     assert theirs.encode(flexible=flexible) == encoded
@@ -42,7 +34,7 @@ def test_request_headers(version, header):
 def test_response_headers(version, correlation_id):
     encoded = encode_response_header(correlation_id, version)
     module = importlib.import_module(f"kio.schema.response_header.v{version}.header")
-    assert rewritten_by_kio(module.ResponseHeader, encoded) == encoded
+    assert kio_rewrite(module.ResponseHeader)(encoded) == encoded
     flexible = version == 1
     theirs = KafkaPythonResponseHeader.decode(io.BytesIO(encoded), flexible=flexible)
     assert theirs.encode(flexible=flexible) == encoded

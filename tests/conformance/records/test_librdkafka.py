@@ -1,7 +1,7 @@
 """librdkafka as a judge, through confluent-kafka: what it produces, and what it consumes.
 
-Batches go through the mock cluster that librdkafka carries; message sets through a broker of our
-own that speaks old versions only, because the mock cluster cannot hold them.
+Batches go through the mock cluster that librdkafka carries; message sets through the scripted
+broker, told to speak old versions only, because the mock cluster cannot hold them.
 """
 
 import uuid
@@ -10,8 +10,8 @@ from collections.abc import Iterator
 import pytest
 from confluent_kafka import TIMESTAMP_CREATE_TIME, Consumer, Message, Producer, TopicPartition
 
+from conformance.clients.scripted_broker import ScriptedBroker
 from conformance.records import wire
-from conformance.records.old_broker import old_broker
 from conformance.records.samples import SAMPLES, without_headers
 from kafscale.records import (
     BatchView,
@@ -19,7 +19,6 @@ from kafscale.records import (
     Header,
     Record,
     build,
-    down_convert,
     iterate,
     recompress,
     split,
@@ -28,6 +27,12 @@ from kafscale.records import (
 from kafscale.records.lz4_frame import FRAME_MAGIC, mend_header
 
 QUIET = {"log_level": 0}
+OLD = {"Metadata": 0, "FindCoordinator": 0, "ApiVersions": 0}
+VERSIONS_OF_MAGIC = {
+    0: OLD | {"Produce": 1, "Fetch": 1},
+    1: OLD | {"Produce": 2, "Fetch": 2},
+}
+"""The newest versions that each magic travels in: a client that sees no newer ones speaks it."""
 
 every_codec = pytest.mark.parametrize("codec", list(Codec), ids=lambda codec: codec.name)
 every_legacy_codec = pytest.mark.parametrize(
@@ -201,7 +206,7 @@ def test_their_message_sets_become_valid_batches(
 ) -> None:
     expected = without_headers(records, timestamps=magic == 1)
     settings = {"compression.codec": codec.name.lower(), "enable.idempotence": False}
-    with old_broker(magic, topic) as broker:
+    with ScriptedBroker(topic, VERSIONS_OF_MAGIC[magic]) as broker:
         produce(broker.port, topic, without_headers(records), **settings)
         assert {field[16] for field in broker.produced} == {magic}
         read = []
@@ -217,7 +222,7 @@ def test_their_message_sets_become_valid_batches(
 def test_their_lz4_of_magic_0_has_the_wrong_checksum_and_is_read(topic: str) -> None:
     """KAFKA-3160, as it comes from a client of today that was told to speak to an old broker."""
     settings = {"compression.codec": "lz4", "enable.idempotence": False}
-    with old_broker(0, topic) as broker:
+    with ScriptedBroker(topic, VERSIONS_OF_MAGIC[0]) as broker:
         produce(broker.port, topic, without_headers(SAMPLES["many"]), **settings)
     field = broker.produced[0]
     frame = field[field.index(FRAME_MAGIC) :]
@@ -230,7 +235,8 @@ def test_their_lz4_of_magic_0_has_the_wrong_checksum_and_is_read(topic: str) -> 
 def test_our_message_sets_read_the_same_to_them(
     topic: str, magic: int, records: list[Record]
 ) -> None:
-    served = bytes(down_convert([BatchView(build(records, codec=Codec.ZSTD))], magic))
-    with old_broker(magic, topic, served) as broker:
+    with ScriptedBroker(topic, VERSIONS_OF_MAGIC[magic]) as broker:
+        broker.batches = [BatchView(build(records, codec=Codec.ZSTD))]
         read = consume(broker.port, topic, len(records))
+    assert broker.problems == []
     assert read == without_headers(records, timestamps=magic == 1)
