@@ -12,7 +12,22 @@
     │   ├── UnsupportedCodecError  ... a codec that we do not know or that this version cannot carry
     │   ├── InvalidTimestampError  ... a timestamp, or its type, that a producer may not send
     │   └── BatchTooLargeError     ... it would not fit, compressed or not
-    └── EncodeError            ours: a message that cannot be written in the version asked for
+    ├── EncodeError            ours: a message that cannot be written in the version asked for
+    ├── OperatingError         nobody's: a store failed; the same request may succeed later
+    │   ├── StoreUnavailableError  ... it timed out, refused or asked to slow down
+    │   ├── ObjectNotFoundError    ... there is no object under this key
+    │   ├── ObjectExistsError      ... a create-only PUT found its key taken
+    │   └── DamagedObjectError     ... an object is not what it claims to be
+    ├── NotOwnerError          the partition is somebody else's
+    │   └── FencedError            ... and has been taken from us: stop serving it
+    └── RefusedError           the client's: a request that is understood and refused
+        ├── OffsetOutOfRangeError, InvalidRequestError, PolicyViolationError, OverloadedError
+        ├── InvalidAcksError, InvalidTransactionStateError
+        ├── UnknownTopicError, UnknownTopicIdError, TopicExistsError, InvalidTopicError
+        ├── InvalidPartitionsError, InvalidReplicationFactorError, InvalidAssignmentError
+        ├── InvalidConfigError
+        ├── OutOfOrderSequenceError, InvalidProducerEpochError, UnknownProducerIdError
+        └── FencedLeaderEpochError, UnknownLeaderEpochError
 
 Broken invariants of ours are assertions, not errors. `code` is the Kafka error code that a client
 is told; it stands here, beside the meaning, and is turned into an answer in one place only. It is a
@@ -90,3 +105,158 @@ class BatchTooLargeError(RecordsError):
 
 class EncodeError(KafscaleError):
     """A message that cannot be written in the version asked for."""
+
+
+class OperatingError(KafscaleError):
+    """A store failed; the same request may succeed later."""
+
+    code = 56
+
+
+class StoreUnavailableError(OperatingError):
+    """A store timed out, refused or asked to slow down."""
+
+
+class ObjectNotFoundError(OperatingError):
+    """There is no object under this key."""
+
+
+class ObjectExistsError(OperatingError):
+    """A create-only PUT found its key taken."""
+
+
+class DamagedObjectError(OperatingError):
+    """An object that is not what it claims to be."""
+
+    def __init__(self, key: str, reason: str) -> None:
+        super().__init__(f"{key}: {reason}")
+        self.key = key
+        self.reason = reason
+
+
+class NotOwnerError(KafscaleError):
+    """The partition belongs to another broker."""
+
+    code = 6
+
+
+class FencedError(NotOwnerError):
+    """The partition has been taken from this broker, which must stop serving it."""
+
+
+class RefusedError(KafscaleError):
+    """A request that is understood and refused."""
+
+    code = 42
+
+
+class OffsetOutOfRangeError(RefusedError):
+    """An offset outside of what the log holds."""
+
+    code = 1
+
+
+class InvalidRequestError(RefusedError):
+    """A request whose parts contradict each other."""
+
+
+class PolicyViolationError(RefusedError):
+    """A request that the broker's settings forbid."""
+
+    code = 44
+
+
+class OverloadedError(RefusedError):
+    """More than the broker may buffer; retriable."""
+
+    code = 7
+
+
+class UnknownTopicError(RefusedError):
+    """A topic or a partition that does not exist."""
+
+    code = 3
+
+
+class UnknownTopicIdError(RefusedError):
+    """A topic id that no topic has."""
+
+    code = 100
+
+
+class TopicExistsError(RefusedError):
+    """A topic to be created that exists."""
+
+    code = 36
+
+
+class InvalidTopicError(RefusedError):
+    """A name that no topic may have."""
+
+    code = 17
+
+
+class InvalidPartitionsError(RefusedError):
+    """A number of partitions that a topic may not have."""
+
+    code = 37
+
+
+class InvalidReplicationFactorError(RefusedError):
+    """A number of replicas that a topic may not have."""
+
+    code = 38
+
+
+class InvalidAssignmentError(RefusedError):
+    """A manual assignment of replicas, which brokers without disks have no use for."""
+
+    code = 39
+
+
+class InvalidConfigError(RefusedError):
+    """A configuration entry that is unknown or has a value that it may not have."""
+
+    code = 40
+
+
+class OutOfOrderSequenceError(RefusedError):
+    """A batch of an idempotent producer that does not follow the one before."""
+
+    code = 45
+
+
+class InvalidProducerEpochError(RefusedError):
+    """A batch of a producer whose epoch has been passed."""
+
+    code = 47
+
+
+class UnknownProducerIdError(RefusedError):
+    """A producer id that the broker does not know."""
+
+    code = 59
+
+
+class FencedLeaderEpochError(RefusedError):
+    """A leader epoch older than the current one."""
+
+    code = 74
+
+
+class UnknownLeaderEpochError(RefusedError):
+    """A leader epoch newer than the current one."""
+
+    code = 75
+
+
+class InvalidAcksError(RefusedError):
+    """A number of acknowledgements that is none of 0, 1 and -1."""
+
+    code = 21
+
+
+class InvalidTransactionStateError(RefusedError):
+    """A batch of a transaction, where there are no transactions."""
+
+    code = 48

@@ -1,0 +1,133 @@
+"""The names of objects: built from what they hold, and taken apart again.
+
+    {namespace}/{topic}/{partition}/segment-{base offset:020d}.kfs     a segment, see `segment`
+    {namespace}/{topic}/{partition}/segment-{base offset:020d}.index   its index, see `index`
+    {namespace}/_wal/{broker}/{epoch:010d}/{sequence:020d}.kfw         a WAL object, see `wal`
+
+The laws: numbers are padded, so that the listing of a prefix comes in the order of offsets, or of
+epochs and sequences; a name that parses is exactly the name that would be built from its parts, so
+that no two names mean one object. Whatever else lies in a bucket parses to None, and whoever lists
+decides what to say about it. Pure: nothing here asks a store.
+"""
+
+import re
+from typing import Final
+
+import msgspec
+
+SEGMENT_SUFFIX: Final = ".kfs"
+INDEX_SUFFIX: Final = ".index"
+WAL_SUFFIX: Final = ".kfw"
+
+WAL_DIRECTORY: Final = "_wal"
+STAGING_DIRECTORY: Final = "_staging"
+RESERVED_TOPICS: Final = frozenset({WAL_DIRECTORY, STAGING_DIRECTORY})
+"""Names that lie beside topics in a namespace, and that no topic may have therefore."""
+
+INT32_MAX: Final = 2**31 - 1
+INT64_MAX: Final = 2**63 - 1
+EPOCH_MAX: Final = 10**10 - 1
+"""What ten digits hold: beyond it, names would no longer sort by epoch."""
+
+_NUMBER: Final = "0|[1-9][0-9]{0,9}"
+_SEGMENT: Final = re.compile(
+    rf"([a-zA-Z0-9._-]{{1,249}})/({_NUMBER})/segment-([0-9]{{20}})(\.kfs|\.index)"
+)
+_WAL: Final = re.compile(rf"_wal/({_NUMBER})/([0-9]{{10}})/([0-9]{{20}})\.kfw")
+
+
+class SegmentRef(msgspec.Struct, frozen=True, gc=False):
+    """What the name of a segment or of its index says."""
+
+    topic: str
+    partition: int
+    base_offset: int
+    is_index: bool
+
+
+class WalRef(msgspec.Struct, frozen=True, gc=False):
+    """What the name of a WAL object says."""
+
+    broker_id: int
+    epoch: int
+    sequence: int
+
+
+# --- building -------------------------------------------------------------------------------------
+
+
+def topic_prefix(namespace: str, topic: str) -> str:
+    return f"{namespace}/{topic}/"
+
+
+def partition_prefix(namespace: str, topic: str, partition: int) -> str:
+    return f"{namespace}/{topic}/{partition}/"
+
+
+def segment_key(namespace: str, topic: str, partition: int, base_offset: int) -> str:
+    """The name of a segment.
+
+    >>> segment_key("production", "orders", 0, 50000)
+    'production/orders/0/segment-00000000000000050000.kfs'
+    """
+    return _segment_stem(namespace, topic, partition, base_offset) + SEGMENT_SUFFIX
+
+
+def index_key(namespace: str, topic: str, partition: int, base_offset: int) -> str:
+    return _segment_stem(namespace, topic, partition, base_offset) + INDEX_SUFFIX
+
+
+def wal_prefix(namespace: str, broker_id: int) -> str:
+    return f"{namespace}/{WAL_DIRECTORY}/{broker_id}/"
+
+
+def wal_key(namespace: str, broker_id: int, epoch: int, sequence: int) -> str:
+    """The name of a WAL object.
+
+    >>> wal_key("production", 3, 17, 0)
+    'production/_wal/3/0000000017/00000000000000000000.kfw'
+    """
+    assert 0 <= broker_id <= INT32_MAX
+    assert 0 <= epoch <= EPOCH_MAX
+    assert 0 <= sequence <= INT64_MAX
+    return f"{wal_prefix(namespace, broker_id)}{epoch:010d}/{sequence:020d}{WAL_SUFFIX}"
+
+
+# --- parsing --------------------------------------------------------------------------------------
+
+
+def parse_segment(namespace: str, key: str) -> SegmentRef | None:
+    """What the name of a segment or an index says; None if it is no such name."""
+    found = _SEGMENT.fullmatch(_inside(namespace, key))
+    if found is None:
+        return None
+    topic, partition, base_offset = found[1], int(found[2]), int(found[3])
+    if topic in RESERVED_TOPICS or topic in {".", ".."}:
+        return None
+    if partition > INT32_MAX or base_offset > INT64_MAX:
+        return None
+    return SegmentRef(topic, partition, base_offset, is_index=found[4] == INDEX_SUFFIX)
+
+
+def parse_wal(namespace: str, key: str) -> WalRef | None:
+    """What the name of a WAL object says; None if it is no such name."""
+    found = _WAL.fullmatch(_inside(namespace, key))
+    if found is None:
+        return None
+    broker_id, epoch, sequence = int(found[1]), int(found[2]), int(found[3])
+    if broker_id > INT32_MAX or sequence > INT64_MAX:
+        return None
+    return WalRef(broker_id, epoch, sequence)
+
+
+def _segment_stem(namespace: str, topic: str, partition: int, base_offset: int) -> str:
+    assert topic not in RESERVED_TOPICS
+    assert 0 <= partition <= INT32_MAX
+    assert 0 <= base_offset <= INT64_MAX
+    return f"{partition_prefix(namespace, topic, partition)}segment-{base_offset:020d}"
+
+
+def _inside(namespace: str, key: str) -> str:
+    """The rest of a key below its namespace; nothing, which is no name, for a key elsewhere."""
+    prefix = f"{namespace}/"
+    return key[len(prefix) :] if key.startswith(prefix) else ""
