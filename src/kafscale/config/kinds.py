@@ -131,15 +131,20 @@ class OptionalNumber(_Plain[int | None]):
 
 
 @dataclass(frozen=True)
-class Ratio(_Plain[float]):
-    """A fraction between 0 and 1."""
+class Decimal(_Plain[float]):
+    """A number within bounds that need not be whole; a fraction, if nothing else is said."""
 
-    takes: str = "a number from 0 to 1, such as 0.2"
+    minimum: float = 0.0
+    maximum: float = 1.0
+
+    @property
+    def takes(self) -> str:
+        return f"a number from {self.minimum:g} to {self.maximum:g}, such as 0.2"
 
     def read(self, text: str) -> float:
         if not re.fullmatch(r"\d{1,9}(\.\d{1,18})?", text.strip(), re.ASCII):
             raise ValueError("is not a number")
-        return _bounded(float(text), 0.0, 1.0, "{:g}".format)
+        return _bounded(float(text), self.minimum, self.maximum, "{:g}".format)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from kafscale.config.declaration import setting
 from kafscale.config.kinds import Choice, Duration, Flag, Names, Number, OptionalNumber, Size, Text
-from kafscale.config.quantities import GIB, HOUR_MS, KIB, MIB, SECOND_MS
+from kafscale.config.quantities import GIB, HOUR_MS, KIB, MIB, MINUTE_MS, SECOND_MS
 from kafscale.config.stores import ENDPOINT
 
 _HOST = Text("a host name or an address", r"[0-9A-Za-z._:%-]+")
@@ -33,6 +33,21 @@ class Broker:
     port: int = setting(9092, _PORT)
     """The port on which Kafka clients are served; 0 takes any free one. 9092 is where Kafka clients
     look."""
+
+    advertised_host: str = setting(
+        "", Text("a host name or an address", r"[0-9A-Za-z._:%-]+", optional=True)
+    )
+    """The name under which clients reach this broker. Empty, the default, tells each client the
+    address at which it has come, which is right wherever nothing stands in between."""
+
+    advertised_port: int | None = setting(None, OptionalNumber(Number(1, 65535)))
+    """The port under which clients reach this broker. Empty, the default, tells each client the
+    port at which it has come."""
+
+    data_dir: str = setting("kafscale-data", Text("a directory"), variables=("KAFSCALE_DATA_DIR",))
+    """The directory of the embedded mode: objects and metadata of a broker that has neither a
+    bucket nor etcd. Below the working directory by default, so that a first try needs no rights
+    and is easily thrown away."""
 
     metrics_host: str = setting("0.0.0.0", _HOST)  # noqa: S104
     """The address on which metrics and health checks are served. Every address by default, because
@@ -84,6 +99,22 @@ class Network:
     connection_timeout_ms: int = setting(30 * SECOND_MS, _TIMEOUT, key="connectionTimeout")
     """How long a new connection may take to send its first whole request. 30s is patient with slow
     networks and still frees the place of a client that never speaks."""
+
+    idle_timeout_ms: int = setting(10 * MINUTE_MS, _TIMEOUT, key="idleTimeout")
+    """How long a connection may be silent before it is closed. 10 minutes, as in Kafka: clients
+    that poll are never silent for so long."""
+
+    in_flight_requests_max: int = setting(64, Number(1, 10_000), key="maxInFlightRequests")
+    """How many requests of one connection are worked on at once; further ones wait in the socket.
+    64 is far above what Kafka's clients send, and bounds what one client may cost."""
+
+    fetch_bytes_max: int = setting(55 * MIB, Size(KIB, GIB), key="maxFetchSize")
+    """The largest answer to one fetch, in bytes, whatever the consumer asks for; one larger batch
+    is still sent. 55 MiB is Kafka's own limit."""
+
+    fetch_sessions_max: int = setting(1_000, Number(0, 1_000_000), key="maxFetchSessions")
+    """How many incremental fetch sessions are remembered; consumers beyond that send their whole
+    list of partitions with each fetch. 1,000 is Kafka's own limit; 0 has none."""
 
     request_timeout_ms: int = setting(60 * SECOND_MS, _TIMEOUT, key="requestTimeout")
     """How long a request that brings no time limit of its own may take until its answer. A minute

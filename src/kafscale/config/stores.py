@@ -8,7 +8,7 @@ that is named here is used, and never silently replaced by another. Half a clust
 from dataclasses import dataclass, field
 
 from kafscale.config.declaration import setting
-from kafscale.config.kinds import Choice, Duration, Flag, Names, Number, Ratio, Size, Text
+from kafscale.config.kinds import Choice, Decimal, Duration, Flag, Names, Number, Size, Text
 from kafscale.config.quantities import GIB, HOUR_MS, KIB, MIB, MINUTE_MS, SECOND_MS, TIB
 
 ENDPOINT = Text("of the form host:port or https://host:port", r"(https?://)?[^\s/@,]+:\d{1,5}")
@@ -112,11 +112,11 @@ class S3:
     """The average latency from which the store counts as unavailable. In milliseconds; at 3000
     producers are better refused than kept waiting."""
 
-    error_rate_warn: float = setting(0.2, Ratio())
+    error_rate_warn: float = setting(0.2, Decimal())
     """The share of failed requests from which the store counts as degraded. A fraction; 0.2 is one
     in five, which retries still hide."""
 
-    error_rate_crit: float = setting(0.6, Ratio())
+    error_rate_crit: float = setting(0.6, Decimal())
     """The share of failed requests from which the store counts as unavailable. A fraction; at 0.6
     most retries fail as well."""
 
@@ -197,6 +197,50 @@ class Storage:
     flush_messages: int = setting(10_000, Number(1, 100_000_000))
     """How many records may wait in memory before they are written out. 10,000 bounds what is in
     flight when records are tiny."""
+
+    wal_puts_per_second: float = setting(2.0, Decimal(0.01, 10_000.0))
+    """How many WAL objects a second are written while producers could still wait: the bound of the
+    bill for requests, whatever the number of partitions. 2 cost about 26 dollars a month on S3;
+    more answer producers sooner. Objects that are full or late are written regardless. On local
+    disk there is no such bound."""
+
+    wal_puts_burst: int = setting(4, Number(1, 10_000))
+    """How many WAL objects may be written at once after a quiet time. 4 answers an occasional
+    producer without delay."""
+
+    wal_uploads_max: int = setting(8, Number(1, 1024), key="maxWalUploads")
+    """How many WAL objects are on their way at once. 8 keep a store busy whose answers take a
+    tenth of a second."""
+
+    wal_bytes_max: int = setting(GIB, Size(MIB, TIB), key="maxWalBytes")
+    """How large the WAL may grow before the partitions that hold its oldest records are made into
+    segments, in bytes. 1 GiB is read back within seconds when a broker starts after a crash."""
+
+    buffer_bytes_max: int = setting(64 * MIB, Size(MIB, TIB), key="maxBufferBytes")
+    """How many bytes may wait to become durable, over all partitions; beyond that, producers are
+    told to try again. 64 MiB outlast a slow second of the store."""
+
+    tail_bytes_max: int = setting(512 * MIB, Size(4 * MIB, TIB), key="maxTailBytes")
+    """How much memory the newest records of all partitions may take. 512 MiB hold what consumers
+    that keep up will read; beyond it the oldest are made into segments and let go."""
+
+    segment_age_ms_max: int = setting(
+        10 * MINUTE_MS, Duration(SECOND_MS, 24 * HOUR_MS), key="maxSegmentAgeMs"
+    )
+    """How long records may wait for a segment, however few they are. In milliseconds; after 10
+    minutes a record is where Spark and every reader of the open format finds it."""
+
+    retention_check_interval_ms: int = setting(MINUTE_MS, Duration(100, 24 * HOUR_MS))
+    """How often expired segments are looked for. In milliseconds; a minute is soon enough for
+    retention that is counted in hours."""
+
+    producer_id_expiration_ms: int = setting(24 * HOUR_MS, Duration(SECOND_MS, 365 * 24 * HOUR_MS))
+    """How long an idempotent producer is remembered after its last batch. In milliseconds; a day,
+    as in Kafka, is far longer than any producer tries a batch again."""
+
+    local_fsync: bool = setting(True, Flag(), variables=("KAFSCALE_LOCAL_FSYNC",))
+    """Whether an object on local disk is forced to the disk before it counts as durable. Acks
+    survive a crash of the broker in any case; with true, the default, also a loss of power."""
 
     produce_sync_flush: bool = setting(False, Flag(), variables=("KAFSCALE_PRODUCE_SYNC_FLUSH",))
     """Whether producers with acks=1 also wait until their records are durable. False, because a

@@ -45,6 +45,9 @@ class Findings:
 def suggestion(name: str, known: Iterable[str], prefix: str = "") -> str:
     """What to write instead of a name that nobody declared; what all names share says nothing."""
     names = [word.removeprefix(prefix) for word in known]
-    if nearest := get_close_matches(name.removeprefix(prefix), names, n=1):
+    asked = name.removeprefix(prefix)
+    # A name with too much in front is nearer to the bare one than to any that looks like it.
+    bare = [word for word in names if asked.endswith(f"_{word}")]
+    if nearest := bare or get_close_matches(asked, names, n=1):
         return f"did you mean {prefix}{nearest[0]}?"
     return "`kafscale config show` lists all settings"

@@ -11,6 +11,9 @@ NAMED = """
 broker.id                     |              | KAFSCALE_BROKER_ID
 broker.host                   | 0.0.0.0      | KAFSCALE_BROKER_HOST
 broker.port                   | 9092         | KAFSCALE_BROKER_PORT
+broker.advertisedHost         |              | KAFSCALE_BROKER_ADVERTISED_HOST
+broker.advertisedPort         |              | KAFSCALE_BROKER_ADVERTISED_PORT
+broker.dataDir                | kafscale-data | KAFSCALE_DATA_DIR
 broker.metricsHost            | 0.0.0.0      | KAFSCALE_BROKER_METRICS_HOST
 broker.metricsPort            | 9093         | KAFSCALE_BROKER_METRICS_PORT
 broker.controlHost            | 0.0.0.0      | KAFSCALE_BROKER_CONTROL_HOST
@@ -22,6 +25,10 @@ network.maxRequestSize        | 104857600    | KAFSCALE_NETWORK_MAX_REQUEST_SIZE
 network.socketSendBuffer      | 1048576      | KAFSCALE_NETWORK_SOCKET_SEND_BUFFER
 network.socketReceiveBuffer   | 1048576      | KAFSCALE_NETWORK_SOCKET_RECEIVE_BUFFER
 network.connectionTimeout     | 30s          | KAFSCALE_NETWORK_CONNECTION_TIMEOUT
+network.idleTimeout           | 10m          | KAFSCALE_NETWORK_IDLE_TIMEOUT
+network.maxInFlightRequests   | 64           | KAFSCALE_NETWORK_MAX_IN_FLIGHT_REQUESTS
+network.maxFetchSize          | 55Mi         | KAFSCALE_NETWORK_MAX_FETCH_SIZE
+network.maxFetchSessions      | 1000         | KAFSCALE_NETWORK_MAX_FETCH_SESSIONS
 network.requestTimeout        | 60s          | KAFSCALE_NETWORK_REQUEST_TIMEOUT
 s3.bucket                     |              | KAFSCALE_S3_BUCKET
 s3.region                     | us-east-1    | KAFSCALE_S3_REGION
@@ -60,6 +67,16 @@ storage.segmentBufferBytes    | 4194304      | KAFSCALE_SEGMENT_BUFFER_BYTES
 storage.indexIntervalBytes    | 4096         | KAFSCALE_STORAGE_INDEX_INTERVAL_BYTES
 storage.flushIntervalMs       | 500          | KAFSCALE_FLUSH_INTERVAL_MS
 storage.flushMessages         | 10000        | KAFSCALE_STORAGE_FLUSH_MESSAGES
+storage.walPutsPerSecond      | 2.0          | KAFSCALE_STORAGE_WAL_PUTS_PER_SECOND
+storage.walPutsBurst          | 4            | KAFSCALE_STORAGE_WAL_PUTS_BURST
+storage.maxWalUploads         | 8            | KAFSCALE_STORAGE_MAX_WAL_UPLOADS
+storage.maxWalBytes           | 1Gi          | KAFSCALE_STORAGE_MAX_WAL_BYTES
+storage.maxBufferBytes        | 64Mi         | KAFSCALE_STORAGE_MAX_BUFFER_BYTES
+storage.maxTailBytes          | 512Mi        | KAFSCALE_STORAGE_MAX_TAIL_BYTES
+storage.maxSegmentAgeMs       | 10m          | KAFSCALE_STORAGE_MAX_SEGMENT_AGE_MS
+storage.retentionCheckIntervalMs | 1m           | KAFSCALE_STORAGE_RETENTION_CHECK_INTERVAL_MS
+storage.producerIdExpirationMs | 24h          | KAFSCALE_STORAGE_PRODUCER_ID_EXPIRATION_MS
+storage.localFsync            | true         | KAFSCALE_LOCAL_FSYNC
 storage.produceSyncFlush      | false        | KAFSCALE_PRODUCE_SYNC_FLUSH
 cache.segmentCacheSize        | 2Gi          | KAFSCALE_CACHE_BYTES KAFSCALE_CACHE_SIZE
 cache.indexCacheSize          | 256Mi        | KAFSCALE_CACHE_INDEX_CACHE_SIZE
