@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check format bench docs lock clean
+.PHONY: help setup run test check format bench docs generate lock clean
 
 help: ## Show this list.
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  \033[1m%-8s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -24,7 +24,7 @@ $(READY): pyproject.toml requirements.lock
 	@touch $@
 
 run: setup ## Start Kafscale on its embedded default.
-	$(BIN)/kafscale
+	$(BIN)/kafscale broker
 
 test: setup ## Run all tests.
 	$(BIN)/pytest -n auto --dist worksteal -m "not bench"
@@ -45,6 +45,10 @@ bench: setup ## Measure; prints tables and keeps the figures as JSON in .bench/.
 
 docs: setup ## Write the generated pages of docs/ again.
 	$(BIN)/kafscale docs generate
+
+generate: setup ## Write the protobuf modules again, after a change in proto/.
+	$(BIN)/python -m grpc_tools.protoc --proto_path=kafscale/metadata/_generated=proto/metadata \
+	  --python_out=src --pyi_out=src proto/metadata/metadata.proto
 
 lock: ## Choose the newest allowed versions of all dependencies and write requirements.lock.
 	$(PYTHON) -m venv $(VENV)

@@ -1,0 +1,175 @@
+from google.protobuf.internal import containers as _containers
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
+from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class TopicConfig(_message.Message):
+    __slots__ = ("name", "partitions", "replication_factor", "retention_ms", "retention_bytes", "segment_bytes", "created_at", "config", "topic_id", "config_version", "namespace", "config_set")
+    class ConfigEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    PARTITIONS_FIELD_NUMBER: _ClassVar[int]
+    REPLICATION_FACTOR_FIELD_NUMBER: _ClassVar[int]
+    RETENTION_MS_FIELD_NUMBER: _ClassVar[int]
+    RETENTION_BYTES_FIELD_NUMBER: _ClassVar[int]
+    SEGMENT_BYTES_FIELD_NUMBER: _ClassVar[int]
+    CREATED_AT_FIELD_NUMBER: _ClassVar[int]
+    CONFIG_FIELD_NUMBER: _ClassVar[int]
+    TOPIC_ID_FIELD_NUMBER: _ClassVar[int]
+    CONFIG_VERSION_FIELD_NUMBER: _ClassVar[int]
+    NAMESPACE_FIELD_NUMBER: _ClassVar[int]
+    CONFIG_SET_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    partitions: int
+    replication_factor: int
+    retention_ms: int
+    retention_bytes: int
+    segment_bytes: int
+    created_at: str
+    config: _containers.ScalarMap[str, str]
+    topic_id: bytes
+    config_version: int
+    namespace: str
+    config_set: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, name: _Optional[str] = ..., partitions: _Optional[int] = ..., replication_factor: _Optional[int] = ..., retention_ms: _Optional[int] = ..., retention_bytes: _Optional[int] = ..., segment_bytes: _Optional[int] = ..., created_at: _Optional[str] = ..., config: _Optional[_Mapping[str, str]] = ..., topic_id: _Optional[bytes] = ..., config_version: _Optional[int] = ..., namespace: _Optional[str] = ..., config_set: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class PartitionState(_message.Message):
+    __slots__ = ("topic", "partition", "leader_broker", "leader_epoch", "log_start_offset", "log_end_offset", "high_watermark", "active_segment", "segments", "segment_count", "size_bytes", "topic_id")
+    TOPIC_FIELD_NUMBER: _ClassVar[int]
+    PARTITION_FIELD_NUMBER: _ClassVar[int]
+    LEADER_BROKER_FIELD_NUMBER: _ClassVar[int]
+    LEADER_EPOCH_FIELD_NUMBER: _ClassVar[int]
+    LOG_START_OFFSET_FIELD_NUMBER: _ClassVar[int]
+    LOG_END_OFFSET_FIELD_NUMBER: _ClassVar[int]
+    HIGH_WATERMARK_FIELD_NUMBER: _ClassVar[int]
+    ACTIVE_SEGMENT_FIELD_NUMBER: _ClassVar[int]
+    SEGMENTS_FIELD_NUMBER: _ClassVar[int]
+    SEGMENT_COUNT_FIELD_NUMBER: _ClassVar[int]
+    SIZE_BYTES_FIELD_NUMBER: _ClassVar[int]
+    TOPIC_ID_FIELD_NUMBER: _ClassVar[int]
+    topic: str
+    partition: int
+    leader_broker: str
+    leader_epoch: int
+    log_start_offset: int
+    log_end_offset: int
+    high_watermark: int
+    active_segment: str
+    segments: _containers.RepeatedCompositeFieldContainer[SegmentInfo]
+    segment_count: int
+    size_bytes: int
+    topic_id: bytes
+    def __init__(self, topic: _Optional[str] = ..., partition: _Optional[int] = ..., leader_broker: _Optional[str] = ..., leader_epoch: _Optional[int] = ..., log_start_offset: _Optional[int] = ..., log_end_offset: _Optional[int] = ..., high_watermark: _Optional[int] = ..., active_segment: _Optional[str] = ..., segments: _Optional[_Iterable[_Union[SegmentInfo, _Mapping]]] = ..., segment_count: _Optional[int] = ..., size_bytes: _Optional[int] = ..., topic_id: _Optional[bytes] = ...) -> None: ...
+
+class SegmentInfo(_message.Message):
+    __slots__ = ("base_offset", "size_bytes", "created_at", "last_offset", "max_timestamp_ms")
+    BASE_OFFSET_FIELD_NUMBER: _ClassVar[int]
+    SIZE_BYTES_FIELD_NUMBER: _ClassVar[int]
+    CREATED_AT_FIELD_NUMBER: _ClassVar[int]
+    LAST_OFFSET_FIELD_NUMBER: _ClassVar[int]
+    MAX_TIMESTAMP_MS_FIELD_NUMBER: _ClassVar[int]
+    base_offset: int
+    size_bytes: int
+    created_at: str
+    last_offset: int
+    max_timestamp_ms: int
+    def __init__(self, base_offset: _Optional[int] = ..., size_bytes: _Optional[int] = ..., created_at: _Optional[str] = ..., last_offset: _Optional[int] = ..., max_timestamp_ms: _Optional[int] = ...) -> None: ...
+
+class ConsumerGroup(_message.Message):
+    __slots__ = ("group_id", "state", "protocol_type", "protocol", "leader", "generation_id", "members", "rebalance_timeout_ms")
+    class MembersEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: GroupMember
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[_Union[GroupMember, _Mapping]] = ...) -> None: ...
+    GROUP_ID_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    PROTOCOL_TYPE_FIELD_NUMBER: _ClassVar[int]
+    PROTOCOL_FIELD_NUMBER: _ClassVar[int]
+    LEADER_FIELD_NUMBER: _ClassVar[int]
+    GENERATION_ID_FIELD_NUMBER: _ClassVar[int]
+    MEMBERS_FIELD_NUMBER: _ClassVar[int]
+    REBALANCE_TIMEOUT_MS_FIELD_NUMBER: _ClassVar[int]
+    group_id: str
+    state: str
+    protocol_type: str
+    protocol: str
+    leader: str
+    generation_id: int
+    members: _containers.MessageMap[str, GroupMember]
+    rebalance_timeout_ms: int
+    def __init__(self, group_id: _Optional[str] = ..., state: _Optional[str] = ..., protocol_type: _Optional[str] = ..., protocol: _Optional[str] = ..., leader: _Optional[str] = ..., generation_id: _Optional[int] = ..., members: _Optional[_Mapping[str, GroupMember]] = ..., rebalance_timeout_ms: _Optional[int] = ...) -> None: ...
+
+class GroupMember(_message.Message):
+    __slots__ = ("client_id", "client_host", "heartbeat_at", "assignments", "subscriptions", "session_timeout_ms")
+    CLIENT_ID_FIELD_NUMBER: _ClassVar[int]
+    CLIENT_HOST_FIELD_NUMBER: _ClassVar[int]
+    HEARTBEAT_AT_FIELD_NUMBER: _ClassVar[int]
+    ASSIGNMENTS_FIELD_NUMBER: _ClassVar[int]
+    SUBSCRIPTIONS_FIELD_NUMBER: _ClassVar[int]
+    SESSION_TIMEOUT_MS_FIELD_NUMBER: _ClassVar[int]
+    client_id: str
+    client_host: str
+    heartbeat_at: str
+    assignments: _containers.RepeatedCompositeFieldContainer[Assignment]
+    subscriptions: _containers.RepeatedScalarFieldContainer[str]
+    session_timeout_ms: int
+    def __init__(self, client_id: _Optional[str] = ..., client_host: _Optional[str] = ..., heartbeat_at: _Optional[str] = ..., assignments: _Optional[_Iterable[_Union[Assignment, _Mapping]]] = ..., subscriptions: _Optional[_Iterable[str]] = ..., session_timeout_ms: _Optional[int] = ...) -> None: ...
+
+class Assignment(_message.Message):
+    __slots__ = ("topic", "partitions")
+    TOPIC_FIELD_NUMBER: _ClassVar[int]
+    PARTITIONS_FIELD_NUMBER: _ClassVar[int]
+    topic: str
+    partitions: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, topic: _Optional[str] = ..., partitions: _Optional[_Iterable[int]] = ...) -> None: ...
+
+class CommittedOffset(_message.Message):
+    __slots__ = ("offset", "metadata", "committed_at", "leader_epoch")
+    OFFSET_FIELD_NUMBER: _ClassVar[int]
+    METADATA_FIELD_NUMBER: _ClassVar[int]
+    COMMITTED_AT_FIELD_NUMBER: _ClassVar[int]
+    LEADER_EPOCH_FIELD_NUMBER: _ClassVar[int]
+    offset: int
+    metadata: str
+    committed_at: str
+    leader_epoch: int
+    def __init__(self, offset: _Optional[int] = ..., metadata: _Optional[str] = ..., committed_at: _Optional[str] = ..., leader_epoch: _Optional[int] = ...) -> None: ...
+
+class BrokerRegistration(_message.Message):
+    __slots__ = ("broker_id", "host", "port", "rack", "started_at", "last_heartbeat", "version")
+    BROKER_ID_FIELD_NUMBER: _ClassVar[int]
+    HOST_FIELD_NUMBER: _ClassVar[int]
+    PORT_FIELD_NUMBER: _ClassVar[int]
+    RACK_FIELD_NUMBER: _ClassVar[int]
+    STARTED_AT_FIELD_NUMBER: _ClassVar[int]
+    LAST_HEARTBEAT_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    broker_id: str
+    host: str
+    port: int
+    rack: str
+    started_at: str
+    last_heartbeat: str
+    version: str
+    def __init__(self, broker_id: _Optional[str] = ..., host: _Optional[str] = ..., port: _Optional[int] = ..., rack: _Optional[str] = ..., started_at: _Optional[str] = ..., last_heartbeat: _Optional[str] = ..., version: _Optional[str] = ...) -> None: ...
+
+class PartitionAssignment(_message.Message):
+    __slots__ = ("broker_id", "epoch", "assigned_at")
+    BROKER_ID_FIELD_NUMBER: _ClassVar[int]
+    EPOCH_FIELD_NUMBER: _ClassVar[int]
+    ASSIGNED_AT_FIELD_NUMBER: _ClassVar[int]
+    broker_id: str
+    epoch: int
+    assigned_at: str
+    def __init__(self, broker_id: _Optional[str] = ..., epoch: _Optional[int] = ..., assigned_at: _Optional[str] = ...) -> None: ...

@@ -1,0 +1,180 @@
+"""The keys of the metadata store, both ways: made from what they name, and read back.
+
+    /kafscale/topics/{topic}/config                           TopicConfig
+    /kafscale/topics/{topic}/partitions/{partition}           PartitionState
+    /kafscale/consumers/{group}/metadata                      ConsumerGroup
+    /kafscale/consumers/{group}/offsets/{topic}/{partition}   CommittedOffset
+    /kafscale/brokers/{broker_id}                             BrokerRegistration, under a lease
+    /kafscale/assignments/{topic}/{partition}                 PartitionAssignment
+    /kafscale/metadata/snapshot                               JSON, derived from the others
+    /kafscale/cluster/id                                      text
+    /kafscale/counters/{name}                                 the next value, as decimal digits
+    /kafscale/deletions/{topic}                               TopicConfig of a deleted topic whose
+                                                              objects are not all gone yet
+
+The law: a key that `parse` understands is the very key that would be made from the parts. Names of
+topics have no slash in them; groups may be called anything, so theirs are escaped. What the values
+mean is left to `model`.
+"""
+
+from typing import Final
+
+import msgspec
+
+TOPICS: Final = "/kafscale/topics/"
+CONSUMERS: Final = "/kafscale/consumers/"
+BROKERS: Final = "/kafscale/brokers/"
+ASSIGNMENTS: Final = "/kafscale/assignments/"
+COUNTERS: Final = "/kafscale/counters/"
+DELETIONS: Final = "/kafscale/deletions/"
+SNAPSHOT: Final = "/kafscale/metadata/snapshot"
+CLUSTER_ID: Final = "/kafscale/cluster/id"
+
+
+class TopicConfigKey(msgspec.Struct, frozen=True):
+    topic: str
+
+
+class PartitionStateKey(msgspec.Struct, frozen=True):
+    topic: str
+    partition: int
+
+
+class ConsumerGroupKey(msgspec.Struct, frozen=True):
+    group: str
+
+
+class CommittedOffsetKey(msgspec.Struct, frozen=True):
+    group: str
+    topic: str
+    partition: int
+
+
+class BrokerKey(msgspec.Struct, frozen=True):
+    broker_id: str
+
+
+class AssignmentKey(msgspec.Struct, frozen=True):
+    topic: str
+    partition: int
+
+
+class CounterKey(msgspec.Struct, frozen=True):
+    name: str
+
+
+class DeletionKey(msgspec.Struct, frozen=True):
+    topic: str
+
+
+Key = (
+    TopicConfigKey
+    | PartitionStateKey
+    | ConsumerGroupKey
+    | CommittedOffsetKey
+    | BrokerKey
+    | AssignmentKey
+    | CounterKey
+    | DeletionKey
+)
+
+
+def topic(name: str) -> str:
+    """The prefix of everything kept about a topic."""
+    return f"{TOPICS}{_whole(name)}/"
+
+
+def topic_config(name: str) -> str:
+    return f"{topic(name)}config"
+
+
+def partition_states(name: str) -> str:
+    """The prefix of the states of a topic's partitions."""
+    return f"{topic(name)}partitions/"
+
+
+def partition_state(name: str, partition: int) -> str:
+    return f"{partition_states(name)}{partition}"
+
+
+def consumer_group(group: str) -> str:
+    return f"{CONSUMERS}{_escape(group)}/metadata"
+
+
+def committed_offsets(group: str) -> str:
+    """The prefix of all offsets that a group has committed."""
+    return f"{CONSUMERS}{_escape(group)}/offsets/"
+
+
+def committed_offset(group: str, name: str, partition: int) -> str:
+    return f"{committed_offsets(group)}{_whole(name)}/{partition}"
+
+
+def broker(broker_id: str) -> str:
+    return f"{BROKERS}{_whole(broker_id)}"
+
+
+def assignments(name: str) -> str:
+    """The prefix of the assignments of a topic's partitions."""
+    return f"{ASSIGNMENTS}{_whole(name)}/"
+
+
+def assignment(name: str, partition: int) -> str:
+    return f"{assignments(name)}{partition}"
+
+
+def counter(name: str) -> str:
+    """The key of a counter, such as `broker-epoch/0`."""
+    assert name, "a name in a key is never empty"
+    return f"{COUNTERS}{name}"
+
+
+def deletion(name: str) -> str:
+    return f"{DELETIONS}{_whole(name)}"
+
+
+def parse(key: str) -> Key | None:  # noqa: PLR0911 - a table of shapes is no maze.
+    """What a key names; None for the two keys that are constants, and for those not ours."""
+    match key.split("/"):
+        case ["", "kafscale", "topics", name, "config"] if name:
+            return TopicConfigKey(name)
+        case ["", "kafscale", "topics", name, "partitions", number] if name and _number(number):
+            return PartitionStateKey(name, int(number))
+        case ["", "kafscale", "consumers", group, "metadata"] if _is_escaped(group):
+            return ConsumerGroupKey(_unescape(group))
+        case ["", "kafscale", "consumers", group, "offsets", name, number] if (
+            _is_escaped(group) and name and _number(number)
+        ):
+            return CommittedOffsetKey(_unescape(group), name, int(number))
+        case ["", "kafscale", "brokers", broker_id] if broker_id:
+            return BrokerKey(broker_id)
+        case ["", "kafscale", "assignments", name, number] if name and _number(number):
+            return AssignmentKey(name, int(number))
+        case ["", "kafscale", "counters", *name] if any(name):
+            return CounterKey("/".join(name))
+        case ["", "kafscale", "deletions", name] if name:
+            return DeletionKey(name)
+    return None
+
+
+def _whole(name: str) -> str:
+    assert name, "a name in a key is never empty"
+    assert "/" not in name, name
+    return name
+
+
+def _number(text: str) -> bool:
+    """Whether it is how a number is written in a key: only one way, so that keys are unique."""
+    return text.isascii() and text.isdecimal() and (text == "0" or not text.startswith("0"))
+
+
+def _escape(group: str) -> str:
+    return group.replace("%", "%25").replace("/", "%2F")
+
+
+def _unescape(text: str) -> str:
+    return text.replace("%2F", "/").replace("%25", "%")
+
+
+def _is_escaped(text: str) -> bool:
+    return _escape(_unescape(text)) == text

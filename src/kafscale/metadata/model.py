@@ -1,0 +1,70 @@
+"""What the cluster knows, as the rest of Kafscale sees it: topics and the state of partitions.
+
+Data only: how it becomes the published protobuf messages is said in `encoding`, under which keys in
+`keys`. The law: a value never changes; who wants a change makes a new value with
+`msgspec.structs.replace`, and writes it with a compare on the revision of the old one.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+
+TOPIC_ID_BYTES: Final = 16
+
+DEFAULT_NAMESPACE: Final = "default"
+
+NEVER_SAVED: Final = 0
+"""The revision of what is not in the store."""
+
+
+class Topic(msgspec.Struct, frozen=True, kw_only=True):
+    """A topic that exists, or one that is being deleted."""
+
+    name: str
+    id: bytes
+    """Sixteen random bytes; a topic created again under the same name has others."""
+    partitions: int
+    configs: Mapping[str, str]
+    """What somebody has set; everything else is at its default, and is not in here."""
+    created_ms: int
+    namespace: str = DEFAULT_NAMESPACE
+    version: int = 1
+    """Grows by one with every change of the topic."""
+    create_revision: int = NEVER_SAVED
+    mod_revision: int = NEVER_SAVED
+
+    def __post_init__(self) -> None:
+        assert len(self.id) == TOPIC_ID_BYTES, self.id
+        assert self.partitions >= 1, self.partitions
+
+
+class SegmentInfo(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """A segment, in short."""
+
+    base_offset: int
+    size_bytes: int
+    created_ms: int
+    last_offset: int
+    max_timestamp_ms: int
+
+
+class PartitionState(msgspec.Struct, frozen=True, kw_only=True):
+    """What is worth knowing of a partition without opening its log."""
+
+    topic: str
+    topic_id: bytes
+    partition: int
+    leader_broker: str
+    leader_epoch: int
+    """Grows with every change of the leader: a state with an older epoch is never written."""
+    log_start_offset: int = 0
+    log_end_offset: int = 0
+    high_watermark: int = 0
+    active_segment: str = ""
+    segments: tuple[SegmentInfo, ...] = ()
+    """Ascending; only the newest ones are kept (`encoding.SEGMENTS_MAX`)."""
+    segment_count: int = 0
+    """Of all segments, kept here or not; as the size."""
+    size_bytes: int = 0
+    mod_revision: int = NEVER_SAVED

@@ -1,0 +1,28 @@
+"""Stores to test with: every implementation, in simulated time."""
+
+import pytest
+
+from kafscale.metadata.memory import MemoryStore
+from kafscale.metadata.sqlite import SqliteStore
+from kafscale.testing import virtual_time
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def play(request, tmp_path):
+    """Runs the body of a test, an async function of a new store, in simulated time."""
+
+    def run(body, **options):
+        async def scenario(_random):
+            if request.param == "memory":
+                store = MemoryStore(virtual_time.clock_ms, **options)
+            else:
+                path = tmp_path / "metadata.db"
+                store = await SqliteStore.open(path, virtual_time.clock_ms, **options)
+            try:
+                return await body(store)
+            finally:
+                await store.close()
+
+        return virtual_time.run(scenario, seed=0)
+
+    return run

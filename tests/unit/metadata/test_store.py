@@ -1,0 +1,379 @@
+"""The laws of `MetadataStore`, one body for every implementation."""
+
+import asyncio
+from contextlib import aclosing
+
+import pytest
+
+from kafscale.errors import StoreUnavailableError
+from kafscale.metadata.store import (
+    COMMIT_BYTES_MAX,
+    OPERATIONS_MAX,
+    Committed,
+    Compare,
+    Delete,
+    DeletePrefix,
+    Entry,
+    EventKind,
+    Put,
+    absent,
+    unchanged,
+)
+
+
+async def put(store, key, value=b"", lease=0):
+    done = await store.commit([], [Put(key, value, lease)])
+    assert done.succeeded
+    return done.revision
+
+
+async def keys_under(store, prefix="/"):
+    return [entry.key for entry in (await store.range(prefix)).entries]
+
+
+async def watched(store, prefix, after_revision, count):
+    """The first `count` lists of events of a watch."""
+    lists = []
+    async with aclosing(store.watch(prefix, after_revision)) as stream:
+        async for events in stream:
+            lists.append(events)
+            if len(lists) == count:
+                break
+    return lists
+
+
+def test_a_key_has_the_revisions_of_its_creation_and_of_its_last_change(play):
+    async def body(store):
+        assert await store.get("/a") is None
+        assert await put(store, "/a", b"1") == 1
+        assert await put(store, "/b", b"") == 2
+        assert await put(store, "/a", b"2") == 3
+        assert await store.get("/a") == Entry("/a", b"2", 1, 3)
+        await store.commit([], [Delete("/a")])
+        assert await store.get("/a") is None
+        await put(store, "/a", b"3")
+        assert await store.get("/a") == Entry("/a", b"3", 5, 5)
+
+    play(body)
+
+
+def test_a_range_is_sorted_and_holds_its_prefix_only(play):
+    async def body(store):
+        for key in ["/t/b/1", "/t/a", "/t", "/ta", "/t/é", "/t/b/0", "/s/z", "/u", "/t0"]:
+            await put(store, key)
+        snapshot = await store.range("/t/")
+        assert [entry.key for entry in snapshot.entries] == ["/t/a", "/t/b/0", "/t/b/1", "/t/é"]
+        assert snapshot.revision == 9
+        assert (await store.range("/none/")).entries == ()
+
+    play(body)
+
+
+@pytest.mark.parametrize(
+    ("compare", "holds"),
+    [
+        (Compare(key="/a", mod_revision=2), True),
+        (Compare(key="/a", mod_revision=1), False),
+        (Compare(key="/a", create_revision=1), True),
+        (Compare(key="/a", create_revision=2), False),
+        (Compare(key="/a", value=b"two"), True),
+        (Compare(key="/a", value=b"one"), False),
+        (absent("/a"), False),
+        (absent("/none"), True),
+        (Compare(key="/none", create_revision=0), True),
+        (Compare(key="/none", value=b""), False),
+    ],
+)
+def test_a_commit_is_made_only_if_its_compares_hold(play, compare, holds):
+    async def body(store):
+        await put(store, "/a", b"one")
+        await put(store, "/a", b"two")
+        always = Compare(key="/a", value=b"two")
+        done = await store.commit([always, compare], [Put("/b", b""), Delete("/a")])
+        assert done == Committed(succeeded=holds, revision=3 if holds else 2)
+        assert await keys_under(store) == (["/b"] if holds else ["/a"])
+
+    play(body)
+
+
+def test_a_commit_takes_one_revision_whatever_it_changes(play):
+    async def body(store):
+        done = await store.commit([], [Put("/a", b"1"), Put("/b", b"2")])
+        assert done.revision == 1
+        done = await store.commit([], [Delete("/a"), Put("/c", b"3")])
+        assert done.revision == 2
+        assert (await store.range("/")).entries == (
+            Entry("/b", b"2", 1, 1),
+            Entry("/c", b"3", 2, 2),
+        )
+
+    play(body)
+
+
+def test_a_commit_that_changes_nothing_takes_no_revision(play):
+    async def body(store):
+        await put(store, "/a")
+        done = await store.commit([], [Delete("/none"), DeletePrefix("/none/")])
+        assert done == Committed(succeeded=True, revision=1)
+        assert await store.commit([absent("/b")], []) == Committed(succeeded=True, revision=1)
+        assert await put(store, "/b") == 2
+
+    play(body)
+
+
+def test_deleting_a_prefix_leaves_its_neighbours(play):
+    async def body(store):
+        for key in ["/t/a/1", "/t/a/2", "/t/a", "/t/ab/1", "/t/b"]:
+            await put(store, key)
+        await store.commit([], [DeletePrefix("/t/a/"), Put("/u", b"")])
+        assert await keys_under(store) == ["/t/a", "/t/ab/1", "/t/b", "/u"]
+
+    play(body)
+
+
+def test_of_many_who_compare_the_same_revision_one_succeeds(play):
+    async def body(store):
+        await put(store, "/a", b"start")
+        entry = await store.get("/a")
+        outcomes = await asyncio.gather(
+            *(store.commit([unchanged(entry)], [Put("/a", b"%d" % i)]) for i in range(20))
+        )
+        assert [outcome.succeeded for outcome in outcomes].count(True) == 1
+        winner = [outcome.succeeded for outcome in outcomes].index(True)
+        assert (await store.get("/a")).value == b"%d" % winner
+
+    play(body)
+
+
+def test_what_etcd_would_refuse_is_refused(play):
+    async def body(store):
+        many = [Put(f"/{i}", b"") for i in range(OPERATIONS_MAX + 1)]
+        await store.commit([], many[:-1])
+        for compares, operations in [
+            ([], many),
+            ([absent(put.key) for put in many], []),
+            ([], [Put("/a", bytes(COMMIT_BYTES_MAX))]),
+            ([], [Put("/a", b"1"), Put("/a", b"2")]),
+            ([], [Put("/a", b"1"), Delete("/a")]),
+            ([], [DeletePrefix("/a"), Put("/a/b", b"2")]),
+        ]:
+            with pytest.raises(AssertionError):
+                await store.commit(compares, operations)
+
+    play(body)
+
+
+def test_a_compare_is_about_one_thing():
+    with pytest.raises(AssertionError):
+        Compare(key="/a")
+    with pytest.raises(AssertionError):
+        Compare(key="/a", mod_revision=1, value=b"")
+
+
+# --- watches ----------------------------------------------------------------------------------
+
+
+def test_a_watch_tells_what_happened_since_a_revision_in_order(play):
+    async def body(store):
+        await put(store, "/t/a", b"1")
+        revision = await put(store, "/t/b", b"2")
+        await put(store, "/t/a", b"3")
+        await put(store, "/other", b"4")
+        await store.commit([], [DeletePrefix("/t/"), Put("/u", b"")])
+        [events] = await watched(store, "/t/", revision, 1)
+        assert [(event.kind, event.key, event.value, event.mod_revision) for event in events] == [
+            (EventKind.PUT, "/t/a", b"3", 3),
+            (EventKind.DELETE, "/t/a", b"", 5),
+            (EventKind.DELETE, "/t/b", b"", 5),
+        ]
+        assert events[0].entry() == Entry("/t/a", b"3", 1, 3)
+        assert events[1].entry() is None
+
+    play(body)
+
+
+def test_a_watch_waits_for_what_comes_and_tells_nothing_twice(play):
+    async def body(store):
+        async with asyncio.TaskGroup() as group:
+            watches = [group.create_task(watched(store, "/t/", 0, 10)) for _ in range(3)]
+            for i in range(10):
+                await store.commit([], [Put(f"/t/{i}", b""), Put(f"/t/{i}-too", b"")])
+                await put(store, f"/other/{i}")
+                await asyncio.sleep(1)
+        for watch in watches:
+            assert [[event.key for event in events] for events in watch.result()] == [
+                [f"/t/{i}", f"/t/{i}-too"] for i in range(10)
+            ]
+
+    play(body)
+
+
+def test_a_watch_misses_nothing_while_many_write(play):
+    """Writers race, a reader follows: the events, played back, are what the store holds."""
+
+    async def body(store):
+        async def write(writer):
+            for i in range(30):
+                operation = Delete(f"/t/{i % 5}") if (writer + i) % 3 == 0 else None
+                await store.commit([], [operation or Put(f"/t/{i % 5}", b"%d %d" % (writer, i))])
+                if i % 7 == writer:
+                    await asyncio.sleep(0.01)
+            await put(store, f"/t/end-{writer}")
+
+        async def follow():
+            seen, copy = [], {}
+            ends = {f"/t/end-{writer}" for writer in range(4)}
+            async with aclosing(store.watch("/t/", 0)) as stream:
+                while not ends <= copy.keys():
+                    for event in await anext(stream):
+                        seen.append(event.mod_revision)
+                        copy[event.key] = event.entry()
+            return seen, copy
+
+        async with asyncio.TaskGroup() as group:
+            follower = group.create_task(follow())
+            for writer in range(4):
+                group.create_task(write(writer))
+        seen, copy = follower.result()
+        assert seen == list(range(1, len(seen) + 1))
+        snapshot = await store.range("/t/")
+        assert snapshot.entries == tuple(
+            entry for _, entry in sorted(copy.items()) if entry is not None
+        )
+
+    play(body)
+
+
+def test_a_watch_from_a_forgotten_revision_says_so_and_ends(play):
+    async def body(store):
+        for i in range(20):
+            await put(store, f"/{i}")
+        lists = [events async for events in store.watch("/1", 2)]
+        [[event]] = lists
+        assert event.kind is EventKind.COMPACTED
+        assert 2 < event.mod_revision < 20
+        # What is remembered is remembered from there on without a hole.
+        [events] = await watched(store, "/", event.mod_revision, 1)
+        assert [event.mod_revision for event in events] == list(range(event.mod_revision + 1, 21))
+
+    play(body, commits_max=8)
+
+
+def test_a_watcher_that_falls_behind_is_told_so(play):
+    async def body(store):
+        async with aclosing(store.watch("/", 0)) as stream:
+            await put(store, "/first")
+            assert [event.key for event in await anext(stream)] == ["/first"]
+            for i in range(20):
+                await put(store, f"/{i}")
+            assert [event.kind for event in await anext(stream)] == [EventKind.COMPACTED]
+            with pytest.raises(StopAsyncIteration):
+                await anext(stream)
+
+    play(body, commits_max=8)
+
+
+# --- leases -----------------------------------------------------------------------------------
+
+
+def test_a_lease_that_is_not_kept_alive_takes_its_keys_with_it(play):
+    async def body(store):
+        lease = await store.grant(10_000)
+        await store.commit([], [Put("/b/1", b"", lease), Put("/b/2", b"", lease), Put("/c", b"")])
+        assert (await store.get("/b/1")).lease == lease
+        await asyncio.sleep(9.9)
+        assert await keys_under(store) == ["/b/1", "/b/2", "/c"]
+        [events] = await watched(store, "/b/", 1, 1)
+        # The watch was woken by the end of the lease: nobody else has called the store.
+        assert asyncio.get_running_loop().time() == pytest.approx(10, abs=0.01)
+        assert [(event.kind, event.key) for event in events] == [
+            (EventKind.DELETE, "/b/1"),
+            (EventKind.DELETE, "/b/2"),
+        ]
+        assert {event.mod_revision for event in events} == {2}
+        assert await keys_under(store) == ["/c"]
+        assert not await store.keep_alive(lease)
+
+    play(body)
+
+
+def test_a_lease_lasts_as_long_as_it_is_kept_alive(play):
+    async def body(store):
+        lease = await store.grant(10_000)
+        short = await store.grant(1000)
+        await store.commit([], [Put("/a", b"", lease), Put("/b", b"", short)])
+        for _ in range(5):
+            await asyncio.sleep(9)
+            assert await store.keep_alive(lease)
+        assert await keys_under(store) == ["/a"]
+        await asyncio.sleep(11)
+        assert await keys_under(store) == []
+
+    play(body)
+
+
+def test_a_revoked_lease_ends_at_once_and_only_once(play):
+    async def body(store):
+        lease, other = await store.grant(10_000), await store.grant(10_000)
+        assert lease != other
+        await store.commit([], [Put("/a", b"", lease), Put("/b", b"", other)])
+        await store.revoke(lease)
+        assert await keys_under(store) == ["/b"]
+        await store.revoke(lease)
+        assert not await store.keep_alive(lease)
+        assert await store.keep_alive(other)
+
+    play(body)
+
+
+def test_nothing_is_put_under_a_lease_that_has_ended(play):
+    async def body(store):
+        lease = await store.grant(10_000)
+        await asyncio.sleep(10)
+        done = await store.commit([], [Put("/a", b"", lease), Put("/b", b"")])
+        assert done == Committed(succeeded=False, revision=0)
+        assert await keys_under(store) == []
+
+    play(body)
+
+
+def test_a_key_belongs_to_the_lease_of_its_last_put(play):
+    async def body(store):
+        first, second = await store.grant(10_000), await store.grant(20_000)
+        await put(store, "/a", b"1", first)
+        await put(store, "/a", b"2", second)
+        await put(store, "/b", b"1", first)
+        await put(store, "/b", b"2")
+        await asyncio.sleep(15)
+        assert await keys_under(store) == ["/a", "/b"]
+        await asyncio.sleep(15)
+        assert await keys_under(store) == ["/b"]
+
+    play(body)
+
+
+# --- the end ----------------------------------------------------------------------------------
+
+
+def test_a_closed_store_fails_whoever_calls_or_waits(play):
+    async def body(store):
+        stream = store.watch("/", 0)
+        waiting = asyncio.ensure_future(anext(stream))
+        await put(store, "/other")
+        await waiting
+        waiting = asyncio.ensure_future(anext(stream))
+        await asyncio.sleep(1)
+        await store.close()
+        for call in [
+            waiting,
+            store.get("/a"),
+            store.range("/"),
+            store.commit([], []),
+            store.grant(1000),
+            store.keep_alive(1),
+            store.revoke(1),
+        ]:
+            with pytest.raises(StoreUnavailableError):
+                await call
+
+    play(body)
