@@ -1,6 +1,6 @@
 """The page about metrics, made from their declarations; a test compares it with the one in docs."""
 
-from kafscale.observability.metrics import Metrics
+from kafscale.observability.metrics import DECLARATIONS
 
 _INTRODUCTION = """\
 <!-- Written by `make docs` from the metrics in the code; edit those instead. -->
@@ -19,6 +19,6 @@ def page() -> str:
     rows = (
         f"| `{declared.name}` | {declared.type} "
         f"| {', '.join(f'`{label}`' for label in declared.labels)} | {declared.meaning} |\n"
-        for declared in Metrics().declarations
+        for declared in DECLARATIONS
     )
     return _INTRODUCTION + "".join(rows)

@@ -60,6 +60,11 @@ def get_logger(name: str) -> FilteringBoundLogger:
     return cast("FilteringBoundLogger", structlog.get_logger(name))
 
 
+def is_debugging() -> bool:
+    """Whether events of level debug are written; asking is cheaper than making one in vain."""
+    return logging.root.isEnabledFor(logging.DEBUG)
+
+
 def log_configuration(config: Config) -> None:
     """Say at start what is in effect; secrets are masked by the configuration itself."""
     get_logger("kafscale.config").info("effective configuration", settings=config.effective())

@@ -1,52 +1,315 @@
 """Every metric of Kafscale, declared once.
 
-The law: a metric is declared here and emitted somewhere; what is documented is what a scrape shows,
+The law: a metric is declared here and moved somewhere; what is documented is what a scrape shows,
 because `docs/metrics.md` is made from these declarations. A metric comes into this file together
-with the code that moves it. Serving `/metrics` over HTTP is left to the applications.
+with the code that moves it. What is moved are the plain numbers of `traffic`, which are read only
+when a scrape comes. Serving `/metrics` over HTTP is left to the applications.
 """
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TypeVar
-
-from prometheus_client import CollectorRegistry, Gauge, generate_latest
-from prometheus_client.metrics import MetricWrapperBase
+from time import monotonic
+from typing import Final
 
 import kafscale
+from kafscale.observability.exposition import Series, render
+from kafscale.observability.traffic import PartitionTraffic, StoreHealth, Traffic
 
-Metric = TypeVar("Metric", bound=MetricWrapperBase)
+ADMIN_APIS: Final = (
+    "AlterConfigs",
+    "CreatePartitions",
+    "CreateTopics",
+    "DeleteGroups",
+    "DeleteRecords",
+    "DeleteTopics",
+    "DescribeConfigs",
+    "IncrementalAlterConfigs",
+)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Declaration:
-    """What the documentation says about one metric."""
+    """One metric: what the documentation says about it, and where a scrape finds it."""
 
     name: str
     type: str
     labels: tuple[str, ...]
     meaning: str
+    read: Callable[[Traffic], Series]
 
 
-class Metrics:
-    """The metrics of one process, on a registry of their own, so that tests share nothing."""
+class Metrics(Traffic):
+    """The metrics of one process; two of these share nothing."""
 
-    def __init__(self) -> None:
-        self.registry = CollectorRegistry()
-        self.declarations: list[Declaration] = []
-
-        self.build_info = self._declare(
-            Gauge,
-            "kafscale_build_info",
-            "Always 1; its label tells which version of Kafscale is running.",
-            labels=("version",),
-        )
-        self.build_info.labels(version=kafscale.__version__).set(1)
+    def __init__(self, timer: Callable[[], float] = monotonic) -> None:
+        super().__init__(timer)
 
     def exposition(self) -> bytes:
         """All metrics in Prometheus' text format: what `/metrics` answers."""
-        return generate_latest(self.registry)
+        return b"".join(self.families())
 
-    def _declare(
-        self, kind: type[Metric], name: str, meaning: str, labels: tuple[str, ...] = ()
-    ) -> Metric:
-        self.declarations.append(Declaration(name, kind.__name__.lower(), labels, meaning))
-        return kind(name, meaning, labels, registry=self.registry)
+    def families(self) -> Iterator[bytes]:
+        """The same, metric by metric, for those who have other things to do in between."""
+        for declared in DECLARATIONS:
+            yield render(
+                declared.name,
+                declared.type,
+                declared.meaning,
+                declared.labels,
+                declared.read(self),
+            ).encode()
+
+
+def _gauge(name: str, meaning: str, read: Callable[[Traffic], float]) -> Declaration:
+    return Declaration(name, "gauge", (), meaning, lambda traffic: (((), read(traffic)),))
+
+
+def _counter(name: str, meaning: str, read: Callable[[Traffic], float]) -> Declaration:
+    return Declaration(name, "counter", (), meaning, lambda traffic: (((), read(traffic)),))
+
+
+def _partition(
+    name: str, kind: str, meaning: str, read: Callable[[PartitionTraffic], float]
+) -> Declaration:
+    def series(traffic: Traffic) -> Series:
+        for (topic, partition), found in traffic.by_partition.items():
+            yield (topic, str(partition)), read(found)
+
+    return Declaration(name, kind, ("topic", "partition"), meaning, series)
+
+
+def _outcomes(
+    name: str,
+    meaning: str,
+    succeeded: Callable[[PartitionTraffic], int],
+    failed: Callable[[PartitionTraffic], int],
+) -> Declaration:
+    def series(traffic: Traffic) -> Series:
+        for (topic, partition), found in traffic.by_partition.items():
+            yield (topic, str(partition), "success"), succeeded(found)
+            yield (topic, str(partition), "error"), failed(found)
+
+    return Declaration(name, "counter", ("topic", "partition", "status"), meaning, series)
+
+
+def _requests(traffic: Traffic) -> Series:
+    for (api, version), found in traffic.by_request.items():
+        yield (api, str(version), "NONE"), found.succeeded
+        for error, count in found.refusals.items():
+            yield (api, str(version), error), count
+
+
+def _operations(traffic: Traffic) -> Series:
+    for operation, found in traffic.by_operation.items():
+        yield (operation, "success"), found.succeeded
+        yield (operation, "error"), found.failed
+
+
+def _produce_seconds(traffic: Traffic) -> Series:
+    for topic, found in traffic.by_topic.items():
+        for acks, seconds in found.produce_seconds.items():
+            yield (topic, str(acks)), seconds
+
+
+def _fetch_seconds(traffic: Traffic) -> Series:
+    for topic, found in traffic.by_topic.items():
+        for cache_hit, seconds in found.fetch_seconds.items():
+            yield (topic, str(cache_hit).lower()), seconds
+
+
+DECLARATIONS: Final = (
+    # --- the process ------------------------------------------------------------------------------
+    Declaration(
+        "kafscale_build_info",
+        "gauge",
+        ("version",),
+        "Always 1; its label tells which version of Kafscale is running.",
+        lambda _: (((kafscale.__version__,), 1),),
+    ),
+    _gauge(
+        "kafscale_broker_uptime_seconds",
+        "How long this process has been running.",
+        lambda traffic: traffic.timer() - traffic.started,
+    ),
+    Declaration(
+        "kafscale_event_loop_lag_seconds",
+        "histogram",
+        (),
+        "How late a timer runs that is due: what everything else has to wait as well.",
+        lambda traffic: (((), traffic.event_loop_lag_seconds),),
+    ),
+    # --- clients ----------------------------------------------------------------------------------
+    _gauge(
+        "kafscale_active_connections",
+        "Clients that are connected.",
+        lambda traffic: traffic.connections.active,
+    ),
+    _counter(
+        "kafscale_connections_refused_total",
+        "Connections closed as they arrived, because there were too many.",
+        lambda traffic: traffic.connections.refused,
+    ),
+    Declaration(
+        "kafscale_requests_total",
+        "counter",
+        ("api", "version", "error"),
+        "Requests, by the error that the whole request was refused with; errors of single topics "
+        "and partitions stand inside of an answer and are not told here.",
+        _requests,
+    ),
+    Declaration(
+        "kafscale_request_seconds",
+        "histogram",
+        ("api",),
+        "The time from reading a request until its answer is ready to be sent.",
+        lambda traffic: (((api,), seconds) for api, seconds in traffic.by_api.items()),
+    ),
+    _gauge(
+        "kafscale_produce_requests_per_second",
+        "Produce requests per second, over the last minute.",
+        lambda traffic: traffic.per_second("Produce"),
+    ),
+    _gauge(
+        "kafscale_produce_rps",
+        "The same, under the name that older dashboards know.",
+        lambda traffic: traffic.per_second("Produce"),
+    ),
+    _gauge(
+        "kafscale_fetch_rps",
+        "Fetch requests per second, over the last minute.",
+        lambda traffic: traffic.per_second("Fetch"),
+    ),
+    Declaration(
+        "kafscale_admin_requests_total",
+        "counter",
+        ("api",),
+        "Requests that look after topics, configurations and groups.",
+        lambda traffic: (((api,), traffic.total(api)) for api in ADMIN_APIS),
+    ),
+    # --- topics and partitions --------------------------------------------------------------------
+    _outcomes(
+        "kafscale_produce_requests_total",
+        "Appends that were asked for, by how they ended.",
+        lambda partition: partition.produces_succeeded,
+        lambda partition: partition.produces_failed,
+    ),
+    _outcomes(
+        "kafscale_fetch_requests_total",
+        "Reads that were asked for, by how they ended.",
+        lambda partition: partition.fetches_succeeded,
+        lambda partition: partition.fetches_failed,
+    ),
+    _partition(
+        "kafscale_produce_bytes_total",
+        "counter",
+        "Bytes of records appended.",
+        lambda partition: partition.produce_bytes,
+    ),
+    _partition(
+        "kafscale_fetch_bytes_total",
+        "counter",
+        "Bytes of records sent to readers.",
+        lambda partition: partition.fetch_bytes,
+    ),
+    Declaration(
+        "kafscale_produce_latency_seconds",
+        "histogram",
+        ("topic", "acks"),
+        "The time from reading a produce request until its answer, by the acks asked for.",
+        _produce_seconds,
+    ),
+    Declaration(
+        "kafscale_fetch_latency_seconds",
+        "histogram",
+        ("topic", "cache_hit"),
+        "The time that reading took for a fetch, by whether the object store was spared; waiting "
+        "for records to come is not part of it.",
+        _fetch_seconds,
+    ),
+    _partition(
+        "kafscale_cache_hit_rate",
+        "gauge",
+        "The share of reads that spared the object store.",
+        lambda partition: partition.cache_hit_rate,
+    ),
+    _partition(
+        "kafscale_buffer_size_bytes",
+        "gauge",
+        "Records in memory that are not durable yet.",
+        lambda partition: partition.buffer_bytes,
+    ),
+    # --- storage ----------------------------------------------------------------------------------
+    Declaration(
+        "kafscale_s3_operations_total",
+        "counter",
+        ("operation", "status"),
+        "Requests to the object store.",
+        _operations,
+    ),
+    Declaration(
+        "kafscale_s3_latency_seconds",
+        "histogram",
+        ("operation",),
+        "How long the object store took to answer.",
+        lambda traffic: (((name,), found.seconds) for name, found in traffic.by_operation.items()),
+    ),
+    Declaration(
+        "kafscale_s3_health_state",
+        "gauge",
+        ("state",),
+        "1 for the state that the object store is in, 0 for the others.",
+        lambda traffic: (
+            ((state,), int(state == traffic.store_health.state)) for state in StoreHealth.STATES
+        ),
+    ),
+    _gauge(
+        "kafscale_s3_error_rate",
+        "The share of requests to the object store that failed lately.",
+        lambda traffic: traffic.store_health.error_rate,
+    ),
+    _gauge(
+        "kafscale_cache_size_bytes",
+        "Blocks of segments in the cache.",
+        lambda traffic: traffic.log.cache_bytes,
+    ),
+    _gauge(
+        "kafscale_unflushed_bytes",
+        "Records in memory that are not durable yet, over all partitions.",
+        lambda traffic: traffic.log.unflushed_bytes,
+    ),
+    _gauge(
+        "kafscale_tail_bytes",
+        "Records kept in memory for readers, because no segment holds them yet.",
+        lambda traffic: traffic.log.tail_bytes,
+    ),
+    _gauge(
+        "kafscale_wal_objects",
+        "WAL objects that segments have not replaced yet.",
+        lambda traffic: traffic.log.wal_objects,
+    ),
+    _counter(
+        "kafscale_wal_puts_total",
+        "WAL objects written.",
+        lambda traffic: traffic.log.wal_puts,
+    ),
+    _counter(
+        "kafscale_wal_bytes_total",
+        "Bytes of WAL objects written.",
+        lambda traffic: traffic.log.wal_bytes,
+    ),
+    _counter(
+        "kafscale_wal_retries_total",
+        "Attempts to write a WAL object that failed and were repeated.",
+        lambda traffic: traffic.log.wal_retries,
+    ),
+    _counter(
+        "kafscale_segments_rolled_total",
+        "Segments written.",
+        lambda traffic: traffic.log.segments_rolled,
+    ),
+    _counter(
+        "kafscale_segment_bytes_rolled_total",
+        "Bytes of segments written.",
+        lambda traffic: traffic.log.segment_bytes_rolled,
+    ),
+)
