@@ -43,6 +43,8 @@ END_MAGIC: Final = b"END!"
 VERSION: Final = 1
 SEGMENT_BYTES_MAX: Final = 2**31 - 1
 RECORD_COUNT_MAX: Final = 2**31 - 1
+UNTRIED_COUNT_MAX: Final = 15
+"""How many batches are left as they came between two tries to compress what does not shrink."""
 
 _HEADER: Final = Struct(">4shHqiqi")
 _FOOTER: Final = Struct(">Iq4s")
@@ -106,7 +108,7 @@ class Builder:
     __slots__ = (
         "_base_offset", "_checksum", "_codecs", "_compression", "_count", "_created_ms",
         "_index", "_max_timestamp_ms", "_next_offset", "_parts", "_prior_max_timestamp_ms",
-        "_size_bytes",
+        "_size_bytes", "_untried_count", "_untried_count_max",
     )  # fmt: skip
 
     def __init__(
@@ -135,6 +137,8 @@ class Builder:
         self._base_offset = -1
         self._next_offset = -1
         self._max_timestamp_ms = 0
+        self._untried_count = 0
+        self._untried_count_max = 0
 
     @property
     def size_bytes(self) -> int:
@@ -204,8 +208,17 @@ class Builder:
         """The batch as it is to be stored: compressed, if it came without and it is worth it."""
         if self._compression is None or batch.codec is not Codec.NONE or batch.is_control:
             return batch
+        if self._untried_count < self._untried_count_max:
+            self._untried_count += 1
+            return batch
+        self._untried_count = 0
         smaller = recompress(batch, self._compression)
-        return BatchView(smaller) if len(smaller) < len(batch) else batch
+        if len(smaller) < len(batch):
+            self._untried_count_max = 0
+            return BatchView(smaller)
+        # What comes next is probably alike, such as pictures: it is tried less and less often.
+        self._untried_count_max = min(2 * self._untried_count_max + 1, UNTRIED_COUNT_MAX)
+        return batch
 
 
 # --- reading --------------------------------------------------------------------------------------

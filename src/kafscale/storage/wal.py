@@ -51,6 +51,9 @@ _FOOTER: Final = Struct(">II4s")
 HEADER_BYTES: Final = _HEADER.size
 FOOTER_BYTES: Final = _FOOTER.size
 
+EMPTY_BYTES: Final = HEADER_BYTES + FOOTER_BYTES
+"""The size of an object that holds nothing."""
+
 assert HEADER_BYTES == 36
 assert _ROW.size == 62
 assert FOOTER_BYTES == _TABLE_LENGTH.size + _SEAL.size == 12
@@ -147,9 +150,8 @@ def encode(header: Header, pieces: Sequence[Piece]) -> list[Buffer]:
     return parts
 
 
-def encode_fence(header: Header) -> list[Buffer]:
-    """The parts of a fence: an object that holds nothing and takes the next place in a stream."""
-    assert header.is_fence
+def encode_empty(header: Header) -> list[Buffer]:
+    """The parts of an object that only takes a place in a stream: at its beginning, or a fence."""
     encoded = header.encode()
     return [encoded, _footer([], crc32c(encoded))]
 

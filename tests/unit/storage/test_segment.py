@@ -1,5 +1,6 @@
 """Segments: as the specification lays them out, with the batches as they came."""
 
+from random import Random
 from struct import pack
 
 import pytest
@@ -7,7 +8,8 @@ from crc32c import crc32c
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafscale.records import BatchView, Codec, iterate
+from kafscale import records
+from kafscale.records import BatchView, Codec, Record, iterate
 from kafscale.storage import index, segment
 from unit.storage.samples import CREATED_MS, batch, joined, run, runs
 
@@ -164,3 +166,24 @@ def test_a_segment_reaches_2_gib_never():
     assert not builder.fits(batch())
     with pytest.raises(AssertionError):
         builder.append(BatchView(batch().buffer))
+
+
+def test_what_does_not_shrink_is_tried_less_and_less_often():
+    """Pictures do not get smaller; text among them still does, once it comes again and again."""
+    random = Random(7)
+    values = [random.randbytes(500) for _ in range(40)] + [b"text " * 100] * 40
+    batches = [
+        stamped(records.build([Record(offset=0, timestamp_ms=1, key=None, value=value)]), offset)
+        for offset, value in enumerate(values)
+    ]
+    built = build(batches, compression=Codec.SNAPPY)
+    codecs = [each.codec for each in segment.read(KEY, b"".join(built.parts)).batches]
+    first = codecs.index(Codec.SNAPPY)
+    assert 40 <= first <= 40 + segment.UNTRIED_COUNT_MAX
+    assert set(codecs[first:]) == {Codec.SNAPPY}
+
+
+def stamped(data: bytes, offset: int) -> BatchView:
+    made = BatchView(bytearray(data))
+    made.stamp(offset, 0)
+    return made

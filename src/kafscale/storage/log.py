@@ -1,0 +1,242 @@
+"""`PartitionLog`: the log of one partition, from its first segment to the newest record.
+
+    log start ≤ rolled offset ≤ high watermark ≤ end offset
+
+Segments hold everything below the rolled offset, the tail (memory, and the WAL) everything between
+it and the high watermark, the WAL's open and unacknowledged objects the rest. The invariants:
+
+* Offsets are given out here and nowhere else: contiguous, and never twice.
+* The high watermark is the end of the longest durable prefix; no reader gets a record above it.
+* A state change contains no `await`, so none is ever seen half done.
+
+Making records durable is left to `flush`, making segments of them to `roll`, reading segments to
+`reader`.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import Protocol
+
+import msgspec
+
+from kafscale.errors import NotOwnerError, OffsetOutOfRangeError
+from kafscale.records import BatchView, TimestampType
+from kafscale.storage.epochs import LeaderEpochs
+from kafscale.storage.producers import Producers
+from kafscale.storage.run import Run
+from kafscale.storage.segments import Segments
+from kafscale.storage.settings import LogSettings
+from kafscale.storage.tail import Tail, TailMemory
+
+
+class Appended(msgspec.Struct, gc=False):
+    """Where a batch came to lie, and what to wait for until it is durable."""
+
+    base_offset: int
+    timestamp_ms: int
+    """The broker's time where the topic asks for it, else -1."""
+    durable: "asyncio.Future[None] | None"
+    """None if the batch is durable already."""
+
+
+class Wal(Protocol):
+    """What makes appended batches durable."""
+
+    def append(self, log: "PartitionLog", batch: BatchView) -> "asyncio.Future[None]": ...
+
+
+class PartitionLog:
+    """The log of one partition."""
+
+    __slots__ = (
+        "_waiting", "_watchers", "closed", "damaged_bases", "end_offset", "epochs",
+        "high_watermark", "leader_epoch", "oldest_unrolled_ms", "partition",
+        "producers", "rolled_max_timestamp_ms", "rolling", "segment_max_timestamp_ms", "segments",
+        "settings", "start_offset", "tail", "topic", "topic_id", "wal",
+    )  # fmt: skip
+
+    def __init__(
+        self, topic: str, topic_id: bytes, partition: int, *, settings: LogSettings,
+        segments: Segments, memory: TailMemory, leader_epoch: int,
+    ) -> None:  # fmt: skip
+        self.topic = topic
+        self.topic_id = topic_id
+        self.partition = partition
+        self.settings = settings
+        self.segments = segments
+        self.leader_epoch = leader_epoch
+        self.tail = Tail(memory, segments.end_offset)
+        self.producers = Producers()
+        self.epochs = LeaderEpochs()
+        self.start_offset = segments.start_offset or 0
+        self.high_watermark = segments.end_offset
+        self.end_offset = segments.end_offset
+        self.rolled_max_timestamp_ms: int | None = -1
+        """The largest timestamp in any segment so far, deleted ones included; None if unknown."""
+        self.segment_max_timestamp_ms = -1
+        """The largest timestamp in the newest segment, if it was made in this life."""
+        self.oldest_unrolled_ms: int | None = None
+        """When the oldest record that waits for a segment became durable."""
+        self.damaged_bases: set[int] = set()
+        """Base offsets of damaged objects, which a roll may write over."""
+        self.rolling = asyncio.Lock()
+        self.wal: Wal | None = None
+        """Where appends go; None while the log is being recovered."""
+        self.closed = False
+        self._watchers: set[Callable[[], None]] = set()
+        self._waiting: list[tuple[int, asyncio.Future[None]]] = []
+
+    def __repr__(self) -> str:
+        return (
+            f"<PartitionLog {self.topic}/{self.partition} {self.start_offset}"
+            f"..{self.high_watermark}..{self.end_offset}>"
+        )
+
+    def lead(self, wal: Wal) -> None:
+        """Take appends from now on; the leader's epoch begins where the log ends."""
+        if self.end_offset < self.start_offset:
+            # Nothing is left of the log, but no offset is given out twice.
+            self.resume(self.start_offset)
+        self.wal = wal
+        self.epochs.note(self.leader_epoch, self.end_offset)
+
+    # --- writing ------------------------------------------------------------------------------
+
+    def append(self, batch: BatchView, now_ms: int) -> Appended:
+        """Give a valid batch its offsets and hand it to the WAL; what is a duplicate is not."""
+        self.check_open()
+        producer_id = batch.producer_id
+        if producer_id >= 0:
+            duplicate = self.producers.check(
+                producer_id, batch.producer_epoch, batch.base_sequence, batch.last_sequence
+            )
+            if duplicate is not None:
+                return self._already(duplicate.base_offset, duplicate.last_offset)
+        timestamp_ms = -1
+        if self.settings.timestamp_type is TimestampType.LOG_APPEND_TIME:
+            batch.stamp_append_time(now_ms)
+            timestamp_ms = now_ms
+        base_offset = self.end_offset
+        batch.stamp(base_offset, self.leader_epoch)
+        assert self.wal is not None
+        durable = self.wal.append(self, batch)
+        self.learn(batch, now_ms)
+        self.end_offset = batch.next_offset
+        if self._waiting and self._waiting[-1][1] is durable:
+            self._waiting.pop()
+        self._waiting.append((self.end_offset, durable))
+        return Appended(base_offset, timestamp_ms, durable)
+
+    def _already(self, base_offset: int, last_offset: int) -> Appended:
+        for end_offset, durable in self._waiting:
+            if last_offset < end_offset:
+                return Appended(base_offset, -1, durable)
+        return Appended(base_offset, -1, None)
+
+    def learn(self, batch: BatchView, now_ms: int) -> None:
+        """Take note of who wrote a batch, and under which leader; also when it is read again.
+
+        Producers expire by the time at which they were heard of, not by what they send: one that
+        copies old records is as alive as any.
+        """
+        base_offset = batch.base_offset
+        if batch.producer_id >= 0 and not batch.is_control:
+            self.producers.record(
+                batch.producer_id, batch.producer_epoch, batch.base_sequence, batch.last_sequence,
+                base_offset, batch.last_offset, now_ms, self.high_watermark,
+            )  # fmt: skip
+        self.epochs.note(batch.leader_epoch, base_offset)
+
+    def on_durable(self, run: Run, now_ms: int) -> None:
+        """Let readers see a run; called by the WAL in the order of offsets."""
+        if self.closed:
+            return
+        assert run.base_offset >= self.high_watermark
+        self.tail.append(run)
+        self.high_watermark = run.last_offset + 1
+        if self.oldest_unrolled_ms is None:
+            self.oldest_unrolled_ms = now_ms
+        while self._waiting and self._waiting[0][0] <= self.high_watermark:
+            del self._waiting[0]
+        self._wake()
+
+    def resume(self, offset: int) -> None:
+        """Go on from an offset: everything below it is, or was, in segments."""
+        self.segments.end_offset = max(self.segments.end_offset, offset)
+        self.tail.mark_rolled(self.segments.end_offset)
+        self.high_watermark = self.end_offset = self.segments.end_offset
+
+    def recover(self, run: Run, now_ms: int) -> None:
+        """Take in a run that an earlier life of this log left in the WAL."""
+        batches = [batch for batch in run.batches() if batch.last_offset >= self.end_offset]
+        if not batches:
+            return
+        for batch in batches:
+            self.learn(batch, now_ms)
+        self.end_offset = batches[-1].next_offset
+        self.on_durable(Run.of(batches), now_ms)
+
+    def on_rolled(
+        self, base_offset: int, next_offset: int, size_bytes: int, max_timestamp_ms: int,
+        now_ms: int,
+    ) -> bool:  # fmt: skip
+        """Note a new segment, which holds what was the oldest part of the tail.
+
+        False if the log has been closed meanwhile.
+        """
+        if self.closed:
+            return False
+        self.segments.append(base_offset, next_offset, size_bytes)
+        self.segment_max_timestamp_ms = max_timestamp_ms
+        if self.rolled_max_timestamp_ms is not None:
+            self.rolled_max_timestamp_ms = max(self.rolled_max_timestamp_ms, max_timestamp_ms)
+        self.damaged_bases.discard(base_offset)
+        self.tail.mark_rolled(next_offset)
+        self.oldest_unrolled_ms = now_ms if self.tail.unrolled_bytes else None
+        return True
+
+    def advance_start(self, offset: int) -> None:
+        """Give up everything below the offset, as retention and DeleteRecords ask."""
+        assert offset <= self.high_watermark
+        if offset <= self.start_offset:
+            return
+        self.start_offset = offset
+        self.epochs.trim_before(offset)
+
+    def close(self) -> None:
+        """Serve nobody any more; those who wait are woken and find out."""
+        self.closed = True
+        self.tail.clear()
+        self._wake()
+
+    def check_open(self) -> None:
+        if self.closed:
+            raise NotOwnerError(f"{self.topic}/{self.partition} is not served here")
+
+    # --- reading ------------------------------------------------------------------------------
+
+    def check_readable(self, offset: int) -> None:
+        self.check_open()
+        if not self.start_offset <= offset <= self.end_offset:
+            raise OffsetOutOfRangeError(
+                f"offset {offset} of {self.topic}/{self.partition} is outside of"
+                f" {self.start_offset} to {self.end_offset}"
+            )
+
+    def in_tail(self, offset: int) -> bool:
+        """Whether memory alone can answer a read from this offset."""
+        start_offset = self.tail.start_offset
+        return offset >= self.high_watermark or (
+            start_offset is not None and offset >= start_offset
+        )
+
+    def watch(self, watcher: Callable[[], None]) -> None:
+        """Call the watcher whenever there is more to read, or the log is closed."""
+        self._watchers.add(watcher)
+
+    def unwatch(self, watcher: Callable[[], None]) -> None:
+        self._watchers.discard(watcher)
+
+    def _wake(self) -> None:
+        for watcher in tuple(self._watchers):
+            watcher()

@@ -1,0 +1,32 @@
+"""Object storage: the one room that talks to S3, with twins on disk and in memory.
+
+A broker's store is made in layers: `RetryingObjectStore` over `ObservedObjectStore` over the store
+itself, so that every attempt is seen. Tests put `FaultyObjectStore` below them.
+"""
+
+from kafscale.storage.objects.base import ObjectInfo, ObjectStore
+from kafscale.storage.objects.faulty import Fault, FaultyObjectStore, Rule
+from kafscale.storage.objects.local import LocalObjectStore
+from kafscale.storage.objects.memory import MemoryObjectStore
+from kafscale.storage.objects.observed import ObservedObjectStore, OperationObserver
+from kafscale.storage.objects.probe import probe_create_only
+from kafscale.storage.objects.replica import ReplicaReadingObjectStore
+from kafscale.storage.objects.retry import RetryingObjectStore
+from kafscale.storage.objects.s3 import S3Bucket, S3ObjectStore
+
+__all__ = [
+    "Fault",
+    "FaultyObjectStore",
+    "LocalObjectStore",
+    "MemoryObjectStore",
+    "ObjectInfo",
+    "ObjectStore",
+    "ObservedObjectStore",
+    "OperationObserver",
+    "ReplicaReadingObjectStore",
+    "RetryingObjectStore",
+    "Rule",
+    "S3Bucket",
+    "S3ObjectStore",
+    "probe_create_only",
+]

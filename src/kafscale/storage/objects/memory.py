@@ -1,0 +1,97 @@
+"""An object store in the memory of this process: for tests, simulations and nothing else.
+
+The law: it keeps every law of `base`, does the same on every run, and copies bytes once, when they
+are stored; readers share them. It is lost with the process, so nobody is given it unasked.
+"""
+
+import asyncio
+from bisect import bisect_left, insort
+from collections.abc import AsyncIterator, Callable, Sequence
+
+from kafscale.errors import ObjectExistsError, ObjectNotFoundError
+from kafscale.records.checksum import Buffer
+from kafscale.storage.objects.base import PAGE_KEYS, ObjectInfo, check_key, check_prefix
+
+
+class MemoryObjectStore:
+    """Objects in a dictionary, with their keys in order beside it."""
+
+    __slots__ = ("_clock", "_keys", "_objects", "_yields")
+
+    def __init__(self, clock: Callable[[], int] = lambda: 0, *, yields: bool = False) -> None:
+        """`clock` dates objects, in milliseconds; with `yields`, every call lets others run."""
+        self._clock = clock
+        self._yields = yields
+        self._keys: list[str] = []
+        self._objects: dict[str, tuple[bytes, int]] = {}
+
+    async def put(self, key: str, parts: Sequence[Buffer], *, create: bool = True) -> None:
+        check_key(key)
+        assert any(map(len, parts)), "an object has at least one byte"
+        await self._breathe()
+        if key not in self._objects:
+            insort(self._keys, key)
+        elif create:
+            raise ObjectExistsError(key)
+        self._objects[key] = (b"".join(parts), self._clock())
+
+    async def get(self, key: str) -> memoryview:
+        await self._breathe()
+        return self._view(key)
+
+    async def get_range(self, key: str, start: int, stop: int) -> memoryview:
+        assert 0 <= start < stop
+        await self._breathe()
+        return self._view(key)[start:stop]
+
+    async def get_suffix(self, key: str, length: int) -> memoryview:
+        assert length > 0
+        await self._breathe()
+        return self._view(key)[-length:]
+
+    async def head(self, key: str) -> ObjectInfo:
+        await self._breathe()
+        return self._info(key)
+
+    async def list(self, prefix: str) -> AsyncIterator[Sequence[ObjectInfo]]:
+        """As S3 does it: each chunk shows the store as it is when that chunk is asked for."""
+        check_prefix(prefix)
+        last = prefix
+        while True:
+            await self._breathe()
+            first = bisect_left(self._keys, last)
+            keys = [
+                key
+                for key in self._keys[first : first + PAGE_KEYS + 1]
+                if key.startswith(prefix) and key != last
+            ][:PAGE_KEYS]
+            if not keys:
+                return
+            last = keys[-1]
+            yield [self._info(key) for key in keys]
+
+    async def delete(self, keys: Sequence[str]) -> None:
+        for key in keys:
+            check_key(key)
+        await self._breathe()
+        for key in keys:
+            if self._objects.pop(key, None) is not None:
+                del self._keys[bisect_left(self._keys, key)]
+
+    async def close(self) -> None:
+        """Nothing to give back; the objects stay, as they would in any other store."""
+
+    async def _breathe(self) -> None:
+        if self._yields:
+            await asyncio.sleep(0)
+
+    def _view(self, key: str) -> memoryview:
+        check_key(key)
+        found = self._objects.get(key)
+        if found is None:
+            raise ObjectNotFoundError(key)
+        return memoryview(found[0])
+
+    def _info(self, key: str) -> ObjectInfo:
+        size_bytes = len(self._view(key))
+        return ObjectInfo(key=key, size_bytes=size_bytes, modified_ms=self._objects[key][1])

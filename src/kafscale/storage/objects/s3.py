@@ -1,0 +1,241 @@
+"""Objects in a bucket of S3, or of a server that speaks like it.
+
+The laws beyond those of `base`:
+
+* Every request is sent once and has a time-out, so that each attempt can be seen, counted and
+  judged; trying again is left to `retry`.
+* A create-only PUT is one request with `If-None-Match: *`, however large: S3 decides, not we.
+* What is read is not copied: views lie over the client's own memory.
+* No key and no token is ever part of an error or of a `repr`.
+
+Whether the bucket honours the condition is proven by `probe` before anything relies on it.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import obstore
+from obstore.store import S3Store
+
+from kafscale.errors import ConfigError, StoreUnavailableError
+from kafscale.records.checksum import Buffer
+from kafscale.storage.objects.base import PAGE_KEYS, ObjectInfo, check_key, check_prefix, is_key
+from kafscale.storage.objects.s3_failures import CLIENT_ERRORS, RangeBeyondEndError, translate
+
+if TYPE_CHECKING:
+    from obstore.store import S3Config
+
+_CONTENT_TYPE: Final = "application/octet-stream"
+_IDLE_CONNECTIONS_MAX: Final = 100
+_IDLE_S: Final = 90
+
+_THROUGHPUT_MIN: Final = 1024 * 1024
+"""Bytes a second below which a transfer counts as stuck; large objects are given time for it."""
+
+_CLIENT_TIMEOUT: Final = timedelta(hours=1)
+"""Beyond every limit of ours: the client knows one time-out only, and ours grow with the size."""
+
+_SETTLE_S: Final = 0.1
+"""How long the client's threads are given, at the end, to let go of Python's objects."""
+
+_Result = TypeVar("_Result")
+
+
+@dataclass(frozen=True, kw_only=True)
+class S3Bucket:
+    """A bucket, how to reach it, and how to treat what is put there."""
+
+    name: str
+    region: str = "us-east-1"
+    endpoint: str = ""
+    path_style: bool = False
+    credential_source: str = "env"
+    role_arn: str = ""
+    access_key: str = field(default="", repr=False)
+    secret_key: str = field(default="", repr=False)
+    session_token: str = field(default="", repr=False)
+    kms_key_arn: str = ""
+    storage_class: str = ""
+    signed_payload: bool = False
+    """Whether a hash of the body is signed as well. TLS already guards what is in transit, and
+    every object of ours carries its checksum; hashing would double the cost of an upload."""
+
+    part_bytes: int = 5 * 1024 * 1024
+    concurrency: int = 5
+    connect_timeout_ms: int = 5_000
+    request_timeout_ms: int = 10_000
+
+
+class S3ObjectStore:
+    """Every object of one bucket."""
+
+    __slots__ = ("_attributes", "_bucket", "_store")
+
+    def __init__(self, bucket: S3Bucket) -> None:
+        self._bucket = bucket
+        self._store = _connect(bucket)
+        self._attributes: dict[str, str] = {"Content-Type": _CONTENT_TYPE}
+        if bucket.storage_class:
+            self._attributes["Storage-Class"] = bucket.storage_class
+
+    async def put(self, key: str, parts: Sequence[Buffer], *, create: bool = True) -> None:
+        check_key(key)
+        size_bytes = sum(map(len, parts))
+        assert size_bytes > 0, "an object has at least one byte"
+        await self._call(
+            "put",
+            key,
+            size_bytes,
+            lambda: obstore.put_async(
+                self._store,
+                key,
+                parts,
+                attributes=self._attributes,
+                mode="create" if create else "overwrite",
+                use_multipart=not create and size_bytes > self._bucket.part_bytes,
+                chunk_size=self._bucket.part_bytes,
+                max_concurrency=self._bucket.concurrency,
+            ),
+        )
+
+    async def get(self, key: str) -> memoryview:
+        check_key(key)
+        answer = await self._call("get", key, 0, lambda: obstore.get_async(self._store, key))
+        return memoryview(await self._call("get", key, answer.meta["size"], answer.bytes_async))
+
+    async def get_range(self, key: str, start: int, stop: int) -> memoryview:
+        assert 0 <= start < stop
+        check_key(key)
+        try:
+            return memoryview(
+                await self._call(
+                    "get",
+                    key,
+                    stop - start,
+                    lambda: obstore.get_range_async(self._store, key, start=start, end=stop),
+                )
+            )
+        except RangeBeyondEndError:
+            return memoryview(b"")
+
+    async def get_suffix(self, key: str, length: int) -> memoryview:
+        assert length > 0
+        check_key(key)
+        answer = await self._call(
+            "get",
+            key,
+            0,
+            lambda: obstore.get_async(self._store, key, options={"range": {"suffix": length}}),
+        )
+        return memoryview(await self._call("get", key, length, answer.bytes_async))
+
+    async def head(self, key: str) -> ObjectInfo:
+        check_key(key)
+        return _info(await self._call("head", key, 0, lambda: obstore.head_async(self._store, key)))
+
+    async def list(self, prefix: str) -> AsyncIterator[Sequence[ObjectInfo]]:
+        check_prefix(prefix)
+        stream = obstore.list(self._store, prefix, chunk_size=PAGE_KEYS)
+        while True:
+            try:
+                chunk = await self._call("list", prefix, 0, stream.__anext__)
+            except StopAsyncIteration:
+                return
+            yield [_info(meta) for meta in chunk if is_key(meta["path"])]
+
+    async def delete(self, keys: Sequence[str]) -> None:
+        for key in keys:
+            check_key(key)
+        for first in range(0, len(keys), PAGE_KEYS):
+            batch = keys[first : first + PAGE_KEYS]
+            request = partial(obstore.delete_async, self._store, batch)
+            await self._call("delete", batch[0], 0, request)
+
+    async def close(self) -> None:
+        """Let the client's threads come to rest, lest one be caught by the interpreter's end.
+
+        The client has nothing to close, but a thread of its own that hands back an answer while
+        Python shuts down aborts the process.
+        """
+        await asyncio.sleep(_SETTLE_S)
+
+    async def _call(
+        self, verb: str, key: str, size_bytes: int, request: Callable[[], Awaitable[_Result]]
+    ) -> _Result:
+        """One request, within its time and with errors of ours."""
+        limit_s = self._bucket.request_timeout_ms / 1000 + size_bytes / _THROUGHPUT_MIN
+        try:
+            async with asyncio.timeout(limit_s):
+                return await request()
+        except TimeoutError:
+            raise StoreUnavailableError(f"{verb} {key}: no answer within {limit_s:.1f} s") from None
+        except CLIENT_ERRORS as error:
+            # Not chained: the client's text repeats more of the request than may be shown.
+            raise translate(verb, key, error) from None
+
+
+def _connect(bucket: S3Bucket) -> S3Store:
+    if bucket.role_arn and bucket.credential_source != "workload-identity":
+        raise ConfigError(
+            "s3.roleArn is assumed by workload identity only: set s3.credentialSource to "
+            "workload-identity, or give the broker that role's credentials"
+        )
+    # A name may be given as arn:aws:s3:::name.
+    name = bucket.name.rpartition(":")[2]
+    options: S3Config = {
+        "region": bucket.region,
+        "virtual_hosted_style_request": not bucket.path_style,
+        "unsigned_payload": not bucket.signed_payload,
+    }
+    if bucket.endpoint:
+        # By this name the setting wins over whatever the environment says.
+        options["aws_endpoint_url_s3"] = _address(bucket, name)
+    if bucket.role_arn:
+        options["role_arn"] = bucket.role_arn
+    if bucket.kms_key_arn:
+        options["server_side_encryption"] = "aws:kms"
+        options["sse_kms_key_id"] = bucket.kms_key_arn
+    return S3Store(
+        name,
+        config=options,
+        client_options={
+            "allow_http": bucket.endpoint.startswith("http://"),
+            "connect_timeout": timedelta(milliseconds=bucket.connect_timeout_ms),
+            "timeout": _CLIENT_TIMEOUT,
+            "pool_max_idle_per_host": str(_IDLE_CONNECTIONS_MAX),
+            "pool_idle_timeout": timedelta(seconds=_IDLE_S),
+        },
+        retry_config={"max_retries": 0},
+        credential_provider=_fixed_credentials(bucket) if bucket.access_key else None,
+    )
+
+
+def _address(bucket: S3Bucket, name: str) -> str:
+    """The endpoint; it has to name the bucket itself where the path does not."""
+    endpoint = bucket.endpoint.rstrip("/")
+    if bucket.path_style:
+        return endpoint
+    scheme, _, host = endpoint.partition("://")
+    return f"{scheme}://{name}.{host}"
+
+
+def _fixed_credentials(bucket: S3Bucket) -> Callable[[], Any]:
+    """The keys given, as a call: so no token in the environment is mixed with them."""
+    return lambda: {
+        "access_key_id": bucket.access_key,
+        "secret_access_key": bucket.secret_key,
+        "token": bucket.session_token or None,
+        "expires_at": None,
+    }
+
+
+def _info(meta: Any) -> ObjectInfo:
+    return ObjectInfo(
+        key=meta["path"],
+        size_bytes=meta["size"],
+        modified_ms=int(meta["last_modified"].timestamp() * 1000),
+    )

@@ -1,0 +1,84 @@
+"""Which segments a partition has: their base offsets and sizes, in order.
+
+Base offsets stand in the names of objects, so a listing says all of this and a segment ends where
+the next one begins; three flat arrays hold it, because a partition may have hundreds of thousands.
+"""
+
+from array import array
+from bisect import bisect_right
+from collections.abc import Iterator
+
+import msgspec
+
+
+class Segment(msgspec.Struct, frozen=True, gc=False):
+    """One segment: `.kfs` and `.index` under the same base offset."""
+
+    base_offset: int
+    next_offset: int
+    """The offset after its last, or the base of the segment that follows."""
+    size_bytes: int
+
+
+class Segments:
+    """The segments of one partition, oldest first."""
+
+    __slots__ = ("_bases", "_sizes", "end_offset", "total_bytes")
+
+    def __init__(self) -> None:
+        self._bases: array[int] = array("q")
+        self._sizes: array[int] = array("q")
+        self.end_offset = 0
+        """The offset after the last one in any segment."""
+        self.total_bytes = 0
+
+    def __len__(self) -> int:
+        return len(self._bases)
+
+    def __getitem__(self, number: int) -> Segment:
+        if number < 0:
+            number += len(self._bases)
+        following = number + 1
+        is_last = following == len(self._bases)
+        return Segment(
+            self._bases[number],
+            self.end_offset if is_last else self._bases[following],
+            self._sizes[number],
+        )
+
+    def __iter__(self) -> Iterator[Segment]:
+        return (self[number] for number in range(len(self._bases)))
+
+    def newest(self, count: int) -> Iterator[tuple[int, Segment]]:
+        """The last ones, each with its number."""
+        return ((number, self[number]) for number in range(max(len(self) - count, 0), len(self)))
+
+    @property
+    def start_offset(self) -> int | None:
+        return self._bases[0] if self._bases else None
+
+    def append(self, base_offset: int, next_offset: int, size_bytes: int) -> None:
+        assert not self._bases or base_offset > self._bases[-1]
+        self._bases.append(base_offset)
+        self._sizes.append(size_bytes)
+        self.end_offset = next_offset
+        self.total_bytes += size_bytes
+
+    def find(self, offset: int) -> int:
+        """The number of the segment that holds the offset; the first one's if it lies before."""
+        return max(bisect_right(self._bases, offset) - 1, 0)
+
+    def count_below(self, offset: int) -> int:
+        """How many segments have nothing at the offset or above it."""
+        number = self.find(offset)
+        is_below = number < len(self._bases) and self[number].next_offset <= offset
+        return number + 1 if is_below else number
+
+    def drop_first(self, count: int) -> None:
+        self.total_bytes -= sum(self._sizes[:count])
+        del self._bases[:count]
+        del self._sizes[:count]
+
+    def drop_last(self) -> None:
+        self.total_bytes -= self._sizes.pop()
+        self.end_offset = self._bases.pop()

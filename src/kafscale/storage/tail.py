@@ -1,0 +1,144 @@
+"""The tail of a partition: its newest durable records, in memory.
+
+The laws: a tail holds durable runs only, in the order of their offsets, so whatever it gives out is
+below the high watermark; runs above `rolled_offset` exist nowhere else but in the WAL and stay
+until a segment holds them; those below it are kept as long as memory allows, because consumers that
+keep up read exactly these.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterator
+from itertools import takewhile
+
+from kafscale.records import BatchView
+from kafscale.storage.run import Run
+
+
+class TailMemory:
+    """The memory that all tails of a broker take together."""
+
+    __slots__ = ("used_bytes",)
+
+    def __init__(self) -> None:
+        self.used_bytes = 0
+
+
+class Tail:
+    """The newest durable runs of one partition."""
+
+    __slots__ = ("_bases", "_memory", "_runs", "rolled_offset", "unrolled_bytes")
+
+    def __init__(self, memory: TailMemory, rolled_offset: int) -> None:
+        self._memory = memory
+        self._runs: list[Run] = []
+        self._bases: list[int] = []
+        self.rolled_offset = rolled_offset
+        """Everything below is in segments."""
+        self.unrolled_bytes = 0
+        """How many bytes wait for a segment."""
+
+    @property
+    def start_offset(self) -> int | None:
+        """The first offset that can be read here, if any can."""
+        return self._bases[0] if self._bases else None
+
+    @property
+    def runs(self) -> list[Run]:
+        return self._runs
+
+    def append(self, run: Run) -> None:
+        assert not self._runs or run.base_offset > self._runs[-1].last_offset
+        self._runs.append(run)
+        self._bases.append(run.base_offset)
+        self.unrolled_bytes += len(run)
+        self._memory.used_bytes += run.cost_bytes
+
+    def read(self, offset: int, bytes_max: int, *, first: bool) -> tuple[list[memoryview], int]:
+        """Slices of whole batches from the one that holds the offset, and the offset after them."""
+        slices: list[memoryview] = []
+        number = max(bisect_right(self._bases, offset) - 1, 0)
+        while number < len(self._runs):
+            run = self._runs[number]
+            number += 1
+            if run.last_offset < offset:
+                continue
+            found = run.slice(offset, bytes_max, first=first)
+            if not found:
+                break
+            slices.append(found)
+            offset = run.next_offset_after(len(found), offset)
+            bytes_max -= len(found)
+            first = False
+            if offset <= run.last_offset or bytes_max <= 0:
+                break
+        return slices, offset
+
+    def bytes_from(self, offset: int, enough: int) -> int:
+        """How many bytes can be read from the offset on; stops counting when it is enough."""
+        total = 0
+        for run in self._runs[max(bisect_right(self._bases, offset) - 1, 0) :]:
+            if run.last_offset >= offset:
+                total += len(run) - run.positions[run.place(offset)]
+            if total >= enough:
+                break
+        return total
+
+    def unrolled(self, bytes_max: int) -> list[BatchView]:
+        """The batches that wait for a segment, oldest first: as many as fit, but at least one.
+
+        They are contiguous: where damage has left a hole in the log, a new segment begins.
+        """
+        chosen: list[BatchView] = []
+        size_bytes = 0
+        for batch in self._unrolled_batches():
+            size_bytes += len(batch)
+            if chosen and (size_bytes > bytes_max or batch.base_offset != chosen[-1].next_offset):
+                break
+            chosen.append(batch)
+        return chosen
+
+    def mark_rolled(self, offset: int) -> None:
+        """Note that everything below the offset is in segments now."""
+        assert offset >= self.rolled_offset
+        self.rolled_offset = offset
+        self.unrolled_bytes = self._count_unrolled_bytes()
+
+    def evict(self) -> int:
+        """Let go of the oldest run if a segment holds it; return how many bytes that freed."""
+        if not self._runs or self._runs[0].last_offset >= self.rolled_offset:
+            return 0
+        del self._bases[0]
+        freed_bytes = self._runs.pop(0).cost_bytes
+        self._memory.used_bytes -= freed_bytes
+        return freed_bytes
+
+    def evict_below(self, offset: int) -> None:
+        """Let go of what retention has deleted, as far as segments hold it.
+
+        What they do not hold yet is rolled like the rest, for its producers' sake: segments are
+        what brokers remember them by.
+        """
+        while self._runs and self._runs[0].last_offset < offset and self.evict():
+            pass
+
+    def clear(self) -> None:
+        self._memory.used_bytes -= sum(run.cost_bytes for run in self._runs)
+        self._runs.clear()
+        self._bases.clear()
+        self.unrolled_bytes = 0
+
+    def _unrolled_runs(self) -> list[Run]:
+        newest_first = takewhile(
+            lambda run: run.last_offset >= self.rolled_offset, reversed(self._runs)
+        )
+        return list(newest_first)[::-1]
+
+    def _unrolled_batches(self) -> Iterator[BatchView]:
+        for run in self._unrolled_runs():
+            yield from run.batches(self.rolled_offset)
+
+    def _count_unrolled_bytes(self) -> int:
+        # Rolls cut between batches, so that the batch which holds `rolled_offset` begins there.
+        return sum(
+            len(run) - run.positions[run.place(self.rolled_offset)] for run in self._unrolled_runs()
+        )

@@ -1,0 +1,155 @@
+"""Upkeep: decides which logs are rolled and when, and keeps tails and the WAL within their bounds.
+
+    reason     when
+    bytes      a log has a segment's worth of records
+    age        its oldest record has waited for as long as the topic, or the broker, allows
+    memory     the tails together take more than `tail_bytes_max`
+    wal        the WAL is larger than `wal_bytes_max`, and this log holds its oldest object
+    explicit   somebody asked: a flush, or a stop
+
+Records that segments hold already stay in memory for readers while there is room, and go first.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from kafscale.observability.logging import get_logger
+from kafscale.storage.flush import SealedObject
+from kafscale.storage.log import PartitionLog
+from kafscale.storage.roll import SegmentWriter
+from kafscale.storage.tail import TailMemory
+from kafscale.storage.trim import DurableObject, WalTrimmer
+
+log = get_logger(__name__)
+
+TICK_SECONDS = 1.0
+WORKERS = 2
+"""How many segments are made at once: enough to hide the store, few enough to spare producers."""
+
+RELIEF = 0.9
+"""Down to which part of its bound memory is freed, so that it is not done for every object."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bounds:
+    """What upkeep keeps to."""
+
+    tail_bytes_max: int
+    wal_bytes_max: int
+    segment_age_ms_max: int
+
+
+class Upkeep:
+    """Rolls logs in the background; the only one who does."""
+
+    def __init__(
+        self, writer: SegmentWriter, trimmer: WalTrimmer, memory: TailMemory, bounds: Bounds, *,
+        logs: Callable[[], Iterable[PartitionLog]], clock: Callable[[], int],
+    ) -> None:  # fmt: skip
+        self._writer = writer
+        self._trimmer = trimmer
+        self._memory = memory
+        self._bounds = bounds
+        self._logs = logs
+        self._clock = clock
+        self._requests: asyncio.Queue[tuple[PartitionLog, str]] = asyncio.Queue()
+        self._requested: set[PartitionLog] = set()
+
+    # --- when ---------------------------------------------------------------------------------
+
+    def on_durable(self, sealed: SealedObject) -> None:
+        """Take note of a WAL object whose records have just become visible."""
+        pins = {partition: run.last_offset for partition, run in sealed.runs}
+        self._trimmer.add(DurableObject(sealed.key, sealed.size_bytes, pins, sealed.kept_until_ms))
+        for partition, _ in sealed.runs:
+            if partition.tail.unrolled_bytes >= partition.settings.segment_bytes:
+                self.request(partition, "bytes")
+        if self._memory.used_bytes > self._bounds.tail_bytes_max:
+            self.relieve()
+
+    def tick(self) -> None:
+        """Look for what has become due by time."""
+        now_ms = self._clock()
+        for partition in self._logs():
+            since_ms = partition.oldest_unrolled_ms
+            if since_ms is not None:
+                age_ms_max = min(self._bounds.segment_age_ms_max, partition.settings.segment_ms)
+                if now_ms - since_ms >= age_ms_max:
+                    self.request(partition, "age")
+        if self._trimmer.size_bytes > self._bounds.wal_bytes_max:
+            for partition in self._trimmer.oldest_pins():
+                self.request(partition, "wal")
+        if self._memory.used_bytes > self._bounds.tail_bytes_max:
+            self.relieve()
+        self._trimmer.consider()
+
+    def relieve(self) -> None:
+        """Free memory: what is in segments at once, the rest by rolling it."""
+        goal_bytes = int(self._bounds.tail_bytes_max * RELIEF)
+        logs = [partition for partition in self._logs() if partition.tail.runs]
+        evictable = True
+        while evictable and self._memory.used_bytes > goal_bytes:
+            # One run of each log in turn, so that no partition loses all of its newest records.
+            evictable = False
+            for partition in logs:
+                if partition.tail.evict():
+                    evictable = True
+                if self._memory.used_bytes <= goal_bytes:
+                    return
+        excess_bytes = self._memory.used_bytes - goal_bytes
+        logs.sort(key=lambda partition: partition.tail.unrolled_bytes, reverse=True)
+        for partition in logs:
+            if excess_bytes <= 0:
+                break
+            excess_bytes -= partition.tail.unrolled_bytes
+            self.request(partition, "memory")
+
+    # --- what ---------------------------------------------------------------------------------
+
+    def request(self, partition: PartitionLog, reason: str) -> None:
+        """Have a log rolled soon; asking twice is the same as asking once."""
+        if partition not in self._requested:
+            self._requested.add(partition)
+            self._requests.put_nowait((partition, reason))
+
+    async def roll(self, partition: PartitionLog, reason: str) -> None:
+        """Roll a log until nothing waits any more that was waiting when this began."""
+        end_offset = partition.high_watermark
+        while partition.tail.rolled_offset < end_offset:
+            if not await self._writer.roll(partition, reason):
+                break
+        self._trimmer.consider()
+        if self._memory.used_bytes > self._bounds.tail_bytes_max:
+            self.relieve()
+
+    async def run(self) -> None:
+        """Work for ever; cancel it to stop."""
+        async with asyncio.TaskGroup() as group:
+            for _ in range(WORKERS):
+                group.create_task(self._work())
+            group.create_task(self._trimmer.run())
+            while True:
+                self.tick()
+                await asyncio.sleep(TICK_SECONDS)
+
+    async def _work(self) -> None:
+        while True:
+            partition, reason = await self._requests.get()
+            try:
+                if reason == "bytes":
+                    await self._roll_full(partition)
+                else:
+                    await self.roll(partition, reason)
+            except Exception:
+                # An edge: whatever one log meets must not keep the others from being rolled.
+                log.exception("roll failed", topic=partition.topic, partition=partition.partition)
+            finally:
+                # Not before: while a log is being rolled there is every reason to ask for it again.
+                self._requested.discard(partition)
+
+    async def _roll_full(self, partition: PartitionLog) -> None:
+        while partition.tail.unrolled_bytes >= partition.settings.segment_bytes:
+            if not await self._writer.roll(partition, "bytes"):
+                break
+        self._trimmer.consider()

@@ -1,0 +1,1 @@
+"""What tests of Kafscale, and of programs that use it, are made with; nothing else imports it."""

@@ -1,0 +1,174 @@
+"""Faults do what they say, no more, and the same on every run."""
+
+import asyncio
+from random import Random
+
+import pytest
+
+from kafscale.errors import (
+    KafscaleError,
+    ObjectNotFoundError,
+    OperatingError,
+    StoreUnavailableError,
+)
+from kafscale.storage.objects import Fault, FaultyObjectStore, MemoryObjectStore, Rule
+
+PUT = frozenset({"put"})
+
+
+class Scene:
+    """A faulty store over memory; it waits in no time, and keeps count."""
+
+    def __init__(self, *rules: Rule, seed: int = 1) -> None:
+        self.waited: list[float] = []
+        self.memory = MemoryObjectStore()
+        self.store = FaultyObjectStore(self.memory, rules, random=Random(seed), sleep=self.sleep)
+
+    async def sleep(self, seconds: float) -> None:
+        self.waited.append(seconds)
+
+    async def exists(self, key: str) -> bool:
+        try:
+            await self.memory.head(key)
+        except ObjectNotFoundError:
+            return False
+        return True
+
+
+@pytest.mark.parametrize(
+    ("fault", "has_effect"),
+    [
+        (Fault.REFUSED, False),
+        (Fault.SLOW_DOWN, False),
+        (Fault.TIMED_OUT, False),
+        (Fault.ANSWER_LOST, True),
+    ],
+)
+def test_a_fault_tells_the_truth_about_its_effect(fault, has_effect):
+    scene = Scene(Rule(fault=fault, operations=PUT))
+
+    async def scenario():
+        with pytest.raises(StoreUnavailableError, match=fault.name.lower()):
+            await scene.store.put("ns/a", [b"x"])
+        assert await scene.exists("ns/a") is has_effect
+
+    asyncio.run(scenario())
+
+
+def test_what_lands_later_lands_after_the_caller_was_told_otherwise():
+    scene = Scene(Rule(fault=Fault.LANDS_LATER, seconds=(5, 5)))
+
+    async def scenario():
+        with pytest.raises(StoreUnavailableError):
+            await scene.store.put("ns/a", [b"x"])
+        assert not await scene.exists("ns/a")
+        await scene.store.settle()
+        assert await scene.exists("ns/a")
+        assert scene.waited == [5]
+
+    asyncio.run(scenario())
+
+
+def test_closing_waits_for_what_is_under_way():
+    scene = Scene(Rule(fault=Fault.LANDS_LATER))
+
+    async def scenario():
+        with pytest.raises(StoreUnavailableError):
+            await scene.store.put("ns/a", [b"x"])
+        await scene.store.close()
+        assert await scene.exists("ns/a")
+
+    asyncio.run(scenario())
+
+
+def test_a_denial_is_not_worth_another_try():
+    scene = Scene(Rule(fault=Fault.DENIED))
+    with pytest.raises(OperatingError) as failure:
+        asyncio.run(scene.store.get("ns/a"))
+    assert not isinstance(failure.value, StoreUnavailableError)
+
+
+def test_latency_is_within_its_bounds_and_changes_nothing_else():
+    scene = Scene(Rule(fault=Fault.SLOW, seconds=(0.05, 0.1)))
+
+    async def scenario():
+        for number in range(50):
+            await scene.store.put(f"ns/{number}", [b"x"])
+        assert len([info async for chunk in scene.store.list("ns/") for info in chunk]) == 50
+
+    asyncio.run(scenario())
+    assert all(0.05 <= seconds <= 0.1 for seconds in scene.waited)
+    assert len({*scene.waited}) > 40
+
+
+def test_rules_concern_their_operations_and_keys_only():
+    scene = Scene(Rule(fault=Fault.REFUSED, operations=PUT, keys="ns/_wal/*"))
+
+    async def scenario():
+        await scene.store.put("ns/topic/a", [b"x"])
+        with pytest.raises(StoreUnavailableError):
+            await scene.store.put("ns/_wal/0/a", [b"x"])
+        with pytest.raises(ObjectNotFoundError):
+            await scene.store.get("ns/_wal/0/a")
+
+    asyncio.run(scenario())
+    assert scene.store.injected == {Fault.REFUSED: 1}
+
+
+def test_a_rule_may_fire_a_few_times_only():
+    scene = Scene(Rule(fault=Fault.REFUSED, times_max=2))
+
+    async def scenario():
+        for _ in range(2):
+            with pytest.raises(StoreUnavailableError):
+                await scene.store.put("ns/a", [b"x"])
+        await scene.store.put("ns/a", [b"x"])
+
+    asyncio.run(scenario())
+
+
+def outcomes(seed: int) -> list[bool]:
+    scene = Scene(Rule(fault=Fault.REFUSED, share=0.3), seed=seed)
+
+    async def attempt(number: int) -> bool:
+        try:
+            await scene.store.put(f"ns/{number}", [b"x"])
+        except StoreUnavailableError:
+            return False
+        return True
+
+    async def scenario() -> list[bool]:
+        return [await attempt(number) for number in range(200)]
+
+    return asyncio.run(scenario())
+
+
+def test_chance_follows_the_seed():
+    assert outcomes(7) == outcomes(7)
+    assert outcomes(7) != outcomes(8)
+    assert 100 < sum(outcomes(7)) < 180
+
+
+def test_an_outage_refuses_everything_until_it_ends():
+    scene = Scene()
+
+    async def scenario():
+        await scene.store.put("ns/a", [b"1234"])
+        scene.store.is_down = True
+        for call in (
+            scene.store.put("ns/b", [b"x"]),
+            scene.store.get("ns/a"),
+            scene.store.get_range("ns/a", 0, 1),
+            scene.store.get_suffix("ns/a", 1),
+            scene.store.head("ns/a"),
+            scene.store.delete(["ns/a"]),
+            anext(scene.store.list("ns/")),
+        ):
+            with pytest.raises(KafscaleError, match="down"):
+                await call
+        scene.store.is_down = False
+        assert await scene.store.get_suffix("ns/a", 2) == b"34"
+        assert await scene.store.get_range("ns/a", 0, 2) == b"12"
+        assert not await scene.exists("ns/b")
+
+    asyncio.run(scenario())

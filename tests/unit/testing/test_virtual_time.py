@@ -1,0 +1,176 @@
+"""Simulated time passes at once, in one order, and says when it cannot go on."""
+
+import asyncio
+import time
+
+import pytest
+
+from kafscale.testing import virtual_time
+from kafscale.testing.virtual_time import START_MS, StuckError, clock_ms, run
+
+
+def test_time_passes_without_being_waited_for():
+    async def scenario(_random):
+        await asyncio.sleep(3600)
+        return asyncio.get_running_loop().time(), clock_ms()
+
+    started = time.monotonic()
+    assert run(scenario, seed=0) == (3600, START_MS + 3_600_000)
+    assert time.monotonic() - started < 5
+
+
+def test_time_stands_still_while_there_is_something_to_do():
+    async def scenario(_random):
+        for _ in range(100):
+            await asyncio.sleep(0)
+        return clock_ms()
+
+    assert run(scenario, seed=0) == START_MS
+
+
+def test_timers_go_off_in_order_however_far_they_are():
+    async def scenario(_random):
+        rung = []
+
+        async def ring(delay_s):
+            await asyncio.sleep(delay_s)
+            rung.append(delay_s)
+
+        delays_s = [0.3, 100_000.0, 0.1, 0.2, 0.1 + 0.2, 7.0]
+        async with asyncio.TaskGroup() as group:
+            for delay_s in delays_s:
+                group.create_task(ring(delay_s))
+        return rung == sorted(delays_s)
+
+    assert run(scenario, seed=0, time_max_s=200_000)
+
+
+def test_timeouts_are_in_virtual_time():
+    async def scenario(_random):
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(60):
+                await asyncio.Event().wait()
+        return asyncio.get_running_loop().time()
+
+    assert run(scenario, seed=0) == 60
+
+
+async def race(random):
+    """Some tasks that get in each other's way, by chance."""
+    finished = []
+
+    async def runner(number):
+        for _ in range(5):
+            await asyncio.sleep(random.random())
+        finished.append((number, clock_ms()))
+
+    async with asyncio.TaskGroup() as group:
+        for number in range(8):
+            group.create_task(runner(number))
+    return finished
+
+
+def test_a_seed_gives_the_same_story_and_another_seed_another():
+    assert run(race, seed=1) == run(race, seed=1)
+    assert len({tuple(number for number, _ in run(race, seed=seed)) for seed in range(20)}) > 10
+
+
+def test_waiting_for_what_never_comes_is_noticed_and_says_where():
+    async def inner():
+        await asyncio.Event().wait()
+
+    async def scenario(_random):
+        await inner()
+
+    with pytest.raises(StuckError, match=r"nothing will ever happen again; waiting: .*Event.wait"):
+        run(scenario, seed=0)
+
+
+def test_waiting_beside_a_heartbeat_is_noticed_too():
+    async def heartbeat():
+        while True:  # noqa: ASYNC110 - nothing is waited for: it beats.
+            await asyncio.sleep(3)
+
+    async def scenario(_random):
+        async with asyncio.TaskGroup() as group:
+            group.create_task(heartbeat(), name="heartbeat")
+            await asyncio.Event().wait()
+
+    with pytest.raises(StuckError, match=r"not over after 600 s; .*heartbeat at sleep"):
+        run(scenario, seed=0, time_max_s=600)
+
+
+def test_the_scenario_s_own_failure_comes_out():
+    async def scenario(_random):
+        await asyncio.sleep(1)
+        raise KeyError("mine")
+
+    with pytest.raises(KeyError, match="mine"):
+        run(scenario, seed=0)
+
+
+def test_an_exception_that_nobody_takes_fails_the_scenario():
+    async def fail():
+        raise KeyError("forgotten")
+
+    async def scenario(_random):
+        task = asyncio.create_task(fail())
+        await asyncio.sleep(1)
+        assert task.done()
+
+    with pytest.raises(KeyError, match="forgotten") as raised:
+        run(scenario, seed=0)
+    assert raised.value.__notes__ == [
+        "Nobody took this exception: Task exception was never retrieved."
+    ]
+
+
+def test_an_exception_of_a_callback_fails_the_scenario():
+    async def scenario(_random):
+        asyncio.get_running_loop().call_later(1, [].pop)
+        await asyncio.sleep(2)
+
+    with pytest.raises(IndexError):
+        run(scenario, seed=0)
+
+
+def test_work_for_threads_is_done_on_the_spot():
+    async def scenario(_random):
+        with pytest.raises(ZeroDivisionError):
+            await asyncio.to_thread(lambda: 1 // 0)
+        return await asyncio.to_thread(sum, [1, 2, 3]), clock_ms()
+
+    assert run(scenario, seed=0) == (6, START_MS)
+
+
+def test_the_world_outside_is_refused():
+    async def scenario(_random):
+        await asyncio.open_connection("127.0.0.1", 1)
+
+    with pytest.raises(NotImplementedError):
+        run(scenario, seed=0)
+
+
+def test_tasks_that_are_left_over_are_cancelled():
+    cancelled = []
+
+    async def background():
+        try:
+            await asyncio.sleep(3600)
+        finally:
+            cancelled.append(clock_ms())
+
+    async def scenario(_random):
+        scenario.task = asyncio.create_task(background())
+        await asyncio.sleep(1)
+
+    run(scenario, seed=0)
+    assert cancelled == [START_MS + 1000]
+
+
+def test_thousands_of_runs_take_seconds():
+    """Half a millisecond each on a quiet machine; the bound leaves room for a busy one."""
+    started = time.monotonic()
+    for seed in range(200):
+        virtual_time.run(race, seed=seed)
+    assert time.monotonic() - started < 5
