@@ -1,0 +1,1 @@
+"""The broker: the application that serves Kafka clients."""

@@ -1,0 +1,38 @@
+"""Where clients are told to connect to.
+
+The law: an answer that names this broker names it as the client can reach it: by what the settings
+advertise, else by the address of ours at which the client has come. That is right behind any number
+of addresses, and wherever nothing stands in between.
+"""
+
+from ipaddress import IPv6Address, ip_address
+
+from kafscale.broker.context import RequestContext
+
+
+def advertised(context: RequestContext) -> tuple[str, int]:
+    """The host and the port of this broker, for this client."""
+    settings = context.broker.config.broker
+    client = context.client
+    host = settings.advertised_host or _as_others_write_it(client.served_host)
+    return host, settings.advertised_port or client.served_port
+
+
+def _as_others_write_it(host: str) -> str:
+    """An address without what means something on this machine only.
+
+    A socket that serves both families shows IPv4 addresses as `::ffff:192.0.2.1`, and those of a
+    link with the name of our interface, as `fe80::1%eth0`.
+
+        >>> _as_others_write_it("::ffff:192.0.2.1"), _as_others_write_it("fe80::1%eth0")
+        ('192.0.2.1', 'fe80::1')
+    """
+    try:
+        address = ip_address(host)
+    except ValueError:
+        return host
+    if not isinstance(address, IPv6Address):
+        return host
+    if address.ipv4_mapped is not None:
+        return str(address.ipv4_mapped)
+    return host.partition("%")[0]

@@ -1,0 +1,261 @@
+"""One client: requests are begun as they come, answers go out in the order of the requests.
+
+The laws:
+
+* Answers keep the order of their requests, whatever order they are finished in.
+* Everything is bounded. No request is begun, and nothing is read, while `in_flight_requests_max`
+  requests are unanswered, while the client does not take its answers, or while producers are held
+  back. So a slow client makes us hold the transport's high water and one answer per request in
+  flight, never more.
+* A client that leaves takes along its requests that only wait; an append goes on without it.
+* An idle connection holds no buffer: all connections of a loop receive into the same one, which
+  `FrameReader` leaves empty between two calls.
+* No clock is read and no timer is kept here: `sweep` is told the time, now and then.
+
+What a request means is left to `dispatch`; who may connect to `server`.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Final, cast
+
+from kafscale.broker.context import ClientInfo
+from kafscale.broker.dispatch import Dispatcher, Waiting
+from kafscale.broker.endpoint import Parts
+from kafscale.errors import FrameError
+from kafscale.observability.logging import get_logger
+from kafscale.protocol.frame import RECEIVE_BYTES, FrameReader
+from kafscale.protocol.messages.produce import PRODUCE
+
+log = get_logger(__name__)
+
+Congestion = Callable[[], Awaitable[object] | None]
+"""Whether producers have to be held back, and what to await until they need not be any more."""
+
+_PRODUCE_KEY: Final = PRODUCE.key.to_bytes(2, "big")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What one connection may take."""
+
+    request_bytes_max: int
+    in_flight_requests_max: int
+    first_request_seconds: float
+    """How long a new connection may take until its first whole request."""
+    idle_seconds: float
+    """How long a connection may be silent, if it awaits nothing."""
+    linger_seconds: float
+    """How long a closed connection may take to read what it is still owed."""
+
+
+class Lobby:
+    """What the connections of one event loop share, and where they come and go."""
+
+    __slots__ = ("closed", "congestion", "dispatcher", "limits", "opened", "receive")
+
+    def __init__(
+        self,
+        dispatcher: Dispatcher,
+        limits: Limits,
+        *,
+        opened: "Callable[[Connection], bool]",
+        closed: "Callable[[Connection], None]",
+        congestion: Congestion | None = None,
+    ) -> None:
+        self.dispatcher = dispatcher
+        self.limits = limits
+        self.opened = opened
+        """Told of every connection; whether it may stay."""
+        self.closed = closed
+        """told of every connection when it is gone."""
+        self.congestion = congestion
+        self.receive = bytearray(RECEIVE_BYTES)
+
+
+class Connection(asyncio.BufferedProtocol):
+    """One client's connection, from `connection_made` to `connection_lost`."""
+
+    __slots__ = (
+        "_answers",
+        "_frames",
+        "_lobby",
+        "_moved",
+        "_quiet_since",
+        "_reader",
+        "_reading",
+        "_relief",
+        "_spoke",
+        "_stopping",
+        "_transport",
+        "_writable",
+        "client",
+    )
+
+    def __init__(self, lobby: Lobby, now: float) -> None:
+        self._lobby = lobby
+        self._reader = FrameReader(lobby.limits.request_bytes_max, lobby.receive)
+        self._frames: list[memoryview] = []  # Read, but not begun: at most one receive buffer.
+        self._answers: list[Parts | Waiting] = []  # Of requests begun, in their order.
+        self._reading = True
+        self._writable = True
+        self._relief: asyncio.Future[object] | None = None  # Awaited while producers are held back.
+        self._stopping = False
+        self._spoke = False  # Whether a whole request has come.
+        self._moved = False  # Whether bytes have come since the last sweep.
+        self._quiet_since = now
+
+    # --- what the transport tells -----------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)
+        host, port = (transport.get_extra_info("peername") or ("", 0))[:2]
+        broker_host, broker_port = (transport.get_extra_info("sockname") or ("", 0))[:2]
+        self.client = ClientInfo(host, port, broker_host, broker_port)
+        if not self._lobby.opened(self):
+            self._stopping = True
+            self._transport.abort()
+
+    def get_buffer(self, _size_hint: int) -> memoryview:
+        return self._reader.buffer()
+
+    def buffer_updated(self, count: int) -> None:
+        self._moved = True
+        try:
+            frames = self._reader.received(count)
+        except FrameError as error:
+            log.warning("unreadable frame", client=str(self.client), reason=str(error))
+            self.close()
+            return
+        if frames:
+            self._spoke = True
+            self._frames += frames
+            self._advance()
+
+    def pause_writing(self) -> None:
+        self._writable = False
+        self._advance()
+
+    def resume_writing(self) -> None:
+        self._writable = True
+        self._advance()
+
+    def connection_lost(self, _error: Exception | None) -> None:
+        self._leave()
+        self._lobby.closed(self)
+
+    # --- what the server tells --------------------------------------------------------------------
+
+    def stop(self) -> None:
+        """Begin no more requests, answer those in flight, then close."""
+        self._stopping = True
+        self._frames.clear()
+        if self._answers:
+            self._advance()
+        else:
+            self._transport.close()
+
+    def close(self) -> None:
+        """Close now; answers that are with the transport are still sent."""
+        self._leave()
+        self._transport.close()
+
+    def abort(self) -> None:
+        self._transport.abort()
+
+    def sweep(self, now: float) -> None:
+        """Close the connection if it has been silent for too long."""
+        limits = self._lobby.limits
+        if self._spoke and (self._moved or self._answers):
+            self._moved = False
+            self._quiet_since = now
+            return
+        quiet_seconds = now - self._quiet_since
+        if self._transport.is_closing():
+            if quiet_seconds > limits.linger_seconds:
+                self._transport.abort()
+        elif quiet_seconds > (limits.idle_seconds if self._spoke else limits.first_request_seconds):
+            log.debug("silent connection closed", client=str(self.client))
+            self.close()
+
+    # --- requests in, answers out -----------------------------------------------------------------
+
+    @property
+    def _may_begin(self) -> bool:
+        return (
+            self._writable
+            and not self._stopping
+            and self._relief is None
+            and len(self._answers) < self._lobby.limits.in_flight_requests_max
+        )
+
+    def _advance(self) -> None:
+        """Begin what may be begun, and read on only if nothing is left that may not."""
+        while self._frames and self._may_begin:
+            self._begin(self._frames.pop(0))
+        wanted = self._may_begin
+        if wanted != self._reading and not self._transport.is_closing():
+            self._reading = wanted
+            if wanted:
+                self._transport.resume_reading()
+            else:
+                self._transport.pause_reading()
+
+    def _begin(self, frame: memoryview) -> None:
+        answer = self._lobby.dispatcher.dispatch(self.client, frame)
+        if answer is None:
+            self.close()
+            return
+        if isinstance(answer, Waiting):
+            answer.notify = self._finish
+            self._answers.append(answer)
+        elif self._answers:
+            self._answers.append(answer)
+        elif answer:
+            self._transport.writelines(answer)
+        if self._lobby.congestion is not None and frame[:2] == _PRODUCE_KEY:
+            self._hold_back(self._lobby.congestion())
+
+    def _finish(self) -> None:
+        """Send the answers whose turn it is."""
+        parts: Parts = []
+        count = 0
+        for answer in self._answers:
+            if isinstance(answer, Waiting):
+                if not answer.done:
+                    break
+                if answer.parts is None:
+                    self._transport.writelines(parts)
+                    self.close()
+                    return
+                parts += answer.parts
+            else:
+                parts += answer
+            count += 1
+        if count:
+            del self._answers[:count]
+            self._transport.writelines(parts)
+            if self._stopping and not self._answers:
+                self._transport.close()
+            else:
+                self._advance()
+
+    def _hold_back(self, relief: Awaitable[object] | None) -> None:
+        if relief is not None:
+            self._relief = asyncio.ensure_future(relief)
+            self._relief.add_done_callback(self._relieved)
+
+    def _relieved(self, relief: "asyncio.Future[object]") -> None:
+        if not relief.cancelled():
+            relief.exception()  # Whoever failed tells it himself; the client has no part in it.
+        self._relief = None
+        self._advance()
+
+    def _leave(self) -> None:
+        self._stopping = True
+        self._frames.clear()
+        for answer in self._answers:
+            if isinstance(answer, Waiting):
+                answer.client_left()
+        self._answers.clear()

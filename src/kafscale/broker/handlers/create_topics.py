@@ -1,0 +1,135 @@
+"""CreateTopics: v0-7.
+
+Behaviour:
+* Topics are created side by side; each succeeds or fails on its own. A name that stands in the
+  request twice is refused, and answered once; all are, if they want too many partitions together.
+* When a topic is answered, its partitions can be written to.
+* Records are replicated by the store: any replication factor is accepted and answered as 1, and an
+  assignment of replicas, which could not be kept, is refused.
+* `validate_only` checks all of this and creates nothing, so its answers have no topic id.
+
+Version notes:
+* v0-3: a number of partitions has to be given; from v4 on, -1 takes the broker's.
+* v5+: partitions, replicas and configs of the new topic in the answer; v7+: its id.
+"""
+
+import asyncio
+from collections import Counter
+from typing import Final
+
+from kafscale.broker import admin_rules, topic_configs
+from kafscale.broker.context import RequestContext
+from kafscale.errors import (
+    InvalidAssignmentError,
+    InvalidPartitionsError,
+    InvalidReplicationFactorError,
+    InvalidRequestError,
+    KafscaleError,
+)
+from kafscale.observability.logging import get_logger
+from kafscale.protocol.messages.create_topics import (
+    CreatedTopic,
+    CreatedTopicConfig,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+    TopicToCreate,
+)
+from kafscale.protocol.wire import UUID_ZERO
+
+log = get_logger(__name__)
+
+DEFAULT: Final = -1
+REPLICATION_FACTOR: Final = 1
+
+
+async def handle(context: RequestContext, request: CreateTopicsRequest) -> CreateTopicsResponse:
+    admin_rules.check_allowed(context.broker)
+    admin_rules.check_new_partitions(_wanted(context, topic) for topic in request.topics)
+    counts = Counter(topic.name for topic in request.topics)
+    created = await asyncio.gather(
+        *(_create(context, request, topic) for topic in request.topics if counts[topic.name] == 1)
+    )
+    twice = InvalidRequestError("Duplicate topic name.")
+    duplicates = [_failed(name, twice) for name, count in counts.items() if count > 1]
+    return CreateTopicsResponse(topics=[*created, *duplicates])
+
+
+def refuse(
+    _context: RequestContext, request: CreateTopicsRequest, error: KafscaleError
+) -> CreateTopicsResponse:
+    """The same error for every topic."""
+    return CreateTopicsResponse(topics=[_failed(topic.name, error) for topic in request.topics])
+
+
+async def _create(
+    context: RequestContext, request: CreateTopicsRequest, topic: TopicToCreate
+) -> CreatedTopic:
+    broker = context.broker
+    try:
+        # The name first, as in Kafka: to many clients a topic that exists is as good as one that
+        # they have created, whatever else they ask for.
+        broker.catalog.check_new(topic.name, partitions=1)
+        partition_count = _partition_count(context, topic)
+        configs = topic_configs.parse(
+            {config.name: config.value for config in topic.configs}, broker.topic_defaults
+        )
+        topic_id = UUID_ZERO
+        if not request.validate_only:
+            timeout_ms = max(request.timeout_ms, admin_rules.TIMEOUT_MS_MIN)
+            made = await broker.topics.create(topic.name, partition_count, configs, timeout_ms)
+            topic_id = made.id
+            log.info("topic created", topic=topic.name, partitions=partition_count)
+    except KafscaleError as error:
+        return _failed(topic.name, error)
+    return CreatedTopic(
+        name=topic.name,
+        topic_id=topic_id,
+        error_message=None,
+        partition_count=partition_count,
+        replication_factor=REPLICATION_FACTOR,
+        configs=_described(context, configs),
+    )
+
+
+def _partition_count(context: RequestContext, topic: TopicToCreate) -> int:
+    """How many partitions a topic gets; raises what is wrong about its partitions and replicas."""
+    if topic.assignments:
+        raise InvalidAssignmentError(
+            "Replicas cannot be assigned: the object store replicates records, brokers do not."
+        )
+    if topic.replication_factor < 1 and topic.replication_factor != DEFAULT:
+        raise InvalidReplicationFactorError(
+            "Replication factor must be larger than 0, or -1 to use the default value."
+        )
+    count = _wanted(context, topic)
+    if count < 1:
+        raise InvalidPartitionsError(
+            "Number of partitions must be larger than 0, or -1 to use the default value."
+        )
+    return count
+
+
+def _wanted(context: RequestContext, topic: TopicToCreate) -> int:
+    """How many partitions are asked for, which may be nonsense."""
+    if topic.partition_count == DEFAULT and context.version >= 4:
+        return context.broker.config.topics.auto_create_partitions
+    return topic.partition_count
+
+
+def _described(context: RequestContext, configs: dict[str, str]) -> list[CreatedTopicConfig]:
+    if context.version < 5:
+        return []
+    return [
+        CreatedTopicConfig(
+            name=config.name,
+            value=config.value,
+            is_read_only=config.read_only,
+            source=config.source,
+            is_sensitive=config.is_sensitive,
+        )
+        for config in topic_configs.describe(configs, context.broker.topic_defaults)
+    ]
+
+
+def _failed(name: str, error: KafscaleError) -> CreatedTopic:
+    return CreatedTopic(name=name, error_code=error.code, error_message=str(error))

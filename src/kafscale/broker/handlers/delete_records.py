@@ -1,0 +1,76 @@
+"""DeleteRecords: v0-2.
+
+Behaviour:
+* An offset becomes the first of its log, and is remembered before the answer; what lies below it is
+  not served any more, and its objects go with the next round of retention.
+* -1 is the high watermark, which leaves nothing. An offset that was deleted before changes nothing
+  and is no error; one above the high watermark is OFFSET_OUT_OF_RANGE.
+* Each partition succeeds or fails on its own.
+
+Version notes: all versions are served alike.
+"""
+
+import asyncio
+from typing import Final
+
+from kafscale.broker import admin_rules
+from kafscale.broker.context import RequestContext
+from kafscale.broker.services import Services
+from kafscale.errors import KafscaleError, OffsetOutOfRangeError
+from kafscale.protocol.messages.delete_records import (
+    DeleteRecordsRequest,
+    DeleteRecordsResponse,
+    PartitionToTrim,
+    TopicToTrim,
+    TrimmedPartition,
+    TrimmedTopic,
+)
+
+HIGH_WATERMARK: Final = -1
+NOT_KNOWN: Final = -1
+
+
+async def handle(context: RequestContext, request: DeleteRecordsRequest) -> DeleteRecordsResponse:
+    admin_rules.check_allowed(context.broker)
+    topics = await asyncio.gather(*(_trim_topic(context.broker, topic) for topic in request.topics))
+    return DeleteRecordsResponse(topics=topics)
+
+
+def refuse(
+    _context: RequestContext, request: DeleteRecordsRequest, error: KafscaleError
+) -> DeleteRecordsResponse:
+    """The same error for every partition."""
+    return DeleteRecordsResponse(
+        topics=[
+            TrimmedTopic(
+                name=topic.name,
+                partitions=[_failed(partition.index, error) for partition in topic.partitions],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+async def _trim_topic(broker: Services, topic: TopicToTrim) -> TrimmedTopic:
+    partitions = await asyncio.gather(
+        *(_trim(broker, topic.name, partition) for partition in topic.partitions)
+    )
+    return TrimmedTopic(name=topic.name, partitions=partitions)
+
+
+async def _trim(broker: Services, topic: str, asked: PartitionToTrim) -> TrimmedPartition:
+    try:
+        partition = broker.storage.logs.find(topic, asked.index)
+        offset = asked.offset
+        if offset == HIGH_WATERMARK:
+            offset = partition.high_watermark
+        if not 0 <= offset <= partition.high_watermark:
+            raise OffsetOutOfRangeError(f"{offset} is outside of 0 to {partition.high_watermark}")
+        await broker.storage.retention.delete_records(partition, offset)
+    except KafscaleError as error:
+        return _failed(asked.index, error)
+    return TrimmedPartition(index=asked.index, low_watermark=partition.start_offset)
+
+
+def _failed(index: int, error: KafscaleError) -> TrimmedPartition:
+    return TrimmedPartition(index=index, low_watermark=NOT_KNOWN, error_code=error.code)

@@ -1,0 +1,120 @@
+"""DeleteTopics: v0-6.
+
+Behaviour:
+* Topics are deleted side by side; each succeeds or fails on its own. Once it is answered, a topic
+  is not served any more.
+* Its objects are deleted in the background, and its name is free when they are gone. The answer
+  waits a little for that, as long as the client's timeout and no longer than `WAIT_MS_MAX`, so that
+  a topic which is created again at once is there at once; that it is not over by then is no error.
+* A topic that is named twice, by its name or by its id, is refused.
+
+Version notes:
+* v5+: a message beside the error.
+* v6+: topics go by their name or by their id.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from typing import Final
+
+from kafscale.broker import admin_rules
+from kafscale.broker.context import RequestContext
+from kafscale.broker.services import Services
+from kafscale.errors import (
+    InvalidRequestError,
+    KafscaleError,
+    UnknownTopicError,
+    UnknownTopicIdError,
+)
+from kafscale.metadata.model import Topic
+from kafscale.observability.logging import get_logger
+from kafscale.protocol.messages.delete_topics import (
+    DeletedTopic,
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+    TopicToDelete,
+)
+from kafscale.protocol.wire import UUID_ZERO
+
+log = get_logger(__name__)
+
+WAIT_MS_MAX: Final = 5_000
+POLL_SECONDS: Final = 0.01
+
+
+async def handle(context: RequestContext, request: DeleteTopicsRequest) -> DeleteTopicsResponse:
+    broker = context.broker
+    admin_rules.check_allowed(broker)
+    asked = _asked(context, request)
+    found = [_find(broker, topic) for topic in asked]
+    counts = Counter(topic.id for topic in found if isinstance(topic, Topic))
+    answers = await asyncio.gather(
+        *(
+            _delete(broker, topic, result, counts)
+            for topic, result in zip(asked, found, strict=True)
+        )
+    )
+    await _until_gone(broker, counts.keys(), min(request.timeout_ms, WAIT_MS_MAX))
+    return DeleteTopicsResponse(topics=answers)
+
+
+def refuse(
+    context: RequestContext, request: DeleteTopicsRequest, error: KafscaleError
+) -> DeleteTopicsResponse:
+    """The same error for every topic."""
+    return DeleteTopicsResponse(
+        topics=[_failed(topic, error) for topic in _asked(context, request)]
+    )
+
+
+def _asked(context: RequestContext, request: DeleteTopicsRequest) -> Sequence[TopicToDelete]:
+    if context.version >= 6:
+        return request.topics
+    return [TopicToDelete(name=name) for name in request.topic_names]
+
+
+def _find(broker: Services, asked: TopicToDelete) -> Topic | KafscaleError:
+    by_name, by_id = asked.name is not None, asked.topic_id != UUID_ZERO
+    if by_name and by_id:
+        return InvalidRequestError("You may not specify both topic name and topic id.")
+    if asked.name is not None:
+        unknown = UnknownTopicError(f"The topic '{asked.name}' does not exist.")
+        return broker.catalog.get(asked.name) or unknown
+    if by_id:
+        return broker.catalog.by_id.get(asked.topic_id) or UnknownTopicIdError(
+            "No topic has this id."
+        )
+    return InvalidRequestError("Neither topic name nor id were specified.")
+
+
+async def _delete(
+    broker: Services, asked: TopicToDelete, found: Topic | KafscaleError, counts: Counter[bytes]
+) -> DeletedTopic:
+    if isinstance(found, KafscaleError):
+        return _failed(asked, found)
+    if counts[found.id] > 1:
+        return _failed(asked, InvalidRequestError("Duplicate topic name or id."))
+    try:
+        await broker.catalog.delete(found.name)
+    except KafscaleError as error:
+        return _failed(asked, error)
+    log.info("topic deleted", topic=found.name)
+    return DeletedTopic(name=found.name, topic_id=found.id)
+
+
+async def _until_gone(broker: Services, topic_ids: Iterable[bytes], wait_ms: int) -> None:
+    """Wait until the names are free again, or long enough."""
+    wanted = set(topic_ids)
+    with suppress(TimeoutError):
+        async with asyncio.timeout(max(wait_ms, 0) / 1000):
+            # The catalog tells its listeners of topics, not of tombstones: so this has to look.
+            while any(topic.id in wanted for topic in broker.catalog.deletions.values()):  # noqa: ASYNC110
+                await asyncio.sleep(POLL_SECONDS)
+
+
+def _failed(asked: TopicToDelete, error: KafscaleError) -> DeletedTopic:
+    return DeletedTopic(
+        name=asked.name, topic_id=asked.topic_id, error_code=error.code, error_message=str(error)
+    )

@@ -1,0 +1,46 @@
+"""DescribeCluster: v0-2.
+
+Behaviour:
+* The cluster's id, and this broker, at the address under which the client reaches it; it is the
+  controller too.
+* There are no endpoints of controllers: who asks for those here is told so, as by a broker of
+  Kafka's.
+
+Version notes:
+* v1+: the type of endpoints that is asked for. v2+: fenced brokers, which there are none of.
+"""
+
+from typing import Final
+
+from kafscale.broker import operations
+from kafscale.broker.addresses import advertised
+from kafscale.broker.context import RequestContext
+from kafscale.protocol.error_codes import ErrorCode
+from kafscale.protocol.messages.describe_cluster import (
+    Broker,
+    DescribeClusterRequest,
+    DescribeClusterResponse,
+)
+
+BROKERS, CONTROLLERS = 1, 2
+
+_REFUSED: Final = {CONTROLLERS: ErrorCode.MISMATCHED_ENDPOINT_TYPE}
+
+
+def handle(context: RequestContext, request: DescribeClusterRequest) -> DescribeClusterResponse:
+    if request.endpoint_type != BROKERS:
+        code = _REFUSED.get(request.endpoint_type, ErrorCode.UNSUPPORTED_ENDPOINT_TYPE)
+        return DescribeClusterResponse(
+            error_code=code,
+            error_message=f"This is an endpoint of type {BROKERS}, a broker's;"
+            f" the request wants type {request.endpoint_type}.",
+        )
+    host, port = advertised(context)
+    node_id = context.broker.node_id
+    asked = request.include_cluster_authorized_operations
+    return DescribeClusterResponse(
+        cluster_id=context.broker.cluster_id,
+        controller_id=node_id,
+        brokers=[Broker(node_id=node_id, host=host, port=port)],
+        cluster_authorized_operations=operations.ON_CLUSTER if asked else operations.NOT_ASKED,
+    )

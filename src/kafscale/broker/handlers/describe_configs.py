@@ -1,0 +1,110 @@
+"""DescribeConfigs: v0-4.
+
+Behaviour:
+* A topic: all its configs, those it does not set itself included. This broker: all that has a true
+  value here, read-only. A broker without a name stands for what is set for all brokers while they
+  run, which is nothing.
+* The loggers of this broker: one, at the level of its settings.
+* Each resource succeeds or fails on its own; other types are INVALID_REQUEST.
+
+Version notes:
+* v0: whether a value is a default. v1+: where it comes from, and on request its synonyms.
+* v3+: the type, and on request the documentation.
+"""
+
+from kafscale.broker import broker_configs, topic_configs
+from kafscale.broker.addresses import advertised
+from kafscale.broker.config_kinds import ConfigSource, ConfigType
+from kafscale.broker.config_resources import ResourceType, check_broker, find_topic
+from kafscale.broker.context import RequestContext
+from kafscale.errors import InvalidRequestError, KafscaleError
+from kafscale.protocol.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResponse,
+    DescribedConfig,
+    DescribedResource,
+    ResourceToDescribe,
+)
+
+
+def handle(context: RequestContext, request: DescribeConfigsRequest) -> DescribeConfigsResponse:
+    return DescribeConfigsResponse(
+        resources=[_describe(context, request, resource) for resource in request.resources]
+    )
+
+
+def refuse(
+    _context: RequestContext, request: DescribeConfigsRequest, error: KafscaleError
+) -> DescribeConfigsResponse:
+    """The same error for every resource."""
+    return DescribeConfigsResponse(
+        resources=[_failed(resource, error) for resource in request.resources]
+    )
+
+
+def _describe(
+    context: RequestContext, request: DescribeConfigsRequest, resource: ResourceToDescribe
+) -> DescribedResource:
+    try:
+        configs = _configs(context, resource)
+    except KafscaleError as error:
+        return _failed(resource, error)
+    # As in Kafka, no names at all are as good as none asked for: everything is told.
+    names = set(resource.config_names or ())
+    wanted = [config for config in configs if not names or config.name in names]
+    for config in wanted:
+        if not request.include_synonyms:
+            config.synonyms = []
+        if not request.include_documentation:
+            config.documentation = None
+    return DescribedResource(
+        error_message=None,
+        resource_type=resource.resource_type,
+        resource_name=resource.resource_name,
+        configs=wanted,
+    )
+
+
+def _configs(context: RequestContext, resource: ResourceToDescribe) -> list[DescribedConfig]:
+    broker, name = context.broker, resource.resource_name
+    if resource.resource_type == ResourceType.TOPIC:
+        return topic_configs.describe(find_topic(broker, name).configs, broker.topic_defaults)
+    if resource.resource_type == ResourceType.BROKER:
+        if not name:
+            return []
+        check_broker(broker, name)
+        return broker_configs.describe(
+            broker.config,
+            broker.topic_defaults,
+            broker_id=broker.node_id,
+            advertised_listeners=_listener(context),
+        )
+    if resource.resource_type == ResourceType.BROKER_LOGGER:
+        check_broker(broker, name)
+        return [_logger(broker.config.logging.level)]
+    raise InvalidRequestError(f"Unsupported resource type: {resource.resource_type}")
+
+
+def _listener(context: RequestContext) -> str:
+    host, port = advertised(context)
+    return f"PLAINTEXT://[{host}]:{port}" if ":" in host else f"PLAINTEXT://{host}:{port}"
+
+
+def _logger(level: str) -> DescribedConfig:
+    return DescribedConfig(
+        name="root",
+        value=level.upper(),
+        read_only=True,
+        source=ConfigSource.STATIC_BROKER,
+        type=ConfigType.STRING,
+        documentation="The least important events that are written, whoever writes them.",
+    )
+
+
+def _failed(resource: ResourceToDescribe, error: KafscaleError) -> DescribedResource:
+    return DescribedResource(
+        error_code=error.code,
+        error_message=str(error),
+        resource_type=resource.resource_type,
+        resource_name=resource.resource_name,
+    )

@@ -1,0 +1,68 @@
+"""DescribeLogDirs: v0-5.
+
+Behaviour:
+* There is one directory, the object store, under the name that the broker's log gives it. A
+  partition's size is that of its segments and of what still waits to become one.
+* Topics and partitions that do not exist are left out, as in Kafka.
+
+Version notes:
+* v3+: an error of the whole answer; before, it is told as the directory's.
+* v4+: the size of the volume, which no store tells.
+"""
+
+from collections.abc import Iterator
+
+from kafscale.broker.context import RequestContext
+from kafscale.broker.services import Services
+from kafscale.broker.stores import describe_objects
+from kafscale.errors import KafscaleError
+from kafscale.protocol.messages.describe_log_dirs import (
+    DescribeLogDirsRequest,
+    DescribeLogDirsResponse,
+    LogDir,
+    PartitionInLogDir,
+    TopicInLogDir,
+)
+from kafscale.storage.log import PartitionLog
+
+
+def handle(context: RequestContext, request: DescribeLogDirsRequest) -> DescribeLogDirsResponse:
+    broker = context.broker
+    topics = [
+        TopicInLogDir(name=name, partitions=[_measured(partition) for partition in partitions])
+        for name, partitions in _wanted(broker, request)
+        if partitions
+    ]
+    return DescribeLogDirsResponse(
+        log_dirs=[LogDir(path=describe_objects(broker.config), topics=topics)]
+    )
+
+
+def refuse(
+    context: RequestContext, _request: DescribeLogDirsRequest, error: KafscaleError
+) -> DescribeLogDirsResponse:
+    path = describe_objects(context.broker.config)
+    return DescribeLogDirsResponse(
+        error_code=error.code, log_dirs=[LogDir(error_code=error.code, path=path)]
+    )
+
+
+def _wanted(
+    broker: Services, request: DescribeLogDirsRequest
+) -> Iterator[tuple[str, list[PartitionLog]]]:
+    logs = broker.storage.logs
+    if request.topics is None:
+        for name in broker.catalog.topics:
+            yield name, logs.of_topic(name)
+    else:
+        for topic in request.topics:
+            numbers = set(topic.partitions)
+            found = logs.of_topic(topic.name)
+            yield topic.name, [partition for partition in found if partition.partition in numbers]
+
+
+def _measured(partition: PartitionLog) -> PartitionInLogDir:
+    return PartitionInLogDir(
+        index=partition.partition,
+        size_bytes=partition.segments.total_bytes + partition.tail.unrolled_bytes,
+    )

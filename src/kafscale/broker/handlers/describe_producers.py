@@ -1,0 +1,75 @@
+"""DescribeProducers: v0.
+
+Behaviour:
+* The idempotent producers that a partition remembers. None of them has a transaction.
+* Each partition succeeds or fails on its own.
+
+Version notes: there is one version.
+"""
+
+from typing import Final
+
+from kafscale.broker.context import RequestContext
+from kafscale.broker.services import Services
+from kafscale.errors import KafscaleError
+from kafscale.protocol.messages.describe_producers import (
+    ActiveProducer,
+    DescribedPartition,
+    DescribedTopic,
+    DescribeProducersRequest,
+    DescribeProducersResponse,
+)
+
+NO_COORDINATOR: Final = -1
+
+
+def handle(context: RequestContext, request: DescribeProducersRequest) -> DescribeProducersResponse:
+    return DescribeProducersResponse(
+        topics=[
+            DescribedTopic(
+                name=topic.name,
+                partitions=[
+                    _describe(context.broker, topic.name, index) for index in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def refuse(
+    _context: RequestContext, request: DescribeProducersRequest, error: KafscaleError
+) -> DescribeProducersResponse:
+    """The same error for every partition."""
+    return DescribeProducersResponse(
+        topics=[
+            DescribedTopic(
+                name=topic.name, partitions=[_failed(index, error) for index in topic.partitions]
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def _describe(broker: Services, topic: str, index: int) -> DescribedPartition:
+    try:
+        partition = broker.storage.logs.find(topic, index)
+    except KafscaleError as error:
+        return _failed(index, error)
+    return DescribedPartition(
+        index=index,
+        active_producers=[
+            ActiveProducer(
+                producer_id=producer.producer_id,
+                producer_epoch=producer.epoch,
+                last_sequence=producer.last_sequence,
+                last_timestamp_ms=producer.last_timestamp_ms,
+                coordinator_epoch=NO_COORDINATOR,
+            )
+            for producer in partition.producers.describe()
+        ],
+    )
+
+
+def _failed(index: int, error: KafscaleError) -> DescribedPartition:
+    return DescribedPartition(index=index, error_code=error.code, error_message=str(error))

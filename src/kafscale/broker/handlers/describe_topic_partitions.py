@@ -1,0 +1,103 @@
+"""DescribeTopicPartitions: v0.
+
+Behaviour:
+* The topics asked for, or all of them, by name; each partition has one replica, its leader.
+* A page holds as many partitions as the client wants and no more than `PARTITIONS_COUNT_MAX`; where
+  it ends, a cursor says with which partition the next one begins. A topic that is gone by then is
+  answered as unknown if it was asked for, and left out if it was not.
+* Topics are never created here.
+
+Version notes: there is one version.
+"""
+
+from collections.abc import Iterable
+from typing import Final
+
+from kafscale.broker import operations
+from kafscale.broker.context import RequestContext
+from kafscale.errors import InvalidRequestError, KafscaleError
+from kafscale.metadata import topic_names
+from kafscale.metadata.model import Topic
+from kafscale.protocol.error_codes import ErrorCode
+from kafscale.protocol.messages.describe_topic_partitions import (
+    Cursor,
+    DescribedPartition,
+    DescribedTopic,
+    DescribeTopicPartitionsRequest,
+    DescribeTopicPartitionsResponse,
+)
+
+PARTITIONS_COUNT_MAX: Final = 2000
+"""Kafka's max.request.partition.size.limit."""
+
+
+def handle(
+    context: RequestContext, request: DescribeTopicPartitionsRequest
+) -> DescribeTopicPartitionsResponse:
+    cursor = request.cursor or Cursor()
+    if cursor.partition_index < 0:
+        raise InvalidRequestError(f"The cursor's partition is {cursor.partition_index}")
+    left = max(min(request.partition_limit, PARTITIONS_COUNT_MAX), 1)
+    topics: list[DescribedTopic] = []
+    for name in _names(context, request, cursor):
+        if not left:
+            return DescribeTopicPartitionsResponse(topics=topics, next_cursor=Cursor(name, 0))
+        topic = context.broker.catalog.get(name)
+        if topic is None:
+            topics.append(_unknown(name))
+            continue
+        first = cursor.partition_index if name == cursor.topic_name else 0
+        numbers = range(first, topic.partitions)
+        topics.append(_described(context, topic, numbers[:left]))
+        if len(numbers) > left:
+            following = Cursor(name, numbers[left])
+            return DescribeTopicPartitionsResponse(topics=topics, next_cursor=following)
+        left -= len(numbers)
+    return DescribeTopicPartitionsResponse(topics=topics)
+
+
+def refuse(
+    _context: RequestContext, request: DescribeTopicPartitionsRequest, error: KafscaleError
+) -> DescribeTopicPartitionsResponse | None:
+    """The same error for every topic; where none is named, there is nothing to say it with."""
+    if not request.topics:
+        return None
+    return DescribeTopicPartitionsResponse(
+        topics=[DescribedTopic(error_code=error.code, name=topic.name) for topic in request.topics]
+    )
+
+
+def _names(
+    context: RequestContext, request: DescribeTopicPartitionsRequest, cursor: Cursor
+) -> list[str]:
+    """The topics of this page and of those after it."""
+    asked = {topic.name for topic in request.topics} or context.broker.catalog.topics
+    return sorted(name for name in asked if name >= cursor.topic_name)
+
+
+def _described(context: RequestContext, topic: Topic, numbers: Iterable[int]) -> DescribedTopic:
+    node_id = context.broker.node_id
+    return DescribedTopic(
+        name=topic.name,
+        topic_id=topic.id,
+        partitions=[
+            DescribedPartition(
+                index=number,
+                leader_id=node_id,
+                leader_epoch=context.broker.topics.leader_epoch,
+                replicas=[node_id],
+                in_sync_replicas=[node_id],
+                eligible_leader_replicas=[],
+                last_known_eligible_leader_replicas=[],
+            )
+            for number in numbers
+        ],
+        authorized_operations=operations.ON_TOPIC,
+    )
+
+
+def _unknown(name: str) -> DescribedTopic:
+    code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    if not topic_names.is_legal(name):
+        code = ErrorCode.INVALID_TOPIC_EXCEPTION
+    return DescribedTopic(error_code=code, name=name)

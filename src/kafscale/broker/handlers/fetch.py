@@ -1,0 +1,291 @@
+"""Fetch: v0-18.
+
+Behaviour:
+* Whole batches from the one that holds the offset on, as they were stored, up to the high
+  watermark. The first batch of an answer is sent however large it is, so that every reader gets on.
+* An answer is sent at once if it has `min_bytes`, an error, or nothing to wait for; else when there
+  is enough, when `max_wait_ms` are over, or when the broker stops. Waiting costs nothing: the high
+  watermark wakes it.
+* What is in memory is read in the order asked; older records of several partitions are fetched from
+  the store together.
+* Trouble with the store is told as KAFKA_STORAGE_ERROR, which all clients try again.
+
+Version notes:
+* v0-3: batches are turned into message sets (magic 0 up to v1, magic 1 after that).
+* v7+: incremental sessions (KIP-227), see `fetch_sessions`.
+* v10+: zstd; before, a batch of it is refused with UNSUPPORTED_COMPRESSION_TYPE.
+* v13+: topics go by their id.
+"""
+
+import asyncio
+from collections.abc import Awaitable
+
+from kafscale.broker.context import RequestContext
+from kafscale.broker.fetch_sessions import FetchContext, Wanted
+from kafscale.broker.leader_epochs import check_leader_epoch
+from kafscale.errors import (
+    KafscaleError,
+    UnknownTopicError,
+    UnknownTopicIdError,
+    UnsupportedCodecError,
+)
+from kafscale.protocol.messages.fetch import (
+    FetchedPartition,
+    FetchedTopic,
+    FetchRequest,
+    FetchResponse,
+)
+from kafscale.records import Codec, down_convert, split
+from kafscale.storage.log import PartitionLog
+
+READ_COMMITTED = 1
+BATCHES_SINCE = 4
+TIMESTAMPS_SINCE = 2
+ZSTD_SINCE = 10
+SESSIONS_SINCE = 7
+
+
+def handle(
+    context: RequestContext, request: FetchRequest
+) -> FetchResponse | Awaitable[FetchResponse]:
+    now_ms = context.received_ms
+    session = context.broker.fetch_sessions.begin(request, context.version, now_ms)
+    fetch = Fetch(context, request, session)
+    fetch.read_memory()
+    if not fetch.cold and fetch.is_enough:
+        return fetch.answer(now_ms)
+    return _wait(context, request, fetch)
+
+
+def refuse(context: RequestContext, request: FetchRequest, error: KafscaleError) -> FetchResponse:
+    """The error of the whole answer, or before there was one, the same for every partition."""
+    if context.version >= SESSIONS_SINCE:
+        return FetchResponse(error_code=error.code)
+    return FetchResponse(
+        topics=[
+            FetchedTopic(
+                name=topic.name,
+                partitions=[_failed(partition.index, error) for partition in topic.partitions],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+async def _wait(context: RequestContext, request: FetchRequest, fetch: "Fetch") -> FetchResponse:
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + request.max_wait_ms / 1000
+    await fetch.read_store()
+    while not fetch.is_enough and loop.time() < deadline and not context.drain.begun:
+        await fetch.more(deadline)
+        fetch.read_memory()
+        await fetch.read_store()
+    return fetch.answer(context.broker.clock())
+
+
+class Fetch:
+    """One fetch at work: its partitions, and what was read of them."""
+
+    __slots__ = (
+        "_bytes_left", "_context", "_logs", "_missed", "_request", "_size_bytes", "_woken", "cold",
+        "results", "session",
+    )  # fmt: skip
+
+    def __init__(
+        self, context: RequestContext, request: FetchRequest, session: FetchContext
+    ) -> None:
+        self._context = context
+        self._request = request
+        self._logs: list[PartitionLog | None] = []
+        self._missed: list[bool] = []
+        """Which partitions had to wait for the store."""
+        self._woken: asyncio.Future[None] | None = None
+        self._bytes_left = 0
+        self._size_bytes = 0
+        self.session = session
+        self.results: list[FetchedPartition] = []
+        self.cold: list[int] = []
+        """Which partitions are to be read from the store."""
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether there is a reason to answer now."""
+        return (
+            self._size_bytes >= self._request.min_bytes
+            or self._request.max_wait_ms <= 0
+            or not self.results
+            or any(result.error_code for result in self.results)
+        )
+
+    # --- reading ------------------------------------------------------------------------------
+
+    def read_memory(self) -> None:
+        """Begin the answer with what tails hold."""
+        fetch_bytes_max = self._context.broker.config.network.fetch_bytes_max
+        self._bytes_left = min(self._request.max_bytes, fetch_bytes_max)
+        self._size_bytes = 0
+        self.results = []
+        self._logs = []
+        self._missed = [False] * len(self.session.wanted)
+        self.cold = []
+        for number, wanted in enumerate(self.session.wanted):
+            partition = None
+            try:
+                partition = self._find(wanted)
+                partition.check_readable(wanted.request.offset)
+                result = self._result(partition)
+                if partition.in_tail(wanted.request.offset):
+                    self._fill(result, wanted, self._from_tail(wanted, partition))
+                else:
+                    self.cold.append(number)
+            except KafscaleError as error:
+                result = _failed(wanted.request.index, error)
+            self._logs.append(partition)
+            self.results.append(result)
+
+    async def read_store(self) -> None:
+        """Complete the answer with what only segments hold, several partitions at a time."""
+        while self.cold and self._bytes_left > 0:
+            chosen: list[int] = []
+            planned_bytes = 0
+            while self.cold and planned_bytes < self._bytes_left:
+                chosen.append(self.cold.pop(0))
+                planned_bytes += self.session.wanted[chosen[-1]].request.max_bytes
+            await asyncio.gather(*(self._read_cold(number) for number in chosen))
+        self.cold = []
+
+    async def _read_cold(self, number: int) -> None:
+        wanted, partition = self.session.wanted[number], self._logs[number]
+        assert partition is not None
+        bytes_max = min(wanted.request.max_bytes, self._bytes_left)
+        try:
+            slices, _ = await self._context.broker.storage.reader.read(
+                partition, wanted.request.offset, bytes_max, first=self._size_bytes == 0
+            )
+            result = self._result(partition)
+            if sum(map(len, slices)) <= self._bytes_left or self._size_bytes == 0:
+                self._fill(result, wanted, slices)
+            self._missed[number] = True
+            self.results[number] = result
+        except KafscaleError as error:
+            self.results[number] = _failed(wanted.request.index, error)
+
+    def _from_tail(self, wanted: Wanted, partition: PartitionLog) -> list[memoryview]:
+        bytes_max = min(wanted.request.max_bytes, self._bytes_left)
+        is_first = self._size_bytes == 0
+        if bytes_max <= 0 and not is_first:
+            return []
+        self._context.broker.storage.statistics.reads_from_tail += 1
+        slices, _ = partition.tail.read(wanted.request.offset, bytes_max, first=is_first)
+        return slices
+
+    def _fill(self, result: FetchedPartition, wanted: Wanted, slices: list[memoryview]) -> None:
+        size_bytes = sum(map(len, slices))
+        self._size_bytes += size_bytes
+        self._bytes_left -= size_bytes
+        if size_bytes and self._context.version < ZSTD_SINCE:
+            slices = _converted(slices, self._context.version, wanted.request.offset)
+        result.records = slices
+
+    def _result(self, partition: PartitionLog) -> FetchedPartition:
+        return FetchedPartition(
+            index=partition.partition,
+            high_watermark=partition.high_watermark,
+            last_stable_offset=partition.high_watermark,
+            log_start_offset=partition.start_offset,
+            aborted_transactions=[] if self._request.isolation_level == READ_COMMITTED else None,
+            records=[],
+        )
+
+    def _find(self, wanted: Wanted) -> PartitionLog:
+        broker = self._context.broker
+        if wanted.name:
+            partition = broker.storage.logs.find(wanted.name, wanted.request.index)
+        else:
+            found = broker.storage.logs.find_by_id(wanted.topic_id, wanted.request.index)
+            if found is None:
+                if wanted.topic_id in broker.catalog.by_id:
+                    raise UnknownTopicError(f"there is no partition {wanted.request.index}")
+                raise UnknownTopicIdError("no topic has this id")
+            partition = found
+        check_leader_epoch(partition, wanted.request.current_leader_epoch)
+        return partition
+
+    def answer(self, now_ms: int) -> FetchResponse:
+        """The answer, counted."""
+        metrics = self._context.broker.metrics
+        seconds = metrics.timer() - self._context.started
+        topics: dict[str, bool] = {}
+        for result, partition, missed in zip(self.results, self._logs, self._missed, strict=True):
+            if partition is None:
+                continue
+            topics[partition.topic] = topics.get(partition.topic, True) and not missed
+            traffic = metrics.partition(partition.topic, partition.partition)
+            if result.error_code:
+                traffic.fetches_failed += 1
+                continue
+            traffic.fetches_succeeded += 1
+            if result.records:
+                traffic.fetch_bytes += sum(map(len, result.records))
+                traffic.cache_misses += missed
+                traffic.cache_hits += not missed
+        for topic, hit in topics.items():
+            metrics.topic(topic).fetched(hit, seconds)
+        return self.session.answer(self.results, now_ms)
+
+    # --- waiting ------------------------------------------------------------------------------
+
+    async def more(self, deadline: float) -> None:
+        """Wait until there is enough to read, or something to tell, or no time left."""
+        logs = [partition for partition in self._logs if partition is not None]
+        loop = asyncio.get_running_loop()
+        self._woken = loop.create_future()
+        timer = loop.call_at(deadline, self._wake)
+        self._context.drain.watch(self._wake)
+        for partition in logs:
+            partition.watch(self._look)
+        try:
+            self._look()
+            await self._woken
+        finally:
+            timer.cancel()
+            self._context.drain.unwatch(self._wake)
+            for partition in logs:
+                partition.unwatch(self._look)
+
+    def _look(self) -> None:
+        """See whether what has come meanwhile is enough."""
+        enough = self._request.min_bytes
+        available_bytes = 0
+        for wanted, partition in zip(self.session.wanted, self._logs, strict=True):
+            if partition is None:
+                continue
+            if partition.closed:
+                self._wake()
+                return
+            limit_bytes = min(enough, wanted.request.max_bytes)
+            found_bytes = partition.tail.bytes_from(wanted.request.offset, limit_bytes)
+            available_bytes += min(found_bytes, wanted.request.max_bytes)
+        if available_bytes >= enough:
+            self._wake()
+
+    def _wake(self) -> None:
+        if self._woken is not None and not self._woken.done():
+            self._woken.set_result(None)
+
+
+def _converted(slices: list[memoryview], version: int, offset: int) -> list[memoryview]:
+    """What a client of an older version can read."""
+    batches = split(slices[0] if len(slices) == 1 else b"".join(slices))
+    if any(batch.codec is Codec.ZSTD for batch in batches):
+        raise UnsupportedCodecError(f"zstd needs Fetch v{ZSTD_SINCE} or later")
+    if version >= BATCHES_SINCE:
+        return slices
+    magic = 1 if version >= TIMESTAMPS_SINCE else 0
+    return [memoryview(down_convert(batches, magic, first_offset=offset))]
+
+
+def _failed(index: int, error: KafscaleError) -> FetchedPartition:
+    return FetchedPartition(
+        index=index, error_code=error.code, high_watermark=-1, aborted_transactions=None, records=[]
+    )

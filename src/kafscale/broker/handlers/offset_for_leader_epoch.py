@@ -1,0 +1,67 @@
+"""OffsetForLeaderEpoch: v0-4.
+
+Behaviour:
+* Where an epoch ends in this log, so that a reader finds out whether what it has read is still
+  there. An epoch without records is answered with the one before it.
+* A client that believes in a leader epoch that is not ours is refused: 74 older, 75 newer.
+* Nobody sees past the high watermark, whoever asks: brokers do not follow each other.
+
+Version notes:
+* v1+: which epoch it is in the answer. v2+: the epoch that the client believes in.
+"""
+
+from kafscale.broker.context import RequestContext
+from kafscale.broker.leader_epochs import check_leader_epoch
+from kafscale.broker.services import Services
+from kafscale.errors import KafscaleError
+from kafscale.protocol.messages.offset_for_leader_epoch import (
+    EpochEndOfPartition,
+    EpochEndsOfTopic,
+    EpochOfPartition,
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochResponse,
+)
+
+
+def handle(
+    context: RequestContext, request: OffsetForLeaderEpochRequest
+) -> OffsetForLeaderEpochResponse:
+    return OffsetForLeaderEpochResponse(
+        topics=[
+            EpochEndsOfTopic(
+                name=topic.name,
+                partitions=[_answer(context.broker, topic.name, each) for each in topic.partitions],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def refuse(
+    _context: RequestContext, request: OffsetForLeaderEpochRequest, error: KafscaleError
+) -> OffsetForLeaderEpochResponse:
+    """The same error for every partition."""
+    return OffsetForLeaderEpochResponse(
+        topics=[
+            EpochEndsOfTopic(
+                name=topic.name,
+                partitions=[
+                    EpochEndOfPartition(error_code=error.code, index=asked.index)
+                    for asked in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def _answer(broker: Services, topic: str, asked: EpochOfPartition) -> EpochEndOfPartition:
+    try:
+        partition = broker.storage.logs.find(topic, asked.index)
+        check_leader_epoch(partition, asked.current_leader_epoch)
+    except KafscaleError as error:
+        return EpochEndOfPartition(error_code=error.code, index=asked.index)
+    found = partition.epochs.end_offset_for(asked.leader_epoch, partition.high_watermark)
+    return EpochEndOfPartition(
+        index=asked.index, leader_epoch=found.epoch, end_offset=found.end_offset
+    )

@@ -1,0 +1,237 @@
+"""Produce: v0-13.
+
+Behaviour:
+* Each partition succeeds or fails on its own; its batch is checked, stamped and handed to the WAL
+  in the order in which requests came. Records are never looked at.
+* acks=0 is never answered; an error closes the connection, which is how Kafka tells it. acks=1 is
+  answered after the append, acks=-1 when the batch is durable, or with REQUEST_TIMED_OUT after
+  `timeout_ms`: it may become durable still, and an idempotent producer that sends it again is
+  answered with the first one's offset.
+* A topic that does not exist is created where the broker's settings allow it.
+
+Version notes:
+* v0-2: message sets are turned into a batch. Some clients send batches already, as Kafka accepts.
+* v3+: exactly one batch of magic 2 per partition.
+* v7+: zstd; before, it is refused with UNSUPPORTED_COMPRESSION_TYPE.
+* v13+: topics go by their id.
+"""
+
+import asyncio
+from collections.abc import Awaitable
+
+from kafscale.broker.context import RequestContext
+from kafscale.broker.services import Services
+from kafscale.errors import (
+    InvalidAcksError,
+    InvalidTransactionStateError,
+    KafscaleError,
+    OverloadedError,
+    UnknownTopicError,
+    UnknownTopicIdError,
+    UnsupportedCodecError,
+)
+from kafscale.observability.logging import get_logger, is_debugging
+from kafscale.protocol.messages.produce import (
+    PartitionToProduce,
+    ProducedPartition,
+    ProducedTopic,
+    ProduceRequest,
+    ProduceResponse,
+    TopicToProduce,
+)
+from kafscale.records import BatchView, Codec, sole, up_convert
+from kafscale.records.batch import MAGIC, MAGIC_POSITION
+from kafscale.storage.log import Appended, PartitionLog
+
+log = get_logger(__name__)
+
+NO_ACKS, LEADER_ACKS, ALL_ACKS = 0, 1, -1
+
+INFLATION_MAX = 8
+"""How many times the largest batch an old message set may hold once it is decompressed."""
+
+_Pending = list[tuple[ProducedPartition, "asyncio.Future[None]"]]
+
+
+def handle(
+    context: RequestContext, request: ProduceRequest
+) -> ProduceResponse | Awaitable[ProduceResponse | None] | None:
+    if request.acks not in (NO_ACKS, LEADER_ACKS, ALL_ACKS):
+        raise InvalidAcksError(f"acks is {request.acks}, and may be 0, 1 or -1")
+    context.broker.health.check_writable()
+    missing = _missing(context.broker, request)
+    if missing:
+        return _create_and_append(context, request, missing)
+    return _append(context, request)
+
+
+def refuse(
+    _context: RequestContext, request: ProduceRequest, error: KafscaleError
+) -> ProduceResponse | None:
+    """The same error for every partition."""
+    if request.acks == NO_ACKS:
+        return None
+    return ProduceResponse(
+        topics=[
+            ProducedTopic(
+                name=topic.name,
+                topic_id=topic.topic_id,
+                partitions=[_failed(partition.index, error) for partition in topic.partitions],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def _append(
+    context: RequestContext, request: ProduceRequest
+) -> ProduceResponse | Awaitable[ProduceResponse] | None:
+    pending: _Pending = []
+    topics = [_append_topic(context, topic, pending) for topic in request.topics]
+    if request.acks == NO_ACKS:
+        _check_unanswered(topics)
+        return None
+    response = ProduceResponse(topics=topics)
+    waits = request.acks == ALL_ACKS or context.broker.config.storage.produce_sync_flush
+    if not waits or not pending:
+        return _counted(context, request, response)
+    return _when_durable(context, request, response, pending)
+
+
+def _append_topic(
+    context: RequestContext, topic: TopicToProduce, pending: _Pending
+) -> ProducedTopic:
+    produced: list[ProducedPartition] = []
+    for partition in topic.partitions:
+        try:
+            target = _find(context.broker, topic, partition.index)
+            appended = _append_partition(context, target, partition)
+        except KafscaleError as error:
+            produced.append(_failed(partition.index, error))
+            continue
+        result = ProducedPartition(
+            index=partition.index,
+            base_offset=appended.base_offset,
+            log_append_time_ms=appended.timestamp_ms,
+            log_start_offset=target.start_offset,
+        )
+        if appended.durable is not None:
+            pending.append((result, appended.durable))
+        produced.append(result)
+    return ProducedTopic(name=topic.name, topic_id=topic.topic_id, partitions=produced)
+
+
+def _append_partition(
+    context: RequestContext, target: PartitionLog, partition: PartitionToProduce
+) -> Appended:
+    batch = _batch(context.version, target, partition.records)
+    batch.validate(size_bytes_max=target.settings.message_bytes_max)
+    if context.version < 7 and batch.codec is Codec.ZSTD:
+        raise UnsupportedCodecError("zstd needs Produce v7 or later")
+    if batch.is_transactional:
+        raise InvalidTransactionStateError("transactions are not supported")
+    if is_debugging():
+        log.debug(
+            "produce_received",
+            topic=target.topic,
+            partition=target.partition,
+            batch_size=len(batch),
+        )
+    return target.append(batch, context.received_ms)
+
+
+def _batch(version: int, target: PartitionLog, records: memoryview | None) -> BatchView:
+    records = records if records is not None else memoryview(b"")
+    is_message_set = len(records) > MAGIC_POSITION and records[MAGIC_POSITION] < MAGIC
+    if version < 3 and is_message_set:
+        bytes_max = INFLATION_MAX * target.settings.message_bytes_max
+        return BatchView(bytearray(up_convert(records, decompressed_bytes_max=bytes_max)))
+    return sole(records)
+
+
+async def _when_durable(
+    context: RequestContext, request: ProduceRequest, response: ProduceResponse, pending: _Pending
+) -> ProduceResponse:
+    futures = {future for _, future in pending}
+    await asyncio.wait(futures, timeout=request.timeout_ms / 1000)
+    for result, future in pending:
+        error: BaseException | None
+        if future.done():
+            error = future.exception()
+        else:
+            error = OverloadedError("the records are not durable yet")
+        if error is not None:
+            assert isinstance(error, KafscaleError)
+            result.error_code = error.code
+            result.error_message = str(error)
+            result.base_offset = -1
+    return _counted(context, request, response)
+
+
+def _counted(
+    context: RequestContext, request: ProduceRequest, response: ProduceResponse
+) -> ProduceResponse:
+    metrics, catalog = context.broker.metrics, context.broker.catalog
+    seconds = metrics.timer() - context.started
+    for produced, sent in zip(response.topics, request.topics, strict=True):
+        topic = catalog.get(sent.name) if sent.name else catalog.by_id.get(sent.topic_id)
+        if topic is None:
+            continue  # Names that clients make up must not become series.
+        metrics.topic(topic.name).produced(request.acks, seconds)
+        for result, partition in zip(produced.partitions, sent.partitions, strict=True):
+            if not 0 <= result.index < topic.partitions:
+                continue
+            traffic = metrics.partition(topic.name, result.index)
+            if result.error_code:
+                traffic.produces_failed += 1
+            else:
+                traffic.produces_succeeded += 1
+                traffic.produce_bytes += len(partition.records or b"")
+    return response
+
+
+async def _create_and_append(
+    context: RequestContext, request: ProduceRequest, missing: list[str]
+) -> ProduceResponse | None:
+    settings = context.broker.config.topics
+    for name in missing:
+        await context.broker.topics.create_if_missing(
+            name, settings.auto_create_partitions, request.timeout_ms
+        )
+    answer = _append(context, request)
+    return await answer if isinstance(answer, Awaitable) else answer
+
+
+def _missing(broker: Services, request: ProduceRequest) -> list[str]:
+    """The topics that are to be created first."""
+    topics = broker.catalog.topics
+    if all(topic.name in topics or not topic.name for topic in request.topics):
+        return []
+    if not broker.config.topics.auto_create:
+        return []
+    return [topic.name for topic in request.topics if topic.name and topic.name not in topics]
+
+
+def _find(broker: Services, topic: TopicToProduce, partition: int) -> PartitionLog:
+    if topic.name:
+        return broker.storage.logs.find(topic.name, partition)
+    found = broker.storage.logs.find_by_id(topic.topic_id, partition)
+    if found is not None:
+        return found
+    if topic.topic_id in broker.catalog.by_id:
+        raise UnknownTopicError(f"there is no partition {partition}")
+    raise UnknownTopicIdError("no topic has this id")
+
+
+def _failed(index: int, error: KafscaleError) -> ProducedPartition:
+    return ProducedPartition(
+        index=index, error_code=error.code, base_offset=-1, error_message=str(error)
+    )
+
+
+def _check_unanswered(topics: list[ProducedTopic]) -> None:
+    """Tell the one way that is left that not everything could be appended."""
+    for topic in topics:
+        for partition in topic.partitions:
+            if partition.error_code:
+                raise KafscaleError(f"{topic.name}: {partition.error_message}")

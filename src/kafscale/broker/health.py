@@ -1,0 +1,121 @@
+"""The broker's own health: how the object store does, whether metadata arrives, who may come in.
+
+The law: while the store is unavailable, whatever needs it is refused at once with an error that
+clients try again, and nothing more is buffered; what memory can answer is still served. The store
+is probed meanwhile, and service resumes by itself as soon as it answers.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping
+
+from kafscale.config.stores import S3
+from kafscale.errors import ObjectNotFoundError, OperatingError, OverloadedError
+from kafscale.metadata.catalog import Catalog
+from kafscale.observability.logging import get_logger
+from kafscale.observability.metrics import Metrics
+from kafscale.storage.engine import StorageEngine
+from kafscale.storage.health import HealthState, HealthWindow
+from kafscale.storage.objects.base import ObjectStore
+from kafscale.storage.objects.observed import FAILURES
+
+log = get_logger(__name__)
+
+TICK_SECONDS = 1.0
+
+
+class Health:
+    """Watches over the stores of a broker."""
+
+    def __init__(self, s3: S3, metrics: Metrics, clock: Callable[[], int]) -> None:
+        self._metrics = metrics
+        self._clock = clock
+        self._window = HealthWindow(
+            window_ms=s3.health_window_sec * 1000,
+            latency_warn_ms=s3.latency_warn_ms,
+            latency_crit_ms=s3.latency_crit_ms,
+            error_rate_warn=s3.error_rate_warn,
+            error_rate_crit=s3.error_rate_crit,
+        )
+        self._probe_key = f"{s3.namespace}/_probe/health"
+        self._state = HealthState.HEALTHY
+        self._storage: StorageEngine | None = None
+        self._catalog: Catalog | None = None
+
+    # --- what is asked ------------------------------------------------------------------------
+
+    def check_writable(self) -> None:
+        """Refuse what would have to be buffered while the store is away."""
+        if self._state is HealthState.UNAVAILABLE:
+            raise OverloadedError("object storage is unavailable; try again")
+
+    def problems(self) -> Mapping[str, str]:
+        """What stands in the way of serving clients; nothing, at best."""
+        found: dict[str, str] = {}
+        if self._state is HealthState.UNAVAILABLE:
+            rate = self._window.error_rate(self._clock())
+            found["object storage"] = f"unavailable, {rate:.0%} of requests fail"
+        if self._catalog is not None and not self._catalog.connected:
+            found["metadata"] = "changes do not arrive"
+        return found
+
+    # --- what is told -------------------------------------------------------------------------
+
+    def on_operation(self, operation: str, status: str, seconds: float) -> None:
+        """Take note of a request to the object store."""
+        failed = status in FAILURES
+        self._metrics.operation(operation).observe(seconds, succeeded=not failed)
+        self._window.record(self._clock(), seconds * 1000, failed=failed)
+
+    def watch(self, storage: StorageEngine, catalog: Catalog) -> None:
+        self._storage = storage
+        self._catalog = catalog
+
+    async def run(self, store: ObjectStore) -> None:
+        """Look after everything once a second; cancel it to stop."""
+        loop = asyncio.get_running_loop()
+        while True:
+            due = loop.time() + TICK_SECONDS
+            await asyncio.sleep(TICK_SECONDS)
+            self._metrics.event_loop_lag_seconds.observe(loop.time() - due)
+            if self._state is HealthState.UNAVAILABLE:
+                await self._probe(store)
+            self._judge()
+            self._copy_statistics()
+
+    async def _probe(self, store: ObjectStore) -> None:
+        try:
+            async with asyncio.timeout(TICK_SECONDS * 3):
+                await store.head(self._probe_key)
+        except ObjectNotFoundError:
+            self._window.clear()  # An answer is an answer.
+        except (OperatingError, TimeoutError):
+            return
+
+    def _judge(self) -> None:
+        now_ms = self._clock()
+        state = self._window.state(now_ms)
+        if state is not self._state:
+            tell = log.info if state is HealthState.HEALTHY else log.warning
+            tell(
+                "object storage health changed", state=state.value, before=self._state.value,
+                error_rate=round(self._window.error_rate(now_ms), 3),
+                latency_ms=round(self._window.latency_ms_mean(now_ms), 1),
+            )  # fmt: skip
+        self._state = state
+        self._metrics.store_health.state = state.value
+        self._metrics.store_health.error_rate = self._window.error_rate(now_ms)
+
+    def _copy_statistics(self) -> None:
+        storage = self._storage
+        if storage is None:
+            return
+        traffic, statistics = self._metrics.log, storage.statistics
+        traffic.unflushed_bytes = storage.wal.unflushed_bytes
+        traffic.wal_puts = statistics.wal_puts
+        traffic.wal_bytes = statistics.wal_bytes
+        traffic.wal_retries = statistics.wal_retries
+        traffic.wal_objects = len(storage.trimmer)
+        traffic.tail_bytes = storage.memory.used_bytes
+        traffic.segments_rolled = statistics.segments_rolled.total()
+        traffic.segment_bytes_rolled = statistics.segment_bytes
+        traffic.cache_bytes = storage.reader.cached_bytes

@@ -1,0 +1,25 @@
+"""Producer ids: taken from the cluster in blocks, given out one by one."""
+
+import asyncio
+
+from kafscale.metadata import counters
+from kafscale.metadata.store import MetadataStore
+
+BLOCK = 1000
+"""As many as Kafka takes at once: one write to the store for a thousand producers."""
+
+
+class ProducerIds:
+    """The ids that this broker may give out; no other broker has the same."""
+
+    def __init__(self, store: MetadataStore) -> None:
+        self._store = store
+        self._block: list[int] = []
+        self._taking = asyncio.Lock()
+
+    async def take(self) -> int:
+        async with self._taking:
+            if not self._block:
+                first = await counters.next_value(self._store, counters.PRODUCER_IDS, BLOCK)
+                self._block = list(range(first + BLOCK - 1, first - 1, -1))
+            return self._block.pop()

@@ -1,0 +1,82 @@
+"""Every API that the broker serves, in the order of their keys; ApiVersions is `dispatch`'s own."""
+
+from kafscale.broker.handlers import (
+    alter_configs,
+    create_partitions,
+    create_topics,
+    delete_records,
+    delete_topics,
+    describe_cluster,
+    describe_configs,
+    describe_log_dirs,
+    describe_producers,
+    describe_topic_partitions,
+    elect_leaders,
+    fetch,
+    find_coordinator,
+    incremental_alter_configs,
+    init_producer_id,
+    list_config_resources,
+    list_offsets,
+    list_partition_reassignments,
+    metadata,
+    offset_for_leader_epoch,
+    produce,
+    sasl_handshake,
+)
+from kafscale.broker.route import Route, route
+from kafscale.protocol.messages.alter_configs import ALTER_CONFIGS
+from kafscale.protocol.messages.create_partitions import CREATE_PARTITIONS
+from kafscale.protocol.messages.create_topics import CREATE_TOPICS
+from kafscale.protocol.messages.delete_records import DELETE_RECORDS
+from kafscale.protocol.messages.delete_topics import DELETE_TOPICS
+from kafscale.protocol.messages.describe_cluster import DESCRIBE_CLUSTER
+from kafscale.protocol.messages.describe_configs import DESCRIBE_CONFIGS
+from kafscale.protocol.messages.describe_log_dirs import DESCRIBE_LOG_DIRS
+from kafscale.protocol.messages.describe_producers import DESCRIBE_PRODUCERS
+from kafscale.protocol.messages.describe_topic_partitions import DESCRIBE_TOPIC_PARTITIONS
+from kafscale.protocol.messages.elect_leaders import ELECT_LEADERS
+from kafscale.protocol.messages.fetch import FETCH
+from kafscale.protocol.messages.find_coordinator import FIND_COORDINATOR
+from kafscale.protocol.messages.incremental_alter_configs import INCREMENTAL_ALTER_CONFIGS
+from kafscale.protocol.messages.init_producer_id import INIT_PRODUCER_ID
+from kafscale.protocol.messages.list_config_resources import LIST_CONFIG_RESOURCES
+from kafscale.protocol.messages.list_offsets import LIST_OFFSETS
+from kafscale.protocol.messages.list_partition_reassignments import LIST_PARTITION_REASSIGNMENTS
+from kafscale.protocol.messages.metadata import METADATA
+from kafscale.protocol.messages.offset_for_leader_epoch import OFFSET_FOR_LEADER_EPOCH
+from kafscale.protocol.messages.produce import PRODUCE
+from kafscale.protocol.messages.sasl_handshake import SASL_HANDSHAKE
+
+ROUTES: tuple[Route, ...] = (
+    route(PRODUCE, produce.handle, produce.refuse, brings_time_limit=True),
+    route(FETCH, fetch.handle, fetch.refuse, brings_time_limit=True, ends_with_client=True),
+    route(LIST_OFFSETS, list_offsets.handle, list_offsets.refuse, ends_with_client=True),
+    route(METADATA, metadata.handle, metadata.refuse),
+    route(FIND_COORDINATOR, find_coordinator.handle, find_coordinator.refuse),
+    route(SASL_HANDSHAKE, sasl_handshake.handle),
+    route(CREATE_TOPICS, create_topics.handle, create_topics.refuse),
+    route(DELETE_TOPICS, delete_topics.handle, delete_topics.refuse),
+    route(DELETE_RECORDS, delete_records.handle, delete_records.refuse),
+    route(INIT_PRODUCER_ID, init_producer_id.handle, init_producer_id.refuse),
+    route(OFFSET_FOR_LEADER_EPOCH, offset_for_leader_epoch.handle, offset_for_leader_epoch.refuse),
+    route(DESCRIBE_CONFIGS, describe_configs.handle, describe_configs.refuse),
+    route(ALTER_CONFIGS, alter_configs.handle, alter_configs.refuse),
+    route(DESCRIBE_LOG_DIRS, describe_log_dirs.handle, describe_log_dirs.refuse),
+    route(CREATE_PARTITIONS, create_partitions.handle, create_partitions.refuse),
+    route(ELECT_LEADERS, elect_leaders.handle, elect_leaders.refuse),
+    route(
+        INCREMENTAL_ALTER_CONFIGS,
+        incremental_alter_configs.handle,
+        incremental_alter_configs.refuse,
+    ),
+    route(LIST_PARTITION_REASSIGNMENTS, list_partition_reassignments.handle),
+    route(DESCRIBE_CLUSTER, describe_cluster.handle),
+    route(DESCRIBE_PRODUCERS, describe_producers.handle, describe_producers.refuse),
+    route(LIST_CONFIG_RESOURCES, list_config_resources.handle),
+    route(
+        DESCRIBE_TOPIC_PARTITIONS,
+        describe_topic_partitions.handle,
+        describe_topic_partitions.refuse,
+    ),
+)

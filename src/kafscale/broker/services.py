@@ -1,0 +1,32 @@
+"""The rooms that a handler may use, gathered in one value by the composition root."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from kafscale.broker.fetch_sessions import FetchSessions
+from kafscale.broker.health import Health
+from kafscale.broker.producer_ids import ProducerIds
+from kafscale.broker.topic_configs import TopicDefaults
+from kafscale.broker.topics import Topics
+from kafscale.config import Config
+from kafscale.metadata.catalog import Catalog
+from kafscale.observability.metrics import Metrics
+from kafscale.storage.engine import StorageEngine
+
+
+@dataclass(frozen=True, kw_only=True)
+class Services:
+    """What requests are served with."""
+
+    config: Config
+    node_id: int
+    cluster_id: str
+    catalog: Catalog
+    topics: Topics
+    topic_defaults: TopicDefaults
+    storage: StorageEngine
+    fetch_sessions: FetchSessions
+    producer_ids: ProducerIds
+    metrics: Metrics
+    health: Health
+    clock: Callable[[], int]

@@ -1,0 +1,215 @@
+"""The configs of topics: checked when clients send them, resolved for logs, described for tools.
+
+The law: what is stored is what the topic's own configs say, checked and nothing more; the broker's
+settings and Kafka's defaults are filled in when a value is asked for, so that changing them reaches
+every topic that does not say otherwise. The rows, and which of them take effect, are in
+`topic_config_table`; storing them is left to the handlers and the metadata room.
+"""
+
+import enum
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final, Self
+
+from kafscale.broker.config_kinds import ConfigSource, ConfigType, split
+from kafscale.broker.topic_config_table import TOPIC_CONFIGS, Effect, TopicConfig
+from kafscale.config import Config
+from kafscale.config.model import DEFAULT
+from kafscale.errors import InvalidConfigError, InvalidRequestError
+from kafscale.protocol.messages.describe_configs import ConfigSynonym, DescribedConfig
+from kafscale.protocol.messages.incremental_alter_configs import ConfigToAlter
+from kafscale.records import Codec, TimestampType
+from kafscale.storage.settings import LogSettings
+
+_TIMESTAMP_TYPES: Final = {
+    "CreateTime": TimestampType.CREATE_TIME,
+    "LogAppendTime": TimestampType.LOG_APPEND_TIME,
+}
+_AS_SENT: Final = frozenset({"none", "uncompressed", "producer"})
+
+
+@dataclass(frozen=True, slots=True)
+class TopicDefaults:
+    """What holds for topics that do not say otherwise."""
+
+    values: Mapping[str, str]
+    """Every topic config by its name."""
+    static: frozenset[str] = frozenset()
+    """Which of them the broker's settings say, rather than nobody."""
+
+    @classmethod
+    def of(cls, config: Config) -> Self:
+        settings = {
+            "compression.type": ("compression.type", config.compression.type),
+            "index.interval.bytes": (
+                "storage.indexIntervalBytes",
+                str(config.storage.index_interval_bytes),
+            ),
+            "segment.bytes": ("storage.segmentBytes", str(config.storage.segment_bytes)),
+        }
+        return cls(
+            {name: row.default for name, row in TOPIC_CONFIGS.items()}
+            | {name: value for name, (_, value) in settings.items()},
+            frozenset(n for n, (path, _) in settings.items() if config.origin(path) != DEFAULT),
+        )
+
+
+class Operation(enum.IntEnum):
+    """What IncrementalAlterConfigs does to a config."""
+
+    SET = 0
+    DELETE = 1
+    APPEND = 2
+    SUBTRACT = 3
+
+
+# --- checking -------------------------------------------------------------------------------------
+
+
+def parse(configs: Mapping[str, str | None], defaults: TopicDefaults) -> dict[str, str]:
+    """What a client wants to be stored, as it is stored; refused as a whole if any is wrong."""
+    absent = sorted(name for name, value in configs.items() if value is None)
+    if absent:
+        raise InvalidConfigError(f"Null value not supported for topic configs: {','.join(absent)}")
+    return {
+        name: _parse_value(name, value, defaults)
+        for name, value in configs.items()
+        if value is not None
+    }
+
+
+def _parse_value(name: str, text: str, defaults: TopicDefaults) -> str:
+    row = _row(name)
+    try:
+        value = row.kind.read(text)
+        if name == "cleanup.policy":
+            _check_policy(value)
+        if row.effect is Effect.FIXED:
+            _check_fixed(row, value, defaults.values[name])
+    except ValueError as error:
+        raise InvalidConfigError(
+            f"Invalid value {text} for configuration {name}: {error}"
+        ) from None
+    return value
+
+
+def _check_policy(value: str) -> None:
+    policies = set(split(value))
+    if not policies or policies - {"compact", "delete"}:
+        raise ValueError("String must be one of: compact, delete")
+    if "compact" in policies:
+        raise ValueError("Compaction is not supported; String must be delete")
+
+
+def _check_fixed(row: TopicConfig, value: str, only: str) -> None:
+    if value != only:
+        raise ValueError(f"Value must be {only!r}. {row.documentation}")
+
+
+def _row(name: str) -> TopicConfig:
+    row = TOPIC_CONFIGS.get(name)
+    if row is None:
+        raise InvalidConfigError(f"Unknown topic config name: {name}")
+    return row
+
+
+# --- changing -------------------------------------------------------------------------------------
+
+
+def apply_incremental(
+    current: Mapping[str, str], operations: Iterable[ConfigToAlter], defaults: TopicDefaults
+) -> dict[str, str]:
+    """The topic's own configs after some changes, of which all are made or none."""
+    changed = dict(current)
+    named = set()
+    for operation in operations:
+        name = operation.name
+        if name in named:
+            raise InvalidRequestError("Error due to duplicate config keys")
+        named.add(name)
+        value = _after(changed.get(name), operation, defaults)
+        if value is None:
+            changed.pop(name, None)
+        else:
+            changed[name] = _parse_value(name, value, defaults)
+    return changed
+
+
+def _after(current: str | None, requested: ConfigToAlter, defaults: TopicDefaults) -> str | None:
+    """What an operation leaves of a config; None for nothing of the topic's own."""
+    name = requested.name
+    try:
+        operation = Operation(requested.operation)
+    except ValueError:
+        raise InvalidRequestError(f"Unknown operation {requested.operation} on {name}") from None
+    row = _row(name)
+    if operation is Operation.DELETE:
+        return None
+    if requested.value is None:
+        raise InvalidRequestError(f"Null value not supported for: {name}")
+    if operation is Operation.SET:
+        return requested.value
+    if row.kind.type is not ConfigType.LIST:
+        raise InvalidConfigError(
+            f"Can't {operation.name} to key {name} because its type is not LIST."
+        )
+    # A list that the topic does not have yet begins as the default, as in Kafka.
+    words = split(defaults.values[name] if current is None else current)
+    change = split(requested.value)
+    if operation is Operation.APPEND:
+        return ",".join(dict.fromkeys([*words, *change]))
+    return ",".join(word for word in words if word not in change)
+
+
+# --- reading --------------------------------------------------------------------------------------
+
+
+def resolve(configs: Mapping[str, str], defaults: TopicDefaults) -> LogSettings:
+    """What the logs of a topic obey.
+
+    Values that were stored by other hands are checked again: a log had better not open than delete
+    its records by a default that nobody asked for. What no log obeys is not looked at.
+    """
+    values = dict(defaults.values)
+    for name, value in configs.items():
+        row = TOPIC_CONFIGS.get(name)
+        if row is not None and row.effect is Effect.HONOURED:
+            values[name] = _parse_value(name, value, defaults)
+    compression = values["compression.type"]
+    return LogSettings(
+        segment_bytes=int(values["segment.bytes"]),
+        segment_ms=int(values["segment.ms"]),
+        retention_ms=int(values["retention.ms"]),
+        retention_bytes=int(values["retention.bytes"]),
+        message_bytes_max=int(values["max.message.bytes"]),
+        timestamp_type=_TIMESTAMP_TYPES[values["message.timestamp.type"]],
+        compression=None if compression in _AS_SENT else Codec[compression.upper()],
+    )
+
+
+def describe(configs: Mapping[str, str], defaults: TopicDefaults) -> list[DescribedConfig]:
+    """Every config of a topic, for DescribeConfigs."""
+    return [_describe(row, configs.get(row.name), defaults) for row in TOPIC_CONFIGS.values()]
+
+
+def _describe(row: TopicConfig, own: str | None, defaults: TopicDefaults) -> DescribedConfig:
+    values = []
+    if own is not None:
+        values.append(ConfigSynonym(row.name, own, ConfigSource.TOPIC))
+    inherited = row.synonym or row.name
+    if row.name in defaults.static:
+        broker_value = defaults.values[row.name]
+        values.append(ConfigSynonym(inherited, broker_value, ConfigSource.STATIC_BROKER))
+        values.append(ConfigSynonym(inherited, row.default, ConfigSource.DEFAULT))
+    else:
+        values.append(ConfigSynonym(inherited, defaults.values[row.name], ConfigSource.DEFAULT))
+    return DescribedConfig(
+        name=row.name,
+        value=values[0].value,
+        read_only=row.effect is Effect.FIXED,
+        is_default=own is None,
+        source=values[0].source,
+        synonyms=values,
+        type=row.kind.type,
+        documentation=row.documentation,
+    )

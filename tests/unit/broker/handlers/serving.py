@@ -1,0 +1,187 @@
+"""A whole broker without sockets: all parts are real, the stores are in memory, time is simulated.
+
+    def test_something():
+        async def body(broker):
+            await broker.topic("orders", 2)
+            response = await broker.ask(LIST_OFFSETS, ListOffsetsRequest(...), version=7)
+            ...
+
+        serve(body)
+
+Requests and answers travel as bytes, through the dispatcher and all routes: what a test sees is
+what a client would see, in the version that it asked in.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from random import Random
+from typing import Any
+
+from kafscale.broker.context import ClientInfo, Drain, RequestContext
+from kafscale.broker.dispatch import Dispatcher, Waiting
+from kafscale.broker.engine_settings import engine_settings
+from kafscale.broker.fetch_sessions import FetchSessions
+from kafscale.broker.health import Health
+from kafscale.broker.producer_ids import ProducerIds
+from kafscale.broker.routes import ROUTES
+from kafscale.broker.services import Services
+from kafscale.broker.topic_configs import TopicDefaults
+from kafscale.broker.topics import Topics
+from kafscale.config import Config
+from kafscale.config.serving import Broker
+from kafscale.config.stores import S3
+from kafscale.metadata import counters
+from kafscale.metadata.catalog import Catalog
+from kafscale.metadata.memory import MemoryStore
+from kafscale.metadata.model import Topic
+from kafscale.observability.metrics import Metrics
+from kafscale.protocol.api import Api
+from kafscale.protocol.wire import Message
+from kafscale.records import BatchView, Record, build
+from kafscale.storage.engine import StorageEngine
+from kafscale.storage.log import PartitionLog
+from kafscale.storage.objects.faulty import FaultyObjectStore
+from kafscale.storage.objects.memory import MemoryObjectStore
+from kafscale.testing import virtual_time
+from unit.broker.harness import answer, framed, request, settled
+
+NODE_ID = 7
+CLUSTER_ID = "a-cluster"
+CLIENT = ClientInfo("10.0.0.1", 50_000, served_host="10.0.0.9", served_port=9092)
+CONFIG = Config(s3=S3(use_memory=True))
+WITHOUT_ADMINISTRATION = Config(s3=S3(use_memory=True), broker=Broker(allow_admin_apis=False))
+
+
+class Stores:
+    """What outlives a broker; objects fail by the rules that a test adds."""
+
+    def __init__(self) -> None:
+        objects = MemoryObjectStore(virtual_time.clock_ms)
+        self.objects = FaultyObjectStore(objects, random=Random(0))
+        self.metadata = MemoryStore(virtual_time.clock_ms)
+
+
+class Served:
+    """A broker that serves."""
+
+    def __init__(self, stores: Stores, services: Services) -> None:
+        self.stores = stores
+        self.services = services
+        self._drain = Drain()
+        self._dispatcher = Dispatcher(
+            ROUTES,
+            services,
+            services.metrics,
+            self._drain,
+            request_timeout_ms=services.config.network.request_timeout_ms,
+            clock=virtual_time.clock_ms,
+            timer=asyncio.get_running_loop().time,
+        )
+
+    async def ask(
+        self, api: Api[Any, Any], message: Message, version: int | None = None, *, is_closed=False
+    ) -> Any:
+        """The answer in this version, the newest by default; or that there is none."""
+        asked = api.version_max if version is None else version
+        parts = self._dispatcher.dispatch(CLIENT, framed(request(api, asked, message)))
+        if isinstance(parts, Waiting):
+            parts = await settled(parts)
+        if is_closed:
+            assert parts is None
+            return None
+        assert parts is not None, "the connection was closed"
+        return answer(framed(b"".join(parts)), api, asked)[1]
+
+    def context(self, api: Api[Any, Any], version: int) -> RequestContext:
+        """What a handler is given with a request."""
+        now_ms = virtual_time.clock_ms()
+        return RequestContext(
+            CLIENT, "tester", api, version, 1, now_ms, 0.0, self.services, self._drain
+        )
+
+    async def topic(self, name: str, partition_count: int = 1, **configs: str) -> Topic:
+        """A new topic; the configs' dots are written as underscores."""
+        named = {name.replace("_", "."): value for name, value in configs.items()}
+        return await self.services.topics.create(name, partition_count, named, 1000)
+
+    def log(self, topic: str, partition: int = 0) -> PartitionLog:
+        return self.services.storage.logs.find(topic, partition)
+
+    def append(self, topic: str, *timestamps_ms: int, **producer: int) -> None:
+        """Records in partition 0, one batch each, that are not durable yet."""
+        for timestamp_ms in timestamps_ms:
+            batch = BatchView(build([Record(0, timestamp_ms, None, b"value")], **producer))
+            self.log(topic).append(batch, virtual_time.clock_ms())
+
+    async def write(self, topic: str, *timestamps_ms: int, **producer: int) -> None:
+        """The same, and durable."""
+        self.append(topic, *timestamps_ms, **producer)
+        await self.services.storage.wal.flush()
+
+    async def roll(self, topic: str) -> None:
+        """Make a segment of what is not in one yet."""
+        await self.services.storage.upkeep.roll(self.log(topic), "explicit")
+
+
+@asynccontextmanager
+async def life(stores: Stores, config: Config = CONFIG) -> AsyncIterator[Served]:
+    """One life of a broker, from its start to a sudden end: the next one finds what is durable."""
+    clock = virtual_time.clock_ms
+    metrics = Metrics()
+    namespace = config.s3.namespace
+    catalog = Catalog(stores.metadata, namespace=namespace)
+    await catalog.start()
+    defaults = TopicDefaults.of(config)
+    topics = Topics(
+        catalog, stores.metadata, defaults, namespace=namespace, broker_id=NODE_ID, clock=clock
+    )
+    storage = StorageEngine(
+        stores.objects,
+        namespace,
+        NODE_ID,
+        engine_settings(config),
+        save=topics.save,
+        clock=clock,
+        random=Random(0),
+    )
+    epoch = await counters.next_value(stores.metadata, counters.broker_epoch(str(NODE_ID)))
+
+    async def take_epoch(at_least: int) -> int:
+        assert epoch >= at_least
+        return epoch
+
+    await storage.open(await topics.to_open(epoch), take_epoch)
+    topics.follow(storage.logs)
+    try:
+        yield Served(
+            stores,
+            Services(
+                config=config,
+                node_id=NODE_ID,
+                cluster_id=CLUSTER_ID,
+                catalog=catalog,
+                topics=topics,
+                topic_defaults=defaults,
+                storage=storage,
+                fetch_sessions=FetchSessions(lambda: 1),
+                producer_ids=ProducerIds(stores.metadata),
+                metrics=metrics,
+                health=Health(config.s3, metrics, clock),
+                clock=clock,
+            ),
+        )
+    finally:
+        await topics.close()
+        storage.close()
+        await catalog.close()
+
+
+def serve(body: Callable[[Served], Awaitable[None]], *, config: Config = CONFIG) -> None:
+    """Run the body of a test against a new broker."""
+
+    async def scenario(_random: Random) -> None:
+        async with life(Stores(), config) as broker:
+            await body(broker)
+
+    virtual_time.run(scenario, seed=0)

@@ -1,0 +1,125 @@
+"""AlterConfigs: what a topic sets is replaced as a whole, or not at all."""
+
+import pytest
+
+from kafscale.broker.config_resources import ResourceType
+from kafscale.protocol.error_codes import ErrorCode
+from kafscale.protocol.messages.alter_configs import (
+    ALTER_CONFIGS,
+    AlterConfigsRequest,
+    ConfigToSet,
+    ResourceToAlter,
+)
+from unit.broker.handlers.serving import NODE_ID, WITHOUT_ADMINISTRATION, serve
+
+
+def resource(*configs, name="orders", kind=ResourceType.TOPIC):
+    return ResourceToAlter(kind, name, [ConfigToSet(*config) for config in configs])
+
+
+async def alter(broker, *resources, version=ALTER_CONFIGS.version_max, validate_only=False):
+    request = AlterConfigsRequest(list(resources), validate_only)
+    response = await broker.ask(ALTER_CONFIGS, request, version)
+    assert [(found.resource_type, found.resource_name) for found in response.resources] == [
+        (asked.resource_type, asked.resource_name) for asked in resources
+    ]
+    return response.resources
+
+
+def configs(broker):
+    return broker.services.catalog.topics["orders"].configs
+
+
+@pytest.mark.parametrize("version", ALTER_CONFIGS.versions)
+def test_what_is_not_named_returns_to_its_default(version):
+    async def body(broker):
+        await broker.topic("orders", retention_ms="1000", segment_ms="5000")
+        [found] = await alter(broker, resource(("retention.ms", "2000")), version=version)
+
+        assert (found.error_code, found.error_message) == (ErrorCode.NONE, None)
+        assert configs(broker) == {"retention.ms": "2000"}
+        settings = broker.log("orders").settings
+        assert (settings.retention_ms, settings.segment_ms) == (2000, 7 * 24 * 3600 * 1000)
+
+    serve(body)
+
+
+@pytest.mark.parametrize(
+    ("asked", "code"),
+    [
+        (resource(("no.such", "1")), ErrorCode.INVALID_CONFIG),
+        (resource(("segment.ms", "9"), ("retention.ms", "soon")), ErrorCode.INVALID_CONFIG),
+        (resource(("retention.ms", None)), ErrorCode.INVALID_CONFIG),
+        (resource(("cleanup.policy", "compact")), ErrorCode.INVALID_CONFIG),
+        (
+            resource(("retention.ms", "1"), ("retention.ms", "2")),
+            ErrorCode.INVALID_REQUEST,
+        ),
+        (resource(name="missing"), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+        (resource(name=""), ErrorCode.INVALID_TOPIC_EXCEPTION),
+        (resource(name=str(NODE_ID), kind=ResourceType.BROKER), ErrorCode.INVALID_CONFIG),
+        (resource(name=str(NODE_ID), kind=ResourceType.BROKER_LOGGER), ErrorCode.INVALID_CONFIG),
+        (resource(name="us", kind=ResourceType.GROUP), ErrorCode.INVALID_REQUEST),
+    ],
+)
+@pytest.mark.parametrize("validate_only", [False, True])
+def test_what_is_wrong_is_refused_as_a_whole(asked, code, validate_only):
+    async def body(broker):
+        await broker.topic("orders", retention_ms="1000")
+        [found] = await alter(broker, asked, validate_only=validate_only)
+
+        assert found.error_code == code
+        assert found.error_message
+        assert configs(broker) == {"retention.ms": "1000"}
+
+    serve(body)
+
+
+def test_each_resource_succeeds_or_fails_on_its_own():
+    async def body(broker):
+        await broker.topic("orders")
+        found = await alter(
+            broker, resource(("retention.ms", "2000")), resource(("retention.ms", "1"), name="no")
+        )
+
+        codes = [answer.error_code for answer in found]
+        assert codes == [ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
+        assert configs(broker) == {"retention.ms": "2000"}
+
+    serve(body)
+
+
+def test_a_resource_that_stands_there_twice_is_refused():
+    async def body(broker):
+        await broker.topic("orders")
+        found = await alter(
+            broker, resource(("retention.ms", "1")), resource(("retention.ms", "2"))
+        )
+
+        assert [answer.error_code for answer in found] == [ErrorCode.INVALID_REQUEST] * 2
+        assert configs(broker) == {}
+
+    serve(body)
+
+
+def test_a_check_changes_nothing():
+    async def body(broker):
+        await broker.topic("orders")
+        [found] = await alter(broker, resource(("retention.ms", "2000")), validate_only=True)
+
+        assert found.error_code == ErrorCode.NONE
+        assert configs(broker) == {}
+
+    serve(body)
+
+
+@pytest.mark.parametrize("version", ALTER_CONFIGS.versions)
+def test_a_broker_without_administration_refuses(version):
+    async def body(broker):
+        await broker.topic("orders")
+        [found] = await alter(broker, resource(("retention.ms", "2000")), version=version)
+
+        assert found.error_code == ErrorCode.POLICY_VIOLATION
+        assert configs(broker) == {}
+
+    serve(body, config=WITHOUT_ADMINISTRATION)

@@ -1,0 +1,174 @@
+"""CreateTopics: topics that can be written to, or the reason why not."""
+
+import asyncio
+
+import pytest
+
+from kafscale.config import Config
+from kafscale.config.serving import Topics
+from kafscale.config.stores import S3
+from kafscale.protocol.error_codes import ErrorCode
+from kafscale.protocol.messages.create_topics import (
+    CREATE_TOPICS,
+    CreateTopicsRequest,
+    PartitionAssignment,
+    TopicConfig,
+    TopicToCreate,
+)
+from kafscale.protocol.wire import UUID_ZERO
+from unit.broker.handlers.serving import WITHOUT_ADMINISTRATION, serve
+
+
+def wanted(name="orders", partition_count=2, replication_factor=1, **fields):
+    return TopicToCreate(name, partition_count, replication_factor, **fields)
+
+
+async def create(broker, *topics, version=CREATE_TOPICS.version_max, **fields):
+    """The answers by name, which are as many as there are."""
+    response = await broker.ask(
+        CREATE_TOPICS, CreateTopicsRequest(topics=list(topics), **fields), version
+    )
+    answers = {topic.name: topic for topic in response.topics}
+    assert len(answers) == len(response.topics)
+    return answers
+
+
+@pytest.mark.parametrize("version", CREATE_TOPICS.versions)
+def test_a_topic_is_there_when_it_is_answered(version):
+    async def body(broker):
+        retention = TopicConfig("retention.ms", "1000")
+        asked = wanted(replication_factor=3, configs=[retention])
+        created = (await create(broker, asked, version=version))["orders"]
+
+        topic = broker.services.catalog.topics["orders"]
+        assert (created.error_code, topic.partitions) == (ErrorCode.NONE, 2)
+        assert topic.configs == {"retention.ms": "1000"}
+        assert broker.log("orders", 1).settings.retention_ms == 1000
+        if version >= 5:
+            assert (created.partition_count, created.replication_factor) == (2, 1)
+            configs = {config.name: config for config in created.configs}
+            assert (configs["retention.ms"].value, configs["retention.ms"].source) == ("1000", 1)
+            assert configs["segment.ms"].source == 5
+        if version >= 7:
+            assert created.topic_id == topic.id
+
+    serve(body)
+
+
+@pytest.mark.parametrize(
+    ("asked", "code"),
+    [
+        (wanted("or/ders"), ErrorCode.INVALID_TOPIC_EXCEPTION),
+        (wanted(""), ErrorCode.INVALID_TOPIC_EXCEPTION),
+        (wanted("taken"), ErrorCode.TOPIC_ALREADY_EXISTS),
+        (wanted("taken", 0), ErrorCode.TOPIC_ALREADY_EXISTS),
+        (wanted(partition_count=0), ErrorCode.INVALID_PARTITIONS),
+        (wanted(partition_count=-2), ErrorCode.INVALID_PARTITIONS),
+        (wanted(replication_factor=0), ErrorCode.INVALID_REPLICATION_FACTOR),
+        (wanted(replication_factor=-2), ErrorCode.INVALID_REPLICATION_FACTOR),
+        (
+            wanted(partition_count=-1, assignments=[PartitionAssignment(0, [7])]),
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+        ),
+        (wanted(configs=[TopicConfig("no.such", "1")]), ErrorCode.INVALID_CONFIG),
+        (wanted(configs=[TopicConfig("retention.ms", "soon")]), ErrorCode.INVALID_CONFIG),
+        (wanted(configs=[TopicConfig("retention.ms", None)]), ErrorCode.INVALID_CONFIG),
+        (wanted(configs=[TopicConfig("cleanup.policy", "compact")]), ErrorCode.INVALID_CONFIG),
+    ],
+)
+@pytest.mark.parametrize("validate_only", [False, True])
+def test_what_is_wrong_is_refused_and_the_rest_is_created(asked, code, validate_only):
+    async def body(broker):
+        await broker.topic("taken")
+        answers = await create(broker, asked, wanted("fine"), validate_only=validate_only)
+
+        assert answers[asked.name].error_code == code
+        assert answers[asked.name].error_message
+        assert answers["fine"].error_code == ErrorCode.NONE
+        assert answers["fine"].error_message is None
+        assert set(broker.services.catalog.topics) == {"taken"} | (
+            set() if validate_only else {"fine"}
+        )
+
+    serve(body)
+
+
+def test_a_check_creates_nothing():
+    async def body(broker):
+        created = (await create(broker, wanted(), validate_only=True))["orders"]
+
+        assert created.error_code == ErrorCode.NONE
+        assert created.topic_id == UUID_ZERO
+        assert created.partition_count == 2
+        assert not broker.services.catalog.topics
+
+    serve(body)
+
+
+@pytest.mark.parametrize("version", CREATE_TOPICS.versions)
+def test_the_brokers_number_of_partitions_is_for_those_who_can_ask_for_it(version):
+    async def body(broker):
+        answers = await create(broker, wanted(partition_count=-1), version=version)
+
+        if version < 4:
+            assert answers["orders"].error_code == ErrorCode.INVALID_PARTITIONS
+        else:
+            assert answers["orders"].error_code == ErrorCode.NONE
+            assert broker.services.catalog.topics["orders"].partitions == 3
+
+    config = Config(s3=S3(use_memory=True), topics=Topics(auto_create_partitions=3))
+    serve(body, config=config)
+
+
+def test_a_name_that_stands_there_twice_is_answered_once():
+    async def body(broker):
+        answers = await create(broker, wanted(), wanted(), wanted("other"))
+
+        assert answers["orders"].error_code == ErrorCode.INVALID_REQUEST
+        assert answers["other"].error_code == ErrorCode.NONE
+        assert set(broker.services.catalog.topics) == {"other"}
+
+    serve(body)
+
+
+@pytest.mark.parametrize("counts", [(2**31 - 1, 1), (6_000, 4_001), (10_001, -5)])
+def test_a_request_for_too_many_partitions_is_refused_as_a_whole(counts):
+    async def body(broker):
+        asked = [wanted(f"orders-{count}", count) for count in counts]
+        answers = await create(broker, *asked)
+
+        assert [answer.error_code for answer in answers.values()] == [
+            ErrorCode.POLICY_VIOLATION
+        ] * 2
+        assert not broker.services.catalog.topics
+
+    serve(body)
+
+
+def test_of_two_clients_that_create_one_topic_one_succeeds():
+    async def body(broker):
+        both = await asyncio.gather(create(broker, wanted()), create(broker, wanted()))
+
+        codes = sorted(answers["orders"].error_code for answers in both)
+        assert codes == [ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS]
+
+    serve(body)
+
+
+def test_no_time_is_enough_time():
+    async def body(broker):
+        answers = await create(broker, wanted(), timeout_ms=0)
+        assert answers["orders"].error_code == ErrorCode.NONE
+
+    serve(body)
+
+
+@pytest.mark.parametrize("version", CREATE_TOPICS.versions)
+def test_a_broker_without_administration_refuses(version):
+    async def body(broker):
+        answers = await create(broker, wanted(), wanted("other"), version=version)
+
+        assert {answer.error_code for answer in answers.values()} == {ErrorCode.POLICY_VIOLATION}
+        assert len(answers) == 2
+
+    serve(body, config=WITHOUT_ADMINISTRATION)

@@ -1,0 +1,144 @@
+"""DescribeConfigs: of topics, of this broker, and of nothing else."""
+
+import pytest
+
+from kafscale.broker.config_resources import ResourceType
+from kafscale.config import Config
+from kafscale.config.serving import Broker, Logging
+from kafscale.config.stores import S3
+from kafscale.protocol.error_codes import ErrorCode
+from kafscale.protocol.messages.describe_configs import (
+    DESCRIBE_CONFIGS,
+    DescribeConfigsRequest,
+    ResourceToDescribe,
+)
+from unit.broker.handlers.serving import CONFIG, NODE_ID, serve
+
+
+async def describe(
+    broker, kind, name, names=None, *, version=DESCRIBE_CONFIGS.version_max, **options
+):
+    """The answer for one resource, and its configs by name."""
+    resource = ResourceToDescribe(kind, name, names)
+    request = DescribeConfigsRequest([resource], **options)
+    response = await broker.ask(DESCRIBE_CONFIGS, request, version)
+    [found] = response.resources
+    assert (found.resource_type, found.resource_name) == (kind, name)
+    return found, {config.name: config for config in found.configs}
+
+
+@pytest.mark.parametrize("version", DESCRIBE_CONFIGS.versions)
+def test_a_topic_has_all_its_configs(version):
+    async def body(broker):
+        await broker.topic("orders", retention_ms="1000")
+        found, configs = await describe(broker, ResourceType.TOPIC, "orders", version=version)
+
+        assert (found.error_code, found.error_message) == (ErrorCode.NONE, None)
+        own, inherited = configs["retention.ms"], configs["segment.ms"]
+        assert own.value == "1000"
+        if version == 0:
+            assert (own.is_default, inherited.is_default) == (False, True)
+        else:
+            assert (own.source, inherited.source) == (1, 5)
+        if version >= 3:
+            assert own.type == 5
+
+    serve(body)
+
+
+@pytest.mark.parametrize("version", range(3, DESCRIBE_CONFIGS.version_max + 1))
+@pytest.mark.parametrize("asked", [False, True])
+def test_synonyms_and_documentation_are_told_on_request(version, asked):
+    async def body(broker):
+        await broker.topic("orders", retention_ms="1000")
+        for kind, name in (
+            (ResourceType.TOPIC, "orders"),
+            (ResourceType.BROKER, str(NODE_ID)),
+            (ResourceType.BROKER_LOGGER, str(NODE_ID)),
+        ):
+            options = {"include_synonyms": asked, "include_documentation": asked}
+            _, configs = await describe(broker, kind, name, version=version, **options)
+            assert all(bool(config.documentation) == asked for config in configs.values())
+            assert any(config.synonyms for config in configs.values()) == (
+                asked and kind != ResourceType.BROKER_LOGGER
+            )
+
+    serve(body)
+
+
+@pytest.mark.parametrize(
+    ("names", "told"),
+    [
+        (["retention.ms"], {"retention.ms"}),
+        (["retention.ms", "no.such"], {"retention.ms"}),
+        (["no.such"], set()),
+    ],
+)
+def test_only_what_is_asked_for_is_told(names, told):
+    async def body(broker):
+        await broker.topic("orders")
+        _, configs = await describe(broker, ResourceType.TOPIC, "orders", names)
+        assert set(configs) == told
+        _, everything = await describe(broker, ResourceType.TOPIC, "orders", [])
+        assert len(everything) > 10
+
+    serve(body)
+
+
+@pytest.mark.parametrize(
+    ("host", "listener"),
+    [
+        ("", "PLAINTEXT://10.0.0.9:9092"),
+        ("kafka.example", "PLAINTEXT://kafka.example:9092"),
+        ("2001:db8::1", "PLAINTEXT://[2001:db8::1]:9092"),
+    ],
+)
+def test_a_broker_is_read_only(host, listener):
+    async def body(broker):
+        found, configs = await describe(broker, ResourceType.BROKER, str(NODE_ID))
+
+        assert found.error_code == ErrorCode.NONE
+        assert configs["broker.id"].value == str(NODE_ID)
+        assert configs["advertised.listeners"].value == listener
+        assert all(config.read_only for config in configs.values())
+
+    serve(body, config=Config(s3=CONFIG.s3, broker=Broker(advertised_host=host)))
+
+
+def test_nothing_is_set_for_all_brokers_while_they_run():
+    async def body(broker):
+        found, configs = await describe(broker, ResourceType.BROKER, "")
+        assert (found.error_code, configs) == (ErrorCode.NONE, {})
+
+    serve(body)
+
+
+def test_the_one_logger_has_the_level_of_the_settings():
+    async def body(broker):
+        _, configs = await describe(broker, ResourceType.BROKER_LOGGER, str(NODE_ID))
+        assert {name: config.value for name, config in configs.items()} == {"root": "WARN"}
+        assert configs["root"].read_only
+
+    serve(body, config=Config(s3=S3(use_memory=True), logging=Logging(level="warn")))
+
+
+@pytest.mark.parametrize("version", DESCRIBE_CONFIGS.versions)
+@pytest.mark.parametrize(
+    ("kind", "name", "code"),
+    [
+        (ResourceType.TOPIC, "missing", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+        (ResourceType.TOPIC, "or/ders", ErrorCode.INVALID_TOPIC_EXCEPTION),
+        (ResourceType.BROKER, "8", ErrorCode.INVALID_REQUEST),
+        (ResourceType.BROKER_LOGGER, "", ErrorCode.INVALID_REQUEST),
+        (ResourceType.GROUP, "us", ErrorCode.INVALID_REQUEST),
+        (0, "", ErrorCode.INVALID_REQUEST),
+    ],
+)
+def test_what_has_no_configs_is_refused_with_a_reason(version, kind, name, code):
+    async def body(broker):
+        found, configs = await describe(broker, kind, name, version=version)
+
+        assert (found.error_code, configs) == (code, {})
+        assert found.error_message
+
+    serve(body)

@@ -1,0 +1,59 @@
+"""DescribeLogDirs: one directory, which is the object store."""
+
+import pytest
+
+from kafscale.protocol.error_codes import ErrorCode
+from kafscale.protocol.messages.describe_log_dirs import (
+    DESCRIBE_LOG_DIRS,
+    DescribeLogDirsRequest,
+    TopicToDescribe,
+)
+from unit.broker.handlers.serving import serve
+
+
+async def describe(broker, topics, version=DESCRIBE_LOG_DIRS.version_max):
+    """The directory, and the sizes of what is in it."""
+    response = await broker.ask(DESCRIBE_LOG_DIRS, DescribeLogDirsRequest(topics), version)
+    [found] = response.log_dirs
+    assert response.error_code == found.error_code == ErrorCode.NONE
+    return found, {
+        (topic.name, partition.index): partition.size_bytes
+        for topic in found.topics
+        for partition in topic.partitions
+    }
+
+
+@pytest.mark.parametrize("version", DESCRIBE_LOG_DIRS.versions)
+def test_a_partition_is_as_large_as_its_records(version):
+    async def body(broker):
+        await broker.topic("orders", 2)
+        await broker.write("orders", 1000)
+        found, before = await describe(broker, None, version)
+
+        assert found.path == "memory"
+        assert found.total_bytes == found.usable_bytes == -1
+        assert before["orders", 0] > 0
+        assert before["orders", 1] == 0
+        await broker.roll("orders")
+        await broker.write("orders", 2000)
+        _, after = await describe(broker, None, version)
+        assert after["orders", 0] > before["orders", 0]
+
+    serve(body)
+
+
+def test_only_what_exists_and_is_asked_for_is_told():
+    async def body(broker):
+        await broker.topic("orders", 2)
+        await broker.topic("other")
+        asked = [TopicToDescribe("orders", [1, 5]), TopicToDescribe("missing", [0])]
+
+        assert set((await describe(broker, asked))[1]) == {("orders", 1)}
+        assert set((await describe(broker, []))[1]) == set()
+        assert set((await describe(broker, None))[1]) == {
+            ("orders", 0),
+            ("orders", 1),
+            ("other", 0),
+        }
+
+    serve(body)

@@ -1,0 +1,56 @@
+"""DescribeProducers: who has written to a partition."""
+
+from kafscale.protocol.error_codes import ErrorCode
+from kafscale.protocol.messages.describe_producers import (
+    DESCRIBE_PRODUCERS,
+    ActiveProducer,
+    DescribeProducersRequest,
+    TopicToDescribe,
+)
+from kafscale.testing import virtual_time
+from unit.broker.handlers.serving import serve
+
+
+def test_a_partition_remembers_its_idempotent_producers():
+    async def body(broker):
+        await broker.topic("orders")
+        await broker.write("orders", 1000)
+        await broker.write("orders", 2000, producer_id=5, producer_epoch=1, base_sequence=0)
+        await broker.write("orders", 3000, producer_id=5, producer_epoch=1, base_sequence=1)
+        request = DescribeProducersRequest([TopicToDescribe("orders", [0])])
+        response = await broker.ask(DESCRIBE_PRODUCERS, request)
+
+        [found] = response.topics[0].partitions
+        assert found.error_code == ErrorCode.NONE
+        assert found.active_producers == [
+            ActiveProducer(
+                producer_id=5,
+                producer_epoch=1,
+                last_sequence=1,
+                last_timestamp_ms=virtual_time.clock_ms(),
+                coordinator_epoch=-1,
+                transaction_start_offset=-1,
+            )
+        ]
+
+    serve(body)
+
+
+def test_what_is_not_there_is_unknown():
+    async def body(broker):
+        await broker.topic("orders")
+        asked = [TopicToDescribe("orders", [0, 1]), TopicToDescribe("missing", [0])]
+        response = await broker.ask(DESCRIBE_PRODUCERS, DescribeProducersRequest(asked))
+
+        unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        assert [
+            (topic.name, found.index, found.error_code, bool(found.error_message))
+            for topic in response.topics
+            for found in topic.partitions
+        ] == [
+            ("orders", 0, ErrorCode.NONE, False),
+            ("orders", 1, unknown, True),
+            ("missing", 0, unknown, True),
+        ]
+
+    serve(body)

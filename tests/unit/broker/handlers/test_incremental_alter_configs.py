@@ -1,0 +1,131 @@
+"""IncrementalAlterConfigs: single configs change, the others stay."""
+
+import asyncio
+
+import pytest
+
+from kafscale.broker.config_resources import ResourceType
+from kafscale.broker.topic_configs import Operation
+from kafscale.protocol.error_codes import ErrorCode
+from kafscale.protocol.messages.incremental_alter_configs import (
+    INCREMENTAL_ALTER_CONFIGS,
+    ConfigToAlter,
+    IncrementalAlterConfigsRequest,
+    ResourceToAlter,
+)
+from unit.broker.handlers.serving import NODE_ID, WITHOUT_ADMINISTRATION, serve
+
+SET, DELETE, APPEND = Operation.SET, Operation.DELETE, Operation.APPEND
+
+
+def resource(*configs, name="orders", kind=ResourceType.TOPIC):
+    return ResourceToAlter(kind, name, [ConfigToAlter(*config) for config in configs])
+
+
+async def alter(
+    broker, *resources, version=INCREMENTAL_ALTER_CONFIGS.version_max, validate_only=False
+):
+    request = IncrementalAlterConfigsRequest(list(resources), validate_only)
+    response = await broker.ask(INCREMENTAL_ALTER_CONFIGS, request, version)
+    assert [(found.resource_type, found.resource_name) for found in response.resources] == [
+        (asked.resource_type, asked.resource_name) for asked in resources
+    ]
+    return response.resources
+
+
+def configs(broker):
+    return broker.services.catalog.topics["orders"].configs
+
+
+@pytest.mark.parametrize("version", INCREMENTAL_ALTER_CONFIGS.versions)
+def test_what_is_not_named_stays(version):
+    async def body(broker):
+        await broker.topic("orders", retention_ms="1000", segment_ms="5000")
+        change = resource(("retention.bytes", SET, "100"), ("segment.ms", DELETE, None))
+        [found] = await alter(broker, change, version=version)
+
+        assert (found.error_code, found.error_message) == (ErrorCode.NONE, None)
+        assert configs(broker) == {"retention.ms": "1000", "retention.bytes": "100"}
+        settings = broker.log("orders").settings
+        assert (settings.retention_bytes, settings.segment_ms) == (100, 7 * 24 * 3600 * 1000)
+
+    serve(body)
+
+
+@pytest.mark.parametrize(
+    ("asked", "code"),
+    [
+        (resource(("no.such", SET, "1")), ErrorCode.INVALID_CONFIG),
+        (resource(("retention.ms", SET, "1"), ("segment.ms", SET, "x")), ErrorCode.INVALID_CONFIG),
+        (resource(("retention.ms", SET, None)), ErrorCode.INVALID_REQUEST),
+        (resource(("retention.ms", APPEND, "1")), ErrorCode.INVALID_CONFIG),
+        (resource(("cleanup.policy", APPEND, "compact")), ErrorCode.INVALID_CONFIG),
+        (resource(("retention.ms", 9, "1")), ErrorCode.INVALID_REQUEST),
+        (
+            resource(("retention.ms", SET, "1"), ("retention.ms", SET, "2")),
+            ErrorCode.INVALID_REQUEST,
+        ),
+        (resource(name="missing"), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+        (resource(name=str(NODE_ID), kind=ResourceType.BROKER), ErrorCode.INVALID_CONFIG),
+        (resource(name=str(NODE_ID), kind=ResourceType.BROKER_LOGGER), ErrorCode.INVALID_CONFIG),
+        (resource(name="us", kind=ResourceType.GROUP), ErrorCode.INVALID_REQUEST),
+    ],
+)
+@pytest.mark.parametrize("validate_only", [False, True])
+def test_what_is_wrong_is_refused_as_a_whole(asked, code, validate_only):
+    async def body(broker):
+        await broker.topic("orders", retention_ms="1000")
+        [found] = await alter(broker, asked, validate_only=validate_only)
+
+        assert found.error_code == code
+        assert found.error_message
+        assert configs(broker) == {"retention.ms": "1000"}
+
+    serve(body)
+
+
+def test_of_two_clients_that_change_different_configs_both_succeed():
+    async def body(broker):
+        await broker.topic("orders")
+        await asyncio.gather(
+            alter(broker, resource(("retention.ms", SET, "1000"))),
+            alter(broker, resource(("segment.ms", SET, "5000"))),
+        )
+        assert configs(broker) == {"retention.ms": "1000", "segment.ms": "5000"}
+
+    serve(body)
+
+
+def test_a_resource_that_stands_there_twice_is_refused():
+    async def body(broker):
+        await broker.topic("orders")
+        change = resource(("retention.ms", SET, "1"))
+        found = await alter(broker, change, change)
+
+        assert [answer.error_code for answer in found] == [ErrorCode.INVALID_REQUEST] * 2
+        assert configs(broker) == {}
+
+    serve(body)
+
+
+def test_a_check_changes_nothing():
+    async def body(broker):
+        await broker.topic("orders")
+        [found] = await alter(broker, resource(("retention.ms", SET, "1")), validate_only=True)
+
+        assert found.error_code == ErrorCode.NONE
+        assert configs(broker) == {}
+
+    serve(body)
+
+
+@pytest.mark.parametrize("version", INCREMENTAL_ALTER_CONFIGS.versions)
+def test_a_broker_without_administration_refuses(version):
+    async def body(broker):
+        await broker.topic("orders")
+        [found] = await alter(broker, resource(("retention.ms", SET, "1")), version=version)
+
+        assert found.error_code == ErrorCode.POLICY_VIOLATION
+        assert configs(broker) == {}
+
+    serve(body, config=WITHOUT_ADMINISTRATION)

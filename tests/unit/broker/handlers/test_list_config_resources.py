@@ -1,0 +1,54 @@
+"""ListConfigResources: what DescribeConfigs could be asked about."""
+
+import pytest
+
+from kafscale.broker.config_resources import ResourceType
+from kafscale.protocol.error_codes import ErrorCode
+from kafscale.protocol.messages.list_config_resources import (
+    LIST_CONFIG_RESOURCES,
+    ListConfigResourcesRequest,
+)
+from unit.broker.handlers.serving import NODE_ID, serve
+
+TOPICS = [("orders", ResourceType.TOPIC), ("other", ResourceType.TOPIC)]
+BROKER = (str(NODE_ID), ResourceType.BROKER)
+LOGGER = (str(NODE_ID), ResourceType.BROKER_LOGGER)
+
+
+async def listed(broker, *kinds, version=LIST_CONFIG_RESOURCES.version_max):
+    await broker.topic("other")
+    await broker.topic("orders")
+    request = ListConfigResourcesRequest(list(kinds))
+    response = await broker.ask(LIST_CONFIG_RESOURCES, request, version)
+    found = [(resource.resource_name, resource.resource_type) for resource in response.resources]
+    return response.error_code, found
+
+
+@pytest.mark.parametrize(
+    ("kinds", "expected"),
+    [
+        ([], [*TOPICS, BROKER, LOGGER]),
+        ([ResourceType.TOPIC], TOPICS),
+        ([ResourceType.BROKER, ResourceType.BROKER], [BROKER]),
+        ([ResourceType.CLIENT_METRICS, ResourceType.GROUP], []),
+    ],
+)
+def test_what_has_configs_is_listed(kinds, expected):
+    async def body(broker):
+        assert await listed(broker, *kinds) == (ErrorCode.NONE, expected)
+
+    serve(body)
+
+
+def test_the_first_version_knows_client_metrics_only():
+    async def body(broker):
+        assert await listed(broker, version=0) == (ErrorCode.NONE, [])
+
+    serve(body)
+
+
+def test_a_type_that_nobody_knows_is_refused():
+    async def body(broker):
+        assert await listed(broker, ResourceType.TOPIC, 3) == (ErrorCode.UNSUPPORTED_VERSION, [])
+
+    serve(body)

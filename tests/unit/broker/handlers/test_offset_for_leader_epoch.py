@@ -1,0 +1,97 @@
+"""OffsetForLeaderEpoch: what a reader of an earlier epoch has to know."""
+
+import pytest
+
+from kafscale.protocol.error_codes import ErrorCode
+from kafscale.protocol.messages.offset_for_leader_epoch import (
+    OFFSET_FOR_LEADER_EPOCH,
+    EpochOfPartition,
+    EpochsOfTopic,
+    OffsetForLeaderEpochRequest,
+)
+from kafscale.testing import virtual_time
+from unit.broker.handlers.serving import Stores, life, serve
+
+
+async def end(
+    broker,
+    epoch,
+    *,
+    topic="orders",
+    index=0,
+    current=-1,
+    version=OFFSET_FOR_LEADER_EPOCH.version_max,
+):
+    """The error, the epoch and its end."""
+    asked = EpochsOfTopic(topic, [EpochOfPartition(index, current, epoch)])
+    request = OffsetForLeaderEpochRequest(replica_id=-1, topics=[asked])
+    response = await broker.ask(OFFSET_FOR_LEADER_EPOCH, request, version)
+    assert [found.name for found in response.topics] == [topic]
+    [found] = response.topics[0].partitions
+    assert found.index == index
+    return found.error_code, found.leader_epoch, found.end_offset
+
+
+@pytest.mark.parametrize("version", OFFSET_FOR_LEADER_EPOCH.versions)
+def test_an_epoch_ends_where_the_next_begins(version):
+    async def scenario(_random):
+        stores = Stores()
+        async with life(stores) as broker:
+            await broker.topic("orders")
+            await broker.write("orders", 1000, 2000)
+            first = broker.log("orders").leader_epoch
+        async with life(stores) as broker:
+            await broker.write("orders", 3000)
+            second = broker.log("orders").leader_epoch
+            assert second > first
+
+            told = {first: (first, 2), second: (second, 3), second + 1: (-1, -1), -1: (-1, -1)}
+            for epoch, (found, end_offset) in told.items():
+                named = found if version >= 1 else -1
+                expected = (ErrorCode.NONE, named, end_offset)
+                assert await end(broker, epoch, version=version) == expected
+
+    virtual_time.run(scenario, seed=0)
+
+
+def test_an_epoch_that_wrote_nothing_ends_where_the_log_does():
+    async def scenario(_random):
+        stores = Stores()
+        async with life(stores) as broker:
+            await broker.topic("orders")
+            await broker.topic("empty")
+            await broker.write("orders", 1000, 2000)
+        async with life(stores):
+            pass
+        async with life(stores) as broker:
+            assert broker.log("orders").leader_epoch == 2
+            # A reader that waits at the end has learnt of these epochs from ListOffsets.
+            assert await end(broker, 2) == (ErrorCode.NONE, 2, 2)
+            assert await end(broker, 1) == (ErrorCode.NONE, 0, 2)
+            assert await end(broker, 1, topic="empty") == (ErrorCode.NONE, 1, 0)
+            assert await end(broker, 3) == (ErrorCode.NONE, -1, -1)
+
+    virtual_time.run(scenario, seed=0)
+
+
+def test_a_client_that_believes_in_another_leader_is_refused():
+    async def body(broker):
+        await broker.topic("orders")
+        partition = broker.log("orders")
+        partition.leader_epoch = 5
+        partition.epochs.note(5, 0)
+
+        assert await end(broker, 5, current=4) == (ErrorCode.FENCED_LEADER_EPOCH, -1, -1)
+        assert await end(broker, 5, current=6) == (ErrorCode.UNKNOWN_LEADER_EPOCH, -1, -1)
+        assert await end(broker, 5, current=5) == (ErrorCode.NONE, 5, 0)
+
+    serve(body)
+
+
+@pytest.mark.parametrize("place", [{"topic": "missing"}, {"index": 1}])
+def test_what_is_not_there_is_unknown(place):
+    async def body(broker):
+        await broker.topic("orders")
+        assert await end(broker, 0, **place) == (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, -1, -1)
+
+    serve(body)

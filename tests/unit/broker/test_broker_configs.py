@@ -1,0 +1,85 @@
+"""The broker's configs are shown truly, read-only and without secrets."""
+
+import pytest
+
+from kafscale.broker import broker_configs
+from kafscale.broker.config_kinds import ConfigSource, ConfigType
+from kafscale.broker.topic_configs import TopicDefaults
+from kafscale.config import Config
+from kafscale.config.serving import Topics
+from kafscale.config.stores import S3, Cache, Etcd, Storage
+
+CONFIG = Config(
+    s3=S3(bucket="records", region="eu-west-1", access_key="AKIA", secret_key="hush"),  # noqa: S106
+    etcd=Etcd(password="whisper"),  # noqa: S106
+    cache=Cache(segment_cache_bytes=123456),
+    storage=Storage(segment_bytes=5000, flush_interval_ms=77),
+    topics=Topics(auto_create=False, auto_create_partitions=6),
+    origins={"storage.segmentBytes": "KAFSCALE_SEGMENT_BYTES", "cache.segmentCacheSize": "x:1"},
+)
+
+
+def describe(config=CONFIG):
+    rows = broker_configs.describe(
+        config,
+        TopicDefaults.of(config),
+        broker_id=3,
+        advertised_listeners="PLAINTEXT://broker-3:9092",
+    )
+    return {row.name: row for row in rows}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("broker.id", "3"),
+        ("node.id", "3"),
+        ("advertised.listeners", "PLAINTEXT://broker-3:9092"),
+        ("kafscale.s3.bucket", "records"),
+        ("kafscale.s3.region", "eu-west-1"),
+        ("kafscale.s3.endpoint", ""),
+        ("kafscale.cache.bytes", "123456"),
+        ("kafscale.readahead.segments", "3"),
+        ("kafscale.segment.bytes", "5000"),
+        ("kafscale.flush.interval.ms", "77"),
+        ("auto.create.topics.enable", "false"),
+        ("num.partitions", "6"),
+        ("default.replication.factor", "1"),
+        ("message.max.bytes", "1048588"),
+        ("log.retention.ms", "604800000"),
+        ("log.segment.bytes", "5000"),
+        ("compression.type", "snappy"),
+        ("socket.request.max.bytes", "104857600"),
+    ],
+)
+def test_the_names_that_tools_look_for_have_their_true_values(name, value):
+    assert describe()[name].value == value
+
+
+def test_every_config_is_read_only_described_and_there_once():
+    rows = broker_configs.describe(
+        CONFIG, TopicDefaults.of(CONFIG), broker_id=3, advertised_listeners=""
+    )
+    assert [row.name for row in rows] == sorted({row.name for row in rows})
+    for row in rows:
+        assert row.read_only
+        assert row.documentation.endswith(".")
+        assert row.type != ConfigType.UNKNOWN
+        assert row.value == row.synonyms[0].value
+
+
+def test_a_value_says_whether_somebody_set_it():
+    rows = describe()
+    for name in ("log.segment.bytes", "kafscale.segment.bytes", "kafscale.cache.bytes"):
+        assert rows[name].source == ConfigSource.STATIC_BROKER
+        assert not rows[name].is_default
+    for name in ("kafscale.flush.interval.ms", "log.retention.ms", "broker.id"):
+        assert rows[name].source == ConfigSource.DEFAULT
+        assert rows[name].is_default
+
+
+def test_no_secret_is_shown():
+    shown = repr(describe())
+    assert "records" in shown
+    for secret in ("AKIA", "hush", "whisper"):
+        assert secret not in shown

@@ -1,0 +1,232 @@
+"""Topic configs: what is taken, what is refused, what logs make of it and what tools are shown."""
+
+import pytest
+
+from kafscale.broker import topic_configs
+from kafscale.broker.config_kinds import ConfigSource, ConfigType
+from kafscale.broker.topic_config_table import TOPIC_CONFIGS, Effect
+from kafscale.broker.topic_configs import Operation, TopicDefaults
+from kafscale.config import Config
+from kafscale.config.stores import Compression, Storage
+from kafscale.errors import InvalidConfigError, InvalidRequestError
+from kafscale.protocol.messages.incremental_alter_configs import ConfigToAlter
+from kafscale.records import Codec, TimestampType
+
+DEFAULTS = TopicDefaults.of(Config())
+
+
+def parse(**configs):
+    return topic_configs.parse(
+        {name.replace("_", "."): value for name, value in configs.items()}, DEFAULTS
+    )
+
+
+def alter(current, *operations):
+    changes = [ConfigToAlter(name, operation, value) for operation, name, value in operations]
+    return topic_configs.apply_incremental(current, changes, DEFAULTS)
+
+
+def described(configs, name, defaults=DEFAULTS):
+    (row,) = (row for row in topic_configs.describe(configs, defaults) if row.name == name)
+    return row
+
+
+# --- checking -------------------------------------------------------------------------------------
+
+
+def test_what_tools_set_when_they_create_topics_is_taken():
+    configs = {
+        "cleanup.policy": "delete",
+        "compression.type": "producer",
+        "max.message.bytes": "2097152",
+        "message.timestamp.type": "LogAppendTime",
+        "min.insync.replicas": "2",
+        "retention.bytes": "-1",
+        "retention.ms": "86400000",
+        "segment.bytes": "1073741824",
+        "segment.ms": "3600000",
+    }
+    assert topic_configs.parse(configs, DEFAULTS) == configs
+
+
+def test_values_are_stored_in_one_form():
+    assert parse(retention_ms=" 0100 ") == {"retention.ms": "100"}
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "reason"),
+    [
+        ("retention.ms", "-2", "Invalid value -2 for configuration retention.ms: .*at least -1"),
+        ("retention.bytes", "many", "retention.bytes: Not a number of type LONG"),
+        ("segment.bytes", "0", "segment.bytes: Value must be at least 1"),
+        ("segment.bytes", str(2**31), "at most 2147483647"),
+        ("message.timestamp.type", "Now", "one of: CreateTime, LogAppendTime"),
+        ("compression.type", "brotli", "one of: none, uncompressed, producer"),
+        ("cleanup.policy", "compact", "Compaction is not supported"),
+        ("cleanup.policy", "delete, compact", "Compaction is not supported"),
+        ("cleanup.policy", "shred", "one of: compact, delete"),
+        ("cleanup.policy", "", "one of: compact, delete"),
+        ("min.insync.replicas", "0", "at least 1"),
+        ("nonsense", "1", "Unknown topic config name: nonsense"),
+        ("retention.ms", None, "Null value not supported for topic configs: retention.ms"),
+    ],
+)
+def test_what_cannot_be_kept_is_refused_with_a_reason(name, value, reason):
+    with pytest.raises(InvalidConfigError, match=reason):
+        topic_configs.parse({"segment.ms": "1000", name: value}, DEFAULTS)
+
+
+FIXED = [row for row in TOPIC_CONFIGS.values() if row.effect is Effect.FIXED]
+
+
+@pytest.mark.parametrize("row", FIXED, ids=lambda row: row.name)
+def test_a_fixed_config_takes_its_default_only(row):
+    other = {
+        ConfigType.BOOLEAN: "false" if row.default == "true" else "true",
+        ConfigType.LIST: "0:1",
+    }.get(row.kind.type, "5")
+    assert topic_configs.parse({row.name: row.default}, DEFAULTS) == {row.name: row.default}
+    with pytest.raises(InvalidConfigError, match=row.name):
+        topic_configs.parse({row.name: other}, DEFAULTS)
+
+
+def test_a_fixed_config_is_what_the_broker_says():
+    defaults = TopicDefaults.of(Config(storage=Storage(index_interval_bytes=8192)))
+    assert topic_configs.parse({"index.interval.bytes": "8192"}, defaults)
+    with pytest.raises(InvalidConfigError, match="Value must be '8192'"):
+        topic_configs.parse({"index.interval.bytes": "4096"}, defaults)
+
+
+# --- resolving ------------------------------------------------------------------------------------
+
+
+def test_a_topic_that_says_nothing_has_the_defaults():
+    settings = topic_configs.resolve({}, DEFAULTS)
+    assert settings.segment_bytes == 104_857_600
+    assert settings.segment_ms == 604_800_000
+    assert settings.retention_ms == 604_800_000
+    assert settings.retention_bytes == -1
+    assert settings.message_bytes_max == 1_048_588
+    assert settings.timestamp_type is TimestampType.CREATE_TIME
+    assert settings.compression is Codec.SNAPPY
+
+
+def test_a_topic_s_own_configs_win_over_the_broker_s_and_those_over_the_defaults():
+    defaults = TopicDefaults.of(
+        Config(storage=Storage(segment_bytes=5000), compression=Compression(type="zstd"))
+    )
+    own = {"segment.bytes": "6000", "message.timestamp.type": "LogAppendTime"}
+    settings = topic_configs.resolve(own, defaults)
+    assert settings.segment_bytes == 6000
+    assert settings.timestamp_type is TimestampType.LOG_APPEND_TIME
+    assert settings.compression is Codec.ZSTD
+    assert topic_configs.resolve({}, defaults).segment_bytes == 5000
+
+
+@pytest.mark.parametrize("value", ["none", "uncompressed", "producer"])
+def test_batches_can_be_left_as_they_came(value):
+    assert topic_configs.resolve({"compression.type": value}, DEFAULTS).compression is None
+
+
+def test_a_stored_value_that_is_wrong_is_not_replaced_by_a_default():
+    with pytest.raises(InvalidConfigError, match="retention"):
+        topic_configs.resolve({"retention.ms": "forever"}, DEFAULTS)
+
+
+def test_what_no_log_obeys_does_not_keep_one_from_opening():
+    """A newer version may have stored more; a fixed value may have been changed in the broker."""
+    stored = {"from.the.future": "x", "index.interval.bytes": "12345"}
+    assert topic_configs.resolve(stored, DEFAULTS) == topic_configs.resolve({}, DEFAULTS)
+
+
+# --- changing -------------------------------------------------------------------------------------
+
+
+def test_single_configs_are_set_and_deleted_and_the_others_stay():
+    current = {"retention.ms": "1", "segment.ms": "2"}
+    changed = alter(
+        current, (Operation.SET, "retention.bytes", "3"), (Operation.DELETE, "segment.ms", None)
+    )
+    assert changed == {"retention.ms": "1", "retention.bytes": "3"}
+    assert current == {"retention.ms": "1", "segment.ms": "2"}
+
+
+def test_deleting_what_is_not_there_is_no_error():
+    assert alter({}, (Operation.DELETE, "segment.ms", "ignored")) == {}
+
+
+def test_a_list_begins_as_its_default_and_has_every_word_once():
+    assert alter({}, (Operation.APPEND, "cleanup.policy", "delete")) == {"cleanup.policy": "delete"}
+    with pytest.raises(InvalidConfigError, match="Compaction is not supported"):
+        alter({}, (Operation.APPEND, "cleanup.policy", "compact"))
+
+
+def test_words_are_subtracted_from_a_list():
+    stored = {"cleanup.policy": "compact,delete"}
+    changed = alter(stored, (Operation.SUBTRACT, "cleanup.policy", "compact,other"))
+    assert changed == {"cleanup.policy": "delete"}
+    with pytest.raises(InvalidConfigError):
+        alter({}, (Operation.SUBTRACT, "cleanup.policy", "delete"))
+
+
+@pytest.mark.parametrize(
+    ("operation", "error", "reason"),
+    [
+        ((Operation.SET, "nonsense", "1"), InvalidConfigError, "Unknown topic config"),
+        ((Operation.DELETE, "nonsense", None), InvalidConfigError, "Unknown topic config"),
+        ((Operation.SET, "segment.ms", "0"), InvalidConfigError, "at least 1"),
+        ((Operation.SET, "segment.ms", None), InvalidRequestError, "Null value"),
+        ((Operation.APPEND, "segment.ms", "1"), InvalidConfigError, "type is not LIST"),
+        ((Operation.SUBTRACT, "segment.ms", "1"), InvalidConfigError, "type is not LIST"),
+        ((4, "segment.ms", "1"), InvalidRequestError, "Unknown operation 4"),
+    ],
+)
+def test_a_change_that_cannot_be_made_is_refused(operation, error, reason):
+    with pytest.raises(error, match=reason):
+        alter({"retention.ms": "1"}, operation)
+
+
+def test_a_config_is_changed_once_in_a_request():
+    with pytest.raises(InvalidRequestError, match="duplicate"):
+        alter({}, (Operation.SET, "segment.ms", "1"), (Operation.DELETE, "segment.ms", None))
+
+
+# --- describing -----------------------------------------------------------------------------------
+
+
+def test_every_config_is_described_with_a_type_and_a_sentence():
+    rows = topic_configs.describe({}, DEFAULTS)
+    assert [row.name for row in rows] == sorted(TOPIC_CONFIGS)
+    for row in rows:
+        assert row.documentation.endswith(".")
+        assert row.type != ConfigType.UNKNOWN
+        assert row.source == ConfigSource.DEFAULT
+        assert row.is_default
+        assert not row.is_sensitive
+
+
+def test_what_cannot_be_changed_is_read_only():
+    assert not described({}, "retention.ms").read_only
+    assert not described({}, "min.insync.replicas").read_only
+    assert described({}, "preallocate").read_only
+
+
+def test_a_value_says_where_it_comes_from_and_what_it_hides():
+    config = Config(
+        storage=Storage(segment_bytes=5000), origins={"storage.segmentBytes": "kafscale.yaml:3"}
+    )
+    row = described({"segment.bytes": "6000"}, "segment.bytes", TopicDefaults.of(config))
+    assert (row.value, row.source, row.is_default) == ("6000", ConfigSource.TOPIC, False)
+    assert [(synonym.name, synonym.value, synonym.source) for synonym in row.synonyms] == [
+        ("segment.bytes", "6000", ConfigSource.TOPIC),
+        ("log.segment.bytes", "5000", ConfigSource.STATIC_BROKER),
+        ("log.segment.bytes", "104857600", ConfigSource.DEFAULT),
+    ]
+    inherited = described({}, "segment.bytes", TopicDefaults.of(config))
+    assert (inherited.value, inherited.source) == ("5000", ConfigSource.STATIC_BROKER)
+
+
+def test_the_table_has_the_defaults_that_the_settings_have():
+    """They are said in two rooms: here for DescribeConfigs, and where the settings are declared."""
+    values = {name: row.default for name, row in TOPIC_CONFIGS.items()}
+    assert TopicDefaults(values) == DEFAULTS
