@@ -21,6 +21,8 @@ from kafscale.storage.objects.observed import FAILURES
 log = get_logger(__name__)
 
 TICK_SECONDS = 1.0
+FAIR_BYTES_PER_SECOND = 16 * 1024 * 1024
+"""The speed at which a transfer counts as no latency at all."""
 
 
 class Health:
@@ -60,11 +62,13 @@ class Health:
 
     # --- what is told -------------------------------------------------------------------------
 
-    def on_operation(self, operation: str, status: str, seconds: float) -> None:
+    def on_operation(self, operation: str, status: str, seconds: float, size_bytes: int) -> None:
         """Take note of a request to the object store."""
         failed = status in FAILURES
         self._metrics.operation(operation).observe(seconds, succeeded=not failed)
-        self._window.record(self._clock(), seconds * 1000, failed=failed)
+        # A segment takes its time without the store being slow.
+        latency_seconds = max(seconds - size_bytes / FAIR_BYTES_PER_SECOND, 0.0)
+        self._window.record(self._clock(), latency_seconds * 1000, failed=failed)
 
     def watch(self, storage: StorageEngine, catalog: Catalog) -> None:
         self._storage = storage

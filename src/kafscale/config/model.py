@@ -9,7 +9,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kafscale.config.declaration import settings_of
-from kafscale.config.serving import Broker, Consumer, Logging, Network, Operator, Topics, Ui
+from kafscale.config.serving import (
+    Broker,
+    Client,
+    Consumer,
+    Logging,
+    Network,
+    Operator,
+    Topics,
+    Ui,
+)
 from kafscale.config.stores import S3, Cache, Compression, Etcd, Storage
 
 DEFAULT = "default"
@@ -31,6 +40,7 @@ class Config:
     logging: Logging = field(default_factory=Logging)
     operator: Operator = field(default_factory=Operator)
     ui: Ui = field(default_factory=Ui)
+    client: Client = field(default_factory=Client)
 
     origins: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
     """Where each setting that is not a default was set: a variable, or a file and a line."""

@@ -192,3 +192,18 @@ class Ui:
     password: str = setting("", Text(optional=True), secret=True)
     """The password to sign in to the console with. There is no default, because everybody would
     know it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Client:
+    """The commands that talk to brokers, such as `kafscale topic` and `kafscale consume`."""
+
+    bootstrap_servers: tuple[str, ...] = setting(
+        ("localhost:9092",),
+        Names(
+            Text("of the form host:port or host", r"(\[[0-9A-Fa-f:.%]+\]|[^\s:/@,]+)(:\d{1,5})?")
+        ),
+        variables=("KAFSCALE_BOOTSTRAP_SERVERS",),
+    )
+    """The brokers to ask first; one that answers is enough. By default the one on this machine,
+    where `kafscale broker` without settings serves."""

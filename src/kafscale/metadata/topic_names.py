@@ -13,7 +13,7 @@ from typing import Final
 from kafscale.errors import InvalidTopicError
 
 LENGTH_MAX: Final = 249
-RESERVED: Final = frozenset({"_wal", "_staging"})
+RESERVED: Final = frozenset({"_wal", "_staging", "_probe"})
 
 _LEGAL: Final = re.compile(r"[a-zA-Z0-9._-]+")
 

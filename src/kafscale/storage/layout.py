@@ -21,7 +21,8 @@ WAL_SUFFIX: Final = ".kfw"
 
 WAL_DIRECTORY: Final = "_wal"
 STAGING_DIRECTORY: Final = "_staging"
-RESERVED_TOPICS: Final = frozenset({WAL_DIRECTORY, STAGING_DIRECTORY})
+PROBE_DIRECTORY: Final = "_probe"
+RESERVED_TOPICS: Final = frozenset({WAL_DIRECTORY, STAGING_DIRECTORY, PROBE_DIRECTORY})
 """Names that lie beside topics in a namespace, and that no topic may have therefore."""
 
 INT32_MAX: Final = 2**31 - 1

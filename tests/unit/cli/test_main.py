@@ -15,6 +15,7 @@ def test_without_a_command_it_says_what_it_is_and_what_to_try(kafscale):
     assert f"Kafscale {package.__version__}" in result.stdout
     assert "records    on this machine (embedded)" in result.stdout
     assert "kafscale config show" in result.stdout
+    assert "kafscale broker" in result.stdout
     assert "\x1b" not in result.stdout
 
 
@@ -51,12 +52,22 @@ def test_it_knows_its_version(kafscale, arguments):
 @pytest.mark.parametrize(
     ("commands", "words"),
     [
-        ([], ["version", "config", "docs"]),
+        (
+            [],
+            ["broker", "config", "consume", "docs", "produce", "protocol", "segment", "topic"],
+        ),
+        (["broker"], ["--config"]),
         (["config"], ["show", "check"]),
         (["config", "show"], ["--describe", "--output", "--config"]),
         (["docs", "generate"], ["--directory", "--check"]),
         (["protocol"], ["list", "show"]),
         (["protocol", "show"], ["--source", "--output"]),
+        (["segment"], ["list", "inspect", "verify"]),
+        (["topic"], ["create", "list", "describe", "alter", "delete"]),
+        (["topic", "create"], ["--partitions", "--config", "kafscale topic create orders -p 6"]),
+        (["topic", "delete"], ["--yes", "--if-exists"]),
+        (["produce"], ["--key-separator", "--compression", "kafscale produce users -K :"]),
+        (["consume"], ["--from", "--no-follow", "--template", "kafscale consume orders --from"]),
     ],
 )
 def test_every_level_has_help(kafscale, commands, words, flag):
@@ -87,7 +98,7 @@ def test_the_module_runs_like_the_command():
 
 def test_a_command_loads_only_what_it_needs():
     """Loading is most of what a short command costs."""
-    slow = {"rich.console", "yaml", "structlog", "prometheus_client"}
+    slow = {"rich.console", "yaml", "structlog", "prometheus_client", "kafscale.protocol.wire"}
     code = "import sys, kafscale.cli.main; print(*sys.modules)"
     command = [sys.executable, "-c", code]
     result = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603

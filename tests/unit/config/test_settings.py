@@ -93,6 +93,7 @@ logging.format                | json         | KAFSCALE_LOGGING_FORMAT
 operator.etcdEndpoints        |              | KAFSCALE_OPERATOR_ETCD_ENDPOINTS
 ui.username                   |              | KAFSCALE_UI_USERNAME
 ui.password                   |              | KAFSCALE_UI_PASSWORD
+client.bootstrapServers       | localhost:9092 | KAFSCALE_BOOTSTRAP_SERVERS
 """
 ROWS = [[cell.strip() for cell in line.split("|")] for line in NAMED.strip().splitlines()]
 

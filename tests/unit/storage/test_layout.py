@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafscale.metadata import topic_names
 from kafscale.storage.layout import (
     EPOCH_MAX,
     INT32_MAX,
@@ -119,3 +120,7 @@ def test_other_names_mean_nothing(key):
 def test_no_segment_is_named_after_what_lies_beside_topics(topic):
     with pytest.raises(AssertionError):
         segment_key("default", topic, 0, 0)
+
+
+def test_no_topic_may_be_called_like_a_directory_of_ours():
+    assert topic_names.RESERVED == RESERVED_TOPICS

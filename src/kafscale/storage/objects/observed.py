@@ -37,9 +37,9 @@ _Result = TypeVar("_Result")
 
 
 class OperationObserver(Protocol):
-    """Who is told: which operation ended, how, and after how many seconds."""
+    """Who is told: which operation ended, how, after how many seconds, and how much it moved."""
 
-    def __call__(self, operation: str, status: str, seconds: float, /) -> None: ...
+    def __call__(self, operation: str, status: str, seconds: float, size_bytes: int, /) -> None: ...
 
 
 class ObservedObjectStore:
@@ -60,7 +60,8 @@ class ObservedObjectStore:
         self._clock = clock
 
     async def put(self, key: str, parts: Sequence[Buffer], *, create: bool = True) -> None:
-        await self._observe("put", self._inner.put(key, parts, create=create))
+        size_bytes = sum(map(len, parts))
+        await self._observe("put", self._inner.put(key, parts, create=create), size_bytes)
 
     async def get(self, key: str) -> memoryview:
         return await self._observe("get", self._inner.get(key))
@@ -88,13 +89,18 @@ class ObservedObjectStore:
     async def close(self) -> None:
         await self._inner.close()
 
-    async def _observe(self, operation: str, request: Awaitable[_Result]) -> _Result:
+    async def _observe(
+        self, operation: str, request: Awaitable[_Result], size_bytes: int = 0
+    ) -> _Result:
         started = self._clock()
         status = SUCCESS
         try:
-            return await request
+            result = await request
+            if isinstance(result, memoryview):
+                size_bytes = len(result)
+            return result
         except BaseException as error:
             status = next((name for kind, name in _STATUSES if isinstance(error, kind)), ERROR)
             raise
         finally:
-            self._on_operation(operation, status, self._clock() - started)
+            self._on_operation(operation, status, self._clock() - started, size_bytes)

@@ -15,7 +15,7 @@ class Scene:
     """An observed store that may fail, in a world where looking at the clock takes a second."""
 
     def __init__(self) -> None:
-        self.told: list[tuple[str, str, float]] = []
+        self.told: list[tuple[str, str, float, int]] = []
         self.faulty = FaultyObjectStore(MemoryObjectStore(), random=Random(1))
         ticks = count()
         self.store = ObservedObjectStore(
@@ -38,7 +38,11 @@ def test_every_operation_is_told_once_by_its_name():
     asyncio.run(scenario())
     # A listing asks once more, and is told that there is no more.
     operations = ["put", "get", "get_range", "get_suffix", "head", "list", "list", "delete"]
-    assert scene.told == [(operation, "success", 1.0) for operation in operations]
+    sizes_bytes = [4, 4, 1, 1, 0, 0, 0, 0]
+    assert scene.told == [
+        (operation, "success", 1.0, size_bytes)
+        for operation, size_bytes in zip(operations, sizes_bytes, strict=True)
+    ]
 
 
 @pytest.mark.parametrize(

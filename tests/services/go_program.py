@@ -1,0 +1,42 @@
+"""Programs written in Go, built once from a pinned version and kept in the user's cache."""
+
+import fcntl
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+
+def cache() -> Path:
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "kafscale" / "bin"
+
+
+def go_program(package: str, version: str) -> Path | None:
+    """The program of a package, built if it is not there yet; nothing where there is no Go.
+
+    Building takes minutes, so a test that comes here needs a time-out to match. Processes that
+    come at the same time wait for one of them to build.
+    """
+    name = package.rpartition("/")[2]
+    program = cache() / f"{name}-{version}"
+    if program.exists():
+        return program
+    go = shutil.which("go")
+    if go is None:
+        return None
+    cache().mkdir(parents=True, exist_ok=True)
+    with (cache() / f"{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not program.exists():
+            _build(go, f"{package}@{version}", name, program)
+    return program
+
+
+def _build(go: str, target: str, name: str, program: Path) -> None:
+    room = program.with_name(f"{program.name}.building")
+    environment = {**os.environ, "GOBIN": str(room), "CGO_ENABLED": "0"}
+    command = [go, "install", "-ldflags=-s -w", target]
+    subprocess.run(command, env=environment, check=True)  # noqa: S603 - of a pinned version.
+    (room / name).rename(program)
+    room.rmdir()

@@ -1,0 +1,66 @@
+"""Kafka's own tools: their jars come through Maven, as it is set up on the machine.
+
+    run("org.apache.kafka.tools.TopicCommand", "--bootstrap-server", address, "--list")
+
+A JVM takes a second or two to start, so that each call is to prove something. Where there is no
+Java or no Maven, `is_available` says so.
+"""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+from services.cache import kept
+
+KAFKA = "4.1.1"
+RUN_S_MAX = 90
+_FLAGS = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
+_PROJECT = f"""<project xmlns="http://maven.apache.org/POM/4.0.0">
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>kafscale</groupId><artifactId>kafka-tools-for-tests</artifactId><version>1</version>
+  <dependencies>
+    <dependency>
+      <groupId>org.apache.kafka</groupId><artifactId>kafka-tools</artifactId>
+      <version>{KAFKA}</version>
+    </dependency>
+    <dependency>
+      <groupId>org.apache.kafka</groupId><artifactId>kafka_2.13</artifactId>
+      <version>{KAFKA}</version>
+    </dependency>
+    <dependency>
+      <groupId>org.slf4j</groupId><artifactId>slf4j-nop</artifactId><version>1.7.36</version>
+    </dependency>
+  </dependencies>
+</project>
+"""
+
+
+def is_available() -> bool:
+    return shutil.which("java") is not None and shutil.which("mvn") is not None
+
+
+def run(tool: str, *arguments: str, given: str = "") -> str:
+    """Run a tool to its end, which must be a good one; what it printed."""
+    done = subprocess.run(
+        ["java", *_FLAGS, "-cp", f"{jars()}/*", tool, *arguments],  # noqa: S607
+        input=given, capture_output=True, text=True, timeout=RUN_S_MAX, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, f"{tool} ended with {done.returncode}: {done.stdout}{done.stderr}"
+    return done.stdout
+
+
+def jars() -> Path:
+    """The directory of the jars, fetched if it is not there yet: the tools and Kafka itself."""
+    return kept(f"kafka-tools-{KAFKA}", _fetch)
+
+
+def _fetch(room: Path) -> None:
+    project = room / "pom.xml"
+    project.write_text(_PROJECT)
+    subprocess.run(
+        [
+            "mvn", "--batch-mode", "--quiet", "-f", project,
+            "dependency:copy-dependencies", f"-DoutputDirectory={room}",
+        ],
+        check=True, stdin=subprocess.DEVNULL,
+    )  # fmt: skip

@@ -1,0 +1,98 @@
+"""A real Apache Kafka, one node in KRaft mode, to be measured beside a broker of ours.
+
+    with KafkaServer(tmp_path) as kafka:
+        kafka.address
+
+Its settings are Kafka's own defaults and its flags those of `kafka-server-start`, so that what is
+measured is what people run. Like Kafka by default, it forces nothing to the disk.
+"""
+
+import os
+import subprocess
+from pathlib import Path
+from typing import Self
+
+from services import java
+from services.process import STOP_S_MAX, free_port, wait_until_listening
+
+HOST = "127.0.0.1"
+CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qk"
+_FLAGS = (
+    "-Xms1G", "-Xmx1G", "-server", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20",
+    "-XX:InitiatingHeapOccupancyPercent=35", "-XX:+ExplicitGCInvokesConcurrent",
+)  # fmt: skip
+
+
+class KafkaServer:
+    """One Kafka through several lives, on a data directory and a port that outlive it."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.log = directory / "kafka.log"
+        self.port = free_port()
+        self._controller_port = free_port()
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        self._format()
+        return self.start()
+
+    def __exit__(self, *_: object) -> None:
+        if self._process is not None:
+            self.terminate()
+
+    @property
+    def address(self) -> str:
+        return f"{HOST}:{self.port}"
+
+    @property
+    def process_id(self) -> int:
+        assert self._process is not None, "it does not run"
+        return self._process.pid
+
+    def start(self) -> Self:
+        """Start, and wait until clients can come."""
+        assert self._process is None, "it runs already"
+        with self.log.open("ab") as output:
+            self._process = subprocess.Popen(  # noqa: S603 - the command is a test's own.
+                ["java", *_FLAGS, "-cp", f"{java.jars()}/*", "kafka.Kafka", self._properties],  # noqa: S607
+                # One arena a core, as Kafka's container image has it: glibc hoards memory else.
+                env={**os.environ, "MALLOC_ARENA_MAX": "2"},
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+            )
+        wait_until_listening(self._process, self.port, self.log)
+        return self
+
+    def terminate(self) -> None:
+        assert self._process is not None, "it does not run"
+        process, self._process = self._process, None
+        process.terminate()
+        try:
+            process.wait(STOP_S_MAX)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+    @property
+    def _properties(self) -> Path:
+        return self.directory / "server.properties"
+
+    def _format(self) -> None:
+        self.directory.mkdir(parents=True, exist_ok=True)
+        self._properties.write_text(
+            f"""\
+process.roles=broker,controller
+node.id=1
+controller.quorum.voters=1@{HOST}:{self._controller_port}
+controller.listener.names=CONTROLLER
+listeners=PLAINTEXT://{self.address},CONTROLLER://{HOST}:{self._controller_port}
+log.dirs={self.directory / "logs"}
+offsets.topic.replication.factor=1
+transaction.state.log.replication.factor=1
+transaction.state.log.min.isr=1
+"""
+        )
+        properties = str(self._properties)
+        java.run("kafka.tools.StorageTool", "format", "-t", CLUSTER_ID, "-c", properties)

@@ -1,0 +1,53 @@
+"""A server as a process of its own: started on a free port, waited for, and stopped."""
+
+import socket
+import subprocess
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+READY_S_MAX = 30
+STOP_S_MAX = 10
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@contextmanager
+def running(
+    command: Sequence[str | Path], *, port: int, log: Path, environment: Mapping[str, str]
+) -> Iterator[None]:
+    """Run a command as long as the block lasts, from when it listens on `port`."""
+    with log.open("wb") as output:
+        process = subprocess.Popen(  # noqa: S603 - the command is a test's own.
+            command, env=environment, stdout=output, stderr=subprocess.STDOUT
+        )
+        try:
+            wait_until_listening(process, port, log)
+            yield
+        finally:
+            process.terminate()
+            try:
+                process.wait(STOP_S_MAX)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
+def wait_until_listening(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
+    """Return when it listens; what it has logged is in the message when it does not."""
+    deadline = time.monotonic() + READY_S_MAX
+    while True:
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+        except OSError:
+            if process.poll() is not None or time.monotonic() > deadline:
+                said = log.read_text(errors="replace")[-2000:]
+                raise RuntimeError(f"{process.args!r} does not listen: {said}") from None
+            time.sleep(0.05)
+        else:
+            return

@@ -1,0 +1,30 @@
+"""What `topic`, `produce` and `consume` refuse before they ask any broker: exit code 2."""
+
+import pytest
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (["topic", "create"], "NAME"),
+        (["topic", "create", "orders", "--partitions", "0"], "--partitions"),
+        (["topic", "create", "orders", "--config", "retention.ms"], "key=value"),
+        (["topic", "alter", "orders"], "name a change"),
+        (["topic", "list", "--bootstrap-server", "a:b"], "host:port"),
+        (["produce", "orders", "--acks", "2"], "--acks"),
+        (["produce", "orders", "--acks", "1", "--idempotent"], "--acks all"),
+        (["produce", "orders", "--header", "=x"], "key=value"),
+        (["produce", "orders", "--batch-bytes", "many"], "is not a size"),
+        (["produce", "orders", "--format", "json", "-K", ":"], "--key-separator"),
+        (["consume", "orders", "--from", "somewhere"], "earliest"),
+        (["consume", "orders", "--show", "colour"], "colour"),
+        (["consume", "orders", "--template", "%q"], "stands for nothing"),
+        (["consume", "orders", "--template", "%v", "--show", "key"], "exclude"),
+        (["consume", "orders", "--format", "json", "--show", "key"], "everything"),
+    ],
+)
+def test_wrong_usage_is_refused_with_what_is_wrong(kafscale, arguments, problem):
+    result = kafscale(*arguments, COLUMNS="200")
+    assert result.exit_code == 2
+    assert problem in result.stderr
+    assert result.stdout == ""
