@@ -25,6 +25,11 @@ ConfigFile = Annotated[
 ]
 
 
+def effective(file: Path | None = None) -> Config:
+    """The settings in effect, for any command that needs some."""
+    return load(os.environ, file)
+
+
 @app.command()
 def show(
     prefix: Annotated[
@@ -37,22 +42,22 @@ def show(
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Show every setting in effect, its value and where it was set. Secrets are masked."""
-    effective = load(os.environ, config)
+    loaded = effective(config)
     settings = _chosen(prefix)
     if output is not Output.TABLE:
-        print_data([_record(effective, setting, describe) for setting in settings], output)
+        print_data([_record(loaded, setting, describe) for setting in settings], output)
     elif describe:
         for setting in settings:
-            _print_description(effective, setting)
+            _print_description(loaded, setting)
     else:
-        print_table(("setting", "value", "set by"), (_row(effective, s) for s in settings))
+        print_table(("setting", "value", "set by"), (_row(loaded, s) for s in settings))
 
 
 @app.command()
 def check(config: ConfigFile = None) -> None:
     """Check the settings without starting anything; print all problems and exit with 1 if any."""
-    effective = load(os.environ, config)
-    typer.echo(f"ok: {len(SETTINGS)} settings, {len(effective.origins)} of them set")
+    loaded = effective(config)
+    typer.echo(f"ok: {len(SETTINGS)} settings, {len(loaded.origins)} of them set")
 
 
 def _chosen(prefix: str) -> list[Setting]:

@@ -11,20 +11,23 @@ import typer
 from typer.core import TyperGroup
 
 from kafscale import __version__
-from kafscale.cli import config, docs, protocol
+from kafscale.cli import broker, config, consume, docs, produce, protocol, segment, topic
 from kafscale.cli.output import print_error, print_line
 from kafscale.config import SETTINGS, Config, load
 from kafscale.errors import KafscaleError
 
 STATE = (
-    "This version knows its settings, the Kafka protocol and record batches; it does not serve yet."
+    "This version is one broker: it serves Kafka clients, and keeps what they write on this machine"
+    " or in a bucket."
 )
 NEXT = (
+    ("kafscale broker", "run a broker here; it needs no settings"),
+    ("kafscale topic create orders -p 3", "create a topic; list, describe, alter, delete it"),
+    ("kafscale produce orders", "send records, one a line of standard input"),
+    ("kafscale consume orders", "print records, from the beginning"),
     ("kafscale config show", "every setting, its value and where it was set"),
-    ("kafscale config show storage -d", "what the settings of a group mean"),
-    ("kafscale config check -c broker.yaml", "whether a settings file is right"),
-    ("kafscale protocol list", "every Kafka API that is known, with its versions"),
-    ("kafscale protocol show produce 9", "the fields of a message on the wire"),
+    ("kafscale segment list kafscale-data", "the objects that hold the records"),
+    ("kafscale protocol show produce 9", "the fields of a Kafka message on the wire"),
     ("kafscale --help", "all commands"),
 )
 """The commands that the overview suggests."""
@@ -54,9 +57,14 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
 )
+app.command("broker")(broker.broker)
+app.command("produce")(produce.produce)
+app.command("consume")(consume.consume)
 app.add_typer(config.app, name="config")
 app.add_typer(docs.app, name="docs")
 app.add_typer(protocol.app, name="protocol")
+app.add_typer(segment.app, name="segment")
+app.add_typer(topic.app, name="topic")
 
 
 def main() -> None:

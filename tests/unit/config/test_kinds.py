@@ -4,12 +4,12 @@ import pytest
 
 from kafscale.config.kinds import (
     Choice,
+    Decimal,
     Duration,
     Flag,
     Names,
     Number,
     OptionalNumber,
-    Decimal,
     Size,
     Text,
 )

@@ -1,0 +1,155 @@
+"""A small Kafka client for the commands: finds the brokers of a cluster and talks to each.
+
+The law: one connection per broker, made when it is first needed and again after it was lost. What
+topics there are and who leads their partitions is asked, never remembered here: whoever produces or
+consumes keeps what it needs, and asks again when an answer shows that it has changed.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Self
+
+from kafscale.cli.client_address import Address
+from kafscale.cli.client_connection import Connection
+from kafscale.cli.client_errors import AnsweredError, UnreachableError, check
+from kafscale.protocol.api import Api, Request, Response
+from kafscale.protocol.error_codes import ErrorCode
+from kafscale.protocol.messages.list_offsets import (
+    LIST_OFFSETS,
+    ListOffsetsRequest,
+    PartitionToList,
+    TopicToList,
+)
+from kafscale.protocol.messages.metadata import (
+    METADATA,
+    MetadataRequest,
+    MetadataResponse,
+    TopicMetadata,
+    TopicToDescribe,
+)
+
+LATEST_TIME = -1
+EARLIEST_TIME = -2
+NO_LEADER = -1
+
+
+class Client:
+    """A cluster, reached through any of its bootstrap servers. An asynchronous context manager."""
+
+    def __init__(self, bootstrap: Sequence[Address]) -> None:
+        self._bootstrap = bootstrap
+        self._brokers: dict[int, Address] = {}
+        self._controller_id = -1
+        self._connections: dict[Address, Connection] = {}
+        self._opening = asyncio.Lock()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        for connection in self._connections.values():
+            connection.close()
+
+    @property
+    def broker_ids(self) -> list[int]:
+        """The brokers that the last metadata named."""
+        return sorted(self._brokers)
+
+    async def metadata(
+        self, names: Sequence[str] | None, *, create: bool = False
+    ) -> MetadataResponse:
+        """The brokers, and the topics of these names; None means every topic."""
+        topics = None if names is None else [TopicToDescribe(name=name) for name in names]
+        connection = await self.any_broker()
+        request = MetadataRequest(topics=topics, allow_auto_topic_creation=create)
+        response = await connection.ask(METADATA, request)
+        check(f"the broker at {connection.address}", response.error_code)
+        self._brokers = {each.node_id: Address(each.host, each.port) for each in response.brokers}
+        self._controller_id = response.controller_id
+        return response
+
+    async def topic(self, name: str, *, create: bool = False) -> TopicMetadata:
+        """A topic that exists, or is created by asking for it, where that is wanted and allowed."""
+        response = await self.metadata([name], create=create)
+        (topic,) = response.topics
+        missing = topic.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        hint = f"create it with: kafscale topic create {name}" if missing else ""
+        check(f"topic {name}", topic.error_code, hint=hint)
+        return topic
+
+    async def any_broker(self) -> Connection:
+        """A broker that answers: one that is connected already, or else the first that can be."""
+        for connection in self._connections.values():
+            if connection.is_open:
+                return connection
+        problems: dict[str, None] = {}
+        for address in dict.fromkeys((*self._brokers.values(), *self._bootstrap)):
+            try:
+                return await self._connect(address)
+            except UnreachableError as error:
+                problems[str(error)] = None
+        raise UnreachableError("\n".join(problems))
+
+    async def broker(self, node_id: int) -> Connection:
+        address = self._brokers.get(node_id)
+        if address is None:
+            raise AnsweredError(f"broker {node_id}", ErrorCode.LEADER_NOT_AVAILABLE)
+        try:
+            return await self._connect(address)
+        except UnreachableError as error:
+            if address in self._bootstrap:
+                raise
+            raise UnreachableError(
+                f"the cluster says that broker {node_id} is at {address}, but: {error}\n"
+                "if that address is wrong, set KAFSCALE_BROKER_ADVERTISED_HOST for the broker"
+            ) from None
+
+    async def ask_controller(
+        self, api: Api[Request, Response], request: Request, *, wait_seconds: float = 0.0
+    ) -> Response:
+        """Ask the broker that may change the cluster."""
+        if self._controller_id not in self._brokers:
+            await self.metadata([])
+        known = self._controller_id in self._brokers
+        connection = await (self.broker(self._controller_id) if known else self.any_broker())
+        return await connection.ask(api, request, wait_seconds=wait_seconds)
+
+    async def offsets(self, topic: TopicMetadata, times: dict[int, int]) -> dict[int, int]:
+        """The offsets of a topic's partitions at these times, by partition; -1 where none is."""
+        found: dict[int, int] = {}
+
+        async def ask(leader_id: int, indexes: list[int]) -> None:
+            connection = await self.broker(leader_id)
+            asked = [PartitionToList(index=each, timestamp_ms=times[each]) for each in indexes]
+            name = topic.name or ""
+            response = await connection.ask(
+                LIST_OFFSETS,
+                ListOffsetsRequest(replica_id=-1, topics=[TopicToList(name, asked)]),
+            )
+            for listed in response.topics[0].partitions:
+                check(f"topic {name}, partition {listed.index}", listed.error_code)
+                # Before v1 an answer has a list of offsets, the latest first.
+                found[listed.index] = listed.offsets[0] if listed.offsets else listed.offset
+
+        leaders = leaders_of(topic)
+        await asyncio.gather(
+            *(
+                ask(
+                    leader_id, [each for each in times if leaders.get(each, NO_LEADER) == leader_id]
+                )
+                for leader_id in sorted({leaders.get(each, NO_LEADER) for each in times})
+            )
+        )
+        return found
+
+    async def _connect(self, address: Address) -> Connection:
+        async with self._opening:
+            connection = self._connections.get(address)
+            if connection is None or not connection.is_open:
+                connection = self._connections[address] = await Connection.open(address)
+            return connection
+
+
+def leaders_of(topic: TopicMetadata) -> dict[int, int]:
+    """Who leads each partition; `NO_LEADER` where nobody does."""
+    return {partition.index: partition.leader_id for partition in topic.partitions}

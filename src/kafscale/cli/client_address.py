@@ -1,0 +1,57 @@
+"""Where brokers are, as people write it: `host:port`, `host`, `[::1]:9092`, several with commas."""
+
+import re
+from collections.abc import Sequence
+from typing import Annotated, Final, NamedTuple
+
+import typer
+
+from kafscale.cli.config import effective
+
+PORT_DEFAULT: Final = 9092
+_ADDRESS: Final = re.compile(
+    r"(?:\[(?P<bracketed>[^\]]+)\]|(?P<host>[^\s:/@,]+))(?::(?P<port>\d+))?"
+)
+
+BootstrapOption = Annotated[
+    str,
+    typer.Option(
+        "--bootstrap-server",
+        "-b",
+        metavar="HOST:PORT,...",
+        help="Brokers to ask first; by default KAFSCALE_BOOTSTRAP_SERVERS or localhost:9092.",
+        show_default=False,
+    ),
+]
+
+
+class Address(NamedTuple):
+    """A host and a port."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+def chosen(option: str) -> list[Address]:
+    """The brokers that the option names, or else the settings."""
+    names: Sequence[str] = option.split(",") if option else effective().client.bootstrap_servers
+    try:
+        return [parse(name.strip()) for name in names if name.strip()]
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--bootstrap-server") from None
+
+
+def parse(text: str) -> Address:
+    """The address that `text` means.
+
+    >>> parse("broker-0:19092"), parse("broker-0"), str(parse("[::1]:9092"))
+    (Address(host='broker-0', port=19092), Address(host='broker-0', port=9092), '[::1]:9092')
+    """
+    match = _ADDRESS.fullmatch(text)
+    port = int(match["port"] or PORT_DEFAULT) if match else 0
+    if match is None or not 0 < port < 65536:
+        raise ValueError(f"{text!r} is not an address; it takes host:port")
+    return Address(match["bracketed"] or match["host"], port)

@@ -1,0 +1,208 @@
+"""One connection to one broker: requests out, answers in, matched by their numbers.
+
+The laws: a request is written in the highest version that both sides know; every wait for an answer
+ends, with the answer or with an error that names the broker; when the connection is lost, all that
+wait on it are told. Which broker to ask what is left to `client`.
+"""
+
+import asyncio
+import socket
+from typing import Any, Final, Self
+
+from kafscale import __version__
+from kafscale.cli.client_address import Address
+from kafscale.cli.client_errors import UnreachableError, check
+from kafscale.errors import ProtocolError, UnknownApiError
+from kafscale.protocol.api import Api, Request, Response
+from kafscale.protocol.error_codes import ErrorCode
+from kafscale.protocol.frame import FrameReader, frame
+from kafscale.protocol.header import (
+    CORRELATION,
+    RequestHeader,
+    decode_response_header,
+    encode_request_header,
+)
+from kafscale.protocol.messages.api_versions import API_VERSIONS, ApiVersionsRequest
+
+CLIENT_ID: Final = "kafscale-cli"
+CONNECT_SECONDS_MAX: Final = 10.0
+ANSWER_SECONDS_MAX: Final = 30.0
+
+
+class Connection(asyncio.BufferedProtocol):
+    """A connection that is open until it is closed from either side."""
+
+    def __init__(self, address: Address) -> None:
+        self.address = address
+        self._reader = FrameReader()
+        self._transport: asyncio.Transport | None = None
+        self._waiting: dict[int, asyncio.Future[memoryview]] = {}
+        self._correlation_id = 0
+        self._versions: dict[int, range] = {}
+        self._writable = asyncio.Event()
+
+    @classmethod
+    async def open(cls, address: Address) -> Self:
+        """Connect, and learn what the broker speaks."""
+        connection = cls(address)
+        loop = asyncio.get_running_loop()
+        try:
+            async with asyncio.timeout(CONNECT_SECONDS_MAX):
+                await loop.create_connection(lambda: connection, address.host, address.port)
+        except OSError as error:
+            raise UnreachableError(_why_unreachable(address, error)) from None
+        try:
+            await connection._negotiate()
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    @property
+    def is_open(self) -> bool:
+        return self._transport is not None and not self._transport.is_closing()
+
+    def serves(self, api: Api[Any, Any]) -> bool:
+        return bool(self._shared(api))
+
+    async def ask(
+        self, api: Api[Request, Response], request: Request, *, wait_seconds: float = 0.0
+    ) -> Response:
+        """The answer to a request; `wait_seconds` is how long it lets the broker wait."""
+        version = self._version(api)
+        answer = await self._exchange(api, version, request, wait_seconds)
+        return self._decode(api, version, answer)
+
+    async def tell(self, api: Api[Request, Any], request: Request) -> None:
+        """Send a request that is not answered, once the connection has room for it."""
+        await self._writable.wait()
+        self._write(api, self._version(api), request)
+
+    def close(self) -> None:
+        """Close, when all that was sent has left."""
+        if self._transport is not None:
+            self._transport.close()
+
+    # --- what the event loop calls ------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        self._writable.set()
+
+    def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002
+        return self._reader.buffer()
+
+    def buffer_updated(self, nbytes: int) -> None:
+        try:
+            answers = self._reader.received(nbytes)
+        except ProtocolError as error:
+            self._lose(UnreachableError(f"{self.address} does not speak Kafka: {error}"))
+            return
+        for answer in answers:
+            number = CORRELATION.unpack_from(answer)[0] if len(answer) >= CORRELATION.size else None
+            future = self._waiting.pop(number, None) if number is not None else None
+            if future is not None and not future.done():
+                future.set_result(answer)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        reason = f" ({exc})" if exc else ""
+        self._lose(UnreachableError(f"the broker at {self.address} closed the connection{reason}"))
+
+    def pause_writing(self) -> None:
+        self._writable.clear()
+
+    def resume_writing(self) -> None:
+        self._writable.set()
+
+    # --- inside -------------------------------------------------------------------------------
+
+    async def _negotiate(self) -> None:
+        version = API_VERSIONS.version_max
+        request = ApiVersionsRequest(
+            client_software_name=CLIENT_ID, client_software_version=__version__
+        )
+        answer = await self._exchange(API_VERSIONS, version, request, 0.0)
+        start = CORRELATION.size
+        if int.from_bytes(answer[start : start + 2], "big") == ErrorCode.UNSUPPORTED_VERSION:
+            # Answered in v0, with the versions that the broker does know (KIP-511).
+            version = 0
+        ranges = self._decode(API_VERSIONS, version, answer)
+        if version:
+            check(f"the broker at {self.address}", ranges.error_code)
+        self._versions = {
+            each.key: range(each.version_min, each.version_max + 1) for each in ranges.apis
+        }
+
+    def _shared(self, api: Api[Any, Any]) -> range:
+        """The versions of an API that both sides know."""
+        theirs = self._versions.get(api.key, range(0))
+        return range(max(api.version_min, theirs.start), min(api.version_max + 1, theirs.stop))
+
+    def _version(self, api: Api[Any, Any]) -> int:
+        shared = self._shared(api)
+        if not shared:
+            raise UnknownApiError(
+                f"the broker at {self.address} does not serve {api.name}"
+                f" in a version between {api.version_min} and {api.version_max}"
+            )
+        return shared[-1]
+
+    async def _exchange(
+        self, api: Api[Request, Any], version: int, request: Request, wait_seconds: float
+    ) -> memoryview:
+        number = self._write(api, version, request)
+        future: asyncio.Future[memoryview] = asyncio.get_running_loop().create_future()
+        self._waiting[number] = future
+        limit_seconds = ANSWER_SECONDS_MAX + wait_seconds
+        try:
+            async with asyncio.timeout(limit_seconds):
+                return await future
+        except TimeoutError:
+            # Whatever is still answered here would be an answer to what nobody asks any more.
+            self.close()
+            raise UnreachableError(
+                f"the broker at {self.address} did not answer {api.name}"
+                f" within {limit_seconds:.0f} s"
+            ) from None
+        finally:
+            self._waiting.pop(number, None)
+
+    def _write(self, api: Api[Request, Any], version: int, request: Request) -> int:
+        if self._transport is None or self._transport.is_closing():
+            raise UnreachableError(f"the connection to the broker at {self.address} is closed")
+        self._correlation_id += 1
+        header = encode_request_header(
+            RequestHeader(api.key, version, self._correlation_id, CLIENT_ID),
+            api.request_header_version(version),
+        )
+        self._transport.writelines(frame(header, api.request_codec(version).encode(request)))
+        return self._correlation_id
+
+    def _decode(self, api: Api[Any, Response], version: int, answer: memoryview) -> Response:
+        _, position = decode_response_header(answer, api.response_header_version(version))
+        return api.response_codec(version).decode(answer[position:])
+
+    def _lose(self, error: UnreachableError) -> None:
+        self._writable.set()  # Whoever waits to write shall find out.
+        self.close()
+        for future in self._waiting.values():
+            if not future.done():
+                future.set_exception(error)
+        self._waiting.clear()
+
+
+def _why_unreachable(address: Address, error: OSError) -> str:
+    """What went wrong, and what to do about it."""
+    if isinstance(error, socket.gaierror):
+        return f"the host {address.host} cannot be found; name a broker with --bootstrap-server"
+    if isinstance(error, TimeoutError):
+        return (
+            f"{address} does not answer within {CONNECT_SECONDS_MAX:.0f} s;"
+            " is the address right, and does a firewall let it through?"
+        )
+    reason = "connection refused" if isinstance(error, ConnectionRefusedError) else str(error)
+    return (
+        f"no broker listens on {address} ({reason});"
+        " is one running? start one with: kafscale broker"
+    )
