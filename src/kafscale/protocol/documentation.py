@@ -2,6 +2,7 @@
 
 import inspect
 import sys
+from collections.abc import Collection
 from typing import Any
 
 from kafscale.protocol.api import NEVER, Api
@@ -13,20 +14,21 @@ HEAD = """\
 <!-- Written by `make docs` from the table in src/kafscale/protocol/apis.py. -->
 
 Every Kafka API whose messages Kafscale reads and writes, in all versions from the first to the
-newest stable one of Kafka 4. What a broker serves is what its answer to ApiVersions lists; this
-page is about messages. `kafscale protocol show produce 9` prints the fields of one.
+newest stable one of Kafka 4. `kafscale protocol show produce 9` prints the fields of one.
 
-*flexible* is the first version with compact lengths and tagged fields.
+*served* says whether the broker answers it, which it then does in all of these versions and tells
+by ApiVersions. *flexible* is the first version with compact lengths and tagged fields.
 
-| key | API | versions | flexible | what it is for |
-|---:|---|---|---:|---|
+| key | API | served | versions | flexible | what it is for |
+|---:|---|---|---|---:|---|
 """
 
 
-def page() -> str:
-    """The text of docs/protocol.md."""
+def page(served: Collection[int]) -> str:
+    """The text of docs/protocol.md; `served` are the keys of the APIs that a broker answers."""
     rows = [
-        f"| {api.key} | {api.name} | {versions(api)} | {flexible(api)} | {purpose(api)} |"
+        f"| {api.key} | {api.name} | {'yes' if api.key in served else ''} | {versions(api)} |"
+        f" {flexible(api)} | {purpose(api)} |"
         for api in APIS
     ]
     notes = [f"## {api.name}\n\n{version_notes(api)}\n" for api in APIS if version_notes(api)]

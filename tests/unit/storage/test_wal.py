@@ -95,7 +95,7 @@ def test_a_gap_within_a_partition_is_a_bug():
 
 
 def test_a_fence_holds_nothing():
-    read = wal.decode(KEY, joined(wal.encode_empty(FENCE)))
+    read = wal.decode(KEY, joined(wal.encode_fence(FENCE)))
     assert read.header == FENCE
     assert read.ranges == []
 
@@ -132,14 +132,14 @@ def test_the_hint_is_enough_for_hundreds_of_partitions():
 # --- damage ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("data", [example(), joined(wal.encode_empty(FENCE))])
+@pytest.mark.parametrize("data", [example(), joined(wal.encode_fence(FENCE))])
 def test_every_truncation_is_refused(data):
     for length in range(len(data)):
         with pytest.raises(DamagedObjectError, match=KEY):
             wal.decode(KEY, data[:length])
 
 
-@pytest.mark.parametrize("data", [example(), joined(wal.encode_empty(FENCE))])
+@pytest.mark.parametrize("data", [example(), joined(wal.encode_fence(FENCE))])
 def test_every_flipped_bit_is_refused(data):
     for position, damaged in flipped(data):
         with pytest.raises(DamagedObjectError):
@@ -192,7 +192,7 @@ def test_a_table_that_contradicts_itself_is_refused(data, reason):
 
 
 def test_a_table_longer_than_its_object_is_refused():
-    covered = joined(wal.encode_empty(FENCE))[: wal.HEADER_BYTES] + pack(">I", 1)
+    covered = joined(wal.encode_fence(FENCE))[: wal.HEADER_BYTES] + pack(">I", 1)
     data = covered + pack(">I", crc32c(covered)) + b"END!"
     with pytest.raises(DamagedObjectError, match="does not fit"):
         wal.decode(KEY, data)

@@ -1,0 +1,181 @@
+"""What the tests of the storage shell share: an engine in memory and in simulated time."""
+
+from collections import Counter
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from random import Random
+from typing import Any, TypeVar
+
+from kafscale.records import BatchView, Record, TimestampType, build, split
+from kafscale.records.checksum import Buffer
+from kafscale.storage.buffer import SealRules
+from kafscale.storage.engine import EngineSettings, StorageEngine
+from kafscale.storage.log import PartitionLog
+from kafscale.storage.objects.base import ObjectStore
+from kafscale.storage.objects.memory import MemoryObjectStore
+from kafscale.storage.opening import TopicToOpen
+from kafscale.storage.run import Run
+from kafscale.storage.segments import Segments
+from kafscale.storage.settings import LogSettings
+from kafscale.storage.tail import TailMemory
+from kafscale.storage.upkeep import Bounds
+from kafscale.testing import virtual_time
+from unit.storage.samples import batch
+
+NAMESPACE = "test"
+BROKER_ID = 7
+TOPIC = "orders"
+TOPIC_ID = bytes(15) + b"\x01"
+
+Result = TypeVar("Result")
+
+
+def simulate(
+    scenario: Callable[[], Coroutine[Any, Any, Result]], time_max_s: float = 3600
+) -> Result:
+    return virtual_time.run(lambda _: scenario(), seed=0, time_max_s=time_max_s)
+
+
+def log_settings(**changes: Any) -> LogSettings:
+    values = {
+        "segment_bytes": 1_000_000, "segment_ms": 10**9, "retention_ms": -1, "retention_bytes": -1,
+        "message_bytes_max": 1_000_000, "timestamp_type": TimestampType.CREATE_TIME,
+        "compression": None,
+    }  # fmt: skip
+    return LogSettings(**(values | changes))
+
+
+def engine_settings(**changes: Any) -> EngineSettings:
+    values = {
+        "rules": SealRules(
+            flush_bytes=1_000_000, flush_messages=10_000, flush_interval_ms=500, uploads_max=8,
+            idle_uploads_max=8,
+        ),
+        "puts_per_second": None,
+        "puts_burst": 1,
+        "buffer_bytes_max": 10_000_000,
+        "bounds": Bounds(
+            tail_bytes_max=10_000_000, wal_bytes_max=10_000_000, segment_age_ms_max=10**9
+        ),
+        "blocks_bytes_max": 100_000_000,
+        "indexes_bytes_max": 10_000_000,
+        "read_ahead": 0,
+        "index_interval_bytes": 4096,
+        "retention_check_interval_ms": 300_000,
+        "producer_expiration_ms": 10**9,
+    }  # fmt: skip
+    return EngineSettings(**(values | changes))
+
+
+def topic(partition_count: int = 1, **changes: Any) -> TopicToOpen:
+    values = {
+        "name": TOPIC, "id": TOPIC_ID, "partition_count": partition_count,
+        "settings": log_settings(), "leader_epoch": 0, "start_offsets": {},
+    }  # fmt: skip
+    return TopicToOpen(**(values | changes))
+
+
+class Epochs:
+    """The counter of a metadata store."""
+
+    def __init__(self) -> None:
+        self.last = -1
+
+    async def take(self, at_least: int) -> int:
+        self.last = max(self.last + 1, at_least)
+        return self.last
+
+
+async def save_nothing(log: PartitionLog) -> None:
+    """A metadata store that nobody asks."""
+
+
+async def opened(
+    store: ObjectStore, epochs: Epochs | None = None, *, to_open: TopicToOpen | None = None,
+    save: Callable[[PartitionLog], Awaitable[None]] = save_nothing, **changes: Any,
+) -> StorageEngine:  # fmt: skip
+    """An engine that serves one topic."""
+    engine = StorageEngine(
+        store, NAMESPACE, BROKER_ID, engine_settings(**changes), save=save,
+        clock=virtual_time.clock_ms, random=Random(0),
+    )  # fmt: skip
+    await engine.open([to_open or topic()], (epochs or Epochs()).take)
+    return engine
+
+
+def memory_store() -> MemoryObjectStore:
+    return MemoryObjectStore(virtual_time.clock_ms, yields=True)
+
+
+def values_batch(values: Sequence[bytes], **fields: Any) -> BatchView:
+    """A batch of these values, as a producer sends it."""
+    now_ms = fields.pop("timestamp_ms", 1_750_000_000_000)
+    records = [Record(index, now_ms, None, value) for index, value in enumerate(values)]
+    return BatchView(build(records, **fields))
+
+
+async def append(engine: StorageEngine, *values: bytes, partition: int = 0, **fields: Any) -> int:
+    """Append one batch, wait until it is durable, and return its base offset."""
+    log = engine.logs.find(TOPIC, partition)
+    appended = log.append(values_batch(values, **fields), virtual_time.clock_ms())
+    if appended.durable is not None:
+        await appended.durable
+    return appended.base_offset
+
+
+async def roll(engine: StorageEngine, partition: int = 0) -> None:
+    await engine.upkeep.roll(engine.logs.find(TOPIC, partition), "explicit")
+
+
+async def read_offsets(engine: StorageEngine, offset: int | None = None) -> list[int]:
+    """The base offsets of all batches from an offset on, the log's start if none is given."""
+    log = engine.logs.find(TOPIC, 0)
+    offset = log.start_offset if offset is None else offset
+    found, _ = await engine.reader.read(log, offset, 1 << 30, first=True)
+    return [found_batch.base_offset for found_batch in split(b"".join(found))]
+
+
+async def keys(store: ObjectStore, suffix: str = "") -> list[str]:
+    listed = [item.key async for chunk in store.list(f"{NAMESPACE}/") for item in chunk]
+    return [key for key in listed if key.endswith(suffix)]
+
+
+def new_log(memory: TailMemory | None = None, **changes: Any) -> PartitionLog:
+    """A log by itself, without an engine; make it inside of a running loop."""
+    return PartitionLog(
+        TOPIC, TOPIC_ID, 0, settings=log_settings(**changes), segments=Segments(),
+        memory=memory or TailMemory(), leader_epoch=0,
+    )  # fmt: skip
+
+
+def run_of(base_offset: int, *counts: int) -> Run:
+    batches = []
+    for count in counts:
+        batches.append(batch(base_offset, count))
+        base_offset += count
+    return Run.of(batches)
+
+
+class CountingStore(MemoryObjectStore):
+    """Counts requests by what they ask for."""
+
+    __slots__ = ("requests",)
+
+    def __init__(self) -> None:
+        super().__init__(virtual_time.clock_ms, yields=True)
+        self.requests: Counter[str] = Counter()
+
+    async def put(self, key: str, parts: Sequence[Buffer], *, create: bool = True) -> None:
+        self.requests["put"] += 1
+        await super().put(key, parts, create=create)
+
+    async def get(self, key: str) -> memoryview:
+        self.requests["get"] += 1
+        return await super().get(key)
+
+    async def get_range(self, key: str, start: int, stop: int) -> memoryview:
+        self.requests["get_range"] += 1
+        return await super().get_range(key, start, stop)
+
+    async def get_suffix(self, key: str, length: int) -> memoryview:
+        self.requests["get_suffix"] += 1
+        return await super().get_suffix(key, length)
