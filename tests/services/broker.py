@@ -82,7 +82,7 @@ class BrokerProcess:
         """Only start the process; whoever calls has to see to it from here on."""
         self.directory.mkdir(parents=True, exist_ok=True)
         with self.log.open("ab") as output:
-            return subprocess.Popen(
+            return subprocess.Popen(  # noqa: S603 - the command is our own.
                 [Path(sys.executable).with_name("kafscale"), "broker"],
                 env=self._environment(),
                 stdin=subprocess.DEVNULL,
@@ -126,7 +126,7 @@ class BrokerProcess:
     def http(self, path: str) -> tuple[int, str]:
         """The status and the body that the port for metrics and health answers with."""
         try:
-            with urllib.request.urlopen(self.metrics_url + path, timeout=5) as answer:
+            with urllib.request.urlopen(self.metrics_url + path, timeout=5) as answer:  # noqa: S310
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as error:
             with error:

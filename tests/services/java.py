@@ -41,7 +41,7 @@ def is_available() -> bool:
 
 def run(tool: str, *arguments: str, given: str = "") -> str:
     """Run a tool to its end, which must be a good one; what it printed."""
-    done = subprocess.run(
+    done = subprocess.run(  # noqa: S603 - the arguments are a test's own.
         ["java", *_FLAGS, "-cp", f"{jars()}/*", tool, *arguments],  # noqa: S607
         input=given, capture_output=True, text=True, timeout=RUN_S_MAX, check=False,
     )  # fmt: skip
@@ -57,8 +57,8 @@ def jars() -> Path:
 def _fetch(room: Path) -> None:
     project = room / "pom.xml"
     project.write_text(_PROJECT)
-    subprocess.run(
-        [
+    subprocess.run(  # noqa: S603 - the arguments are our own.
+        [  # noqa: S607
             "mvn", "--batch-mode", "--quiet", "-f", project,
             "dependency:copy-dependencies", f"-DoutputDirectory={room}",
         ],

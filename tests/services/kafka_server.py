@@ -13,9 +13,13 @@ from pathlib import Path
 from typing import Self
 
 from services import java
-from services.process import STOP_S_MAX, free_port, wait_until_listening
+from services.process import free_port, wait_until_listening
 
 HOST = "127.0.0.1"
+START_S_MAX = 180
+STOP_S_MAX = 60
+"""With thousands of partitions it takes its time, and a Kafka that is killed has to recover."""
+
 CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qk"
 _FLAGS = (
     "-Xms1G", "-Xmx1G", "-server", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20",
@@ -62,7 +66,7 @@ class KafkaServer:
                 stdout=output,
                 stderr=subprocess.STDOUT,
             )
-        wait_until_listening(self._process, self.port, self.log)
+        wait_until_listening(self._process, self.port, self.log, START_S_MAX)
         return self
 
     def terminate(self) -> None:

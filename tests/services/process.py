@@ -38,9 +38,11 @@ def running(
                 process.wait()
 
 
-def wait_until_listening(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
+def wait_until_listening(
+    process: subprocess.Popen[bytes], port: int, log: Path, seconds_max: float = READY_S_MAX
+) -> None:
     """Return when it listens; what it has logged is in the message when it does not."""
-    deadline = time.monotonic() + READY_S_MAX
+    deadline = time.monotonic() + seconds_max
     while True:
         try:
             socket.create_connection(("127.0.0.1", port), timeout=1).close()

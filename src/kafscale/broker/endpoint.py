@@ -7,7 +7,6 @@ serving it needs. What is done with it is left to `dispatch`.
 from typing import Any
 
 from kafscale.broker.route import Route
-from kafscale.errors import ProtocolError
 from kafscale.observability.metrics import Metrics
 from kafscale.protocol import header as headers
 from kafscale.protocol.api import Api
@@ -50,10 +49,9 @@ class Endpoint:
         header, position = headers.decode_request_header(
             request_frame, self._request_header_version
         )
-        request, end = self._decode_at(request_frame, position)
-        if end != len(request_frame):
-            surplus = len(request_frame) - end
-            raise ProtocolError(f"{surplus} bytes follow the end of a {type(request).__name__}")
+        # What follows the end of a request is ignored, as Kafka does. librdkafka counts on it: to
+        # ask for all topics, it writes the null of an old array, which is three bytes longer.
+        request, _ = self._decode_at(request_frame, position)
         return header, request
 
     def write(self, correlation_id: int, response: Message) -> Parts:

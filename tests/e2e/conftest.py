@@ -1,0 +1,51 @@
+"""Brokers for tests: one that all share and none may harm, and as many own ones as one likes."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from uuid import uuid4
+
+import pytest
+
+from services.broker import BrokerProcess
+from services.wire import Wire
+
+StartBroker = Callable[..., BrokerProcess]
+
+
+@pytest.fixture(scope="session")
+def _shared_broker(tmp_path_factory) -> Iterator[BrokerProcess]:
+    with BrokerProcess(tmp_path_factory.mktemp("broker")) as running:
+        yield running
+
+
+@pytest.fixture
+def broker(_shared_broker) -> Iterator[BrokerProcess]:
+    """The broker that all tests of this process share; what it logs meanwhile is shown."""
+    logged_bytes = _shared_broker.log.stat().st_size
+    yield _shared_broker
+    print(_shared_broker.logged(logged_bytes))  # noqa: T201 - shown where the test failed.
+
+
+@pytest.fixture
+def start_broker(tmp_path) -> Iterator[StartBroker]:
+    """Starts brokers of the test's own, each with the settings that it is given."""
+    with ExitStack() as stack:
+
+        def start(**settings: str) -> BrokerProcess:
+            process = BrokerProcess(tmp_path / f"broker-{uuid4()}", **settings)
+            stack.callback(lambda: print(process.logged()[-20_000:]))  # noqa: T201
+            return stack.enter_context(process)
+
+        yield start
+
+
+@pytest.fixture
+def topic() -> str:
+    """A name that no other test uses."""
+    return f"topic-{uuid4()}"
+
+
+@pytest.fixture
+def wire(broker) -> Iterator[Wire]:
+    with Wire(broker.port) as connected:
+        yield connected

@@ -1,0 +1,150 @@
+"""How the broker reads: waiting, limits, sessions, old versions, and what is out of range."""
+
+import threading
+import time
+
+import pytest
+
+from kafscale.protocol.messages.fetch import FETCH, FetchRequest, PartitionToFetch, TopicToFetch
+from kafscale.records import message_set
+from services.wire import LATEST, Wire, batch_of, records_of
+
+MIB = 1 << 20
+OFFSET_OUT_OF_RANGE, UNKNOWN_TOPIC, FENCED_EPOCH, UNKNOWN_EPOCH = 1, 3, 74, 75
+
+
+def fetch_request(topic, **settings):
+    partition = PartitionToFetch(max_bytes=MIB)
+    return FetchRequest(topics=[TopicToFetch(topic, partitions=[partition])], **settings)
+
+
+def test_a_waiting_fetch_is_woken_by_a_produce(broker, wire, topic):
+    wire.create(topic)
+    produced_at: list[float] = []
+
+    def produce() -> None:
+        time.sleep(0.3)
+        with Wire(broker.port) as other:
+            other.produce(topic, batch_of([b"value"]))
+            produced_at.append(time.monotonic())
+
+    producer = threading.Thread(target=produce)
+    producer.start()
+    fetched = wire.fetch(topic, max_wait_ms=8000)
+    answered_at = time.monotonic()
+    producer.join()
+    assert [record.value for record in records_of(fetched)] == [b"value"]
+    assert answered_at - produced_at[0] < 0.2
+
+
+def test_a_fetch_that_waits_in_vain_ends_in_time(wire, topic):
+    wire.create(topic)
+    began = time.monotonic()
+    assert records_of(wire.fetch(topic, max_wait_ms=300)) == []
+    assert 0.29 <= time.monotonic() - began < 0.6
+
+
+def test_a_fetch_waits_for_min_bytes(wire, topic):
+    wire.create(topic)
+    wire.produce(topic, batch_of([b"small"]))
+    began = time.monotonic()
+    fetched = wire.fetch(topic, max_wait_ms=300, min_bytes=10_000)
+    assert time.monotonic() - began >= 0.29
+    assert len(records_of(fetched)) == 1
+
+
+def test_a_fetch_begins_at_the_batch_that_holds_its_offset(wire, topic):
+    """N-06: readers always get on."""
+    wire.create(topic)
+    for _ in range(90):
+        wire.produce(topic, batch_of([bytes(20_000)]))
+    assert records_of(wire.fetch(topic, 80, max_bytes=MIB))[0].offset == 80
+    wire.produce(topic, batch_of([b"%d" % index for index in range(10)]))
+    assert records_of(wire.fetch(topic, 95))[0].offset == 90
+
+
+def test_the_first_batch_passes_any_limit(wire, topic):
+    wire.create(topic, max_message_bytes=3 * MIB)
+    assert wire.produce(topic, batch_of([bytes(2 * MIB)])).error_code == 0
+    wire.produce(topic, batch_of([b"next"]))
+    fetched = wire.fetch(topic, max_bytes=MIB, partition_max_bytes=MIB)
+    assert [len(record.value) for record in records_of(fetched)] == [2 * MIB]
+
+
+@pytest.mark.parametrize("limit", ["max_bytes", "partition_max_bytes"])
+def test_limits_are_kept_to_whole_batches(wire, topic, limit):
+    wire.create(topic)
+    for _ in range(10):
+        wire.produce(topic, batch_of([bytes(10_000)]))
+    fetched = wire.fetch(topic, **{limit: 35_000})
+    size_bytes = sum(map(len, fetched.records))
+    assert size_bytes <= 35_000
+    assert len(records_of(fetched)) == 3
+
+
+def test_offsets_out_of_range_are_told_so(wire, topic):
+    wire.create(topic)
+    wire.produce(topic, batch_of([b"value"]))
+    assert wire.fetch(topic, 1).error_code == 0
+    assert wire.fetch(topic, 2).error_code == OFFSET_OUT_OF_RANGE
+    assert wire.fetch(topic, -1).error_code == OFFSET_OUT_OF_RANGE
+    assert wire.fetch(topic, 0, partition=1).error_code == UNKNOWN_TOPIC
+    assert wire.fetch(f"{topic}-missing").error_code == UNKNOWN_TOPIC
+
+
+def test_a_leader_epoch_of_the_future_is_refused(wire, topic):
+    wire.create(topic)
+    request = fetch_request(topic)
+    request.topics[0].partitions[0].current_leader_epoch = 1000
+    answer = wire.call(FETCH, 11, request)
+    assert answer.topics[0].partitions[0].error_code == UNKNOWN_EPOCH
+
+
+def test_a_session_answers_only_what_changed(wire, topic):
+    wire.create(topic, 2)
+    partitions = [PartitionToFetch(index=index, max_bytes=MIB) for index in range(2)]
+    first = wire.call(
+        FETCH,
+        11,
+        FetchRequest(session_epoch=0, topics=[TopicToFetch(topic, partitions=partitions)]),
+    )
+    assert first.session_id
+    assert len(first.topics[0].partitions) == 2
+
+    wire.produce(topic, batch_of([b"value"]), partition=1)
+    second = wire.call(FETCH, 11, FetchRequest(session_id=first.session_id, session_epoch=1))
+    assert second.error_code == 0
+    ((changed,),) = [each.partitions for each in second.topics]
+    assert changed.index == 1
+    assert [record.value for record in records_of(changed)] == [b"value"]
+
+    stale = wire.call(FETCH, 11, FetchRequest(session_id=first.session_id, session_epoch=9))
+    assert stale.error_code == 71
+    unknown = wire.call(FETCH, 11, FetchRequest(session_id=12345, session_epoch=1))
+    assert unknown.error_code == 70
+
+
+@pytest.mark.parametrize("version", range(12))
+def test_every_version_by_name_reads_the_same_records(wire, topic, version):
+    wire.create(topic)
+    wire.produce(topic, batch_of([b"one", b"two"]))
+    fetched = wire.fetch(topic, version=version)
+    assert (fetched.error_code, fetched.high_watermark) == (0, 2)
+    if version < 4:
+        data = b"".join(fetched.records)
+        read = [message.record for message in message_set.read(data)]
+    else:
+        read = records_of(fetched)
+    assert [(record.offset, record.value) for record in read] == [(0, b"one"), (1, b"two")]
+
+
+def test_offsets_are_found_by_time(wire, topic):
+    wire.create(topic)
+    for number in range(5):
+        wire.produce(topic, batch_of([b"", b""], timestamp_ms=1000 + 10 * number))
+    assert wire.offset(topic, 1000).offset == 0
+    found = wire.offset(topic, 1011)
+    assert (found.offset, found.timestamp_ms) == (4, 1020)
+    assert wire.offset(topic, 2000).offset == -1
+    assert wire.offset(topic, LATEST).offset == 10
+    assert wire.offset(topic, -3).timestamp_ms == 1040

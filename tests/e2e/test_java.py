@@ -1,0 +1,85 @@
+"""Kafka's own tools, as people run them: Java clients with their defaults, idempotence included."""
+
+import json
+import re
+
+import pytest
+
+from services import java
+
+pytestmark = [
+    pytest.mark.timeout(300),  # The first run fetches the tools.
+    pytest.mark.skipif(not java.is_available(), reason="no Java or no Maven here"),
+]
+
+TOOLS = "org.apache.kafka.tools"
+
+
+@pytest.fixture
+def server(broker):
+    return ("--bootstrap-server", broker.address)
+
+
+def test_the_console_producer_and_consumer_understand_each_other(server, topic, wire):
+    lines = [f"key {number}\tvalue {number}" for number in range(1000)]
+    java.run(
+        f"{TOOLS}.ConsoleProducer", *server, "--topic", topic,
+        "--property", "parse.key=true", "--compression-codec", "zstd",
+        given="\n".join(lines) + "\n",
+    )  # fmt: skip
+    assert len(wire.read(topic)) == 1000
+    printed = java.run(
+        f"{TOOLS}.consumer.ConsoleConsumer", *server, "--topic", topic, "--partition", "0",
+        "--offset", "earliest", "--max-messages", "1000", "--timeout-ms", "20000",
+        "--property", "print.key=true",
+    )  # fmt: skip
+    assert printed.splitlines() == lines
+
+
+def test_topics_are_created_changed_described_and_deleted(server, topic):
+    def topics(*arguments: str) -> str:
+        return java.run(f"{TOOLS}.TopicCommand", *server, *arguments)
+
+    topics("--create", "--topic", topic, "--partitions", "2", "--config", "retention.ms=12345")
+    topics("--alter", "--topic", topic, "--partitions", "5")
+    described = topics("--describe", "--topic", topic)
+    assert "PartitionCount: 5" in described
+    assert "retention.ms=12345" in described
+    assert re.search(r"Leader: \d+", described)
+    assert topic in topics("--list").split()
+    topics("--delete", "--topic", topic)
+    assert topic not in topics("--list").split()
+
+
+def test_configs_are_changed_and_shown(server, topic, wire):
+    wire.create(topic)
+    entity = ("--entity-type", "topics", "--entity-name", topic)
+    java.run(
+        "kafka.admin.ConfigCommand", *server, "--alter", *entity,
+        "--add-config", "max.message.bytes=2000000",
+    )  # fmt: skip
+    shown = java.run("kafka.admin.ConfigCommand", *server, "--describe", *entity)
+    assert "max.message.bytes=2000000" in shown
+
+
+def test_a_producer_at_full_speed_with_its_defaults_loses_nothing(server, topic, wire, tmp_path):
+    """`kafka-producer-perf-test`, then offsets, then the deletion of records, each by its tool."""
+    wire.create(topic, 3)
+    java.run(
+        f"{TOOLS}.ProducerPerformance", "--topic", topic, "--num-records", "50000",
+        "--record-size", "200", "--throughput", "-1", "--producer-props",
+        f"bootstrap.servers={server[1]}",
+    )  # fmt: skip
+    printed = java.run(f"{TOOLS}.GetOffsetShell", *server, "--topic", topic)
+    latest = {
+        int(partition): int(offset)
+        for partition, offset in re.findall(rf"{topic}:(\d+):(\d+)", printed)
+    }
+    assert sum(latest.values()) == 50_000
+    assert sum(len(wire.read(topic, partition=index)) for index in range(3)) == 50_000
+
+    asked = tmp_path / "delete.json"
+    partition = {"topic": topic, "partition": 0, "offset": 7}
+    asked.write_text(json.dumps({"version": 1, "partitions": [partition]}))
+    java.run(f"{TOOLS}.DeleteRecordsCommand", *server, "--offset-json-file", str(asked))
+    assert wire.offset(topic, -2).offset == 7

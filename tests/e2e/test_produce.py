@@ -1,0 +1,130 @@
+"""How the broker appends: what it refuses, what it repeats, and what it stamps."""
+
+import time
+
+import pytest
+
+from kafscale.protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
+from kafscale.protocol.messages.produce import PRODUCE
+from kafscale.records import Codec, Record, TimestampType, down_convert, split
+from services.wire import Wire, batch_of, produce_request, records_of
+
+CORRUPT, TOO_LARGE, INVALID_ACKS, OUT_OF_ORDER, OLD_EPOCH = 2, 10, 21, 45, 47
+INVALID_RECORD, UNSUPPORTED_CODEC = 87, 76
+
+
+@pytest.fixture
+def producer_id(wire) -> int:
+    answer = wire.call(INIT_PRODUCER_ID, 4, InitProducerIdRequest(None))
+    assert (answer.error_code, answer.producer_epoch) == (0, 0)
+    return answer.producer_id
+
+
+def test_each_producer_gets_an_id_of_its_own(wire):
+    ids = [wire.call(INIT_PRODUCER_ID, 4, InitProducerIdRequest(None)).producer_id for _ in "123"]
+    assert len(set(ids)) == 3
+
+
+def test_a_batch_sent_again_is_answered_again_and_kept_once(broker, wire, topic, producer_id):
+    wire.create(topic)
+    batches = [
+        batch_of([b"%d" % number], producer_id=producer_id, producer_epoch=0, base_sequence=number)
+        for number in range(6)
+    ]
+    assert [wire.produce(topic, batch).base_offset for batch in batches] == list(range(6))
+    for number in (5, 3, 1):
+        again = wire.produce(topic, batches[number])
+        assert (again.error_code, again.base_offset) == (0, number)
+    with Wire(broker.port) as other:
+        assert other.produce(topic, batches[5]).base_offset == 5
+    assert [record.value for record in wire.read(topic)] == [b"%d" % n for n in range(6)]
+
+
+def test_a_connection_cut_after_the_append_leaves_one_copy(broker, wire, topic, producer_id):
+    """N-12: the answer is lost, so the producer sends the batch again."""
+    wire.create(topic)
+    batch = batch_of([b"once"], producer_id=producer_id, producer_epoch=0, base_sequence=0)
+    with Wire(broker.port) as cut:
+        cut.send(PRODUCE, 9, produce_request(topic, batch))
+    assert wire.produce(topic, batch).base_offset == 0
+    assert [record.value for record in wire.read(topic)] == [b"once"]
+
+
+def test_a_gap_in_the_sequence_and_an_old_epoch_are_refused(wire, topic, producer_id):
+    wire.create(topic)
+
+    def produce(epoch: int, sequence: int) -> int:
+        batch = batch_of(
+            [b"value"], producer_id=producer_id, producer_epoch=epoch, base_sequence=sequence
+        )
+        return wire.produce(topic, batch).error_code
+
+    assert produce(0, 0) == 0
+    assert produce(0, 2) == OUT_OF_ORDER
+    assert produce(1, 0) == 0
+    assert produce(0, 1) == OLD_EPOCH
+    assert len(wire.read(topic)) == 2
+
+
+def test_what_is_wrong_is_refused_with_its_code_and_leaves_nothing(wire, topic):
+    wire.create(topic, max_message_bytes=10_000)
+    good = batch_of([b"value"])
+    corrupt = bytearray(good)
+    corrupt[-1] ^= 1
+    assert wire.produce(topic, corrupt).error_code == CORRUPT
+    assert wire.produce(topic, good[:-1]).error_code == CORRUPT
+    assert wire.produce(topic, good + good, version=3).error_code == INVALID_RECORD
+    assert wire.produce(topic, batch_of([bytes(10_000)])).error_code == TOO_LARGE
+    assert wire.produce(topic, good, acks=5).error_code == INVALID_ACKS
+    assert wire.produce(topic, good, partition=7).error_code == 3
+    zstd = batch_of([b"value"], codec=Codec.ZSTD)
+    assert wire.produce(topic, zstd, version=6).error_code == UNSUPPORTED_CODEC
+    assert wire.read(topic) == []
+    assert wire.produce(topic, good).base_offset == 0
+
+
+def test_acks_0_is_not_answered_and_an_error_closes_the_connection(broker, wire, topic):
+    wire.create(topic)
+    with Wire(broker.port) as silent:
+        silent.send(PRODUCE, 9, produce_request(topic, batch_of([b"value"]), acks=0))
+        assert silent.produce(topic, batch_of([b"second"])).base_offset == 1
+        silent.send(PRODUCE, 9, produce_request(topic, batch_of([b""]), partition=9, acks=0))
+        assert silent.is_hung_up()
+
+
+def test_the_brokers_time_is_stamped_where_the_topic_asks_for_it(wire, topic):
+    wire.create(topic, message_timestamp_type="LogAppendTime")
+    before_ms = time.time_ns() // 1_000_000
+    produced = wire.produce(topic, batch_of([b"value"], timestamp_ms=1000))
+    assert produced.log_append_time_ms >= before_ms
+    fetched = wire.fetch(topic)
+    (batch,) = split(b"".join(fetched.records))
+    batch.verify_checksum()
+    assert batch.timestamp_type is TimestampType.LOG_APPEND_TIME
+    assert records_of(fetched)[0].timestamp_ms == produced.log_append_time_ms
+
+
+@pytest.mark.parametrize("version", range(13))
+def test_every_version_by_name_is_taken(wire, topic, version):
+    wire.create(topic)
+    batch = batch_of([b"one", b"two"], timestamp_ms=5000)
+    records = bytes(batch)
+    if version < 3:
+        records = bytes(down_convert(split(batch), magic=1 if version == 2 else 0))
+    produced = wire.produce(topic, records, version=version)
+    assert (produced.error_code, produced.base_offset) == (0, 0)
+    read = wire.read(topic)
+    assert [(record.offset, record.value) for record in read] == [(0, b"one"), (1, b"two")]
+    if version >= 2:
+        assert {record.timestamp_ms for record in read} == {5000}
+
+
+def test_batches_come_back_byte_for_byte_but_for_where_they_lie(wire, topic):
+    wire.create(topic)
+    wire.produce(topic, batch_of([b"first"]))
+    record = Record(0, 1000, b"key", b"value")
+    batch = batch_of([record.value], timestamp_ms=1000, codec=Codec.LZ4)
+    wire.produce(topic, batch)
+    stored = split(b"".join(wire.fetch(topic, 1).records))[-1]
+    assert stored.base_offset == 1
+    assert bytes(stored.buffer[16:]) == bytes(batch[16:])
