@@ -5,8 +5,6 @@ and claims are made about the ratio of their medians; the best of their rounds i
 """
 
 import gc
-import json
-import platform
 import statistics
 import time
 from collections.abc import Callable, Iterator
@@ -18,7 +16,12 @@ import pytest
 from rich.console import Console
 from rich.table import Table
 
-RESULTS = Path(__file__).parents[2] / ".bench" / "results.json"
+from bench import results
+from bench.brokers import KAFKA, Contestant
+from bench.contest import Contest
+from services.broker import BrokerProcess
+from services.kafka_server import KafkaServer
+
 ROUNDS = 9
 ROUND_SECONDS = 0.02
 
@@ -93,20 +96,9 @@ def _seconds(function: Callable[[], object], calls: int) -> float:
 def bench() -> Iterator[Bench]:
     bench = Bench()
     yield bench
-    before = _read_last()
+    before = results.read("figures")
     _print(bench.figures, before)
-    measured = {figure.name: asdict(figure) for figure in bench.figures}
-    kept = {"python": platform.python_version(), "figures": before | measured}
-    RESULTS.parent.mkdir(exist_ok=True)
-    RESULTS.write_text(json.dumps(kept, indent=2) + "\n")
-
-
-def _read_last() -> dict[str, dict[str, Any]]:
-    """The figures of earlier runs by their names: a run of some benches leaves the others be."""
-    if not RESULTS.exists():
-        return {}
-    figures: dict[str, dict[str, Any]] = json.loads(RESULTS.read_text())["figures"]
-    return figures
+    results.keep("figures", {figure.name: asdict(figure) for figure in bench.figures})
 
 
 def _print(figures: list[Figure], before: dict[str, dict[str, Any]]) -> None:
@@ -124,3 +116,57 @@ def _print(figures: list[Figure], before: dict[str, dict[str, Any]]) -> None:
             "" if last is None else f"{figure.median_seconds / last['median_seconds']:.2f} x",
         )
     Console(width=120).print("\n", table)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--bench-scale", type=float, default=1.0, help="how many times more the broker benches do"
+    )
+    parser.addoption(
+        "--bench-groups", action="store_true", help="consume in groups too, with Kafka's own tool"
+    )
+
+
+@pytest.fixture(scope="session")
+def scaled(request: pytest.FixtureRequest) -> Callable[[int], int]:
+    """Makes a count or a duration as large as `--bench-scale` asks for."""
+    scale = request.config.getoption("--bench-scale", default=1.0)
+    return lambda count: round(count * scale)
+
+
+class Contests:
+    def __init__(self) -> None:
+        self.held: list[Contest] = []
+
+    def new(self, title: str, reference: str | None = None) -> Contest:
+        contest = Contest(title, reference)
+        self.held.append(contest)
+        return contest
+
+
+@pytest.fixture(scope="session")
+def contests() -> Iterator[Contests]:
+    """Where benches of brokers write their figures; told and kept when all have run."""
+    contests = Contests()
+    yield contests
+    held = [contest for contest in contests.held if contest.rounds]
+    Console(width=120).print("\n", *(contest.table() for contest in held))
+    results.keep("contests", {contest.title: contest.kept() for contest in held})
+
+
+@pytest.fixture
+def contestants(tmp_path: Path) -> Iterator[list[Contestant]]:
+    """Kafka and ours, with and without forcing to the disk, all running.
+
+    Each bench has its own, so that none pays for what another has left to be done.
+    """
+    with (
+        KafkaServer(tmp_path / "kafka") as kafka,
+        BrokerProcess(tmp_path / "buffered", local_fsync="false") as buffered,
+        BrokerProcess(tmp_path / "forced", local_fsync="true") as forced,
+    ):
+        yield [
+            Contestant(KAFKA, kafka),
+            Contestant("Kafscale", buffered),
+            Contestant("Kafscale, fsync", forced),
+        ]

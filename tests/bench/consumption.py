@@ -1,0 +1,67 @@
+"""Reading a whole topic, and how fast that went: by librdkafka, or by Kafka's own perf tool.
+
+librdkafka is given its partitions, so that no group is needed; the perf tool needs one.
+"""
+
+import subprocess
+import time
+from uuid import uuid4
+
+from confluent_kafka import Consumer, TopicPartition
+
+from bench.producer_perf import RECORD_BYTES, TOOL_FLAGS
+from services import java
+
+MESSAGES_A_CALL = 10_000
+SILENCE_S_MAX = 30
+RUN_S_MAX = 240
+
+
+def consume(address: str, topic: str, partitions: int, record_count: int) -> float:
+    """Read so many records with librdkafka; MB/s from the first call to the last record."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": address,
+            "group.id": "bench",  # It asks for a name, but nobody joins.
+            "enable.auto.commit": False,
+            # Its pause of a second whenever its queue is full would hide how fast a broker is.
+            "fetch.queue.backoff.ms": 1,
+        }
+    )
+    try:
+        started = time.perf_counter()
+        # A number rather than "the beginning", which librdkafka takes half a second to look up.
+        consumer.assign([TopicPartition(topic, i, 0) for i in range(partitions)])
+        left = record_count
+        while left > 0:
+            messages = consumer.consume(MESSAGES_A_CALL, timeout=SILENCE_S_MAX)
+            assert messages, f"{left} of {record_count} records did not come"
+            assert messages[0].error() is None, messages[0].error()
+            assert len(messages[0].value()) == RECORD_BYTES
+            left -= len(messages)
+        seconds = time.perf_counter() - started
+    finally:
+        consumer.close()
+    assert left == 0, f"{-left} records too many"
+    return record_count * RECORD_BYTES / 1e6 / seconds
+
+
+def consume_in_group(address: str, topic: str, record_count: int) -> float:
+    """Read so many records with `kafka-consumer-perf-test`; its MB/s while it fetched."""
+    done = subprocess.run(  # noqa: S603 - the command is a bench's own.
+        [  # noqa: S607
+            "java", *TOOL_FLAGS, "-cp", f"{java.jars()}/*",
+            "org.apache.kafka.tools.ConsumerPerformance",
+            "--bootstrap-server", address,
+            "--topic", topic,
+            "--group", f"bench-{uuid4()}",
+            "--messages", str(record_count),
+            "--hide-header",
+        ],
+        capture_output=True, text=True, timeout=RUN_S_MAX, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    # start, end, MB, MB/s, records, records/s, rebalance ms, fetch ms, fetch MB/s, fetch records/s
+    fields = done.stdout.splitlines()[-1].split(", ")
+    assert int(fields[4]) >= record_count, done.stdout + done.stderr
+    return float(fields[8]) * 1024 * 1024 / 1e6

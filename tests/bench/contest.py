@@ -1,0 +1,55 @@
+"""A contest: figures of brokers side by side, taken in turns, told as medians and ratios.
+
+The law: no figure is told without the one of the reference, taken in the same run. Absolute figures
+on a shared machine mean little; ratios of medians mean more.
+"""
+
+import statistics
+from dataclasses import dataclass, field
+from typing import Any
+
+from rich.table import Table
+
+Figures = dict[str, float]
+
+
+@dataclass
+class Contest:
+    """One table: a row for each contestant, a column for each figure."""
+
+    title: str
+    reference: str | None = None
+    rounds: dict[str, list[Figures]] = field(default_factory=dict)
+
+    def add(self, contestant: str, figures: Figures) -> None:
+        self.rounds.setdefault(contestant, []).append(figures)
+
+    def medians(self, contestant: str) -> Figures:
+        rounds = self.rounds[contestant]
+        return {name: statistics.median(round_[name] for round_ in rounds) for name in rounds[0]}
+
+    def table(self) -> Table:
+        columns = list(dict.fromkeys(name for rounds in self.rounds.values() for name in rounds[0]))
+        table = Table("who", *columns, title=self.title)
+        for column in table.columns[1:]:
+            column.justify = "right"
+        reference = self.medians(self.reference) if self.reference in self.rounds else {}
+        for contestant in self.rounds:
+            medians = self.medians(contestant)
+            cells = [_cell(medians.get(name), reference.get(name)) for name in columns]
+            table.add_row(contestant, *cells)
+        return table
+
+    def kept(self) -> dict[str, Any]:
+        """What is written down: every round, and what they come to."""
+        return {
+            contestant: {"medians": self.medians(contestant), "rounds": rounds}
+            for contestant, rounds in self.rounds.items()
+        }
+
+
+def _cell(figure: float | None, reference: float | None) -> str:
+    if figure is None:
+        return ""
+    text = f"{figure:,.1f}"
+    return f"{text} ({figure / reference:.2f} x)" if reference else text

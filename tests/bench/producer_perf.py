@@ -1,0 +1,68 @@
+"""`kafka-producer-perf-test`, Kafka's own tool: as fast as it can, or at a given rate."""
+
+import re
+import subprocess
+from dataclasses import dataclass
+
+from services import java
+
+# As Kafka's scripts set them for their tools.
+TOOL_FLAGS = ("-Xmx512M", "-server", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20")
+_REPORT = re.compile(
+    r"(?P<count>\d+) records sent, (?P<rate>[\d.]+) records/sec .*?"
+    r"(?P<p50>\d+) ms 50th, .*?(?P<p99>\d+) ms 99th",
+)
+RECORD_BYTES = 1024
+RUN_S_MAX = 240
+
+
+@dataclass(frozen=True)
+class Batching:
+    """How the producer gathers records; the name is what tables say."""
+
+    name: str
+    properties: tuple[str, ...]
+
+
+BY_DEFAULT = Batching("batches of 16 KiB", ())
+LARGE = Batching("batches of 256 KiB", ("batch.size=262144", "linger.ms=10"))
+
+
+@dataclass(frozen=True)
+class ProducerReport:
+    records_per_second: float
+    latency_ms_p50: float
+    latency_ms_p99: float
+
+    @property
+    def megabytes_per_second(self) -> float:
+        return self.records_per_second * RECORD_BYTES / 1e6
+
+
+def produce(
+    address: str,
+    topic: str,
+    record_count: int,
+    *,
+    batching: Batching = BY_DEFAULT,
+    records_per_second: int = -1,
+) -> ProducerReport:
+    """Produce records of 1 KiB with acks=all, and wait for the last answer."""
+    done = subprocess.run(  # noqa: S603 - the command is a bench's own.
+        [  # noqa: S607
+            "java", *TOOL_FLAGS, "-cp", f"{java.jars()}/*",
+            "org.apache.kafka.tools.ProducerPerformance",
+            "--topic", topic,
+            "--num-records", str(record_count),
+            "--record-size", str(RECORD_BYTES),
+            "--throughput", str(records_per_second),
+            "--producer-props", f"bootstrap.servers={address}", "acks=all", *batching.properties,
+        ],
+        capture_output=True, text=True, timeout=RUN_S_MAX, check=False,
+    )  # fmt: skip
+    reports = list(_REPORT.finditer(done.stdout))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert reports, done.stdout + done.stderr
+    final = reports[-1]
+    assert int(final["count"]) == record_count, done.stdout + done.stderr
+    return ProducerReport(float(final["rate"]), float(final["p50"]), float(final["p99"]))

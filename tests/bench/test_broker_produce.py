@@ -1,0 +1,52 @@
+"""Producing: Kafka's own perf tool against our broker and Kafka's, on the same disk.
+
+Records of 1 KiB to 6 partitions with acks=all. Kafka forces nothing to the disk before it answers;
+ours is measured both ways.
+"""
+
+from functools import partial
+
+import pytest
+
+from bench.brokers import KAFKA, Contestant
+from bench.producer_perf import BY_DEFAULT, LARGE, RECORD_BYTES, Batching, produce
+from services import java
+
+pytestmark = [
+    pytest.mark.bench,
+    pytest.mark.timeout(900),
+    pytest.mark.skipif(not java.is_available(), reason="Kafka needs Java and Maven"),
+]
+
+PARTITIONS = 6
+RECORDS = 150_000
+ROUNDS = 3
+
+
+def figures(contestant: Contestant, topic: str, batching: Batching, records: int):
+    before = contestant.cpu_seconds()
+    report = produce(contestant.address, topic, records, batching=batching)
+    used = contestant.cpu_seconds() - before
+    return {
+        "MB/s": report.megabytes_per_second,
+        "CPU-s/GB": used / (records * RECORD_BYTES / 1e9),
+        "p50 ms": report.latency_ms_p50,
+        "p99 ms": report.latency_ms_p99,
+    }
+
+
+@pytest.mark.parametrize("batching", [BY_DEFAULT, LARGE], ids=lambda batching: batching.name)
+def test_producing(contests, contestants, scaled, batching):
+    contest = contests.new(
+        f"produce 1 KiB records, {PARTITIONS} partitions, {batching.name}", KAFKA
+    )
+    records = scaled(RECORDS)
+    runs = {
+        contestant.name: partial(figures, contestant, contestant.new_topic(PARTITIONS), batching)
+        for contestant in contestants
+    }
+    for run in runs.values():
+        run(records)  # The JVM compiles what it has run for a while.
+    for _ in range(ROUNDS):
+        for name, run in runs.items():
+            contest.add(name, run(records))
