@@ -1,7 +1,17 @@
 """What holds for all tests."""
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 # A shared machine pauses whenever it likes: pytest's time-out is the only clock for tests.
 settings.register_profile("house", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("house")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--simulation-runs", type=int, default=1000, help="how many runs the simulation has"
+    )
+    parser.addoption(
+        "--simulation-seed", type=int, default=0, help="the seed of the simulation's first run"
+    )

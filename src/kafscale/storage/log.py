@@ -173,8 +173,16 @@ class PartitionLog:
             return
         for batch in batches:
             self.learn(batch, now_ms)
-        self.end_offset = batches[-1].next_offset
-        self.on_durable(Run.of(batches), now_ms)
+        if not self.tail.runs and batches[0].base_offset > self.segments.end_offset:
+            # Retention has deleted the segments up to the start of the log, which is where the
+            # next one began: another base would let a former owner's segment overlap with ours.
+            batches = [batch for batch in batches if batch.last_offset >= self.start_offset]
+        self.end_offset = run.last_offset + 1
+        if batches:
+            self.on_durable(Run.of(batches), now_ms)
+        else:
+            self.high_watermark = self.end_offset
+            self.tail.mark_rolled(self.end_offset)
 
     def on_rolled(
         self, base_offset: int, next_offset: int, size_bytes: int, max_timestamp_ms: int,

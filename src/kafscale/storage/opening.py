@@ -12,10 +12,11 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from kafscale.errors import DamagedObjectError
+from kafscale.errors import DamagedObjectError, RecordsError
 from kafscale.observability.logging import get_logger
 from kafscale.storage import layout, segment
 from kafscale.storage.epochs import LeaderEpochs
+from kafscale.storage.index import Index
 from kafscale.storage.log import PartitionLog
 from kafscale.storage.objects.base import ObjectStore
 from kafscale.storage.producers import Producers
@@ -147,8 +148,8 @@ class Opener:
     async def _restore(self, opened: PartitionLog, now_ms: int) -> None:
         """Take up what the log knew at the end of its last segment."""
         segments = opened.segments
-        entries = await self._reader.index(opened, segments[-1])
-        opened.rolled_max_timestamp_ms = entries.log_max_timestamp_ms
+        entries = await self._index(opened, len(segments) - 1)
+        opened.rolled_max_timestamp_ms = entries.log_max_timestamp_ms if entries else None
         number = len(segments)
         oldest = max(number - SECTIONS_LOOKED_FOR_MAX, 0)
         while number > oldest and not await self._restore_sections(opened, number - 1):
@@ -158,11 +159,14 @@ class Opener:
 
     async def _restore_sections(self, opened: PartitionLog, number: int) -> bool:
         """Take up what an index tells of producers and epochs, if it does."""
-        found = opened.segments[number]
-        sections = (await self._reader.index(opened, found)).sections
+        entries = await self._index(opened, number)
+        if entries is None:
+            return False
+        sections = entries.sections
         if PRODUCERS_SECTION not in sections or EPOCHS_SECTION not in sections:
             return False
-        key = layout.index_key(self._namespace, opened.topic, opened.partition, found.base_offset)
+        base_offset = opened.segments[number].base_offset
+        key = layout.index_key(self._namespace, opened.topic, opened.partition, base_offset)
         try:
             producers = Producers.decode(key, sections[PRODUCERS_SECTION])
             epochs = LeaderEpochs.decode(key, sections[EPOCHS_SECTION])
@@ -175,9 +179,22 @@ class Opener:
     async def _replay(self, opened: PartitionLog, number: int, now_ms: int) -> None:
         """Learn from the batches of a segment what its index should have told."""
         found = opened.segments[number]
-        entries = await self._reader.index(opened, found)
-        position = entries.positions[0]
-        while batches := await self._reader.batches(opened, found, position):
-            for batch in batches:
-                opened.learn(batch, now_ms)
-                position += len(batch)
+        position = segment.HEADER_BYTES
+        try:
+            while batches := await self._reader.batches(opened, found, position):
+                for batch in batches:
+                    opened.learn(batch, now_ms)
+                    position += len(batch)
+        except (DamagedObjectError, RecordsError) as error:
+            log.warning(
+                "damaged segment", topic=opened.topic, partition=opened.partition,
+                base_offset=found.base_offset, reason=str(error),
+            )  # fmt: skip
+
+    async def _index(self, opened: PartitionLog, number: int) -> Index | None:
+        """The index of a segment; None if there is none, and nothing to make one of."""
+        try:
+            return await self._reader.index(opened, opened.segments[number])
+        except DamagedObjectError as error:
+            log.warning("damaged segment", key=error.key, reason=error.reason)
+            return None

@@ -122,7 +122,8 @@ class LogReader:
         self, partition: PartitionLog, offset: int, bytes_max: int, *, first: bool
     ) -> tuple[list[memoryview], int]:
         if not len(partition.segments):
-            return [], offset
+            # Damage has left a hole before the tail.
+            return partition.tail.read(offset, bytes_max, first=first)
         found = partition.segments[partition.segments.find(offset)]
         key = self._key(partition, found)
         entries = await self.index(partition, found)

@@ -17,7 +17,13 @@ and the rest is read. One at the very end was never whole.
 from collections import defaultdict
 from collections.abc import Callable
 
-from kafscale.errors import DamagedObjectError, FencedError, ObjectExistsError
+from kafscale.errors import (
+    DamagedObjectError,
+    FencedError,
+    ObjectExistsError,
+    ObjectNotFoundError,
+    StoreUnavailableError,
+)
 from kafscale.observability.logging import get_logger
 from kafscale.storage import layout, wal
 from kafscale.storage.log import PartitionLog
@@ -29,6 +35,9 @@ log = get_logger(__name__)
 
 FENCE_KEPT_MS = 24 * 60 * 60 * 1000
 """How long a fence outlives its stream: far longer than a process may be asleep and wake again."""
+
+TAKING_BACK_TRIES_MAX = 10
+"""How often a fence that must not stay is deleted before the store is given up."""
 
 FindLog = Callable[[bytes, int], PartitionLog | None]
 
@@ -68,7 +77,7 @@ class Recovery:
         """Take the first place of this life's stream, so that later lives know of it."""
         key = self._key(self._epoch, 0)
         header = wal.Header(self._broker_id, self._epoch, 0, self._clock())
-        parts = wal.encode_empty(header)
+        parts = wal.encode_opening(header)
         try:
             await self._store.put(key, parts, create=True)
         except ObjectExistsError:
@@ -117,13 +126,34 @@ class Recovery:
             header = wal.Header(self._broker_id, epoch, sequence, self._clock(), is_fence=True)
             is_ours = True
             try:
-                await self._store.put(key, wal.encode_empty(header), create=True)
+                await self._store.put(key, wal.encode_fence(header), create=True)
             except ObjectExistsError:
                 is_ours = False
+            if is_ours:
+                await self._check_effective(epoch, sequence)
             objects[sequence] = found = await self._store.head(key)
             if is_ours or await self._is_fence(found):
                 return sequence
             # The former owner was faster: its object is in the stream, and counts.
+
+    async def _check_effective(self, epoch: int, sequence: int) -> None:
+        """Take back a fence that came too late, and raise `ObjectNotFoundError`.
+
+        A former owner may be so fast that it has written, rolled and trimmed since the listing, and
+        left this place behind. It trims in order and never its newest object: as long as the one
+        before the fence is there, the owner has not been here.
+        """
+        try:
+            await self._store.head(self._key(epoch, sequence - 1))
+        except ObjectNotFoundError:
+            for is_last in (*[False] * (TAKING_BACK_TRIES_MAX - 1), True):
+                try:
+                    await self._store.delete([self._key(epoch, sequence)])
+                    break
+                except StoreUnavailableError:
+                    if is_last:
+                        raise
+            raise
 
     # --- replaying ----------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Iterable
 import msgspec
 
 from kafscale.records import BatchView, TimestampType, iterate
+from kafscale.storage import segment
 from kafscale.storage.log import PartitionLog
 from kafscale.storage.reader import LogReader
 
@@ -47,11 +48,41 @@ async def newest(reader: LogReader, partition: PartitionLog) -> TimedOffset | No
             if found is not None:
                 return found
         # The newest record has been deleted meanwhile, or the index does not know.
-        for segment in list(partition.segments):
-            entries = await reader.index(partition, segment)
-            if entries.max_timestamp_ms is not None:
-                greatest_ms = max(greatest_ms, entries.max_timestamp_ms)
+        greatest_ms = await _greatest_ms(reader, partition)
     return await first_since(reader, partition, greatest_ms)
+
+
+async def _greatest_ms(reader: LogReader, partition: PartitionLog) -> int:
+    """The greatest time of all records from the start of the log on."""
+    start_offset = partition.start_offset
+    greatest_ms = -1
+    for found in list(partition.segments):
+        if found.next_offset <= start_offset:
+            continue
+        position = segment.HEADER_BYTES
+        if found.base_offset >= start_offset:
+            reached_ms = (await reader.index(partition, found)).max_timestamp_ms
+            if reached_ms is not None:
+                greatest_ms = max(greatest_ms, reached_ms)
+                continue
+        while batches := await reader.batches(partition, found, position):
+            position += sum(map(len, batches))
+            greatest_ms = max(greatest_ms, _greatest_of(batches, start_offset))
+    for run in list(partition.tail.runs):
+        greatest_ms = max(greatest_ms, _greatest_of(run.batches(start_offset), start_offset))
+    return greatest_ms
+
+
+def _greatest_of(batches: Iterable[BatchView], start_offset: int) -> int:
+    return max(
+        (
+            record_ms
+            for batch in batches
+            for record_offset, record_ms in _times(batch)
+            if record_offset >= start_offset
+        ),
+        default=-1,
+    )
 
 
 async def _candidates(
@@ -101,5 +132,8 @@ async def _first_segment(reader: LogReader, partition: PartitionLog, timestamp_m
 def _times(batch: BatchView) -> Iterable[tuple[int, int]]:
     """The offset and the time of each record."""
     if batch.timestamp_type is TimestampType.LOG_APPEND_TIME:
-        return [(batch.base_offset, batch.max_timestamp_ms)]
+        return (
+            (offset, batch.max_timestamp_ms)
+            for offset in range(batch.base_offset, batch.next_offset)
+        )
     return ((record.offset, record.timestamp_ms) for record in iterate(batch))

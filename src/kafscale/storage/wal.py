@@ -150,8 +150,19 @@ def encode(header: Header, pieces: Sequence[Piece]) -> list[Buffer]:
     return parts
 
 
-def encode_empty(header: Header) -> list[Buffer]:
-    """The parts of an object that only takes a place in a stream: at its beginning, or a fence."""
+def encode_opening(header: Header) -> list[Buffer]:
+    """The parts of the object that opens a stream: it holds nothing and takes the first place."""
+    assert not header.is_fence
+    return _encode_empty(header)
+
+
+def encode_fence(header: Header) -> list[Buffer]:
+    """The parts of a fence: an object that holds nothing and takes the next place in a stream."""
+    assert header.is_fence
+    return _encode_empty(header)
+
+
+def _encode_empty(header: Header) -> list[Buffer]:
     encoded = header.encode()
     return [encoded, _footer([], crc32c(encoded))]
 

@@ -76,7 +76,7 @@ storage.maxTailBytes          | 512Mi        | KAFSCALE_STORAGE_MAX_TAIL_BYTES
 storage.maxSegmentAgeMs       | 10m          | KAFSCALE_STORAGE_MAX_SEGMENT_AGE_MS
 storage.retentionCheckIntervalMs | 1m           | KAFSCALE_STORAGE_RETENTION_CHECK_INTERVAL_MS
 storage.producerIdExpirationMs | 24h          | KAFSCALE_STORAGE_PRODUCER_ID_EXPIRATION_MS
-storage.localFsync            | true         | KAFSCALE_LOCAL_FSYNC
+storage.localFsync            | false        | KAFSCALE_LOCAL_FSYNC
 storage.produceSyncFlush      | false        | KAFSCALE_PRODUCE_SYNC_FLUSH
 cache.segmentCacheSize        | 2Gi          | KAFSCALE_CACHE_BYTES KAFSCALE_CACHE_SIZE
 cache.indexCacheSize          | 256Mi        | KAFSCALE_CACHE_INDEX_CACHE_SIZE
