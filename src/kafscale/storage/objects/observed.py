@@ -96,11 +96,12 @@ class ObservedObjectStore:
         status = SUCCESS
         try:
             result = await request
-            if isinstance(result, memoryview):
-                size_bytes = len(result)
-            return result
         except BaseException as error:
             status = next((name for kind, name in _STATUSES if isinstance(error, kind)), ERROR)
             raise
+        else:
+            if isinstance(result, memoryview):
+                size_bytes = len(result)
+            return result
         finally:
             self._on_operation(operation, status, self._clock() - started, size_bytes)
