@@ -16,6 +16,7 @@ from kafscale.errors import ConfigError, StoreUnavailableError
 from kafscale.metadata.sqlite import SqliteStore
 from kafscale.metadata.store import MetadataStore
 from kafscale.observability.logging import get_logger
+from kafscale.storage import layout
 from kafscale.storage.objects.base import ObjectStore
 from kafscale.storage.objects.local import LocalObjectStore
 from kafscale.storage.objects.memory import MemoryObjectStore
@@ -80,7 +81,11 @@ def _objects(config: Config, clock: Callable[[], int]) -> ObjectStore:
         return MemoryObjectStore(clock)
     if not config.s3.bucket:
         directory = _data_directory(config) / OBJECTS_DIRECTORY
-        return LocalObjectStore(directory, fsync=config.storage.local_fsync)
+        return LocalObjectStore(
+            directory,
+            fsync=config.storage.local_fsync,
+            recycles=lambda key: key.endswith(layout.WAL_SUFFIX),
+        )
     main = S3ObjectStore(_bucket(config))
     if not config.s3.read_bucket:
         return main

@@ -27,7 +27,6 @@ from kafscale.errors import (
     OverloadedError,
 )
 from kafscale.observability.logging import get_logger
-from kafscale.records import BatchView
 from kafscale.records.checksum import Buffer
 from kafscale.storage import layout, wal
 from kafscale.storage.backoff import Backoff
@@ -125,7 +124,10 @@ class WalWriter:
 
     # --- in -----------------------------------------------------------------------------------
 
-    def append(self, partition: PartitionLog, batch: BatchView) -> "asyncio.Future[None]":
+    def append(  # noqa: PLR0917 - keywords cost time on the produce path.
+        self, partition: PartitionLog, batch: memoryview, base_offset: int, last_offset: int,
+        count: int, max_timestamp_ms: int,
+    ) -> "asyncio.Future[None]":  # fmt: skip
         """Take a stamped batch; the future is resolved when it is durable."""
         if self._ended is not None:
             raise type(self._ended)(*self._ended.args)
@@ -135,8 +137,8 @@ class WalWriter:
                 f"{self.unflushed_bytes} bytes wait to be written, the store does not keep up"
             )
         self._open.add(
-            partition, batch.buffer, batch.base_offset, batch.last_offset, batch.count,
-            batch.max_timestamp_ms, self._steady_ms(),
+            partition, batch, base_offset, last_offset, count, max_timestamp_ms,
+            self._steady_ms(),
         )  # fmt: skip
         self.unflushed_bytes += size_bytes
         if self._wake is None:

@@ -21,6 +21,7 @@ import msgspec
 
 from kafscale.errors import NotOwnerError, OffsetOutOfRangeError
 from kafscale.records import BatchView, TimestampType
+from kafscale.records.batch import CONTROL_BIT, BatchHeader
 from kafscale.storage.epochs import LeaderEpochs
 from kafscale.storage.producers import Producers
 from kafscale.storage.run import Run
@@ -42,7 +43,10 @@ class Appended(msgspec.Struct, gc=False):
 class Wal(Protocol):
     """What makes appended batches durable."""
 
-    def append(self, log: "PartitionLog", batch: BatchView) -> "asyncio.Future[None]": ...
+    def append(  # noqa: PLR0917 - keywords cost time on the produce path.
+        self, log: "PartitionLog", batch: memoryview, base_offset: int, last_offset: int,
+        count: int, max_timestamp_ms: int,
+    ) -> "asyncio.Future[None]": ...  # fmt: skip
 
 
 class PartitionLog:
@@ -105,11 +109,12 @@ class PartitionLog:
     def append(self, batch: BatchView, now_ms: int) -> Appended:
         """Give a valid batch its offsets and hand it to the WAL; what is a duplicate is not."""
         self.check_open()
-        producer_id = batch.producer_id
-        if producer_id >= 0:
+        header = batch.header()
+        if header.producer_id >= 0:
             duplicate = self.producers.check(
-                producer_id, batch.producer_epoch, batch.base_sequence, batch.last_sequence
-            )
+                header.producer_id, header.producer_epoch, header.base_sequence,
+                header.last_sequence,
+            )  # fmt: skip
             if duplicate is not None:
                 return self._already(duplicate.base_offset, duplicate.last_offset)
         timestamp_ms = -1
@@ -117,11 +122,15 @@ class PartitionLog:
             batch.stamp_append_time(now_ms)
             timestamp_ms = now_ms
         base_offset = self.end_offset
+        last_offset = base_offset + header.last_offset_delta
         batch.stamp(base_offset, self.leader_epoch)
         assert self.wal is not None
-        durable = self.wal.append(self, batch)
-        self.learn(batch, now_ms)
-        self.end_offset = batch.next_offset
+        durable = self.wal.append(
+            self, batch.buffer, base_offset, last_offset, header.record_count,
+            header.max_timestamp_ms if timestamp_ms < 0 else timestamp_ms,
+        )  # fmt: skip
+        self._learn_producer(header, base_offset, last_offset, now_ms)
+        self.end_offset = last_offset + 1
         if self._waiting and self._waiting[-1][1] is durable:
             self._waiting.pop()
         self._waiting.append((self.end_offset, durable))
@@ -134,18 +143,24 @@ class PartitionLog:
         return Appended(base_offset, -1, None)
 
     def learn(self, batch: BatchView, now_ms: int) -> None:
-        """Take note of who wrote a batch, and under which leader; also when it is read again.
+        """Take note of who wrote a batch that is read again, and under which leader."""
+        header = batch.header()
+        self._learn_producer(header, header.base_offset, batch.last_offset, now_ms)
+        self.epochs.note(header.leader_epoch, header.base_offset)
+
+    def _learn_producer(
+        self, header: BatchHeader, base_offset: int, last_offset: int, now_ms: int
+    ) -> None:
+        """Take note of who wrote a batch.
 
         Producers expire by the time at which they were heard of, not by what they send: one that
         copies old records is as alive as any.
         """
-        base_offset = batch.base_offset
-        if batch.producer_id >= 0 and not batch.is_control:
+        if header.producer_id >= 0 and not header.attributes & CONTROL_BIT:
             self.producers.record(
-                batch.producer_id, batch.producer_epoch, batch.base_sequence, batch.last_sequence,
-                base_offset, batch.last_offset, now_ms, self.high_watermark,
+                header.producer_id, header.producer_epoch, header.base_sequence,
+                header.last_sequence, base_offset, last_offset, now_ms, self.high_watermark,
             )  # fmt: skip
-        self.epochs.note(batch.leader_epoch, base_offset)
 
     def on_durable(self, run: Run, now_ms: int) -> None:
         """Let readers see a run; called by the WAL in the order of offsets."""

@@ -85,7 +85,7 @@ def refuse(
 
 def _append(
     context: RequestContext, request: ProduceRequest
-) -> ProduceResponse | Awaitable[ProduceResponse] | None:
+) -> "ProduceResponse | asyncio.Future[ProduceResponse] | None":
     pending: _Pending = []
     topics = [_append_topic(context, topic, pending) for topic in request.topics]
     if request.acks == NO_ACKS:
@@ -149,11 +149,36 @@ def _batch(version: int, target: PartitionLog, records: memoryview | None) -> Ba
     return sole(records)
 
 
-async def _when_durable(
+def _when_durable(
     context: RequestContext, request: ProduceRequest, response: ProduceResponse, pending: _Pending
-) -> ProduceResponse:
+) -> "asyncio.Future[ProduceResponse]":
+    """The answer, when all batches are durable or the client's time is over.
+
+    A future and callbacks rather than a coroutine: this is done for every request.
+    """
+    loop = asyncio.get_running_loop()
+    answer: asyncio.Future[ProduceResponse] = loop.create_future()
     futures = {future for _, future in pending}
-    await asyncio.wait(futures, timeout=request.timeout_ms / 1000)
+
+    def finish() -> None:
+        if not answer.done():
+            timer.cancel()
+            _settle(pending)
+            answer.set_result(_counted(context, request, response))
+
+    def on_durable(future: "asyncio.Future[None]") -> None:
+        futures.discard(future)
+        if not futures:
+            finish()
+
+    timer = loop.call_later(request.timeout_ms / 1000, finish)
+    for future in tuple(futures):
+        future.add_done_callback(on_durable)
+    return answer
+
+
+def _settle(pending: _Pending) -> None:
+    """Tell of the batches that are not durable, or never will be."""
     for result, future in pending:
         error: BaseException | None
         if future.done():
@@ -165,7 +190,6 @@ async def _when_durable(
             result.error_code = error.code
             result.error_message = str(error)
             result.base_offset = -1
-    return _counted(context, request, response)
 
 
 def _counted(

@@ -28,6 +28,9 @@ from typing import Final
 from kafscale.errors import ObjectExistsError, ObjectNotFoundError, StoreUnavailableError
 from kafscale.records.checksum import Buffer
 from kafscale.storage.objects.base import PAGE_KEYS, ObjectInfo, is_key
+from kafscale.storage.objects.direct import DIRECT, Write, write_direct
+from kafscale.storage.objects.direct import SIZE_BYTES_MIN as DIRECT_BYTES_MIN
+from kafscale.storage.objects.spares import SpareFiles
 
 UNFINISHED: Final = ".tmp"
 """The directory, beside all namespaces, where files wait until they are complete."""
@@ -44,18 +47,27 @@ _FULL: Final = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 class FileTree:
     """Every object below one directory."""
 
-    __slots__ = ("_durable", "_fsync", "_root", "_serial", "_write")
+    __slots__ = (
+        "_durable", "_fsync", "_is_buffered", "_recycles", "_root", "_serial", "_spares", "_write",
+    )  # fmt: skip
 
     def __init__(
         self,
         root: str,
         *,
         fsync: bool,
-        write: Callable[[int, Sequence[Buffer]], int] = os.writev,
+        recycles: Callable[[str], bool] = lambda _key: False,
+        write: Write = os.writev,
     ) -> None:
-        """`write` is how bytes reach a file descriptor; tests hand in a disk that is full."""
+        """Of objects that it `recycles`, by their keys, the files are used again (see `spares`).
+
+        `write` is how bytes reach a file descriptor; tests hand in a disk that is full.
+        """
         self._root = root
         self._fsync = fsync
+        self._is_buffered = False
+        self._recycles = recycles
+        self._spares = SpareFiles(f"{root}/{UNFINISHED}")
         self._write = write
         self._serial = itertools.count()
         # The directories whose own names are known to be on the disk.
@@ -73,11 +85,12 @@ class FileTree:
         return len(leftovers)
 
     def put(self, key: str, parts: Sequence[Buffer], *, create: bool) -> None:
-        temporary = f"{self._root}/{UNFINISHED}/{next(self._serial)}"
+        spare = self._spares.take() if self._recycles(key) else None
+        temporary = spare.path if spare else f"{self._root}/{UNFINISHED}/{next(self._serial)}"
         path = f"{self._root}/{key}"
         try:
             with _operation("put", key):
-                self._write_file(temporary, parts)
+                self._write_file(temporary, parts, spare.size_bytes if spare else 0)
                 self._name(temporary, path, create=create)
                 if self._fsync:
                     directory = os.path.dirname(path)
@@ -122,16 +135,37 @@ class FileTree:
         for key in keys:
             path = f"{self._root}/{key}"
             with _operation("delete", key), suppress(FileNotFoundError, NotADirectoryError):
-                os.unlink(path)
+                if not (self._recycles(key) and self._spares.keep(path)):
+                    os.unlink(path)
                 directories.add(os.path.dirname(path))
         for directory in directories:
             self._prune(directory)
 
-    def _write_file(self, path: str, parts: Sequence[Buffer]) -> None:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-        descriptor = os.open(path, flags, 0o644)
+    def _write_file(self, path: str, parts: Sequence[Buffer], spare_bytes: int) -> None:
+        size_bytes = sum(map(len, parts))
+        flags = os.O_WRONLY | os.O_CLOEXEC
+        if not spare_bytes:
+            flags |= os.O_CREAT | os.O_EXCL
+        if DIRECT and size_bytes >= DIRECT_BYTES_MIN and not self._is_buffered:
+            try:
+                self._write_parts(os.open(path, flags | DIRECT, 0o644), parts, write_direct)
+            except OSError as error:
+                if error.errno != errno.EINVAL:
+                    raise
+                self._is_buffered = True  # This file system knows no other way.
+                flags &= ~os.O_EXCL
+            else:
+                return
+        self._write_parts(os.open(path, flags, 0o644), parts, _write_all)
+        if size_bytes < spare_bytes:
+            os.truncate(path, size_bytes)
+
+    def _write_parts(
+        self, descriptor: int, parts: Sequence[Buffer],
+        write: Callable[[Write, int, Sequence[Buffer]], None],
+    ) -> None:  # fmt: skip
         try:
-            _write_all(self._write, descriptor, parts)
+            write(self._write, descriptor, parts)
             if self._fsync:
                 os.fsync(descriptor)
         finally:
@@ -188,9 +222,7 @@ class FileTree:
                 yield key
 
 
-def _write_all(
-    write: Callable[[int, Sequence[Buffer]], int], descriptor: int, parts: Sequence[Buffer]
-) -> None:
+def _write_all(write: Write, descriptor: int, parts: Sequence[Buffer]) -> None:
     """Write every part, in as few calls as the system allows, though it may take only some."""
     # Empty parts would look like progress that never comes.
     waiting = [memoryview(part) for part in parts if len(part)]

@@ -39,17 +39,19 @@ class LocalObjectStore:
         root: Path,
         *,
         fsync: bool = True,
+        recycles: Callable[[str], bool] = lambda _key: False,
         threads: int = _THREADS,
         write: Callable[[int, Sequence[Buffer]], int] = os.writev,
     ) -> None:
         """Take the directory, making it if need be; refuse one that another process has.
 
-        Without `fsync` an object survives this process but perhaps not this machine. `write` is
+        Without `fsync` an object survives this process but perhaps not this machine. Of objects
+        that it `recycles`, by their keys, files are written over when they are deleted. `write` is
         how bytes reach a file, for tests of disks that are full.
         """
         assert threads > 0
         directory = str(root.absolute())
-        self._files = FileTree(directory, fsync=fsync, write=write)
+        self._files = FileTree(directory, fsync=fsync, recycles=recycles, write=write)
         self._lock = _lock(directory)
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="objects")
         leftovers = self._files.remove_unfinished()
