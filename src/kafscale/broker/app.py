@@ -48,6 +48,8 @@ log = get_logger(__name__)
 DRAIN_SECONDS = 1.0
 """How long requests in flight may take to be answered when the broker stops."""
 FILES_BESIDE_CONNECTIONS = 256
+GARBAGE_COUNT_MIN = 20_000
+"""How many objects may come before the collector looks for cycles, of which there are few."""
 FLUSH_SECONDS = 20.0
 """How long a stopping broker waits for a store that does not take what is not durable yet."""
 ROLL_SECONDS = 0.5
@@ -142,6 +144,7 @@ async def start(config: Config) -> AsyncIterator[Broker]:
         # What lives as long as the broker is not looked at by the garbage collector any more.
         gc.collect()
         gc.freeze()
+        gc.set_threshold(GARBAGE_COUNT_MIN)
         log.info(
             "broker started", node_id=node_id, epoch=epoch, objects=describe_objects(config),
             topics=len(catalog.topics),
@@ -163,15 +166,15 @@ async def _open(
     """Bring back what earlier lives left, under a new epoch."""
     name = counters.broker_epoch(str(node_id))
     epoch = await counters.next_value(metadata, name)
+    # Objects may outlive the metadata: an epoch must be new in both.
+    newest = await storage.newest_epoch()
+    while epoch <= newest:
+        epoch = await counters.next_value(metadata, name)
 
-    async def take_epoch(at_least: int) -> int:
-        # Objects may outlive the metadata: an epoch must be new in both.
-        taken = epoch
-        while taken < at_least:
-            taken = await counters.next_value(metadata, name)
-        return taken
+    async def taken(_at_least: int) -> int:
+        return epoch
 
-    await storage.open(await topics.to_open(epoch), take_epoch)
+    await storage.open(await topics.to_open(epoch), taken)
     topics.follow(storage.logs)
     return epoch
 

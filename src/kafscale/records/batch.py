@@ -141,8 +141,10 @@ class BatchView:
 
     # --- checks -------------------------------------------------------------------------------
 
-    def validate(self, *, size_bytes_max: int | None = None, from_producer: bool = True) -> None:
-        """Raise unless the batch may be stored.
+    def validate(
+        self, *, size_bytes_max: int | None = None, from_producer: bool = True
+    ) -> BatchHeader:
+        """Raise unless the batch may be stored; the header, which was read for that.
 
         What a producer may not send, but a broker may write itself, is let through where
         `from_producer` is false: control records, broker's timestamps, sequences left out. Reserved
@@ -153,19 +155,19 @@ class BatchView:
                 f"a batch of {len(self.buffer)} bytes exceeds the limit of {size_bytes_max}"
             )
         self.verify_checksum()
-        (
-            _, _, _, _, _, attributes, last_offset_delta, _, _,
-            producer_id, _, base_sequence, count,
-        ) = HEADER.unpack_from(self.buffer)  # fmt: skip
-        codec_of(attributes)
+        header = self.header()
+        count = header.record_count
+        codec_of(header.attributes)
         if count < 1:
             raise InvalidRecordError(f"a batch says it has {count} records")
-        if count != last_offset_delta + 1:
+        if count != header.last_offset_delta + 1:
             raise InvalidRecordError(
-                f"a batch of {count} records has {last_offset_delta} as its last offset delta"
+                f"a batch of {count} records has {header.last_offset_delta}"
+                " as its last offset delta"
             )
         if from_producer:
-            _check_producer(attributes, producer_id, base_sequence)
+            _check_producer(header.attributes, header.producer_id, header.base_sequence)
+        return header
 
     def verify_checksum(self) -> None:
         (stored,) = _UINT32.unpack_from(self.buffer, CRC_POSITION)

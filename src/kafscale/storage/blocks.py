@@ -54,6 +54,10 @@ class Blocks:
         slices = await self.slices(key, start, stop)
         return slices[0] if len(slices) == 1 else memoryview(b"".join(slices))
 
+    def holds(self, key: str, position: int) -> bool:
+        """Whether the byte at a position can be had without a request."""
+        return self._cache.get((key, position // BLOCK_BYTES)) is not None
+
     def expect(self, key: str, number: int) -> None:
         """Begin to fetch a block that somebody is going to want."""
         if (key, number) not in self._cache:

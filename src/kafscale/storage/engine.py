@@ -108,13 +108,16 @@ class StorageEngine:
         assert self._wal is not None, "storage is not open yet"
         return self._wal
 
+    async def newest_epoch(self) -> int:
+        """The epoch of the last life that the store knows of, or -1."""
+        return max(await list_streams(self._store, self._namespace, self._broker_id), default=-1)
+
     async def open(
         self, topics: Sequence[TopicToOpen], take_epoch: Callable[[int], Awaitable[int]]
     ) -> None:
         """Bring back all topics; `take_epoch` gives a new epoch that is at least its argument."""
         started_ms = self._clock()
-        streams = await list_streams(self._store, self._namespace, self._broker_id)
-        epoch = await take_epoch(max(streams, default=-1) + 1)
+        epoch = await take_epoch(await self.newest_epoch() + 1)
         recovery = Recovery(
             self._store,
             self._namespace,

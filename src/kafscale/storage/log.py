@@ -106,10 +106,13 @@ class PartitionLog:
 
     # --- writing ------------------------------------------------------------------------------
 
-    def append(self, batch: BatchView, now_ms: int) -> Appended:
-        """Give a valid batch its offsets and hand it to the WAL; what is a duplicate is not."""
+    def append(self, batch: BatchView, now_ms: int, header: BatchHeader | None = None) -> Appended:
+        """Give a valid batch its offsets and hand it to the WAL; what is a duplicate is not.
+
+        Who has read the header already may hand it in.
+        """
         self.check_open()
-        header = batch.header()
+        header = header or batch.header()
         if header.producer_id >= 0:
             duplicate = self.producers.check(
                 header.producer_id, header.producer_epoch, header.base_sequence,

@@ -85,6 +85,16 @@ class LogReader:
             first = False
         return slices, offset
 
+    def is_cached(self, partition: PartitionLog, offset: int) -> bool:
+        """Whether a read from this offset begins without a request to the store."""
+        if partition.in_tail(offset):
+            return True
+        found = partition.segments[partition.segments.find(offset)]
+        entries = self._indexes.get(self._index_key(partition, found))
+        return entries is not None and self._blocks.holds(
+            self._key(partition, found), entries.positions[entries.find(offset)]
+        )
+
     async def index(self, partition: PartitionLog, found: Segment) -> Index:
         """The index of a segment."""
         key = self._index_key(partition, found)

@@ -179,7 +179,7 @@ class Recovery:
         pins: dict[PartitionLog, int] = {}
         durable = DurableObject(item.key, item.size_bytes, pins)
         try:
-            found = wal.decode(item.key, await self._store.get(item.key))
+            found = self._decode(item.key, await self._store.get(item.key))
         except DamagedObjectError as error:
             tell = log.warning if is_last else log.error
             tell("damaged WAL object skipped", key=item.key, reason=error.reason, last=is_last)
@@ -193,6 +193,18 @@ class Recovery:
                 self.recovered_bytes += piece.length
             pins[partition] = piece.last_offset
         return durable
+
+    def _decode(self, key: str, data: memoryview) -> wal.WalObject:
+        """An object that is whole, and the one that belongs under its key.
+
+        A loss of power may leave the file of a younger object under an older name, where files are
+        used again.
+        """
+        found = wal.decode(key, data)
+        header = found.header
+        if key != layout.wal_key(self._namespace, header.broker_id, header.epoch, header.sequence):
+            raise DamagedObjectError(key, f"it is object {header.sequence} of epoch {header.epoch}")
+        return found
 
     def _key(self, epoch: int, sequence: int) -> str:
         return layout.wal_key(self._namespace, self._broker_id, epoch, sequence)

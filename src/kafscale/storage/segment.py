@@ -163,20 +163,25 @@ class Builder:
         )
 
     def append(self, batch: BatchView) -> None:
-        base_offset, count = batch.base_offset, batch.count
+        header = batch.header()
+        base_offset, count = header.base_offset, header.record_count
         assert self._next_offset in (-1, base_offset), "offsets are contiguous"
-        assert self.fits(batch)
-        max_timestamp_ms = batch.max_timestamp_ms
+        assert self._size_bytes + len(batch) <= SEGMENT_BYTES_MAX
+        assert self._count + count <= RECORD_COUNT_MAX
+        max_timestamp_ms = header.max_timestamp_ms
         if self._next_offset == -1:
             self._base_offset = base_offset
             self._max_timestamp_ms = max_timestamp_ms
-        self._next_offset = batch.next_offset
+        self._next_offset = base_offset + header.last_offset_delta + 1
         self._count += count
         self._max_timestamp_ms = max(self._max_timestamp_ms, max_timestamp_ms)
-        batch = self._compressed(batch)
+        codec = header.attributes & CODEC_MASK
+        if self._compression is not None and codec == Codec.NONE and not batch.is_control:
+            batch = self._compressed(batch)
+            codec = batch.attributes & CODEC_MASK
         size_bytes = len(batch)
         self._index.append(base_offset, count, size_bytes, max_timestamp_ms)
-        self._codecs |= 1 << (batch.attributes & CODEC_MASK)
+        self._codecs |= 1 << codec
         self._parts.append(batch.buffer)
         self._checksum = crc32c(batch.buffer, self._checksum)
         self._size_bytes += size_bytes
@@ -205,9 +210,8 @@ class Builder:
         )
 
     def _compressed(self, batch: BatchView) -> BatchView:
-        """The batch as it is to be stored: compressed, if it came without and it is worth it."""
-        if self._compression is None or batch.codec is not Codec.NONE or batch.is_control:
-            return batch
+        """A batch that came without compression as it is to be stored, if that is worth it."""
+        assert self._compression is not None
         if self._untried_count < self._untried_count_max:
             self._untried_count += 1
             return batch

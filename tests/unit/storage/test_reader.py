@@ -135,3 +135,16 @@ def test_an_index_that_cannot_be_written_back_is_used_all_the_same():
         assert await keys(inner, ".index") == []
 
     simulate(scenario)
+
+
+def test_whether_a_read_needs_the_store_is_known_before():
+    async def scenario():
+        engine, log = await cold(memory_store(), read_ahead=0)
+        await append(engine, b"tail")
+        assert engine.reader.is_cached(log, 6), "the tail is memory"
+        assert not engine.reader.is_cached(log, 0)
+        await engine.reader.read(log, 0, 10, first=True)
+        assert engine.reader.is_cached(log, 0)
+        assert not engine.reader.is_cached(log, 4), "another segment"
+
+    simulate(scenario)

@@ -158,14 +158,15 @@ class Fetch:
         wanted, partition = self.session.wanted[number], self._logs[number]
         assert partition is not None
         bytes_max = min(wanted.request.max_bytes, self._bytes_left)
+        reader = self._context.broker.storage.reader
         try:
-            slices, _ = await self._context.broker.storage.reader.read(
+            self._missed[number] = not reader.is_cached(partition, wanted.request.offset)
+            slices, _ = await reader.read(
                 partition, wanted.request.offset, bytes_max, first=self._size_bytes == 0
             )
             result = self._result(partition)
             if sum(map(len, slices)) <= self._bytes_left or self._size_bytes == 0:
                 self._fill(result, wanted, slices)
-            self._missed[number] = True
             self.results[number] = result
         except KafscaleError as error:
             self.results[number] = _failed(wanted.request.index, error)

@@ -40,7 +40,7 @@ from kafscale.protocol.messages.produce import (
     TopicToProduce,
 )
 from kafscale.records import BatchView, Codec, sole, up_convert
-from kafscale.records.batch import MAGIC, MAGIC_POSITION
+from kafscale.records.batch import MAGIC, MAGIC_POSITION, TRANSACTIONAL_BIT
 from kafscale.storage.log import Appended, PartitionLog
 
 log = get_logger(__name__)
@@ -86,6 +86,8 @@ def refuse(
 def _append(
     context: RequestContext, request: ProduceRequest
 ) -> "ProduceResponse | asyncio.Future[ProduceResponse] | None":
+    if is_debugging():
+        _tell(request)
     pending: _Pending = []
     topics = [_append_topic(context, topic, pending) for topic in request.topics]
     if request.acks == NO_ACKS:
@@ -125,19 +127,23 @@ def _append_partition(
     context: RequestContext, target: PartitionLog, partition: PartitionToProduce
 ) -> Appended:
     batch = _batch(context.version, target, partition.records)
-    batch.validate(size_bytes_max=target.settings.message_bytes_max)
+    header = batch.validate(size_bytes_max=target.settings.message_bytes_max)
     if context.version < 7 and batch.codec is Codec.ZSTD:
         raise UnsupportedCodecError("zstd needs Produce v7 or later")
-    if batch.is_transactional:
+    if header.attributes & TRANSACTIONAL_BIT:
         raise InvalidTransactionStateError("transactions are not supported")
-    if is_debugging():
-        log.debug(
-            "produce_received",
-            topic=target.topic,
-            partition=target.partition,
-            batch_size=len(batch),
-        )
-    return target.append(batch, context.received_ms)
+    return target.append(batch, context.received_ms, header)
+
+
+def _tell(request: ProduceRequest) -> None:
+    for topic in request.topics:
+        for partition in topic.partitions:
+            log.debug(
+                "produce_received",
+                topic=topic.name or topic.topic_id.hex(),
+                partition=partition.index,
+                batch_size=len(partition.records or b""),
+            )
 
 
 def _batch(version: int, target: PartitionLog, records: memoryview | None) -> BatchView:

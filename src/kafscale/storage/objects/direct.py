@@ -19,7 +19,7 @@ from kafscale.records.checksum import Buffer
 DIRECT: Final = getattr(os, "O_DIRECT", 0)
 """The flag that says so, or nothing where the system has none."""
 
-SIZE_BYTES_MIN: Final = 8 * 1024 * 1024
+SIZE_BYTES_MIN: Final = 1024 * 1024
 """From which size on it is worth it."""
 
 _CHUNK_BYTES: Final = 1024 * 1024

@@ -1,0 +1,68 @@
+"""Large files, past the page cache: byte for byte what was given, whatever its length."""
+
+import errno
+import itertools
+import os
+from random import Random
+
+import pytest
+
+from kafscale.errors import StoreUnavailableError
+from kafscale.storage.objects import direct
+from kafscale.storage.objects.files import FileTree
+
+CHUNK = 1024 * 1024
+
+
+@pytest.mark.parametrize(
+    "size_bytes", [direct.SIZE_BYTES_MIN, 2 * CHUNK, 2 * CHUNK + 1, 3 * CHUNK - 1, 2 * CHUNK + 4096]
+)
+@pytest.mark.parametrize("fsync", [True, False])
+def test_a_large_object_is_read_as_it_was_written(tmp_path, size_bytes, fsync):
+    data = Random(size_bytes).randbytes(size_bytes)
+    cuts = [0, 1, 70, 4096, CHUNK, CHUNK + 7, size_bytes]
+    parts = [memoryview(data)[a:b] for a, b in itertools.pairwise(cuts)]
+    files = FileTree(str(tmp_path), fsync=fsync)
+    files.put("ns/large", parts, create=True)
+    assert files.get("ns/large", 0, None) == data
+
+
+def test_a_disk_that_takes_less_than_asked_gets_the_rest(tmp_path):
+    asked = []
+
+    def reluctant(descriptor, parts):
+        asked.append(len(parts[0]))
+        return os.writev(descriptor, [parts[0][: max(len(parts[0]) // 2 // 4096, 1) * 4096]])
+
+    data = Random(1).randbytes(direct.SIZE_BYTES_MIN + 5)
+    files = FileTree(str(tmp_path), fsync=False, write=reluctant)
+    files.put("ns/large", [data], create=True)
+    assert len(asked) > 2
+    assert files.get("ns/large", 0, None) == data
+
+
+def test_a_system_without_it_is_written_to_as_ever(tmp_path):
+    """Some file systems know no direct writes, and say so only when they are asked."""
+    calls = []
+
+    def refuses_once(descriptor, parts):
+        calls.append(len(parts))
+        if len(calls) == 1:
+            raise OSError(errno.EINVAL, "not here")
+        return os.writev(descriptor, parts)
+
+    data = Random(2).randbytes(direct.SIZE_BYTES_MIN)
+    files = FileTree(str(tmp_path), fsync=False, write=refuses_once)
+    for key in ("ns/first", "ns/second"):
+        files.put(key, [data], create=True)
+        assert files.get(key, 0, None) == data
+
+
+def test_a_full_disk_is_said_to_be_full_and_leaves_nothing(tmp_path):
+    def full(_descriptor, _parts):
+        raise OSError(errno.ENOSPC, "full")
+
+    files = FileTree(str(tmp_path), fsync=False, write=full)
+    with pytest.raises(StoreUnavailableError, match="no space left"):
+        files.put("ns/large", [bytes(direct.SIZE_BYTES_MIN)], create=True)
+    assert list((tmp_path / ".tmp").iterdir()) == []
