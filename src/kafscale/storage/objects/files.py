@@ -28,7 +28,13 @@ from typing import Final
 from kafscale.errors import ObjectExistsError, ObjectNotFoundError, StoreUnavailableError
 from kafscale.records.checksum import Buffer
 from kafscale.storage.objects.base import PAGE_KEYS, ObjectInfo, is_key
-from kafscale.storage.objects.direct import DIRECT, Write, write_direct
+from kafscale.storage.objects.direct import (
+    DIRECT,
+    Write,
+    is_direct,
+    read_direct,
+    write_direct,
+)
 from kafscale.storage.objects.direct import SIZE_BYTES_MIN as DIRECT_BYTES_MIN
 from kafscale.storage.objects.spares import SpareFiles
 
@@ -103,6 +109,14 @@ class FileTree:
 
     def get(self, key: str, start: int, stop: int | None) -> memoryview:
         """The bytes from `start`, counted from the end if negative, up to `stop` or the end."""
+        if stop is not None and is_direct(start, stop) and not self._is_buffered:
+            try:
+                with _operation("get", key), _opened(f"{self._root}/{key}", DIRECT) as descriptor:
+                    return read_direct(descriptor, start, stop)
+            except StoreUnavailableError as error:
+                if not _is_invalid(error):
+                    raise
+                self._is_buffered = True
         with _operation("get", key), _opened(f"{self._root}/{key}") as descriptor:
             status = os.fstat(descriptor)
             if not stat.S_ISREG(status.st_mode):
@@ -259,9 +273,14 @@ def _fsync_directory(path: str) -> None:
         os.fsync(descriptor)
 
 
+def _is_invalid(error: StoreUnavailableError) -> bool:
+    """Whether the file system does not know what it was asked to do."""
+    return isinstance(error.__cause__, OSError) and error.__cause__.errno == errno.EINVAL
+
+
 @contextmanager
-def _opened(path: str) -> Iterator[int]:
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+def _opened(path: str, flags: int = 0) -> Iterator[int]:
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | flags)
     try:
         yield descriptor
     finally:
