@@ -17,10 +17,12 @@ from kafscale.storage.run import Run
 class TailMemory:
     """The memory that all tails of a broker take together."""
 
-    __slots__ = ("used_bytes",)
+    __slots__ = ("unrolled_bytes", "used_bytes")
 
     def __init__(self) -> None:
         self.used_bytes = 0
+        self.unrolled_bytes = 0
+        """How many bytes of records wait for a segment."""
 
 
 class Tail:
@@ -50,7 +52,7 @@ class Tail:
         assert not self._runs or run.base_offset > self._runs[-1].last_offset
         self._runs.append(run)
         self._bases.append(run.base_offset)
-        self.unrolled_bytes += len(run)
+        self._count_unrolled(self.unrolled_bytes + len(run))
         self._memory.used_bytes += run.cost_bytes
 
     def read(self, offset: int, bytes_max: int, *, first: bool) -> tuple[list[memoryview], int]:
@@ -101,7 +103,7 @@ class Tail:
         """Note that everything below the offset is in segments now."""
         assert offset >= self.rolled_offset
         self.rolled_offset = offset
-        self.unrolled_bytes = self._count_unrolled_bytes()
+        self._count_unrolled(self._find_unrolled_bytes())
 
     def evict(self) -> int:
         """Let go of the oldest run if a segment holds it; return how many bytes that freed."""
@@ -125,7 +127,7 @@ class Tail:
         self._memory.used_bytes -= sum(run.cost_bytes for run in self._runs)
         self._runs.clear()
         self._bases.clear()
-        self.unrolled_bytes = 0
+        self._count_unrolled(0)
 
     def _unrolled_runs(self) -> list[Run]:
         newest_first = takewhile(
@@ -137,7 +139,11 @@ class Tail:
         for run in self._unrolled_runs():
             yield from run.batches(self.rolled_offset)
 
-    def _count_unrolled_bytes(self) -> int:
+    def _count_unrolled(self, unrolled_bytes: int) -> None:
+        self._memory.unrolled_bytes += unrolled_bytes - self.unrolled_bytes
+        self.unrolled_bytes = unrolled_bytes
+
+    def _find_unrolled_bytes(self) -> int:
         # Rolls cut between batches, so that the batch which holds `rolled_offset` begins there.
         return sum(
             len(run) - run.positions[run.place(self.rolled_offset)] for run in self._unrolled_runs()

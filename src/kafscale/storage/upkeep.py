@@ -3,7 +3,7 @@
     reason     when
     bytes      a log has a segment's worth of records
     age        its oldest record has waited for as long as the topic, or the broker, allows
-    memory     the tails together take more than `tail_bytes_max`
+    memory     what waits for segments takes more than half of `tail_bytes_max`
     wal        the WAL is larger than `wal_bytes_max`, and this log holds its oldest object
     explicit   somebody asked: a flush, or a stop
 
@@ -26,6 +26,9 @@ log = get_logger(__name__)
 TICK_SECONDS = 1.0
 WORKERS = 2
 """How many segments are made at once: enough to hide the store, few enough to spare producers."""
+
+UNROLLED = 0.5
+"""Which part of the tails may wait for segments; the WAL holds the same, so this bounds it, too."""
 
 RELIEF = 0.9
 """Down to which part of its bound memory is freed, so that it is not done for every object."""
@@ -65,8 +68,7 @@ class Upkeep:
         for partition, _ in sealed.runs:
             if partition.tail.unrolled_bytes >= partition.settings.segment_bytes:
                 self.request(partition, "bytes")
-        if self._memory.used_bytes > self._bounds.tail_bytes_max:
-            self.relieve()
+        self.relieve()
 
     def tick(self) -> None:
         """Look for what has become due by time."""
@@ -80,29 +82,39 @@ class Upkeep:
         if self._trimmer.size_bytes > self._bounds.wal_bytes_max:
             for partition in self._trimmer.oldest_pins():
                 self.request(partition, "wal")
-        if self._memory.used_bytes > self._bounds.tail_bytes_max:
-            self.relieve()
+        self.relieve()
         self._trimmer.consider()
 
     def relieve(self) -> None:
-        """Free memory: what is in segments at once, the rest by rolling it."""
+        """Keep memory within its bound: evict what segments hold, and roll the rest in time."""
+        if self._memory.unrolled_bytes > self._bounds.tail_bytes_max * UNROLLED:
+            self._roll_largest()
+        if self._memory.used_bytes > self._bounds.tail_bytes_max:
+            self._evict()
+        if self._memory.used_bytes > self._bounds.tail_bytes_max:
+            self._roll_largest()
+
+    def _evict(self) -> None:
         goal_bytes = int(self._bounds.tail_bytes_max * RELIEF)
         logs = [partition for partition in self._logs() if partition.tail.runs]
         evictable = True
-        while evictable and self._memory.used_bytes > goal_bytes:
+        while evictable:
             # One run of each log in turn, so that no partition loses all of its newest records.
             evictable = False
             for partition in logs:
-                if partition.tail.evict():
-                    evictable = True
                 if self._memory.used_bytes <= goal_bytes:
                     return
-        excess_bytes = self._memory.used_bytes - goal_bytes
-        logs.sort(key=lambda partition: partition.tail.unrolled_bytes, reverse=True)
-        for partition in logs:
-            if excess_bytes <= 0:
+                if partition.tail.evict():
+                    evictable = True
+
+    def _roll_largest(self) -> None:
+        """Ask for the largest logs to be rolled, until half of what waits is asked for."""
+        goal_bytes = self._memory.unrolled_bytes // 2
+        logs = [partition for partition in self._logs() if partition.tail.unrolled_bytes]
+        for partition in sorted(logs, key=_unrolled_bytes, reverse=True):
+            if goal_bytes <= 0:
                 break
-            excess_bytes -= partition.tail.unrolled_bytes
+            goal_bytes -= partition.tail.unrolled_bytes
             self.request(partition, "memory")
 
     # --- what ---------------------------------------------------------------------------------
@@ -120,8 +132,7 @@ class Upkeep:
             if not await self._writer.roll(partition, reason):
                 break
         self._trimmer.consider()
-        if self._memory.used_bytes > self._bounds.tail_bytes_max:
-            self.relieve()
+        self.relieve()
 
     async def run(self) -> None:
         """Work for ever; cancel it to stop."""
@@ -153,3 +164,7 @@ class Upkeep:
             if not await self._writer.roll(partition, "bytes"):
                 break
         self._trimmer.consider()
+
+
+def _unrolled_bytes(partition: PartitionLog) -> int:
+    return partition.tail.unrolled_bytes
