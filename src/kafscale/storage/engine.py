@@ -140,6 +140,7 @@ class StorageEngine:
             clock=self._clock,
             random=self._random,
             statistics=self.statistics,
+            is_full=self.upkeep.is_full,
         )
         self.logs.start(self._wal)
         log.info(

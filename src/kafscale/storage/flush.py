@@ -97,8 +97,9 @@ class WalWriter:
     def __init__(
         self, store: ObjectStore, position: WalPosition, *, rules: SealRules, budget: PutBudget,
         buffer_bytes_max: int, on_durable: Callable[[SealedObject], None], clock: Callable[[], int],
-        random: Random, statistics: Statistics,
+        random: Random, statistics: Statistics, is_full: Callable[[], bool] = lambda: False,
     ) -> None:  # fmt: skip
+        """`is_full` tells that memory for records that are durable has run out, too."""
         self._store = store
         self._position = position
         self._rules = rules
@@ -108,6 +109,7 @@ class WalWriter:
         self._clock = clock
         self._random = random
         self._statistics = statistics
+        self._is_full = is_full
         self._loop = asyncio.get_running_loop()
         self._open: OpenObject[PartitionLog] = OpenObject()
         self._open_future = self._new_future()
@@ -136,6 +138,8 @@ class WalWriter:
             raise OverloadedError(
                 f"{self.unflushed_bytes} bytes wait to be written, the store does not keep up"
             )
+        if self._is_full():
+            raise OverloadedError("segments are not made as fast as records come")
         self._open.add(
             partition, batch, base_offset, last_offset, count, max_timestamp_ms,
             self._steady_ms(),

@@ -30,6 +30,10 @@ WORKERS = 2
 UNROLLED = 0.5
 """Which part of the tails may wait for segments; the WAL holds the same, so this bounds it, too."""
 
+FULL = 1.5
+"""At which multiple of its bound memory is full: a store that is slow with segments holds up
+producers before it exhausts the broker."""
+
 RELIEF = 0.9
 """Down to which part of its bound memory is freed, so that it is not done for every object."""
 
@@ -84,6 +88,10 @@ class Upkeep:
                 self.request(partition, "wal")
         self.relieve()
         self._trimmer.consider()
+
+    def is_full(self) -> bool:
+        """Whether tails take so much memory that no more records can be taken."""
+        return self._memory.used_bytes > self._bounds.tail_bytes_max * FULL
 
     def relieve(self) -> None:
         """Keep memory within its bound: evict what segments hold, and roll the rest in time."""

@@ -1,7 +1,12 @@
 """Which logs are rolled, and when."""
 
 import asyncio
+from random import Random
 
+import pytest
+
+from kafscale.errors import OverloadedError
+from kafscale.storage.objects.faulty import Fault, FaultyObjectStore, Rule
 from kafscale.storage.upkeep import Bounds
 from unit.storage.engines import (
     TOPIC,
@@ -93,6 +98,30 @@ def test_asking_twice_is_asking_once():
             engine.upkeep.request(log, "explicit")
         await asyncio.sleep(0.1)
         assert engine.statistics.segments_rolled == {"explicit": 1}
+        running.cancel()
+
+    simulate(scenario)
+
+
+def test_producers_are_held_up_when_segments_cannot_be_made():
+    """Memory is bounded even if the store takes the WAL but no segments."""
+
+    async def scenario():
+        store = FaultyObjectStore(
+            memory_store(), [Rule(fault=Fault.REFUSED, keys="*.kfs")], random=Random(1)
+        )
+        engine, running = await working(store, tail_bytes_max=5000)
+
+        async def produce():
+            for _ in range(100):
+                await append(engine, b"x" * 200)
+
+        with pytest.raises(OverloadedError):
+            await produce()
+        assert engine.memory.used_bytes <= 5000 * 1.5 + 1000
+        store.rules.clear()
+        await asyncio.sleep(30)
+        await append(engine, b"x" * 200)
         running.cancel()
 
     simulate(scenario)
