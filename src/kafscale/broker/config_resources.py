@@ -5,14 +5,35 @@ change is made. Brokers are configured by their settings, which take a restart. 
 and which of them there are, is said in `topic_configs` and `broker_configs`.
 """
 
+import asyncio
 import enum
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol, TypeVar
 
 from kafscale.broker import admin_rules
 from kafscale.broker.services import Services
-from kafscale.errors import InvalidConfigError, InvalidRequestError, UnknownTopicError
+from kafscale.errors import (
+    InvalidConfigError,
+    InvalidRequestError,
+    KafscaleError,
+    UnknownTopicError,
+)
 from kafscale.metadata import topic_names
 from kafscale.metadata.model import Topic
+
+Change = Callable[[Mapping[str, str]], Mapping[str, str]]
+"""Makes the new configs of a resource of the present ones."""
+
+
+class NamedResource(Protocol):
+    """What the messages of several APIs name alike."""
+
+    resource_type: int
+    resource_name: str
+
+
+Resource = TypeVar("Resource", bound=NamedResource)
 
 
 class ResourceType(enum.IntEnum):
@@ -44,22 +65,38 @@ def check_broker(broker: Services, name: str) -> None:
 
 async def alter(
     broker: Services,
-    resource_type: int,
-    name: str,
-    change: Callable[[Mapping[str, str]], Mapping[str, str]],
+    resources: Sequence[Resource],
+    change_for: Callable[[Resource], Change],
     *,
     validate_only: bool,
+) -> list[KafscaleError | None]:
+    """Change what is set for each resource; why not, for those that stay as they are."""
+    named = Counter((each.resource_type, each.resource_name) for each in resources)
+
+    async def outcome(resource: Resource) -> KafscaleError | None:
+        try:
+            if named[resource.resource_type, resource.resource_name] > 1:
+                raise InvalidRequestError("Each resource must appear at most once.")
+            await _alter(broker, resource, change_for(resource), validate_only=validate_only)
+        except KafscaleError as error:
+            return error
+        return None
+
+    return await asyncio.gather(*map(outcome, resources))
+
+
+async def _alter(
+    broker: Services, resource: NamedResource, change: Change, *, validate_only: bool
 ) -> None:
-    """Change what is set for a resource; `change` makes the new configs of the present ones."""
     admin_rules.check_allowed(broker)
-    if resource_type in {ResourceType.BROKER, ResourceType.BROKER_LOGGER}:
+    if resource.resource_type in {ResourceType.BROKER, ResourceType.BROKER_LOGGER}:
         raise InvalidConfigError(
             "The configs of brokers are read-only: change the broker's settings and restart it."
         )
-    if resource_type != ResourceType.TOPIC:
-        raise InvalidRequestError(f"Unsupported resource type: {resource_type}")
-    topic = find_topic(broker, name)
+    if resource.resource_type != ResourceType.TOPIC:
+        raise InvalidRequestError(f"Unsupported resource type: {resource.resource_type}")
+    topic = find_topic(broker, resource.resource_name)
     if validate_only:
         change(topic.configs)
     else:
-        await broker.catalog.set_configs(name, change)
+        await broker.catalog.set_configs(topic.name, change)

@@ -9,12 +9,8 @@ Behaviour:
 Version notes: all versions are served alike.
 """
 
-import asyncio
-from collections import Counter
-
 from kafscale.broker import config_resources, topic_configs
 from kafscale.broker.context import RequestContext
-from kafscale.broker.services import Services
 from kafscale.errors import InvalidRequestError, KafscaleError
 from kafscale.protocol.messages.alter_configs import (
     AlterConfigsRequest,
@@ -25,19 +21,16 @@ from kafscale.protocol.messages.alter_configs import (
 
 
 async def handle(context: RequestContext, request: AlterConfigsRequest) -> AlterConfigsResponse:
-    named = Counter((each.resource_type, each.resource_name) for each in request.resources)
-    altered = await asyncio.gather(
-        *(
-            _alter(
-                context.broker,
-                resource,
-                is_sole=named[resource.resource_type, resource.resource_name] == 1,
-                validate_only=request.validate_only,
-            )
-            for resource in request.resources
-        )
+    def replacement(resource: ResourceToAlter) -> config_resources.Change:
+        wanted = {config.name: config.value for config in resource.configs}
+        if len(wanted) < len(resource.configs):
+            raise InvalidRequestError("Error due to duplicate config keys")
+        return lambda _current: topic_configs.parse(wanted, context.broker.topic_defaults)
+
+    errors = await config_resources.alter(
+        context.broker, request.resources, replacement, validate_only=request.validate_only
     )
-    return AlterConfigsResponse(resources=altered)
+    return AlterConfigsResponse(resources=list(map(_answer, request.resources, errors)))
 
 
 def refuse(
@@ -47,27 +40,6 @@ def refuse(
     return AlterConfigsResponse(
         resources=[_answer(resource, error) for resource in request.resources]
     )
-
-
-async def _alter(
-    broker: Services, resource: ResourceToAlter, *, is_sole: bool, validate_only: bool
-) -> AlteredResource:
-    try:
-        if not is_sole:
-            raise InvalidRequestError("Each resource must appear at most once.")
-        wanted = {config.name: config.value for config in resource.configs}
-        if len(wanted) < len(resource.configs):
-            raise InvalidRequestError("Error due to duplicate config keys")
-        await config_resources.alter(
-            broker,
-            resource.resource_type,
-            resource.resource_name,
-            lambda _current: topic_configs.parse(wanted, broker.topic_defaults),
-            validate_only=validate_only,
-        )
-    except KafscaleError as error:
-        return _answer(resource, error)
-    return _answer(resource)
 
 
 def _answer(resource: ResourceToAlter, error: KafscaleError | None = None) -> AlteredResource:

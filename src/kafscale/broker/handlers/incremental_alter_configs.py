@@ -10,13 +10,9 @@ Behaviour:
 Version notes: all versions are served alike.
 """
 
-import asyncio
-from collections import Counter
-
 from kafscale.broker import config_resources, topic_configs
 from kafscale.broker.context import RequestContext
-from kafscale.broker.services import Services
-from kafscale.errors import InvalidRequestError, KafscaleError
+from kafscale.errors import KafscaleError
 from kafscale.protocol.messages.incremental_alter_configs import (
     AlteredResource,
     IncrementalAlterConfigsRequest,
@@ -28,19 +24,15 @@ from kafscale.protocol.messages.incremental_alter_configs import (
 async def handle(
     context: RequestContext, request: IncrementalAlterConfigsRequest
 ) -> IncrementalAlterConfigsResponse:
-    named = Counter((each.resource_type, each.resource_name) for each in request.resources)
-    altered = await asyncio.gather(
-        *(
-            _alter(
-                context.broker,
-                resource,
-                is_sole=named[resource.resource_type, resource.resource_name] == 1,
-                validate_only=request.validate_only,
-            )
-            for resource in request.resources
+    def change(resource: ResourceToAlter) -> config_resources.Change:
+        return lambda current: topic_configs.apply_incremental(
+            current, resource.configs, context.broker.topic_defaults
         )
+
+    errors = await config_resources.alter(
+        context.broker, request.resources, change, validate_only=request.validate_only
     )
-    return IncrementalAlterConfigsResponse(resources=altered)
+    return IncrementalAlterConfigsResponse(resources=list(map(_answer, request.resources, errors)))
 
 
 def refuse(
@@ -50,26 +42,6 @@ def refuse(
     return IncrementalAlterConfigsResponse(
         resources=[_answer(resource, error) for resource in request.resources]
     )
-
-
-async def _alter(
-    broker: Services, resource: ResourceToAlter, *, is_sole: bool, validate_only: bool
-) -> AlteredResource:
-    try:
-        if not is_sole:
-            raise InvalidRequestError("Each resource must appear at most once.")
-        await config_resources.alter(
-            broker,
-            resource.resource_type,
-            resource.resource_name,
-            lambda current: topic_configs.apply_incremental(
-                current, resource.configs, broker.topic_defaults
-            ),
-            validate_only=validate_only,
-        )
-    except KafscaleError as error:
-        return _answer(resource, error)
-    return _answer(resource)
 
 
 def _answer(resource: ResourceToAlter, error: KafscaleError | None = None) -> AlteredResource:
