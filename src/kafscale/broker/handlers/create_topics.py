@@ -9,7 +9,8 @@ Behaviour:
 * `validate_only` checks all of this and creates nothing, so its answers have no topic id.
 
 Version notes:
-* v0-3: a number of partitions has to be given; from v4 on, -1 takes the broker's.
+* v4 lets clients ask for -1 partitions, the broker's number. As in Kafka it is granted in all
+  versions: KafkaJS asks for it in v3, and by default.
 * v5+: partitions, replicas and configs of the new topic in the answer; v7+: its id.
 """
 
@@ -111,7 +112,7 @@ def _partition_count(context: RequestContext, topic: TopicToCreate) -> int:
 
 def _wanted(context: RequestContext, topic: TopicToCreate) -> int:
     """How many partitions are asked for, which may be nonsense."""
-    if topic.partition_count == DEFAULT and context.version >= 4:
+    if topic.partition_count == DEFAULT:
         return context.broker.config.topics.auto_create_partitions
     return topic.partition_count
 

@@ -106,15 +106,14 @@ def test_a_check_creates_nothing():
 
 
 @pytest.mark.parametrize("version", CREATE_TOPICS.versions)
-def test_the_brokers_number_of_partitions_is_for_those_who_can_ask_for_it(version):
+def test_the_brokers_number_of_partitions_is_granted_in_all_versions(version):
+    """KafkaJS asks for it in v3, unless it is told a number."""
+
     async def body(broker):
         answers = await create(broker, wanted(partition_count=-1), version=version)
 
-        if version < 4:
-            assert answers["orders"].error_code == ErrorCode.INVALID_PARTITIONS
-        else:
-            assert answers["orders"].error_code == ErrorCode.NONE
-            assert broker.services.catalog.topics["orders"].partitions == 3
+        assert answers["orders"].error_code == ErrorCode.NONE
+        assert broker.services.catalog.topics["orders"].partitions == 3
 
     config = Config(s3=S3(use_memory=True), topics=Topics(auto_create_partitions=3))
     serve(body, config=config)

@@ -1,0 +1,213 @@
+"""Clients of other languages, from franz-go to KafkaJS, each with its defaults and then varied.
+
+What is asked of them is written once, here; their programs are in `clients`. Consumers read single
+partitions.
+"""
+
+import time
+
+import pytest
+
+from services.broker import BrokerProcess
+from services.client_program import (
+    GO_CLIENTS,
+    NODE_CLIENTS,
+    ClientError,
+    UnsupportedByClientError,
+    client_program,
+    missing_for,
+)
+from services.wire import EARLIEST, LATEST, Wire, batch_of
+
+pytestmark = pytest.mark.timeout(600)  # The first run builds the programs.
+
+CODECS = ("gzip", "snappy", "lz4", "zstd")
+SENDINGS = (
+    {},
+    {"codec": "none", "acks": "all"},
+    *({"codec": codec} for codec in CODECS),
+    {"acks": "0"},
+    {"acks": "1"},
+    {"idempotent": True},
+)
+VALUES = [f"{number} " * 1500 for number in range(20)]
+UNREADABLE = {"kafkajs": {"snappy", "lz4", "zstd"}}
+"""The codecs that a client has to be taught by a plug-in."""
+
+
+@pytest.fixture(params=[*GO_CLIENTS, *NODE_CLIENTS])
+def name(request):
+    if missing := missing_for(request.param):
+        pytest.skip(f"no {missing} here")
+    return request.param
+
+
+@pytest.fixture
+def client(name, broker):
+    with client_program(name, broker.address) as running:
+        yield running
+
+
+def record(value, key=None, headers=(), timestamp_ms=None):
+    now_ms = time.time_ns() // 1_000_000
+    return {
+        "key": key,
+        "value": value,
+        "headers": [list(header) for header in headers],
+        "timestamp_ms": timestamp_ms or now_ms,
+    }
+
+
+def received(records, first_offset=0):
+    """These records as a consumer has them."""
+    return [
+        sent | {"partition": 0, "offset": offset}
+        for offset, sent in enumerate(records, first_offset)
+    ]
+
+
+def code_of(client, command, **details):
+    with pytest.raises(ClientError) as error:
+        client.do(command, **details)
+    return error.value.code
+
+
+def test_a_topic_is_created_configured_and_deleted(client, name, broker, topic):
+    client.do("create", topic=topic, partitions=3, configs={"retention.ms": "60000"})
+    assert client.do("topics")[topic] == 3
+    assert client.do("configs", topic=topic)["retention.ms"] == "60000"
+    client.do("alter", topic=topic, configs={"retention.ms": "70000"})
+    assert client.do("configs", topic=topic)["retention.ms"] == "70000"
+    client.do("delete", topic=topic)
+    with client_program(name, broker.address) as other:  # Which has not kept what it was told.
+        assert topic not in other.do("topics")
+
+
+def test_a_topic_has_as_many_partitions_as_the_broker_likes(client, topic):
+    client.do("create", topic=topic, partitions=-1)
+    assert client.do("topics")[topic] == 1
+
+
+def test_what_cannot_be_done_is_refused_with_kafkas_code(client, topic):
+    client.do("create", topic=topic, partitions=1, configs={"max.message.bytes": "1000"})
+    assert code_of(client, "create", topic=topic, partitions=1) == 36
+    assert code_of(client, "create", topic="no/name", partitions=1) == 17
+    assert code_of(client, "create", topic=f"{topic}-b", partitions=0) == 37
+    wrong = {"retention.ms": "soon"}
+    assert code_of(client, "create", topic=f"{topic}-b", partitions=1, configs=wrong) == 40
+    assert code_of(client, "alter", topic=topic, configs=wrong) == 40
+    assert code_of(client, "configs", topic=f"{topic}-b") == 3
+    large, sending = [record("x" * 5000)], {"codec": "none", "acks": "all"}
+    assert code_of(client, "produce", topic=topic, records=large, sending=sending) == 10
+
+
+@pytest.mark.parametrize("sending", SENDINGS, ids=str)
+def test_records_come_back_from_a_topic_that_nobody_created(client, name, topic, wire, sending):
+    records = [
+        record("value", "key", [("name", "first"), ("name", "second"), ("empty", "")]),
+        record("only a value"),
+        record(None, "only a key"),
+        record("", ""),
+    ]
+    try:
+        offsets = client.do("produce", topic=topic, records=records, sending=sending)
+    except UnsupportedByClientError as error:
+        assert name == "kafkago" or sending.get("codec") in UNREADABLE[name]
+        pytest.skip(f"{name}: {error}")
+    acks = sending.get("acks", "0" if name == "kafkago" else "all")
+    assert acks == "0" or offsets == [0, 1, 2, 3]
+    consumed = client.do("consume", topic=topic, offset=0, count=4)
+    if name == "kafkago":  # What is empty, it reads as null.
+        records[3] |= {"key": None, "value": None}
+    assert consumed == received(records)
+    stored = [(each.key, each.value) for each in wire.read(topic)]
+    assert stored == [
+        (b"key", b"value"),
+        (None, b"only a value"),
+        (b"only a key", None),
+        (b"", b""),
+    ]
+
+
+def test_many_records_come_back_in_order(client, topic):
+    records = [record(f"{number} " * 20) for number in range(5000)]
+    client.do("produce", topic=topic, records=records, sending={"acks": "1"})
+    consumed = client.do("consume", topic=topic, offset=0, count=5000)
+    assert consumed == received(records)
+    rest = client.do("consume", topic=topic, offset=4321, count=679)
+    assert rest == received(records[4321:], 4321)
+
+
+def test_offsets_are_found(client, topic):
+    start_ms = time.time_ns() // 1_000_000
+    for number in range(5):
+        records = [record("value", timestamp_ms=start_ms + 10 * number)]
+        client.do("produce", topic=topic, records=records, sending={"acks": "all"})
+    assert client.do("offset", topic=topic, timestamp_ms=EARLIEST) == 0
+    assert client.do("offset", topic=topic, timestamp_ms=LATEST) == 5
+    assert client.do("offset", topic=topic, timestamp_ms=start_ms + 10) == 1
+    assert client.do("offset", topic=topic, timestamp_ms=start_ms + 21) == 3
+
+
+def test_records_are_deleted(client, name, topic):
+    records = [record(f"{number}") for number in range(10)]
+    client.do("produce", topic=topic, records=records, sending={"acks": "all"})
+    try:
+        client.do("trim", topic=topic, offset=6)
+    except UnsupportedByClientError as error:
+        assert name == "kafkago"
+        pytest.skip(f"{name}: {error}")
+    assert client.do("offset", topic=topic, timestamp_ms=EARLIEST) == 6
+    assert client.do("consume", topic=topic, offset=6, count=4) == received(records[6:], 6)
+
+
+@pytest.mark.parametrize("ending", ["terminate", "kill"])
+def test_a_producer_and_a_consumer_outlive_the_broker(start_broker, name, ending):
+    broker = start_broker()
+    records = [record(f"{number}") for number in range(4)]
+    sending = {"acks": "all"} if name == "kafkago" else {"idempotent": True}
+
+    def produce(client, *some):
+        client.do("produce", topic="topic", records=list(some), sending=sending)
+
+    with (
+        client_program(name, broker.address) as producer,
+        client_program(name, broker.address) as consumer,
+    ):
+        produce(producer, *records[:2])
+        consumer.begin("consume", topic="topic", offset=0, count=4)
+        while 'requests_total{api="Fetch"' not in broker.http("/metrics")[1]:
+            time.sleep(0.01)
+        getattr(broker, ending)()
+        broker.start()
+        produce(producer, records[2])
+        produce(producer, records[3])
+        assert consumer.result() == received(records)
+
+
+@pytest.fixture(scope="module")
+def segments(tmp_path_factory):
+    """A broker that has made segments of uncompressed batches, in a topic for each codec."""
+    directory = tmp_path_factory.mktemp("segments")
+    with BrokerProcess(directory, segment_bytes="20000", local_fsync="false") as broker:
+        with Wire(broker.port) as wire:
+            for codec in CODECS:
+                wire.create(codec, compression_type=codec)
+                for value in VALUES:
+                    assert wire.produce(codec, batch_of([value.encode()])).error_code == 0
+        broker.terminate()  # Nothing is read from memory then.
+        yield broker.start()
+
+
+def test_segments_are_read_whatever_the_broker_compressed_them_with(segments, name):
+    unreadable = set()
+    with client_program(name, segments.address) as client:
+        for codec in CODECS:
+            assert segments.objects(f"**/{codec}/0/*.kfs")
+            try:
+                consumed = client.do("consume", topic=codec, offset=0, count=len(VALUES))
+            except UnsupportedByClientError:
+                unreadable.add(codec)
+            else:
+                assert [each["value"] for each in consumed] == VALUES
+    assert unreadable == UNREADABLE.get(name, set())
