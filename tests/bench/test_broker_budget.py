@@ -9,10 +9,10 @@ import time
 import pytest
 
 from bench.brokers import Contestant
-from bench.exposition import sample
 from bench.producer_perf import produce
 from services import java, s3_server
 from services.broker import BrokerProcess
+from services.exposition import sample
 
 pytestmark = [
     pytest.mark.bench,

@@ -6,7 +6,9 @@ from uuid import uuid4
 
 import pytest
 
+from services import s3_server
 from services.broker import BrokerProcess
+from services.s3_server import S3Server
 from services.wire import Wire
 
 StartBroker = Callable[..., BrokerProcess]
@@ -37,6 +39,17 @@ def start_broker(tmp_path) -> Iterator[StartBroker]:
             return stack.enter_context(process)
 
         yield start
+
+
+@pytest.fixture
+def s3(tmp_path) -> Iterator[S3Server]:
+    """An S3 server of the test's own, with an empty bucket."""
+    if not s3_server.is_available():
+        pytest.skip("no Go here to build an S3 server")
+    directory = tmp_path / "s3"
+    directory.mkdir()
+    with S3Server(directory) as server:
+        yield server
 
 
 @pytest.fixture

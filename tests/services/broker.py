@@ -110,6 +110,16 @@ class BrokerProcess:
         assert code == 0, f"the broker ended with {code}: {self.logged()[-4000:]}"
         return time.monotonic() - began
 
+    def wait(self) -> int:
+        """The code with which it ends by itself, which it must soon."""
+        process = self._take()
+        try:
+            return process.wait(STOP_S_MAX)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            raise
+
     def pause(self) -> None:
         assert self._process is not None
         self._process.send_signal(signal.SIGSTOP)

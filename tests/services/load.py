@@ -6,6 +6,7 @@ with Load(address, topic, history) as load:
 """
 
 import gc
+import logging
 import threading
 import time
 import warnings
@@ -20,6 +21,9 @@ from services.history import History, Place, Sent
 PAUSE_S = 0.002
 FLUSH_S_MAX = 40
 PADDING = "." * 150
+
+# Tests keep what is logged, and with it the sockets that kafka-python forgets to close.
+logging.getLogger("kafka").setLevel(logging.CRITICAL)
 
 
 class Client(Protocol):

@@ -3,21 +3,28 @@
     with s3_server(tmp_path) as bucket:
         store = S3ObjectStore(bucket)
 
+    with S3Server(tmp_path) as server:
+        server.kill()
+        server.start()
+
 The real one is Versity's gateway: it is built in two minutes, and its create-only PUT is atomic, as
 `tests/integration/objects` proves. Where there is no Go to build it, the block is not entered:
 `is_available` tells before, and may take those two minutes.
 """
 
 import os
+import signal
+import subprocess
 import sys
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Self
 
 from kafscale.storage.objects import S3Bucket
 from services.go_program import go_program
-from services.process import free_port, running
+from services.process import STOP_S_MAX, free_port, running, wait_until_listening
 
 BUCKET = "kafscale-test"
 ACCESS_KEY = "test-access-key"
@@ -31,24 +38,86 @@ def is_available() -> bool:
     return go_program(*VERSITYGW) is not None
 
 
+class S3Server:
+    """A real S3 server with one bucket, on a directory and a port that outlive it."""
+
+    def __init__(self, directory: Path) -> None:
+        self.root = directory / "buckets"
+        """Every bucket is a directory in there, and every object a file."""
+        self._log = directory / "server.log"
+        self._port = free_port()
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(self, *_: object) -> None:
+        if self._process is not None:
+            self.resume()
+            self._end(signal.SIGTERM)
+
+    @property
+    def bucket(self) -> S3Bucket:
+        return _bucket(self._port)
+
+    def start(self) -> Self:
+        """Start, and wait until requests are answered."""
+        assert self._process is None, "it runs already"
+        program = go_program(*VERSITYGW)
+        assert program is not None, "ask is_available first"
+        (self.root / BUCKET).mkdir(parents=True, exist_ok=True)
+        credentials = {"ROOT_ACCESS_KEY": ACCESS_KEY, "ROOT_SECRET_KEY": SECRET_KEY}
+        with self._log.open("ab") as output:
+            self._process = subprocess.Popen(  # noqa: S603 - the program is of a pinned version.
+                [
+                    program, "--port", f"127.0.0.1:{self._port}", "--keep-alive", "--quiet",
+                    "posix", self.root,
+                ],
+                env={**os.environ, **credentials}, stdout=output, stderr=subprocess.STDOUT,
+            )  # fmt: skip
+        try:
+            wait_until_listening(self._process, self._port, self._log)
+        except BaseException:
+            self._end(signal.SIGKILL)
+            raise
+        return self
+
+    def kill(self) -> None:
+        """From now on, connections are refused."""
+        self._end(signal.SIGKILL)
+
+    def pause(self) -> None:
+        """From now on, connections are accepted and nothing is ever answered."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        assert self._process is not None
+        self._process.send_signal(signal.SIGCONT)
+
+    def objects(self, pattern: str) -> list[Path]:
+        """The files of the objects whose keys match, such as `*/topic/0/*.kfs`."""
+        return sorted(path for path in (self.root / BUCKET).glob(pattern) if path.is_file())
+
+    def key(self, path: Path) -> str:
+        return path.relative_to(self.root / BUCKET).as_posix()
+
+    def _end(self, number: signal.Signals) -> None:
+        assert self._process is not None, "it does not run"
+        process, self._process = self._process, None
+        process.send_signal(number)
+        try:
+            process.wait(STOP_S_MAX)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
 @contextmanager
 def s3_server(directory: Path) -> Iterator[S3Bucket]:
     """A real S3 server with one empty bucket, which is kept in `directory`."""
-    program = go_program(*VERSITYGW)
-    assert program is not None, "ask is_available first"
-    port = free_port()
-    (directory / "buckets" / BUCKET).mkdir(parents=True, exist_ok=True)
-    command = [
-        program, "--port", f"127.0.0.1:{port}", "--keep-alive", "--quiet",
-        "posix", directory / "buckets",
-    ]  # fmt: skip
-    environment = {
-        **os.environ,
-        "ROOT_ACCESS_KEY": ACCESS_KEY,
-        "ROOT_SECRET_KEY": SECRET_KEY,
-    }
-    with running(command, port=port, log=directory / "server.log", environment=environment):
-        yield _bucket(port)
+    with S3Server(directory) as server:
+        yield server.bucket
 
 
 @contextmanager
@@ -72,3 +141,14 @@ def _bucket(port: int) -> S3Bucket:
         access_key=ACCESS_KEY,
         secret_key=SECRET_KEY,
     )
+
+
+def broker_settings(bucket: S3Bucket) -> dict[str, str]:
+    """The settings of a broker that keeps its records there."""
+    return {
+        "s3_bucket": bucket.name,
+        "s3_endpoint": bucket.endpoint,
+        "s3_path_style": "true",
+        "s3_access_key": bucket.access_key,
+        "s3_secret_key": bucket.secret_key,
+    }

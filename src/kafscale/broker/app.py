@@ -73,10 +73,20 @@ async def run(config: Config, announce: Callable[[str], None]) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     _allow_connections(config.network.connections_max)
-    async with start(config) as broker:
+    async with AsyncExitStack() as stack:
+        starting = asyncio.create_task(stack.enter_async_context(start(config)))
+        stopping = asyncio.create_task(stop.wait())
+        await asyncio.wait({starting, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        if not starting.done():
+            # It waits for a store, and has nothing yet to bring to an end.
+            starting.cancel()
+            await asyncio.gather(starting, return_exceptions=True)
+            log.info("broker stopped before it had started")
+            return
+        broker = starting.result()
         for host, port in broker.server.addresses:
             announce(f"broker listening on {host}:{port}")
-        await _until(stop, broker)
+        await _until(stopping, broker)
         log.info("broker stopping")
     log.info("broker stopped")
 
@@ -185,10 +195,9 @@ async def _work(storage: StorageEngine, health: Health, objects: ObjectStore) ->
         group.create_task(health.run(objects))
 
 
-async def _until(stop: asyncio.Event, broker: Broker) -> None:
+async def _until(stopping: "asyncio.Task[Any]", broker: Broker) -> None:
     """Wait for the signal, or for what makes serving on impossible."""
     assert broker.background is not None
-    stopping = asyncio.create_task(stop.wait())
     fenced = broker.storage.wal.fenced
     ends: set[asyncio.Future[Any]] = {stopping, broker.background, fenced}
     await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)

@@ -2,25 +2,33 @@
 
 The law: while the store is unavailable, whatever needs it is refused at once with an error that
 clients try again, and nothing more is buffered; what memory can answer is still served. The store
-is probed meanwhile, and service resumes by itself as soon as it answers.
+is probed meanwhile, and service resumes by itself as soon as it answers, and no sooner. It is also
+probed when it falls silent while records wait for it: silence alone fails no request for long.
 """
 
 import asyncio
 from collections.abc import Callable, Mapping
 
 from kafscale.config.stores import S3
-from kafscale.errors import ObjectNotFoundError, OperatingError, OverloadedError
+from kafscale.errors import (
+    ObjectNotFoundError,
+    OperatingError,
+    OverloadedError,
+    StoreUnavailableError,
+)
 from kafscale.metadata.catalog import Catalog
 from kafscale.observability.logging import get_logger
 from kafscale.observability.metrics import Metrics
 from kafscale.storage.engine import StorageEngine
 from kafscale.storage.health import HealthState, HealthWindow
 from kafscale.storage.objects.base import ObjectStore
-from kafscale.storage.objects.observed import FAILURES
+from kafscale.storage.objects.observed import CANCELLED, FAILURES
 
 log = get_logger(__name__)
 
 TICK_SECONDS = 1.0
+PROBE_SECONDS = 3.0
+"""How long a store that is away may take to answer, so that it counts as being back."""
 FAIR_BYTES_PER_SECOND = 16 * 1024 * 1024
 """The speed at which a transfer counts as no latency at all."""
 
@@ -39,6 +47,8 @@ class Health:
             error_rate_crit=s3.error_rate_crit,
         )
         self._probe_key = f"{s3.namespace}/_probe/health"
+        self._silence_ms_max = s3.latency_crit_ms
+        self._answered_ms = clock()
         self._state = HealthState.HEALTHY
         self._storage: StorageEngine | None = None
         self._catalog: Catalog | None = None
@@ -50,12 +60,18 @@ class Health:
         if self._state is HealthState.UNAVAILABLE:
             raise OverloadedError("object storage is unavailable; try again")
 
+    def check_readable(self) -> None:
+        """Refuse what would have to be read from the store while it is away."""
+        if self._state is HealthState.UNAVAILABLE:
+            raise StoreUnavailableError("object storage is unavailable; try again")
+
     def problems(self) -> Mapping[str, str]:
         """What stands in the way of serving clients; nothing, at best."""
         found: dict[str, str] = {}
         if self._state is HealthState.UNAVAILABLE:
             rate = self._window.error_rate(self._clock())
-            found["object storage"] = f"unavailable, {rate:.0%} of requests fail"
+            detail = f"{rate:.0%} of requests fail" if rate else "it does not answer"
+            found["object storage"] = f"unavailable, {detail}"
         if self._catalog is not None and not self._catalog.connected:
             found["metadata"] = "changes do not arrive"
         return found
@@ -68,7 +84,10 @@ class Health:
         self._metrics.operation(operation).observe(seconds, succeeded=not failed)
         # A segment takes its time without the store being slow.
         latency_seconds = max(seconds - size_bytes / FAIR_BYTES_PER_SECOND, 0.0)
-        self._window.record(self._clock(), latency_seconds * 1000, failed=failed)
+        now_ms = self._clock()
+        self._window.record(now_ms, latency_seconds * 1000, failed=failed)
+        if not failed and status != CANCELLED:
+            self._answered_ms = now_ms
 
     def watch(self, storage: StorageEngine, catalog: Catalog) -> None:
         self._storage = storage
@@ -81,23 +100,43 @@ class Health:
             due = loop.time() + TICK_SECONDS
             await asyncio.sleep(TICK_SECONDS)
             self._metrics.event_loop_lag_seconds.observe(loop.time() - due)
-            if self._state is HealthState.UNAVAILABLE:
-                await self._probe(store)
-            self._judge()
+            if self._state is HealthState.UNAVAILABLE or self._is_silent():
+                await self._ask(store)
+            else:
+                self._enter(self._window.state(self._clock()))
             self._copy_statistics()
 
-    async def _probe(self, store: ObjectStore) -> None:
+    def _is_silent(self) -> bool:
+        """Whether records wait for a store that has not answered anybody for long.
+
+        The window knows requests that have ended, and it takes long until one ends without answer.
+        """
+        if self._storage is None or not self._storage.wal.unflushed_bytes:
+            return False
+        return self._clock() - self._answered_ms >= self._silence_ms_max
+
+    async def _ask(self, store: ObjectStore) -> None:
+        """Find out whether the store is there: the window cannot, as few ask one that is not."""
+        if not await self._answers(store):
+            self._enter(HealthState.UNAVAILABLE)
+        elif self._state is HealthState.UNAVAILABLE:
+            self._window.clear()
+            self._enter(HealthState.HEALTHY)
+            if self._storage is not None:
+                self._storage.wal.try_again()
+
+    async def _answers(self, store: ObjectStore) -> bool:
         try:
-            async with asyncio.timeout(TICK_SECONDS * 3):
+            async with asyncio.timeout(PROBE_SECONDS):
                 await store.head(self._probe_key)
         except ObjectNotFoundError:
-            self._window.clear()  # An answer is an answer.
+            return True  # An answer is an answer.
         except (OperatingError, TimeoutError):
-            return
+            return False
+        return True
 
-    def _judge(self) -> None:
+    def _enter(self, state: HealthState) -> None:
         now_ms = self._clock()
-        state = self._window.state(now_ms)
         if state is not self._state:
             tell = log.info if state is HealthState.HEALTHY else log.warning
             tell(

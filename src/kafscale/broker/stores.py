@@ -12,7 +12,7 @@ from random import Random
 from typing import TypeVar
 
 from kafscale.config import Config
-from kafscale.errors import ConfigError, StoreUnavailableError
+from kafscale.errors import ConfigError, OperatingError, StoreUnavailableError
 from kafscale.metadata.sqlite import SqliteStore
 from kafscale.metadata.store import MetadataStore
 from kafscale.observability.logging import get_logger
@@ -137,11 +137,18 @@ async def _reached(config: Config, name: str, attempt: Callable[[], Awaitable[Re
     """Try until the store answers, or until a starting broker has waited for long enough."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + config.broker.startup_timeout_sec
+    reason = "it does not answer"
     while True:
         try:
-            return await attempt()
+            async with asyncio.timeout_at(deadline):
+                return await attempt()
         except StoreUnavailableError as error:
-            if loop.time() + RETRY_SECONDS > deadline:
-                raise StoreUnavailableError(f"{name} cannot be reached: {error}") from None
-            log.warning("waiting for a store", store=name, error=str(error))
-            await asyncio.sleep(RETRY_SECONDS)
+            reason = str(error)
+        except OperatingError as error:
+            raise OperatingError(f"{name} cannot be used: {error}") from None
+        except TimeoutError:
+            pass  # One attempt, with its retries, may take longer than there is time.
+        if loop.time() + RETRY_SECONDS > deadline:
+            raise StoreUnavailableError(f"{name} cannot be reached: {reason}")
+        log.warning("waiting for a store", store=name, error=reason)
+        await asyncio.sleep(RETRY_SECONDS)

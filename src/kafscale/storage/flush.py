@@ -117,6 +117,7 @@ class WalWriter:
         self._uploads: set[asyncio.Task[None]] = set()
         self._wake: asyncio.Handle | None = None
         self._drained: asyncio.Future[None] | None = None
+        self._store_back: asyncio.Future[None] = self._loop.create_future()
         self.unflushed_bytes = 0
         """Bytes that are appended and not yet durable."""
         self.fenced: asyncio.Future[None] = self._loop.create_future()
@@ -164,6 +165,11 @@ class WalWriter:
         if not self._open.is_empty:
             self._open.flush_requested = True
             self._seal_if_due()
+
+    def try_again(self) -> None:
+        """Let uploads that failed wait no longer: the store is back."""
+        self._store_back.set_result(None)
+        self._store_back = self._loop.create_future()
 
     async def flush(self) -> None:
         """Make everything durable that has been appended so far."""
@@ -244,7 +250,7 @@ class WalWriter:
                     "wal upload failed", key=sealed.key, error=str(error) or "timed out",
                     tries=backoff.tries, retry_in_seconds=round(pause_seconds, 3),
                 )  # fmt: skip
-                await asyncio.sleep(pause_seconds)
+                await asyncio.wait([self._store_back], timeout=pause_seconds)
                 continue
             if not is_durable:
                 log.error("wal fenced", key=sealed.key)

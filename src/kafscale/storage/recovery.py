@@ -14,8 +14,11 @@ A damaged object that is followed by another was whole once, and acknowledged: t
 and the rest is read. One at the very end was never whole.
 """
 
-from collections import defaultdict
-from collections.abc import Callable
+import asyncio
+from collections import defaultdict, deque
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import aclosing
+from itertools import islice
 
 from kafscale.errors import (
     DamagedObjectError,
@@ -38,6 +41,9 @@ FENCE_KEPT_MS = 24 * 60 * 60 * 1000
 
 TAKING_BACK_TRIES_MAX = 10
 """How often a fence that must not stay is deleted before the store is given up."""
+
+READS_MAX = 8
+"""How many objects are read at once: it hides the latency of a bucket, and bounds the memory."""
 
 FindLog = Callable[[bytes, int], PartitionLog | None]
 
@@ -167,19 +173,43 @@ class Recovery:
         replayed: list[DurableObject] = []
         for epoch, objects in streams.items():
             *counting, last = (item for _, item in sorted(objects.items()))
-            replayed += [await self._take(item, is_last=item is counting[-1]) for item in counting]
+            async with aclosing(self._contents(counting)) as contents:
+                async for item, data in contents:
+                    replayed.append(self._take(item, data, is_last=item is counting[-1]))
             if epoch == self._epoch:
                 replayed.append(DurableObject(last.key, last.size_bytes, {}))
             elif not counting and self._clock() - last.modified_ms > FENCE_KEPT_MS:
                 await self._store.delete([last.key])
         return replayed
 
-    async def _take(self, item: ObjectInfo, *, is_last: bool) -> DurableObject:
+    async def _contents(
+        self, items: Sequence[ObjectInfo]
+    ) -> AsyncGenerator[tuple[ObjectInfo, memoryview], None]:
+        """Objects in their order, each with what it holds; those that follow are read meanwhile."""
+        left = iter(items)
+        reads: deque[tuple[ObjectInfo, asyncio.Task[memoryview]]] = deque()
+        try:
+            while True:
+                for item in islice(left, READS_MAX - len(reads)):
+                    reads.append((item, asyncio.create_task(self._get(item.key))))
+                if not reads:
+                    return
+                item, read = reads.popleft()
+                yield item, await read
+        finally:
+            for _, read in reads:
+                read.cancel()
+            await asyncio.gather(*(read for _, read in reads), return_exceptions=True)
+
+    async def _get(self, key: str) -> memoryview:
+        return await self._store.get(key)
+
+    def _take(self, item: ObjectInfo, data: memoryview, *, is_last: bool) -> DurableObject:
         """Give the logs what an object holds for them."""
         pins: dict[PartitionLog, int] = {}
         durable = DurableObject(item.key, item.size_bytes, pins)
         try:
-            found = self._decode(item.key, await self._store.get(item.key))
+            found = self._decode(item.key, data)
         except DamagedObjectError as error:
             tell = log.warning if is_last else log.error
             tell("damaged WAL object skipped", key=item.key, reason=error.reason, last=is_last)

@@ -3,7 +3,9 @@
 import asyncio
 from random import Random
 
-from kafscale.errors import NotOwnerError
+import pytest
+
+from kafscale.errors import FencedError, NotOwnerError
 from kafscale.storage.objects.faulty import FaultyObjectStore
 from kafscale.testing.virtual_time import clock_ms
 from unit.storage.engines import (
@@ -47,6 +49,21 @@ def test_a_stop_ends_although_the_store_is_down():
         await engine.stop(flush_seconds=5, roll_seconds=5)
         (outcome,) = await asyncio.gather(waiting, return_exceptions=True)
         assert isinstance(outcome, NotOwnerError)
+
+    simulate(scenario)
+
+
+def test_a_stop_leaves_everything_to_the_broker_that_has_taken_over():
+    async def scenario():
+        store, epochs = memory_store(), Epochs()
+        engine = await opened(store, epochs)
+        await append(engine, b"a")
+        await opened(store, epochs)
+        with pytest.raises(FencedError):
+            await append(engine, b"too late")
+        before = await keys(store)
+        await engine.stop(flush_seconds=1, roll_seconds=1)
+        assert await keys(store) == before
 
     simulate(scenario)
 

@@ -5,10 +5,12 @@ from random import Random
 
 import pytest
 
-from kafscale.errors import FencedError, NotOwnerError
+from kafscale.errors import FencedError, NotOwnerError, StoreUnavailableError
 from kafscale.storage import layout, wal
 from kafscale.storage.objects.faulty import Fault, FaultyObjectStore, Rule
-from kafscale.storage.recovery import FENCE_KEPT_MS
+from kafscale.storage.objects.memory import MemoryObjectStore
+from kafscale.storage.recovery import FENCE_KEPT_MS, READS_MAX
+from kafscale.testing import virtual_time
 from unit.storage.engines import (
     BROKER_ID,
     NAMESPACE,
@@ -303,5 +305,52 @@ def test_a_fence_that_a_former_owner_has_left_behind_is_taken_back():
         assert await is_fence(store, key_of(0, 5))
         with pytest.raises(FencedError):
             await append(before, b"e")
+
+    simulate(scenario)
+
+
+class DistantStore(MemoryObjectStore):
+    """A store whose reads take their time, the longer the older the object is."""
+
+    __slots__ = ("reads", "reads_max")
+
+    def __init__(self) -> None:
+        super().__init__(virtual_time.clock_ms)
+        self.reads = 0
+        self.reads_max = 0
+
+    async def get(self, key: str) -> memoryview:
+        self.reads += 1
+        self.reads_max = max(self.reads_max, self.reads)
+        place = layout.parse_wal(NAMESPACE, key)
+        assert place is not None
+        await asyncio.sleep(1 / (1 + place.sequence))
+        self.reads -= 1
+        return await super().get(key)
+
+
+def test_objects_are_read_together_and_count_in_order():
+    async def scenario():
+        store, epochs = DistantStore(), Epochs()
+        count = 3 * READS_MAX
+        await crashed(store, epochs, *(b"%d" % number for number in range(count)))
+        engine = await opened(store, epochs)
+        assert await read_offsets(engine) == list(range(count))
+        assert store.reads_max == READS_MAX
+        assert store.reads == 0
+
+    simulate(scenario)
+
+
+def test_reads_ahead_end_with_the_one_that_failed():
+    async def scenario():
+        inner, epochs = memory_store(), Epochs()
+        await crashed(inner, epochs, *(b"%d" % number for number in range(2 * READS_MAX)))
+        store = FaultyObjectStore(inner, random=Random(0))
+        store.rules = [Rule(fault=Fault.REFUSED, operations=frozenset({"get"}), keys=key_of(0, 3))]
+        before = asyncio.all_tasks()
+        with pytest.raises(StoreUnavailableError):
+            await opened(store, epochs)
+        assert asyncio.all_tasks() == before
 
     simulate(scenario)

@@ -8,7 +8,8 @@ Behaviour:
   watermark wakes it.
 * What is in memory is read in the order asked; older records of several partitions are fetched from
   the store together.
-* Trouble with the store is told as KAFKA_STORAGE_ERROR, which all clients try again.
+* Trouble with the store is told as KAFKA_STORAGE_ERROR, which all clients try again; at once,
+  while the store is known to be unavailable.
 
 Version notes:
 * v0-3: batches are turned into message sets (magic 0 up to v1, magic 1 after that).
@@ -161,6 +162,8 @@ class Fetch:
         reader = self._context.broker.storage.reader
         try:
             self._missed[number] = not reader.is_cached(partition, wanted.request.offset)
+            if self._missed[number]:
+                self._context.broker.health.check_readable()
             slices, _ = await reader.read(
                 partition, wanted.request.offset, bytes_max, first=self._size_bytes == 0
             )

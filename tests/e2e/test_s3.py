@@ -1,0 +1,225 @@
+"""A broker whose records are in a bucket: everything that it promises on local disk holds there."""
+
+import random
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from services.broker import BrokerProcess
+from services.history import History, Log, changes, problems
+from services.load import Load, record_of
+from services.process import free_port
+from services.s3_server import ACCESS_KEY, SECRET_KEY, broker_settings
+from services.wire import EARLIEST, LATEST, Wire, batch_of
+
+pytestmark = [
+    pytest.mark.timeout(150),
+    pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),  # See services.load.
+]
+
+FREE_OF_CHARGE = {"storage_wal_puts_per_second": "1000"}
+"""Nobody bills us here, so no producer has to wait for others."""
+SMALL_SEGMENTS = {"segment_bytes": "65536"}
+ROUNDS = 4
+PARTITIONS = 4
+
+
+def read(broker: BrokerProcess) -> dict[int, Log]:
+    with Wire(broker.port) as wire:
+        return {
+            partition: [
+                (record.offset, record_of(record.value))
+                for record in wire.read("topic", partition=partition)
+            ]
+            for partition in range(PARTITIONS)
+        }
+
+
+# --- what outlives a broker -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ending", ["terminate", "kill"])
+@pytest.mark.parametrize("settings", [{}, SMALL_SEGMENTS], ids=["one segment", "many"])
+def test_records_and_offsets_outlive_the_broker(start_broker, s3, ending, settings):
+    """T-03, T-07."""
+    broker = start_broker(**broker_settings(s3.bucket), **FREE_OF_CHARGE, **settings)
+    values = [b"%d " % number * 5000 for number in range(40)]
+    with Wire(broker.port) as wire:
+        wire.create("topic", compression_type="producer")
+        for value in values:
+            assert wire.produce("topic", batch_of([value])).error_code == 0
+    getattr(broker, ending)()
+    assert not broker.objects("objects/**/*"), "records are in the bucket and nowhere else"
+    broker.start()
+    with Wire(broker.port) as wire:
+        assert wire.offset("topic", EARLIEST).offset == 0
+        assert wire.offset("topic", LATEST).offset == 40
+        assert wire.produce("topic", batch_of([b"after"])).base_offset == 40
+        found = wire.read("topic")
+    assert [record.value for record in found] == [*values, b"after"]
+    assert [record.offset for record in found] == list(range(41))
+
+
+def test_objects_are_where_and_what_the_format_says(start_broker, s3):
+    broker = start_broker(**broker_settings(s3.bucket), **FREE_OF_CHARGE, **SMALL_SEGMENTS)
+    with Wire(broker.port) as wire:
+        wire.create("topic", compression_type="producer")
+        for number in range(10):
+            wire.produce("topic", batch_of([b"%d" % number * 20_000]))
+    [opening, *_] = s3.objects("default/_wal/*/*/*.kfw")
+    stream, name = s3.key(opening).rsplit("/", 1)
+    assert stream.startswith("default/_wal/0/"), stream
+    assert len(stream.rpartition("/")[2]) == 10
+    assert len(name) == len(f"{0:020d}.kfw")
+    broker.terminate()
+    segments = s3.objects("default/topic/0/*.kfs")
+    assert len(segments) >= 2
+    assert s3.key(segments[0]) == f"default/topic/0/segment-{0:020d}.kfs"
+    indexes = s3.objects("default/topic/0/*.index")
+    assert [path.stem for path in indexes] == [path.stem for path in segments]
+    command = [Path(sys.executable).with_name("kafscale"), "segment", "verify"]
+    proof = subprocess.run(  # noqa: S603 - the command is our own.
+        [*command, *segments, *indexes], capture_output=True, text=True, check=False
+    )
+    assert proof.returncode == 0, proof.stdout + proof.stderr
+
+
+def test_nothing_acknowledged_is_lost_or_doubled_by_crashes(start_broker, s3):
+    """As on local disk, see `test_crash`: whatever the moment at which the broker is killed."""
+    chance = random.Random(3)
+    broker = start_broker(
+        **broker_settings(s3.bucket), **FREE_OF_CHARGE, segment_bytes="16384",
+        storage_retention_check_interval_ms="100",
+    )  # fmt: skip
+    with Wire(broker.port) as wire:
+        wire.create("topic", PARTITIONS, compression_type="producer")
+    history = History()
+    logs: dict[int, Log] = {}
+    with Load(broker.address, "topic", PARTITIONS, history):
+        for _ in range(ROUNDS):
+            time.sleep(chance.uniform(0.5, 1.5))
+            broker.kill()
+            before = History(
+                dict(history.sent), dict(history.acknowledged), set(history.idempotent)
+            )
+            broker.start()
+            found = read(broker)
+            before.sent = dict(history.sent)  # They have gone on sending meanwhile.
+            assert problems(before, found) == []
+            assert changes(logs, found) == []
+            logs = found
+    assert history.acknowledged.keys() == history.sent.keys()
+    assert len(history.sent) > 100 * ROUNDS
+    final = read(broker)
+    assert problems(history, final) == []
+    assert changes(logs, final) == []
+
+
+# --- one owner ------------------------------------------------------------------------------------
+
+
+def test_a_broker_that_slept_through_its_replacement_acknowledges_nothing(
+    start_broker, s3, tmp_path
+):
+    """N-03: its write is refused by the bucket itself, and nothing is lost or doubled."""
+    settings = {**broker_settings(s3.bucket), **FREE_OF_CHARGE, "broker_id": "1"}
+    old = start_broker(**settings)
+    with Wire(old.port) as wire, Wire(old.port, timeout_s=20) as late:
+        wire.create("topic")
+        for number in range(20):
+            wire.produce("topic", batch_of([b"%d" % number]))
+        old.pause()
+        directory = tmp_path / "replacement"
+        shutil.copytree(old.data, directory / "data")
+        with BrokerProcess(directory, **settings) as new:
+            with Wire(new.port) as other:
+                assert other.produce("topic", batch_of([b"20"])).base_offset == 20
+            old.resume()
+            assert is_refused(late, b"too late")
+            assert old.wait() not in (0, -9)
+            assert "another broker has taken over" in old.logged()
+            assert "Traceback" not in old.logged()
+            with Wire(new.port) as other:
+                assert other.produce("topic", batch_of([b"21"])).base_offset == 21
+                found = other.read("topic")
+            new.terminate()
+            new.start()
+            with Wire(new.port) as other:
+                assert other.read("topic") == found
+    assert [record.value for record in found] == [b"%d" % number for number in range(22)]
+
+
+def is_refused(wire: Wire, value: bytes) -> bool:
+    """Whether a record is not acknowledged: with NOT_LEADER_OR_FOLLOWER, or not at all."""
+    try:
+        return wire.produce("topic", batch_of([value])).error_code == 6
+    except ConnectionError:
+        return True
+
+
+# --- a start that cannot succeed ------------------------------------------------------------------
+
+
+@pytest.fixture
+def silent_port() -> Iterator[int]:
+    """A port that takes connections and never answers."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield int(server.getsockname()[1])
+
+
+@pytest.mark.parametrize(
+    ("wrong", "complaint"),
+    [
+        ({"s3_endpoint": "http://127.0.0.1:{free}"}, "cannot be reached"),
+        ({"s3_endpoint": "http://127.0.0.1:{silent}"}, "cannot be reached"),
+        ({"s3_access_key": "a-stranger"}, "access key"),
+        ({"s3_secret_key": "wrong-secret-word"}, "signature"),
+        ({"s3_bucket": "no-such-bucket"}, "NoSuchBucket"),
+    ],
+    ids=["nobody there", "silence", "access key", "secret key", "bucket"],
+)
+def test_a_bucket_that_cannot_be_used_ends_the_broker(s3, silent_port, tmp_path, wrong, complaint):
+    """N-08, S-11: it says why within the time it was given, and never a secret."""
+    ports = {"free": free_port(), "silent": silent_port}
+    wrong = {name: text.format(**ports) for name, text in wrong.items()}
+    settings = broker_settings(s3.bucket) | {"startup_timeout_sec": "3"} | wrong
+    broker = BrokerProcess(tmp_path / "broker", **settings)
+    began = time.monotonic()
+    process = broker.launch()
+    try:
+        code = process.wait(20)
+    finally:
+        process.kill()
+        process.wait()
+    output = broker.logged()
+    assert code == 1, output
+    assert time.monotonic() - began < 8
+    assert complaint in output
+    assert f"s3://{settings['s3_bucket']}" in output
+    assert "broker listening" not in output
+    assert "Traceback" not in output
+    for secret in (SECRET_KEY, ACCESS_KEY, "wrong-secret-word", "a-stranger"):
+        assert secret not in output
+
+
+def test_a_broker_waits_for_a_store_that_is_late(s3, tmp_path):
+    s3.kill()
+    broker = BrokerProcess(tmp_path / "broker", **broker_settings(s3.bucket))
+    process = broker.launch()
+    try:
+        time.sleep(2)
+        assert process.poll() is None
+        s3.start()
+        deadline = time.monotonic() + 5
+        while "broker listening" not in broker.logged():
+            assert time.monotonic() < deadline, broker.logged()
+            time.sleep(0.05)
+    finally:
+        process.terminate()
+        assert process.wait(10) == 0
