@@ -32,6 +32,7 @@ from kafscale.storage.backoff import Backoff
 from kafscale.storage.log import PartitionLog
 from kafscale.storage.objects.base import ObjectStore
 from kafscale.storage.statistics import Statistics
+from kafscale.storage.tail import Waiting
 
 log = get_logger(__name__)
 
@@ -86,11 +87,11 @@ class SegmentWriter:
     async def roll(self, partition: PartitionLog, reason: str) -> bool:
         """Make a segment of what waits for one; False if there was nothing, or nobody left."""
         async with partition.rolling:
-            batches = partition.tail.unrolled(partition.settings.segment_bytes)
-            if partition.closed or not batches:
+            waiting = partition.tail.waiting()
+            if partition.closed or not waiting.runs:
                 return False
             started_ms = self._clock()
-            builder = await asyncio.to_thread(self._build, partition, batches, started_ms)
+            builder = await asyncio.to_thread(self._build, partition, waiting, started_ms)
             built = builder.finish(_sections(partition, builder.next_offset))
             try:
                 made = await self._write(partition, built)
@@ -113,17 +114,15 @@ class SegmentWriter:
         )  # fmt: skip
         return True
 
-    def _build(
-        self, partition: PartitionLog, batches: list[BatchView], created_ms: int
-    ) -> segment.Builder:
-        """The segment; runs in a thread of its own, because compressing takes a while."""
+    def _build(self, partition: PartitionLog, waiting: Waiting, created_ms: int) -> segment.Builder:
+        """The segment; runs in a thread of its own, because it takes a while."""
         builder = segment.Builder(
             created_ms,
             self._index_interval_bytes,
             compression=partition.settings.compression,
             prior_max_timestamp_ms=partition.rolled_max_timestamp_ms,
         )
-        for batch in batches:
+        for batch in waiting.batches(partition.settings.segment_bytes):
             if not builder.fits(batch):
                 break
             builder.append(batch)

@@ -7,8 +7,8 @@ keep up read exactly these.
 """
 
 from bisect import bisect_right
-from collections.abc import Iterator
 from itertools import takewhile
+from typing import NamedTuple
 
 from kafscale.records import BatchView
 from kafscale.storage.run import Run
@@ -23,6 +23,30 @@ class TailMemory:
         self.used_bytes = 0
         self.unrolled_bytes = 0
         """How many bytes of records wait for a segment."""
+
+
+class Waiting(NamedTuple):
+    """Records that no segment holds yet, as they were at one moment; runs never change."""
+
+    runs: list[Run]
+    from_offset: int
+
+    def batches(self, bytes_max: int) -> list[BatchView]:
+        """The oldest batches: as many as fit, but at least one.
+
+        They are contiguous: where damage has left a hole in the log, a new segment begins.
+        """
+        chosen: list[BatchView] = []
+        size_bytes = 0
+        for run in self.runs:
+            if chosen and run.base_offset != chosen[-1].next_offset:
+                break
+            for batch in run.batches(self.from_offset):
+                size_bytes += len(batch)
+                if chosen and size_bytes > bytes_max:
+                    return chosen
+                chosen.append(batch)
+        return chosen
 
 
 class Tail:
@@ -85,19 +109,13 @@ class Tail:
                 break
         return total
 
-    def unrolled(self, bytes_max: int) -> list[BatchView]:
-        """The batches that wait for a segment, oldest first: as many as fit, but at least one.
+    def waiting(self) -> "Waiting":
+        """What waits for a segment; looking at its batches can be left to another thread."""
+        return Waiting(self._unrolled_runs(), self.rolled_offset)
 
-        They are contiguous: where damage has left a hole in the log, a new segment begins.
-        """
-        chosen: list[BatchView] = []
-        size_bytes = 0
-        for batch in self._unrolled_batches():
-            size_bytes += len(batch)
-            if chosen and (size_bytes > bytes_max or batch.base_offset != chosen[-1].next_offset):
-                break
-            chosen.append(batch)
-        return chosen
+    def unrolled(self, bytes_max: int) -> list[BatchView]:
+        """The batches that wait for a segment: as many as fit, but at least one."""
+        return self.waiting().batches(bytes_max)
 
     def mark_rolled(self, offset: int) -> None:
         """Note that everything below the offset is in segments now."""
@@ -134,10 +152,6 @@ class Tail:
             lambda run: run.last_offset >= self.rolled_offset, reversed(self._runs)
         )
         return list(newest_first)[::-1]
-
-    def _unrolled_batches(self) -> Iterator[BatchView]:
-        for run in self._unrolled_runs():
-            yield from run.batches(self.rolled_offset)
 
     def _count_unrolled(self, unrolled_bytes: int) -> None:
         self._memory.unrolled_bytes += unrolled_bytes - self.unrolled_bytes

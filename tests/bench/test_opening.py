@@ -1,0 +1,45 @@
+"""Opening a partition of many segments: a listing and one look, however many there are."""
+
+import asyncio
+import time
+
+import pytest
+
+from kafscale.records import BatchView, Record, build
+from kafscale.storage import segment
+from kafscale.storage.objects.local import LocalObjectStore
+from unit.storage.engines import NAMESPACE, TOPIC, opened
+
+pytestmark = [pytest.mark.bench, pytest.mark.timeout(900)]
+
+SEGMENTS = 300_000
+
+
+def test_opening_a_partition_of_many_segments(contests, scaled, tmp_path):
+    contest = contests.new("open one partition on local disk")
+    count = scaled(SEGMENTS)
+    store = LocalObjectStore(tmp_path, fsync=False)
+    directory = tmp_path / NAMESPACE / TOPIC / "0"
+    directory.mkdir(parents=True)
+    for base_offset in range(count):
+        made = of_one_record(base_offset)
+        stem = directory / f"segment-{base_offset:020d}"
+        stem.with_suffix(".kfs").write_bytes(b"".join(made.parts))
+        stem.with_suffix(".index").write_bytes(made.index)
+
+    async def scenario() -> float:
+        started = time.perf_counter()
+        engine = await opened(store)
+        seconds = time.perf_counter() - started
+        assert engine.logs.find(TOPIC, 0).high_watermark == count
+        return seconds
+
+    contest.add("Kafscale", {"segments": count, "seconds": asyncio.run(scenario())})
+
+
+def of_one_record(base_offset: int) -> segment.Built:
+    batch = BatchView(bytearray(build([Record(0, 1, None, b"x")])))
+    batch.stamp(base_offset, 0)
+    builder = segment.Builder(0, 4096, compression=None, prior_max_timestamp_ms=-1)
+    builder.append(batch)
+    return builder.finish()
