@@ -13,8 +13,9 @@ Buffer = bytes | bytearray | memoryview
 """What the room reads from: contiguous bytes, writable or not."""
 
 
-def crc32c(buffer: Buffer) -> int:
-    return castagnoli.crc32c(buffer)
+def crc32c(buffer: Buffer, before: int = 0) -> int:
+    """The checksum of a buffer, going on from that of what lies before it."""
+    return castagnoli.crc32c(buffer, before)
 
 
 def crc32(buffer: Buffer) -> int:

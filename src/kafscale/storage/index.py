@@ -35,11 +35,9 @@ from operator import lt
 from struct import Struct
 from typing import Final, NoReturn
 
-from crc32c import crc32c
-
 from kafscale.errors import DamagedObjectError
 from kafscale.records import BatchView
-from kafscale.records.checksum import Buffer
+from kafscale.records.checksum import Buffer, crc32c
 
 MAGIC: Final = b"IDX\0"
 MAGICS_READ: Final = (MAGIC, b"IDX\n")

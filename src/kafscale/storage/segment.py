@@ -28,13 +28,12 @@ from struct import Struct
 from typing import Final, NoReturn
 
 import msgspec
-from crc32c import crc32c
 
 from kafscale.errors import DamagedObjectError, RecordsError
 from kafscale.records import BatchView, Codec, recompress, split
 from kafscale.records.batch import HEADER_BYTES as BATCH_HEADER_BYTES
 from kafscale.records.batch import LENGTH_OVERHEAD_BYTES, LENGTH_POSITION
-from kafscale.records.checksum import Buffer
+from kafscale.records.checksum import Buffer, crc32c
 from kafscale.records.compression import CODEC_MASK
 from kafscale.storage import index
 

@@ -30,10 +30,9 @@ from struct import Struct
 from typing import Final, NoReturn
 
 import msgspec
-from crc32c import crc32c
 
 from kafscale.errors import DamagedObjectError
-from kafscale.records.checksum import Buffer
+from kafscale.records.checksum import Buffer, crc32c
 
 MAGIC: Final = b"KAFW"
 END_MAGIC: Final = b"END!"

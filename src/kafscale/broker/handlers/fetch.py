@@ -24,10 +24,9 @@ from collections.abc import Awaitable
 from kafscale.broker.context import RequestContext
 from kafscale.broker.fetch_sessions import FetchContext, Wanted
 from kafscale.broker.leader_epochs import check_leader_epoch
+from kafscale.broker.partitions import find_partition
 from kafscale.errors import (
     KafscaleError,
-    UnknownTopicError,
-    UnknownTopicIdError,
     UnsupportedCodecError,
 )
 from kafscale.protocol.messages.fetch import (
@@ -202,16 +201,9 @@ class Fetch:
         )
 
     def _find(self, wanted: Wanted) -> PartitionLog:
-        broker = self._context.broker
-        if wanted.name:
-            partition = broker.storage.logs.find(wanted.name, wanted.request.index)
-        else:
-            found = broker.storage.logs.find_by_id(wanted.topic_id, wanted.request.index)
-            if found is None:
-                if wanted.topic_id in broker.catalog.by_id:
-                    raise UnknownTopicError(f"there is no partition {wanted.request.index}")
-                raise UnknownTopicIdError("no topic has this id")
-            partition = found
+        partition = find_partition(
+            self._context.broker, wanted.name, wanted.topic_id, wanted.request.index
+        )
         check_leader_epoch(partition, wanted.request.current_leader_epoch)
         return partition
 

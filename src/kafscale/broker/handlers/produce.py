@@ -20,14 +20,13 @@ import asyncio
 from collections.abc import Awaitable
 
 from kafscale.broker.context import RequestContext
+from kafscale.broker.partitions import find_partition
 from kafscale.broker.services import Services
 from kafscale.errors import (
     InvalidAcksError,
     InvalidTransactionStateError,
     KafscaleError,
     OverloadedError,
-    UnknownTopicError,
-    UnknownTopicIdError,
     UnsupportedCodecError,
 )
 from kafscale.observability.logging import get_logger, is_debugging
@@ -106,7 +105,7 @@ def _append_topic(
     produced: list[ProducedPartition] = []
     for partition in topic.partitions:
         try:
-            target = _find(context.broker, topic, partition.index)
+            target = find_partition(context.broker, topic.name, topic.topic_id, partition.index)
             appended = _append_partition(context, target, partition)
         except KafscaleError as error:
             produced.append(_failed(partition.index, error))
@@ -240,17 +239,6 @@ def _missing(broker: Services, request: ProduceRequest) -> list[str]:
     if not broker.config.topics.auto_create:
         return []
     return [topic.name for topic in request.topics if topic.name and topic.name not in topics]
-
-
-def _find(broker: Services, topic: TopicToProduce, partition: int) -> PartitionLog:
-    if topic.name:
-        return broker.storage.logs.find(topic.name, partition)
-    found = broker.storage.logs.find_by_id(topic.topic_id, partition)
-    if found is not None:
-        return found
-    if topic.topic_id in broker.catalog.by_id:
-        raise UnknownTopicError(f"there is no partition {partition}")
-    raise UnknownTopicIdError("no topic has this id")
 
 
 def _failed(index: int, error: KafscaleError) -> ProducedPartition:
