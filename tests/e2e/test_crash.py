@@ -5,9 +5,9 @@ import time
 
 import pytest
 
-from services.broker import BrokerProcess
-from services.history import History, Log, changes, problems
-from services.load import Load, record_of
+from services.crashes import PARTITIONS, crash_under_load, read
+from services.history import History, problems
+from services.load import Load
 from services.wire import Wire
 
 pytestmark = [
@@ -15,8 +15,6 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),  # See services.load.
 ]
 
-PARTITIONS = 4
-ROUNDS = 4
 SETTINGS = {
     # Many segments, short-lived WAL objects: a crash finds the broker in the middle of something.
     "small segments": {"segment_bytes": "16384", "storage_retention_check_interval_ms": "100"},
@@ -24,43 +22,10 @@ SETTINGS = {
 }
 
 
-def read(broker: BrokerProcess) -> dict[int, Log]:
-    with Wire(broker.port) as wire:
-        return {
-            partition: [
-                (record.offset, record_of(record.value))
-                for record in wire.read("topic", partition=partition)
-            ]
-            for partition in range(PARTITIONS)
-        }
-
-
 @pytest.mark.parametrize(("seed", "settings"), [(1, "small segments"), (2, "defaults")])
 def test_nothing_acknowledged_is_lost_or_doubled(start_broker, seed, settings):
-    chance = random.Random(seed)
     broker = start_broker(**SETTINGS[settings])
-    with Wire(broker.port) as wire:
-        wire.create("topic", PARTITIONS, compression_type="producer")
-    history = History()
-    logs: dict[int, Log] = {}
-    with Load(broker.address, "topic", PARTITIONS, history):
-        for _ in range(ROUNDS):
-            time.sleep(chance.uniform(0.5, 1.5))
-            broker.kill()
-            before = History(
-                dict(history.sent), dict(history.acknowledged), set(history.idempotent)
-            )
-            broker.start()
-            found = read(broker)
-            before.sent = dict(history.sent)  # They have gone on sending meanwhile.
-            assert problems(before, found) == []
-            assert changes(logs, found) == []
-            logs = found
-    assert history.acknowledged.keys() == history.sent.keys()
-    assert len(history.sent) > 100 * ROUNDS
-    final = read(broker)
-    assert problems(history, final) == []
-    assert changes(logs, final) == []
+    final = crash_under_load(broker, random.Random(seed))
     broker.terminate()
     broker.start()
     assert read(broker) == final

@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from services.broker import BrokerProcess
-from services.history import History, Log, changes, problems
-from services.load import Load, record_of
+from services.crashes import crash_under_load
 from services.process import free_port
 from services.s3_server import ACCESS_KEY, SECRET_KEY, broker_settings
 from services.wire import EARLIEST, LATEST, Wire, batch_of
@@ -26,19 +25,6 @@ pytestmark = [
 FREE_OF_CHARGE = {"storage_wal_puts_per_second": "1000"}
 """Nobody bills us here, so no producer has to wait for others."""
 SMALL_SEGMENTS = {"segment_bytes": "65536"}
-ROUNDS = 4
-PARTITIONS = 4
-
-
-def read(broker: BrokerProcess) -> dict[int, Log]:
-    with Wire(broker.port) as wire:
-        return {
-            partition: [
-                (record.offset, record_of(record.value))
-                for record in wire.read("topic", partition=partition)
-            ]
-            for partition in range(PARTITIONS)
-        }
 
 
 # --- what outlives a broker -----------------------------------------------------------------------
@@ -92,33 +78,11 @@ def test_objects_are_where_and_what_the_format_says(start_broker, s3):
 
 def test_nothing_acknowledged_is_lost_or_doubled_by_crashes(start_broker, s3):
     """As on local disk, see `test_crash`: whatever the moment at which the broker is killed."""
-    chance = random.Random(3)
     broker = start_broker(
         **broker_settings(s3.bucket), **FREE_OF_CHARGE, segment_bytes="16384",
         storage_retention_check_interval_ms="100",
     )  # fmt: skip
-    with Wire(broker.port) as wire:
-        wire.create("topic", PARTITIONS, compression_type="producer")
-    history = History()
-    logs: dict[int, Log] = {}
-    with Load(broker.address, "topic", PARTITIONS, history):
-        for _ in range(ROUNDS):
-            time.sleep(chance.uniform(0.5, 1.5))
-            broker.kill()
-            before = History(
-                dict(history.sent), dict(history.acknowledged), set(history.idempotent)
-            )
-            broker.start()
-            found = read(broker)
-            before.sent = dict(history.sent)  # They have gone on sending meanwhile.
-            assert problems(before, found) == []
-            assert changes(logs, found) == []
-            logs = found
-    assert history.acknowledged.keys() == history.sent.keys()
-    assert len(history.sent) > 100 * ROUNDS
-    final = read(broker)
-    assert problems(history, final) == []
-    assert changes(logs, final) == []
+    crash_under_load(broker, random.Random(3))
 
 
 # --- one owner ------------------------------------------------------------------------------------

@@ -12,8 +12,9 @@ import pytest
 
 from kafscale.protocol.messages.produce import PRODUCE
 from services.broker import BrokerProcess
-from services.history import History, Log, problems
-from services.load import Load, record_of
+from services.crashes import PARTITIONS, read
+from services.history import History, problems
+from services.load import Load
 from services.s3_server import S3Server, broker_settings
 from services.wire import Wire, batch_of, produce_request
 
@@ -22,7 +23,6 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),  # See services.load.
 ]
 
-PARTITIONS = 4
 BACK_S_MAX = 5
 NOTICED_S_MAX = 10
 OUTAGE_S = 6
@@ -47,17 +47,6 @@ def seconds_until(condition: Callable[[], bool], seconds_max: float) -> float:
 
 def is_ready(broker: BrokerProcess) -> bool:
     return broker.http("/readyz")[0] == 200
-
-
-def read(broker: BrokerProcess) -> dict[int, Log]:
-    with Wire(broker.port) as wire:
-        return {
-            partition: [
-                (record.offset, record_of(record.value))
-                for record in wire.read("topic", partition=partition)
-            ]
-            for partition in range(PARTITIONS)
-        }
 
 
 @pytest.mark.parametrize("way", ["killed", "silent"])
