@@ -1,11 +1,25 @@
 """What holds for all tests."""
 
+import logging
+from collections.abc import Iterator
+
 import pytest
+import structlog
 from hypothesis import HealthCheck, settings
 
 # A shared machine pauses whenever it likes: pytest's time-out is the only clock for tests.
 settings.register_profile("house", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("house")
+
+
+@pytest.fixture(autouse=True)
+def _log_as_at_start() -> Iterator[None]:
+    """A test that configures the log, as every command does, leaves no trace for the next one."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield
+    root.handlers[:], root.level = handlers, level
+    structlog.reset_defaults()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -1,7 +1,6 @@
 """How many runs the simulation has, spread over tests so that workers can share them."""
 
 import logging
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -25,16 +24,13 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 @pytest.fixture
-def _strict_log() -> Iterator[None]:
+def _strict_log() -> None:
     """An engine that reports an error has broken a promise, unless the scenario asked for it."""
-    before = structlog.get_config()
     structlog.configure(
         processors=[_refuse],
         wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR),
         cache_logger_on_first_use=False,
     )
-    yield
-    structlog.configure(**before)
 
 
 def _refuse(logger: object, method: str, event: dict[str, Any]) -> str:  # noqa: ARG001

@@ -6,7 +6,6 @@ import logging
 import re
 
 import pytest
-import structlog
 
 from kafscale.config import MASK, load
 from kafscale.observability.logging import configure, get_logger, log_configuration
@@ -14,14 +13,10 @@ from kafscale.observability.logging import configure, get_logger, log_configurat
 
 @pytest.fixture
 def stream():
-    """Where the log goes; the state of the process is put back afterwards."""
-    root = logging.getLogger()
-    handlers, level = root.handlers[:], root.level
+    """Where the log goes."""
     # An empty list keeps `force` from closing what the test runner has installed.
-    root.handlers = []
-    yield io.StringIO()
-    root.handlers, root.level = handlers, level
-    structlog.reset_defaults()
+    logging.getLogger().handlers = []
+    return io.StringIO()
 
 
 def events(stream):
