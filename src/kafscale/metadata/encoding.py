@@ -8,9 +8,7 @@ record that somebody else wrote from the published schema alone is understood as
 
 import hashlib
 from collections.abc import Mapping
-from typing import Final, TypeVar
-
-from google.protobuf.message import DecodeError, Message
+from typing import Final
 
 from kafscale.errors import DamagedObjectError
 from kafscale.metadata import keys
@@ -23,8 +21,9 @@ from kafscale.metadata.model import (
     SegmentInfo,
     Topic,
 )
+from kafscale.metadata.parsing import parse_message, read_time
 from kafscale.metadata.store import Entry
-from kafscale.metadata.timestamps import format_time, parse_time
+from kafscale.metadata.timestamps import format_time
 
 REPLICATION_FACTOR: Final = 1
 RETENTION_MS_DEFAULT: Final = 604_800_000
@@ -38,8 +37,6 @@ CONFIG_DEFAULTS: Final[Mapping[str, str]] = {
 SEGMENTS_MAX: Final = 100
 """How many of the newest segments a partition's state lists: etcd takes 1.5 MiB, and every broker
 that watches is sent the whole state at every roll."""
-
-AnyMessage = TypeVar("AnyMessage", bound=Message)
 
 
 def encode_topic(topic: Topic) -> bytes:
@@ -61,7 +58,7 @@ def encode_topic(topic: Topic) -> bytes:
 
 
 def decode_topic(entry: Entry) -> Topic:
-    record = _parse(messages.TopicConfig(), entry)
+    record = parse_message(messages.TopicConfig(), entry)
     named = keys.parse(entry.key)
     assert isinstance(named, keys.TopicConfigKey | keys.DeletionKey), entry.key
     if record.name != named.topic:
@@ -75,7 +72,7 @@ def decode_topic(entry: Entry) -> Topic:
         id=record.topic_id or _derived_id(record.name, entry.create_revision),
         partitions=record.partitions,
         configs=_configs_set(record),
-        created_ms=_time(entry, record.created_at),
+        created_ms=read_time(entry, record.created_at),
         namespace=record.namespace or DEFAULT_NAMESPACE,
         version=record.config_version or 1,
         create_revision=entry.create_revision,
@@ -111,7 +108,7 @@ def encode_partition_state(state: PartitionState) -> bytes:
 
 
 def decode_partition_state(entry: Entry) -> PartitionState:
-    record = _parse(messages.PartitionState(), entry)
+    record = parse_message(messages.PartitionState(), entry)
     return PartitionState(
         topic=record.topic,
         topic_id=record.topic_id,
@@ -126,7 +123,7 @@ def decode_partition_state(entry: Entry) -> PartitionState:
             SegmentInfo(
                 base_offset=segment.base_offset,
                 size_bytes=segment.size_bytes,
-                created_ms=_time(entry, segment.created_at),
+                created_ms=read_time(entry, segment.created_at),
                 last_offset=segment.last_offset,
                 max_timestamp_ms=segment.max_timestamp_ms,
             )
@@ -136,22 +133,6 @@ def decode_partition_state(entry: Entry) -> PartitionState:
         size_bytes=record.size_bytes,
         mod_revision=entry.mod_revision,
     )
-
-
-def _parse(message: AnyMessage, entry: Entry) -> AnyMessage:
-    try:
-        message.ParseFromString(entry.value)
-    except DecodeError as error:
-        name = type(message).__name__
-        raise DamagedObjectError(entry.key, f"not a {name} message") from error
-    return message
-
-
-def _time(entry: Entry, text: str) -> int:
-    try:
-        return parse_time(text) if text else 0
-    except ValueError as error:
-        raise DamagedObjectError(entry.key, f"not a time: {text!r}") from error
 
 
 def _configs_set(record: messages.TopicConfig) -> dict[str, str]:

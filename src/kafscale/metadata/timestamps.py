@@ -5,6 +5,10 @@ other offsets from UTC or more digits; both are understood, and digits beyond ou
 """
 
 from datetime import UTC, datetime, timedelta
+from typing import Final
+
+TIME_MS_MAX: Final = 253_402_300_799_999
+"""The last millisecond of the year 9999, which is the last that can be written."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)

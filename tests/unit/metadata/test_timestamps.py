@@ -2,14 +2,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafscale.metadata.timestamps import format_time, parse_time
-
-YEAR_9999_MS = 253_402_300_799_999
+from kafscale.metadata.timestamps import TIME_MS_MAX, format_time, parse_time
 
 
-@given(st.integers(0, YEAR_9999_MS))
+@given(st.integers(0, TIME_MS_MAX))
 def test_a_time_is_read_as_it_was_written(time_ms):
     assert parse_time(format_time(time_ms)) == time_ms
+
+
+def test_the_last_time_is_the_end_of_the_year_9999():
+    assert format_time(TIME_MS_MAX) == "9999-12-31T23:59:59.999Z"
+    with pytest.raises(OverflowError):
+        format_time(TIME_MS_MAX + 1)
 
 
 @pytest.mark.parametrize(

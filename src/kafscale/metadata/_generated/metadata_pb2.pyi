@@ -84,7 +84,7 @@ class SegmentInfo(_message.Message):
     def __init__(self, base_offset: _Optional[int] = ..., size_bytes: _Optional[int] = ..., created_at: _Optional[str] = ..., last_offset: _Optional[int] = ..., max_timestamp_ms: _Optional[int] = ...) -> None: ...
 
 class ConsumerGroup(_message.Message):
-    __slots__ = ("group_id", "state", "protocol_type", "protocol", "leader", "generation_id", "members", "rebalance_timeout_ms")
+    __slots__ = ("group_id", "state", "protocol_type", "protocol", "leader", "generation_id", "members", "rebalance_timeout_ms", "kind", "state_since", "assignment_epoch")
     class MembersEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -100,6 +100,9 @@ class ConsumerGroup(_message.Message):
     GENERATION_ID_FIELD_NUMBER: _ClassVar[int]
     MEMBERS_FIELD_NUMBER: _ClassVar[int]
     REBALANCE_TIMEOUT_MS_FIELD_NUMBER: _ClassVar[int]
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    STATE_SINCE_FIELD_NUMBER: _ClassVar[int]
+    ASSIGNMENT_EPOCH_FIELD_NUMBER: _ClassVar[int]
     group_id: str
     state: str
     protocol_type: str
@@ -108,23 +111,68 @@ class ConsumerGroup(_message.Message):
     generation_id: int
     members: _containers.MessageMap[str, GroupMember]
     rebalance_timeout_ms: int
-    def __init__(self, group_id: _Optional[str] = ..., state: _Optional[str] = ..., protocol_type: _Optional[str] = ..., protocol: _Optional[str] = ..., leader: _Optional[str] = ..., generation_id: _Optional[int] = ..., members: _Optional[_Mapping[str, GroupMember]] = ..., rebalance_timeout_ms: _Optional[int] = ...) -> None: ...
+    kind: str
+    state_since: str
+    assignment_epoch: int
+    def __init__(self, group_id: _Optional[str] = ..., state: _Optional[str] = ..., protocol_type: _Optional[str] = ..., protocol: _Optional[str] = ..., leader: _Optional[str] = ..., generation_id: _Optional[int] = ..., members: _Optional[_Mapping[str, GroupMember]] = ..., rebalance_timeout_ms: _Optional[int] = ..., kind: _Optional[str] = ..., state_since: _Optional[str] = ..., assignment_epoch: _Optional[int] = ...) -> None: ...
 
 class GroupMember(_message.Message):
-    __slots__ = ("client_id", "client_host", "heartbeat_at", "assignments", "subscriptions", "session_timeout_ms")
+    __slots__ = ("client_id", "client_host", "heartbeat_at", "assignments", "subscriptions", "session_timeout_ms", "instance_id", "rebalance_timeout_ms", "rack_id", "protocols", "assignment", "speaks_consumer_protocol", "member_epoch", "previous_member_epoch", "subscribed_names", "subscribed_regex", "server_assignor", "assigned", "revoking", "target")
+    class Protocol(_message.Message):
+        __slots__ = ("name", "metadata")
+        NAME_FIELD_NUMBER: _ClassVar[int]
+        METADATA_FIELD_NUMBER: _ClassVar[int]
+        name: str
+        metadata: bytes
+        def __init__(self, name: _Optional[str] = ..., metadata: _Optional[bytes] = ...) -> None: ...
+    class Partitions(_message.Message):
+        __slots__ = ("topic_id", "partitions")
+        TOPIC_ID_FIELD_NUMBER: _ClassVar[int]
+        PARTITIONS_FIELD_NUMBER: _ClassVar[int]
+        topic_id: bytes
+        partitions: _containers.RepeatedScalarFieldContainer[int]
+        def __init__(self, topic_id: _Optional[bytes] = ..., partitions: _Optional[_Iterable[int]] = ...) -> None: ...
     CLIENT_ID_FIELD_NUMBER: _ClassVar[int]
     CLIENT_HOST_FIELD_NUMBER: _ClassVar[int]
     HEARTBEAT_AT_FIELD_NUMBER: _ClassVar[int]
     ASSIGNMENTS_FIELD_NUMBER: _ClassVar[int]
     SUBSCRIPTIONS_FIELD_NUMBER: _ClassVar[int]
     SESSION_TIMEOUT_MS_FIELD_NUMBER: _ClassVar[int]
+    INSTANCE_ID_FIELD_NUMBER: _ClassVar[int]
+    REBALANCE_TIMEOUT_MS_FIELD_NUMBER: _ClassVar[int]
+    RACK_ID_FIELD_NUMBER: _ClassVar[int]
+    PROTOCOLS_FIELD_NUMBER: _ClassVar[int]
+    ASSIGNMENT_FIELD_NUMBER: _ClassVar[int]
+    SPEAKS_CONSUMER_PROTOCOL_FIELD_NUMBER: _ClassVar[int]
+    MEMBER_EPOCH_FIELD_NUMBER: _ClassVar[int]
+    PREVIOUS_MEMBER_EPOCH_FIELD_NUMBER: _ClassVar[int]
+    SUBSCRIBED_NAMES_FIELD_NUMBER: _ClassVar[int]
+    SUBSCRIBED_REGEX_FIELD_NUMBER: _ClassVar[int]
+    SERVER_ASSIGNOR_FIELD_NUMBER: _ClassVar[int]
+    ASSIGNED_FIELD_NUMBER: _ClassVar[int]
+    REVOKING_FIELD_NUMBER: _ClassVar[int]
+    TARGET_FIELD_NUMBER: _ClassVar[int]
     client_id: str
     client_host: str
     heartbeat_at: str
     assignments: _containers.RepeatedCompositeFieldContainer[Assignment]
     subscriptions: _containers.RepeatedScalarFieldContainer[str]
     session_timeout_ms: int
-    def __init__(self, client_id: _Optional[str] = ..., client_host: _Optional[str] = ..., heartbeat_at: _Optional[str] = ..., assignments: _Optional[_Iterable[_Union[Assignment, _Mapping]]] = ..., subscriptions: _Optional[_Iterable[str]] = ..., session_timeout_ms: _Optional[int] = ...) -> None: ...
+    instance_id: str
+    rebalance_timeout_ms: int
+    rack_id: str
+    protocols: _containers.RepeatedCompositeFieldContainer[GroupMember.Protocol]
+    assignment: bytes
+    speaks_consumer_protocol: bool
+    member_epoch: int
+    previous_member_epoch: int
+    subscribed_names: _containers.RepeatedScalarFieldContainer[str]
+    subscribed_regex: str
+    server_assignor: str
+    assigned: _containers.RepeatedCompositeFieldContainer[GroupMember.Partitions]
+    revoking: _containers.RepeatedCompositeFieldContainer[GroupMember.Partitions]
+    target: _containers.RepeatedCompositeFieldContainer[GroupMember.Partitions]
+    def __init__(self, client_id: _Optional[str] = ..., client_host: _Optional[str] = ..., heartbeat_at: _Optional[str] = ..., assignments: _Optional[_Iterable[_Union[Assignment, _Mapping]]] = ..., subscriptions: _Optional[_Iterable[str]] = ..., session_timeout_ms: _Optional[int] = ..., instance_id: _Optional[str] = ..., rebalance_timeout_ms: _Optional[int] = ..., rack_id: _Optional[str] = ..., protocols: _Optional[_Iterable[_Union[GroupMember.Protocol, _Mapping]]] = ..., assignment: _Optional[bytes] = ..., speaks_consumer_protocol: _Optional[bool] = ..., member_epoch: _Optional[int] = ..., previous_member_epoch: _Optional[int] = ..., subscribed_names: _Optional[_Iterable[str]] = ..., subscribed_regex: _Optional[str] = ..., server_assignor: _Optional[str] = ..., assigned: _Optional[_Iterable[_Union[GroupMember.Partitions, _Mapping]]] = ..., revoking: _Optional[_Iterable[_Union[GroupMember.Partitions, _Mapping]]] = ..., target: _Optional[_Iterable[_Union[GroupMember.Partitions, _Mapping]]] = ...) -> None: ...
 
 class Assignment(_message.Message):
     __slots__ = ("topic", "partitions")
@@ -135,16 +183,20 @@ class Assignment(_message.Message):
     def __init__(self, topic: _Optional[str] = ..., partitions: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class CommittedOffset(_message.Message):
-    __slots__ = ("offset", "metadata", "committed_at", "leader_epoch")
+    __slots__ = ("offset", "metadata", "committed_at", "leader_epoch", "expires_at", "topic_id")
     OFFSET_FIELD_NUMBER: _ClassVar[int]
     METADATA_FIELD_NUMBER: _ClassVar[int]
     COMMITTED_AT_FIELD_NUMBER: _ClassVar[int]
     LEADER_EPOCH_FIELD_NUMBER: _ClassVar[int]
+    EXPIRES_AT_FIELD_NUMBER: _ClassVar[int]
+    TOPIC_ID_FIELD_NUMBER: _ClassVar[int]
     offset: int
     metadata: str
     committed_at: str
     leader_epoch: int
-    def __init__(self, offset: _Optional[int] = ..., metadata: _Optional[str] = ..., committed_at: _Optional[str] = ..., leader_epoch: _Optional[int] = ...) -> None: ...
+    expires_at: str
+    topic_id: bytes
+    def __init__(self, offset: _Optional[int] = ..., metadata: _Optional[str] = ..., committed_at: _Optional[str] = ..., leader_epoch: _Optional[int] = ..., expires_at: _Optional[str] = ..., topic_id: _Optional[bytes] = ...) -> None: ...
 
 class BrokerRegistration(_message.Message):
     __slots__ = ("broker_id", "host", "port", "rack", "started_at", "last_heartbeat", "version")
