@@ -39,6 +39,46 @@ _SHOWN = (
         "Whether clients may create, change and delete topics.",
     ),
     _Shown(
+        "group.consumer.assignors", "group.consumerAssignors", ConfigType.LIST,
+        "Who may assign partitions to members; the first does where members ask for none.",
+    ),
+    _Shown(
+        "group.consumer.heartbeat.interval.ms", "group.consumerHeartbeatIntervalMs", ConfigType.INT,
+        "How often members of the consumer protocol show that they are alive.",
+    ),
+    _Shown(
+        "group.consumer.max.size", "group.consumerMaxSize", ConfigType.INT,
+        "How many members a group of the consumer protocol may have.",
+    ),
+    _Shown(
+        "group.consumer.migration.policy", "group.consumerMigrationPolicy", ConfigType.STRING,
+        "Which way a group may change its protocol while it has members.",
+    ),
+    _Shown(
+        "group.consumer.session.timeout.ms", "group.consumerSessionTimeoutMs", ConfigType.INT,
+        "How long a member of the consumer protocol may be silent.",
+    ),
+    _Shown(
+        "group.coordinator.append.linger.ms", "group.coordinatorAppendLingerMs", ConfigType.INT,
+        "How long a change of a group waits for others, to be written together with them.",
+    ),
+    _Shown(
+        "group.initial.rebalance.delay.ms", "group.initialRebalanceDelayMs", ConfigType.INT,
+        "How long the first rebalance of an empty group waits for further members.",
+    ),
+    _Shown(
+        "group.max.session.timeout.ms", "group.maxSessionTimeoutMs", ConfigType.INT,
+        "The longest session that a member may ask for.",
+    ),
+    _Shown(
+        "group.max.size", "group.maxSize", ConfigType.INT,
+        "How many members a group of the classic protocol may have.",
+    ),
+    _Shown(
+        "group.min.session.timeout.ms", "group.minSessionTimeoutMs", ConfigType.INT,
+        "The shortest session that a member may ask for.",
+    ),
+    _Shown(
         "kafscale.cache.bytes", "cache.segmentCacheSize", ConfigType.LONG,
         "How many bytes of segments are kept in memory.",
     ),
@@ -70,6 +110,18 @@ _SHOWN = (
     _Shown(
         "num.partitions", "topics.autoCreatePartitions", ConfigType.INT,
         "How many partitions a topic gets that is created without a number.",
+    ),
+    _Shown(
+        "offset.metadata.max.bytes", "offsets.metadataMaxBytes", ConfigType.INT,
+        "How much text a consumer may keep beside an offset.",
+    ),
+    _Shown(
+        "offsets.retention.check.interval.ms", "offsets.retentionCheckIntervalMs", ConfigType.LONG,
+        "How often offsets that may be forgotten are looked for.",
+    ),
+    _Shown(
+        "offsets.retention.minutes", "offsets.retentionMinutes", ConfigType.INT,
+        "How long offsets are kept once nobody in the group reads them.",
     ),
     _Shown(
         "socket.receive.buffer.bytes", "network.socketReceiveBuffer", ConfigType.INT,
@@ -124,10 +176,20 @@ def _identity(
 
 
 def _of_setting(config: Config, shown: _Shown) -> DescribedConfig:
-    value = _BY_PATH[shown.path].value(config)
-    text = str(value).lower() if isinstance(value, bool) else str(value)
+    value = _text(_BY_PATH[shown.path].value(config))
     source = _source(config, shown.path)
-    return _entry(shown.name, text, shown.type, source, shown.documentation)
+    return _entry(shown.name, value, shown.type, source, shown.documentation)
+
+
+def _text(value: object) -> str:
+    """A value as Kafka writes it."""
+    match value:
+        case bool():
+            return str(value).lower()
+        case tuple():
+            return ",".join(value)
+        case _:
+            return str(value)
 
 
 def _of_topics(defaults: TopicDefaults) -> Iterator[DescribedConfig]:

@@ -1,7 +1,7 @@
 """The settings of Kafscale: declared once, read in one place, refused when wrong.
 
-Groups are declared in `serving` and `stores`, put together in `model`, read by `loading` from
-`file` and `environment`, checked against each other in `contradictions` and explained by
+They are declared in `serving`, `groups` and `stores`, put together in `model`, read by `loading`
+from `file` and `environment`, checked against each other in `contradictions` and explained by
 `documentation`.
 """
 

@@ -13,7 +13,7 @@ from kafscale.config.model import Config
 
 def contradictions(config: Config) -> list[str]:
     """Every pair of settings that cannot both be meant, as sentences."""
-    checks = (_stores, _credentials, _etcd, _listeners, _thresholds)
+    checks = (_stores, _credentials, _etcd, _listeners, _thresholds, _groups)
     return [problem for check in checks for problem in check(config)]
 
 
@@ -94,15 +94,29 @@ def _listeners(config: Config) -> Iterator[str]:
 
 
 def _thresholds(config: Config) -> Iterator[str]:
-    s3, consumer = config.s3, config.consumer
+    s3 = config.s3
     if s3.latency_warn_ms > s3.latency_crit_ms:
         yield "s3.latencyWarnMs is above s3.latencyCritMs; a warning has to come first"
     if s3.error_rate_warn > s3.error_rate_crit:
         yield "s3.errorRateWarn is above s3.errorRateCrit; a warning has to come first"
+
+
+def _groups(config: Config) -> Iterator[str]:
+    consumer, group = config.consumer, config.group
     if consumer.heartbeat_interval_ms >= consumer.session_timeout_ms:
         yield (
             "consumer.heartbeatIntervalMs is not below consumer.sessionTimeoutMs; "
             "every session would end before its first heartbeat"
+        )
+    if group.consumer_heartbeat_interval_ms >= group.consumer_session_timeout_ms:
+        yield (
+            "group.consumerHeartbeatIntervalMs is not below group.consumerSessionTimeoutMs; "
+            "every session would end before its first heartbeat"
+        )
+    if group.session_timeout_ms_min > group.session_timeout_ms_max:
+        yield (
+            "group.minSessionTimeoutMs is above group.maxSessionTimeoutMs; "
+            "no member could ask for a session that is allowed"
         )
 
 

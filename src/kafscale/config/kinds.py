@@ -210,15 +210,19 @@ class Names:
     """Several texts of one kind: a list in the file, separated by commas in the environment."""
 
     each: Text
+    required: bool = False
+    """Whether there has to be one."""
 
     @property
     def takes(self) -> str:
         return f"a list (separated by commas in the environment), each entry {self.each.takes}"
 
     def read(self, text: str) -> tuple[str, ...]:
-        return self.read_list(text.split(",")) if text.strip() else ()
+        return self.read_list(text.split(",") if text.strip() else ())
 
     def read_list(self, items: Sequence[str]) -> tuple[str, ...]:
+        if self.required and not items:
+            raise ValueError("is empty")
         return tuple(self._read_item(item.strip()) for item in items)
 
     def _read_item(self, item: str) -> str:

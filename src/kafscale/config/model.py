@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kafscale.config.declaration import settings_of
+from kafscale.config.groups import Group, Offsets
 from kafscale.config.serving import (
     Broker,
     Client,
@@ -35,6 +36,8 @@ class Config:
     storage: Storage = field(default_factory=Storage)
     cache: Cache = field(default_factory=Cache)
     consumer: Consumer = field(default_factory=Consumer)
+    group: Group = field(default_factory=Group)
+    offsets: Offsets = field(default_factory=Offsets)
     topics: Topics = field(default_factory=Topics)
     compression: Compression = field(default_factory=Compression)
     logging: Logging = field(default_factory=Logging)

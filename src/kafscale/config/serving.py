@@ -1,4 +1,4 @@
-"""Settings of what faces people and programs: listeners, groups, logs, operator and console.
+"""Settings of what faces people and programs: listeners, logs, operator, console and commands.
 
 The law: a string under each field says what it means, its unit and why its default is what it is;
 the documentation is made from these strings.
@@ -138,23 +138,26 @@ class Topics:
 
 @dataclass(frozen=True, kw_only=True)
 class Consumer:
-    """Consumer groups: what holds for a member that does not say otherwise."""
+    """Our own consumer, `kafscale consume --group`, as a member of a group.
+
+    Other consumers bring settings of their own; what they may ask for is said in `group`.
+    """
 
     session_timeout_ms: int = setting(30_000, _GROUP_TIMEOUT)
-    """How long a member may be silent before the group goes on without it. In milliseconds; 30
-    seconds survives a pause or a short loss of the network without a rebalance."""
+    """How long it may be silent before the group goes on without it. In milliseconds; 30 seconds
+    survive a pause or a short loss of the network without a rebalance."""
 
     heartbeat_interval_ms: int = setting(3_000, Duration(100, HOUR_MS))
-    """How often a member shows that it is alive. In milliseconds; 3 seconds fit ten times into a
+    """How often it shows that it is alive. In milliseconds; 3 seconds fit ten times into a
     session, so that a few lost heartbeats do no harm."""
 
     rebalance_timeout_ms: int = setting(60_000, _GROUP_TIMEOUT)
-    """How long a rebalance waits for members to join again. In milliseconds; 60 seconds lets a
-    member finish the records that it has in hand."""
+    """How long a rebalance waits for it to join again. In milliseconds; 60 seconds let it finish
+    the records that it has in hand."""
 
     max_poll_interval_ms: int = setting(300_000, Duration(SECOND_MS, 24 * HOUR_MS))
-    """How long a member may work between two polls. In milliseconds; 5 minutes is what Kafka's
-    consumers use themselves."""
+    """How long it may work on what it has read before it leaves the group. In milliseconds; 5
+    minutes is what Kafka's consumers use themselves."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,6 +6,7 @@ from kafscale.broker import broker_configs
 from kafscale.broker.config_kinds import ConfigSource, ConfigType
 from kafscale.broker.topic_configs import TopicDefaults
 from kafscale.config import Config
+from kafscale.config.groups import Group, Offsets
 from kafscale.config.serving import Topics
 from kafscale.config.stores import S3, Cache, Etcd, Storage
 
@@ -14,6 +15,8 @@ CONFIG = Config(
     etcd=Etcd(password="whisper"),  # noqa: S106
     cache=Cache(segment_cache_bytes=123456),
     storage=Storage(segment_bytes=5000, flush_interval_ms=77),
+    group=Group(size_max=50, consumer_assignors=("range", "uniform")),
+    offsets=Offsets(retention_minutes=60),
     topics=Topics(auto_create=False, auto_create_partitions=6),
     origins={"storage.segmentBytes": "KAFSCALE_SEGMENT_BYTES", "cache.segmentCacheSize": "x:1"},
 )
@@ -50,6 +53,19 @@ def describe(config=CONFIG):
         ("log.segment.bytes", "5000"),
         ("compression.type", "snappy"),
         ("socket.request.max.bytes", "104857600"),
+        ("group.initial.rebalance.delay.ms", "3000"),
+        ("group.min.session.timeout.ms", "6000"),
+        ("group.max.session.timeout.ms", "1800000"),
+        ("group.max.size", "50"),
+        ("group.coordinator.append.linger.ms", "5"),
+        ("group.consumer.session.timeout.ms", "45000"),
+        ("group.consumer.heartbeat.interval.ms", "5000"),
+        ("group.consumer.max.size", "2147483647"),
+        ("group.consumer.assignors", "range,uniform"),
+        ("group.consumer.migration.policy", "bidirectional"),
+        ("offsets.retention.minutes", "60"),
+        ("offsets.retention.check.interval.ms", "600000"),
+        ("offset.metadata.max.bytes", "4096"),
     ],
 )
 def test_the_names_that_tools_look_for_have_their_true_values(name, value):

@@ -59,6 +59,14 @@ KEYS = {"KAFSCALE_S3_ACCESS_KEY": "key", "KAFSCALE_S3_SECRET_KEY": "secret"}
             {"KAFSCALE_CONSUMER_HEARTBEAT_INTERVAL_MS": "30s"},
             "consumer.heartbeatIntervalMs is not below consumer.sessionTimeoutMs",
         ),
+        (
+            {"KAFSCALE_GROUP_CONSUMER_SESSION_TIMEOUT_MS": "5s"},
+            "group.consumerHeartbeatIntervalMs is not below group.consumerSessionTimeoutMs",
+        ),
+        (
+            {"KAFSCALE_GROUP_MAX_SESSION_TIMEOUT_MS": "5999"},
+            "group.minSessionTimeoutMs is above group.maxSessionTimeoutMs",
+        ),
     ],
 )
 def test_a_contradiction_is_refused(environ, problem):
@@ -84,6 +92,7 @@ def test_a_contradiction_is_refused(environ, problem):
         | {"KAFSCALE_ETCD_ENDPOINTS": "https://etcd:2379", "KAFSCALE_ETCD_TLS_ENABLED": "true"},
         {"KAFSCALE_UI_USERNAME": "admin", "KAFSCALE_UI_PASSWORD": "secret"},
         {"KAFSCALE_OPERATOR_ETCD_ENDPOINTS": "etcd:2379"},
+        {"KAFSCALE_GROUP_MAX_SESSION_TIMEOUT_MS": "6000"},  # every session is as long
     ],
 )
 def test_what_is_sound_is_let_through(environ):

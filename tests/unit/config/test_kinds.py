@@ -41,6 +41,7 @@ from kafscale.config.kinds import (
         (Duration(1, 60, unit_in_name=False), "30", "has no unit"),
         (Names(Text(pattern="[a-z]+")), "a,,b", "has an entry that is empty"),
         (Names(Text(pattern="[a-z]+")), "a,B", "has an entry that is not of the right form"),
+        (Names(Text(), required=True), " ", "is empty"),
     ],
 )
 def test_a_wrong_value_is_refused_with_its_reason(kind, text, reason):
