@@ -29,7 +29,7 @@
         ├── OutOfOrderSequenceError, InvalidProducerEpochError, UnknownProducerIdError
         ├── FencedLeaderEpochError, UnknownLeaderEpochError
         └── GroupError         a consumer group says no
-            ├── CoordinatorLoadingError, CoordinatorUnavailableError, NotCoordinatorError
+            ├── CoordinatorUnavailableError, NotCoordinatorError
             ├── InvalidGroupIdError, GroupNotFoundError, NonEmptyGroupError, GroupFullError
             ├── UnknownMemberError, MemberIdRequiredError, FencedInstanceError
             ├── IllegalGenerationError, RebalanceInProgressError, InconsistentProtocolError
@@ -272,12 +272,6 @@ class InvalidTransactionStateError(RefusedError):
 
 class GroupError(RefusedError):
     """A consumer group says no."""
-
-
-class CoordinatorLoadingError(GroupError):
-    """The groups are still being read from the store; retriable."""
-
-    code = 14
 
 
 class CoordinatorUnavailableError(GroupError):

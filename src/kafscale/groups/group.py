@@ -2,6 +2,7 @@
 
 from typing import Protocol
 
+from kafscale.errors import KafscaleError
 from kafscale.groups.effects import Effect
 from kafscale.groups.events import Event
 from kafscale.groups.record import GroupRecord, Kind
@@ -29,6 +30,9 @@ class Group(Protocol):
 
     def handle(self, event: Event, now_ms: int) -> list[Effect]:
         """Let an event happen, at once and as a whole."""
+
+    def dismiss(self, error: KafscaleError, now_ms: int) -> list[Effect]:
+        """Answer everybody who waits with this error; nothing else changes."""
 
     def check_commit(
         self, member_id: str, instance_id: str | None, generation: int, now_ms: int

@@ -1,0 +1,22 @@
+"""Round-robin: partition i goes to member i modulo their count."""
+
+from kafscale.groups.assignors import round_robin_assignment
+
+
+def test_partitions_are_dealt_out_across_topics():
+    subscriptions = dict.fromkeys("ba", ("x", "y"))
+    assert round_robin_assignment(subscriptions, {"x": 3, "y": 3}) == {
+        "a": {"x": [0, 2], "y": [1]}, "b": {"x": [1], "y": [0, 2]},
+    }  # fmt: skip
+
+
+def test_who_does_not_subscribe_is_passed_over():
+    subscriptions = {"a": ["x"], "b": ["x", "y"], "c": ["x", "y"]}
+    assert round_robin_assignment(subscriptions, {"x": 1, "y": 3}) == {
+        "a": {"x": [0]}, "b": {"y": [0, 2]}, "c": {"y": [1]},
+    }  # fmt: skip
+
+
+def test_a_topic_that_nobody_reads_or_does_not_exist_comes_to_nothing():
+    assert round_robin_assignment({"a": ["gone"]}, {"x": 2}) == {"a": {}}
+    assert round_robin_assignment({}, {"x": 2}) == {}
