@@ -9,18 +9,27 @@ import structlog
 from simulation.model import BrokenPromiseError
 
 SEEDS_PER_TEST = 25
+GROUP_RUNS_SHARE = 25
+"""A run of groups is two minutes of heartbeats: of so many runs of the engine, one is for them."""
 
-EXPECTED_ERRORS = frozenset({"wal fenced", "records lost that were not durable"})
-"""What an engine says aloud and a scenario brings about on purpose."""
+EXPECTED_ERRORS = frozenset(
+    {"wal fenced", "records lost that were not durable", "groups not saved"}
+)
+"""What is said aloud and a scenario brings about on purpose."""
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if "seeds" in metafunc.fixturenames:
-        runs = metafunc.config.getoption("--simulation-runs")
-        first = metafunc.config.getoption("--simulation-seed")
-        stops = range(first, first + runs, SEEDS_PER_TEST)
-        chunks = [range(seed, min(seed + SEEDS_PER_TEST, first + runs)) for seed in stops]
-        metafunc.parametrize("seeds", chunks, ids=lambda seeds: f"{seeds[0]}-{seeds[-1]}")
+    runs = metafunc.config.getoption("--simulation-runs")
+    first = metafunc.config.getoption("--simulation-seed")
+    _spread(metafunc, "seeds", range(first, first + runs), SEEDS_PER_TEST)
+    few = max(runs // GROUP_RUNS_SHARE, 1)
+    _spread(metafunc, "group_seeds", range(first, first + few), SEEDS_PER_TEST // 5)
+
+
+def _spread(metafunc: pytest.Metafunc, name: str, seeds: range, count: int) -> None:
+    if name in metafunc.fixturenames:
+        chunks = [seeds[start : start + count] for start in range(0, len(seeds), count)]
+        metafunc.parametrize(name, chunks, ids=lambda chunk: f"{chunk[0]}-{chunk[-1]}")
 
 
 @pytest.fixture

@@ -14,17 +14,17 @@ def advertised(context: RequestContext) -> tuple[str, int]:
     """The host and the port of this broker, for this client."""
     settings = context.broker.config.broker
     client = context.client
-    host = settings.advertised_host or _as_others_write_it(client.served_host)
+    host = settings.advertised_host or as_others_write_it(client.served_host)
     return host, settings.advertised_port or client.served_port
 
 
-def _as_others_write_it(host: str) -> str:
+def as_others_write_it(host: str) -> str:
     """An address without what means something on this machine only.
 
     A socket that serves both families shows IPv4 addresses as `::ffff:192.0.2.1`, and those of a
     link with the name of our interface, as `fe80::1%eth0`.
 
-        >>> _as_others_write_it("::ffff:192.0.2.1"), _as_others_write_it("fe80::1%eth0")
+        >>> as_others_write_it("::ffff:192.0.2.1"), as_others_write_it("fe80::1%eth0")
         ('192.0.2.1', 'fe80::1')
     """
     try:

@@ -20,9 +20,13 @@ from typing import Any
 from kafscale.broker.admin_http import AdminHttp
 from kafscale.broker.connection import Limits
 from kafscale.broker.context import Drain
+from kafscale.broker.coordinator import statistics
+from kafscale.broker.coordinator.clock import GroupClock
+from kafscale.broker.coordinator.coordinator import Coordinator
 from kafscale.broker.dispatch import Dispatcher
 from kafscale.broker.engine_settings import engine_settings
 from kafscale.broker.fetch_sessions import FetchSessions
+from kafscale.broker.group_settings import group_settings, offset_retention
 from kafscale.broker.health import Health
 from kafscale.broker.producer_ids import ProducerIds
 from kafscale.broker.routes import ROUTES
@@ -129,13 +133,18 @@ async def start(config: Config) -> AsyncIterator[Broker]:
         epoch = await _open(storage, topics, metadata, node_id)
         stack.push_async_callback(topics.close)
 
+        groups = _coordinator(config, metadata, catalog, metrics, random)
+        await groups.start()
+        statistics.show(metrics, groups, storage.logs)
+
         services = Services(
             config=config, node_id=node_id, catalog=catalog, topics=topics, topic_defaults=defaults,
             cluster_id=await cluster_id(metadata, _new_cluster_id()), storage=storage,
             fetch_sessions=_fetch_sessions(config, random), producer_ids=ProducerIds(metadata),
-            metrics=metrics, health=health, clock=clock,
+            groups=groups, metrics=metrics, health=health, clock=clock,
         )  # fmt: skip
         drain = Drain()
+        drain.watch(groups.retire)
         dispatcher = Dispatcher(
             ROUTES, services, metrics, drain,
             request_timeout_ms=config.network.request_timeout_ms, clock=clock, timer=time.monotonic,
@@ -150,11 +159,8 @@ async def start(config: Config) -> AsyncIterator[Broker]:
         await server.listen(config.broker.host, config.broker.port)
 
         broker = Broker(server, http, storage)
-        broker.background = asyncio.create_task(_work(storage, health, objects))
-        # What lives as long as the broker is not looked at by the garbage collector any more.
-        gc.collect()
-        gc.freeze()
-        gc.set_threshold(GARBAGE_COUNT_MIN)
+        broker.background = asyncio.create_task(_work(storage, groups, health, objects))
+        _spare_collector()
         log.info(
             "broker started", node_id=node_id, epoch=epoch, objects=describe_objects(config),
             topics=len(catalog.topics),
@@ -165,6 +171,8 @@ async def start(config: Config) -> AsyncIterator[Broker]:
             # Producers still get their answers: what they wait for is made durable meanwhile.
             storage.wal.hurry()
             await server.drain(DRAIN_SECONDS)
+            if not broker.background.done():
+                await groups.writer.finish(FLUSH_SECONDS)
             broker.background.cancel()
             await asyncio.gather(broker.background, return_exceptions=True)
             await storage.stop(flush_seconds=FLUSH_SECONDS, roll_seconds=ROLL_SECONDS)
@@ -189,10 +197,20 @@ async def _open(
     return epoch
 
 
-async def _work(storage: StorageEngine, health: Health, objects: ObjectStore) -> None:
+async def _work(
+    storage: StorageEngine, groups: Coordinator, health: Health, objects: ObjectStore
+) -> None:
     async with asyncio.TaskGroup() as group:
         group.create_task(storage.run())
+        group.create_task(groups.run())
         group.create_task(health.run(objects))
+
+
+def _spare_collector() -> None:
+    """What lives as long as the broker is not looked at by the garbage collector any more."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(GARBAGE_COUNT_MIN)
 
 
 async def _until(stopping: "asyncio.Task[Any]", broker: Broker) -> None:
@@ -229,6 +247,16 @@ def broker_id(config: Config) -> int:
 
 def _new_cluster_id() -> str:
     return uuid.uuid4().hex[:22]
+
+
+def _coordinator(
+    config: Config, metadata: MetadataStore, catalog: Catalog, metrics: Metrics, random: Random
+) -> Coordinator:
+    return Coordinator(
+        metadata, catalog, group_settings(config), offset_retention(config), metrics,
+        linger_ms=config.group.coordinator_append_linger_ms,
+        clock=GroupClock(clock, steady_clock), random=random,
+    )  # fmt: skip
 
 
 def _fetch_sessions(config: Config, random: Random) -> FetchSessions:

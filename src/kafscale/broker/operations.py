@@ -31,6 +31,7 @@ _ANYWHERE: Final = (
 )
 
 ON_TOPIC: Final = int(_ANYWHERE | Operation.READ | Operation.WRITE | Operation.DELETE)
+ON_GROUP: Final = int(Operation.READ | Operation.DESCRIBE | Operation.DELETE)
 ON_CLUSTER: Final = int(_ANYWHERE | Operation.CLUSTER_ACTION | Operation.IDEMPOTENT_WRITE)
 
 NOT_ASKED: Final = -0x8000_0000

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from kafscale.broker.coordinator.coordinator import Coordinator
 from kafscale.broker.fetch_sessions import FetchSessions
 from kafscale.broker.health import Health
 from kafscale.broker.producer_ids import ProducerIds
@@ -27,6 +28,7 @@ class Services:
     storage: StorageEngine
     fetch_sessions: FetchSessions
     producer_ids: ProducerIds
+    groups: Coordinator
     metrics: Metrics
     health: Health
     clock: Callable[[], int]

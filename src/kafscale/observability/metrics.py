@@ -13,7 +13,12 @@ from typing import Final
 
 import kafscale
 from kafscale.observability.exposition import Series, render
-from kafscale.observability.traffic import PartitionTraffic, StoreHealth, Traffic
+from kafscale.observability.traffic import (
+    GroupTraffic,
+    PartitionTraffic,
+    StoreHealth,
+    Traffic,
+)
 
 ADMIN_APIS: Final = (
     "AlterConfigs",
@@ -115,6 +120,13 @@ def _fetch_seconds(traffic: Traffic) -> Series:
     for topic, found in traffic.by_topic.items():
         for cache_hit, seconds in found.fetch_seconds.items():
             yield (topic, str(cache_hit).lower()), seconds
+
+
+def _group(name: str, meaning: str, read: Callable[[GroupTraffic], float]) -> Declaration:
+    def series(traffic: Traffic) -> Series:
+        return (((group,), read(found)) for group, found in traffic.by_group.items())
+
+    return Declaration(name, "counter", ("group",), meaning, series)
 
 
 DECLARATIONS: Final = (
@@ -237,6 +249,40 @@ DECLARATIONS: Final = (
         "gauge",
         "Records in memory that are not durable yet.",
         lambda partition: partition.buffer_bytes,
+    ),
+    # --- consumer groups --------------------------------------------------------------------------
+    Declaration(
+        "kafscale_consumer_lag",
+        "gauge",
+        ("group", "topic", "partition"),
+        "Records that a group has yet to read, counted from what it has committed.",
+        lambda traffic: (
+            ((group, topic, str(partition)), lag)
+            for group, topic, partition, lag in traffic.group_lags()
+        ),
+    ),
+    Declaration(
+        "kafscale_consumer_groups",
+        "gauge",
+        ("state",),
+        "Consumer groups, by the state that they are in.",
+        lambda traffic: (((state,), count) for state, count in traffic.group_states().items()),
+    ),
+    _group(
+        "kafscale_consumer_rebalances_total",
+        "Generations, or epochs, that a group has begun.",
+        lambda group: group.rebalances,
+    ),
+    _group(
+        "kafscale_consumer_commits_total",
+        "Commits of offsets that a group has asked for, of any number of partitions.",
+        lambda group: group.commits,
+    ),
+    _counter(
+        "kafscale_consumer_transactions_total",
+        "Transactions that groups have written to the metadata store, each for all that came "
+        "together.",
+        lambda traffic: traffic.metadata_writes(),
     ),
     # --- storage ----------------------------------------------------------------------------------
     Declaration(

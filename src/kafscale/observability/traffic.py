@@ -5,7 +5,7 @@ more than some requests do. These need no lock, because one event loop moves the
 sees a number a moment old does no harm. How they are named to the world is left to `metrics`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from kafscale.observability.measures import Distribution, Rate
@@ -126,6 +126,16 @@ class OperationTraffic:
         self.seconds.observe(seconds)
 
 
+class GroupTraffic:
+    """What happens to one consumer group."""
+
+    __slots__ = ("commits", "rebalances")
+
+    def __init__(self) -> None:
+        self.rebalances = 0
+        self.commits = 0
+
+
 class StoreHealth:
     """What the broker thinks of the object store."""
 
@@ -189,6 +199,13 @@ class Traffic:
         self.by_partition: dict[tuple[str, int], PartitionTraffic] = {}
         self.by_topic: dict[str, TopicTraffic] = {}
         self.by_operation: dict[str, OperationTraffic] = {}
+        self.by_group: dict[str, GroupTraffic] = {}
+        self.group_states: Callable[[], Mapping[str, int]] = dict
+        """How many groups are in which state; asked when a scrape comes."""
+        self.group_lags: Callable[[], Iterable[tuple[str, str, int, int]]] = tuple
+        """Group, topic, partition, and how many records are still to be read; the same."""
+        self.metadata_writes: Callable[[], int] = int
+        """How many transactions the groups have written; the same."""
         self._rates: dict[str, Rate] = {}
 
     def requests(self, api: str, version: int) -> RequestTraffic:
@@ -216,6 +233,15 @@ class Traffic:
         if found is None:
             found = self.by_operation[operation] = OperationTraffic()
         return found
+
+    def group(self, group_id: str) -> GroupTraffic:
+        found = self.by_group.get(group_id)
+        if found is None:
+            found = self.by_group[group_id] = GroupTraffic()
+        return found
+
+    def forget_group(self, group_id: str) -> None:
+        self.by_group.pop(group_id, None)
 
     def forget_partition(self, topic: str, partition: int) -> None:
         """Count a partition no more: it is gone, or somebody else's."""

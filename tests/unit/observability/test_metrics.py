@@ -33,6 +33,9 @@ def busy():
     metrics.topic("orders").produced(-1, 0.02)
     metrics.topic("orders").fetched(True, 0.02)
     metrics.operation("put").observe(0.2, succeeded=True)
+    metrics.group("readers").commits += 1
+    metrics.group_states = lambda: {"Stable": 1}
+    metrics.group_lags = lambda: [("readers", "orders", 0, 3)]
     return metrics
 
 

@@ -1,7 +1,7 @@
 """FindCoordinator: v0-6.
 
 Behaviour:
-* Groups are not served yet: COORDINATOR_NOT_AVAILABLE, on which clients ask again.
+* Every group is coordinated by this broker, whatever its name, and whether there is one or not.
 * Transactions and share groups are not supported: INVALID_REQUEST, on which clients give up and
   show the message to their user. A transactional producer asks this first of all, and
   InitProducerId has no message, so this is where it has to be said.
@@ -13,9 +13,9 @@ Version notes:
 
 from typing import Final
 
+from kafscale.broker import addresses
 from kafscale.broker.context import RequestContext
 from kafscale.errors import InvalidRequestError, KafscaleError
-from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.find_coordinator import (
     Coordinator,
     FindCoordinatorRequest,
@@ -23,6 +23,8 @@ from kafscale.protocol.messages.find_coordinator import (
 )
 
 GROUP, TRANSACTION, SHARE = 0, 1, 2
+
+SEVERAL_SINCE: Final = 4
 
 _REFUSED: Final = {
     TRANSACTION: "Transactions are not supported: do not set a transactional.id",
@@ -34,8 +36,14 @@ def handle(context: RequestContext, request: FindCoordinatorRequest) -> FindCoor
     if request.key_type != GROUP:
         unknown = f"Unknown coordinator type: {request.key_type}"
         raise InvalidRequestError(_REFUSED.get(request.key_type, unknown))
-    return _nowhere(
-        context, request, ErrorCode.COORDINATOR_NOT_AVAILABLE, "Groups are not served yet"
+    node_id = context.broker.node_id
+    host, port = addresses.advertised(context)
+    if context.version < SEVERAL_SINCE:
+        return FindCoordinatorResponse(node_id=node_id, host=host, port=port)
+    return FindCoordinatorResponse(
+        coordinators=[
+            Coordinator(key=key, node_id=node_id, host=host, port=port) for key in request.keys
+        ]
     )
 
 
@@ -43,13 +51,8 @@ def refuse(
     context: RequestContext, request: FindCoordinatorRequest, error: KafscaleError
 ) -> FindCoordinatorResponse:
     """The same error for every key."""
-    return _nowhere(context, request, error.code, str(error))
-
-
-def _nowhere(
-    context: RequestContext, request: FindCoordinatorRequest, code: int, message: str
-) -> FindCoordinatorResponse:
-    if context.version < 4:
+    code, message = error.code, str(error)
+    if context.version < SEVERAL_SINCE:
         return FindCoordinatorResponse(error_code=code, error_message=message, node_id=-1, port=-1)
     return FindCoordinatorResponse(
         coordinators=[

@@ -19,9 +19,13 @@ from random import Random
 from typing import Any
 
 from kafscale.broker.context import ClientInfo, Drain, RequestContext
+from kafscale.broker.coordinator import statistics
+from kafscale.broker.coordinator.clock import GroupClock
+from kafscale.broker.coordinator.coordinator import Coordinator
 from kafscale.broker.dispatch import Dispatcher, Waiting
 from kafscale.broker.engine_settings import engine_settings
 from kafscale.broker.fetch_sessions import FetchSessions
+from kafscale.broker.group_settings import group_settings, offset_retention
 from kafscale.broker.health import Health
 from kafscale.broker.producer_ids import ProducerIds
 from kafscale.broker.routes import ROUTES
@@ -153,6 +157,19 @@ async def life(stores: Stores, config: Config = CONFIG) -> AsyncIterator[Served]
 
     await storage.open(await topics.to_open(epoch), take_epoch)
     topics.follow(storage.logs)
+    groups = Coordinator(
+        stores.metadata,
+        catalog,
+        group_settings(config),
+        offset_retention(config),
+        metrics,
+        linger_ms=config.group.coordinator_append_linger_ms,
+        clock=GroupClock(clock, clock),
+        random=Random(0),
+    )
+    await groups.start()
+    statistics.show(metrics, groups, storage.logs)
+    coordinating = asyncio.create_task(groups.run())
     try:
         yield Served(
             stores,
@@ -166,12 +183,16 @@ async def life(stores: Stores, config: Config = CONFIG) -> AsyncIterator[Served]
                 storage=storage,
                 fetch_sessions=FetchSessions(lambda: 1),
                 producer_ids=ProducerIds(stores.metadata),
+                groups=groups,
                 metrics=metrics,
                 health=Health(config.s3, metrics, clock),
                 clock=clock,
             ),
         )
     finally:
+        coordinating.cancel()
+        await asyncio.wait([coordinating])
+        groups.retire()
         await topics.close()
         storage.close()
         await catalog.close()

@@ -1,31 +1,47 @@
-"""FindCoordinator: later for groups, never for transactions."""
+"""FindCoordinator: this broker for groups, nobody for transactions."""
 
 import pytest
 
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
-from unit.broker.handlers.serving import serve
+from unit.broker.handlers.serving import CLIENT, NODE_ID, serve
 
 
-async def find(broker, version, key_type=0):
+async def find(broker, version, key_type=0, key="us"):
     """The only answer, wherever the version has it."""
-    request = FindCoordinatorRequest(key="us", key_type=key_type, keys=["us"])
+    request = FindCoordinatorRequest(key=key, key_type=key_type, keys=[key])
     response = await broker.ask(FIND_COORDINATOR, request, version)
     if version < 4:
         return response
     [found] = response.coordinators
-    assert found.key == "us"
+    assert found.key == key
     return found
 
 
 @pytest.mark.parametrize("version", FIND_COORDINATOR.versions)
-def test_a_group_is_told_to_ask_again(version):
+@pytest.mark.parametrize("key", ["us", ""])
+def test_a_group_is_coordinated_here(version, key):
     async def body(broker):
-        found = await find(broker, version)
+        found = await find(broker, version, key=key)
 
-        assert found.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
-        assert ErrorCode.of(found.error_code).retriable
-        assert (found.node_id, found.host, found.port) == (-1, "", -1)
+        assert found.error_code == ErrorCode.NONE
+        assert (found.node_id, found.host, found.port) == (
+            NODE_ID,
+            CLIENT.served_host,
+            CLIENT.served_port,
+        )
+
+    serve(body)
+
+
+@pytest.mark.parametrize("version", range(4, FIND_COORDINATOR.version_max + 1))
+def test_several_groups_are_found_at_once(version):
+    async def body(broker):
+        request = FindCoordinatorRequest(keys=["us", "them", "us"])
+        response = await broker.ask(FIND_COORDINATOR, request, version)
+
+        told = [(found.key, found.error_code, found.node_id) for found in response.coordinators]
+        assert told == [("us", 0, NODE_ID), ("them", 0, NODE_ID), ("us", 0, NODE_ID)]
 
     serve(body)
 

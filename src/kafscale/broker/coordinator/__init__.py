@@ -1,0 +1,1 @@
+"""The shell round `groups`: who waits, what is due, what is written down."""

@@ -1,0 +1,292 @@
+"""The coordinator: the one door through which clients reach consumer groups.
+
+The laws: whatever happens to a group happens here, in one event loop, without waiting in between;
+who has to wait, waits outside, with a ticket. A commit is answered once it is in the store. What
+was answered survives this process, and so do members: those who come back in time find their group
+as they left it.
+
+What groups do is left to `groups`, what requests look like to the handlers.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Mapping, Sequence
+from random import Random
+from typing import Any, Final
+
+import msgspec
+
+from kafscale.broker.coordinator import loading
+from kafscale.broker.coordinator.clock import LOOK_SECONDS, GroupClock
+from kafscale.broker.coordinator.directory import GroupDirectory
+from kafscale.broker.coordinator.hosted import HostedGroup
+from kafscale.broker.coordinator.tickets import Tickets
+from kafscale.broker.coordinator.topic_facts import TopicNames, topic_facts
+from kafscale.broker.coordinator.writer import GroupWriter
+from kafscale.errors import (
+    GroupNotFoundError,
+    IllegalGenerationError,
+    KafscaleError,
+    NonEmptyGroupError,
+    NotCoordinatorError,
+    SubscribedTopicError,
+    UnknownMemberError,
+)
+from kafscale.groups.answers import Alive, Joined, Left, Reconciled, Synced
+from kafscale.groups.events import (
+    ConsumerHeartbeat,
+    Heartbeat,
+    Join,
+    Leave,
+    Sync,
+    TopicsChanged,
+)
+from kafscale.groups.offsets import CommittedOffset, Place, expired
+from kafscale.groups.record import GroupRecord, Kind
+from kafscale.groups.settings import GroupSettings
+from kafscale.metadata.catalog import Catalog
+from kafscale.metadata.model import Topic
+from kafscale.metadata.store import MetadataStore
+from kafscale.observability.logging import get_logger
+from kafscale.observability.metrics import Metrics
+
+log = get_logger(__name__)
+
+WRITE_SECONDS_MAX: Final = 5.0
+"""How long a commit waits for the store, as in Kafka, before the client is told to try again."""
+
+EMPTY: Final = "Empty"
+
+
+class OffsetRetention(msgspec.Struct, frozen=True, kw_only=True):
+    """When committed offsets are forgotten."""
+
+    retention_ms: int
+    check_interval_ms: int
+
+
+class Coordinator:
+    """All consumer groups, as the handlers see them."""
+
+    def __init__(
+        self, store: MetadataStore, catalog: Catalog, settings: GroupSettings,
+        retention: OffsetRetention, metrics: Metrics, *, linger_ms: int,
+        clock: GroupClock, random: Random,
+    ) -> None:  # fmt: skip
+        self._store = store
+        self._catalog = catalog
+        self._retention = retention
+        self._clock = clock
+        self._tickets = Tickets()
+        self.writer = GroupWriter(store, clock, linger_ms=linger_ms, random=random)
+        self.directory = GroupDirectory(
+            settings, self.writer, self._tickets, metrics,
+            topic_names=TopicNames(catalog.by_id), clock=clock,
+        )  # fmt: skip
+        self._is_retired = False
+        self._topics_told = True
+
+    # --- start and stop -------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        """Bring back the groups of earlier lives; the catalog must have been started."""
+        self.directory.topics = topic_facts(self._catalog.topics)
+        await loading.load(self._store, self.directory, self._catalog.topics)
+        self._catalog.subscribe(self._on_topic)
+
+    async def run(self) -> None:
+        """Write, and forget what is old; cancel it to stop."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self.writer.run())
+            group.create_task(self._expire())
+            group.create_task(self._look_at_clock())
+
+    def retire(self) -> None:
+        """Send those who wait elsewhere: this broker is about to stop."""
+        self._is_retired = True
+        error = NotCoordinatorError("this broker is stopping")
+        for hosted in self.directory:
+            hosted.close()
+            hosted.carry_out(hosted.group.dismiss(error, self._clock()))
+
+    # --- members --------------------------------------------------------------------------------
+
+    def is_coordinator_of(self, _group_id: str) -> bool:
+        return not self._is_retired
+
+    def join(self, group_id: str, event: Join) -> asyncio.Future[Joined]:
+        self._check()
+        return self._happen(self.directory.to_join(group_id, event), event)
+
+    def sync(self, group_id: str, event: Sync) -> asyncio.Future[Synced]:
+        return self._happen(self._of_member(group_id), event)
+
+    def heartbeat(self, group_id: str, event: Heartbeat) -> asyncio.Future[Alive]:
+        return self._happen(self._of_member(group_id), event)
+
+    def leave(self, group_id: str, event: Leave) -> asyncio.Future[Left]:
+        return self._happen(self._of_member(group_id), event)
+
+    def consumer_heartbeat(
+        self, group_id: str, event: ConsumerHeartbeat
+    ) -> asyncio.Future[Reconciled]:
+        self._check()
+        return self._happen(self.directory.to_consume(group_id, event), event)
+
+    # --- groups ---------------------------------------------------------------------------------
+
+    def describe(self, group_id: str) -> GroupRecord:
+        return self._found(group_id).record()
+
+    def list(self) -> Sequence[GroupRecord]:
+        self._check()
+        return [hosted.record() for hosted in self.directory]
+
+    async def delete(self, group_id: str) -> None:
+        """Delete a group without members, with its offsets."""
+        hosted = self._found(group_id)
+        if hosted.group.state != EMPTY:
+            raise NonEmptyGroupError(f"group {group_id!r} has members")
+        self.directory.remove(hosted)
+        await self.writer.durable_within(WRITE_SECONDS_MAX)
+        log.info("group deleted", group_id=group_id)
+
+    # --- offsets --------------------------------------------------------------------------------
+
+    def commit(
+        self, group_id: str, member_id: str, instance_id: str | None, generation: int,
+        offsets: Mapping[Place, CommittedOffset], *, version_knows_missing_groups: bool,
+    ) -> Awaitable[None]:  # fmt: skip
+        """Keep how far a group has read; who awaits it is told when that is in the store.
+
+        Who may commit is judged at once: a client may commit and leave in one breath.
+        """
+        self._check()
+        hosted = self.directory.get(group_id)
+        if hosted is not None:
+            hosted.group.check_commit(member_id, instance_id, generation, self._clock())
+        elif generation < 0:
+            hosted = self.directory.classic(group_id)
+        elif version_knows_missing_groups:
+            raise GroupNotFoundError(f"there is no group {group_id!r}")
+        else:
+            raise IllegalGenerationError(f"there is no group {group_id!r}")
+        hosted.offsets.commit(offsets)
+        hosted.commit_counted()
+        return self.writer.durable_within(WRITE_SECONDS_MAX)
+
+    def fetch(
+        self, group_id: str, member_id: str | None, member_epoch: int
+    ) -> Mapping[Place, CommittedOffset]:
+        """How far a group has read: nothing, for one that nobody knows."""
+        self._check()
+        hosted = self.directory.get(group_id)
+        if hosted is not None:
+            hosted.group.check_fetch(member_id, member_epoch)
+            return hosted.offsets.committed
+        if member_epoch >= 0:
+            raise GroupNotFoundError(f"there is no group {group_id!r}")
+        return {}
+
+    async def delete_offsets(
+        self, group_id: str, places: Sequence[Place]
+    ) -> dict[Place, KafscaleError | None]:
+        """Forget how far a group has read these; not so where its members still read them."""
+        hosted = self._found(group_id)
+        answers: dict[Place, KafscaleError | None] = {
+            place: SubscribedTopicError(f"members of group {group_id!r} read topic {place[0]!r}")
+            if hosted.group.subscribes_to(place[0])
+            else None
+            for place in places
+        }
+        hosted.offsets.forget([place for place, error in answers.items() if error is None])
+        await self.writer.durable_within(WRITE_SECONDS_MAX)
+        return answers
+
+    # --- what happens by itself -----------------------------------------------------------------
+
+    async def _look_at_clock(self) -> None:
+        while True:
+            await asyncio.sleep(LOOK_SECONDS)
+            self._clock()
+
+    async def _expire(self) -> None:
+        while True:
+            await asyncio.sleep(self._retention.check_interval_ms / 1000)
+            self.expire_offsets()
+
+    def expire_offsets(self) -> None:
+        """Forget offsets that are too old, and empty groups that have none left."""
+        for hosted in self.directory:
+            record = hosted.record()
+            is_empty = record.state == EMPTY
+            old = tuple(
+                expired(
+                    hosted.offsets.newest,
+                    now_ms=self._clock() + self._clock.skew_ms,
+                    retention_ms=self._retention.retention_ms,
+                    empty_since_ms=record.state_since_ms
+                    if is_empty and record.protocol_type
+                    else None,
+                    is_read=_nobody_reads if is_empty else hosted.group.subscribes_to,
+                )
+            )
+            if old:
+                log.info("offsets expired", group_id=record.group_id, count=len(old))
+                hosted.offsets.forget(old)
+            if is_empty and not hosted.offsets.newest:
+                self.directory.remove(hosted)
+
+    def _on_topic(self, before: Topic | None, after: Topic | None) -> None:
+        if after is None:
+            assert before is not None
+            self._forget_topic(before.name)
+        if self._topics_told:
+            self._topics_told = False
+            asyncio.get_running_loop().call_soon(self._tell_topics)
+
+    def _forget_topic(self, topic: str) -> None:
+        for hosted in self.directory:
+            places = [place for place in hosted.offsets.newest if place[0] == topic]
+            if places:
+                hosted.offsets.forget(places)
+
+    def _tell_topics(self) -> None:
+        """Tell consumer groups of all changes since they were told last."""
+        self._topics_told = True
+        self.directory.topics = topic_facts(self._catalog.topics)
+        for hosted in self.directory:
+            if hosted.group.kind is Kind.CONSUMER:
+                hosted.happen(TopicsChanged(topics=self.directory.topics))
+
+    # --- inside ---------------------------------------------------------------------------------
+
+    def _happen(
+        self, hosted: HostedGroup, event: Join | Sync | Heartbeat | Leave | ConsumerHeartbeat
+    ) -> "asyncio.Future[Any]":
+        ticket, answer = self._tickets.issue()
+        hosted.happen(msgspec.structs.replace(event, ticket=ticket))
+        self.directory.settle_kind(hosted)
+        self.directory.drop_void(hosted)
+        return answer
+
+    def _of_member(self, group_id: str) -> HostedGroup:
+        self._check()
+        hosted = self.directory.get(group_id)
+        if hosted is None:
+            raise UnknownMemberError(f"there is no group {group_id!r}")
+        return hosted
+
+    def _found(self, group_id: str) -> HostedGroup:
+        self._check()
+        hosted = self.directory.get(group_id)
+        if hosted is None:
+            raise GroupNotFoundError(f"there is no group {group_id!r}")
+        return hosted
+
+    def _check(self) -> None:
+        if self._is_retired:
+            raise NotCoordinatorError("this broker is stopping")
+
+
+def _nobody_reads(_topic: str) -> bool:
+    return False

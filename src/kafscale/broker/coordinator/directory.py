@@ -1,0 +1,146 @@
+"""The groups that this broker answers for, by name: found, made, turned into the other kind.
+
+The laws: a name leads to one group at a time, of one kind. A group without members becomes whatever
+the next one who joins speaks; one with members becomes a consumer group when the first member of
+that protocol joins, if it may, and a classic one when the last of them has left. Its offsets stay.
+"""
+
+from collections.abc import Iterator, Mapping
+
+from kafscale.broker.coordinator.clock import GroupClock
+from kafscale.broker.coordinator.hosted import HostedGroup
+from kafscale.broker.coordinator.tickets import Tickets
+from kafscale.broker.coordinator.writer import GroupWriter
+from kafscale.errors import GroupNotFoundError, RebalanceInProgressError, UnknownMemberError
+from kafscale.groups.classic.group import ClassicGroup
+from kafscale.groups.consumer.group import ConsumerGroup
+from kafscale.groups.events import ConsumerHeartbeat, Join
+from kafscale.groups.group import Group
+from kafscale.groups.partitions import TopicFacts
+from kafscale.groups.record import GroupRecord, Kind
+from kafscale.groups.settings import GroupSettings
+from kafscale.metadata.group_encoding import encode_group
+from kafscale.observability.logging import get_logger
+from kafscale.observability.traffic import Traffic
+
+log = get_logger(__name__)
+
+JOINING_EPOCH = 0
+
+
+class GroupDirectory:
+    """All groups of this broker."""
+
+    def __init__(
+        self, settings: GroupSettings, writer: GroupWriter, tickets: Tickets, traffic: Traffic,
+        *, topic_names: Mapping[bytes, str], clock: GroupClock,
+    ) -> None:  # fmt: skip
+        self._settings = settings
+        self._writer = writer
+        self._tickets = tickets
+        self._traffic = traffic
+        self._topic_names = topic_names
+        self._clock = clock
+        self._groups: dict[str, HostedGroup] = {}
+        self.topics: Mapping[str, TopicFacts] = {}
+        """What consumer groups may be given; the coordinator keeps it current."""
+
+    def __iter__(self) -> Iterator[HostedGroup]:
+        return iter(list(self._groups.values()))
+
+    def get(self, group_id: str) -> HostedGroup | None:
+        return self._groups.get(group_id)
+
+    # --- coming and going -----------------------------------------------------------------------
+
+    def restore(self, record: GroupRecord) -> HostedGroup:
+        """Bring back a group from its record."""
+        hosted = self._host(self._restored(record))
+        hosted.is_saved = True
+        return hosted
+
+    def classic(self, group_id: str) -> HostedGroup:
+        """The group of this name; a new one without members, if there is none."""
+        found = self._groups.get(group_id)
+        return found or self._host(ClassicGroup(group_id, self._settings, self._clock()))
+
+    def remove(self, hosted: HostedGroup) -> None:
+        """Forget a group, here and in the store."""
+        hosted.delete()
+        self._drop(hosted)
+
+    def drop_void(self, hosted: HostedGroup) -> None:
+        """Forget a group that nothing came of."""
+        if hosted.is_void and self._groups.get(hosted.group.group_id) is hosted:
+            hosted.close()
+            self._drop(hosted)
+
+    # --- which kind -----------------------------------------------------------------------------
+
+    def to_join(self, group_id: str, event: Join) -> HostedGroup:
+        """The group that a classic member may join."""
+        found = self._groups.get(group_id)
+        if found is None:
+            if event.member_id:
+                raise UnknownMemberError(f"there is no group {group_id!r}")
+            return self.classic(group_id)
+        if found.group.kind is Kind.CONSUMER and not found.group.member_count:
+            found.become(ClassicGroup(group_id, self._settings, self._clock()))
+        return found
+
+    def to_consume(self, group_id: str, event: ConsumerHeartbeat) -> HostedGroup:
+        """The group that a member of the consumer protocol may join, or is in."""
+        found = self._groups.get(group_id)
+        now_ms = self._clock()
+        if found is not None and found.group.kind is Kind.CONSUMER:
+            return found
+        if event.member_epoch != JOINING_EPOCH:
+            raise GroupNotFoundError(f"there is no consumer group {group_id!r}")
+        if found is None:
+            return self._host(ConsumerGroup(group_id, self._settings, self.topics, now_ms))
+        if found.group.member_count:
+            self._upgrade(found)
+        else:
+            self._dismiss(found)
+            found.become(ConsumerGroup(group_id, self._settings, self.topics, now_ms))
+        return found
+
+    def settle_kind(self, hosted: HostedGroup) -> None:
+        """Turn a consumer group back into a classic one, where only classic members are left."""
+        group = hosted.group
+        if isinstance(group, ConsumerGroup) and group.wants_downgrade:
+            self._dismiss(hosted)
+            hosted.become(self._restored(group.downgraded()))
+            log.info("group downgraded", group_id=group.group_id)
+
+    def _upgrade(self, hosted: HostedGroup) -> None:
+        record = hosted.group.record()
+        if not self._settings.upgrades:
+            raise GroupNotFoundError(f"group {record.group_id!r} has members of another protocol")
+        upgraded = ConsumerGroup.upgraded(record, self._settings, self.topics, self._clock())
+        self._dismiss(hosted)
+        hosted.become(upgraded)
+        log.info("group upgraded", group_id=record.group_id, member_count=upgraded.member_count)
+
+    def _dismiss(self, hosted: HostedGroup) -> None:
+        """Have those who wait ask again: the group they wait for will not be there any more."""
+        error = RebalanceInProgressError("the group changes its protocol; join again")
+        hosted.carry_out(hosted.group.dismiss(error, self._clock()))
+
+    def _restored(self, record: GroupRecord) -> Group:
+        now_ms = self._clock()
+        if record.kind is Kind.CONSUMER:
+            return ConsumerGroup.restored(record, self._settings, self.topics, now_ms)
+        return ClassicGroup.restored(record, self._settings, now_ms)
+
+    def _host(self, group: Group) -> HostedGroup:
+        hosted = HostedGroup(
+            group, self._writer, self._tickets, self._traffic.group(group.group_id),
+            encode=lambda record: encode_group(record, self._topic_names), clock=self._clock,
+        )  # fmt: skip
+        self._groups[group.group_id] = hosted
+        return hosted
+
+    def _drop(self, hosted: HostedGroup) -> None:
+        del self._groups[hosted.group.group_id]
+        self._traffic.forget_group(hosted.group.group_id)

@@ -1,0 +1,110 @@
+"""ConsumerGroupDescribe: v0-1.
+
+Behaviour:
+* Groups of the consumer protocol only. A classic group is answered like one that does not exist:
+  GROUP_ID_NOT_FOUND, on which Kafka's tools ask DescribeGroups. An empty name is INVALID_GROUP_ID.
+* A member is told with what it reads now and with what it shall read in the end; topics that are
+  gone are left out.
+
+Version notes:
+* v1+: whether a member speaks the classic protocol, in a group that is about to change.
+"""
+
+from typing import Final
+
+from kafscale.broker import operations
+from kafscale.broker.context import RequestContext
+from kafscale.broker.group_requests import check_group_id
+from kafscale.errors import GroupNotFoundError, KafscaleError
+from kafscale.groups.partitions import Partitions
+from kafscale.groups.record import GroupRecord, Kind, MemberRecord
+from kafscale.protocol.messages.consumer_group_describe import (
+    Assignment,
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
+    DescribedGroup,
+    DescribedMember,
+    TopicPartitions,
+)
+
+CLASSIC_MEMBER: Final = 0
+CONSUMER_MEMBER: Final = 1
+
+
+def handle(
+    context: RequestContext, request: ConsumerGroupDescribeRequest
+) -> ConsumerGroupDescribeResponse:
+    allowed = operations.NOT_ASKED
+    if request.include_authorized_operations:
+        allowed = operations.ON_GROUP
+    return ConsumerGroupDescribeResponse(
+        groups=[_describe(context, group_id, allowed) for group_id in request.group_ids]
+    )
+
+
+def refuse(
+    _context: RequestContext, request: ConsumerGroupDescribeRequest, error: KafscaleError
+) -> ConsumerGroupDescribeResponse:
+    """The same error for every group."""
+    return ConsumerGroupDescribeResponse(
+        groups=[_failed(group_id, error) for group_id in request.group_ids]
+    )
+
+
+def _describe(context: RequestContext, group_id: str, allowed: int) -> DescribedGroup:
+    try:
+        record = _found(context, group_id)
+    except KafscaleError as error:
+        return _failed(group_id, error)
+    return _described(context, record, allowed)
+
+
+def _found(context: RequestContext, group_id: str) -> GroupRecord:
+    check_group_id(group_id)
+    record = context.broker.groups.describe(group_id)
+    if record.kind is not Kind.CONSUMER:
+        raise GroupNotFoundError(f"Group {group_id} is not a consumer group.")
+    return record
+
+
+def _described(context: RequestContext, record: GroupRecord, allowed: int) -> DescribedGroup:
+    return DescribedGroup(
+        group_id=record.group_id,
+        group_state=record.state,
+        group_epoch=record.generation,
+        assignment_epoch=record.assignment_epoch,
+        assignor_name=record.protocol,
+        members=[_member(context, member) for member in record.members.values()],
+        authorized_operations=allowed,
+    )
+
+
+def _member(context: RequestContext, member: MemberRecord) -> DescribedMember:
+    return DescribedMember(
+        member_id=member.member_id,
+        group_instance_id=member.instance_id,
+        rack_id=member.rack_id,
+        member_epoch=member.member_epoch,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        subscribed_topic_names=list(member.subscribed_names),
+        subscribed_topic_regex=member.subscribed_regex or None,
+        assignment=_assignment(context, member.assigned),
+        target_assignment=_assignment(context, member.target),
+        member_type=CLASSIC_MEMBER if member.is_classic else CONSUMER_MEMBER,
+    )
+
+
+def _assignment(context: RequestContext, assigned: Partitions) -> Assignment:
+    topics = context.broker.catalog.by_id
+    return Assignment(
+        [
+            TopicPartitions(topic_id, topics[topic_id].name, sorted(numbers))
+            for topic_id, numbers in assigned.items()
+            if topic_id in topics
+        ]
+    )
+
+
+def _failed(group_id: str, error: KafscaleError) -> DescribedGroup:
+    return DescribedGroup(error_code=error.code, error_message=str(error), group_id=group_id)

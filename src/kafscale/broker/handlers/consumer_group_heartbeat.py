@@ -1,0 +1,127 @@
+"""ConsumerGroupHeartbeat: v0-1.
+
+Behaviour:
+* A member of the consumer protocol joins (epoch 0), stays, follows what it is told to read, and
+  leaves (-1, or -2 as a static member that comes back). Where nothing has changed since its last
+  heartbeat, nothing is said, by either side.
+* A request that makes no sense in itself is INVALID_REQUEST: an empty name of a group, an instance
+  or a rack; joining without a subscription or a rebalance timeout, or with partitions.
+
+Version notes:
+* v0: a new member may come without an id, and is given one.
+* v1+: the member has made its id; topics may be subscribed to by a regular expression.
+"""
+
+import base64
+import uuid
+from collections.abc import Awaitable, Iterable
+from typing import Final
+
+from kafscale.broker.context import RequestContext
+from kafscale.broker.group_requests import answered, client_host, client_id, told_code
+from kafscale.errors import InvalidRequestError, KafscaleError
+from kafscale.groups.answers import Reconciled
+from kafscale.groups.effects import NO_TICKET
+from kafscale.groups.events import ConsumerHeartbeat
+from kafscale.groups.partitions import Partitions
+from kafscale.protocol.messages.consumer_group_heartbeat import (
+    Assignment,
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+    TopicPartitions,
+)
+
+OWN_IDS_SINCE: Final = 1
+
+JOINING, LEAVING, LEAVING_FOR_A_WHILE = 0, -1, -2
+"""What an epoch means that is none."""
+
+NOT_SAID: Final = -1
+
+
+def handle(
+    context: RequestContext, request: ConsumerGroupHeartbeatRequest
+) -> ConsumerGroupHeartbeatResponse | Awaitable[ConsumerGroupHeartbeatResponse]:
+    _check(context, request)
+    names = request.subscribed_topic_names
+    event = ConsumerHeartbeat(
+        ticket=NO_TICKET,
+        member_id=request.member_id or new_member_id(),
+        member_epoch=request.member_epoch,
+        instance_id=request.group_instance_id,
+        client_id=client_id(context),
+        client_host=client_host(context),
+        rack_id=request.rack_id,
+        rebalance_timeout_ms=request.rebalance_timeout_ms,
+        subscribed_names=None if names is None else tuple(names),
+        subscribed_regex=request.subscribed_topic_regex,
+        server_assignor=request.server_assignor,
+        owned=_owned(request.owned_partitions),
+    )
+    return answered(context.broker.groups.consumer_heartbeat(request.group_id, event), _response)
+
+
+def refuse(
+    _context: RequestContext, _request: ConsumerGroupHeartbeatRequest, error: KafscaleError
+) -> ConsumerGroupHeartbeatResponse:
+    return ConsumerGroupHeartbeatResponse(error_code=told_code(error), error_message=str(error))
+
+
+def new_member_id() -> str:
+    """An id like those that clients make: a random UUID in 22 characters, the first no dash."""
+    made = "-"
+    while made.startswith("-"):
+        made = base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()
+    return made
+
+
+def _check(context: RequestContext, request: ConsumerGroupHeartbeatRequest) -> None:
+    epoch = request.member_epoch
+    may_be_nameless = context.version < OWN_IDS_SINCE and epoch in {JOINING, LEAVING_FOR_A_WHILE}
+    if not (request.member_id or may_be_nameless):
+        raise InvalidRequestError("MemberId can't be empty.")
+    if not request.group_id:
+        raise InvalidRequestError("GroupId can't be empty.")
+    if request.group_instance_id == "":
+        raise InvalidRequestError("InstanceId can't be empty.")
+    if request.rack_id == "":
+        raise InvalidRequestError("RackId can't be empty.")
+    if epoch == JOINING:
+        _check_joining(request)
+    elif epoch == LEAVING_FOR_A_WHILE and request.group_instance_id is None:
+        raise InvalidRequestError("InstanceId can't be null.")
+    elif epoch < LEAVING_FOR_A_WHILE:
+        raise InvalidRequestError("MemberEpoch is invalid.")
+
+
+def _check_joining(request: ConsumerGroupHeartbeatRequest) -> None:
+    if request.rebalance_timeout_ms == NOT_SAID:
+        raise InvalidRequestError("RebalanceTimeoutMs must be provided in first request.")
+    if request.owned_partitions is None or request.owned_partitions:
+        raise InvalidRequestError("TopicPartitions must be empty when (re-)joining.")
+    # Who subscribes to nothing is a member all the same; who does not say so is none.
+    if request.subscribed_topic_names is None and request.subscribed_topic_regex is None:
+        raise InvalidRequestError("A subscription must be provided when (re-)joining.")
+
+
+def _owned(owned: Iterable[TopicPartitions] | None) -> Partitions | None:
+    if owned is None:
+        return None
+    return {topic.topic_id: frozenset(topic.partitions) for topic in owned if topic.partitions}
+
+
+def _response(reconciled: Reconciled) -> ConsumerGroupHeartbeatResponse:
+    return ConsumerGroupHeartbeatResponse(
+        member_id=reconciled.member_id,
+        member_epoch=reconciled.member_epoch,
+        heartbeat_interval_ms=reconciled.heartbeat_interval_ms,
+        assignment=_assignment(reconciled.assignment),
+    )
+
+
+def _assignment(assigned: Partitions | None) -> Assignment | None:
+    if assigned is None:
+        return None
+    return Assignment(
+        [TopicPartitions(topic_id, sorted(numbers)) for topic_id, numbers in assigned.items()]
+    )

@@ -1,0 +1,44 @@
+"""DeleteGroups: v0-2.
+
+Behaviour:
+* Groups are deleted side by side, with their offsets; each succeeds or fails on its own. One that
+  is named twice is deleted once.
+* A group that has members is NON_EMPTY_GROUP, one that does not exist GROUP_ID_NOT_FOUND.
+
+Version notes: all versions are served alike.
+"""
+
+import asyncio
+
+from kafscale.broker import admin_rules
+from kafscale.broker.context import RequestContext
+from kafscale.errors import KafscaleError
+from kafscale.protocol.messages.delete_groups import (
+    DeletedGroup,
+    DeleteGroupsRequest,
+    DeleteGroupsResponse,
+)
+
+
+async def handle(context: RequestContext, request: DeleteGroupsRequest) -> DeleteGroupsResponse:
+    admin_rules.check_allowed(context.broker)
+    asked = dict.fromkeys(request.group_ids)
+    groups = await asyncio.gather(*(_delete(context, group_id) for group_id in asked))
+    return DeleteGroupsResponse(groups=groups)
+
+
+def refuse(
+    _context: RequestContext, request: DeleteGroupsRequest, error: KafscaleError
+) -> DeleteGroupsResponse:
+    """The same error for every group."""
+    return DeleteGroupsResponse(
+        groups=[DeletedGroup(group_id, error.code) for group_id in request.group_ids]
+    )
+
+
+async def _delete(context: RequestContext, group_id: str) -> DeletedGroup:
+    try:
+        await context.broker.groups.delete(group_id)
+    except KafscaleError as error:
+        return DeletedGroup(group_id, error.code)
+    return DeletedGroup(group_id)

@@ -1,0 +1,100 @@
+"""DescribeGroups: v0-6.
+
+Behaviour:
+* Classic groups only. A group of the consumer protocol is answered like one that does not exist, on
+  which Kafka's tools ask ConsumerGroupDescribe.
+* What members have offered is told while the group is stable, when it is settled which protocol
+  that is; what they were assigned last is always told.
+
+Version notes:
+* v0-5: a group that does not exist is Dead, and no error. v6+: GROUP_ID_NOT_FOUND.
+* v3+: what the client may do to the group, if it asks.
+* v4+: the instances of static members.
+"""
+
+from typing import Final
+
+from kafscale.broker import operations
+from kafscale.broker.context import RequestContext
+from kafscale.errors import GroupNotFoundError, KafscaleError
+from kafscale.groups.record import GroupRecord, Kind, MemberRecord
+from kafscale.protocol.messages.describe_groups import (
+    DescribedGroup,
+    DescribedMember,
+    DescribeGroupsRequest,
+    DescribeGroupsResponse,
+)
+
+NOT_FOUND_SINCE: Final = 6
+
+DEAD: Final = "Dead"
+STABLE: Final = "Stable"
+
+
+def handle(context: RequestContext, request: DescribeGroupsRequest) -> DescribeGroupsResponse:
+    allowed = operations.NOT_ASKED
+    if request.include_authorized_operations:
+        allowed = operations.ON_GROUP
+    return DescribeGroupsResponse(
+        groups=[_describe(context, group_id, allowed) for group_id in request.group_ids]
+    )
+
+
+def refuse(
+    _context: RequestContext, request: DescribeGroupsRequest, error: KafscaleError
+) -> DescribeGroupsResponse:
+    """The same error for every group."""
+    return DescribeGroupsResponse(
+        groups=[_failed(group_id, error) for group_id in request.group_ids]
+    )
+
+
+def _describe(context: RequestContext, group_id: str, allowed: int) -> DescribedGroup:
+    try:
+        record = _found(context, group_id)
+    except GroupNotFoundError as error:
+        if context.version >= NOT_FOUND_SINCE:
+            return _failed(group_id, error, DEAD)
+        return DescribedGroup(group_id=group_id, group_state=DEAD, authorized_operations=allowed)
+    except KafscaleError as error:
+        return _failed(group_id, error)
+    return _described(record, allowed)
+
+
+def _found(context: RequestContext, group_id: str) -> GroupRecord:
+    record = context.broker.groups.describe(group_id)
+    if record.kind is not Kind.CLASSIC:
+        raise GroupNotFoundError(f"Group {group_id} is not a classic group.")
+    return record
+
+
+def _described(record: GroupRecord, allowed: int) -> DescribedGroup:
+    protocol = record.protocol if record.state == STABLE else ""
+    return DescribedGroup(
+        group_id=record.group_id,
+        group_state=record.state,
+        protocol_type=record.protocol_type,
+        protocol_name=protocol,
+        members=[_member(member, protocol) for member in record.members.values()],
+        authorized_operations=allowed,
+    )
+
+
+def _member(member: MemberRecord, protocol: str) -> DescribedMember:
+    return DescribedMember(
+        member_id=member.member_id,
+        group_instance_id=member.instance_id,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        metadata=dict(member.protocols).get(protocol, b"") if protocol else b"",
+        assignment=member.assignment,
+    )
+
+
+def _failed(group_id: str, error: KafscaleError, state: str = "") -> DescribedGroup:
+    return DescribedGroup(
+        error_code=error.code,
+        error_message=str(error),
+        group_id=group_id,
+        group_state=state,
+    )

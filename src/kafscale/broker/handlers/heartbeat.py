@@ -1,0 +1,35 @@
+"""Heartbeat: v0-4.
+
+Behaviour:
+* A member of a classic group stays one, and learns from REBALANCE_IN_PROGRESS that it has to join
+  again. Nothing is written, and the answer comes at once.
+* An empty group id is INVALID_GROUP_ID.
+
+Version notes: all versions are served alike.
+"""
+
+from collections.abc import Awaitable
+
+from kafscale.broker.context import RequestContext
+from kafscale.broker.group_requests import answered, check_group_id
+from kafscale.groups.answers import Alive
+from kafscale.groups.effects import NO_TICKET
+from kafscale.groups.events import Heartbeat
+from kafscale.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+
+
+def handle(
+    context: RequestContext, request: HeartbeatRequest
+) -> HeartbeatResponse | Awaitable[HeartbeatResponse]:
+    check_group_id(request.group_id)
+    event = Heartbeat(
+        ticket=NO_TICKET,
+        member_id=request.member_id,
+        instance_id=request.group_instance_id,
+        generation=request.generation_id,
+    )
+    return answered(context.broker.groups.heartbeat(request.group_id, event), _response)
+
+
+def _response(_alive: Alive) -> HeartbeatResponse:
+    return HeartbeatResponse()

@@ -1,0 +1,93 @@
+"""JoinGroup: v0-9.
+
+Behaviour:
+* The answer waits until the next generation begins: when all members have joined, or the rebalance
+  timeout is over. A client that goes away meanwhile stays a member until its session ends.
+* A new member gets an id that begins with its instance, or with the name of its client. A refusal
+  tells the id by which the member was known, or with MEMBER_ID_REQUIRED the one to join with.
+* An empty group id is INVALID_GROUP_ID.
+
+Version notes:
+* v0: the session's timeout serves for the rebalance, too.
+* v4+: a new member joins twice, first without an id; but for static members (v5+).
+* v7+: where there is no protocol, its name is null; before, it is empty.
+* v9+: a static leader that comes back may be told to leave the assignment as it is.
+"""
+
+from collections.abc import Awaitable
+
+from kafscale.broker.context import RequestContext
+from kafscale.broker.group_requests import (
+    answered,
+    check_group_id,
+    client_host,
+    client_id,
+    new_member_id,
+)
+from kafscale.errors import KafscaleError, MemberIdRequiredError
+from kafscale.groups.answers import Joined
+from kafscale.groups.effects import NO_TICKET
+from kafscale.groups.events import Join
+from kafscale.protocol.messages.join_group import (
+    JoinedMember,
+    JoinGroupRequest,
+    JoinGroupResponse,
+)
+
+KNOWN_IDS_SINCE = 4
+NULL_PROTOCOL_SINCE = 7
+SKIPPED_ASSIGNMENT_SINCE = 9
+
+
+def handle(
+    context: RequestContext, request: JoinGroupRequest
+) -> JoinGroupResponse | Awaitable[JoinGroupResponse]:
+    check_group_id(request.group_id)
+    instance_id = request.group_instance_id
+    rebalance_timeout_ms = request.rebalance_timeout_ms
+    if rebalance_timeout_ms < 0:
+        rebalance_timeout_ms = request.session_timeout_ms
+    event = Join(
+        ticket=NO_TICKET,
+        member_id=request.member_id,
+        fresh_id=new_member_id(context, instance_id),
+        instance_id=instance_id,
+        client_id=client_id(context),
+        client_host=client_host(context),
+        session_timeout_ms=request.session_timeout_ms,
+        rebalance_timeout_ms=rebalance_timeout_ms,
+        protocol_type=request.protocol_type,
+        protocols=tuple((offered.name, offered.metadata) for offered in request.protocols),
+        must_know_id=context.version >= KNOWN_IDS_SINCE and instance_id is None,
+        can_skip_assignment=context.version >= SKIPPED_ASSIGNMENT_SINCE,
+        reason=request.reason or "",
+    )
+    return answered(context.broker.groups.join(request.group_id, event), _response)
+
+
+def refuse(
+    context: RequestContext, request: JoinGroupRequest, error: KafscaleError
+) -> JoinGroupResponse:
+    member_id = request.member_id
+    if isinstance(error, MemberIdRequiredError):
+        member_id = error.member_id
+    return JoinGroupResponse(
+        error_code=error.code,
+        protocol_name=None if context.version >= NULL_PROTOCOL_SINCE else "",
+        member_id=member_id,
+    )
+
+
+def _response(joined: Joined) -> JoinGroupResponse:
+    return JoinGroupResponse(
+        generation_id=joined.generation,
+        protocol_type=joined.protocol_type,
+        protocol_name=joined.protocol,
+        leader=joined.leader,
+        skip_assignment=joined.skip_assignment,
+        member_id=joined.member_id,
+        members=[
+            JoinedMember(member.member_id, member.instance_id, member.metadata)
+            for member in joined.members
+        ],
+    )

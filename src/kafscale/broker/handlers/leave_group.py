@@ -1,0 +1,75 @@
+"""LeaveGroup: v0-5.
+
+Behaviour:
+* Members go at once, and the others are called to join again. Each goes or stays on its own; static
+  ones may be named by their instance alone, which is how an administrator sends them away.
+* In a group that nobody knows, no member is known: UNKNOWN_MEMBER_ID for each of them.
+* An empty group id is INVALID_GROUP_ID.
+
+Version notes:
+* v0-2: one member, whose error is that of the answer.
+* v3+: any number of members, each with an error of its own.
+"""
+
+from collections.abc import Awaitable, Sequence
+from functools import partial
+
+from kafscale.broker.context import RequestContext
+from kafscale.broker.group_requests import answered, check_group_id, told_code
+from kafscale.errors import KafscaleError, UnknownMemberError
+from kafscale.groups.answers import Left
+from kafscale.groups.effects import NO_TICKET
+from kafscale.groups.events import Leave, Leaver
+from kafscale.protocol.messages.leave_group import (
+    DepartedMember,
+    LeaveGroupRequest,
+    LeaveGroupResponse,
+    LeavingMember,
+)
+
+SEVERAL_SINCE = 3
+
+
+def handle(
+    context: RequestContext, request: LeaveGroupRequest
+) -> LeaveGroupResponse | Awaitable[LeaveGroupResponse]:
+    check_group_id(request.group_id)
+    leavers = tuple(
+        Leaver(
+            member_id=member.member_id,
+            instance_id=member.group_instance_id,
+            reason=member.reason or "",
+        )
+        for member in _members(context, request)
+    )
+    left = context.broker.groups.leave(request.group_id, Leave(ticket=NO_TICKET, members=leavers))
+    return answered(left, partial(_response, context))
+
+
+def refuse(
+    context: RequestContext, request: LeaveGroupRequest, error: KafscaleError
+) -> LeaveGroupResponse:
+    if context.version >= SEVERAL_SINCE and isinstance(error, UnknownMemberError):
+        members = [
+            DepartedMember(member.member_id, member.group_instance_id, error.code)
+            for member in request.members
+        ]
+        return LeaveGroupResponse(members=members)
+    return LeaveGroupResponse(error_code=told_code(error))
+
+
+def _members(context: RequestContext, request: LeaveGroupRequest) -> Sequence[LeavingMember]:
+    if context.version >= SEVERAL_SINCE:
+        return request.members
+    return [LeavingMember(request.member_id)]
+
+
+def _response(context: RequestContext, left: Left) -> LeaveGroupResponse:
+    members = [
+        DepartedMember(member_id, instance_id, error.code if error else 0)
+        for member_id, instance_id, error in left.members
+    ]
+    if context.version >= SEVERAL_SINCE:
+        return LeaveGroupResponse(members=members)
+    [only] = members
+    return LeaveGroupResponse(error_code=only.error_code)

@@ -1,0 +1,47 @@
+"""ListGroups: v0-5.
+
+Behaviour:
+* All groups, those without members and those that have nothing but offsets included.
+* States and types are asked for in any case; one that there is none of matches nothing.
+
+Version notes:
+* v4+: only groups in some states, and the state of each.
+* v5+: only groups of some types, and the type of each.
+"""
+
+from collections.abc import Iterable
+
+from kafscale.broker.context import RequestContext
+from kafscale.groups.record import GroupRecord, Kind
+from kafscale.groups.subscription import PROTOCOL_TYPE
+from kafscale.protocol.messages.list_groups import (
+    ListedGroup,
+    ListGroupsRequest,
+    ListGroupsResponse,
+)
+
+
+def handle(context: RequestContext, request: ListGroupsRequest) -> ListGroupsResponse:
+    states, kinds = _lowered(request.state_filters), _lowered(request.type_filters)
+    return ListGroupsResponse(
+        groups=[
+            _listed(record)
+            for record in context.broker.groups.list()
+            if (not states or record.state.lower() in states)
+            and (not kinds or record.kind.value in kinds)
+        ]
+    )
+
+
+def _lowered(filters: Iterable[str]) -> set[str]:
+    return {each.lower() for each in filters}
+
+
+def _listed(record: GroupRecord) -> ListedGroup:
+    is_consumer = record.kind is Kind.CONSUMER
+    return ListedGroup(
+        group_id=record.group_id,
+        protocol_type=PROTOCOL_TYPE if is_consumer else record.protocol_type,
+        group_state=record.state,
+        group_type=record.kind.value,
+    )

@@ -1,0 +1,50 @@
+"""OffsetDelete: v0.
+
+Behaviour:
+* Offsets are forgotten, whether there were any or not, and answered once that is in the store.
+* A topic that members of the group read keeps its offsets: GROUP_SUBSCRIBED_TO_TOPIC. A partition
+  that does not exist is UNKNOWN_TOPIC_OR_PARTITION.
+* A group that does not exist is GROUP_ID_NOT_FOUND, one without a name INVALID_GROUP_ID: told for
+  the whole request, without its partitions.
+
+Version notes: there is one version.
+"""
+
+from kafscale.broker.context import RequestContext
+from kafscale.broker.group_requests import check_group_id
+from kafscale.errors import UnknownTopicError
+from kafscale.groups.offsets import Place
+from kafscale.protocol.messages.offset_delete import (
+    DeletedPartition,
+    DeletedTopic,
+    OffsetDeleteRequest,
+    OffsetDeleteResponse,
+    TopicToDelete,
+)
+
+
+async def handle(context: RequestContext, request: OffsetDeleteRequest) -> OffsetDeleteResponse:
+    check_group_id(request.group_id)
+    places = [place for topic in request.topics for place in _known(context, topic)]
+    deleted = await context.broker.groups.delete_offsets(request.group_id, places)
+    codes = {place: error.code if error else 0 for place, error in deleted.items()}
+    return OffsetDeleteResponse(topics=[_deleted(topic, codes) for topic in request.topics])
+
+
+def _known(context: RequestContext, asked: TopicToDelete) -> list[Place]:
+    """The partitions asked for that there are."""
+    topic = context.broker.catalog.get(asked.name)
+    numbers = range(topic.partitions if topic else 0)
+    return [(asked.name, each.index) for each in asked.partitions if each.index in numbers]
+
+
+def _deleted(asked: TopicToDelete, codes: dict[Place, int]) -> DeletedTopic:
+    return DeletedTopic(
+        name=asked.name,
+        partitions=[
+            DeletedPartition(
+                each.index, codes.get((asked.name, each.index), UnknownTopicError.code)
+            )
+            for each in asked.partitions
+        ],
+    )

@@ -1,0 +1,49 @@
+"""SyncGroup: v0-5.
+
+Behaviour:
+* The leader hands in what every member is to read, and the others wait for it: as long as the
+  rebalance timeout, after which they have to join again. The bytes reach each member as they are.
+* An empty group id is INVALID_GROUP_ID.
+
+Version notes:
+* v5+: a member says by which protocol it believes to be assigned, INCONSISTENT_GROUP_PROTOCOL if it
+  does not, and is told which it is.
+"""
+
+from collections.abc import Awaitable
+
+from kafscale.broker.context import RequestContext
+from kafscale.broker.group_requests import answered, check_group_id
+from kafscale.errors import InconsistentProtocolError
+from kafscale.groups.answers import Synced
+from kafscale.groups.effects import NO_TICKET
+from kafscale.groups.events import Sync
+from kafscale.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+
+PROTOCOL_SINCE = 5
+
+
+def handle(
+    context: RequestContext, request: SyncGroupRequest
+) -> SyncGroupResponse | Awaitable[SyncGroupResponse]:
+    if context.version >= PROTOCOL_SINCE and None in {request.protocol_type, request.protocol_name}:
+        raise InconsistentProtocolError("the type and the name of the protocol have to be given")
+    check_group_id(request.group_id)
+    event = Sync(
+        ticket=NO_TICKET,
+        member_id=request.member_id,
+        instance_id=request.group_instance_id,
+        generation=request.generation_id,
+        protocol_type=request.protocol_type,
+        protocol=request.protocol_name,
+        assignments={assigned.member_id: assigned.assignment for assigned in request.assignments},
+    )
+    return answered(context.broker.groups.sync(request.group_id, event), _response)
+
+
+def _response(synced: Synced) -> SyncGroupResponse:
+    return SyncGroupResponse(
+        protocol_type=synced.protocol_type,
+        protocol_name=synced.protocol,
+        assignment=synced.assignment,
+    )

@@ -1,0 +1,242 @@
+"""Members as Kafka's clients are: patient, forgetful when told so, and never in doubt of an answer.
+
+Each may be paused or killed at any moment. A member that was paused for longer than its session
+still believes in what it was told, until it is heard again; so nobody counts on it meanwhile.
+"""
+
+import asyncio
+from collections.abc import Mapping
+
+from kafscale.errors import (
+    FencedMemberEpochError,
+    GroupError,
+    IllegalGenerationError,
+    MemberIdRequiredError,
+    UnknownMemberError,
+)
+from kafscale.groups.answers import Joined
+from kafscale.groups.effects import NO_TICKET
+from kafscale.groups.events import ConsumerHeartbeat, Heartbeat, Join, Leave, Leaver, Sync
+from kafscale.groups.offsets import CommittedOffset
+from kafscale.groups.subscription import (
+    Subscription,
+    decode_assignment,
+    encode_assignment,
+    encode_subscription,
+)
+from kafscale.testing import virtual_time
+from simulation.group_world import GROUP, TOPIC, TOPIC_ID, ConnectionLostError, GroupWorld
+
+SESSION_MS = 6_000
+REBALANCE_MS = 8_000
+REVOCATION_MS = 45_000
+"""A member that is heard, but was not told to give up its partitions because the coordinator kept
+crashing, is fenced after that; so it is longer than that can last."""
+SUBSCRIPTION = encode_subscription(
+    Subscription(topics=(TOPIC,), user_data=None, owned=(), generation=-1, rack=None)
+)
+
+
+class Member:
+    """What both kinds of member have in common: they can be let run, paused and ended."""
+
+    def __init__(self, world: GroupWorld, name: str, instance_id: str | None = None) -> None:
+        self.world = world
+        self.name = name
+        self.instance_id = instance_id
+        self.member_id = ""
+        self.generation = -1
+        self.partitions: tuple[int, ...] = ()
+        self.go_on = asyncio.Event()
+        self.go_on.set()
+        self.task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        self.task = asyncio.create_task(self._live(), name=self.name)
+
+    def pause(self) -> None:
+        """Be silent; it is counted on again once the coordinator has taken a heartbeat of it."""
+        self.go_on.clear()
+        self.world.promises.owns(self.name, frozenset())
+
+    async def kill(self) -> None:
+        assert self.task is not None
+        self.task.cancel()
+        await asyncio.gather(self.task, return_exceptions=True)
+        self.world.promises.owns(self.name, frozenset())
+
+    async def _live(self) -> None:
+        while True:
+            await self.go_on.wait()
+            try:
+                await self.step()
+            except ConnectionLostError:
+                await asyncio.sleep(0.1)
+            except (UnknownMemberError, FencedMemberEpochError):
+                self.forget()
+            except IllegalGenerationError:
+                self.generation = -1
+            except GroupError:
+                await asyncio.sleep(0.1)
+
+    async def step(self) -> None:
+        raise NotImplementedError
+
+    def forget(self) -> None:
+        self.member_id = ""
+        self.generation = -1
+        self.partitions = ()
+
+    async def commit(self) -> None:
+        """Commit something new for all that it owns, then see what is there."""
+        world = self.world
+        now_ms = virtual_time.clock_ms()
+        offsets = {
+            (TOPIC, partition): CommittedOffset(
+                offset=world.next_offset(), committed_ms=now_ms, topic_id=TOPIC_ID
+            )
+            for partition in self.partitions
+        }
+        generation = self.generation
+        await world.call(
+            lambda groups: groups.commit(
+                GROUP, self.member_id, self.instance_id, generation, offsets,
+                version_knows_missing_groups=True,
+            )
+        )  # fmt: skip
+        for (_, partition), committed in offsets.items():
+            known = world.promises.committed.get(partition, -1)
+            world.promises.committed[partition] = max(known, committed.offset)
+
+
+class ClassicMember(Member):
+    """Speaks the classic protocol; as a leader it hands out partitions in turn."""
+
+    is_joined = False
+
+    async def step(self) -> None:
+        if not self.is_joined:
+            await self._join()
+            return
+        await asyncio.sleep(1)
+        try:
+            await self.world.call(
+                lambda groups: groups.heartbeat(
+                    GROUP,
+                    Heartbeat(
+                        ticket=NO_TICKET, member_id=self.member_id, instance_id=self.instance_id,
+                        generation=self.generation,
+                    ),
+                )
+            )  # fmt: skip
+            if self.world.random.random() < 0.3:
+                await self.commit()
+        except GroupError:
+            self.is_joined = False
+            raise
+
+    async def _join(self) -> None:
+        # An eager member gives everything up before it joins again.
+        self.partitions = ()
+        self.world.promises.owns(self.name, frozenset())
+        event = Join(
+            ticket=NO_TICKET,
+            member_id=self.member_id,
+            fresh_id=f"{self.name}-{self.world.next_offset()}",
+            instance_id=self.instance_id,
+            session_timeout_ms=SESSION_MS,
+            rebalance_timeout_ms=REBALANCE_MS,
+            protocol_type="consumer",
+            protocols=(("range", SUBSCRIPTION),),
+            must_know_id=self.instance_id is None,
+        )
+        try:
+            joined = await self.world.call(lambda groups: groups.join(GROUP, event))
+        except MemberIdRequiredError as told:
+            self.member_id = told.member_id
+            return
+        self.member_id, self.generation = joined.member_id, joined.generation
+        synced = await self.world.call(
+            lambda groups: groups.sync(
+                GROUP,
+                Sync(
+                    ticket=NO_TICKET, member_id=self.member_id, instance_id=self.instance_id,
+                    generation=joined.generation, assignments=self._assign(joined),
+                ),
+            )
+        )  # fmt: skip
+        self.partitions = decode_assignment(synced.assignment).get(TOPIC, ())
+        if self.world.is_mixed:
+            self.world.promises.owns(self.name, frozenset(self.partitions))
+        else:
+            self.world.promises.told(joined.generation, self.member_id, self.partitions)
+        self.is_joined = True
+
+    def _assign(self, joined: Joined) -> Mapping[str, bytes]:
+        if joined.leader != self.member_id:
+            return {}
+        count = len(joined.members)
+        return {
+            member.member_id: encode_assignment(
+                {TOPIC: tuple(range(number, self.world.partition_count, count))}
+            )
+            for number, member in enumerate(joined.members)
+        }
+
+    async def leave(self) -> None:
+        await self.kill()
+        leaver = Leaver(member_id=self.member_id, instance_id=self.instance_id)
+        event = Leave(ticket=NO_TICKET, members=(leaver,))
+        try:
+            await self.world.call(lambda groups: groups.leave(GROUP, event))
+        except (GroupError, ConnectionLostError):
+            return
+
+
+class ConsumerMember(Member):
+    """Speaks the consumer protocol (KIP-848); it gives up at once what it is asked to."""
+
+    def __init__(self, world: GroupWorld, name: str, instance_id: str | None = None) -> None:
+        super().__init__(world, name, instance_id)
+        self._is_full = True
+        self.forget()
+
+    def forget(self) -> None:
+        super().forget()
+        self.generation = 0
+        self.member_id = f"{self.name}-{self.world.next_offset()}"
+        self.world.promises.owns(self.name, frozenset())
+
+    async def step(self) -> None:
+        # Who did not get an answer says everything again, and so hears everything again.
+        is_full, self._is_full = self._is_full or self.generation == 0, True
+        event = ConsumerHeartbeat(
+            ticket=NO_TICKET,
+            member_id=self.member_id,
+            member_epoch=self.generation,
+            instance_id=self.instance_id,
+            rebalance_timeout_ms=REVOCATION_MS if is_full else -1,
+            subscribed_names=(TOPIC,) if is_full else None,
+            owned={TOPIC_ID: frozenset(self.partitions)} if self.partitions else {},
+        )
+        told = await self.world.call(lambda groups: groups.consumer_heartbeat(GROUP, event))
+        self._is_full = False
+        self.generation = told.member_epoch
+        if told.assignment is not None:
+            self.partitions = tuple(sorted(told.assignment.get(TOPIC_ID, ())))
+        self.world.promises.owns(self.name, frozenset(self.partitions))
+        await asyncio.sleep(1)
+        if self.world.random.random() < 0.3:
+            await self.commit()
+
+    async def leave(self) -> None:
+        await self.kill()
+        epoch = -1 if self.instance_id is None else -2
+        event = ConsumerHeartbeat(
+            ticket=NO_TICKET, member_id=self.member_id, member_epoch=epoch,
+            instance_id=self.instance_id,
+        )  # fmt: skip
+        try:
+            await self.world.call(lambda groups: groups.consumer_heartbeat(GROUP, event))
+        except (GroupError, ConnectionLostError):
+            return

@@ -1,0 +1,422 @@
+"""The coordinator: what survives a life of the broker, what is forgotten, and what must not be."""
+
+import asyncio
+from random import Random
+
+import pytest
+
+from kafscale.config import Config
+from kafscale.config.groups import Group, Offsets
+from kafscale.config.stores import S3
+from kafscale.errors import (
+    CoordinatorUnavailableError,
+    GroupNotFoundError,
+    IllegalGenerationError,
+    NonEmptyGroupError,
+    NotCoordinatorError,
+    StoreUnavailableError,
+)
+from kafscale.groups.offsets import CommittedOffset
+from kafscale.groups.record import Kind
+from kafscale.metadata import keys
+from kafscale.metadata.store import Put
+from kafscale.protocol.error_codes import ErrorCode
+from kafscale.testing import virtual_time
+from unit.broker.handlers.membership import GROUP, ConsumerMember, Member, settle
+from unit.broker.handlers.serving import CONFIG, Stores, life, serve
+
+QUICK = Config(s3=S3(use_memory=True), offsets=Offsets(retention_minutes=60))
+
+
+def commit(broker, *partitions, group_id=GROUP, offset=5, **fields):
+    """Commit as a consumer that assigns partitions to itself."""
+    topic = broker.services.catalog.topics["orders"]
+    committed = CommittedOffset(
+        **{
+            "offset": offset,
+            "committed_ms": virtual_time.clock_ms(),
+            "topic_id": topic.id,
+            **fields,
+        }
+    )
+    offsets = {("orders", partition): committed for partition in partitions}
+    return broker.services.groups.commit(
+        group_id, "", None, -1, offsets, version_knows_missing_groups=True
+    )
+
+
+def committed(broker, group_id=GROUP):
+    found = broker.services.groups.fetch(group_id, None, -1)
+    return {place: offset.offset for place, offset in found.items()}
+
+
+def lives(*bodies, config=CONFIG):
+    """Run each body in a life of its own, over the same stores."""
+
+    async def scenario(_random: Random) -> None:
+        stores = Stores()
+        for body in bodies:
+            async with life(stores, config) as broker:
+                await body(broker)
+
+    virtual_time.run(scenario, seed=0)
+
+
+# --- what survives ------------------------------------------------------------------------------
+
+
+def test_a_restart_is_no_rebalance_for_members_that_come_back_in_time():
+    members = []
+
+    async def before(broker):
+        await broker.topic("orders", 3)
+        members.extend([Member(broker), Member(broker, instance_id="static")])
+        await settle(*members)
+
+    async def after(broker):
+        record = broker.services.groups.describe(GROUP)
+        assert (record.state, len(record.members)) == ("Stable", 2)
+        for member in members:
+            member.broker = broker
+        for _ in range(10):
+            await asyncio.sleep(3)
+            assert [await member.heartbeat() for member in members] == [ErrorCode.NONE] * 2
+        assert broker.services.groups.describe(GROUP).generation == record.generation
+
+    lives(before, after)
+
+
+def test_members_that_do_not_come_back_are_missed():
+    async def before(broker):
+        await settle(Member(broker), Member(broker))
+
+    async def after(broker):
+        await asyncio.sleep(11)
+        record = broker.services.groups.describe(GROUP)
+        assert (record.state, dict(record.members)) == ("Empty", {})
+
+    lives(before, after)
+
+
+def test_a_consumer_group_survives_as_well():
+    members = []
+
+    async def before(broker):
+        await broker.topic("orders", 3)
+        members.append(ConsumerMember(broker, "newer"))
+        await members[0].join("orders")
+
+    async def after(broker):
+        record = broker.services.groups.describe(GROUP)
+        assert (record.kind, len(record.members)) == (Kind.CONSUMER, 1)
+        [member] = members
+        member.broker = broker
+        epoch = member.epoch
+        await member.confirm()
+        assert member.epoch == epoch
+
+    lives(before, after)
+
+
+def test_committed_offsets_survive_and_make_a_group():
+    async def before(broker):
+        await broker.topic("orders", 3)
+        await commit(broker, 0, 2, metadata="so far", leader_epoch=3)
+
+    async def after(broker):
+        found = broker.services.groups.fetch(GROUP, None, -1)
+        assert set(found) == {("orders", 0), ("orders", 2)}
+        offset = found["orders", 0]
+        assert (offset.offset, offset.metadata, offset.leader_epoch) == (5, "so far", 3)
+        assert broker.services.groups.describe(GROUP).state == "Empty"
+
+    lives(before, after)
+
+
+def test_damaged_records_stop_nobody_else():
+    async def before(broker):
+        await broker.topic("orders", 3)
+        await commit(broker, 0)
+        garbage = [
+            Put(keys.consumer_group("broken"), b"\xff\xff"),
+            Put(keys.committed_offset(GROUP, "orders", 1), b"\xff"),
+            Put(keys.CONSUMERS + "what/is/this", b""),
+        ]
+        await broker.stores.metadata.commit((), garbage)
+
+    async def after(broker):
+        assert committed(broker) == {("orders", 0): 5}
+        with pytest.raises(GroupNotFoundError):
+            broker.services.groups.describe("broken")
+
+    lives(before, after)
+
+
+# --- commits ------------------------------------------------------------------------------------
+
+
+def test_an_offset_is_told_once_it_is_in_the_store():
+    async def body(broker):
+        await broker.topic("orders")
+        waiting = asyncio.ensure_future(commit(broker, 0))
+        await asyncio.sleep(0)
+        assert committed(broker) == {}
+        await waiting
+        assert committed(broker) == {("orders", 0): 5}
+
+    serve(body)
+
+
+def test_commits_that_come_together_share_a_transaction():
+    async def body(broker):
+        await broker.topic("orders", 50)
+        writer = broker.services.groups.writer
+        before = writer.transactions
+        await asyncio.gather(
+            *(commit(broker, number, group_id=str(number)) for number in range(50))
+        )
+        assert writer.transactions - before == 1
+
+    serve(body)
+
+
+def test_a_heartbeat_writes_nothing():
+    async def body(broker):
+        members = [Member(broker), Member(broker)]
+        await settle(*members)
+        before = broker.services.groups.writer.transactions
+        for _ in range(20):
+            await asyncio.sleep(3)
+            assert [await member.heartbeat() for member in members] == [ErrorCode.NONE] * 2
+        assert broker.services.groups.writer.transactions == before
+
+    serve(body)
+
+
+def test_a_store_that_is_away_has_clients_try_again_and_nobody_is_taken_for_dead():
+    async def body(broker):
+        await broker.topic("orders")
+        member = Member(broker)
+        await settle(member)
+        real = broker.stores.metadata.commit
+
+        async def refuse(_compares, _operations):
+            raise StoreUnavailableError("away")
+
+        broker.stores.metadata.commit = refuse
+        with pytest.raises(CoordinatorUnavailableError):
+            await commit(broker, 0, group_id="another")
+        await asyncio.sleep(60)
+        broker.stores.metadata.commit = real
+        await asyncio.sleep(15)
+        assert committed(broker, "another") == {("orders", 0): 5}
+        assert await member.heartbeat() == ErrorCode.NONE
+
+    serve(body)
+
+
+def test_who_belongs_to_no_group_cannot_commit_for_a_generation():
+    async def body(broker):
+        groups = broker.services.groups
+        with pytest.raises(GroupNotFoundError):
+            groups.commit("none", "me", None, 3, {}, version_knows_missing_groups=True)
+        with pytest.raises(IllegalGenerationError):
+            groups.commit("none", "me", None, 3, {}, version_knows_missing_groups=False)
+        with pytest.raises(GroupNotFoundError):
+            groups.fetch("none", "me", 3)
+        assert groups.fetch("none", None, -1) == {}
+        assert groups.list() == []
+
+    serve(body)
+
+
+# --- what is forgotten --------------------------------------------------------------------------
+
+
+def test_offsets_of_a_deleted_topic_are_deleted():
+    async def before(broker):
+        await broker.topic("orders", 2)
+        await broker.topic("kept")
+        await commit(broker, 0, 1)
+        topic = broker.services.catalog.topics["kept"]
+        kept = CommittedOffset(offset=9, committed_ms=1, topic_id=topic.id)
+        await broker.services.groups.commit(
+            GROUP, "", None, -1, {("kept", 0): kept}, version_knows_missing_groups=True
+        )
+        await broker.services.catalog.delete("orders")
+        await asyncio.sleep(1)
+        assert committed(broker) == {("kept", 0): 9}
+
+    async def after(broker):
+        assert committed(broker) == {("kept", 0): 9}
+
+    lives(before, after)
+
+
+def test_offsets_of_a_topic_that_went_while_nobody_looked_are_deleted():
+    async def before(broker):
+        await broker.topic("orders", 2)
+        await commit(broker, 0, topic_id=b"of another time.")
+        await commit(broker, 1)
+
+    async def after(broker):
+        await asyncio.sleep(1)
+        assert committed(broker) == {("orders", 1): 5}
+
+    lives(before, after, after)
+
+
+def test_old_offsets_expire_and_their_group_with_them():
+    async def body(broker):
+        await broker.topic("orders", 3)
+        await commit(broker, 0)
+        await asyncio.sleep(1800)
+        await commit(broker, 1)
+        await asyncio.sleep(2400)
+        assert committed(broker) == {("orders", 1): 5}
+        await asyncio.sleep(2400)
+        assert broker.services.groups.list() == []
+        assert (await broker.stores.metadata.range(keys.CONSUMERS)).entries == ()
+
+    serve(body, config=QUICK)
+
+
+def test_offsets_are_kept_while_members_read_them_and_for_a_while_after():
+    async def body(broker):
+        await broker.topic("orders")
+        await commit(broker, 0)
+        member = Member(broker)
+        await settle(member)
+        for _ in range(2400):
+            await asyncio.sleep(3)
+            assert await member.heartbeat() == ErrorCode.NONE
+        assert committed(broker) == {("orders", 0): 5}
+        await member.leave()
+        await asyncio.sleep(3000)
+        assert committed(broker) == {("orders", 0): 5}
+        await asyncio.sleep(1500)
+        assert broker.services.groups.list() == []
+
+    serve(body, config=QUICK)
+
+
+def test_a_commit_may_bring_a_retention_of_its_own():
+    async def body(broker):
+        await broker.topic("orders", 2)
+        await commit(broker, 0, expires_ms=virtual_time.clock_ms() + 7_200_000)
+        await commit(broker, 1)
+        await asyncio.sleep(7_000)
+        assert committed(broker) == {("orders", 0): 5}
+        await asyncio.sleep(1200)
+        assert broker.services.groups.list() == []
+
+    serve(body, config=QUICK)
+
+
+# --- groups come and go -------------------------------------------------------------------------
+
+
+def test_a_deleted_group_leaves_nothing_behind_and_its_name_is_free():
+    async def before(broker):
+        await broker.topic("orders")
+        member = Member(broker)
+        await settle(member)
+        groups = broker.services.groups
+        with pytest.raises(NonEmptyGroupError):
+            await groups.delete(GROUP)
+        await member.leave()
+        waiting = asyncio.ensure_future(commit(broker, 0))
+        await asyncio.sleep(0)
+        await groups.delete(GROUP)
+        await waiting
+        assert (await broker.stores.metadata.range(keys.CONSUMERS)).entries == ()
+        with pytest.raises(GroupNotFoundError):
+            await groups.delete(GROUP)
+        await commit(broker, 0, offset=7)
+
+    async def after(broker):
+        assert committed(broker) == {("orders", 0): 7}
+
+    lives(before, after)
+
+
+def test_a_join_that_is_refused_leaves_no_group():
+    async def body(broker):
+        response = await Member(broker).ask_to_join(session_timeout_ms=1)
+        assert response.error_code == ErrorCode.INVALID_SESSION_TIMEOUT
+        assert broker.services.groups.list() == []
+
+    serve(body)
+
+
+def test_an_empty_group_becomes_what_joins_it_and_keeps_its_offsets():
+    async def body(broker):
+        await broker.topic("orders")
+        await commit(broker, 0)
+        newer = ConsumerMember(broker, "newer")
+        await newer.join("orders")
+        assert broker.services.groups.describe(GROUP).kind is Kind.CONSUMER
+        await newer.ask(member_epoch=-1)
+        classic = Member(broker)
+        await settle(classic)
+        assert broker.services.groups.describe(GROUP).kind is Kind.CLASSIC
+        assert committed(broker) == {("orders", 0): 5}
+
+    serve(body)
+
+
+def test_a_group_with_members_of_another_protocol_is_not_changed_where_that_is_forbidden():
+    async def body(broker):
+        await settle(Member(broker))
+        response = await ConsumerMember(broker, "newer").ask(
+            rebalance_timeout_ms=1_000, subscribed_topic_names=["orders"], owned_partitions=[]
+        )
+        assert response.error_code == ErrorCode.GROUP_ID_NOT_FOUND
+        assert broker.services.groups.describe(GROUP).kind is Kind.CLASSIC
+
+    still = Config(s3=S3(use_memory=True), group=Group(consumer_migration_policy="disabled"))
+    serve(body, config=still)
+
+
+def test_who_waits_is_sent_elsewhere_when_the_broker_stops():
+    async def body(broker):
+        joining = asyncio.create_task(Member(broker).ask_to_join(version=3))
+        await asyncio.sleep(0.1)
+        groups = broker.services.groups
+        groups.retire()
+        assert (await joining).error_code == ErrorCode.NOT_COORDINATOR
+        with pytest.raises(NotCoordinatorError):
+            groups.describe(GROUP)
+        assert not groups.is_coordinator_of(GROUP)
+
+    serve(body)
+
+
+def test_a_group_that_nobody_knows_has_no_members():
+    async def body(broker):
+        member = Member(broker)
+        member.member_id = "me"
+        assert await member.heartbeat() == ErrorCode.UNKNOWN_MEMBER_ID
+        assert (await member.ask_to_join()).error_code == ErrorCode.UNKNOWN_MEMBER_ID
+        assert broker.services.groups.list() == []
+
+    serve(body)
+
+
+# --- what can be seen ---------------------------------------------------------------------------
+
+
+def test_metrics_tell_of_states_and_lag():
+    async def body(broker):
+        await broker.topic("orders")
+        await broker.write("orders", 1, 2, 3)
+        await commit(broker, 0, offset=1)
+        await settle(Member(broker, group_id="busy"))
+        text = broker.services.metrics.exposition().decode()
+        assert 'kafscale_consumer_lag{group="readers",topic="orders",partition="0"} 2\n' in text
+        assert 'kafscale_consumer_groups{state="Empty"} 1\n' in text
+        assert 'kafscale_consumer_groups{state="Stable"} 1\n' in text
+        assert 'kafscale_consumer_commits_total{group="readers"} 1\n' in text
+        assert 'kafscale_consumer_rebalances_total{group="busy"} 1\n' in text
+
+    serve(body)

@@ -1,0 +1,126 @@
+"""ConsumerGroupDescribe: groups of the consumer protocol with their members."""
+
+from itertools import chain
+
+import pytest
+
+from kafscale.broker import operations
+from kafscale.protocol.error_codes import ErrorCode
+from kafscale.protocol.messages.consumer_group_describe import (
+    CONSUMER_GROUP_DESCRIBE,
+    ConsumerGroupDescribeRequest,
+)
+from unit.broker.handlers.membership import GROUP, ConsumerMember, Member, settle
+from unit.broker.handlers.serving import serve
+
+every_version = pytest.mark.parametrize("version", CONSUMER_GROUP_DESCRIBE.versions)
+
+
+async def describe(broker, version, group_id=GROUP, *, asks=False):
+    request = ConsumerGroupDescribeRequest([group_id], asks)
+    response = await broker.ask(CONSUMER_GROUP_DESCRIBE, request, version)
+    [group] = response.groups
+    assert group.group_id == group_id
+    return group
+
+
+def places(assignment):
+    return {
+        (topic.topic_id, topic.name): topic.partitions for topic in assignment.assigned_partitions
+    }
+
+
+@every_version
+def test_a_member_is_told_with_what_it_has(version):
+    async def body(broker):
+        topic = await broker.topic("orders", 3)
+        member = ConsumerMember(broker, "one", instance_id="desk-1")
+        await member.join("orders", "later", rack_id="b", server_assignor="range")
+        await member.confirm()
+        group = await describe(broker, version)
+
+        assert (group.error_code, group.error_message) == (ErrorCode.NONE, None)
+        assert (group.group_state, group.group_epoch, group.assignment_epoch) == ("Stable", 1, 1)
+        assert group.assignor_name == "range"
+        [found] = group.members
+        assert (found.member_id, found.group_instance_id) == ("one", "desk-1")
+        assert (found.rack_id, found.member_epoch) == ("b", 1)
+        assert (found.client_id, found.client_host) == ("tester", "/10.0.0.1")
+        assert sorted(found.subscribed_topic_names) == ["later", "orders"]
+        assert found.subscribed_topic_regex is None
+        everything = {(topic.id, "orders"): [0, 1, 2]}
+        assert places(found.assignment) == places(found.target_assignment) == everything
+        assert found.member_type == (1 if version >= 1 else -1)
+
+    serve(body)
+
+
+@every_version
+def test_what_is_to_come_is_told_beside_what_is(version):
+    async def body(broker):
+        topic = await broker.topic("orders", 2)
+        first, second = ConsumerMember(broker, "a"), ConsumerMember(broker, "b")
+        await first.join("orders")
+        await first.confirm()
+        await second.join("orders")
+        group = await describe(broker, version)
+
+        assert (group.group_state, group.group_epoch) == ("Reconciling", 2)
+        told = {member.member_id: member for member in group.members}
+        assert places(told["a"].assignment) == {(topic.id, "orders"): [0, 1]}
+        assert places(told["b"].assignment) == {}
+        targets = [places(told[name].target_assignment)[topic.id, "orders"] for name in "ab"]
+        assert sorted(chain(*targets)) == [0, 1]
+
+    serve(body)
+
+
+@every_version
+@pytest.mark.parametrize(
+    ("group_id", "code"),
+    [
+        ("nobody's", ErrorCode.GROUP_ID_NOT_FOUND),
+        (GROUP, ErrorCode.GROUP_ID_NOT_FOUND),
+        ("", ErrorCode.INVALID_GROUP_ID),
+    ],
+)
+def test_what_is_no_consumer_group_is_not_found(version, group_id, code):
+    async def body(broker):
+        await settle(Member(broker))
+        group = await describe(broker, version, group_id, asks=True)
+
+        assert ErrorCode.of(group.error_code) == code
+        assert group.error_message
+        assert (group.group_state, group.members) == ("", [])
+        assert group.authorized_operations == operations.NOT_ASKED
+
+    serve(body)
+
+
+@every_version
+def test_what_may_be_done_is_told_to_who_asks(version):
+    async def body(broker):
+        await broker.topic("orders")
+        await ConsumerMember(broker, "one").join("orders")
+        asked = await describe(broker, version, asks=True)
+        unasked = await describe(broker, version)
+
+        assert asked.authorized_operations == operations.ON_GROUP
+        assert unasked.authorized_operations == operations.NOT_ASKED
+
+    serve(body)
+
+
+@every_version
+def test_topics_that_are_gone_are_left_out(version):
+    async def body(broker):
+        await broker.topic("orders")
+        kept = await broker.topic("payments")
+        member = ConsumerMember(broker, "one")
+        await member.join("orders", "payments")
+        await broker.services.catalog.delete("orders")
+        [found] = (await describe(broker, version)).members
+
+        assert places(found.assignment) == {(kept.id, "payments"): [0]}
+
+    serve(body)

@@ -1,0 +1,83 @@
+"""DeleteGroups: only what nobody uses any more."""
+
+import pytest
+
+from kafscale.protocol.error_codes import ErrorCode
+from kafscale.protocol.messages.delete_groups import DELETE_GROUPS, DeleteGroupsRequest
+from kafscale.protocol.messages.offset_commit import PartitionToCommit
+from kafscale.testing import virtual_time
+from unit.broker.handlers.commits import commit
+from unit.broker.handlers.membership import GROUP, ConsumerMember, Member, settle
+from unit.broker.handlers.serving import WITHOUT_ADMINISTRATION, Stores, life, serve
+
+every_version = pytest.mark.parametrize("version", DELETE_GROUPS.versions)
+
+
+async def delete(broker, version, *group_ids):
+    response = await broker.ask(DELETE_GROUPS, DeleteGroupsRequest(list(group_ids)), version)
+    return [(group.group_id, ErrorCode.of(group.error_code)) for group in response.groups]
+
+
+@every_version
+def test_each_group_is_deleted_or_not_on_its_own(version):
+    async def body(broker):
+        topic = await broker.topic("orders")
+        for group_id in ("simple", ""):
+            await commit(broker, topic, PartitionToCommit(0, 5), group_id=group_id)
+        await settle(Member(broker, group_id="classic"))
+        member = await settle(Member(broker, group_id="left"))
+        await member.leave()
+        await ConsumerMember(broker, "one").join("orders")
+        asked = ("simple", "", "classic", GROUP, "left", "nobody's")
+
+        assert await delete(broker, version, *asked) == [
+            ("simple", ErrorCode.NONE),
+            ("", ErrorCode.NONE),
+            ("classic", ErrorCode.NON_EMPTY_GROUP),
+            (GROUP, ErrorCode.NON_EMPTY_GROUP),
+            ("left", ErrorCode.NONE),
+            ("nobody's", ErrorCode.GROUP_ID_NOT_FOUND),
+        ]
+        left = {record.group_id for record in broker.services.groups.list()}
+        assert left == {"classic", GROUP}
+
+    serve(body)
+
+
+@every_version
+def test_a_group_named_twice_is_deleted_once(version):
+    async def body(broker):
+        topic = await broker.topic("orders")
+        await commit(broker, topic, PartitionToCommit(0, 5))
+
+        assert await delete(broker, version, GROUP, GROUP) == [(GROUP, ErrorCode.NONE)]
+        assert await delete(broker, version, GROUP) == [(GROUP, ErrorCode.GROUP_ID_NOT_FOUND)]
+
+    serve(body)
+
+
+@every_version
+def test_a_deletion_survives_the_broker(version):
+    async def scenario(_random):
+        stores = Stores()
+        async with life(stores) as broker:
+            topic = await broker.topic("orders")
+            await commit(broker, topic, PartitionToCommit(0, 5))
+            await delete(broker, version, GROUP)
+        async with life(stores) as broker:
+            assert not broker.services.groups.list()
+            assert not broker.services.groups.fetch(GROUP, None, -1)
+
+    virtual_time.run(scenario, seed=0)
+
+
+@every_version
+def test_administration_may_be_kept_from_clients(version):
+    async def body(broker):
+        topic = await broker.topic("orders")
+        await commit(broker, topic, PartitionToCommit(0, 5))
+
+        assert await delete(broker, version, GROUP) == [(GROUP, ErrorCode.POLICY_VIOLATION)]
+        assert [record.group_id for record in broker.services.groups.list()] == [GROUP]
+
+    serve(body, config=WITHOUT_ADMINISTRATION)

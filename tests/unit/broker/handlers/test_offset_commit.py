@@ -1,0 +1,237 @@
+"""OffsetCommit: what is kept of a commit, who may make one, and what each version can say."""
+
+import asyncio
+import dataclasses
+
+import pytest
+
+from kafscale.protocol.error_codes import ErrorCode
+from kafscale.protocol.messages.offset_commit import (
+    OFFSET_COMMIT,
+    OffsetCommitRequest,
+    PartitionToCommit,
+)
+from kafscale.testing import virtual_time
+from unit.broker.handlers.commits import MISSING, commit
+from unit.broker.handlers.membership import GROUP, ConsumerMember, Member, settle
+from unit.broker.handlers.serving import CONFIG, Stores, life, serve
+
+OK = ErrorCode.NONE
+SMALL_METADATA = dataclasses.replace(
+    CONFIG, offsets=dataclasses.replace(CONFIG.offsets, metadata_bytes_max=4)
+)
+
+every_version = pytest.mark.parametrize("version", OFFSET_COMMIT.versions)
+since_v9 = pytest.mark.parametrize("version", [9, 10])
+
+
+def kept(broker, index=0, topic="orders", group_id=GROUP):
+    return broker.services.groups.fetch(group_id, None, -1).get((topic, index))
+
+
+@every_version
+@pytest.mark.parametrize("group_id", [GROUP, ""])
+def test_who_is_no_member_may_commit_to_a_group_without_members(version, group_id):
+    async def body(broker):
+        topic = await broker.topic("orders", 2)
+        partitions = [
+            PartitionToCommit(0, 17, leader_epoch=3, metadata="note"),
+            PartitionToCommit(1, 0, metadata=None),
+        ]
+        codes = await commit(broker, topic, *partitions, version=version, group_id=group_id)
+
+        assert codes == [OK, OK]
+        first, second = (kept(broker, index, group_id=group_id) for index in (0, 1))
+        assert (first.offset, first.metadata, first.topic_id) == (17, "note", topic.id)
+        assert first.leader_epoch == (3 if version >= 6 else -1)
+        assert (second.offset, second.metadata, second.leader_epoch) == (0, "", -1)
+        assert first.expires_ms is second.expires_ms is None
+
+    serve(body)
+
+
+@every_version
+def test_a_member_commits_with_its_generation(version):
+    async def body(broker):
+        topic = await broker.topic("orders")
+        member = await settle(Member(broker))
+
+        async def codes(**fields):
+            told = {
+                "member_id": member.member_id,
+                "generation_id_or_member_epoch": member.generation,
+                **fields,
+            }
+            return await commit(broker, topic, PartitionToCommit(0, 5), version=version, **told)
+
+        if version == 0:  # Nobody can say that he is a member.
+            assert await codes() == [ErrorCode.UNKNOWN_MEMBER_ID]
+            return
+        assert await codes() == [OK]
+        assert await codes(generation_id_or_member_epoch=7) == [ErrorCode.ILLEGAL_GENERATION]
+        assert await codes(member_id="stranger") == [ErrorCode.UNKNOWN_MEMBER_ID]
+        assert kept(broker).offset == 5
+
+    serve(body)
+
+
+@every_version
+def test_a_commit_survives_the_broker(version):
+    async def scenario(_random):
+        stores = Stores()
+        async with life(stores) as broker:
+            topic = await broker.topic("orders")
+            partition = PartitionToCommit(0, 17, metadata="note")
+            assert await commit(broker, topic, partition, version=version) == [OK]
+        async with life(stores) as broker:
+            assert (kept(broker).offset, kept(broker).metadata) == (17, "note")
+
+    virtual_time.run(scenario, seed=0)
+
+
+@every_version
+def test_partitions_fail_on_their_own(version):
+    async def body(broker):
+        topic = await broker.topic("orders", 2)
+        long, short = (PartitionToCommit(0, 3, metadata=text) for text in ("äöü", "äö"))
+        others = [PartitionToCommit(index, 3) for index in (1, 2, -1)]
+        unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+        codes = await commit(broker, topic, long, *others, version=version)
+        assert codes == [ErrorCode.OFFSET_METADATA_TOO_LARGE, OK, unknown, unknown]
+        assert kept(broker, 0) is None
+        assert kept(broker, 1).offset == 3
+        assert await commit(broker, topic, short, version=version) == [OK]
+
+    serve(body, config=SMALL_METADATA)
+
+
+@every_version
+def test_a_topic_that_nobody_knows(version):
+    async def body(broker):
+        partitions = [PartitionToCommit(0, 3), PartitionToCommit(1, 3)]
+        codes = await commit(broker, MISSING, *partitions, version=version)
+
+        unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        assert codes == [ErrorCode.UNKNOWN_TOPIC_ID if version >= 10 else unknown] * 2
+        assert not broker.services.groups.list()
+
+    serve(body)
+
+
+def test_v1_says_when_an_offset_was_committed():
+    async def body(broker):
+        topic = await broker.topic("orders", 2)
+        dated, undated = PartitionToCommit(0, 5, commit_time_ms=1234), PartitionToCommit(1, 5)
+        await asyncio.sleep(5)
+        await commit(broker, topic, dated, undated, version=1)
+
+        assert kept(broker, 0).committed_ms == 1234
+        assert 0 <= virtual_time.clock_ms() - kept(broker, 1).committed_ms < 1000
+
+    serve(body)
+
+
+@every_version
+def test_some_versions_say_for_how_long_to_keep_an_offset(version):
+    async def body(broker):
+        topic = await broker.topic("orders")
+        await commit(
+            broker, topic, PartitionToCommit(0, 5), version=version, retention_time_ms=60_000
+        )
+
+        found = kept(broker)
+        expected = found.committed_ms + 60_000 if 2 <= version <= 4 else None
+        assert found.expires_ms == expected
+
+    serve(body)
+
+
+@every_version
+def test_a_generation_of_a_group_that_nobody_knows(version):
+    async def body(broker):
+        topic = await broker.topic("orders")
+        fields = {"member_id": "stranger", "generation_id_or_member_epoch": 3}
+        codes = await commit(broker, topic, PartitionToCommit(0, 5), version=version, **fields)
+
+        if version == 0:
+            assert codes == [OK]
+        elif version < 9:
+            assert codes == [ErrorCode.ILLEGAL_GENERATION]
+        else:
+            assert codes == [ErrorCode.GROUP_ID_NOT_FOUND]
+
+    serve(body)
+
+
+@since_v9
+def test_a_member_of_the_consumer_protocol_commits_with_its_epoch(version):
+    async def body(broker):
+        topic = await broker.topic("orders")
+        member = ConsumerMember(broker, "one")
+        await member.join("orders")
+
+        async def codes(epoch):
+            return await commit(
+                broker,
+                topic,
+                PartitionToCommit(0, 5),
+                version=version,
+                member_id="one",
+                generation_id_or_member_epoch=epoch,
+            )
+
+        assert await codes(member.epoch) == [OK]
+        assert await codes(member.epoch + 1) == [ErrorCode.STALE_MEMBER_EPOCH]
+
+    serve(body)
+
+
+def test_before_v9_nobody_knows_of_stale_epochs():
+    async def body(broker):
+        topic = await broker.topic("orders")
+        member = ConsumerMember(broker, "one")
+        await member.join("orders")
+        codes = await commit(
+            broker,
+            topic,
+            PartitionToCommit(0, 5),
+            version=8,
+            member_id="one",
+            generation_id_or_member_epoch=member.epoch + 1,
+        )
+
+        assert codes == [ErrorCode.UNSUPPORTED_VERSION]
+
+    serve(body)
+
+
+def test_who_commits_and_leaves_in_one_breath_has_committed():
+    async def body(broker):
+        topic = await broker.topic("orders")
+        member = await settle(Member(broker))
+        codes, _ = await asyncio.gather(
+            commit(
+                broker,
+                topic,
+                PartitionToCommit(0, 5),
+                member_id=member.member_id,
+                generation_id_or_member_epoch=member.generation,
+            ),
+            member.leave(),
+        )
+
+        assert codes == [OK]
+        assert kept(broker).offset == 5
+
+    serve(body)
+
+
+def test_a_commit_of_nothing_is_nothing():
+    async def body(broker):
+        response = await broker.ask(OFFSET_COMMIT, OffsetCommitRequest(group_id=GROUP))
+
+        assert response.topics == []
+        assert not broker.services.groups.list()
+
+    serve(body)

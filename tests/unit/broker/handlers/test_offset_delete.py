@@ -1,0 +1,91 @@
+"""OffsetDelete: what a group may be made to forget."""
+
+import pytest
+
+from kafscale.groups.subscription import Subscription, encode_subscription
+from kafscale.protocol.error_codes import ErrorCode
+from kafscale.protocol.messages.offset_commit import PartitionToCommit
+from kafscale.protocol.messages.offset_delete import (
+    OFFSET_DELETE,
+    OffsetDeleteRequest,
+    PartitionToDelete,
+    TopicToDelete,
+)
+from unit.broker.handlers.commits import commit
+from unit.broker.handlers.membership import GROUP, ConsumerMember, Member, settle
+from unit.broker.handlers.serving import serve
+
+
+async def delete(broker, *places, group_id=GROUP):
+    """The error of the whole, and those of the partitions."""
+    topics = [TopicToDelete(name, [PartitionToDelete(index)]) for name, index in places]
+    response = await broker.ask(OFFSET_DELETE, OffsetDeleteRequest(group_id, topics))
+    told = {
+        (topic.name, each.index): ErrorCode.of(each.error_code)
+        for topic in response.topics
+        for each in topic.partitions
+    }
+    return ErrorCode.of(response.error_code), told
+
+
+def committed(broker):
+    return set(broker.services.groups.fetch(GROUP, None, -1))
+
+
+def test_offsets_are_forgotten_one_by_one():
+    async def body(broker):
+        orders = await broker.topic("orders", 3)
+        await commit(broker, orders, PartitionToCommit(0, 5), PartitionToCommit(1, 6))
+        places = [("orders", 0), ("orders", 2), ("orders", 3), ("missing", 0)]
+
+        unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        assert await delete(broker, *places) == (
+            ErrorCode.NONE,
+            {
+                ("orders", 0): ErrorCode.NONE,
+                ("orders", 2): ErrorCode.NONE,
+                ("orders", 3): unknown,
+                ("missing", 0): unknown,
+            },
+        )
+        assert committed(broker) == {("orders", 1)}
+
+    serve(body)
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_topics_that_are_read_keep_their_offsets(protocol):
+    async def body(broker):
+        orders, old = await broker.topic("orders"), await broker.topic("old")
+        for topic in (orders, old):
+            await commit(broker, topic, PartitionToCommit(0, 5))
+        if protocol == "classic":
+            wishes = encode_subscription(Subscription(topics=("orders",)))
+            await settle(Member(broker, metadata=wishes))
+        else:
+            await ConsumerMember(broker, "one").join("orders")
+
+        assert await delete(broker, ("orders", 0), ("old", 0)) == (
+            ErrorCode.NONE,
+            {
+                ("orders", 0): ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC,
+                ("old", 0): ErrorCode.NONE,
+            },
+        )
+        assert committed(broker) == {("orders", 0)}
+
+    serve(body)
+
+
+@pytest.mark.parametrize(
+    ("group_id", "code"),
+    [("", ErrorCode.INVALID_GROUP_ID), ("nobody's", ErrorCode.GROUP_ID_NOT_FOUND)],
+)
+@pytest.mark.parametrize("topic", ["orders", "missing"])
+def test_without_a_group_nothing_is_said_of_partitions(group_id, code, topic):
+    async def body(broker):
+        await broker.topic("orders")
+
+        assert await delete(broker, (topic, 0), group_id=group_id) == (code, {})
+
+    serve(body)

@@ -1,0 +1,210 @@
+"""OffsetFetch: what was committed, for one group or for several, by name or by id."""
+
+import pytest
+
+from kafscale.protocol.error_codes import ErrorCode
+from kafscale.protocol.messages.offset_commit import PartitionToCommit
+from kafscale.protocol.messages.offset_fetch import (
+    OFFSET_FETCH,
+    GroupToFetch,
+    OffsetFetchRequest,
+    TopicToFetch,
+)
+from unit.broker.handlers.commits import MISSING, commit
+from unit.broker.handlers.membership import GROUP, ConsumerMember
+from unit.broker.handlers.serving import serve
+
+EVERYTHING = None
+NOTHING = (-1, -1, "", ErrorCode.NONE)
+
+every_version = pytest.mark.parametrize("version", OFFSET_FETCH.versions)
+
+
+async def ask(broker, version, topics, *, group_id=GROUP, **member):
+    """The answer for one group, wherever the version has it."""
+    request = OffsetFetchRequest(
+        group_id=group_id,
+        topics=topics,
+        groups=[GroupToFetch(group_id=group_id, topics=topics, **member)],
+    )
+    response = await broker.ask(OFFSET_FETCH, request, version)
+    if version < 8:
+        return response
+    [group] = response.groups
+    assert group.group_id == group_id
+    return group
+
+
+def shown(topics, version):
+    """Partitions by the topic, as the version names it: offset, epoch, metadata and error."""
+    return {
+        (topic.topic_id if version >= 10 else topic.name, each.index): (
+            each.committed_offset,
+            each.leader_epoch,
+            each.metadata,
+            ErrorCode.of(each.error_code),
+        )
+        for topic in topics
+        for each in topic.partitions
+    }
+
+
+def called(topic, version):
+    return topic.id if version >= 10 else topic.name
+
+
+async def fetch(broker, version, topics, **fields):
+    answer = await ask(broker, version, topics, **fields)
+    assert answer.error_code == ErrorCode.NONE
+    return shown(answer.topics, version)
+
+
+def wanted(topic, *partitions):
+    return TopicToFetch(name=topic.name, topic_id=topic.id, partitions=list(partitions))
+
+
+@every_version
+@pytest.mark.parametrize("group_id", [GROUP, ""])
+def test_what_was_committed_and_what_was_not(version, group_id):
+    async def body(broker):
+        orders = await broker.topic("orders", 2)
+        empty = await broker.topic("empty")
+        partition = PartitionToCommit(1, 17, leader_epoch=3, metadata="note")
+        await commit(broker, orders, partition, group_id=group_id)
+        found = await fetch(
+            broker, version, [wanted(orders, 1, 0, 9), wanted(empty, 0)], group_id=group_id
+        )
+
+        name = called(orders, version)
+        assert found == {
+            (name, 1): (17, 3 if version >= 5 else -1, "note", ErrorCode.NONE),
+            (name, 0): NOTHING,
+            (name, 9): NOTHING,
+            (called(empty, version), 0): NOTHING,
+        }
+
+    serve(body)
+
+
+@every_version
+def test_a_group_that_nobody_knows_has_committed_nothing(version):
+    async def body(broker):
+        orders = await broker.topic("orders")
+        found = await fetch(broker, version, [wanted(orders, 0)], group_id="nobody's")
+
+        assert found == {(called(orders, version), 0): NOTHING}
+        assert not broker.services.groups.list()
+
+    serve(body)
+
+
+@every_version
+def test_a_topic_that_nobody_knows(version):
+    async def body(broker):
+        found = await fetch(broker, version, [wanted(MISSING, 0, 1)])
+
+        code = ErrorCode.UNKNOWN_TOPIC_ID if version >= 10 else ErrorCode.NONE
+        name = called(MISSING, version)
+        assert found == {(name, 0): (-1, -1, "", code), (name, 1): (-1, -1, "", code)}
+
+    serve(body)
+
+
+@pytest.mark.parametrize("version", range(2, OFFSET_FETCH.version_max + 1))
+def test_null_topics_are_all_that_the_group_has(version):
+    async def body(broker):
+        orders, payments = await broker.topic("orders", 3), await broker.topic("payments")
+        await commit(broker, payments, PartitionToCommit(0, 4))
+        await commit(broker, orders, PartitionToCommit(2, 6), PartitionToCommit(0, 5))
+        answer = await ask(broker, version, EVERYTHING)
+
+        assert answer.error_code == ErrorCode.NONE
+        offsets = {place: told[0] for place, told in shown(answer.topics, version).items()}
+        name = called(orders, version)
+        assert offsets == {(name, 0): 5, (name, 2): 6, (called(payments, version), 0): 4}
+        assert len(answer.topics) == 2
+        assert await fetch(broker, version, EVERYTHING, group_id="nobody's") == {}
+        assert await fetch(broker, version, []) == {}
+
+    serve(body)
+
+
+@pytest.mark.parametrize("version", [8, 9, 10])
+def test_several_groups_are_asked_for_at_once(version):
+    async def body(broker):
+        orders = await broker.topic("orders")
+        await commit(broker, orders, PartitionToCommit(0, 1), group_id="a")
+        await commit(broker, orders, PartitionToCommit(0, 2), group_id="b")
+        groups = [
+            GroupToFetch(group_id="b", topics=EVERYTHING),
+            GroupToFetch(group_id="a", topics=[wanted(orders, 0)]),
+            GroupToFetch(group_id="c", topics=[wanted(orders, 0)]),
+        ]
+        response = await broker.ask(OFFSET_FETCH, OffsetFetchRequest(groups=groups), version)
+
+        told = [(group.group_id, group.error_code) for group in response.groups]
+        assert told == [("b", 0), ("a", 0), ("c", 0)]
+        offsets = [
+            shown(group.topics, version)[called(orders, version), 0][0] for group in response.groups
+        ]
+        assert offsets == [2, 1, -1]
+
+    serve(body)
+
+
+@every_version
+def test_a_topic_that_was_created_again_begins_anew(version):
+    async def body(broker):
+        before = await broker.topic("orders")
+        await commit(broker, before, PartitionToCommit(0, 17))
+        await broker.services.catalog.delete("orders")
+        gone = await fetch(broker, version, [wanted(before, 0)])
+        after = await broker.topic("orders")
+
+        assert gone[called(before, version), 0][0] == -1
+        found = await fetch(broker, version, [wanted(after, 0)])
+        assert found == {(called(after, version), 0): NOTHING}
+        if version >= 2:
+            assert await fetch(broker, version, EVERYTHING) == {}
+
+    serve(body)
+
+
+@pytest.mark.parametrize("version", [9, 10])
+@pytest.mark.parametrize(
+    ("member", "code"),
+    [
+        ({"member_id": "one", "member_epoch": 1}, ErrorCode.NONE),
+        ({"member_id": None, "member_epoch": -1}, ErrorCode.NONE),
+        ({"member_id": "one", "member_epoch": 9}, ErrorCode.STALE_MEMBER_EPOCH),
+        ({"member_id": "stranger", "member_epoch": 1}, ErrorCode.UNKNOWN_MEMBER_ID),
+    ],
+)
+def test_a_member_of_the_consumer_protocol_says_who_it_is(version, member, code):
+    async def body(broker):
+        orders = await broker.topic("orders")
+        one = ConsumerMember(broker, "one")
+        await one.join("orders")
+        assert one.epoch == 1
+        answer = await ask(broker, version, [wanted(orders, 0)], **member)
+
+        assert ErrorCode.of(answer.error_code) == code
+        assert bool(answer.topics) == (code == ErrorCode.NONE)
+
+    serve(body)
+
+
+@every_version
+def test_an_error_of_the_group_is_told_where_the_version_has_a_place_for_it(version):
+    async def body(broker):
+        orders = await broker.topic("orders")
+        broker.services.groups.retire()
+        answer = await ask(broker, version, [wanted(orders, 0)])
+
+        code = ErrorCode.NOT_COORDINATOR
+        if version < 2:
+            assert shown(answer.topics, version) == {("orders", 0): (-1, -1, "", code)}
+        else:
+            assert (answer.error_code, answer.topics) == (code, [])
+
+    serve(body)
