@@ -11,9 +11,15 @@ from kafscale.broker.coordinator.clock import GroupClock
 from kafscale.broker.coordinator.hosted import HostedGroup
 from kafscale.broker.coordinator.tickets import Tickets
 from kafscale.broker.coordinator.writer import GroupWriter
-from kafscale.errors import GroupNotFoundError, RebalanceInProgressError, UnknownMemberError
+from kafscale.errors import (
+    GroupNotFoundError,
+    KafscaleError,
+    RebalanceInProgressError,
+    UnknownMemberError,
+)
 from kafscale.groups.classic.group import ClassicGroup
 from kafscale.groups.consumer.group import ConsumerGroup
+from kafscale.groups.effects import Reply
 from kafscale.groups.events import ConsumerHeartbeat, Join
 from kafscale.groups.group import Group
 from kafscale.groups.partitions import TopicFacts
@@ -99,7 +105,7 @@ class GroupDirectory:
         if found is None:
             return self._host(ConsumerGroup(group_id, self._settings, self.topics, now_ms))
         if found.group.member_count:
-            self._upgrade(found)
+            self._upgrade(found, event)
         else:
             self._dismiss(found)
             found.become(ConsumerGroup(group_id, self._settings, self.topics, now_ms))
@@ -113,11 +119,17 @@ class GroupDirectory:
             hosted.become(self._restored(group.downgraded()))
             log.info("group downgraded", group_id=group.group_id)
 
-    def _upgrade(self, hosted: HostedGroup) -> None:
+    def _upgrade(self, hosted: HostedGroup, event: ConsumerHeartbeat) -> None:
         record = hosted.group.record()
         if not self._settings.upgrades:
             raise GroupNotFoundError(f"group {record.group_id!r} has members of another protocol")
-        upgraded = ConsumerGroup.upgraded(record, self._settings, self.topics, self._clock())
+        now_ms = self._clock()
+        # Whoever would be refused must not disturb the members: it is tried on a copy first.
+        trial = ConsumerGroup.upgraded(record, self._settings, self.topics, now_ms)
+        for effect in trial.handle(event, now_ms):
+            if isinstance(effect, Reply) and isinstance(effect.answer, KafscaleError):
+                raise effect.answer
+        upgraded = ConsumerGroup.upgraded(record, self._settings, self.topics, now_ms)
         self._dismiss(hosted)
         hosted.become(upgraded)
         log.info("group upgraded", group_id=record.group_id, member_count=upgraded.member_count)

@@ -18,6 +18,7 @@ from kafscale.errors import (
 )
 from kafscale.groups.offsets import CommittedOffset
 from kafscale.groups.record import Kind
+from kafscale.groups.subscription import Subscription, encode_assignment, encode_subscription
 from kafscale.metadata import keys
 from kafscale.metadata.store import Put
 from kafscale.protocol.error_codes import ErrorCode
@@ -376,6 +377,31 @@ def test_a_group_with_members_of_another_protocol_is_not_changed_where_that_is_f
 
     still = Config(s3=S3(use_memory=True), group=Group(consumer_migration_policy="disabled"))
     serve(body, config=still)
+
+
+def test_a_group_is_upgraded_under_its_members_but_not_for_one_who_is_refused():
+    async def body(broker):
+        await broker.topic("orders", 2)
+        wishes = encode_subscription(Subscription(topics=("orders",)))
+        classic = Member(broker, metadata=wishes)
+        await settle(classic, assignment=encode_assignment({"orders": (0, 1)}))
+        newer = ConsumerMember(broker, "newer")
+        joining = {
+            "rebalance_timeout_ms": 1_000,
+            "subscribed_topic_names": ["orders"],
+            "owned_partitions": [],
+        }
+        response = await newer.ask(server_assignor="unheard-of", **joining)
+        assert response.error_code == ErrorCode.UNSUPPORTED_ASSIGNOR
+        assert broker.services.groups.describe(GROUP).kind is Kind.CLASSIC
+        assert await classic.heartbeat() == ErrorCode.NONE
+        await newer.beat(**joining)
+        assert broker.services.groups.describe(GROUP).kind is Kind.CONSUMER
+        assert await classic.heartbeat() == ErrorCode.REBALANCE_IN_PROGRESS
+        await newer.ask(member_epoch=-1)
+        assert broker.services.groups.describe(GROUP).kind is Kind.CLASSIC
+
+    serve(body)
 
 
 def test_who_waits_is_sent_elsewhere_when_the_broker_stops():

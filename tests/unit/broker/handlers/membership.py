@@ -114,11 +114,14 @@ class Member:
         assert [each.error_code for each in response.members] == [ErrorCode.NONE]
 
 
-async def settle(*members: Member) -> Member:
-    """Bring members into one stable generation, each with its own id assigned; the leader."""
+async def settle(*members: Member, assignment: bytes | None = None) -> Member:
+    """Bring members into one stable generation; the leader. Each is assigned its id, or this."""
     await asyncio.gather(*(member.join() for member in members))
     [leader] = [member for member in members if member.leads]
-    assignments = {member.member_id: member.member_id.encode() for member in members}
+    assignments = {
+        member.member_id: member.member_id.encode() if assignment is None else assignment
+        for member in members
+    }
     synced = await asyncio.gather(
         *(member.sync(assignments if member is leader else {}) for member in members)
     )
