@@ -99,10 +99,7 @@ class Client:
         except UnreachableError as error:
             if address in self._bootstrap:
                 raise
-            raise UnreachableError(
-                f"the cluster says that broker {node_id} is at {address}, but: {error}\n"
-                "if that address is wrong, set KAFSCALE_BROKER_ADVERTISED_HOST for the broker"
-            ) from None
+            raise not_where_said(node_id, address, error) from None
 
     async def ask_controller(
         self, api: Api[Request, Response], request: Request, *, wait_seconds: float = 0.0
@@ -148,6 +145,14 @@ class Client:
             if connection is None or not connection.is_open:
                 connection = self._connections[address] = await Connection.open(address)
             return connection
+
+
+def not_where_said(node_id: int, address: Address, error: UnreachableError) -> UnreachableError:
+    """What to tell of a broker that the cluster names, but at an address that does not answer."""
+    return UnreachableError(
+        f"the cluster says that broker {node_id} is at {address}, but: {error}\n"
+        "if that address is wrong, set KAFSCALE_BROKER_ADVERTISED_HOST for the broker"
+    )
 
 
 def leaders_of(topic: TopicMetadata) -> dict[int, int]:

@@ -66,10 +66,18 @@ class Connection(asyncio.BufferedProtocol):
         return bool(self._shared(api))
 
     async def ask(
-        self, api: Api[Request, Response], request: Request, *, wait_seconds: float = 0.0
+        self,
+        api: Api[Request, Response],
+        request: Request,
+        *,
+        wait_seconds: float = 0.0,
+        version_max: int | None = None,
     ) -> Response:
-        """The answer to a request; `wait_seconds` is how long it lets the broker wait."""
-        version = self._version(api)
+        """The answer to a request; `wait_seconds` is how long it lets the broker wait.
+
+        `version_max` is for whoever cannot use what later versions have changed.
+        """
+        version = self._version(api, version_max)
         answer = await self._exchange(api, version, request, wait_seconds)
         return self._decode(api, version, answer)
 
@@ -134,17 +142,19 @@ class Connection(asyncio.BufferedProtocol):
             each.key: range(each.version_min, each.version_max + 1) for each in ranges.apis
         }
 
-    def _shared(self, api: Api[Any, Any]) -> range:
+    def _shared(self, api: Api[Any, Any], version_max: int | None = None) -> range:
         """The versions of an API that both sides know."""
         theirs = self._versions.get(api.key, range(0))
-        return range(max(api.version_min, theirs.start), min(api.version_max + 1, theirs.stop))
+        highest = api.version_max if version_max is None else version_max
+        return range(max(api.version_min, theirs.start), min(highest + 1, theirs.stop))
 
-    def _version(self, api: Api[Any, Any]) -> int:
-        shared = self._shared(api)
+    def _version(self, api: Api[Any, Any], version_max: int | None = None) -> int:
+        shared = self._shared(api, version_max)
         if not shared:
+            highest = api.version_max if version_max is None else version_max
             raise UnknownApiError(
                 f"the broker at {self.address} does not serve {api.name}"
-                f" in a version between {api.version_min} and {api.version_max}"
+                f" in a version between {api.version_min} and {highest}"
             )
         return shared[-1]
 

@@ -13,10 +13,11 @@ from typing import Final
 from kafscale.cli import record_text
 from kafscale.cli.options import Format
 from kafscale.cli.wording import iso_time
+from kafscale.groups.offsets import Place
 from kafscale.records import Record
 
-Formatter = Callable[[int, Record], bytes]
-"""Makes the bytes of one record, given the number of its partition."""
+Formatter = Callable[[Place, Record], bytes]
+"""Makes the bytes of one record, given its topic and partition."""
 
 NULL: Final = b"null"
 
@@ -24,6 +25,7 @@ NULL: Final = b"null"
 class Field(StrEnum):
     """What can be shown of a record beside its value."""
 
+    TOPIC = "topic"
     KEY = "key"
     OFFSET = "offset"
     PARTITION = "partition"
@@ -35,8 +37,8 @@ def by_fields(form: Format, fields: Sequence[Field]) -> Formatter:
     """One record a line: the fields in this order, then the value, between tabs."""
     parts = [_part(_SYMBOLS[field], form) for field in fields]
     value = _part("v", form)
-    return lambda partition, record: (
-        b"\t".join([*(part(partition, record) for part in parts), value(partition, record)]) + b"\n"
+    return lambda place, record: (
+        b"\t".join([*(part(place, record) for part in parts), value(place, record)]) + b"\n"
     )
 
 
@@ -54,35 +56,32 @@ def by_template(form: Format, template: str) -> Formatter:
         else:
             known = ", ".join(f"%{each}" for each in PARTS)
             raise ValueError(f"{symbol!r} stands for nothing; there are {known} and %%")
-    return lambda partition, record: b"".join([part(partition, record) for part in parts])
+    return lambda place, record: b"".join([part(place, record) for part in parts])
 
 
-def as_json(topic: str) -> Formatter:
+def as_json(place: Place, record: Record) -> bytes:
     """One object a line, with everything; `kafscale produce --format json` reads it."""
-
-    def formatted(partition: int, record: Record) -> bytes:
-        fields = {
-            "topic": topic,
-            "partition": partition,
-            "offset": record.offset,
-            "timestamp": record.timestamp_ms,
-            "key": record_text.to_json(record.key),
-            "value": record_text.to_json(record.value),
-            "headers": record_text.headers_to_json(record.headers),
-        }
-        return json.dumps(fields, ensure_ascii=False).encode() + b"\n"
-
-    return formatted
+    topic, partition = place
+    fields = {
+        "topic": topic,
+        "partition": partition,
+        "offset": record.offset,
+        "timestamp": record.timestamp_ms,
+        "key": record_text.to_json(record.key),
+        "value": record_text.to_json(record.value),
+        "headers": record_text.headers_to_json(record.headers),
+    }
+    return json.dumps(fields, ensure_ascii=False).encode() + b"\n"
 
 
 def _part(symbol: str, form: Format) -> Formatter:
     make = PARTS[symbol]
     encode = record_text.ENCODERS[form]
-    return lambda partition, record: make(partition, record, encode)
+    return lambda place, record: make(place, record, encode)
 
 
 def _constant(text: bytes) -> Formatter:
-    return lambda _partition, _record: text
+    return lambda _place, _record: text
 
 
 def _bytes(value: bytes | None, encode: Callable[[bytes], bytes]) -> bytes:
@@ -95,20 +94,23 @@ def _headers(record: Record, encode: Callable[[bytes], bytes]) -> bytes:
     )
 
 
-_Maker = Callable[[int, Record, Callable[[bytes], bytes]], bytes]
+_Maker = Callable[[Place, Record, Callable[[bytes], bytes]], bytes]
 
 PARTS: Final[dict[str, _Maker]] = {
-    "k": lambda _partition, record, encode: _bytes(record.key, encode),
-    "v": lambda _partition, record, encode: _bytes(record.value, encode),
-    "o": lambda _partition, record, _encode: b"%d" % record.offset,
-    "p": lambda partition, _record, _encode: b"%d" % partition,
-    "t": lambda _partition, record, _encode: b"%d" % record.timestamp_ms,
-    "T": lambda _partition, record, _encode: iso_time(record.timestamp_ms).encode(),
-    "h": lambda _partition, record, encode: _headers(record, encode),
+    "k": lambda _place, record, encode: _bytes(record.key, encode),
+    "v": lambda _place, record, encode: _bytes(record.value, encode),
+    "o": lambda _place, record, _encode: b"%d" % record.offset,
+    "p": lambda place, _record, _encode: b"%d" % place[1],
+    "t": lambda _place, record, _encode: b"%d" % record.timestamp_ms,
+    "T": lambda _place, record, _encode: iso_time(record.timestamp_ms).encode(),
+    "n": lambda place, _record, _encode: place[0].encode(),
+    "h": lambda _place, record, encode: _headers(record, encode),
 }
-"""What a template may say: key, value, offset, partition, timestamp (a number, a time), headers."""
+"""What a template may say: key, value, offset, partition, timestamp (a number, a time), name of
+the topic, headers."""
 
 _SYMBOLS: Final = {
+    Field.TOPIC: "n",
     Field.KEY: "k",
     Field.OFFSET: "o",
     Field.PARTITION: "p",

@@ -13,7 +13,6 @@ from kafscale.config.quantities import parse_duration
 EARLIEST: Final = "earliest"
 LATEST: Final = "latest"
 _OFFSET: Final = re.compile(r"-?\d{1,18}", re.ASCII)
-_TIME_MS: Final = re.compile(r"@(\d{1,18})", re.ASCII)
 
 
 class Start(NamedTuple):
@@ -32,14 +31,12 @@ def parse_start(text: str, *, now_ms: int) -> Start:
         return Start()
     if _OFFSET.fullmatch(text):
         return Start(offset=int(text))
-    if match := _TIME_MS.fullmatch(text):
-        return Start(time_ms=int(match[1]))
     try:
-        return Start(time_ms=now_ms - parse_duration(text))
+        return Start(time_ms=max(0, now_ms - parse_duration(text)))
     except ValueError:
         pass
     try:
-        return Start(time_ms=parse_time(text))
+        return Start(time_ms=max(0, parse_time(text)))
     except ValueError:
         raise ValueError(
             f"{text!r} is none of earliest, latest, an offset, a time such as"

@@ -11,7 +11,7 @@ import typer
 from typer.core import TyperGroup
 
 from kafscale import __version__
-from kafscale.cli import broker, config, consume, docs, produce, protocol, segment, topic
+from kafscale.cli import broker, config, consume, docs, group, produce, protocol, segment, topic
 from kafscale.cli.output import print_error, print_line
 from kafscale.config import SETTINGS, Config, load
 from kafscale.errors import KafscaleError
@@ -25,6 +25,8 @@ NEXT = (
     ("kafscale topic create orders -p 3", "create a topic; list, describe, alter, delete it"),
     ("kafscale produce orders", "send records, one a line of standard input"),
     ("kafscale consume orders", "print records, from the beginning"),
+    ("kafscale consume orders -g billing", "share them out among all who read in the group"),
+    ("kafscale group describe billing", "how far a group has come, and who its members are"),
     ("kafscale config show", "every setting, its value and where it was set"),
     ("kafscale segment list kafscale-data", "the objects that hold the records"),
     ("kafscale protocol show produce 9", "the fields of a Kafka message on the wire"),
@@ -62,6 +64,7 @@ app.command("produce")(produce.produce)
 app.command("consume")(consume.consume)
 app.add_typer(config.app, name="config")
 app.add_typer(docs.app, name="docs")
+app.add_typer(group.app, name="group")
 app.add_typer(protocol.app, name="protocol")
 app.add_typer(segment.app, name="segment")
 app.add_typer(topic.app, name="topic")

@@ -14,6 +14,7 @@ from typing import Final
 
 from kafscale.cli.client import NO_LEADER, Client, leaders_of
 from kafscale.cli.client_errors import AnsweredError, check, may_pass
+from kafscale.cli.client_retry import retried
 from kafscale.cli.produce_lines import LineError, Outgoing
 from kafscale.cli.produce_partitioner import Partitioner
 from kafscale.errors import KafscaleError
@@ -125,14 +126,8 @@ class Sender:
         self._lanes = {index: _Lane(index) for index in indexes}
         self._partitioner = Partitioner(len(indexes), self._random)
         if self._settings.idempotent:
-            connection = await self._client.any_broker()
-            request = InitProducerIdRequest(
-                transactional_id=None, transaction_timeout_ms=TIMEOUT_MS
-            )
-            response = await connection.ask(INIT_PRODUCER_ID, request)
-            check("a producer id", response.error_code)
-            self._producer_id = response.producer_id
-            self._producer_epoch = response.producer_epoch
+            # A Kafka that was just started is still fetching ids to give away.
+            await retried(self._become_producer)
 
     async def add(self, outgoing: Outgoing) -> None:
         """Take a record; waits where its partition has a full batch that cannot leave yet."""
@@ -164,6 +159,14 @@ class Sender:
             for leader_id in sorted(set(leaders_of(self._topic).values()) - {NO_LEADER}):
                 connection = await self._client.broker(leader_id)
                 await connection.ask(METADATA, MetadataRequest(topics=[]))
+
+    async def _become_producer(self) -> None:
+        connection = await self._client.any_broker()
+        request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=TIMEOUT_MS)
+        response = await connection.ask(INIT_PRODUCER_ID, request)
+        check("a producer id", response.error_code)
+        self._producer_id = response.producer_id
+        self._producer_epoch = response.producer_epoch
 
     async def _find_topic(self) -> TopicMetadata:
         for attempt in range(CREATION_RETRIES_COUNT_MAX):

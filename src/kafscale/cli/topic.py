@@ -2,14 +2,13 @@
 
 # ruff: noqa: D301, PLC0415 - \b keeps the lines of examples apart; messages are slow to load.
 
-import asyncio
 import sys
-from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kafscale.cli.client_address import BootstrapOption, chosen
+from kafscale.cli.client_address import BootstrapOption
+from kafscale.cli.client_run import run
 from kafscale.cli.options import parse_pairs
 from kafscale.cli.output import Output, OutputOption, print_data
 from kafscale.cli.wording import counted
@@ -17,8 +16,6 @@ from kafscale.errors import KafscaleError
 
 if TYPE_CHECKING:
     from kafscale.cli.client import Client
-
-Result = TypeVar("Result")
 
 app = typer.Typer(
     no_args_is_help=True, help="Create, list, describe, change and delete topics of a cluster."
@@ -55,7 +52,7 @@ def create(
     from kafscale.cli import topic_admin
 
     configs = dict(parse_pairs(config))
-    created = _run(
+    created = run(
         bootstrap,
         lambda client: topic_admin.create(
             client, name, partitions, configs, exists_ok=if_not_exists
@@ -86,7 +83,7 @@ def list_topics(
     """
     from kafscale.cli import topic_admin, topic_tables
 
-    topics = _run(bootstrap, topic_admin.list_all)
+    topics = run(bootstrap, topic_admin.list_all)
     if exclude_internal:
         topics = [topic for topic in topics if not topic["internal"]]
     if output is Output.TABLE:
@@ -111,7 +108,7 @@ def describe(
     """
     from kafscale.cli import topic_admin, topic_tables
 
-    topics = _run(bootstrap, lambda client: topic_admin.describe(client, names or ()))
+    topics = run(bootstrap, lambda client: topic_admin.describe(client, names or ()))
     if output is Output.TABLE:
         topic_tables.print_descriptions(topics)
     else:
@@ -137,7 +134,7 @@ def delete(
 
     if not yes and sys.stdin.isatty():
         typer.confirm(f"delete {', '.join(names)} with all records?", abort=True, err=True)
-    deleted, problems = _run(
+    deleted, problems = run(
         bootstrap, lambda client: topic_admin.delete(client, names, missing_ok=if_exists)
     )
     for name in deleted:
@@ -182,16 +179,4 @@ def alter(
             await topic_admin.grow(client, name, partitions)
             typer.echo(f"topic {name} has {counted(partitions, 'partition')}")
 
-    _run(bootstrap, change)
-
-
-def _run(bootstrap: str, task: "Callable[[Client], Awaitable[Result]]") -> Result:
-    """What a task gets done with a client."""
-    from kafscale.cli.client import Client
-
-    async def connected() -> Result:
-        async with Client(addresses) as client:
-            return await task(client)
-
-    addresses = chosen(bootstrap)
-    return asyncio.run(connected())
+    run(bootstrap, change)

@@ -1,10 +1,12 @@
 """Numbers and times as people read and write them, for all commands."""
 
+import re
 import time
 from datetime import UTC, datetime
 from typing import Final
 
 _UNITS: Final = ("KiB", "MiB", "GiB", "TiB")
+_TIME_MS: Final = re.compile(r"@(\d{1,18})", re.ASCII)
 
 
 def counted(count: int, one: str) -> str:
@@ -48,13 +50,17 @@ def iso_time(time_ms: int) -> str:
 def parse_time(text: str) -> int:
     """The milliseconds since 1970 that a date or time of ISO 8601 means; without a zone, in UTC.
 
-    >>> parse_time("2023-11-14T22:13:20.123Z"), parse_time("2023-11-14")
-    (1700000000123, 1699920000000)
+    The number itself is a time as well, with @ before it.
+
+    >>> parse_time("2023-11-14T22:13:20.123Z"), parse_time("2023-11-14"), parse_time("@17")
+    (1700000000123, 1699920000000, 17)
     """
+    if match := _TIME_MS.fullmatch(text):
+        return int(match[1])
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
-        raise ValueError(f"{text!r} is not a time") from None
+        raise ValueError(f"{text!r} is not a time, such as 2026-01-31T12:00:00Z") from None
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
     # In whole numbers: a float of seconds would lose a millisecond now and then.

@@ -12,32 +12,33 @@ from kafscale.records import Header, Record
 
 RECORD = Record(42, 1_700_000_000_123, b"key", b"val\xff", (Header("a", b"1"), Header("b", None)))
 EMPTY = Record(43, -1, None, None)
+PLACE = ("orders", 0)
 
 
 def test_values_alone_are_printed_as_they_are():
     formatted = consume_format.by_fields(Format.TEXT, [])
-    assert formatted(0, RECORD) == b"val\xff\n"
-    assert formatted(0, EMPTY) == b"null\n"
+    assert formatted(PLACE, RECORD) == b"val\xff\n"
+    assert formatted(PLACE, EMPTY) == b"null\n"
 
 
 def test_fields_come_in_the_order_asked_for_and_before_the_value():
-    fields = [Field.PARTITION, Field.OFFSET, Field.TIMESTAMP, Field.HEADERS, Field.KEY]
+    fields = [Field.TOPIC, Field.PARTITION, Field.OFFSET, Field.TIMESTAMP, Field.HEADERS, Field.KEY]
     formatted = consume_format.by_fields(Format.HEX, fields)
-    assert formatted(5, RECORD) == (
-        b"5\t42\t2023-11-14T22:13:20.123Z\ta=31,b=null\t6b6579\t76616cff\n"
+    assert formatted(("orders", 5), RECORD) == (
+        b"orders\t5\t42\t2023-11-14T22:13:20.123Z\ta=31,b=null\t6b6579\t76616cff\n"
     )
 
 
 def test_a_template_says_what_stands_where():
-    formatted = consume_format.by_template(Format.BASE64, r"%p/%o\t%t %T [%h] %k=%v 100%%")
-    assert formatted(7, RECORD) == (
-        b"7/42\t1700000000123 2023-11-14T22:13:20.123Z [a=MQ==,b=null] a2V5=dmFs/w== 100%\n"
+    formatted = consume_format.by_template(Format.BASE64, r"%n %p/%o\t%t %T [%h] %k=%v 100%%")
+    assert formatted(("orders", 7), RECORD) == (
+        b"orders 7/42\t1700000000123 2023-11-14T22:13:20.123Z [a=MQ==,b=null] a2V5=dmFs/w== 100%\n"
     )
 
 
 def test_a_template_that_ends_its_line_gets_no_other_end():
-    assert consume_format.by_template(Format.TEXT, r"%o\n")(0, RECORD) == b"42\n"
-    assert consume_format.by_template(Format.TEXT, "%o")(0, RECORD) == b"42\n"
+    assert consume_format.by_template(Format.TEXT, r"%o\n")(PLACE, RECORD) == b"42\n"
+    assert consume_format.by_template(Format.TEXT, "%o")(PLACE, RECORD) == b"42\n"
 
 
 @pytest.mark.parametrize("template", ["%q", "%o %", "100% sure"])
@@ -47,7 +48,7 @@ def test_a_template_with_an_unknown_symbol_is_refused(template):
 
 
 def test_json_has_everything_and_can_be_produced_again():
-    line = consume_format.as_json("orders")(3, RECORD)
+    line = consume_format.as_json(("orders", 3), RECORD)
     assert json.loads(line) == {
         "topic": "orders",
         "partition": 3,

@@ -54,7 +54,10 @@ def test_it_knows_its_version(kafscale, arguments):
     [
         (
             [],
-            ["broker", "config", "consume", "docs", "produce", "protocol", "segment", "topic"],
+            [
+                *("broker", "config", "consume", "docs", "group", "produce", "protocol"),
+                *("segment", "topic"),
+            ],
         ),
         (["broker"], ["--config"]),
         (["config"], ["show", "check"]),
@@ -66,8 +69,13 @@ def test_it_knows_its_version(kafscale, arguments):
         (["topic"], ["create", "list", "describe", "alter", "delete"]),
         (["topic", "create"], ["--partitions", "--config", "kafscale topic create orders -p 6"]),
         (["topic", "delete"], ["--yes", "--if-exists"]),
+        (["group"], ["list", "describe", "offsets", "reset-offsets", "delete"]),
+        (["group", "list"], ["--state", "--type", "--output"]),
+        (["group", "describe"], ["--members", "--state", "--offsets"]),
+        (["group", "reset-offsets"], ["--execute", "--shift-by", "-t orders:0,2 --shift-by -100"]),
+        (["group", "delete"], ["--yes", "--if-exists"]),
         (["produce"], ["--key-separator", "--compression", "kafscale produce users -K :"]),
-        (["consume"], ["--from", "--no-follow", "--template", "kafscale consume orders --from"]),
+        (["consume"], ["--from", "--no-follow", "--group", "kafscale consume orders --from"]),
     ],
 )
 def test_every_level_has_help(kafscale, commands, words, flag):

@@ -1,6 +1,8 @@
-"""What `topic`, `produce` and `consume` refuse before they ask any broker: exit code 2."""
+"""What `topic`, `group`, `produce` and `consume` refuse before they ask any broker: exit code 2."""
 
 import pytest
+
+RESET = ["group", "reset-offsets", "billing"]
 
 
 @pytest.mark.parametrize(
@@ -21,6 +23,18 @@ import pytest
         (["consume", "orders", "--template", "%q"], "stands for nothing"),
         (["consume", "orders", "--template", "%v", "--show", "key"], "exclude"),
         (["consume", "orders", "--format", "json", "--show", "key"], "everything"),
+        (["consume", "orders", "--group", "g", "-p", "1"], "--partition"),
+        (["consume", "orders", "--group", "g", "--assignor", "sticky"], "--assignor"),
+        (["group", "list", "--state", "asleep"], "--state"),
+        (["group", "delete"], "GROUP"),
+        ([*RESET, "--topic", "orders"], "in one way where to"),
+        ([*RESET, "--topic", "orders", "--to-latest", "--to-earliest"], "in one way where to"),
+        ([*RESET, "--topic", "orders", "--to-offset", "-1"], "--to-offset"),
+        ([*RESET, "--topic", "orders", "--to-datetime", "soon"], "is not a time"),
+        ([*RESET, "--topic", "orders", "--by-duration", "soon"], "is not a duration"),
+        ([*RESET, "--topic", "orders:x", "--to-latest"], "is not a topic"),
+        ([*RESET, "--to-latest"], "say what to reset"),
+        ([*RESET, "--to-latest", "--topic", "orders", "--all-topics"], "say what to reset"),
     ],
 )
 def test_wrong_usage_is_refused_with_what_is_wrong(kafscale, arguments, problem):
