@@ -21,6 +21,7 @@ from kafscale.storage.objects.memory import MemoryObjectStore
 from kafscale.testing import virtual_time
 from simulation.model import BrokenPromiseError
 from simulation.scenario import Scenario
+from simulation.seeds import run_each
 from simulation.world import World
 
 BROKEN_RUNS_MAX = 60
@@ -34,12 +35,7 @@ async def scenario(random: Random) -> None:
 @pytest.mark.usefixtures("_strict_log")
 @pytest.mark.timeout(120)
 def test_every_promise_is_kept_whatever_happens(seeds):
-    for seed in seeds:
-        try:
-            virtual_time.run(scenario, seed=seed)
-        except BaseException as error:
-            error.add_note(f"Run it alone with --simulation-runs 1 --simulation-seed {seed}")
-            raise
+    run_each(scenario, seeds)
 
 
 def test_a_run_can_be_repeated():

@@ -11,10 +11,10 @@ from random import Random
 import pytest
 
 from kafscale.groups.record import Kind
-from kafscale.testing import virtual_time
 from simulation.group_members import ClassicMember, ConsumerMember, Member
 from simulation.group_world import GROUP, GroupWorld
 from simulation.model import BrokenPromiseError
+from simulation.seeds import run_each
 
 CHAOS_SECONDS = 60
 CALM_SECONDS = 120
@@ -145,9 +145,4 @@ def test_groups_keep_their_promises_whatever_happens(scenario, group_seeds):
     async def story(random: Random) -> None:
         await scenario(GroupWorld(random, is_mixed=scenario is MixedScenario)).run()
 
-    for seed in group_seeds:
-        try:
-            virtual_time.run(story, seed=seed)
-        except BaseException as error:
-            error.add_note(f"Run it alone with --simulation-runs 1 --simulation-seed {seed}")
-            raise
+    run_each(story, group_seeds)

@@ -177,4 +177,4 @@ class Interleavings(RuleBasedStateMachine):
 
 
 TestInterleavings = Interleavings.TestCase
-TestInterleavings.settings = settings(max_examples=100, stateful_step_count=30, deadline=None)
+TestInterleavings.settings = settings(max_examples=80, stateful_step_count=30, deadline=None)
