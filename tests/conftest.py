@@ -29,3 +29,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--simulation-seed", type=int, default=0, help="the seed of the simulation's first run"
     )
+    parser.addoption(
+        "--on-kafka",
+        action="store_true",
+        help="run the tests of consumer groups on a real Kafka, to test the tests",
+    )

@@ -122,9 +122,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--bench-scale", type=float, default=1.0, help="how many times more the broker benches do"
     )
-    parser.addoption(
-        "--bench-groups", action="store_true", help="consume in groups too, with Kafka's own tool"
-    )
 
 
 @pytest.fixture(scope="session")

@@ -52,9 +52,7 @@ def test_consuming(contests, contestants, scaled):
             cold.add(contestant.name, figures(contestant, records, *how))
 
 
-def test_consuming_in_a_group(request, contests, contestants, scaled):
-    if not request.config.getoption("--bench-groups", default=False):
-        pytest.skip("for brokers that have groups: --bench-groups")
+def test_consuming_in_a_group(contests, contestants, scaled):
     contest = contests.new(f"kafka-consumer-perf-test, {PARTITIONS} partitions, hot", KAFKA)
     records = scaled(RECORDS)
     for _ in range(ROUNDS):

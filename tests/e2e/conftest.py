@@ -16,7 +16,9 @@ StartBroker = Callable[..., BrokerProcess]
 
 @pytest.fixture(scope="session")
 def _shared_broker(tmp_path_factory) -> Iterator[BrokerProcess]:
-    with BrokerProcess(tmp_path_factory.mktemp("broker")) as running:
+    # A group of one need not wait for others.
+    settings = {"group_initial_rebalance_delay_ms": "0"}
+    with BrokerProcess(tmp_path_factory.mktemp("broker"), **settings) as running:
         yield running
 
 

@@ -1,65 +1,16 @@
 """The commands for users, against a broker that is a process of its own."""
 
 import json
-import os
 import signal
-import subprocess
-import sys
 import time
-from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from typer.testing import CliRunner
 
-from kafscale.cli.main import app
 from services.process import free_port
+from services.shell import Shell
 
-COMMAND = Path(sys.executable).with_name("kafscale")
 FIRST_MS = 1_700_000_000_000
-
-
-class Shell:
-    """Runs commands against one broker."""
-
-    def __init__(self, address):
-        inherited = {k: v for k, v in os.environ.items() if not k.startswith("KAFSCALE_")}
-        self.environment = inherited | {"KAFSCALE_BOOTSTRAP_SERVERS": address}
-
-    def __call__(self, *arguments, code=0):
-        """What a command prints, run in this process; it has to end with `code`."""
-        ours = dict.fromkeys(name for name in os.environ if name.startswith("KAFSCALE_"))
-        environment = ours | {
-            "KAFSCALE_BOOTSTRAP_SERVERS": self.environment["KAFSCALE_BOOTSTRAP_SERVERS"]
-        }
-        result = CliRunner().invoke(app, arguments, env=environment, prog_name="kafscale")
-        assert result.exit_code == code, result.output
-        return result.stderr if code else result.stdout
-
-    def produce(self, *arguments, lines, code=0):
-        """What `kafscale produce` complains about, given lines on a real standard input."""
-        done = subprocess.run(  # noqa: S603
-            [COMMAND, "produce", *arguments],
-            input="".join(f"{line}\n" for line in lines),
-            env=self.environment,
-            capture_output=True,
-            text=True,
-            timeout=15,
-            check=False,
-        )
-        assert done.returncode == code, done.stderr
-        return done.stderr
-
-    def start(self, *arguments):
-        return subprocess.Popen(  # noqa: S603
-            [COMMAND, *arguments],
-            env=self.environment,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            bufsize=1,
-        )
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 """Clients of other languages, from franz-go to KafkaJS, each with its defaults and then varied.
 
 What is asked of them is written once, here; their programs are in `clients`. Consumers read single
-partitions.
+partitions; as members of groups, the clients are in `groups`.
 """
 
 import time
@@ -10,8 +10,7 @@ import pytest
 
 from services.broker import BrokerProcess
 from services.client_program import (
-    GO_CLIENTS,
-    NODE_CLIENTS,
+    FOREIGN_CLIENTS,
     ClientError,
     UnsupportedByClientError,
     client_program,
@@ -31,11 +30,13 @@ SENDINGS = (
     {"idempotent": True},
 )
 VALUES = [f"{number} " * 1500 for number in range(20)]
+ALONE = {"group_initial_rebalance_delay_ms": "0"}
+"""Settings for KafkaJS, whose consumer of a partition is the only member of a group."""
 UNREADABLE = {"kafkajs": {"snappy", "lz4", "zstd"}}
 """The codecs that a client has to be taught by a plug-in."""
 
 
-@pytest.fixture(params=[*GO_CLIENTS, *NODE_CLIENTS])
+@pytest.fixture(params=FOREIGN_CLIENTS)
 def name(request):
     if missing := missing_for(request.param):
         pytest.skip(f"no {missing} here")
@@ -163,7 +164,7 @@ def test_records_are_deleted(client, name, topic):
 
 @pytest.mark.parametrize("ending", ["terminate", "kill"])
 def test_a_producer_and_a_consumer_outlive_the_broker(start_broker, name, ending):
-    broker = start_broker()
+    broker = start_broker(**ALONE)
     records = [record(f"{number}") for number in range(4)]
     sending = {"acks": "all"} if name == "kafkago" else {"idempotent": True}
 
@@ -189,7 +190,8 @@ def test_a_producer_and_a_consumer_outlive_the_broker(start_broker, name, ending
 def segments(tmp_path_factory):
     """A broker that has made segments of uncompressed batches, in a topic for each codec."""
     directory = tmp_path_factory.mktemp("segments")
-    with BrokerProcess(directory, segment_bytes="20000", local_fsync="false") as broker:
+    settings = {"segment_bytes": "20000", "local_fsync": "false"} | ALONE
+    with BrokerProcess(directory, **settings) as broker:
         with Wire(broker.port) as wire:
             for codec in CODECS:
                 wire.create(codec, compression_type=codec)

@@ -23,7 +23,7 @@ from typing import Any, Self
 from services.process import free_port
 
 HOST = "127.0.0.1"
-START_S_MAX = 15
+START_S_MAX = 60
 STOP_S_MAX = 10
 LISTENING = "broker listening on "
 

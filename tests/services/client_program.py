@@ -22,6 +22,7 @@ from services.cache import kept
 HOME = Path(__file__).parents[1] / "e2e" / "clients"
 GO_CLIENTS = ("franz", "sarama", "kafkago")
 NODE_CLIENTS = ("kafkajs",)
+FOREIGN_CLIENTS = (*GO_CLIENTS, *NODE_CLIENTS)
 STOP_S_MAX = 10
 
 
@@ -81,6 +82,11 @@ def client_program(name: str, address: str) -> Iterator[ClientProgram]:
             yield ClientProgram(process)
         finally:
             _end(process)
+
+
+def member_command(name: str) -> list[str | Path]:
+    """The program of a client as a member of a group; its orders come as one more argument."""
+    return [*_command(name), "member"]
 
 
 def _end(process: subprocess.Popen[str]) -> None:

@@ -42,11 +42,16 @@ def is_available() -> bool:
 def run(tool: str, *arguments: str, given: str = "") -> str:
     """Run a tool to its end, which must be a good one; what it printed."""
     done = subprocess.run(  # noqa: S603 - the arguments are a test's own.
-        ["java", *_FLAGS, "-cp", f"{jars()}/*", tool, *arguments],  # noqa: S607
+        command(tool, *arguments),
         input=given, capture_output=True, text=True, timeout=RUN_S_MAX, check=False,
     )  # fmt: skip
     assert done.returncode == 0, f"{tool} ended with {done.returncode}: {done.stdout}{done.stderr}"
     return done.stdout
+
+
+def command(tool: str, *arguments: str) -> list[str]:
+    """The command line of a tool, for those who do not wait for its end."""
+    return ["java", *_FLAGS, "-cp", f"{jars()}/*", tool, *arguments]
 
 
 def jars() -> Path:

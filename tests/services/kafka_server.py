@@ -3,12 +3,14 @@
     with KafkaServer(tmp_path) as kafka:
         kafka.address
 
-Its settings are Kafka's own defaults and its flags those of `kafka-server-start`, so that what is
-measured is what people run. Like Kafka by default, it forces nothing to the disk.
+Its settings are Kafka's own defaults, but for those that are given, and its flags those of
+`kafka-server-start`, so that what is measured is what people run. Like Kafka by default, it forces
+nothing to the disk.
 """
 
 import os
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Self
 
@@ -30,8 +32,10 @@ _FLAGS = (
 class KafkaServer:
     """One Kafka through several lives, on a data directory and a port that outlive it."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, settings: Mapping[str, str] | None = None) -> None:
+        """`settings` have the names of Kafka's server properties."""
         self.directory = directory
+        self.settings = dict(settings or {})
         self.log = directory / "kafka.log"
         self.port = free_port()
         self._controller_port = free_port()
@@ -69,15 +73,24 @@ class KafkaServer:
         wait_until_listening(self._process, self.port, self.log, START_S_MAX)
         return self
 
+    def kill(self) -> None:
+        process = self._take()
+        process.kill()
+        process.wait()
+
     def terminate(self) -> None:
-        assert self._process is not None, "it does not run"
-        process, self._process = self._process, None
+        process = self._take()
         process.terminate()
         try:
             process.wait(STOP_S_MAX)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+
+    def _take(self) -> subprocess.Popen[bytes]:
+        assert self._process is not None, "it does not run"
+        process, self._process = self._process, None
+        return process
 
     @property
     def _properties(self) -> Path:
@@ -97,6 +110,7 @@ offsets.topic.replication.factor=1
 transaction.state.log.replication.factor=1
 transaction.state.log.min.isr=1
 """
+            + "".join(f"{name}={value}\n" for name, value in self.settings.items())
         )
         properties = str(self._properties)
         java.run("kafka.tools.StorageTool", "format", "-t", CLUSTER_ID, "-c", properties)

@@ -167,9 +167,9 @@ class Coordinator:
         elif generation < 0:
             hosted = self.directory.classic(group_id)
         elif version_knows_missing_groups:
-            raise GroupNotFoundError(f"there is no group {group_id!r}")
+            raise GroupNotFoundError(f"Group {group_id} not found.")
         else:
-            raise IllegalGenerationError(f"there is no group {group_id!r}")
+            raise IllegalGenerationError(f"Group {group_id} not found.")
         hosted.offsets.commit(offsets)
         hosted.commit_counted()
         return self.writer.durable_within(WRITE_SECONDS_MAX)
@@ -184,7 +184,7 @@ class Coordinator:
             hosted.group.check_fetch(member_id, member_epoch)
             return hosted.offsets.committed
         if member_epoch >= 0:
-            raise GroupNotFoundError(f"there is no group {group_id!r}")
+            raise GroupNotFoundError(f"Group {group_id} not found.")
         return {}
 
     async def delete_offsets(
@@ -273,14 +273,14 @@ class Coordinator:
         self._check()
         hosted = self.directory.get(group_id)
         if hosted is None:
-            raise UnknownMemberError(f"there is no group {group_id!r}")
+            raise UnknownMemberError(f"Group {group_id} not found.")
         return hosted
 
     def _found(self, group_id: str) -> HostedGroup:
         self._check()
         hosted = self.directory.get(group_id)
         if hosted is None:
-            raise GroupNotFoundError(f"there is no group {group_id!r}")
+            raise GroupNotFoundError(f"Group {group_id} not found.")
         return hosted
 
     def _check(self) -> None:

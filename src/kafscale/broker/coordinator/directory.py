@@ -88,7 +88,7 @@ class GroupDirectory:
         found = self._groups.get(group_id)
         if found is None:
             if event.member_id:
-                raise UnknownMemberError(f"there is no group {group_id!r}")
+                raise UnknownMemberError(f"Group {group_id} not found.")
             return self.classic(group_id)
         if found.group.kind is Kind.CONSUMER and not found.group.member_count:
             found.become(ClassicGroup(group_id, self._settings, self._clock()))
@@ -101,7 +101,7 @@ class GroupDirectory:
         if found is not None and found.group.kind is Kind.CONSUMER:
             return found
         if event.member_epoch != JOINING_EPOCH:
-            raise GroupNotFoundError(f"there is no consumer group {group_id!r}")
+            raise GroupNotFoundError(f"Group {group_id} not found.")
         if found is None:
             return self._host(ConsumerGroup(group_id, self._settings, self.topics, now_ms))
         if found.group.member_count:

@@ -1,25 +1,23 @@
-// KafkaJS: its producer and its admin client with their defaults. It obeys the same commands as the
-// clients in Go do; `go/puppet/puppet.go` says what they are.
+// KafkaJS: its producer, its consumer and its admin client with their defaults. It obeys the same
+// commands as the clients in Go do; `go/puppet` says what they are. As a member of a group, it is in
+// `kafkajs_member.js`.
 //
-// Its consumer knows groups only. What a consumer does below them, to fetch from a partition's leader
-// and to read the answer, is taken from KafkaJS's inner parts.
+// Its consumer knows groups only: what is to be read from a single partition is read by the only
+// member of a new group.
 
+const { randomUUID } = require("node:crypto");
 const readline = require("node:readline");
-const { setTimeout: sleep } = require("node:timers/promises");
 const { CompressionTypes, ConfigResourceTypes, Kafka, logLevel } = require("kafkajs");
-const Batch = require("kafkajs/src/consumer/batch");
-const Cluster = require("kafkajs/src/cluster");
-const createSocketFactory = require("kafkajs/src/network/socketFactory");
-const { createLogger } = require("kafkajs/src/loggers");
-const LoggerConsole = require("kafkajs/src/loggers/console");
+const { join } = require("./kafkajs_member");
 
 const UNKNOWN_CODE = -1;
 const TOPIC_ALREADY_EXISTS = 36;
 const EARLIEST = -2;
 const LATEST = -1;
-const READ_COMMITTED = 1;
 const PATIENCE_MS = 20_000;
-const PAUSE_MS = 100;
+// The consumer lets the broker wait for so long for new records, and is not closed meanwhile: five
+// seconds, by default.
+const WAIT_MS = 200;
 const CODECS = {
   none: CompressionTypes.None,
   gzip: CompressionTypes.GZIP,
@@ -31,8 +29,7 @@ const ACKS = { "0": 0, "1": 1, all: -1 };
 
 class Puppet {
   constructor(address) {
-    this.brokers = [address];
-    this.kafka = new Kafka({ brokers: this.brokers, logLevel: logLevel.NOTHING });
+    this.kafka = new Kafka({ brokers: [address], logLevel: logLevel.NOTHING });
     this.admin = this.kafka.admin();
     this.producers = new Map();
   }
@@ -93,34 +90,30 @@ class Puppet {
   }
 
   async consume({ topic, partition = 0, offset, count }) {
-    const cluster = this.cluster();
-    const deadline = Date.now() + PATIENCE_MS;
     const found = [];
-    while (found.length < count) {
-      if (Date.now() > deadline) throw new Error(`only ${found.length} records came`);
-      const next = found.length ? found.at(-1).offset + 1 : offset;
-      try {
-        found.push(...(await fetched(cluster, topic, partition, String(next))));
-      } catch (error) {
-        if (!error.retriable) throw error;
-        await sleep(PAUSE_MS);
-      }
+    const consumer = this.kafka.consumer({ groupId: randomUUID(), maxWaitTimeInMs: WAIT_MS });
+    await consumer.connect();
+    await consumer.subscribe({ topic, fromBeginning: true });
+    try {
+      await new Promise((resolve, reject) => {
+        const tooFew = () => reject(new Error(`only ${found.length} records came`));
+        const patience = setTimeout(tooFew, PATIENCE_MS);
+        const eachMessage = async ({ partition: from, message }) => {
+          // What is read again after the broker was away is known already.
+          if (from !== partition || Number(message.offset) !== offset + found.length) return;
+          if (found.length < count) found.push(received(from, message));
+          if (found.length === count) resolve(clearTimeout(patience));
+        };
+        consumer.on(consumer.events.CRASH, ({ payload }) => {
+          if (!payload.restart) reject(payload.error);
+        });
+        consumer.run({ eachMessage }).catch(reject);
+        consumer.seek({ topic, partition, offset: String(offset) });
+      });
+    } finally {
+      await consumer.disconnect();
     }
-    await cluster.disconnect();
     return found;
-  }
-
-  cluster() {
-    return new Cluster({
-      brokers: this.brokers,
-      logger: createLogger({ level: logLevel.NOTHING, logCreator: LoggerConsole }),
-      socketFactory: createSocketFactory(),
-      connectionTimeout: 1000,
-      requestTimeout: 30_000,
-      allowAutoTopicCreation: true,
-      isolationLevel: READ_COMMITTED,
-      metadataMaxAge: 300_000,
-    });
   }
 
   async offset({ topic, partition = 0, timestamp_ms: timestamp }) {
@@ -139,23 +132,6 @@ class Puppet {
     const partitions = [{ partition, offset: String(offset) }];
     await this.admin.deleteTopicRecords({ topic, partitions });
   }
-}
-
-async function fetched(cluster, topic, partition, fetchOffset) {
-  await cluster.connect();
-  await cluster.addTargetTopic(topic);
-  const [nodeId] = Object.keys(cluster.findLeaderForPartitions(topic, [partition]));
-  const leader = await cluster.findBroker({ nodeId });
-  const asked = { topic, partitions: [{ partition, fetchOffset, maxBytes: 1_048_576 }] };
-  const { responses } = await leader.fetch({
-    isolationLevel: READ_COMMITTED,
-    maxWaitTime: 1000,
-    topics: [asked],
-  });
-  const batches = responses.flatMap(({ partitions }) =>
-    partitions.map((answer) => new Batch(topic, fetchOffset, answer)),
-  );
-  return batches.flatMap(({ messages }) => messages.map((each) => received(partition, each)));
 }
 
 function received(partition, { offset, timestamp, key, value, headers }) {
@@ -201,4 +177,5 @@ async function main() {
   process.exit(0);
 }
 
-main();
+if (process.argv[2] === "member") join(JSON.parse(process.argv[3]));
+else main();

@@ -35,7 +35,7 @@ type franz struct {
 	producers map[puppet.Sending]*kgo.Client
 }
 
-func main() { puppet.Main(connect) }
+func main() { puppet.Main(connect, join) }
 
 func connect(address string) (puppet.Client, error) {
 	client, err := kgo.NewClient(kgo.SeedBrokers(address))

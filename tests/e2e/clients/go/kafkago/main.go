@@ -42,7 +42,7 @@ type client struct {
 	kafka   *kafka.Client
 }
 
-func main() { puppet.Main(connect) }
+func main() { puppet.Main(connect, join) }
 
 func connect(address string) (puppet.Client, error) {
 	return &client{address, &kafka.Client{Addr: kafka.TCP(address), Timeout: patience}}, nil

@@ -1,6 +1,7 @@
 // Package puppet lets a test move a Kafka client: a command a line on standard input, as JSON, and
 // an answer a line on standard output. What the commands mean is the same for every client, so that
-// the test is written once; how a client carries them out is the client's own way.
+// the test is written once; how a client carries them out is the client's own way. A client that is
+// told to be a member of a group is that and nothing else, and tells what happens to it.
 package puppet
 
 import (
@@ -74,8 +75,14 @@ type answer struct {
 	Error  *failure `json:"error"`
 }
 
-// Main connects to the broker that the command line names, and obeys until the input ends.
-func Main(connect func(address string) (Client, error)) {
+// Main does what the command line says. "member" and its orders make it a member of a group until
+// it gets the signal to leave; otherwise it connects to the broker that is named, and obeys until
+// the input ends.
+func Main(connect func(address string) (Client, error), join Join) {
+	if os.Args[1] == "member" {
+		beMember(join, os.Args[2])
+		return
+	}
 	client, err := connect(os.Args[1])
 	if err != nil {
 		panic(err)

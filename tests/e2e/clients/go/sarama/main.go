@@ -35,7 +35,7 @@ type client struct {
 	producers map[puppet.Sending]sarama.SyncProducer
 }
 
-func main() { puppet.Main(connect) }
+func main() { puppet.Main(connect, join) }
 
 func connect(address string) (puppet.Client, error) {
 	connected, err := sarama.NewClient([]string{address}, sarama.NewConfig())

@@ -1,0 +1,79 @@
+"""What members of groups have in common in benches, of whichever protocol they are.
+
+They say on the wire what real clients say, and do nothing beside: no records are read, and when
+they say it is up to the bench.
+"""
+
+import asyncio
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from bench.line import Line
+from kafscale.protocol.error_codes import ErrorCode
+from kafscale.protocol.messages.offset_commit import (
+    OFFSET_COMMIT,
+    OffsetCommitRequest,
+    PartitionToCommit,
+    TopicToCommit,
+)
+
+SESSION_TIMEOUT_MS = 30_000
+REBALANCE_TIMEOUT_MS = 60_000
+COMMIT_VERSION = 9
+"""The last one in which topics go by their names."""
+LOOK_SECONDS = 0.005
+
+
+@dataclass(frozen=True)
+class Post:
+    """Where a member works."""
+
+    group: str
+    topic: str
+    partitions: int
+
+
+class Member(Protocol):
+    generation: int
+    """In a group of the consumer protocol, the member's epoch."""
+    partitions: Sequence[int]
+
+    async def join(self) -> None: ...
+    async def heartbeat(self) -> None:
+        """Say that it is alive, and follow what the answer asks for."""
+
+    async def commit(self, offset: int) -> None:
+        """Commit an offset for all its partitions."""
+
+    async def leave(self) -> None: ...
+
+
+def is_settled(members: Sequence[Member], partitions: int) -> bool:
+    """Whether all members are in one generation, and share all partitions."""
+    shared = sorted(partition for member in members for partition in member.partitions)
+    generations = {member.generation for member in members}
+    return len(generations) == 1 and shared == list(range(partitions))
+
+
+async def settled(members: Sequence[Member], partitions: int, seconds_max: float = 60) -> float:
+    """Wait until they are settled; the seconds that it took."""
+    began = time.perf_counter()
+    async with asyncio.timeout(seconds_max):
+        while not is_settled(members, partitions):  # noqa: ASYNC110 - they do not tell.
+            await asyncio.sleep(LOOK_SECONDS)
+    return time.perf_counter() - began
+
+
+async def commit(line: Line, post: Post, member_id: str, member: Member, offset: int) -> None:
+    asked = [PartitionToCommit(partition, offset) for partition in member.partitions]
+    topics = [TopicToCommit(post.topic, partitions=asked)]
+    request = OffsetCommitRequest(post.group, member.generation, member_id, topics=topics)
+    answer = await line.ask(OFFSET_COMMIT, COMMIT_VERSION, request)
+    for each in answer.topics[0].partitions:
+        check(each.error_code)
+
+
+def check(code: int) -> None:
+    assert code == ErrorCode.NONE, f"the broker refuses: {ErrorCode(code).name}"

@@ -1,0 +1,29 @@
+"""A pulse: something that is done again and again, and how long it takes each time."""
+
+import asyncio
+import random
+import statistics
+import time
+from collections.abc import Awaitable, Callable
+
+
+class Pulse:
+    """One kind of thing, done by many, each at a moment of its own within the period."""
+
+    def __init__(self, period_seconds: float, random: random.Random) -> None:
+        self.seconds: list[float] = []
+        self._period_seconds = period_seconds
+        self._random = random
+
+    async def beat(self, act: Callable[[], Awaitable[None]]) -> None:
+        """Go on until it is cancelled."""
+        due = time.perf_counter() + self._random.uniform(0, self._period_seconds)
+        while True:
+            await asyncio.sleep(due - time.perf_counter())
+            began = time.perf_counter()
+            await act()
+            self.seconds.append(time.perf_counter() - began)
+            due += self._period_seconds
+
+    def percentile_ms(self, percent: int) -> float:
+        return 1000 * statistics.quantiles(self.seconds, n=100)[percent - 1]

@@ -1,0 +1,81 @@
+"""Members of groups for a bench: hired, at work as long as it takes, and dismissed.
+
+async with Staff(ClassicMember, address) as staff:
+    members = await staff.hire(post, 10)
+    async with working(members, heartbeats):
+        ...
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
+from contextlib import asynccontextmanager
+from typing import Any, Final, Self
+
+from bench.group_member import Member, Post
+from bench.line import Line
+from bench.pulse import Pulse
+from kafscale.protocol.error_codes import ErrorCode
+from kafscale.protocol.messages.describe_groups import DESCRIBE_GROUPS, DescribeGroupsRequest
+from kafscale.protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
+
+NOT_YET: Final = {
+    ErrorCode.NOT_COORDINATOR,
+    ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+}
+PAUSE_SECONDS = 0.05
+
+
+class Staff:
+    """Members of one kind at one broker, each with a connection of its own."""
+
+    def __init__(self, kind: Callable[[Line, Post], Member], address: str) -> None:
+        self._kind = kind
+        self._address = address
+        self._lines: list[Line] = []
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        for line in self._lines:
+            line.close()
+
+    async def hire(self, post: Post, count: int) -> list[Member]:
+        """Members that are connected to a broker that knows their group, and have not joined."""
+        lines = [await Line.open(self._address) for _ in range(count)]
+        self._lines += lines
+        while await _coordinator_error(lines[0], post.group) in NOT_YET:  # noqa: ASYNC110
+            await asyncio.sleep(PAUSE_SECONDS)
+        return [self._kind(line, post) for line in lines]
+
+
+async def _coordinator_error(line: Line, group: str) -> int:
+    """Why the broker does not coordinate a group yet; Kafka begins to when it is asked who does."""
+    ask = FindCoordinatorRequest(key=group, keys=[group])
+    await line.ask(FIND_COORDINATOR, FIND_COORDINATOR.version_max, ask)
+    described = DescribeGroupsRequest([group])
+    answer = await line.ask(DESCRIBE_GROUPS, DESCRIBE_GROUPS.version_max, described)
+    return answer.groups[0].error_code
+
+
+@asynccontextmanager
+async def working(members: Iterable[Member], heartbeats: Pulse) -> AsyncIterator[None]:
+    """Let them join, and send heartbeats as long as the block lasts."""
+
+    async def work(member: Member) -> None:
+        await member.join()
+        await heartbeats.beat(member.heartbeat)
+
+    async with running(work(member) for member in members):
+        yield
+
+
+@asynccontextmanager
+async def running(works: Iterable[Coroutine[Any, Any, None]]) -> AsyncIterator[None]:
+    """Let all of them go on at the same time; one that fails ends the block."""
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(work) for work in works]
+        yield
+        for task in tasks:
+            task.cancel()

@@ -1,0 +1,145 @@
+"""Groups: many that only say that they live and how far they are, and one that rebalances.
+
+The members run in this process; what they take of the machine is told apart from the broker's part.
+"""
+
+import asyncio
+import random
+import resource
+import time
+from functools import partial
+
+import pytest
+import uvloop
+
+from bench.brokers import KAFKA, Contestant
+from bench.classic_member import ClassicMember
+from bench.consumer_member import ConsumerMember
+from bench.contest import Figures
+from bench.group_member import Post, settled
+from bench.pulse import Pulse
+from bench.staff import Staff, running, working
+from services import java
+from services.broker import BrokerProcess
+from services.exposition import sample
+
+pytestmark = [
+    pytest.mark.bench,
+    pytest.mark.timeout(900),
+    pytest.mark.skipif(not java.is_available(), reason="Kafka needs Java and Maven"),
+]
+
+KINDS = {"classic": ClassicMember, "consumer": ConsumerMember}
+
+GROUPS = 100
+MEMBERS_A_GROUP = 10
+PERIOD_SECONDS = 1.0
+WARM_UP_SECONDS = 3
+SECONDS = 15
+
+LARGE_GROUP = 100
+LARGE_TOPIC = 300
+SHORT_PERIOD_SECONDS = 0.05
+"""Members learn of a rebalance with a heartbeat: here at once, as far as their timers matter."""
+REBALANCES = 5
+SETTLE_MS_MAX = 2_000
+
+
+@pytest.fixture(params=KINDS)
+def kind(request):
+    return request.param
+
+
+@pytest.fixture(autouse=True)
+def _many_connections() -> None:
+    """Every member has one, and a thousand is all that many systems allow at first."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+# --- many groups at rest ------------------------------------------------------------------------
+
+
+def test_many_groups(contests, contestants, scaled, kind):
+    count = GROUPS * MEMBERS_A_GROUP
+    contest = contests.new(
+        f"{count:,} members in {GROUPS} {kind} groups, a heartbeat and a commit each a second",
+        KAFKA,
+    )
+    for contestant in contestants:
+        topic = contestant.new_topic(MEMBERS_A_GROUP)
+        contest.add(contestant.name, uvloop.run(rest(kind, contestant, topic, scaled(SECONDS))))
+
+
+async def rest(kind: str, contestant: Contestant, topic: str, seconds: int) -> Figures:
+    chance = random.Random(0)
+    heartbeats, commits = Pulse(PERIOD_SECONDS, chance), Pulse(PERIOD_SECONDS, chance)
+    posts = [Post(f"group-{number}", topic, MEMBERS_A_GROUP) for number in range(GROUPS)]
+    async with Staff(KINDS[kind], contestant.address) as staff:
+        groups = [await staff.hire(post, MEMBERS_A_GROUP) for post in posts]
+        members = [member for group in groups for member in group]
+        async with working(members, heartbeats):
+            await asyncio.gather(*(settled(group, MEMBERS_A_GROUP) for group in groups))
+            async with running(commits.beat(partial(member.commit, 1)) for member in members):
+                return await watched(contestant, heartbeats, commits, seconds)
+
+
+async def watched(
+    contestant: Contestant, heartbeats: Pulse, commits: Pulse, seconds: int
+) -> Figures:
+    """What the broker and the members do in so many seconds, not counting the scrapes around."""
+    writes_before, began = metadata_writes(contestant), time.perf_counter()
+    await asyncio.sleep(WARM_UP_SECONDS)
+    heartbeats.seconds.clear()
+    commits.seconds.clear()
+    used_before, own_before = contestant.cpu_seconds(), time.process_time()
+    await asyncio.sleep(seconds)
+    figures = {
+        "CPU %": 100 * (contestant.cpu_seconds() - used_before) / seconds,
+        "members' CPU %": 100 * (time.process_time() - own_before) / seconds,
+        "requests/s": (len(heartbeats.seconds) + len(commits.seconds)) / seconds,
+        "heartbeat p50 ms": heartbeats.percentile_ms(50),
+        "heartbeat p99 ms": heartbeats.percentile_ms(99),
+        "commit p50 ms": commits.percentile_ms(50),
+        "commit p99 ms": commits.percentile_ms(99),
+    }
+    if writes_before is not None:
+        writes = metadata_writes(contestant) - writes_before
+        figures["metadata writes/s"] = writes / (time.perf_counter() - began)
+    return figures
+
+
+def metadata_writes(contestant: Contestant) -> float | None:
+    """How many transactions groups have written, where the broker counts them."""
+    if not isinstance(contestant.server, BrokerProcess):
+        return None
+    return sample(contestant.server.http("/metrics")[1], "consumer_transactions_total")
+
+
+# --- a large group that changes -----------------------------------------------------------------
+
+
+def test_rebalances_of_a_large_group(contests, contestants, kind):
+    contest = contests.new(f"rebalances of a {kind} group of {LARGE_GROUP} members", KAFKA)
+    for contestant in contestants[:2]:
+        post = Post("large", contestant.new_topic(LARGE_TOPIC), LARGE_TOPIC)
+        for figures in uvloop.run(rebalances(kind, contestant.address, post)):
+            contest.add(contestant.name, figures)
+            assert contestant.name == KAFKA or max(figures.values()) < SETTLE_MS_MAX
+
+
+async def rebalances(kind: str, address: str, post: Post) -> list[Figures]:
+    heartbeats = Pulse(SHORT_PERIOD_SECONDS, random.Random(0))
+    found = []
+    async with Staff(KINDS[kind], address) as staff:
+        members = await staff.hire(post, LARGE_GROUP)
+        async with working(members, heartbeats):
+            await settled(members, LARGE_TOPIC)
+            for _ in range(REBALANCES):
+                (newcomer,) = await staff.hire(post, 1)
+                async with working([newcomer], heartbeats):
+                    joined = await settled([*members, newcomer], LARGE_TOPIC)
+                await newcomer.leave()
+                left = await settled(members, LARGE_TOPIC)
+                found.append({"ms after a join": joined * 1e3, "ms after a leave": left * 1e3})
+    return found

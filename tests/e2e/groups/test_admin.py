@@ -1,0 +1,85 @@
+"""Groups through the admin clients of librdkafka and kafka-python."""
+
+import pytest
+from confluent_kafka import (
+    ConsumerGroupState,
+    ConsumerGroupTopicPartitions,
+    ConsumerGroupType,
+    KafkaError,
+    KafkaException,
+    TopicPartition,
+)
+from confluent_kafka.admin import AdminClient
+from kafka import KafkaAdminClient
+
+from services.group_member import Client
+from services.wire import Wire
+
+from .conftest import PARTITIONS, fill
+
+pytestmark = pytest.mark.timeout(120)
+
+
+@pytest.fixture
+def admin(server) -> AdminClient:
+    return AdminClient({"bootstrap.servers": server.address})
+
+
+@pytest.mark.parametrize("kind", [ConsumerGroupType.CLASSIC, ConsumerGroupType.CONSUMER])
+def test_a_group_is_described_as_its_members_see_it(server, recruit, admin, kind):
+    is_classic = kind is ConsumerGroupType.CLASSIC
+    crew = recruit(server, Client("librdkafka", "range" if is_classic else "consumer"))
+    crew.hire(2)
+    crew.settle()
+    stable = admin.list_consumer_groups(states={ConsumerGroupState.STABLE}, types={kind}).result(10)
+    assert stable.errors == []
+    assert crew.group in {each.group_id for each in stable.valid}
+    described = admin.describe_consumer_groups([crew.group])[crew.group].result(10)
+    assert described.state is ConsumerGroupState.STABLE
+    assert described.type is kind
+    assert described.partition_assignor == ("range" if is_classic else "uniform")
+    owned = [
+        {each.partition for each in member.assignment.topic_partitions}
+        for member in described.members
+    ]
+    assert sorted(map(sorted, owned)) == sorted(sorted(member.owned) for member in crew.members)
+    with pytest.raises(KafkaException) as refused:
+        admin.delete_consumer_groups([crew.group])[crew.group].result(10)
+    assert refused.value.args[0].code() == KafkaError.NON_EMPTY_GROUP
+
+
+def test_offsets_are_altered_listed_and_deleted(server, topic, group, admin):
+    with Wire(server.port) as wire:
+        wire.create(topic, PARTITIONS)
+    places = [TopicPartition(topic, number, 100 + number) for number in range(PARTITIONS)]
+    wanted = ConsumerGroupTopicPartitions(group, places)
+    altered = admin.alter_consumer_group_offsets([wanted])[group].result(10)
+    assert {each.error for each in altered.topic_partitions} == {None}
+    asked = ConsumerGroupTopicPartitions(group)
+    listed = admin.list_consumer_group_offsets([asked])[group].result(10)
+    assert {each.partition: each.offset for each in listed.topic_partitions} == {
+        each.partition: each.offset for each in places
+    }
+    admin.delete_consumer_groups([group])[group].result(10)
+    with pytest.raises(KafkaException) as unknown:
+        admin.delete_consumer_groups([group])[group].result(10)
+    assert unknown.value.args[0].code() == KafkaError.GROUP_ID_NOT_FOUND
+
+
+def test_an_empty_group_stays_listed_until_it_is_deleted(server, recruit, topic):
+    crew = recruit(server, Client("librdkafka", "range"))
+    crew.hire()
+    crew.settle()
+    fill(server, topic, [b"record"])
+    crew.catch_up({0: 1})
+    crew.disband()
+    admin = KafkaAdminClient(bootstrap_servers=server.address)
+    try:
+        listed = {each["group_id"]: each["group_state"] for each in admin.list_groups()}
+        assert listed[crew.group] == "Empty"
+        offsets = admin.list_group_offsets(crew.group)[crew.group]
+        assert {place.partition: each.offset for place, each in offsets.items()} == {0: 1}
+        admin.delete_groups([crew.group])
+        assert crew.group not in {each["group_id"] for each in admin.list_groups()}
+    finally:
+        admin.close()

@@ -1,0 +1,154 @@
+"""Committed offsets: where consumers begin, go on, and commit without being a member."""
+
+import time
+from typing import Any
+
+import pytest
+from confluent_kafka import (
+    OFFSET_INVALID,
+    Consumer,
+    KafkaError,
+    KafkaException,
+    Message,
+    TopicPartition,
+)
+
+from services import java
+from services.client_program import HOME
+from services.group_history import committed
+from services.group_member import Client
+from services.member_events import Read
+from services.trickle import Trickle
+from services.waiting import wait_until
+from services.wire import Wire
+
+from .conftest import PARTITIONS, ends_of, fill
+
+pytestmark = pytest.mark.timeout(120)
+
+READ_S_MAX = 30
+ONE_OF_EACH = [
+    Client("librdkafka", "range"),
+    Client("librdkafka", "consumer"),
+    Client("kafka_python", "range"),
+    Client("aio", "range"),
+    Client("java", "range"),
+]
+
+
+def consumer_of(server: Any, group: str, **settings: Any) -> Consumer:
+    common = {"bootstrap.servers": server.address, "group.id": group, "enable.auto.commit": False}
+    return Consumer(common | settings)
+
+
+def read(consumer: Consumer, count: int) -> list[Message]:
+    messages: list[Message] = []
+    deadline = time.monotonic() + READ_S_MAX
+    while len(messages) < count and time.monotonic() < deadline:
+        messages += consumer.consume(count - len(messages), 0.2)
+    assert all(message.error() is None for message in messages), messages[0].error()
+    return messages
+
+
+def test_a_hundred_messages_are_consumed_in_a_group_from_the_earliest(server, topic):
+    """T-04, word by word."""
+    values = [b"message %d" % number for number in range(100)]
+    fill(server, topic, values)
+    consumer = Consumer(
+        {
+            "bootstrap.servers": server.address,
+            "group.id": "test-group",
+            "auto.offset.reset": "earliest",
+        }
+    )
+    consumer.subscribe([topic])
+    try:
+        messages = read(consumer, 100)
+    finally:
+        consumer.close()
+    assert [message.value() for message in messages] == values
+
+
+@pytest.mark.parametrize("client", ONE_OF_EACH, ids=str)
+def test_a_group_that_begins_with_the_latest_misses_nothing_after_its_first_commit(
+    server, recruit, topic, client
+):
+    """N-15: where nothing is committed the reset counts, and from then on only the commit."""
+    crew = recruit(server, client, reset="latest")
+    for partition in range(PARTITIONS):
+        fill(server, topic, [b"old"] * 50, partition)
+    with Trickle(server.address, topic, PARTITIONS):
+        (first,) = crew.hire()
+        wait_until(lambda: len(committed(crew.lives)) == PARTITIONS, "first commits", seen=crew)
+        first.leave()
+    with Trickle(server.address, topic, PARTITIONS):  # Nobody reads these yet.
+        time.sleep(0.1)
+    crew.hire()
+    ends = ends_of(server, topic)
+    crew.catch_up(ends)
+    crew.disband()
+    for partition in range(PARTITIONS):
+        reads = [
+            event
+            for life in crew.lives
+            for event in life.events
+            if isinstance(event, Read) and event.partition == partition
+        ]
+        assert reads[0].first >= 50
+        assert [each.first for each in reads[1:]] == [each.end for each in reads[:-1]]
+        assert reads[-1].end == ends[partition]
+
+
+def test_a_consumer_that_is_no_member_commits_and_goes_on(server, topic, group):
+    """N-15: generation -1, on a group that has no members."""
+    with Wire(server.port) as wire:
+        wire.create(topic, 2)
+    fill(server, topic, [b"%d" % number for number in range(10)])
+    consumer = consumer_of(server, group, **{"auto.offset.reset": "earliest"})
+    try:
+        nothing = consumer.committed([TopicPartition(topic, 0)], timeout=10)
+        assert nothing[0].offset == OFFSET_INVALID
+        consumer.assign([TopicPartition(topic, 0)])
+        assert len(read(consumer, 4)) == 4
+        note = TopicPartition(topic, 0, 4, metadata="four of ten")
+        consumer.commit(offsets=[note], asynchronous=False)
+    finally:
+        consumer.close()
+
+    again = consumer_of(server, group, **{"auto.offset.reset": "error"})
+    try:
+        here, elsewhere = again.committed(
+            [TopicPartition(topic, 0), TopicPartition(topic, 1)], timeout=10
+        )
+        assert (here.offset, here.metadata) == (4, "four of ten")
+        assert elsewhere.offset == OFFSET_INVALID
+        again.assign([TopicPartition(topic, 0)])
+        assert [message.value() for message in read(again, 6)] == [b"%d" % n for n in range(4, 10)]
+    finally:
+        again.close()
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_who_is_no_member_cannot_commit_for_those_who_are(server, topic, group, protocol):
+    fill(server, topic, [b"record"])
+    settings = {"group.protocol": protocol, "auto.offset.reset": "earliest"}
+    member, stranger = consumer_of(server, group, **settings), consumer_of(server, group)
+    try:
+        member.subscribe([topic])
+        assert len(read(member, 1)) == 1
+        stranger.assign([TopicPartition(topic, 0)])
+        with pytest.raises(KafkaException) as refused:
+            stranger.commit(offsets=[TopicPartition(topic, 0, 1)], asynchronous=False)
+        assert refused.value.args[0].code() == KafkaError.UNKNOWN_MEMBER_ID
+    finally:
+        stranger.close()
+        member.close()
+
+
+@pytest.mark.skipif(not java.is_available(), reason="no Java or no Maven here")
+def test_a_java_consumer_that_is_no_member_commits_and_goes_on(server, topic, group):
+    program = str(HOME / "java" / "SimpleCommits.java")
+    fill(server, topic, [b"record"] * 10)
+    assert java.run(program, server.address, group, topic).split() == ["0", "10"]
+    fill(server, topic, [b"record"] * 5)
+    assert java.run(program, server.address, group, topic).split() == ["10", "15"]
