@@ -17,7 +17,7 @@ from confluent_kafka import (
 pytestmark = pytest.mark.timeout(60)
 
 READ_S_MAX = 20
-# There are no groups to commit to here, and a consumer that wants to commit waits for one.
+# It assigns partitions to itself, and commits nothing: groups have tests of their own.
 ALONE = {"group.id": "none", "enable.auto.commit": False}
 CODECS = ["none", "gzip", "snappy", "lz4", "zstd"]
 
