@@ -32,7 +32,8 @@ def check_group_id(group_id: str) -> None:
 
 def new_member_id(context: RequestContext, instance_id: str | None) -> str:
     """An id for a member that has none yet, which says to people who it is."""
-    return f"{instance_id or client_id(context)}-{uuid.uuid4()}"
+    name = client_id(context) if instance_id is None else instance_id
+    return f"{name}-{uuid.uuid4()}"
 
 
 def client_id(context: RequestContext) -> str:

@@ -29,6 +29,7 @@ from kafscale.errors import (
     NonEmptyGroupError,
     NotCoordinatorError,
     SubscribedTopicError,
+    UnknownApiError,
     UnknownMemberError,
 )
 from kafscale.groups.answers import Alive, Joined, Left, Reconciled, Synced
@@ -43,6 +44,7 @@ from kafscale.groups.events import (
 from kafscale.groups.offsets import CommittedOffset, Place, expired
 from kafscale.groups.record import GroupRecord, Kind
 from kafscale.groups.settings import GroupSettings
+from kafscale.groups.subscription import PROTOCOL_TYPE
 from kafscale.metadata.catalog import Catalog
 from kafscale.metadata.model import Topic
 from kafscale.metadata.store import MetadataStore
@@ -164,8 +166,12 @@ class Coordinator:
         hosted = self.directory.get(group_id)
         if hosted is not None:
             hosted.group.check_commit(member_id, instance_id, generation, self._clock())
-        elif generation < 0:
+            if not version_knows_missing_groups and _speaks_consumer(hosted, member_id):
+                raise UnknownApiError(f"group {group_id!r} needs a newer version of OffsetCommit")
+        elif generation < 0 and offsets:
             hosted = self.directory.classic(group_id)
+        elif generation < 0:
+            return self.writer.durable_within(WRITE_SECONDS_MAX)
         elif version_knows_missing_groups:
             raise GroupNotFoundError(f"Group {group_id} not found.")
         else:
@@ -177,21 +183,24 @@ class Coordinator:
     def fetch(
         self, group_id: str, member_id: str | None, member_epoch: int
     ) -> Mapping[Place, CommittedOffset]:
-        """How far a group has read: nothing, for one that nobody knows."""
+        """How far a group has read: nothing, for one that nobody knows, whoever asks."""
         self._check()
         hosted = self.directory.get(group_id)
-        if hosted is not None:
-            hosted.group.check_fetch(member_id, member_epoch)
-            return hosted.offsets.committed
-        if member_epoch >= 0:
-            raise GroupNotFoundError(f"Group {group_id} not found.")
-        return {}
+        if hosted is None:
+            return {}
+        hosted.group.check_fetch(member_id, member_epoch)
+        return hosted.offsets.committed
 
     async def delete_offsets(
         self, group_id: str, places: Sequence[Place]
     ) -> dict[Place, KafscaleError | None]:
-        """Forget how far a group has read these; not so where its members still read them."""
+        """Forget how far a group has read these; not so where its members still read them.
+
+        What members read is known of consumers alone: others have to leave first.
+        """
         hosted = self._found(group_id)
+        if hosted.group.member_count and not _is_of_consumers(hosted.record()):
+            raise NonEmptyGroupError(f"group {group_id!r} has members that are no consumers")
         answers: dict[Place, KafscaleError | None] = {
             place: SubscribedTopicError(f"members of group {group_id!r} read topic {place[0]!r}")
             if hosted.group.subscribes_to(place[0])
@@ -286,6 +295,18 @@ class Coordinator:
     def _check(self) -> None:
         if self._is_retired:
             raise NotCoordinatorError("this broker is stopping")
+
+
+def _speaks_consumer(hosted: HostedGroup, member_id: str) -> bool:
+    """Whether a member speaks the newer protocol; nobody does who is no member."""
+    if hosted.group.kind is Kind.CLASSIC:
+        return False
+    member = hosted.record().members.get(member_id)
+    return member is not None and not member.is_classic
+
+
+def _is_of_consumers(record: GroupRecord) -> bool:
+    return record.kind is Kind.CONSUMER or record.protocol_type == PROTOCOL_TYPE
 
 
 def _nobody_reads(_topic: str) -> bool:

@@ -88,7 +88,7 @@ def _member(context: RequestContext, member: MemberRecord) -> DescribedMember:
         client_id=member.client_id,
         client_host=member.client_host,
         subscribed_topic_names=list(member.subscribed_names),
-        subscribed_topic_regex=member.subscribed_regex or None,
+        subscribed_topic_regex=member.subscribed_regex,
         assignment=_assignment(context, member.assigned),
         target_assignment=_assignment(context, member.target),
         member_type=CLASSIC_MEMBER if member.is_classic else CONSUMER_MEMBER,

@@ -4,7 +4,7 @@ Behaviour:
 * A member of the consumer protocol joins (epoch 0), stays, follows what it is told to read, and
   leaves (-1, or -2 as a static member that comes back). Where nothing has changed since its last
   heartbeat, nothing is said, by either side.
-* A request that makes no sense in itself is INVALID_REQUEST: an empty name of a group, an instance
+* A request that makes no sense in itself is INVALID_REQUEST: a blank name of a group, an instance
   or a rack; joining without a subscription or a rebalance timeout, or with partitions.
 
 Version notes:
@@ -78,13 +78,13 @@ def new_member_id() -> str:
 def _check(context: RequestContext, request: ConsumerGroupHeartbeatRequest) -> None:
     epoch = request.member_epoch
     may_be_nameless = context.version < OWN_IDS_SINCE and epoch in {JOINING, LEAVING_FOR_A_WHILE}
-    if not (request.member_id or may_be_nameless):
+    if _is_blank(request.member_id) and not may_be_nameless:
         raise InvalidRequestError("MemberId can't be empty.")
-    if not request.group_id:
+    if _is_blank(request.group_id):
         raise InvalidRequestError("GroupId can't be empty.")
-    if request.group_instance_id == "":
+    if _is_blank(request.group_instance_id):
         raise InvalidRequestError("InstanceId can't be empty.")
-    if request.rack_id == "":
+    if _is_blank(request.rack_id):
         raise InvalidRequestError("RackId can't be empty.")
     if epoch == JOINING:
         _check_joining(request)
@@ -92,6 +92,11 @@ def _check(context: RequestContext, request: ConsumerGroupHeartbeatRequest) -> N
         raise InvalidRequestError("InstanceId can't be null.")
     elif epoch < LEAVING_FOR_A_WHILE:
         raise InvalidRequestError("MemberEpoch is invalid.")
+
+
+def _is_blank(name: str | None) -> bool:
+    """Whether a name is there, but nothing to be seen of it."""
+    return name is not None and not name.strip()
 
 
 def _check_joining(request: ConsumerGroupHeartbeatRequest) -> None:

@@ -4,7 +4,7 @@ Behaviour:
 * All offsets of a request are committed together, and answered once they are in the store. Those
   that cannot be are left out, each with an error of its own: UNKNOWN_TOPIC_OR_PARTITION, or
   OFFSET_METADATA_TOO_LARGE above `offsets.metadataMaxBytes`. That the group refuses is told for
-  every partition.
+  every partition that there is. A topic of which no partitions are named is passed over.
 * Who is no member of a group (generation -1) may commit while it has no members; the group need not
   have been there before, and may have an empty name.
 * An offset is that of the topic which has the name now: one created again begins anew.
@@ -22,6 +22,7 @@ from typing import Final
 
 from kafscale.broker.context import RequestContext
 from kafscale.errors import (
+    GroupError,
     KafscaleError,
     OffsetMetadataTooLargeError,
     StaleMemberEpochError,
@@ -43,6 +44,8 @@ from kafscale.protocol.messages.offset_commit import (
 CONSUMER_PROTOCOL_SINCE: Final = 9
 TOPIC_IDS_SINCE: Final = 10
 
+NOT_THERE: Final = {UnknownTopicError.code, UnknownTopicIdError.code}
+
 NOT_SAID: Final = -1
 """Stands for a time that the client leaves to us."""
 
@@ -52,9 +55,9 @@ def handle(
 ) -> OffsetCommitResponse | Awaitable[OffsetCommitResponse]:
     offsets: dict[Place, CommittedOffset] = {}
     response = OffsetCommitResponse(
-        topics=[_gather(context, request, topic, offsets) for topic in request.topics]
+        topics=[_gather(context, request, topic, offsets) for topic in _named(request)]
     )
-    if not offsets:
+    if _is_nothing_there(response):
         return response
     committing = context.broker.groups.commit(
         request.group_id,
@@ -70,22 +73,38 @@ def handle(
 def refuse(
     context: RequestContext, request: OffsetCommitRequest, error: KafscaleError
 ) -> OffsetCommitResponse:
-    """The same error for every partition."""
+    """The same error for every partition; that the group refuses, for those that there are."""
     code = error.code
     if isinstance(error, StaleMemberEpochError) and context.version < CONSUMER_PROTOCOL_SINCE:
         code = UnknownApiError.code
+
+    def told(asked: TopicToCommit, partition: PartitionToCommit) -> int:
+        if isinstance(error, GroupError):
+            return _missing_code(context, asked, partition) or code
+        return code
+
     return OffsetCommitResponse(
         topics=[
             CommittedTopic(
-                name=topic.name,
-                topic_id=topic.topic_id,
+                name=asked.name,
+                topic_id=asked.topic_id,
                 partitions=[
-                    CommittedPartition(partition.index, code) for partition in topic.partitions
+                    CommittedPartition(each.index, told(asked, each)) for each in asked.partitions
                 ],
             )
-            for topic in request.topics
+            for asked in _named(request)
         ]
     )
+
+
+def _named(request: OffsetCommitRequest) -> list[TopicToCommit]:
+    return [topic for topic in request.topics if topic.partitions]
+
+
+def _is_nothing_there(response: OffsetCommitResponse) -> bool:
+    """Whether there is nothing that the group could be asked for."""
+    codes = {each.error_code for topic in response.topics for each in topic.partitions}
+    return codes <= NOT_THERE
 
 
 async def _when_committed(
@@ -106,8 +125,8 @@ def _gather(
     for partition in asked.partitions:
         code = 0
         try:
-            topic = _topic(context, asked)
-            _check(context, topic, partition)
+            topic = _topic(context, asked, partition)
+            _check_metadata(context, partition)
             offsets[topic.name, partition.index] = _offset(context, request, topic, partition)
         except KafscaleError as error:
             code = error.code
@@ -115,7 +134,18 @@ def _gather(
     return answer
 
 
-def _topic(context: RequestContext, asked: TopicToCommit) -> Topic:
+def _missing_code(
+    context: RequestContext, asked: TopicToCommit, partition: PartitionToCommit
+) -> int:
+    try:
+        _topic(context, asked, partition)
+    except KafscaleError as error:
+        return error.code
+    return 0
+
+
+def _topic(context: RequestContext, asked: TopicToCommit, partition: PartitionToCommit) -> Topic:
+    """The topic of a partition that there is."""
     catalog = context.broker.catalog
     if context.version >= TOPIC_IDS_SINCE:
         topic = catalog.by_id.get(asked.topic_id)
@@ -125,12 +155,12 @@ def _topic(context: RequestContext, asked: TopicToCommit) -> Topic:
         unknown = UnknownTopicError(f"there is no topic {asked.name!r}")
     if topic is None:
         raise unknown
+    if not 0 <= partition.index < topic.partitions:
+        raise UnknownTopicError(f"topic {topic.name!r} has no partition {partition.index}")
     return topic
 
 
-def _check(context: RequestContext, topic: Topic, partition: PartitionToCommit) -> None:
-    if not 0 <= partition.index < topic.partitions:
-        raise UnknownTopicError(f"topic {topic.name!r} has no partition {partition.index}")
+def _check_metadata(context: RequestContext, partition: PartitionToCommit) -> None:
     size_bytes = len((partition.metadata or "").encode())
     if size_bytes > context.broker.config.offsets.metadata_bytes_max:
         raise OffsetMetadataTooLargeError(f"the metadata has {size_bytes} bytes")

@@ -4,8 +4,9 @@ Behaviour:
 * Offsets are forgotten, whether there were any or not, and answered once that is in the store.
 * A topic that members of the group read keeps its offsets: GROUP_SUBSCRIBED_TO_TOPIC. A partition
   that does not exist is UNKNOWN_TOPIC_OR_PARTITION.
-* A group that does not exist is GROUP_ID_NOT_FOUND, one without a name INVALID_GROUP_ID: told for
-  the whole request, without its partitions.
+* A group that does not exist is GROUP_ID_NOT_FOUND, one without a name INVALID_GROUP_ID, one with
+  members that are no consumers NON_EMPTY_GROUP: told for the whole request, without its partitions.
+* A topic of which no partitions are named is passed over.
 
 Version notes: there is one version.
 """
@@ -28,7 +29,9 @@ async def handle(context: RequestContext, request: OffsetDeleteRequest) -> Offse
     places = [place for topic in request.topics for place in _known(context, topic)]
     deleted = await context.broker.groups.delete_offsets(request.group_id, places)
     codes = {place: error.code if error else 0 for place, error in deleted.items()}
-    return OffsetDeleteResponse(topics=[_deleted(topic, codes) for topic in request.topics])
+    return OffsetDeleteResponse(
+        topics=[_deleted(topic, codes) for topic in request.topics if topic.partitions]
+    )
 
 
 def _known(context: RequestContext, asked: TopicToDelete) -> list[Place]:

@@ -148,4 +148,4 @@ def _assignment(roster: Roster, member: Member) -> bytes:
     """What a member may read, as bytes of the version in which it spoke itself."""
     _, metadata = member.profile.protocols[0]
     partitions = roster.catalogue.by_name(member.standing.assigned)
-    return encode_assignment(partitions, version=decode_version(metadata))
+    return encode_assignment(partitions, None, decode_version(metadata))

@@ -77,9 +77,8 @@ def _leave(roster: Roster, event: ConsumerHeartbeat) -> list[Effect]:
         effects = roster.send_away(member)
     else:
         effects = roster.remove([member], "a member left")
+    # No further heartbeat is expected of it.
     answer = Reconciled(
-        member_id=event.member_id,
-        member_epoch=event.member_epoch,
-        heartbeat_interval_ms=roster.settings.consumer_heartbeat_interval_ms,
+        member_id=event.member_id, member_epoch=event.member_epoch, heartbeat_interval_ms=0
     )
     return [*effects, Reply(event.ticket, answer, durable=True)]

@@ -1,8 +1,9 @@
 """From a classic group to a consumer group and back, while its members go on (KIP-848).
 
 Upwards, members keep what their leader has assigned to them, and their generation is their epoch,
-so that they do not notice until a member of the new protocol makes a new epoch. Downwards, nobody
-keeps anything: the classic group begins with a rebalance.
+so that they do not notice until a member of the new protocol makes a new epoch. Downwards, the
+classic group is in the generation for which there are targets, which its members know, and begins
+with a rebalance; but for one that is stable, as somebody has taken the last one's place.
 """
 
 from kafscale.errors import GroupNotFoundError, ProtocolError
@@ -19,6 +20,7 @@ from kafscale.groups.subscription import (
     Subscription,
     decode_assignment,
     decode_subscription,
+    decode_version,
     encode_assignment,
     has_user_data,
 )
@@ -58,7 +60,7 @@ def is_downgrade_due(roster: Roster) -> bool:
 
 
 def downgraded(record: GroupRecord, catalogue: Catalogue) -> GroupRecord:
-    """The classic group of the same members, which are to join again."""
+    """The classic group of the same members, which are to join again where some have left."""
     members = list(record.members.values())
     assert members
     assert all(member.is_classic for member in members)
@@ -67,12 +69,12 @@ def downgraded(record: GroupRecord, catalogue: Catalogue) -> GroupRecord:
     return GroupRecord(
         group_id=record.group_id,
         kind=Kind.CLASSIC,
-        state="PreparingRebalance",
+        state="Stable" if record.state == "Stable" else "PreparingRebalance",
         state_since_ms=record.state_since_ms,
         protocol_type=PROTOCOL_TYPE,
         protocol=next((name for name, _ in members[0].protocols if name in common), ""),
         leader=members[0].member_id,
-        generation=record.generation,
+        generation=record.assignment_epoch,
         members={member.member_id: _downgraded(member, catalogue) for member in members},
     )
 
@@ -131,6 +133,8 @@ def _upgraded(
 
 
 def _downgraded(member: MemberRecord, catalogue: Catalogue) -> MemberRecord:
+    _, metadata = member.protocols[0]
+    target = catalogue.by_name(member.target)
     return MemberRecord(
         member_id=member.member_id,
         instance_id=member.instance_id,
@@ -140,7 +144,7 @@ def _downgraded(member: MemberRecord, catalogue: Catalogue) -> MemberRecord:
         session_timeout_ms=member.session_timeout_ms,
         rebalance_timeout_ms=member.rebalance_timeout_ms,
         protocols=member.protocols,
-        assignment=encode_assignment(catalogue.by_name(member.target)),
+        assignment=encode_assignment(target, None, decode_version(metadata)),
     )
 
 

@@ -47,7 +47,7 @@ def test_a_member_is_told_with_what_it_has(version):
         assert (found.rack_id, found.member_epoch) == ("b", 1)
         assert (found.client_id, found.client_host) == ("tester", "/10.0.0.1")
         assert sorted(found.subscribed_topic_names) == ["later", "orders"]
-        assert found.subscribed_topic_regex is None
+        assert found.subscribed_topic_regex == ""
         everything = {(topic.id, "orders"): [0, 1, 2]}
         assert places(found.assignment) == places(found.target_assignment) == everything
         assert found.member_type == (1 if version >= 1 else -1)

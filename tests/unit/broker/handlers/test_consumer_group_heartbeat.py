@@ -71,6 +71,7 @@ def test_who_leaves_gives_everything_up(version):
         await second.beat()
 
         assert (gone.error_code, gone.member_id, gone.member_epoch) == (0, "a", -1)
+        assert gone.heartbeat_interval_ms == 0, "none is expected any more"
         assert second.owned == {topic.id: [0, 1]}
         assert (await first.ask(version)).error_code == ErrorCode.UNKNOWN_MEMBER_ID
 
@@ -136,8 +137,11 @@ def test_a_member_is_known_with_all_that_it_said():
     ("epoch", "fields", "reason"),
     [
         (0, {"group_id": ""}, "GroupId can't be empty."),
+        (0, {"group_id": " "}, "GroupId can't be empty."),
         (0, {"group_instance_id": ""}, "InstanceId can't be empty."),
+        (0, {"group_instance_id": " "}, "InstanceId can't be empty."),
         (0, {"rack_id": ""}, "RackId can't be empty."),
+        (0, {"rack_id": " "}, "RackId can't be empty."),
         (0, {"rebalance_timeout_ms": -1}, "RebalanceTimeoutMs must be provided"),
         (0, {"owned_partitions": None}, "TopicPartitions must be empty"),
         (0, {"owned_partitions": [TopicPartitions(bytes(16), [0])]}, "TopicPartitions must be"),

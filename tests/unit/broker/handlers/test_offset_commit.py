@@ -89,6 +89,18 @@ def test_a_commit_survives_the_broker(version):
     virtual_time.run(scenario, seed=0)
 
 
+@since_v9
+def test_what_is_not_there_is_told_even_if_the_group_refuses(version):
+    async def body(broker):
+        topic = await broker.topic("orders")
+        await settle(Member(broker))
+        asked = [PartitionToCommit(0, 3), PartitionToCommit(1, 3)]
+        codes = await commit(broker, topic, *asked, version=version)
+        assert codes == [ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
+
+    serve(body)
+
+
 @every_version
 def test_partitions_fail_on_their_own(version):
     async def body(broker):
@@ -187,7 +199,8 @@ def test_a_member_of_the_consumer_protocol_commits_with_its_epoch(version):
     serve(body)
 
 
-def test_before_v9_nobody_knows_of_stale_epochs():
+@pytest.mark.parametrize("late", [0, 1])
+def test_before_v9_members_of_the_consumer_protocol_cannot_commit(late):
     async def body(broker):
         topic = await broker.topic("orders")
         member = ConsumerMember(broker, "one")
@@ -198,7 +211,7 @@ def test_before_v9_nobody_knows_of_stale_epochs():
             PartitionToCommit(0, 5),
             version=8,
             member_id="one",
-            generation_id_or_member_epoch=member.epoch + 1,
+            generation_id_or_member_epoch=member.epoch + late,
         )
 
         assert codes == [ErrorCode.UNSUPPORTED_VERSION]

@@ -53,6 +53,19 @@ def test_offsets_are_forgotten_one_by_one():
     serve(body)
 
 
+def test_members_that_are_no_consumers_keep_all_offsets():
+    """Nobody but they knows what they read."""
+
+    async def body(broker):
+        await broker.topic("orders")
+        worker = Member(broker)
+        told = await worker.ask_to_join(version=3, protocol_type="connect")
+        assert told.error_code == ErrorCode.NONE
+        assert await delete(broker, ("orders", 0)) == (ErrorCode.NON_EMPTY_GROUP, {})
+
+    serve(body)
+
+
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
 def test_topics_that_are_read_keep_their_offsets(protocol):
     async def body(broker):

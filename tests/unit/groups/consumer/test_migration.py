@@ -97,7 +97,7 @@ def test_when_the_last_member_of_the_new_protocol_goes_the_group_is_to_be_classi
     record = driver.group.downgraded()
     assert (record.kind, record.state) == (Kind.CLASSIC, "PreparingRebalance")
     assert (record.protocol_type, record.protocol, record.leader) == ("consumer", "range", "a")
-    assert record.generation == driver.group.record().generation
+    assert record.generation == driver.group.record().assignment_epoch == 6
     assert record.members["a"].protocols == classic_member("a").protocols
     assert record.members["a"].session_timeout_ms == SESSION_MS
     assert 0 in decode_assignment(record.members["a"].assignment)["x"]
@@ -110,6 +110,17 @@ def test_the_classic_group_of_those_who_are_left_waits_for_them_to_join():
     group = ClassicGroup.restored(driver.group.downgraded(), driver.settings, driver.now_ms)
     assert (group.state, group.member_count) == ("PreparingRebalance", 2)
     assert group.deadline_ms is not None
+
+
+def test_who_takes_the_place_of_the_last_member_of_the_new_protocol_disturbs_nobody():
+    driver = upgraded(classic_member("a", 0, 1, 2, 3, instance_id="desk"))
+    driver.enter("new", instance_id="desk")
+    driver.join("", instance_id="desk")
+    assert driver.group.wants_downgrade
+    record = driver.group.downgraded()
+    assert (record.kind, record.state, record.generation) == (Kind.CLASSIC, "Stable", 5)
+    (member,) = record.members.values()
+    assert decode_assignment(member.assignment) == {"x": (0, 1, 2, 3)}
 
 
 def test_a_downgrade_is_found_by_the_next_coordinator_too_and_by_expiry():
