@@ -13,7 +13,7 @@ from typing import Self
 
 import msgspec
 
-from services.group_history import Life, committed, problems
+from services.group_history import Life, is_caught_up, problems
 from services.group_member import Client, Member
 from services.member_events import Committed, Lost, Read, Revoked
 from services.members.orders import BATCH_RECORDS_MAX, Orders
@@ -68,9 +68,9 @@ class Crew:
         return wait_until(self._is_settled, "a settled group", seconds_max=seconds_max, seen=self)
 
     def catch_up(self, ends: dict[int, int]) -> None:
-        """Wait until everything is read and committed."""
+        """Wait until everything is read and, but for what was refused, committed."""
         wait_until(
-            lambda: committed(self.lives) == {p: end for p, end in ends.items() if end},
+            lambda: is_caught_up(self.lives, ends),
             f"commits up to {ends}",
             seen=self,
         )

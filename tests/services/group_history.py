@@ -90,6 +90,31 @@ def committed(lives: Iterable[Life]) -> dict[int, int]:
     return highest
 
 
+def is_caught_up(lives: Sequence[Life], ends: Mapping[int, int]) -> bool:
+    """Whether all is committed that ever will be before more records come.
+
+    A member whose last commit was refused tries again with its next batch, and not before.
+    """
+    highest = committed(lives)
+    refused = [life for life in lives if _was_refused(life)]
+    return all(
+        highest.get(partition, 0) >= end or any(_has_read(life, partition, end) for life in refused)
+        for partition, end in ends.items()
+    )
+
+
+def _was_refused(life: Life) -> bool:
+    commits = [event for event in life.events if isinstance(event, Committed | Refused)]
+    return bool(commits) and isinstance(commits[-1], Refused)
+
+
+def _has_read(life: Life, partition: int, end: int) -> bool:
+    return any(
+        isinstance(event, Read) and event.partition == partition and event.end >= end
+        for event in life.events
+    )
+
+
 # --- owning -----------------------------------------------------------------------------------
 
 

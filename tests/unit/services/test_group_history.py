@@ -2,7 +2,7 @@
 
 import pytest
 
-from services.group_history import Life, committed, owned, problems
+from services.group_history import Life, committed, is_caught_up, owned, problems
 from services.member_events import (
     AnyEvent,
     Assigned,
@@ -112,3 +112,18 @@ def test_the_highest_commit_counts_whoever_made_it():
 )
 def test_an_event_survives_the_way_through_a_line(event):
     assert event_of(line_of(event)) == event
+
+
+@pytest.mark.parametrize(
+    ("events", "expected"),
+    [
+        ([assigned(1), read(0, 10), done(10)], True),
+        ([assigned(1), read(0, 10), done(9)], False),
+        ([assigned(1), read(0, 10), Refused(error="stale")], True),
+        ([assigned(1), read(0, 9), Refused(error="stale")], False),
+        ([assigned(1), Refused(error="stale"), read(0, 10), done(5)], False),
+        ([], False),
+    ],
+)
+def test_everything_is_caught_up_but_what_was_refused(events, expected):
+    assert is_caught_up([Life("member", events)], ENDS) is expected
