@@ -24,7 +24,8 @@ NEW = [Client("librdkafka", "consumer"), Client("java", "consumer")]
 
 
 @pytest.mark.parametrize("client", CLASSIC + NEW, ids=str)
-def test_a_member_that_restarts_in_time_finds_its_partitions(server, recruit, topic, client):
+def test_a_member_that_restarts_in_time_finds_its_partitions(start_server, recruit, topic, client):
+    server = start_server()
     crew = recruit(server, client, session_timeout_ms=30_000)
     is_classic = client in CLASSIC
     (one,) = crew.hire(instance_id="one")
