@@ -83,12 +83,13 @@ class Crew:
         for member in leaving:
             member.finish_leaving()
 
-    def problems(self, ends: dict[int, int]) -> list[str]:
+    def problems(self, ends: dict[int, int], *, may_rewind: bool = False) -> list[str]:
         return problems(
             self.lives,
             ends,
             batch_records_max=BATCH_RECORDS_MAX,
             is_orderly=self.client.is_orderly,
+            may_rewind=may_rewind,
         )
 
     def mark(self) -> None:

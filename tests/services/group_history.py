@@ -55,15 +55,21 @@ def problems(
     *,
     batch_records_max: int,
     is_orderly: bool = True,
+    may_rewind: bool = False,
 ) -> list[str]:
     """Everything that contradicts the laws, when all partitions were read up to their ends.
 
     A client that is not orderly still works on what it fetched when it owns that no more: it may
-    read what others read too, and commit it late or never.
+    read what others read too, and commit it late or never. One that may rewind reads something of
+    its own once more, as librdkafka sometimes does where a connection breaks during a rebalance.
     """
     found = [*_overlaps(lives), *_losses(lives, ends)]
     if is_orderly:
-        found += [*_intrusions(lives), *_repetitions(lives), *_leftovers(lives, batch_records_max)]
+        found += [
+            *_intrusions(lives),
+            *_repetitions(lives, may_rewind=may_rewind),
+            *_leftovers(lives, batch_records_max),
+        ]
     return found
 
 
@@ -170,10 +176,11 @@ def _losses(lives: Sequence[Life], ends: Mapping[int, int]) -> Iterable[str]:
             yield f"partition {partition}: {len(lost)} records from {lost[0]} were never read"
 
 
-def _repetitions(lives: Sequence[Life]) -> Iterable[str]:
+def _repetitions(lives: Sequence[Life], *, may_rewind: bool) -> Iterable[str]:
     readers: dict[Place, list[str]] = defaultdict(list)
     for life in lives:
-        for place in _settled(life)[0]:
+        done = _settled(life)[0]
+        for place in set(done) if may_rewind else done:
             readers[place].append(life.name)
     for place, names in readers.items():
         if len(names) > 1:

@@ -127,3 +127,9 @@ def test_an_event_survives_the_way_through_a_line(event):
 )
 def test_everything_is_caught_up_but_what_was_refused(events, expected):
     assert is_caught_up([Life("member", events)], ENDS) is expected
+
+
+def test_a_member_may_read_something_of_its_own_again_where_that_is_allowed():
+    lives = [Life("one", [assigned(1), read(0, 3), read(0, 10), done(10)])]
+    assert problems(lives, ENDS, batch_records_max=BATCH) != []
+    assert problems(lives, ENDS, batch_records_max=BATCH, may_rewind=True) == []
