@@ -2,7 +2,6 @@
 
 # ruff: noqa: D301, PLC0415 - \b keeps the lines of examples apart; messages are slow to load.
 
-import sys
 from enum import StrEnum
 from typing import Annotated
 
@@ -10,9 +9,9 @@ import typer
 
 from kafscale.cli.client_address import BootstrapOption
 from kafscale.cli.client_run import run
+from kafscale.cli.deletion import YesOption, confirm, report
 from kafscale.cli.group_reset import GroupArgument, reset_offsets
 from kafscale.cli.output import Output, OutputOption, print_data
-from kafscale.errors import KafscaleError
 
 app = typer.Typer(
     no_args_is_help=True, help="List, describe, reset and delete the consumer groups of a cluster."
@@ -138,7 +137,7 @@ app.command("reset-offsets")(reset_offsets)
 @app.command()
 def delete(
     groups: Annotated[list[str], typer.Argument(metavar="GROUP...", help="The groups.")],
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    yes: YesOption = False,
     if_exists: Annotated[
         bool, typer.Option("--if-exists", help="Be content if a group does not exist.")
     ] = False,
@@ -152,12 +151,8 @@ def delete(
     """
     from kafscale.cli import group_admin
 
-    if not yes and sys.stdin.isatty():
-        typer.confirm(f"delete {', '.join(groups)} with all offsets?", abort=True, err=True)
+    confirm(groups, "offsets", yes=yes)
     deleted, problems = run(
         bootstrap, lambda client: group_admin.delete(client, groups, missing_ok=if_exists)
     )
-    for group in deleted:
-        typer.echo(f"deleted group {group}")
-    if problems:
-        raise KafscaleError("\n".join(problems))
+    report("group", deleted, problems)

@@ -2,17 +2,16 @@
 
 # ruff: noqa: D301, PLC0415 - \b keeps the lines of examples apart; messages are slow to load.
 
-import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from kafscale.cli.client_address import BootstrapOption
 from kafscale.cli.client_run import run
+from kafscale.cli.deletion import YesOption, confirm, report
 from kafscale.cli.options import parse_pairs
 from kafscale.cli.output import Output, OutputOption, print_data
 from kafscale.cli.wording import counted
-from kafscale.errors import KafscaleError
 
 if TYPE_CHECKING:
     from kafscale.cli.client import Client
@@ -118,7 +117,7 @@ def describe(
 @app.command()
 def delete(
     names: Annotated[list[str], typer.Argument(metavar="NAME...", help="The topics.")],
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    yes: YesOption = False,
     if_exists: Annotated[
         bool, typer.Option("--if-exists", help="Be content if a topic does not exist.")
     ] = False,
@@ -132,15 +131,11 @@ def delete(
     """
     from kafscale.cli import topic_admin
 
-    if not yes and sys.stdin.isatty():
-        typer.confirm(f"delete {', '.join(names)} with all records?", abort=True, err=True)
+    confirm(names, "records", yes=yes)
     deleted, problems = run(
         bootstrap, lambda client: topic_admin.delete(client, names, missing_ok=if_exists)
     )
-    for name in deleted:
-        typer.echo(f"deleted topic {name}")
-    if problems:
-        raise KafscaleError("\n".join(problems))
+    report("topic", deleted, problems)
 
 
 @app.command()

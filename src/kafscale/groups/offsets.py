@@ -27,6 +27,10 @@ class CommittedOffset(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     topic_id: bytes = b""
     """Of the topic that was read: one created again under its name begins anew."""
 
+    def is_of(self, topic_id: bytes) -> bool:
+        """Whether it was committed for this topic, as far as that is known."""
+        return self.topic_id in {b"", topic_id}
+
 
 def expired(
     offsets: Mapping[Place, CommittedOffset],

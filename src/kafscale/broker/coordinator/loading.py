@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping
 
 from kafscale.broker.coordinator.directory import GroupDirectory
 from kafscale.errors import DamagedObjectError
-from kafscale.groups.offsets import CommittedOffset
 from kafscale.metadata import keys
 from kafscale.metadata.group_encoding import decode_group, decode_offset
 from kafscale.metadata.model import Topic
@@ -37,7 +36,8 @@ async def load(
         place = (key.topic, key.partition)
         hosted = directory.classic(key.group)
         hosted.offsets.restore(place, committed)
-        if _is_outdated(committed, topics.get(key.topic)):
+        topic = topics.get(key.topic)
+        if topic is None or not committed.is_of(topic.id):
             hosted.offsets.forget((place,))
 
 
@@ -50,7 +50,3 @@ def _parsed(
             yield key, entry
         else:
             log.warning("unknown key among groups", key=entry.key)
-
-
-def _is_outdated(committed: CommittedOffset, topic: Topic | None) -> bool:
-    return topic is None or bool(committed.topic_id and committed.topic_id != topic.id)

@@ -19,9 +19,6 @@ class Tickets:
         self._numbers = count(1)
         self._waiting: dict[int, asyncio.Future[Any]] = {}
 
-    def __len__(self) -> int:
-        return len(self._waiting)
-
     def issue(self) -> tuple[int, asyncio.Future[Any]]:
         """A new ticket, and the answer to come."""
         ticket = next(self._numbers)

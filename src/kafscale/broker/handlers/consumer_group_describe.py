@@ -34,9 +34,8 @@ CONSUMER_MEMBER: Final = 1
 def handle(
     context: RequestContext, request: ConsumerGroupDescribeRequest
 ) -> ConsumerGroupDescribeResponse:
-    allowed = operations.NOT_ASKED
-    if request.include_authorized_operations:
-        allowed = operations.ON_GROUP
+    asked = request.include_authorized_operations
+    allowed = operations.ON_GROUP if asked else operations.NOT_ASKED
     return ConsumerGroupDescribeResponse(
         groups=[_describe(context, group_id, allowed) for group_id in request.group_ids]
     )

@@ -32,9 +32,8 @@ STABLE: Final = "Stable"
 
 
 def handle(context: RequestContext, request: DescribeGroupsRequest) -> DescribeGroupsResponse:
-    allowed = operations.NOT_ASKED
-    if request.include_authorized_operations:
-        allowed = operations.ON_GROUP
+    asked = request.include_authorized_operations
+    allowed = operations.ON_GROUP if asked else operations.NOT_ASKED
     return DescribeGroupsResponse(
         groups=[_describe(context, group_id, allowed) for group_id in request.group_ids]
     )

@@ -20,7 +20,6 @@ from typing import Final
 from kafscale.broker.context import RequestContext
 from kafscale.errors import KafscaleError, UnknownTopicIdError
 from kafscale.groups.offsets import CommittedOffset, Place
-from kafscale.metadata.model import Topic
 from kafscale.protocol.messages.offset_fetch import (
     FetchedGroup,
     FetchedPartition,
@@ -102,7 +101,7 @@ def _asked(context: RequestContext, asked: TopicToFetch, committed: _Offsets) ->
         topic = catalog.get(asked.name)
     for index in asked.partitions:
         found = committed.get((topic.name, index)) if topic else None
-        if topic and found and _is_of(topic, found):
+        if topic and found and found.is_of(topic.id):
             answer.partitions.append(_partition(index, found))
         else:
             answer.partitions.append(_nothing(index, code))
@@ -113,15 +112,10 @@ def _all(context: RequestContext, committed: _Offsets) -> list[FetchedTopic]:
     topics: dict[str, FetchedTopic] = {}
     for (name, index), found in sorted(committed.items(), key=lambda each: each[0]):
         topic = context.broker.catalog.get(name)
-        if topic and _is_of(topic, found):
+        if topic and found.is_of(topic.id):
             answer = topics.setdefault(name, FetchedTopic(name=name, topic_id=topic.id))
             answer.partitions.append(_partition(index, found))
     return list(topics.values())
-
-
-def _is_of(topic: Topic, found: CommittedOffset) -> bool:
-    """Whether an offset was committed for this topic, as far as that is known."""
-    return found.topic_id in {b"", topic.id}
 
 
 def _partition(index: int, found: CommittedOffset) -> FetchedPartition:
