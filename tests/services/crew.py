@@ -13,7 +13,7 @@ from typing import Self
 
 import msgspec
 
-from services.group_history import Life, is_caught_up, problems
+from services.group_history import Life, committed, is_caught_up, problems
 from services.group_member import Client, Member
 from services.member_events import Committed, Lost, Read, Revoked
 from services.members.orders import BATCH_RECORDS_MAX, Orders
@@ -66,6 +66,14 @@ class Crew:
     def settle(self, seconds_max: float = 40) -> float:
         """Wait until all partitions are shared out evenly, each to one; the seconds it took."""
         return wait_until(self._is_settled, "a settled group", seconds_max=seconds_max, seen=self)
+
+    def get_on(self, ends: dict[int, int]) -> None:
+        """Wait until more than this is committed: what a rebalance had refused is behind them."""
+        wait_until(
+            lambda: all(committed(self.lives).get(p, 0) > end for p, end in ends.items()),
+            f"commits beyond {ends}",
+            seen=self,
+        )
 
     def catch_up(self, ends: dict[int, int]) -> None:
         """Wait until everything is read and, but for what was refused, committed."""

@@ -50,6 +50,7 @@ def test_members_notice_nothing(start_server, recruit, topic, client, ending):
 
         first.leave()
         crew.settle()
+        crew.get_on(ends_of(server, topic))
     ends = ends_of(server, topic)
     crew.catch_up(ends)
     crew.disband()

@@ -37,6 +37,7 @@ def test_a_rebalance_outlives_the_broker(start_server, recruit, topic, client):
             server.kill()
             server.start()
         crew.settle()
+        crew.get_on(ends_of(server, topic))
     ends = ends_of(server, topic)
     crew.catch_up(ends)
     crew.disband()

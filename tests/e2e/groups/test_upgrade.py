@@ -31,6 +31,7 @@ def test_members_are_replaced_while_the_group_works(server, recruit, topic, befo
             crew.settle()
             member.leave()
             crew.settle()
+        crew.get_on(ends_of(server, topic))
     ends = ends_of(server, topic)
     crew.catch_up(ends)
     crew.disband()
