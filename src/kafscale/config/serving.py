@@ -26,6 +26,15 @@ class Broker:
     end of the host name, which is how a StatefulSet counts its pods: the default, so that all
     brokers of a cluster can share one file."""
 
+    rack: str = setting("", Text(optional=True))
+    """The rack or zone that this broker stands in. Partitions are spread over zones as evenly as
+    over brokers. Empty, the default, knows of none."""
+
+    lease_ttl_ms: int = setting(10 * SECOND_MS, Duration(SECOND_MS, 10 * MINUTE_MS))
+    """How long the others wait for a broker that is silent before they take over what it owns. In
+    milliseconds; 10 seconds outlast a hiccup of etcd or of the network, and bound how long
+    partitions of a dead broker are out of reach."""
+
     host: str = setting("0.0.0.0", _HOST)  # noqa: S104 - a broker exists to be reached.
     """The address on which Kafka clients are served. The default is every address, because inside a
     pod the outside decides who may connect."""

@@ -6,6 +6,8 @@
     /kafscale/consumers/{group}/offsets/{topic}/{partition}   CommittedOffset
     /kafscale/brokers/{broker_id}                             BrokerRegistration, under a lease
     /kafscale/assignments/{topic}/{partition}                 PartitionAssignment
+    /kafscale/controller                                      the controller's broker id, as decimal
+                                                              digits, under its lease
     /kafscale/metadata/snapshot                               JSON, derived from the others
     /kafscale/cluster/id                                      text
     /kafscale/counters/{name}                                 the next value, as decimal digits
@@ -27,6 +29,7 @@ BROKERS: Final = "/kafscale/brokers/"
 ASSIGNMENTS: Final = "/kafscale/assignments/"
 COUNTERS: Final = "/kafscale/counters/"
 DELETIONS: Final = "/kafscale/deletions/"
+CONTROLLER: Final = "/kafscale/controller"
 SNAPSHOT: Final = "/kafscale/metadata/snapshot"
 CLUSTER_ID: Final = "/kafscale/cluster/id"
 
@@ -134,7 +137,7 @@ def deletion(name: str) -> str:
 
 
 def parse(key: str) -> Key | None:  # noqa: PLR0911 - a table of shapes is no maze.
-    """What a key names; None for the two keys that are constants, and for those not ours."""
+    """What a key names; None for the keys that are constants, and for those not ours."""
     match key.split("/"):
         case ["", "kafscale", "topics", name, "config"] if name:
             return TopicConfigKey(name)

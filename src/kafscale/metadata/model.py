@@ -1,4 +1,4 @@
-"""What the cluster knows, as the rest of Kafscale sees it: topics and the state of partitions.
+"""What the cluster knows, as the rest of Kafscale sees it: topics, partitions, brokers, owners.
 
 Data only: how it becomes the published protobuf messages is said in `encoding`, under which keys in
 `keys`. The law: a value never changes; who wants a change makes a new value with
@@ -68,3 +68,46 @@ class PartitionState(msgspec.Struct, frozen=True, kw_only=True):
     """Of all segments, kept here or not; as the size."""
     size_bytes: int = 0
     mod_revision: int = NEVER_SAVED
+
+
+class BrokerInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """A broker that is registered, and so alive."""
+
+    id: int
+    epoch: int
+    """Grows with every registration under this id."""
+    host: str
+    port: int
+    rack: str = ""
+    version: str = ""
+    started_ms: int = 0
+    control_host: str = ""
+    control_port: int = 0
+    is_draining: bool = False
+    """Whether it is about to leave: what it has is moved to others."""
+    lease: int = 0
+    mod_revision: int = NEVER_SAVED
+
+
+class Assignment(msgspec.Struct, frozen=True, kw_only=True):
+    """Who owns a partition, or a shard of groups."""
+
+    topic: str
+    partition: int
+    broker_id: int
+    broker_epoch: int
+    """Which registration of the broker owns it; another one than its present one is over."""
+    leader_epoch: int
+    """Grows by one with every change of the owner."""
+    is_clean: bool
+    """Whether everything that the owner before acknowledged is in segments."""
+    moving_to: int | None = None
+    """The broker that the owner is asked to hand it over to."""
+    assigned_ms: int = 0
+    mod_revision: int = NEVER_SAVED
+
+    def is_of(self, broker: "BrokerInfo | None") -> bool:
+        """Whether this broker, as it is registered, is the owner."""
+        return (
+            broker is not None and self.broker_id == broker.id and self.broker_epoch == broker.epoch
+        )

@@ -3,7 +3,8 @@
 The law is Kafka's: 1 to 249 of the letters, digits, dots, underscores and hyphens of ASCII, but
 neither "." nor ".."; and no two topics whose names differ only by dots and underscores, for Kafka's
 tools cannot tell them apart in metrics. Ours on top: a name is the first part of the keys of the
-topic's objects, so those that the object store uses itself are taken.
+topic's objects, so those that the object store uses itself are taken; and one stands for the shards
+of groups.
 """
 
 import re
@@ -11,9 +12,10 @@ from collections.abc import Iterable
 from typing import Final
 
 from kafscale.errors import InvalidTopicError
+from kafscale.metadata.shards import SHARDS_TOPIC
 
 LENGTH_MAX: Final = 249
-RESERVED: Final = frozenset({"_wal", "_staging", "_probe"})
+RESERVED: Final = frozenset({"_wal", "_staging", "_probe", SHARDS_TOPIC})
 
 _LEGAL: Final = re.compile(r"[a-zA-Z0-9._-]+")
 
