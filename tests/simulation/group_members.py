@@ -5,13 +5,17 @@ still believes in what it was told, until it is heard again; so nobody counts on
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TypeVar
 
+from kafscale.broker.coordinator.coordinator import Coordinator
 from kafscale.errors import (
+    CoordinatorLoadingError,
     FencedMemberEpochError,
     GroupError,
     IllegalGenerationError,
     MemberIdRequiredError,
+    NotCoordinatorError,
     UnknownMemberError,
 )
 from kafscale.groups.answers import Joined
@@ -25,7 +29,16 @@ from kafscale.groups.subscription import (
     encode_subscription,
 )
 from kafscale.testing import virtual_time
-from simulation.group_world import GROUP, TOPIC, TOPIC_ID, ConnectionLostError, GroupWorld
+from simulation.group_world import (
+    BYSTANDERS,
+    GROUP,
+    TOPIC,
+    TOPIC_ID,
+    ConnectionLostError,
+    GroupWorld,
+)
+
+Answer = TypeVar("Answer")
 
 SESSION_MS = 6_000
 REBALANCE_MS = 8_000
@@ -38,7 +51,9 @@ SUBSCRIPTION = encode_subscription(
 
 
 class Member:
-    """What both kinds of member have in common: they can be let run, paused and ended."""
+    """What all kinds of member have in common: they can be let run, paused and ended."""
+
+    group_id = GROUP
 
     def __init__(self, world: GroupWorld, name: str, instance_id: str | None = None) -> None:
         self.world = world
@@ -47,6 +62,7 @@ class Member:
         self.member_id = ""
         self.generation = -1
         self.partitions: tuple[int, ...] = ()
+        self.node = world.look_up(self.group_id)
         self.go_on = asyncio.Event()
         self.go_on.set()
         self.task: asyncio.Task[None] | None = None
@@ -82,6 +98,14 @@ class Member:
     async def step(self) -> None:
         raise NotImplementedError
 
+    async def call(self, ask: Callable[[Coordinator], Awaitable[Answer]]) -> Answer:
+        """Ask the broker that should know; look for another one if it does not."""
+        try:
+            return await self.world.call(self.node, ask)
+        except (NotCoordinatorError, ConnectionLostError):
+            self.node = self.world.look_up(self.group_id)
+            raise
+
     def forget(self) -> None:
         self.member_id = ""
         self.generation = -1
@@ -98,15 +122,28 @@ class Member:
             for partition in self.partitions
         }
         generation = self.generation
-        await world.call(
+        await self.call(
             lambda groups: groups.commit(
-                GROUP, self.member_id, self.instance_id, generation, offsets,
+                self.group_id, self.member_id, self.instance_id, generation, offsets,
                 version_knows_missing_groups=True,
             )
         )  # fmt: skip
         for (_, partition), committed in offsets.items():
-            known = world.promises.committed.get(partition, -1)
-            world.promises.committed[partition] = max(known, committed.offset)
+            world.promises.has_committed(self.group_id, partition, committed.offset)
+
+
+class Bystander(Member):
+    """Commits without being a member of anything, to a group in another shard."""
+
+    group_id = BYSTANDERS
+
+    def __init__(self, world: GroupWorld) -> None:
+        super().__init__(world, "bystander")
+        self.partitions = (0, 1)
+
+    async def step(self) -> None:
+        await asyncio.sleep(self.world.random.expovariate(2.0))
+        await self.commit()
 
 
 class ClassicMember(Member):
@@ -120,7 +157,7 @@ class ClassicMember(Member):
             return
         await asyncio.sleep(1)
         try:
-            await self.world.call(
+            await self.call(
                 lambda groups: groups.heartbeat(
                     GROUP,
                     Heartbeat(
@@ -131,6 +168,8 @@ class ClassicMember(Member):
             )  # fmt: skip
             if self.world.random.random() < 0.3:
                 await self.commit()
+        except (NotCoordinatorError, CoordinatorLoadingError):
+            raise
         except GroupError:
             self.is_joined = False
             raise
@@ -151,12 +190,12 @@ class ClassicMember(Member):
             must_know_id=self.instance_id is None,
         )
         try:
-            joined = await self.world.call(lambda groups: groups.join(GROUP, event))
+            joined = await self.call(lambda groups: groups.join(GROUP, event))
         except MemberIdRequiredError as told:
             self.member_id = told.member_id
             return
         self.member_id, self.generation = joined.member_id, joined.generation
-        synced = await self.world.call(
+        synced = await self.call(
             lambda groups: groups.sync(
                 GROUP,
                 Sync(
@@ -188,7 +227,7 @@ class ClassicMember(Member):
         leaver = Leaver(member_id=self.member_id, instance_id=self.instance_id)
         event = Leave(ticket=NO_TICKET, members=(leaver,))
         try:
-            await self.world.call(lambda groups: groups.leave(GROUP, event))
+            await self.call(lambda groups: groups.leave(GROUP, event))
         except (GroupError, ConnectionLostError):
             return
 
@@ -219,7 +258,7 @@ class ConsumerMember(Member):
             subscribed_names=(TOPIC,) if is_full else None,
             owned={TOPIC_ID: frozenset(self.partitions)} if self.partitions else {},
         )
-        told = await self.world.call(lambda groups: groups.consumer_heartbeat(GROUP, event))
+        told = await self.call(lambda groups: groups.consumer_heartbeat(GROUP, event))
         self._is_full = False
         self.generation = told.member_epoch
         if told.assignment is not None:
@@ -237,6 +276,6 @@ class ConsumerMember(Member):
             instance_id=self.instance_id,
         )  # fmt: skip
         try:
-            await self.world.call(lambda groups: groups.consumer_heartbeat(GROUP, event))
+            await self.call(lambda groups: groups.consumer_heartbeat(GROUP, event))
         except (GroupError, ConnectionLostError):
             return

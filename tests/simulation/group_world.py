@@ -1,25 +1,34 @@
-"""A coordinator that crashes, a store that fails, and what members may expect of them all the same.
+"""Coordinators that crash and take over, a store that fails, and what members may expect of them.
 
 The promises, which `Promises` holds the coordinator to:
 
 1. In one generation of a classic group no partition has two owners, and a member is told one
    assignment only, the bytes of its leader; a generation that somebody was told of never begins
-   again, whoever crashed.
+   again, whoever crashed or has taken over.
 2. In a consumer group no partition has two owners at any moment, among those who are still heard.
 3. What was committed and answered is what a reader finds, unless somebody has committed since.
+
+Two groups live in shards of their own, which move between two brokers: handed over, taken over from
+one that is dead, or from one that is not, cannot prove its lease any more, and yet goes on.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from random import Random
 from typing import TypeVar
 
 from kafscale.broker.coordinator.clock import GroupClock
 from kafscale.broker.coordinator.coordinator import Coordinator, OffsetRetention
-from kafscale.errors import StoreUnavailableError
+from kafscale.errors import OperatingError, StoreUnavailableError
 from kafscale.groups.settings import GroupSettings
+from kafscale.metadata import keys
 from kafscale.metadata.catalog import Catalog
+from kafscale.metadata.claim import Claim
+from kafscale.metadata.cluster_encoding import decode_assignment, encode_assignment
 from kafscale.metadata.memory import MemoryStore
+from kafscale.metadata.model import Assignment
+from kafscale.metadata.shards import SHARDS_TOPIC, shard_of
+from kafscale.metadata.store import Put, absent, unchanged
 from kafscale.observability.metrics import Metrics
 from kafscale.testing import virtual_time
 from simulation.model import BrokenPromiseError
@@ -27,6 +36,9 @@ from simulation.model import BrokenPromiseError
 TOPIC = "orders"
 TOPIC_ID = b"orders".ljust(16, b"-")
 GROUP = "readers"
+BYSTANDERS = "bystanders"
+SHARDS = (shard_of(GROUP), shard_of(BYSTANDERS))
+NODES = (0, 1)
 SETTINGS = GroupSettings(
     initial_rebalance_delay_ms=500, consumer_session_timeout_ms=10_000,
     consumer_heartbeat_interval_ms=1_000,
@@ -54,18 +66,47 @@ class FlakyStore(MemoryStore):
         if fails and self._random.random() < 0.5:
             raise StoreUnavailableError("before")
         done = await super().commit(compares, operations)
+        # The answer takes its time, too, and the world goes on meanwhile.
+        await asyncio.sleep(self._random.uniform(0, 0.02))
         if fails:
             raise StoreUnavailableError("after")
         return done
 
+    async def get(self, key):
+        await self._read()
+        return await super().get(key)
+
+    async def range(self, prefix):
+        await self._read()
+        return await super().range(prefix)
+
+    async def _read(self):
+        await asyncio.sleep(self._random.uniform(0, 0.02))
+        if self._random.random() < self.failing:
+            raise StoreUnavailableError("not read")
+
 
 class Life:
-    """One life of a coordinator."""
+    """One life of a broker, as far as groups are concerned."""
 
-    def __init__(self, coordinator: Coordinator) -> None:
-        self.coordinator = coordinator
+    def __init__(self, world: "GroupWorld", node: int, epoch: int) -> None:
+        self.node = node
+        self.epoch = epoch
+        self.is_proven = True
+        self.coordinator = Coordinator(
+            world.store, world.catalog, SETTINGS, RETENTION, Metrics(), linger_ms=5,
+            clock=GroupClock(virtual_time.clock_ms, virtual_time.clock_ms), random=world.random,
+            proven=lambda: self.is_proven,
+        )  # fmt: skip
         self.ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self.running = asyncio.create_task(coordinator.run())
+        self.running = asyncio.create_task(self.coordinator.run())
+
+    async def end(self) -> None:
+        """End at once; answers that are under way are lost."""
+        self.running.cancel()
+        await asyncio.wait([self.running])
+        self.coordinator.retire()
+        self.ended.set_result(None)
 
 
 class Promises:
@@ -74,7 +115,8 @@ class Promises:
     def __init__(self) -> None:
         self.generations: dict[int, dict[str, tuple[int, ...]]] = {}
         self.handed_in: dict[int, dict[str, bytes]] = {}
-        self.committed: dict[int, int] = {}
+        self.committed: dict[tuple[str, int], int] = {}
+        """By group and partition."""
         self.owners: dict[int, str] = {}
 
     def told(self, generation: int, member_id: str, partitions: tuple[int, ...]) -> None:
@@ -95,9 +137,14 @@ class Promises:
             if partition not in partitions:
                 del self.owners[partition]
 
-    def found(self, partition: int, offset: int) -> None:
-        if offset < self.committed.get(partition, -1):
-            raise BrokenPromiseError(f"{partition} is at {offset}, not {self.committed[partition]}")
+    def has_committed(self, group_id: str, partition: int, offset: int) -> None:
+        known = self.committed.get((group_id, partition), -1)
+        self.committed[group_id, partition] = max(known, offset)
+
+    def check_committed(self, group_id: str, partition: int, offset: int) -> None:
+        wanted = self.committed[group_id, partition]
+        if offset < wanted:
+            raise BrokenPromiseError(f"{group_id}/{partition} is at {offset}, not {wanted}")
 
 
 class GroupWorld:
@@ -108,48 +155,104 @@ class GroupWorld:
         self.is_mixed = is_mixed
         """Whether members of both protocols meet, so that the rules of consumer groups hold."""
         self.store = FlakyStore(random)
+        self.catalog = Catalog(self.store)
         self.partition_count = partition_count
         self.promises = Promises()
-        self.life: Life | None = None
-        self._catalog = Catalog(self.store)
+        self.lives: dict[int, Life] = {}
+        self.owners: dict[int, Life] = {}
+        """Who owns each shard, by the word of the store."""
+        self._epochs = 0
         self._offsets = 0
 
     async def open(self) -> None:
-        await self._catalog.start()
+        await self.catalog.start()
         now_ms = virtual_time.clock_ms()
-        await self._catalog.create(TOPIC, self.partition_count, {}, now_ms, TOPIC_ID)
-        await self.revive()
+        await self.catalog.create(TOPIC, self.partition_count, {}, now_ms, TOPIC_ID)
+        for node in NODES:
+            await self.revive(node)
+        await self.take(self.random.choice(NODES), SHARDS)
 
     async def close(self) -> None:
-        await self.crash()
-        await self._catalog.close()
+        for node in list(self.lives):
+            await self.crash(node)
+        await self.catalog.close()
 
-    async def revive(self) -> None:
-        """Begin a new life, from what the store holds."""
-        assert self.life is None
-        coordinator = Coordinator(
-            self.store, self._catalog, SETTINGS, RETENTION, Metrics(), linger_ms=5,
-            clock=GroupClock(virtual_time.clock_ms, virtual_time.clock_ms), random=self.random,
-        )  # fmt: skip
-        await coordinator.start()
-        self.life = Life(coordinator)
+    # --- lives ----------------------------------------------------------------------------------
 
-    async def crash(self, *, orderly: bool = False) -> None:
-        """End the life, at once or after a farewell."""
-        life, self.life = self.life, None
-        assert life is not None
+    async def revive(self, node: int) -> None:
+        """Begin a new life, which owns nothing yet."""
+        assert node not in self.lives
+        self._epochs += 1
+        life = self.lives[node] = Life(self, node, self._epochs)
+        await life.coordinator.start()
+
+    def renew(self, node: int) -> None:
+        """Have a broker notice that its lease is lost, and register anew."""
+        life = self.lives[node]
+        life.coordinator.drop_shards()
+        self._epochs += 1
+        life.epoch, life.is_proven = self._epochs, True
+
+    async def crash(self, node: int, *, orderly: bool = False) -> None:
+        """End a life, at once or after a farewell."""
+        life = self.lives.pop(node)
         if orderly:
             life.coordinator.retire()
             await life.coordinator.writer.finish(60)
-        life.running.cancel()
-        await asyncio.wait([life.running])
-        life.coordinator.retire()
-        life.ended.set_result(None)
+        await life.end()
 
-    async def call(self, ask: Callable[[Coordinator], Awaitable[Answer]]) -> Answer:
-        """What the coordinator answers, as far as that gets through."""
+    # --- shards ---------------------------------------------------------------------------------
+
+    def owner(self, group_id: str) -> Life:
+        return self.owners[shard_of(group_id)]
+
+    def look_up(self, group_id: str) -> int:
+        """Which broker a client is told to ask; now and then the news is old."""
+        if self.random.random() < 0.1:
+            return self.random.choice(NODES)
+        return self.owner(group_id).node
+
+    async def take(self, node: int, shards: Collection[int]) -> None:
+        """Make a broker the owner of shards, whatever their owner says, and have it serve."""
+        life = self.lives[node]
+        claims = {shard: await self._claim(shard, life) for shard in shards}
+        while True:
+            try:
+                return await life.coordinator.open_shards(claims)
+            except OperatingError:
+                await asyncio.sleep(0.1)
+
+    async def hand_over(self, node: int, shards: Collection[int]) -> None:
+        """Move shards in an orderly manner; all of them have one owner."""
+        [owner] = {self.owners[shard] for shard in shards}
+        await owner.coordinator.release_shards(shards)
+        await self.take(node, shards)
+
+    async def _claim(self, shard: int, life: Life) -> Claim:
+        key = keys.assignment(SHARDS_TOPIC, shard)
+        while True:
+            try:
+                entry = await self.store.get(key)
+                before = decode_assignment(entry) if entry else None
+                if before and (before.broker_id, before.broker_epoch) == (life.node, life.epoch):
+                    self.owners[shard] = life
+                    return Claim(self.store, before)
+                after = Assignment(
+                    topic=SHARDS_TOPIC, partition=shard, broker_id=life.node,
+                    broker_epoch=life.epoch, is_clean=False,
+                    leader_epoch=before.leader_epoch + 1 if before else 0,
+                )  # fmt: skip
+                compare = unchanged(entry) if entry else absent(key)
+                await self.store.commit([compare], [Put(key, encode_assignment(after))])
+            except OperatingError:
+                await asyncio.sleep(0.1)
+
+    # --- requests -------------------------------------------------------------------------------
+
+    async def call(self, node: int, ask: Callable[[Coordinator], Awaitable[Answer]]) -> Answer:
+        """What a coordinator answers, as far as that gets through."""
         await self._travel()
-        life = self.life
+        life = self.lives.get(node)
         if life is None:
             raise ConnectionLostError
         answer = asyncio.ensure_future(ask(life.coordinator))

@@ -11,8 +11,8 @@ from random import Random
 import pytest
 
 from kafscale.groups.record import Kind
-from simulation.group_members import ClassicMember, ConsumerMember, Member
-from simulation.group_world import GROUP, GroupWorld
+from simulation.group_members import Bystander, ClassicMember, ConsumerMember, Member
+from simulation.group_world import BYSTANDERS, GROUP, NODES, SHARDS, TOPIC, GroupWorld
 from simulation.model import BrokenPromiseError
 from simulation.seeds import run_each
 
@@ -25,6 +25,9 @@ class GroupScenario:
     """A minute in which anything happens, and a minute in which everybody gets over it."""
 
     kinds: tuple[type[Member], ...] = (ClassicMember,)
+    answers_too_long = True
+    """Whether one that was taken over from may answer for longer than its lease: what is written
+    proves itself. Only the plain heartbeats of consumer groups rely on the lease alone."""
 
     def __init__(self, world: GroupWorld) -> None:
         self.world = world
@@ -34,6 +37,8 @@ class GroupScenario:
 
     async def run(self) -> None:
         await self.world.open()
+        bystander = Bystander(self.world)
+        bystander.start()
         loop = asyncio.get_running_loop()
         end = loop.time() + CHAOS_SECONDS
         while loop.time() < end:
@@ -43,14 +48,23 @@ class GroupScenario:
         await self._calm_down()
         await asyncio.sleep(CALM_SECONDS)
         await self._check_settled()
-        for member in self.members:
+        for member in (*self.members, bystander):
             await member.kill()
         await self.world.close()
 
     async def _something(self) -> None:
         happening = self.random.choices(
-            (self._come, self._leave, self._die, self._pause, self._crash, self._fail),
-            weights=(6, 2, 2, 3, 3, 2),
+            (
+                self._come,
+                self._leave,
+                self._die,
+                self._pause,
+                self._crash,
+                self._fail,
+                self._hand_over,
+                self._take_over,
+            ),
+            weights=(6, 2, 2, 3, 3, 2, 3, 3),
         )[0]
         await happening()
 
@@ -82,9 +96,38 @@ class GroupScenario:
                 member.pause()
 
     async def _crash(self) -> None:
-        await self.world.crash(orderly=self.random.random() < 0.5)
+        """A broker dies; it comes back after a while, and somebody has its shards by then."""
+        world = self.world
+        node, shards = self._picked_owner()
+        await world.crash(node, orderly=self.random.random() < 0.5)
         await asyncio.sleep(self.random.uniform(0, 8))
-        await self.world.revive()
+        if self.random.random() < 0.5:
+            await world.take(other(node), shards)
+            await world.revive(node)
+        else:
+            await world.revive(node)
+            await world.take(node, shards)
+
+    async def _hand_over(self) -> None:
+        """Some of the shards of a broker are moved to the other one."""
+        node, shards = self._picked_owner()
+        count = self.random.randint(1, len(shards))
+        await self.world.hand_over(other(node), self.random.sample(shards, count))
+
+    async def _take_over(self) -> None:
+        """A broker has lost its lease, but goes on with what it was about, until it notices."""
+        node, shards = self._picked_owner()
+        stale = self.world.lives[node]
+        stale.is_proven = self.answers_too_long and self.random.random() < 0.5
+        await asyncio.sleep(self.random.uniform(0, 2))
+        await self.world.take(other(node), shards)
+        await asyncio.sleep(self.random.uniform(0, 5))
+        self.world.renew(node)
+
+    def _picked_owner(self) -> tuple[int, list[int]]:
+        """A broker that owns shards, and which."""
+        owner = self.world.owner(self.random.choice((GROUP, BYSTANDERS)))
+        return owner.node, [shard for shard in SHARDS if self.world.owners[shard] is owner]
 
     async def _fail(self) -> None:
         self.world.store.failing = self.random.choice((0.0, 0.2, 0.9))
@@ -106,32 +149,42 @@ class GroupScenario:
         wanted = list(range(self.world.partition_count)) if self.members else []
         if owned != wanted:
             raise BrokenPromiseError(f"the group has not settled: {owned}")
-        coordinator = self.world.life.coordinator
+        coordinator = self.world.owner(GROUP).coordinator
         record = next((it for it in coordinator.list() if it.group_id == GROUP), None)
         if record is not None and record.state != ("Stable" if self.members else "Empty"):
             raise BrokenPromiseError(f"the group is {record.state}")
         # What everybody was promised is there for whoever reads it, in the next life, too.
-        await self.world.crash()
-        await self.world.revive()
-        found = self.world.life.coordinator.fetch(GROUP, None, -1)
-        for partition in self.world.promises.committed:
-            committed = found.get(("orders", partition))
-            self.world.promises.found(partition, committed.offset if committed else -1)
+        await self.world.crash(0)
+        await self.world.crash(1)
+        await self.world.revive(0)
+        await self.world.take(0, SHARDS)
+        reader = self.world.lives[0].coordinator
+        for group_id, partition in self.world.promises.committed:
+            found = reader.fetch(group_id, None, -1).get((TOPIC, partition))
+            offset = found.offset if found else -1
+            self.world.promises.check_committed(group_id, partition, offset)
+
+
+def other(node: int) -> int:
+    [found] = set(NODES) - {node}
+    return found
 
 
 class ConsumerScenario(GroupScenario):
     kinds = (ConsumerMember,)
+    answers_too_long = False
 
 
 class MixedScenario(GroupScenario):
     """A group on its way from one protocol to the other, and back."""
 
     kinds = (ClassicMember, ConsumerMember)
+    answers_too_long = False
 
     async def _check_settled(self) -> None:
         await super()._check_settled()
         kinds = {type(member) for member in self.members}
-        coordinator = self.world.life.coordinator
+        coordinator = self.world.owner(GROUP).coordinator
         record = next((it for it in coordinator.list() if it.group_id == GROUP), None)
         if record is not None and kinds:
             wanted = Kind.CONSUMER if ConsumerMember in kinds else Kind.CLASSIC

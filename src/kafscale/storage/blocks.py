@@ -63,8 +63,8 @@ class Blocks:
         if (key, number) not in self._cache:
             self._cache.start((key, number), self._loader(key, number))
 
-    def forget(self, prefix: str) -> None:
-        self._cache.discard(lambda place: place[0].startswith(prefix))
+    def forget(self, *prefixes: str) -> None:
+        self._cache.discard(lambda place: place[0].startswith(prefixes))
 
     def close(self) -> None:
         self._cache.clear()

@@ -1,8 +1,10 @@
-"""The storage of one broker in one life: its parts put together, opened, kept going, and stopped.
+"""The storage of one broker: its parts put together, and how logs and lives come and go.
 
-A life begins with a new epoch: `open` brings back what segments and the WAL of earlier lives hold,
-ends their streams, and only then lets anybody append. It ends with `stop`, which makes everything
-durable and rolls what there is time for; or with a crash, after which the next life finds the same.
+A life begins with a new epoch, under which this broker writes a WAL stream of its own. Logs come
+into it one by one, each from what segments and, if its last owner did not release it, the streams
+of the dead hold; and go again, released in good order or not. A life ends with `end`, when somebody
+else has taken over, and another may begin in the same process; or with `stop`, which makes
+everything durable and rolls what there is time for; or with a crash, which is like `end`.
 """
 
 import asyncio
@@ -11,28 +13,30 @@ from contextlib import suppress
 from dataclasses import dataclass
 from random import Random
 
-from kafscale.errors import KafscaleError, NotOwnerError, ObjectNotFoundError
+from kafscale.errors import KafscaleError, NotOwnerError
 from kafscale.observability.logging import get_logger
+from kafscale.storage import wal
 from kafscale.storage.blocks import Blocks
 from kafscale.storage.buffer import PutBudget, SealRules
 from kafscale.storage.flush import WalPosition, WalWriter
 from kafscale.storage.log import PartitionLog
 from kafscale.storage.logs import LogDirectory
 from kafscale.storage.objects.base import ObjectStore
-from kafscale.storage.opening import Opener, TopicToOpen
+from kafscale.storage.opening import Opener, PartitionToOpen
 from kafscale.storage.reader import LogReader
-from kafscale.storage.recovery import Recovery, list_streams
 from kafscale.storage.retention import Retention
 from kafscale.storage.roll import SegmentWriter
 from kafscale.storage.statistics import Statistics
+from kafscale.storage.streams import Streams
 from kafscale.storage.tail import TailMemory
+from kafscale.storage.takeover import Takeover
 from kafscale.storage.trim import DurableObject, WalTrimmer
 from kafscale.storage.upkeep import Bounds, Upkeep
 
 log = get_logger(__name__)
 
 OPENINGS_MAX = 32
-"""How many partitions are looked into at once while a broker starts."""
+"""How many partitions are looked into at once."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,7 +82,10 @@ class StorageEngine:
             statistics=self.statistics,
         )
         opener = Opener(store, namespace, self.reader, self.memory, asyncio.Semaphore(OPENINGS_MAX))
-        self.logs = LogDirectory(store, namespace, opener, self.reader)
+        self._streams = Streams(store, namespace, clock)
+        self._takeover = Takeover(store, namespace, self._streams, opener, clock)
+        self._save = save
+        self.logs = LogDirectory(store, namespace, self.reader)
         self.trimmer = WalTrimmer(store, clock, random)
         writer = SegmentWriter(
             store,
@@ -105,31 +112,29 @@ class StorageEngine:
 
     @property
     def wal(self) -> WalWriter:
-        assert self._wal is not None, "storage is not open yet"
+        """The WAL of the present life, or of the last one."""
+        assert self._wal is not None, "no life has begun yet"
         return self._wal
+
+    def congestion(self) -> "asyncio.Future[None] | None":
+        """What producers should wait for before they send more, if anything."""
+        return self.wal.congestion()
+
+    # --- lives --------------------------------------------------------------------------------
 
     async def newest_epoch(self) -> int:
         """The epoch of the last life that the store knows of, or -1."""
-        return max(await list_streams(self._store, self._namespace, self._broker_id), default=-1)
+        return await self._streams.newest_epoch(self._broker_id)
 
-    async def open(
-        self, topics: Sequence[TopicToOpen], take_epoch: Callable[[int], Awaitable[int]]
-    ) -> None:
-        """Bring back all topics; `take_epoch` gives a new epoch that is at least its argument."""
-        started_ms = self._clock()
-        epoch = await take_epoch(await self.newest_epoch() + 1)
-        recovery = Recovery(
-            self._store,
-            self._namespace,
-            self._broker_id,
-            epoch,
-            find_log=self.logs.find_by_id,
-            clock=self._clock,
-        )
-        await recovery.begin()
-        durable = await self._bring_back(topics, recovery, started_ms)
-        for found in durable:
-            self.trimmer.add(found)
+    async def begin(self, epoch: int) -> None:
+        """Begin a life: open a stream under a new epoch, and end those of earlier lives.
+
+        An epoch is for one try: after a failure, take another.
+        """
+        self.end()
+        opening_key = await self._streams.begin(self._broker_id, epoch)
+        await self._streams.end_earlier(self._broker_id, epoch)
+        self.trimmer.add(DurableObject(opening_key, wal.EMPTY_BYTES, {}))
         self._wal = WalWriter(
             self._store,
             WalPosition(self._namespace, self._broker_id, epoch),
@@ -142,31 +147,61 @@ class StorageEngine:
             statistics=self.statistics,
             is_full=self.upkeep.is_full,
         )
-        self.logs.start(self._wal)
+        log.info("storage life began", epoch=epoch)
+
+    def end(self) -> None:
+        """End the life at once: all logs are somebody else's now, and so is our stream."""
+        if self._wal is not None:
+            self._wal.abandon()
+        for served in self.logs:
+            self._close(served)
+        self.trimmer.clear()
+
+    # --- logs ---------------------------------------------------------------------------------
+
+    async def open(self, partitions: Sequence[PartitionToOpen]) -> list[PartitionLog]:
+        """Open logs and serve them: all of them, or, where the store fails, none."""
+        life = self.wal
+        started_ms = self._clock()
+        self.reader.forget_partitions((one.topic, one.partition) for one in partitions)
+        taken = await self._takeover.take(partitions)
+        if life.is_over:
+            taken.close()
+            raise NotOwnerError("this broker's life ended while logs were opened")
+        for served in taken.logs:
+            served.lead(life)
+            self.logs.add(served)
         log.info(
-            "storage opened", epoch=epoch, partitions=sum(1 for _ in self.logs),
-            recovered_bytes=recovery.recovered_bytes,
+            "logs opened", partitions=len(taken.logs), recovered_bytes=taken.recovered_bytes,
             duration=round((self._clock() - started_ms) / 1000, 3),
         )  # fmt: skip
+        return taken.logs
 
-    async def _bring_back(
-        self, topics: Sequence[TopicToOpen], recovery: Recovery, started_ms: int
-    ) -> list[DurableObject]:
-        """Open all logs and give them what the WAL holds for them; return its objects.
+    async def release(self, served: PartitionLog) -> None:
+        """Stop taking appends, and make segments of everything, for another owner to open.
 
-        Streams are ended before segments are listed. A former owner that is still awake can then
-        only make segments of what it has, and delete what these hold. If it does so while the WAL
-        is read, the logs are opened again: what is missing there is in segments now.
+        Readers go on. If it fails, or is cancelled, appends are taken again.
         """
-        while True:
-            try:
-                streams = await recovery.end_streams()
-                await asyncio.gather(*(self.logs.open(topic, started_ms) for topic in topics))
-                return await recovery.replay(streams)
-            except ObjectNotFoundError as error:
-                log.warning("wal changed while it was read", error=str(error))
-                for topic in topics:
-                    self.logs.close(topic.name)
+        served.hold()
+        try:
+            await self.wal.flush()
+            await self.upkeep.roll(served, "release")
+            _check_rolled(served)
+            await self._save(served)
+        except BaseException:
+            served.take_again()
+            raise
+
+    def remove(self, served: PartitionLog) -> None:
+        """Serve a log no longer."""
+        self._close(served)
+        self.reader.forget_partitions([(served.topic, served.partition)])
+
+    def _close(self, served: PartitionLog) -> None:
+        self.logs.discard(served)
+        served.close()
+
+    # --- work ---------------------------------------------------------------------------------
 
     async def run(self) -> None:
         """Roll, trim and delete in the background; cancel it to stop."""
@@ -176,7 +211,7 @@ class StorageEngine:
 
     async def stop(self, *, flush_seconds: float, roll_seconds: float) -> None:
         """Make everything durable, and make segments of it as far as there is time."""
-        if self.wal.fenced.done():
+        if self._wal is None or self._wal.is_over:
             self.close()  # Another broker looks after all of it now.
             return
         try:
@@ -215,3 +250,9 @@ class StorageEngine:
 
     def _every_log(self) -> list[PartitionLog]:
         return list(self.logs)
+
+
+def _check_rolled(served: PartitionLog) -> None:
+    served.check_open()
+    if served.tail.rolled_offset < served.end_offset:
+        raise NotOwnerError(f"{served.topic}/{served.partition} could not be rolled")

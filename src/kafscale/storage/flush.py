@@ -47,7 +47,7 @@ LINGER_MS = 60_000
 """How long a try that was given up may still be under way to the store."""
 
 FIRST_SEQUENCE = 1
-"""Where a stream's records begin: at 0 lies the object that opened it, see `recovery`."""
+"""Where a stream's records begin: at 0 lies the object that opened it, see `streams`."""
 
 
 class WalPosition:
@@ -182,11 +182,16 @@ class WalWriter:
             return
         await asyncio.shield(newest)
 
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing is taken any more, and nothing will be."""
+        return self._ended is not None
+
     def abandon(self) -> None:
         """Stop at once, as a crash would; what is not durable yet stays in doubt."""
         for upload in self._uploads:
             upload.cancel()
-        self._end(NotOwnerError("this broker has stopped"))
+        self._end(NotOwnerError("this broker has stopped serving"))
 
     # --- seal ---------------------------------------------------------------------------------
 

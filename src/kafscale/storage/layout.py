@@ -78,8 +78,17 @@ def index_key(namespace: str, topic: str, partition: int, base_offset: int) -> s
     return _segment_stem(namespace, topic, partition, base_offset) + INDEX_SUFFIX
 
 
+def wal_root(namespace: str) -> str:
+    return f"{namespace}/{WAL_DIRECTORY}/"
+
+
 def wal_prefix(namespace: str, broker_id: int) -> str:
-    return f"{namespace}/{WAL_DIRECTORY}/{broker_id}/"
+    return f"{wal_root(namespace)}{broker_id}/"
+
+
+def stream_prefix(namespace: str, broker_id: int, epoch: int) -> str:
+    assert 0 <= epoch <= EPOCH_MAX
+    return f"{wal_prefix(namespace, broker_id)}{epoch:010d}/"
 
 
 def wal_key(namespace: str, broker_id: int, epoch: int, sequence: int) -> str:
@@ -89,9 +98,8 @@ def wal_key(namespace: str, broker_id: int, epoch: int, sequence: int) -> str:
     'production/_wal/3/0000000017/00000000000000000000.kfw'
     """
     assert 0 <= broker_id <= INT32_MAX
-    assert 0 <= epoch <= EPOCH_MAX
     assert 0 <= sequence <= INT64_MAX
-    return f"{wal_prefix(namespace, broker_id)}{epoch:010d}/{sequence:020d}{WAL_SUFFIX}"
+    return f"{stream_prefix(namespace, broker_id, epoch)}{sequence:020d}{WAL_SUFFIX}"
 
 
 # --- parsing --------------------------------------------------------------------------------------

@@ -53,8 +53,8 @@ class PartitionLog:
     """The log of one partition."""
 
     __slots__ = (
-        "_waiting", "_watchers", "closed", "damaged_bases", "end_offset", "epochs",
-        "high_watermark", "leader_epoch", "oldest_unrolled_ms", "partition",
+        "_is_held", "_waiting", "_watchers", "closed", "damaged_bases", "deleted", "end_offset",
+        "epochs", "high_watermark", "leader_epoch", "oldest_unrolled_ms", "partition",
         "producers", "rolled_max_timestamp_ms", "rolling", "segment_max_timestamp_ms", "segments",
         "settings", "start_offset", "tail", "topic", "topic_id", "wal",
     )  # fmt: skip
@@ -87,6 +87,9 @@ class PartitionLog:
         self.wal: Wal | None = None
         """Where appends go; None while the log is being recovered."""
         self.closed = False
+        self.deleted = False
+        """Whether the topic is gone, so that nobody needs what the WAL still holds of the log."""
+        self._is_held = False
         self._watchers: set[Callable[[], None]] = set()
         self._waiting: list[tuple[int, asyncio.Future[None]]] = []
 
@@ -104,6 +107,14 @@ class PartitionLog:
         self.wal = wal
         self.epochs.note(self.leader_epoch, self.end_offset)
 
+    def hold(self) -> None:
+        """Take no appends, because the log is to change hands; readers go on."""
+        self._is_held = True
+
+    def take_again(self) -> None:
+        """Take appends after all: the log stays here."""
+        self._is_held = False
+
     # --- writing ------------------------------------------------------------------------------
 
     def append(self, batch: BatchView, now_ms: int, header: BatchHeader | None = None) -> Appended:
@@ -112,6 +123,8 @@ class PartitionLog:
         Who has read the header already may hand it in.
         """
         self.check_open()
+        if self._is_held:
+            raise NotOwnerError(f"{self.topic}/{self.partition} is about to change hands")
         header = header or batch.header()
         if header.producer_id >= 0:
             duplicate = self.producers.check(
@@ -179,28 +192,24 @@ class PartitionLog:
         self._wake()
 
     def resume(self, offset: int) -> None:
-        """Go on from an offset: everything below it is, or was, in segments."""
-        self.segments.end_offset = max(self.segments.end_offset, offset)
-        self.tail.mark_rolled(self.segments.end_offset)
-        self.high_watermark = self.end_offset = self.segments.end_offset
+        """Go on from an offset: everything below it that waits for no segment is, or was, in one.
+
+        Offsets never go back: an offset that the log has passed changes nothing.
+        """
+        if not self.tail.unrolled_bytes:
+            self.segments.end_offset = max(self.segments.end_offset, offset)
+            self.tail.mark_rolled(self.segments.end_offset)
+        self.high_watermark = self.end_offset = max(self.end_offset, offset)
 
     def recover(self, run: Run, now_ms: int) -> None:
-        """Take in a run that an earlier life of this log left in the WAL."""
+        """Take in a run that an earlier owner of this log left in the WAL."""
         batches = [batch for batch in run.batches() if batch.last_offset >= self.end_offset]
         if not batches:
             return
         for batch in batches:
             self.learn(batch, now_ms)
-        if not self.tail.runs and batches[0].base_offset > self.segments.end_offset:
-            # Retention has deleted the segments up to the start of the log, which is where the
-            # next one began: another base would let a former owner's segment overlap with ours.
-            batches = [batch for batch in batches if batch.last_offset >= self.start_offset]
         self.end_offset = run.last_offset + 1
-        if batches:
-            self.on_durable(Run.of(batches), now_ms)
-        else:
-            self.high_watermark = self.end_offset
-            self.tail.mark_rolled(self.end_offset)
+        self.on_durable(Run.of(batches), now_ms)
 
     def on_rolled(
         self, base_offset: int, next_offset: int, size_bytes: int, max_timestamp_ms: int,
@@ -229,9 +238,10 @@ class PartitionLog:
         self.start_offset = offset
         self.epochs.trim_before(offset)
 
-    def close(self) -> None:
+    def close(self, *, deleted: bool = False) -> None:
         """Serve nobody any more; those who wait are woken and find out."""
         self.closed = True
+        self.deleted = deleted
         self.tail.clear()
         self._wake()
 

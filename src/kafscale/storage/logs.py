@@ -1,8 +1,7 @@
-"""All logs that this broker serves, by topic and partition; and how topics come and go.
+"""The logs that this broker serves, by topic and partition; a topic's others are served elsewhere.
 
-A topic that has just been created has no objects, because its name was free only after those of an
-older topic were gone: its logs begin empty, at once. Deleting a topic closes its logs first, waits
-for segments that are being made, and then removes everything under its prefix.
+Deleting a topic closes its logs first, waits for segments that are being made, and then removes
+everything under its prefix.
 """
 
 from collections.abc import Iterator
@@ -10,9 +9,8 @@ from collections.abc import Iterator
 from kafscale.errors import UnknownTopicError
 from kafscale.observability.logging import get_logger
 from kafscale.storage import layout
-from kafscale.storage.log import PartitionLog, Wal
+from kafscale.storage.log import PartitionLog
 from kafscale.storage.objects.base import ObjectStore
-from kafscale.storage.opening import Opener, TopicToOpen
 from kafscale.storage.reader import LogReader
 from kafscale.storage.settings import LogSettings
 
@@ -20,68 +18,75 @@ log = get_logger(__name__)
 
 
 class LogDirectory:
-    """The logs of all topics."""
+    """The logs that are served here."""
 
-    def __init__(
-        self, store: ObjectStore, namespace: str, opener: Opener, reader: LogReader
-    ) -> None:
+    def __init__(self, store: ObjectStore, namespace: str, reader: LogReader) -> None:
         self._store = store
         self._namespace = namespace
-        self._opener = opener
         self._reader = reader
-        self._by_topic: dict[str, list[PartitionLog]] = {}
-        self._by_id: dict[bytes, list[PartitionLog]] = {}
-        self._wal: Wal | None = None
+        self._by_topic: dict[str, dict[int, PartitionLog]] = {}
+        self._by_id: dict[tuple[bytes, int], PartitionLog] = {}
 
     def __iter__(self) -> Iterator[PartitionLog]:
-        return (partition for logs in list(self._by_topic.values()) for partition in logs)
+        return iter(list(self._by_id.values()))
+
+    def __len__(self) -> int:
+        return len(self._by_id)
+
+    def get(self, topic: str, partition: int) -> PartitionLog | None:
+        logs = self._by_topic.get(topic)
+        return None if logs is None else logs.get(partition)
 
     def find(self, topic: str, partition: int) -> PartitionLog:
-        logs = self._by_topic.get(topic, ())
-        if not 0 <= partition < len(logs):
-            raise UnknownTopicError(f"there is no partition {partition} of topic {topic!r}")
-        return logs[partition]
+        found = self.get(topic, partition)
+        if found is None:
+            raise UnknownTopicError(f"partition {partition} of topic {topic!r} is not served here")
+        return found
 
     def find_by_id(self, topic_id: bytes, partition: int) -> PartitionLog | None:
-        logs = self._by_id.get(topic_id, ())
-        return logs[partition] if 0 <= partition < len(logs) else None
+        return self._by_id.get((topic_id, partition))
 
     def of_topic(self, topic: str) -> list[PartitionLog]:
-        return self._by_topic.get(topic, [])
+        return list(self._by_topic.get(topic, {}).values())
 
     # --- coming and going ---------------------------------------------------------------------
 
-    async def open(self, topic: TopicToOpen, now_ms: int) -> None:
-        """Open a topic that has a past."""
-        self._add(topic, await self._opener.open(topic, now_ms))
+    def add(self, served: PartitionLog) -> None:
+        """Serve a log."""
+        logs = self._by_topic.setdefault(served.topic, {})
+        assert served.partition not in logs, "a log is opened once"
+        logs[served.partition] = served
+        self._by_id[served.topic_id, served.partition] = served
 
-    def start(self, wal: Wal) -> None:
-        """Take appends from now on: everything that the past left is recovered."""
-        self._wal = wal
-        for partition in self:
-            partition.lead(wal)
-
-    def create(self, topic: TopicToOpen) -> None:
-        """Begin a topic, or the partitions that it has got in addition."""
-        existing = self._by_topic.get(topic.name, [])
-        numbers = range(len(existing), topic.partition_count)
-        self._add(topic, existing + [self._opener.empty(topic, number) for number in numbers])
+    def discard(self, served: PartitionLog) -> None:
+        """Serve a log no longer, if it is served at all."""
+        if self.find_by_id(served.topic_id, served.partition) is not served:
+            return
+        del self._by_id[served.topic_id, served.partition]
+        logs = self._by_topic[served.topic]
+        del logs[served.partition]
+        if not logs:
+            del self._by_topic[served.topic]
 
     def configure(self, topic: str, settings: LogSettings) -> None:
-        for partition in self.of_topic(topic):
-            partition.settings = settings
+        for served in self.of_topic(topic):
+            served.settings = settings
 
-    def close(self, topic: str) -> None:
-        """Stop serving a topic."""
-        for partition in self._by_topic.pop(topic, []):
-            partition.close()
-            self._by_id.pop(partition.topic_id, None)
+    # --- deleting -----------------------------------------------------------------------------
+
+    def close(self, topic: str) -> list[PartitionLog]:
+        """Stop serving a topic that is deleted; return the logs that were served."""
+        closed = self.of_topic(topic)
+        for served in closed:
+            served.close(deleted=True)
+            self.discard(served)
+        return closed
 
     async def delete_objects(self, topic: str, closed: list[PartitionLog]) -> int:
         """Remove every object of a topic that is closed; return how many there were."""
-        for partition in closed:
-            async with partition.rolling:
-                assert partition.closed
+        for served in closed:
+            async with served.rolling:
+                assert served.closed
         prefix = layout.topic_prefix(self._namespace, topic)
         count = 0
         async for chunk in self._store.list(prefix):
@@ -90,10 +95,3 @@ class LogDirectory:
         self._reader.forget(prefix)
         log.info("topic objects deleted", topic=topic, count=count)
         return count
-
-    def _add(self, topic: TopicToOpen, logs: list[PartitionLog]) -> None:
-        if self._wal is not None:
-            for partition in logs:
-                partition.lead(self._wal)
-        self._by_topic[topic.name] = logs
-        self._by_id[topic.id] = logs

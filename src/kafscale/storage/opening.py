@@ -1,4 +1,4 @@
-"""Opening the logs of a topic: one listing, and for each partition its last segment's end.
+"""Opening logs from what segments hold: a listing, and for each log its last segment's end.
 
 The listing is the truth about which segments exist. A segment ends where the next begins, so only
 the last one of a partition is looked into: its footer for the end of the log, its index for what
@@ -9,11 +9,12 @@ Each is told by a line in the log.
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from kafscale.errors import DamagedObjectError, RecordsError
 from kafscale.observability.logging import get_logger
+from kafscale.records import BatchView
 from kafscale.storage import layout, segment
 from kafscale.storage.epochs import LeaderEpochs
 from kafscale.storage.index import Index
@@ -26,27 +27,37 @@ from kafscale.storage.run import Run
 from kafscale.storage.segments import Segments
 from kafscale.storage.settings import LogSettings
 from kafscale.storage.tail import TailMemory
+from kafscale.storage.together import together
 
 log = get_logger(__name__)
 
 SECTIONS_LOOKED_FOR_MAX = 8
 """How many segments back a lost section is looked for."""
 
-Listing = dict[int, list[tuple[int, int]]]
-"""The base offset and size of every segment, by partition."""
+LISTED_WHOLE_MIN = 16
+"""From so many partitions of a topic on, the whole topic is listed instead of each by itself."""
+
+Listing = dict[tuple[str, int], list[tuple[int, int]]]
+"""The base offset and size of every segment, by topic and partition."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class TopicToOpen:
-    """What has to be known of a topic to open its logs."""
+class PartitionToOpen:
+    """What has to be known of a partition to open its log."""
 
-    name: str
-    id: bytes
-    partition_count: int
+    topic: str
+    topic_id: bytes
+    partition: int
     settings: LogSettings
     leader_epoch: int
-    start_offsets: Mapping[int, int]
-    """The log starts that the metadata store remembers, by partition."""
+    start_offset: int = 0
+    """The start of the log that the metadata store remembers."""
+    end_offset: int = 0
+    """The end of its last segment that the metadata store remembers: offsets never go below it."""
+    is_clean: bool = True
+    """Whether segments hold everything that was ever acknowledged: no WAL is looked at."""
+    is_new: bool = False
+    """Whether nothing was ever written: the log begins empty, and nothing is listed."""
 
 
 class Opener:
@@ -62,88 +73,107 @@ class Opener:
         self._memory = memory
         self._parallel = parallel
 
-    def empty(self, topic: TopicToOpen, partition: int) -> PartitionLog:
-        """A log that has no segments yet."""
-        opened = self._new(topic, partition, Segments())
-        opened.resume(opened.start_offset)
-        return opened
+    async def open(self, partitions: Sequence[PartitionToOpen], now_ms: int) -> list[PartitionLog]:
+        """The logs, as far as segments hold them; the WAL is still to be replayed."""
+        opened: list[PartitionLog] = []
+        try:
+            listing = await self._list(one for one in partitions if not one.is_new)
+            await together(self._open(one, listing, now_ms, opened) for one in partitions)
+        except BaseException:
+            for log_opened in opened:
+                log_opened.close()
+            raise
+        by_place = {(one.topic, one.partition): one for one in opened}
+        return [by_place[one.topic, one.partition] for one in partitions]
 
-    async def open(self, topic: TopicToOpen, now_ms: int) -> list[PartitionLog]:
-        """The logs of a topic, as far as segments hold them; the WAL is still to be replayed."""
-        listing = await self._list(topic)
-        return await asyncio.gather(
-            *(
-                self._open(topic, partition, listing.get(partition, ()), now_ms)
-                for partition in range(topic.partition_count)
-            )
-        )
+    # --- listing ------------------------------------------------------------------------------
 
-    async def _list(self, topic: TopicToOpen) -> Listing:
+    async def _list(self, partitions: Iterable[PartitionToOpen]) -> Listing:
+        """The segments of partitions, in few requests where they are of one topic."""
+        by_topic: dict[str, list[int]] = defaultdict(list)
+        for one in partitions:
+            by_topic[one.topic].append(one.partition)
+        prefixes = []
+        for topic, numbers in by_topic.items():
+            if len(numbers) >= LISTED_WHOLE_MIN:
+                prefixes.append(layout.topic_prefix(self._namespace, topic))
+            else:
+                prefixes += [
+                    layout.partition_prefix(self._namespace, topic, number) for number in numbers
+                ]
         found: Listing = defaultdict(list)
+        await together(self._list_below(prefix, found) for prefix in prefixes)
+        return found
+
+    async def _list_below(self, prefix: str, found: Listing) -> None:
         garbage = 0
         async with self._parallel:
-            async for chunk in self._store.list(layout.topic_prefix(self._namespace, topic.name)):
+            async for chunk in self._store.list(prefix):
                 for item in chunk:
                     place = layout.parse_segment(self._namespace, item.key)
-                    if place is None or place.partition >= topic.partition_count:
+                    if place is None:
                         garbage += 1
                         log.debug("object ignored", key=item.key)
                     elif not place.is_index:
-                        found[place.partition].append((place.base_offset, item.size_bytes))
+                        found[place.topic, place.partition].append(
+                            (place.base_offset, item.size_bytes)
+                        )
         if garbage:
-            log.warning("objects ignored that are no segments", topic=topic.name, count=garbage)
-        return found
+            log.warning("objects ignored that are no segments", prefix=prefix, count=garbage)
+
+    # --- one log ------------------------------------------------------------------------------
 
     async def _open(
-        self, topic: TopicToOpen, partition: int, listed: Sequence[tuple[int, int]], now_ms: int
-    ) -> PartitionLog:
+        self, one: PartitionToOpen, listing: Listing, now_ms: int, opened: list[PartitionLog]
+    ) -> None:
+        """Open a log, which is among the opened ones as soon as it holds anything."""
         segments = Segments()
-        for base_offset, size_bytes in listed:
+        for base_offset, size_bytes in listing.get((one.topic, one.partition), ()):
             segments.append(base_offset, base_offset, size_bytes)
-        opened = self._new(topic, partition, segments)
-        if not listed:
-            return opened
+        if not len(segments):
+            opened.append(self._new(one, segments))
+            return
         async with self._parallel:
-            salvaged = await self._find_end(opened)
+            damaged = await self._find_end(one, segments)
+            new = self._new(one, segments)
+            new.damaged_bases.update(damaged)
+            opened.append(new)
             if len(segments):
-                await self._restore(opened, now_ms)
-        opened.resume(segments.end_offset)
-        for run in reversed(salvaged):
-            opened.recover(run, now_ms)
-        return opened
+                await self._restore(new, now_ms)
+        for _, batches in sorted(damaged.items()):
+            if batches:
+                new.recover(Run.of(batches), now_ms)
 
-    def _new(self, topic: TopicToOpen, partition: int, segments: Segments) -> PartitionLog:
-        opened = PartitionLog(
-            topic.name, topic.id, partition, settings=topic.settings, segments=segments,
-            memory=self._memory, leader_epoch=topic.leader_epoch,
+    def _new(self, one: PartitionToOpen, segments: Segments) -> PartitionLog:
+        new = PartitionLog(
+            one.topic, one.topic_id, one.partition, settings=one.settings, segments=segments,
+            memory=self._memory, leader_epoch=one.leader_epoch,
         )  # fmt: skip
-        start_offset = topic.start_offsets.get(partition, 0)
-        opened.start_offset = max(segments.start_offset or 0, start_offset)
-        return opened
+        new.start_offset = max(segments.start_offset or 0, one.start_offset)
+        # What segments held and retention has deleted is not looked for in the WAL.
+        new.resume(min(one.start_offset, one.end_offset))
+        return new
 
-    async def _find_end(self, opened: PartitionLog) -> list[Run]:
-        """Read the last footer; what can be saved of damaged segments at the end is returned."""
-        segments = opened.segments
-        salvaged: list[Run] = []
+    async def _find_end(
+        self, one: PartitionToOpen, segments: Segments
+    ) -> dict[int, list[BatchView]]:
+        """Read the last footer; return what can be saved of damaged segments at the end."""
+        damaged: dict[int, list[BatchView]] = {}
         while len(segments):
-            last = segments[-1]
-            key = layout.segment_key(
-                self._namespace, opened.topic, opened.partition, last.base_offset
-            )
+            base_offset = segments[-1].base_offset
+            key = layout.segment_key(self._namespace, one.topic, one.partition, base_offset)
             suffix = await self._store.get_suffix(key, segment.FOOTER_BYTES)
             try:
                 segments.end_offset = segment.decode_footer(key, suffix).last_offset + 1
             except DamagedObjectError as error:
                 reason = error.reason
             else:
-                return salvaged
+                return damaged
             batches = segment.salvage(await self._store.get(key))
             log.error("damaged segment", key=key, reason=reason, batches_saved=len(batches))
-            if batches:
-                salvaged.append(Run.of(batches))
             segments.drop_last()
-            opened.damaged_bases.add(last.base_offset)
-        return salvaged
+            damaged[base_offset] = batches
+        return damaged
 
     async def _restore(self, opened: PartitionLog, now_ms: int) -> None:
         """Take up what the log knew at the end of its last segment."""

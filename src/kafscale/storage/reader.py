@@ -7,6 +7,7 @@ that the index promised is damage, and is said to be.
 
 import asyncio
 from bisect import bisect_right
+from collections.abc import Iterable
 
 import msgspec
 
@@ -117,10 +118,14 @@ class LogReader:
             end = header.end
         return batches
 
-    def forget(self, prefix: str) -> None:
-        """Drop what is cached of objects that are deleted."""
-        self._blocks.forget(prefix)
-        self._indexes.discard(lambda key: key.startswith(prefix))
+    def forget(self, *prefixes: str) -> None:
+        """Drop what is cached of objects that are deleted, or may have been replaced."""
+        self._blocks.forget(*prefixes)
+        self._indexes.discard(lambda key: key.startswith(prefixes))
+
+    def forget_partitions(self, places: Iterable[tuple[str, int]]) -> None:
+        """Drop what is cached of partitions, which another owner may have changed meanwhile."""
+        self.forget(*(layout.partition_prefix(self._namespace, *place) for place in places))
 
     def close(self) -> None:
         self._blocks.close()

@@ -4,7 +4,7 @@ A log is rolled when it has a segment's worth of records, when the oldest of the
 long enough, when memory or the WAL run full, or when somebody asks. The invariants:
 
 * A segment holds durable records only, from where the last one ended; it is create-only. Whoever
-  finds its key taken reads what is there and adopts it, as an earlier life of this log wrote it.
+  finds its key taken reads what is there and adopts it, as an earlier owner of this log wrote it.
 * The index is derived, so it may be written over. A crash between the two PUTs leaves a segment
   without an index, which recovery makes anew.
 * The WAL lets go of a record only after the segment that holds it is complete.
@@ -100,7 +100,7 @@ class SegmentWriter:
                     self._clock(),
                 ):  # fmt: skip
                     return False
-                await self._retry("partition state", lambda: self._save(partition))
+                await self._retry(partition, "partition state", lambda: self._save(partition))
             except NotOwnerError as error:
                 log.warning("partition lost", topic=partition.topic, reason=str(error))
                 return False
@@ -133,7 +133,7 @@ class SegmentWriter:
         place = (self._namespace, partition.topic, partition.partition, built.base_offset)
         made = await self._upload(partition, layout.segment_key(*place), built)
         key = layout.index_key(*place)
-        await self._retry(key, lambda: self._store.put(key, [made.index], create=False))
+        await self._retry(partition, key, lambda: self._store.put(key, [made.index], create=False))
         return made
 
     async def _upload(self, partition: PartitionLog, key: str, built: segment.Built) -> Made:
@@ -141,16 +141,18 @@ class SegmentWriter:
         create = built.base_offset not in partition.damaged_bases
 
         async def put() -> Made:
+            if not create:
+                await self._save(partition)  # Only an owner gets beyond this.
             try:
                 await self._store.put(key, built.parts, create=create)
             except ObjectExistsError:
                 return await self._adopt(partition, key, built)
             return Made.of(built)
 
-        return await self._retry(key, put)
+        return await self._retry(partition, key, put)
 
     async def _adopt(self, partition: PartitionLog, key: str, built: segment.Built) -> Made:
-        """Take a segment for ours that an earlier life of this log, or a lost answer, has left.
+        """Take a segment for ours that an earlier owner of this log, or a lost answer, has left.
 
         It begins with the records of ours, or is not of this log. One that goes on with records
         that we never had is a later owner's.
@@ -175,10 +177,13 @@ class SegmentWriter:
             max(batch.max_timestamp_ms for batch in found.batches), adopted.encode(),
         )  # fmt: skip
 
-    async def _retry(self, key: str, operation: Callable[[], Awaitable[Result]]) -> Result:
-        """Try until it works: the WAL holds the records as long as it takes."""
+    async def _retry(
+        self, partition: PartitionLog, key: str, operation: Callable[[], Awaitable[Result]]
+    ) -> Result:
+        """Try until it works, or the log is closed: the WAL holds the records meanwhile."""
         backoff = Backoff(self._random)
         while True:
+            partition.check_open()
             try:
                 return await operation()
             except OperatingError as error:

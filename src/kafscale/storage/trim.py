@@ -1,10 +1,11 @@
 """WAL objects whose every record is in segments are deleted: the oldest first, one by one.
 
-The laws: an object is deleted only after all that come before it are gone. Recovery reads a stream
-up to the first object that is missing, so a hole in the middle would hide acknowledged records. And
-the newest object stays: the first that is listed of a stream is then always one that counted, never
-one that overtook another on its way. For the same reason an object stays for a while of which a
-PUT may still be under way: it would come back, with a gap behind it.
+This is about the stream of the present life; those that are over are left to `reaper`. The laws: an
+object is deleted only after all that come before it are gone. Whoever ends a stream looks for the
+first object that is missing, so a hole in the middle would hide acknowledged records. And the
+newest object stays: the first that is listed of a stream is then always one that counted, never one
+that overtook another on its way. For the same reason an object stays for a while of which a PUT may
+still be under way: it would come back, with a gap behind it.
 """
 
 import asyncio
@@ -40,12 +41,12 @@ class DurableObject:
         return (
             partition
             for partition, last_offset in self.pins.items()
-            if not partition.closed and last_offset >= partition.tail.rolled_offset
+            if not partition.deleted and last_offset >= partition.tail.rolled_offset
         )
 
 
 class WalTrimmer:
-    """The WAL objects that exist, oldest first."""
+    """The objects of the present stream, oldest first."""
 
     def __init__(self, store: ObjectStore, clock: Callable[[], int], random: Random) -> None:
         self._store = store
@@ -62,6 +63,11 @@ class WalTrimmer:
     def add(self, durable: DurableObject) -> None:
         self._objects.append(durable)
         self.size_bytes += durable.size_bytes
+
+    def clear(self) -> None:
+        """Forget all objects: the stream is over."""
+        self._objects.clear()
+        self.size_bytes = 0
 
     def consider(self) -> None:
         """Look again at the oldest object: a segment has been made."""
@@ -90,8 +96,9 @@ class WalTrimmer:
                     log.warning("wal object not deleted", key=oldest.key, error=str(error))
                     await asyncio.sleep(backoff.next_seconds())
                     continue
-                self._objects.popleft()
-                self.size_bytes -= oldest.size_bytes
+                if self._objects and self._objects[0] is oldest:
+                    self._objects.popleft()
+                    self.size_bytes -= oldest.size_bytes
 
     def _is_superfluous(self, durable: DurableObject) -> bool:
         return self._clock() >= durable.kept_until_ms and not any(True for _ in durable.pinned_by())

@@ -1,7 +1,7 @@
 """What the tests of the storage shell share: an engine in memory and in simulated time."""
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from random import Random
 from typing import Any, TypeVar
 
@@ -10,9 +10,9 @@ from kafscale.records.checksum import Buffer
 from kafscale.storage.buffer import SealRules
 from kafscale.storage.engine import EngineSettings, StorageEngine
 from kafscale.storage.log import PartitionLog
-from kafscale.storage.objects.base import ObjectStore
+from kafscale.storage.objects.base import ObjectInfo, ObjectStore
 from kafscale.storage.objects.memory import MemoryObjectStore
-from kafscale.storage.opening import TopicToOpen
+from kafscale.storage.opening import PartitionToOpen
 from kafscale.storage.run import Run
 from kafscale.storage.segments import Segments
 from kafscale.storage.settings import LogSettings
@@ -66,12 +66,18 @@ def engine_settings(**changes: Any) -> EngineSettings:
     return EngineSettings(**(values | changes))
 
 
-def topic(partition_count: int = 1, **changes: Any) -> TopicToOpen:
+def to_open(partition: int = 0, **changes: Any) -> PartitionToOpen:
+    """A partition whose last owner has crashed."""
     values = {
-        "name": TOPIC, "id": TOPIC_ID, "partition_count": partition_count,
-        "settings": log_settings(), "leader_epoch": 0, "start_offsets": {},
+        "topic": TOPIC, "topic_id": TOPIC_ID, "partition": partition,
+        "settings": log_settings(), "leader_epoch": 0, "is_clean": False,
     }  # fmt: skip
-    return TopicToOpen(**(values | changes))
+    return PartitionToOpen(**(values | changes))
+
+
+def topic(partition_count: int = 1, **changes: Any) -> list[PartitionToOpen]:
+    """All partitions of a topic."""
+    return [to_open(number, **changes) for number in range(partition_count)]
 
 
 class Epochs:
@@ -89,16 +95,33 @@ async def save_nothing(log: PartitionLog) -> None:
     """A metadata store that nobody asks."""
 
 
-async def opened(
-    store: ObjectStore, epochs: Epochs | None = None, *, to_open: TopicToOpen | None = None,
+def new_engine(
+    store: ObjectStore, broker_id: int = BROKER_ID, *,
     save: Callable[[PartitionLog], Awaitable[None]] = save_nothing, **changes: Any,
 ) -> StorageEngine:  # fmt: skip
-    """An engine that serves one topic."""
-    engine = StorageEngine(
-        store, NAMESPACE, BROKER_ID, engine_settings(**changes), save=save,
+    """An engine that has not begun to live."""
+    return StorageEngine(
+        store, NAMESPACE, broker_id, engine_settings(**changes), save=save,
         clock=virtual_time.clock_ms, random=Random(0),
     )  # fmt: skip
-    await engine.open([to_open or topic()], (epochs or Epochs()).take)
+
+
+async def begun(
+    store: ObjectStore, epochs: Epochs | None = None, broker_id: int = BROKER_ID, **changes: Any
+) -> StorageEngine:
+    """An engine that has begun a life, and serves nothing yet."""
+    engine = new_engine(store, broker_id, **changes)
+    await engine.begin(await (epochs or Epochs()).take(await engine.newest_epoch() + 1))
+    return engine
+
+
+async def opened(
+    store: ObjectStore, epochs: Epochs | None = None, broker_id: int = BROKER_ID, *,
+    partitions: Sequence[PartitionToOpen] | None = None, **changes: Any,
+) -> StorageEngine:  # fmt: skip
+    """An engine that serves one topic."""
+    engine = await begun(store, epochs, broker_id, **changes)
+    await engine.open(partitions or topic())
     return engine
 
 
@@ -126,9 +149,11 @@ async def roll(engine: StorageEngine, partition: int = 0) -> None:
     await engine.upkeep.roll(engine.logs.find(TOPIC, partition), "explicit")
 
 
-async def read_offsets(engine: StorageEngine, offset: int | None = None) -> list[int]:
+async def read_offsets(
+    engine: StorageEngine, offset: int | None = None, partition: int = 0
+) -> list[int]:
     """The base offsets of all batches from an offset on, the log's start if none is given."""
-    log = engine.logs.find(TOPIC, 0)
+    log = engine.logs.find(TOPIC, partition)
     offset = log.start_offset if offset is None else offset
     found, _ = await engine.reader.read(log, offset, 1 << 30, first=True)
     return [found_batch.base_offset for found_batch in split(b"".join(found))]
@@ -163,6 +188,11 @@ class CountingStore(MemoryObjectStore):
     def __init__(self) -> None:
         super().__init__(virtual_time.clock_ms, yields=True)
         self.requests: Counter[str] = Counter()
+
+    async def list(self, prefix: str) -> AsyncIterator[Sequence[ObjectInfo]]:
+        async for chunk in super().list(prefix):
+            self.requests["list"] += 1
+            yield chunk
 
     async def put(self, key: str, parts: Sequence[Buffer], *, create: bool = True) -> None:
         self.requests["put"] += 1

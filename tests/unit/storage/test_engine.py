@@ -6,12 +6,13 @@ from random import Random
 import pytest
 
 from kafscale.errors import FencedError, NotOwnerError
-from kafscale.storage.objects.faulty import FaultyObjectStore
+from kafscale.storage.objects.faulty import Fault, FaultyObjectStore, Rule
 from kafscale.testing.virtual_time import clock_ms
 from unit.storage.engines import (
     TOPIC,
     Epochs,
     append,
+    begun,
     keys,
     log_settings,
     memory_store,
@@ -21,6 +22,7 @@ from unit.storage.engines import (
     topic,
     values_batch,
 )
+from unit.storage.lives import OTHER_ID, Metadata, crashed
 
 
 def test_after_a_stop_segments_hold_everything():
@@ -84,8 +86,8 @@ def test_an_engine_that_did_not_open_can_be_closed():
 def test_retention_and_rolls_go_on_by_themselves():
     async def scenario():
         store = memory_store()
-        to_open = topic(settings=log_settings(segment_ms=1000, retention_ms=5000))
-        engine = await opened(store, to_open=to_open, retention_check_interval_ms=1000)
+        partitions = topic(settings=log_settings(segment_ms=1000, retention_ms=5000))
+        engine = await opened(store, partitions=partitions, retention_check_interval_ms=1000)
         running = asyncio.ensure_future(engine.run())
         await append(engine, b"a", timestamp_ms=clock_ms())
         await asyncio.sleep(3)
@@ -94,5 +96,146 @@ def test_retention_and_rolls_go_on_by_themselves():
         assert await keys(store, ".kfs") == []
         assert engine.logs.find(TOPIC, 0).start_offset == 1
         running.cancel()
+
+    simulate(scenario)
+
+
+# --- lives ----------------------------------------------------------------------------------------
+
+
+def test_several_lives_follow_each_other_in_one_engine():
+    async def scenario():
+        store, epochs = memory_store(), Epochs()
+        engine = await opened(store, epochs)
+        running = asyncio.ensure_future(engine.run())
+        for number in range(3):
+            assert await append(engine, b"x") == number
+            log = engine.logs.find(TOPIC, 0)
+            before = engine.wal
+            engine.end()
+            assert log.closed
+            assert list(engine.logs) == []
+            assert (engine.memory.used_bytes, len(engine.trimmer)) == (0, 0)
+            await engine.begin(await epochs.take(0))
+            assert engine.wal is not before
+            assert not engine.wal.fenced.done()
+            await engine.open(topic())
+        assert await read_offsets(engine) == [0, 1, 2]
+        await engine.upkeep.roll(engine.logs.find(TOPIC, 0), "explicit")
+        running.cancel()
+
+    simulate(scenario)
+
+
+def test_those_who_wait_are_told_when_a_life_ends():
+    async def scenario():
+        store = FaultyObjectStore(memory_store(), random=Random(0))
+        engine = await opened(store)
+        store.is_down = True
+        log = engine.logs.find(TOPIC, 0)
+        woken = []
+        log.watch(lambda: woken.append(log.closed))
+        waiting = asyncio.ensure_future(append(engine, b"a"))
+        await asyncio.sleep(0.1)
+        engine.end()
+        engine.end()
+        with pytest.raises(NotOwnerError):
+            await waiting
+        with pytest.raises(NotOwnerError):
+            log.append(values_batch([b"b"]), clock_ms())
+        assert woken == [True]
+        await engine.stop(flush_seconds=1, roll_seconds=1)
+
+    simulate(scenario)
+
+
+def test_logs_that_are_being_opened_when_a_life_ends_are_not_served():
+    async def scenario():
+        store, epochs = memory_store(), Epochs()
+        await crashed(store, epochs, b"a")
+        engine = await begun(store, epochs)
+        opening = asyncio.ensure_future(engine.open(topic()))
+        await asyncio.sleep(0)
+        engine.end()
+        with pytest.raises(NotOwnerError):
+            await opening
+        assert list(engine.logs) == []
+        assert engine.memory.used_bytes == 0
+
+    simulate(scenario)
+
+
+# --- handing over ---------------------------------------------------------------------------------
+
+
+def test_what_is_released_is_in_segments_and_the_next_owner_needs_no_wal():
+    async def scenario():
+        store, metadata = memory_store(), Metadata()
+        engine = await opened(store, partitions=[metadata.to_open()], save=metadata.save)
+        log = engine.logs.find(TOPIC, 0)
+        log.append(values_batch([b"a"]), clock_ms())
+        releasing = asyncio.ensure_future(engine.release(log))
+        await asyncio.sleep(0)
+        with pytest.raises(NotOwnerError):
+            log.append(values_batch([b"b"]), clock_ms())
+        await releasing
+        assert metadata.ends == {0: 1}
+        assert await read_offsets(engine) == [0], "readers go on"
+        successor = await begun(store, broker_id=OTHER_ID)
+        await store.delete(await keys(store, ".kfw"))
+        await successor.open([metadata.to_open(is_clean=True)])
+        engine.remove(log)
+        assert await read_offsets(successor) == [0]
+        assert await append(successor, b"b") == 1
+
+    simulate(scenario)
+
+
+@pytest.mark.parametrize("way", ["cancelled", "refused"])
+def test_a_log_that_could_not_be_released_takes_appends_again(way):
+    async def scenario():
+        store, metadata = FaultyObjectStore(memory_store(), random=Random(0)), Metadata()
+        engine = await opened(store, partitions=[metadata.to_open()], save=metadata.save)
+        await append(engine, b"a")
+        log = engine.logs.find(TOPIC, 0)
+        if way == "cancelled":
+            store.is_down = True
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(5):
+                    await engine.release(log)
+            store.is_down = False
+        else:
+            metadata.leader_epochs[0] = 1
+            with pytest.raises(FencedError):
+                await engine.release(log)
+        assert await append(engine, b"b") == 1
+
+    simulate(scenario)
+
+
+def test_what_is_appended_and_not_durable_when_a_log_is_released_is_released_with_it():
+    async def scenario():
+        store = FaultyObjectStore(memory_store(), random=Random(0))
+        engine = await opened(store)
+        store.rules = [Rule(fault=Fault.REFUSED, keys="*.kfw", times_max=3)]
+        log = engine.logs.find(TOPIC, 0)
+        waiting = [asyncio.ensure_future(append(engine, b"x")) for _ in range(3)]
+        await asyncio.sleep(0)
+        await engine.release(log)
+        assert sorted(await asyncio.gather(*waiting)) == [0, 1, 2]
+        assert log.tail.rolled_offset == 3
+
+    simulate(scenario)
+
+
+def test_a_log_that_is_taken_away_unrolled_keeps_its_wal():
+    async def scenario():
+        store = memory_store()
+        engine = await opened(store, partitions=topic(2))
+        await append(engine, b"a")
+        await append(engine, b"b", partition=1)
+        engine.remove(engine.logs.find(TOPIC, 0))
+        await engine.stop(flush_seconds=1, roll_seconds=1)
+        assert await read_offsets(await opened(store, Epochs())) == [0]
 
     simulate(scenario)

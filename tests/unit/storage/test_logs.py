@@ -8,6 +8,7 @@ from kafscale.errors import UnknownTopicError
 from unit.storage.engines import (
     TOPIC,
     TOPIC_ID,
+    CountingStore,
     append,
     keys,
     log_settings,
@@ -16,6 +17,7 @@ from unit.storage.engines import (
     read_offsets,
     roll,
     simulate,
+    to_open,
     topic,
 )
 
@@ -36,7 +38,7 @@ def test_a_topic_that_is_created_again_begins_empty():
         engine.logs.close(TOPIC)
         assert await engine.logs.delete_objects(TOPIC, [before]) == 2
         await asyncio.gather(reading, return_exceptions=True)
-        engine.logs.create(topic(id=OTHER_ID))
+        await engine.open(topic(topic_id=OTHER_ID, is_new=True))
         log = engine.logs.find(TOPIC, 0)
         assert (log.start_offset, log.high_watermark) == (0, 0)
         assert await append(engine, b"new") == 0
@@ -56,29 +58,51 @@ def test_what_the_wal_holds_of_a_deleted_topic_is_not_given_to_its_successor():
         engine = await opened(store)
         await append(engine, b"old")
         engine.close()
-        engine = await opened(store, to_open=topic(id=OTHER_ID))
+        engine = await opened(store, partitions=topic(topic_id=OTHER_ID))
         assert engine.logs.find(TOPIC, 0).high_watermark == 0
 
     simulate(scenario)
 
 
-def test_a_topic_grows():
+def test_some_partitions_of_a_topic_are_here_and_others_are_not():
     async def scenario():
-        engine = await opened(memory_store())
+        store = CountingStore()
+        engine = await opened(store)
         await append(engine, b"a")
-        engine.logs.create(topic(3))
+        store.requests.clear()
+        await engine.open([to_open(2, is_new=True)])
+        assert not store.requests, "what is new is not looked for"
         assert await append(engine, b"b", partition=2) == 0
         assert await append(engine, b"c") == 1
         assert engine.logs.find_by_id(TOPIC_ID, 2) is engine.logs.find(TOPIC, 2)
-        assert engine.logs.find_by_id(TOPIC_ID, 3) is None
-        assert len(list(engine.logs)) == 3
+        assert engine.logs.find_by_id(TOPIC_ID, 1) is None
+        assert engine.logs.get(TOPIC, 1) is None
+        assert [log.partition for log in engine.logs.of_topic(TOPIC)] == [0, 2]
+        assert len(engine.logs) == 2
+
+    simulate(scenario)
+
+
+def test_a_log_that_is_removed_can_be_opened_again():
+    async def scenario():
+        engine = await opened(memory_store())
+        await append(engine, b"a")
+        log = engine.logs.find(TOPIC, 0)
+        await engine.release(log)
+        engine.remove(log)
+        engine.remove(log)
+        assert engine.logs.of_topic(TOPIC) == []
+        (again,) = await engine.open([to_open(is_clean=True)])
+        engine.remove(log)
+        assert engine.logs.find(TOPIC, 0) is again
+        assert await read_offsets(engine) == [0]
 
     simulate(scenario)
 
 
 def test_settings_reach_every_partition():
     async def scenario():
-        engine = await opened(memory_store(), to_open=topic(2))
+        engine = await opened(memory_store(), partitions=topic(2))
         engine.logs.configure(TOPIC, log_settings(retention_ms=5))
         assert [log.settings.retention_ms for log in engine.logs] == [5, 5]
 

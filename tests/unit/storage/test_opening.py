@@ -139,8 +139,8 @@ def test_garbage_is_left_alone():
 
 def test_a_log_of_which_nothing_is_left_goes_on_from_its_start():
     async def scenario():
-        to_open = topic(start_offsets={0: 42})
-        engine = await opened(memory_store(), to_open=to_open)
+        partitions = topic(start_offset=42)
+        engine = await opened(memory_store(), partitions=partitions)
         log = engine.logs.find(TOPIC, 0)
         assert (log.start_offset, log.high_watermark, log.end_offset) == (42, 42, 42)
         assert await append(engine, b"a") == 42
@@ -155,7 +155,7 @@ def test_records_below_the_start_are_not_served_but_their_producers_known():
         for number in range(3):
             await append(engine, b"x", producer_id=5, producer_epoch=0, base_sequence=number)
         engine.close()
-        engine = await opened(store, epochs, to_open=topic(start_offsets={0: 3}))
+        engine = await opened(store, epochs, partitions=topic(start_offset=3))
         assert engine.logs.find(TOPIC, 0).start_offset == 3
         again = await append(engine, b"x", producer_id=5, producer_epoch=0, base_sequence=1)
         assert again == 1
@@ -191,7 +191,7 @@ def test_opening_does_not_cost_requests_per_segment():
 
 def test_partitions_are_opened_side_by_side():
     async def scenario():
-        engine = await opened(memory_store(), to_open=topic(40, settings=log_settings()))
+        engine = await opened(memory_store(), partitions=topic(40, settings=log_settings()))
         assert (
             await asyncio.gather(*(append(engine, b"a", partition=number) for number in range(40)))
             == [0] * 40

@@ -21,25 +21,13 @@ from unit.storage.engines import (
     simulate,
     topic,
 )
-
-
-class Metadata:
-    """Remembers starts, unless it is down."""
-
-    def __init__(self) -> None:
-        self.starts: dict[int, int] = {}
-        self.is_down = False
-
-    async def save(self, log) -> None:
-        if self.is_down:
-            raise StoreUnavailableError("down")
-        self.starts[log.partition] = log.start_offset
+from unit.storage.lives import Metadata
 
 
 async def three_segments(store, metadata, **settings):
     """An engine with a segment for each of three records, a second apart."""
     engine = await opened(
-        store, save=metadata.save, to_open=topic(settings=log_settings(**settings))
+        store, save=metadata.save, partitions=topic(settings=log_settings(**settings))
     )
     for value in (b"a", b"b", b"c"):
         await append(engine, value * 100, timestamp_ms=clock_ms())
@@ -87,7 +75,7 @@ def test_offsets_are_not_given_out_again_after_everything_was_deleted():
         engine, log = await three_segments(store, metadata, retention_ms=0)
         await engine.retention.enforce(log)
         await engine.stop(flush_seconds=1, roll_seconds=1)
-        engine = await opened(store, epochs, to_open=topic(start_offsets=metadata.starts))
+        engine = await opened(store, epochs, partitions=[metadata.to_open()])
         assert await append(engine, b"d") == 3
 
     simulate(scenario)
@@ -147,7 +135,7 @@ def test_records_are_deleted_up_to_an_offset_within_a_segment():
         await engine.retention.enforce(log)
         assert await keys(store, ".kfs") == []
         engine.close()
-        engine = await opened(store, to_open=topic(start_offsets=metadata.starts))
+        engine = await opened(store, partitions=[metadata.to_open()])
         assert engine.logs.find(TOPIC, 0).start_offset == 4
         assert await read_offsets(engine) == [3]
         assert await append(engine, b"g") == 6

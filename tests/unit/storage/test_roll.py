@@ -83,10 +83,10 @@ def test_a_put_that_fails_is_tried_again(suffix, fault):
 def test_what_an_earlier_life_has_written_is_adopted(compression):
     async def scenario():
         store, epochs = memory_store(), Epochs()
-        to_open = topic(settings=log_settings(compression=compression))
-        before = await opened(store, epochs, to_open=to_open)
+        partitions = topic(settings=log_settings(compression=compression))
+        before = await opened(store, epochs, partitions=partitions)
         await append(before, b"a" * 500)
-        after = await opened(store, epochs, to_open=to_open)
+        after = await opened(store, epochs, partitions=partitions)
         await append(after, b"b" * 500)
         await roll(before)  # A zombie's: it has one record only.
         await roll(after)

@@ -19,7 +19,7 @@ from unit.storage.engines import (
 
 async def timed(*times_ms: int, rolled: int = 4, **settings):
     """A log with a record for each time, of which some are in segments of two."""
-    engine = await opened(memory_store(), to_open=topic(settings=log_settings(**settings)))
+    engine = await opened(memory_store(), partitions=topic(settings=log_settings(**settings)))
     for number, timestamp_ms in enumerate(times_ms):
         await append(engine, b"x", timestamp_ms=timestamp_ms)
         if number % 2 and number < rolled:
@@ -53,7 +53,7 @@ def test_the_start_may_lie_within_a_batch_of_the_brokers_time():
     async def scenario():
         engine = await opened(
             memory_store(),
-            to_open=topic(settings=log_settings(timestamp_type=TimestampType.LOG_APPEND_TIME)),
+            partitions=topic(settings=log_settings(timestamp_type=TimestampType.LOG_APPEND_TIME)),
         )
         await append(engine, b"a", b"b", b"c")
         log = engine.logs.find(TOPIC, 0)

@@ -61,6 +61,9 @@ def test_nothing_goes_before_what_lies_before_it():
         assert trimmer.oldest_pins() == [waiting]
         waiting.close()
         await trimmer.trim()
+        assert len(await listed(store)) == 3, "somebody else has to find it there"
+        waiting.close(deleted=True)
+        await trimmer.trim()
         assert await listed(store) == ["w/2"]
 
     simulate(scenario)

@@ -26,7 +26,7 @@ async def working(store, settings=None, **bounds):
     limits = {"tail_bytes_max": 10**9, "wal_bytes_max": 10**9, "segment_age_ms_max": 10**9}
     engine = await opened(
         store,
-        to_open=topic(2, settings=settings or log_settings()),
+        partitions=topic(2, settings=settings or log_settings()),
         bounds=Bounds(**(limits | bounds)),
     )
     return engine, asyncio.ensure_future(engine.run())

@@ -8,22 +8,31 @@ import pytest
 
 from kafscale.errors import KafscaleError
 from kafscale.storage.objects import Fault, FaultyObjectStore, MemoryObjectStore, Rule
-from kafscale.storage.objects.observed import FAILURES, ObservedObjectStore
+from kafscale.storage.objects.observed import BEGUN, FAILURES, ObservedObjectStore, replica_observer
 
 
 class Scene:
     """An observed store that may fail, in a world where looking at the clock takes a second."""
 
     def __init__(self) -> None:
+        self.begun: list[str] = []
         self.told: list[tuple[str, str, float, int]] = []
         self.faulty = FaultyObjectStore(MemoryObjectStore(), random=Random(1))
         ticks = count()
         self.store = ObservedObjectStore(
-            self.faulty, lambda *told: self.told.append(told), clock=lambda: float(next(ticks))
+            self.faulty, self.on_operation, clock=lambda: float(next(ticks))
         )
 
+    def on_operation(self, operation: str, status: str, seconds: float, size_bytes: int) -> None:
+        if status == BEGUN:
+            assert (seconds, size_bytes) == (0, 0)
+            assert len(self.begun) == len(self.told)
+            self.begun.append(operation)
+        else:
+            self.told.append((operation, status, seconds, size_bytes))
 
-def test_every_operation_is_told_once_by_its_name():
+
+def test_every_operation_is_told_by_its_name_when_it_begins_and_ends():
     scene = Scene()
 
     async def scenario():
@@ -43,6 +52,7 @@ def test_every_operation_is_told_once_by_its_name():
         (operation, "success", 1.0, size_bytes)
         for operation, size_bytes in zip(operations, sizes_bytes, strict=True)
     ]
+    assert scene.begun == operations
 
 
 @pytest.mark.parametrize(
@@ -83,5 +93,15 @@ def test_a_cancelled_call_is_told_but_no_failure():
         await asyncio.wait([get])
 
     asyncio.run(scenario())
+    assert scene.begun == ["get"]
     assert [told[1] for told in scene.told] == ["cancelled"]
     assert "cancelled" not in FAILURES
+
+
+def test_a_copy_is_told_of_under_names_of_its_own():
+    told: list[tuple[str, str]] = []
+    observer = replica_observer(lambda operation, status, *_: told.append((operation, status)))
+    store = ObservedObjectStore(MemoryObjectStore(), observer)
+    with pytest.raises(KafscaleError):
+        asyncio.run(store.get("ns/a"))
+    assert told == [("replica_get", "begun"), ("replica_get", "not_found")]

@@ -1,7 +1,12 @@
 """Errors of the client, as it words them, and what we make of them."""
 
 import pytest
-from obstore.exceptions import AlreadyExistsError, GenericError, PermissionDeniedError
+from obstore.exceptions import (
+    AlreadyExistsError,
+    GenericError,
+    PermissionDeniedError,
+    UnauthenticatedError,
+)
 
 from kafscale.errors import (
     ObjectExistsError,
@@ -9,7 +14,11 @@ from kafscale.errors import (
     OperatingError,
     StoreUnavailableError,
 )
-from kafscale.storage.objects.s3_failures import RangeBeyondEndError, translate
+from kafscale.storage.objects.s3_failures import (
+    MissingBucketError,
+    RangeBeyondEndError,
+    translate,
+)
 
 
 def answer(status: int, code: str = "", message: str = "because") -> str:
@@ -20,12 +29,30 @@ def answer(status: int, code: str = "", message: str = "because") -> str:
     )
 
 
+NO_BUCKET = (
+    "status 404, NoSuchBucket, because; create the bucket or set s3.createBucket to true, or "
+    "correct s3.bucket"
+)
+OTHER_REGION = "the bucket is in another region: set s3.region to the bucket's"
+RUN_OUT = "the credentials have run out: give the broker new ones"
+OTHER_KEY = "check s3.kmsKeyArn, and that the credentials may use that key"
+
 REFUSED = """Generic S3 error: Error performing PUT http://127.0.0.1:1/b/ns/a in 337µs - HTTP error
 
 Debug source:
 Generic { store: "S3", source: RetryError( RetryErrorImpl { method: PUT, inner: Http( HttpError {
     kind: Connect, source: reqwest::Error { kind: Request, source: Os { code: 111,
     kind: ConnectionRefused, message: "Connection refused", } } } ) } ) }"""
+
+
+REDIRECTED = (
+    "Generic S3 error: Error performing list request: Error performing GET http://host/b in 1ms - "
+    "Received redirect without LOCATION, this normally indicates an incorrectly configured region"
+)
+NO_KEYS = (
+    "The operation lacked valid authentication credentials for path External AWS credential "
+    "provider: {}: credentials: AssumeRole: nobody home\n\nDebug source:\n..."
+)
 
 
 @pytest.mark.parametrize(
@@ -41,10 +68,23 @@ Generic { store: "S3", source: RetryError( RetryErrorImpl { method: PUT, inner: 
         ("put", AlreadyExistsError(answer(412, "PreconditionFailed")), ObjectExistsError, "ns/a"),
         ("put", AlreadyExistsError(answer(409, "ConditionalRequestConflict")),
          StoreUnavailableError, "put ns/a: status 409, ConditionalRequestConflict, because"),
-        ("put", FileNotFoundError(answer(404, "NoSuchBucket")), OperatingError,
-         "put ns/a: status 404, NoSuchBucket, because"),
-        ("get", FileNotFoundError(answer(404, "NoSuchBucket")), OperatingError,
-         "get ns/a: status 404, NoSuchBucket, because"),
+        ("put", FileNotFoundError(answer(404, "NoSuchBucket")), MissingBucketError,
+         f"put ns/a: {NO_BUCKET}"),
+        ("get", FileNotFoundError(answer(404, "NoSuchBucket")), MissingBucketError,
+         f"get ns/a: {NO_BUCKET}"),
+        ("put", GenericError(answer(400, "ExpiredToken")), StoreUnavailableError,
+         f"put ns/a: status 400, ExpiredToken, because; {RUN_OUT}"),
+        ("put", GenericError(answer(400, "KMS.NotFoundException")), OperatingError,
+         f"put ns/a: status 400, KMS.NotFoundException, because; {OTHER_KEY}"),
+        ("list", GenericError(answer(400, "AuthorizationHeaderMalformed", "expecting 'eu'")),
+         OperatingError,
+         f"list ns/a: status 400, AuthorizationHeaderMalformed, expecting 'eu'; {OTHER_REGION}"),
+        ("list", GenericError(REDIRECTED), OperatingError,
+         f"list ns/a: redirected; {OTHER_REGION}"),
+        ("put", UnauthenticatedError(NO_KEYS.format("StoreUnavailableError")),
+         StoreUnavailableError, "put ns/a: credentials: AssumeRole: nobody home"),
+        ("put", UnauthenticatedError(NO_KEYS.format("OperatingError")), OperatingError,
+         "put ns/a: credentials: AssumeRole: nobody home"),
         ("get", FileNotFoundError(answer(404, "NoSuchKey")), ObjectNotFoundError, "ns/a"),
         ("head", FileNotFoundError(answer(404)), ObjectNotFoundError, "ns/a"),
         ("get", GenericError(answer(416, "InvalidRange")), RangeBeyondEndError, "ns/a"),
@@ -64,4 +104,7 @@ def test_what_an_answer_repeats_of_a_request_goes_no_further():
     text = answer(403, "SignatureDoesNotMatch") + "<AWSAccessKeyId>AKIA1</AWSAccessKeyId>"
     failure = translate("put", "ns/a", PermissionDeniedError(text))
     assert type(failure) is OperatingError
-    assert str(failure) == "put ns/a: status 403, SignatureDoesNotMatch, because"
+    assert str(failure) == (
+        "put ns/a: status 403, SignatureDoesNotMatch, because; check the credentials "
+        "(s3.credentialSource, s3.accessKey, s3.secretKey)"
+    )

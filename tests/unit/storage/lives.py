@@ -1,0 +1,81 @@
+"""What tests about the lives of brokers share: their streams, how they end, and who meddles."""
+
+from typing import Any
+
+from kafscale.errors import FencedError, StoreUnavailableError
+from kafscale.storage import layout, wal
+from kafscale.storage.log import PartitionLog
+from kafscale.storage.opening import PartitionToOpen
+from unit.storage.engines import BROKER_ID, NAMESPACE, append, opened, to_open
+
+OTHER_ID = BROKER_ID + 1
+THIRD_ID = BROKER_ID + 2
+
+
+def key_of(epoch: int, sequence: int, broker_id: int = BROKER_ID) -> str:
+    return layout.wal_key(NAMESPACE, broker_id, epoch, sequence)
+
+
+async def is_fence(store, key: str) -> bool:
+    return wal.decode(key, await store.get(key)).header.is_fence
+
+
+async def crashed(store, epochs, *values: bytes, broker_id: int = BROKER_ID) -> None:
+    """A life that appended each value in an object of its own, and ended without a word."""
+    engine = await opened(store, epochs, broker_id)
+    for value in values:
+        await append(engine, value)
+    engine.close()
+
+
+class Meddled:
+    """A store in which a former owner does something just before a certain request."""
+
+    def __init__(self, inner, verb: str, key: str, meddle) -> None:
+        self._inner = inner
+        self._verb = verb
+        self._key = key
+        self._meddle = meddle
+
+    def __getattr__(self, name: str):
+        request = getattr(self._inner, name)
+        if name != self._verb:
+            return request
+
+        async def meddled(key: str, *rest, **options):
+            if key == self._key and self._meddle is not None:
+                meddle, self._meddle = self._meddle, None
+                await meddle()
+            return await request(key, *rest, **options)
+
+        return meddled
+
+
+class Metadata:
+    """Remembers the partitions of a topic and who owns them, unless it is down."""
+
+    def __init__(self) -> None:
+        self.starts: dict[int, int] = {}
+        self.ends: dict[int, int] = {}
+        self.leader_epochs: dict[int, int] = {}
+        self.is_down = False
+
+    async def save(self, log: PartitionLog) -> None:
+        if self.is_down:
+            raise StoreUnavailableError("down")
+        if log.leader_epoch < self.leader_epochs.get(log.partition, 0):
+            raise FencedError("another broker owns it")
+        self.starts[log.partition] = log.start_offset
+        self.ends[log.partition] = log.tail.rolled_offset
+
+    def to_open(self, partition: int = 0, **changes: Any) -> PartitionToOpen:
+        """Give a partition to a new owner."""
+        self.leader_epochs[partition] = self.leader_epochs.get(partition, -1) + 1
+        return to_open(
+            partition, leader_epoch=self.leader_epochs[partition],
+            start_offset=self.starts.get(partition, 0), end_offset=self.ends.get(partition, 0),
+            **changes,
+        )  # fmt: skip
+
+    def rolled_end(self, _topic_id: bytes, partition: int) -> int:
+        return self.ends.get(partition, 0)
