@@ -49,6 +49,10 @@ docs: setup ## Write the generated pages of docs/ again.
 generate: setup ## Write the protobuf modules again, after a change in proto/.
 	$(BIN)/python -m grpc_tools.protoc --proto_path=kafscale/metadata/_generated=proto/metadata \
 	  --python_out=src --pyi_out=src proto/metadata/metadata.proto
+	$(BIN)/python -m grpc_tools.protoc --proto_path=kafscale/metadata/_generated=proto/etcd \
+	  --python_out=src --pyi_out=src proto/etcd/rpc.proto
+	$(BIN)/python -m grpc_tools.protoc --proto_path=kafscale/control/_generated=proto/control \
+	  --python_out=src --pyi_out=src proto/control/broker.proto
 
 lock: ## Choose the newest allowed versions of all dependencies and write requirements.lock.
 	$(PYTHON) -m venv $(VENV)

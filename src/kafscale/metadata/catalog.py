@@ -86,6 +86,10 @@ class Catalog:
         """
         self._view.subscribe(listener)
 
+    def subscribe_deletions(self, listener: Callable[[], None]) -> None:
+        """Call `listener` whenever a deletion has begun or is finished."""
+        self._view.subscribe_deletions(listener)
+
     def check_new(self, name: str, partitions: int) -> None:
         """Raise what `create` would, as far as it can be seen from here (`validate_only`)."""
         topic_names.check(name)

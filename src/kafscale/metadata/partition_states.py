@@ -1,8 +1,8 @@
 """The states of partitions in the metadata store: read by all, each written by its owner.
 
-The laws: a state is never overwritten by one of an older leader epoch, and never outlives its
-topic: who has lost the partition, or whose topic was deleted, even if there is a new one of that
-name, gets `FencedError` and must stop. When a state is worth writing is left to the owner: at a
+The laws: a state is written by the partition's owner only, and never outlives its topic: who has
+lost the partition, or whose topic was deleted, even if there is a new one of that name, gets
+`FencedError` and must stop. When a state is worth writing is left to the owner: at a
 roll, a move or a change of the log's start, never for each produce.
 """
 
@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from kafscale.errors import FencedError, StoreUnavailableError
 from kafscale.metadata import keys
+from kafscale.metadata.claim import Claim
 from kafscale.metadata.encoding import decode_partition_state, encode_partition_state
 from kafscale.metadata.model import NEVER_SAVED, PartitionState, Topic
 from kafscale.metadata.store import Compare, MetadataStore, Put
@@ -27,7 +28,9 @@ async def load(store: MetadataStore, topic: Topic) -> dict[int, PartitionState]:
     return {state.partition: state for state in states if state.topic_id == topic.id}
 
 
-async def save(store: MetadataStore, topic: Topic, state: PartitionState) -> PartitionState:
+async def save(
+    store: MetadataStore, topic: Topic, state: PartitionState, claim: Claim
+) -> PartitionState:
     """Write a state, and return it with its revision: written again, it needs no read before."""
     assert (state.topic, state.topic_id) == (topic.name, topic.id), state
     key = keys.partition_state(state.topic, state.partition)
@@ -38,12 +41,14 @@ async def save(store: MetadataStore, topic: Topic, state: PartitionState) -> Par
             [
                 Compare(key=config, create_revision=topic.create_revision),
                 Compare(key=key, mod_revision=revision),
+                claim.compare,
             ],
             [Put(key, encode_partition_state(state))],
         )
         if done.succeeded:
             return replace(state, mod_revision=done.revision)
         revision = await _revision_to_replace(store, topic, state)
+        await claim.renew()
     raise StoreUnavailableError(f"{key} was changed by others {ATTEMPTS_MAX} times in a row")
 
 
@@ -53,13 +58,4 @@ async def _revision_to_replace(store: MetadataStore, topic: Topic, state: Partit
     if config is None or config.create_revision != topic.create_revision:
         raise FencedError(f"topic {topic.name!r} of id {topic.id.hex()} is deleted")
     entry = await store.get(keys.partition_state(state.topic, state.partition))
-    if entry is None:
-        return NEVER_SAVED
-    newest = decode_partition_state(entry)
-    if newest.leader_epoch > state.leader_epoch:
-        raise FencedError(
-            f"partition {state.partition} of topic {state.topic!r} is led by"
-            f" {newest.leader_broker!r} since epoch {newest.leader_epoch},"
-            f" after our {state.leader_epoch}"
-        )
-    return entry.mod_revision
+    return entry.mod_revision if entry else NEVER_SAVED

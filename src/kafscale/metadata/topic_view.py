@@ -31,6 +31,7 @@ class TopicView:
         self._by_id: dict[bytes, Topic] = {}
         self._deletions: dict[str, Topic] = {}
         self._listeners: list[Listener] = []
+        self._deletion_listeners: list[Callable[[], None]] = []
         self.topics: Mapping[str, Topic] = MappingProxyType(self._topics)
         self.by_id: Mapping[bytes, Topic] = MappingProxyType(self._by_id)
         self.deletions: Mapping[str, Topic] = MappingProxyType(self._deletions)
@@ -51,6 +52,9 @@ class TopicView:
 
     def subscribe(self, listener: Listener) -> None:
         self._listeners.append(listener)
+
+    def subscribe_deletions(self, listener: Callable[[], None]) -> None:
+        self._deletion_listeners.append(listener)
 
     def _config_changed(self, key: str, entry: Entry | None) -> None:
         parsed = keys.parse(key)
@@ -84,6 +88,8 @@ class TopicView:
             self._deletions[name] = deletion
         else:
             self._deletions.pop(name, None)
+        for listener in self._deletion_listeners:
+            listener()
 
 
 def _is_config(key: str) -> bool:

@@ -4,8 +4,10 @@ from msgspec.structs import replace
 from kafscale.errors import FencedError
 from kafscale.metadata import keys, partition_states
 from kafscale.metadata.catalog import Catalog
+from kafscale.metadata.claim import Claim
+from kafscale.metadata.cluster_encoding import encode_assignment
 from kafscale.metadata.encoding import encode_partition_state
-from kafscale.metadata.model import PartitionState, SegmentInfo
+from kafscale.metadata.model import Assignment, PartitionState, SegmentInfo
 from kafscale.metadata.store import Put
 
 
@@ -18,6 +20,26 @@ def state_of(topic, partition=0, leader_epoch=1, **fields):
         leader_epoch=leader_epoch,
         **fields,
     )
+
+
+async def claim(store, topic, partition=0, leader_epoch=1):
+    """Makes broker 1 the owner, in the given leader epoch."""
+    assignment = Assignment(
+        topic=topic.name,
+        partition=partition,
+        broker_id=1,
+        broker_epoch=10 + leader_epoch,
+        leader_epoch=leader_epoch,
+        is_clean=True,
+    )
+    key = keys.assignment(topic.name, partition)
+    done = await store.commit([], [Put(key, encode_assignment(assignment))])
+    return Claim(store, replace(assignment, mod_revision=done.revision))
+
+
+async def save(store, topic, state, under=None):
+    under = under or await claim(store, topic, state.partition, state.leader_epoch)
+    return await partition_states.save(store, topic, state, under)
 
 
 def with_topic(play, body):
@@ -39,10 +61,8 @@ def test_states_are_loaded_as_they_were_saved(play):
         segment = SegmentInfo(
             base_offset=0, size_bytes=100, created_ms=5, last_offset=9, max_timestamp_ms=7
         )
-        first = await partition_states.save(
-            store, topic, state_of(topic, 0, log_end_offset=10, segments=(segment,))
-        )
-        second = await partition_states.save(store, topic, state_of(topic, 2, log_start_offset=4))
+        first = await save(store, topic, state_of(topic, 0, log_end_offset=10, segments=(segment,)))
+        second = await save(store, topic, state_of(topic, 2, log_start_offset=4))
         assert await partition_states.load(store, topic) == {0: first, 2: second}
 
     with_topic(play, body)
@@ -52,41 +72,54 @@ def test_an_owner_saves_again_and_again(play):
     async def body(store, catalog, topic):
         state = state_of(topic)
         for end in range(5):
-            state = await partition_states.save(store, topic, replace(state, log_end_offset=end))
+            state = await save(store, topic, replace(state, log_end_offset=end))
         # A change of the topic's configuration is no new topic.
         await catalog.set_configs("orders", lambda _old: {"retention.ms": "1"})
-        await partition_states.save(store, topic, replace(state, log_end_offset=5))
+        await save(store, topic, replace(state, log_end_offset=5))
         # Nor does it need to know the revision that it replaces.
-        await partition_states.save(store, topic, state_of(topic, log_end_offset=6))
+        await save(store, topic, state_of(topic, log_end_offset=6))
         assert (await partition_states.load(store, topic))[0].log_end_offset == 6
 
     with_topic(play, body)
 
 
-def test_a_stale_owner_cannot_save(play):
+def test_who_has_lost_the_partition_cannot_save(play):
     async def body(store, _catalog, topic):
-        old = await partition_states.save(store, topic, state_of(topic, leader_epoch=1))
-        new = await partition_states.save(store, topic, state_of(topic, leader_epoch=2))
-        for stale in (old, state_of(topic, leader_epoch=1)):
-            with pytest.raises(FencedError, match="led by 'broker-2' since epoch 2, after our 1"):
-                await partition_states.save(store, topic, stale)
+        stale = await claim(store, topic, leader_epoch=1)
+        old = await save(store, topic, state_of(topic, leader_epoch=1), stale)
+        new = await save(store, topic, state_of(topic, leader_epoch=2))
+        for state in (old, state_of(topic, leader_epoch=1)):
+            with pytest.raises(FencedError, match="somebody else's"):
+                await save(store, topic, state, stale)
         assert await partition_states.load(store, topic) == {0: new}
+
+    with_topic(play, body)
+
+
+def test_an_owner_that_is_asked_to_move_still_saves(play):
+    async def body(store, _catalog, topic):
+        ours = await claim(store, topic)
+        moving = replace(ours.assignment, moving_to=2)
+        await store.commit([ours.compare], [Put(ours.key, encode_assignment(moving))])
+        saved = await save(store, topic, state_of(topic), ours)
+        assert await partition_states.load(store, topic) == {0: saved}
+        assert ours.assignment.moving_to == 2
 
     with_topic(play, body)
 
 
 def test_a_state_never_outlives_its_topic(play):
     async def body(store, catalog, old):
-        state = await partition_states.save(store, old, state_of(old))
+        state = await save(store, old, state_of(old))
         await catalog.delete("orders")
         with pytest.raises(FencedError, match="deleted"):
-            await partition_states.save(store, old, state)
+            await save(store, old, state)
         await catalog.finish_deletion("orders", old.id)
         new = await catalog.create("orders", 3, {}, 0, bytes(range(16)))
         with pytest.raises(FencedError, match="deleted"):
-            await partition_states.save(store, old, state_of(old, leader_epoch=9))
+            await save(store, old, state_of(old, leader_epoch=9))
         assert await partition_states.load(store, new) == {}
-        saved = await partition_states.save(store, new, state_of(new))
+        saved = await save(store, new, state_of(new))
         assert await partition_states.load(store, new) == {0: saved}
 
     with_topic(play, body)

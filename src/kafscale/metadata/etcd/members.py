@@ -1,0 +1,108 @@
+"""The members of the etcd cluster, and which of them is asked.
+
+The laws: the member that answered last is asked again, so that one that fails slows down a request
+or two and not every one; a member that failed comes last. Where the one at hand has no connection,
+all are tried at once, and the first to be connected is taken. What has failed is left to `client`.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Final
+
+from kafscale.errors import StoreUnavailableError
+from kafscale.metadata.etcd.member import Member
+from kafscale.observability.logging import get_logger
+
+_SETTLE_S: Final = 0.05
+"""How long the ends of cancelled calls take to arrive, generously. gRPC delivers them to the loop of
+the call, even if that is closed by then, and stumbles; there is nothing to wait for but the time."""
+
+_log = get_logger(__name__)
+
+
+class Members:
+    """All members, the best first."""
+
+    def __init__(self, members: Sequence[Member]) -> None:
+        assert members
+        self._members = list(members)
+        self._connecting: asyncio.Task[None] | None = None
+        self._failing: set[Member] = set()
+        self._reason = "no connection"
+        self._closed = False
+
+    def __len__(self) -> int:
+        return len(self._members)
+
+    @property
+    def best(self) -> Member:
+        """The one that is asked next, if it can be."""
+        return self._members[0]
+
+    @property
+    def all(self) -> Sequence[Member]:
+        return tuple(self._members)
+
+    @property
+    def closed(self) -> bool:
+        return self._closed
+
+    async def connected(self, deadline: float) -> Member:
+        """A member with a connection, waited for until the loop's clock shows `deadline`."""
+        loop = asyncio.get_running_loop()
+        while True:
+            if self._closed:
+                raise StoreUnavailableError("the metadata store is closed")
+            for member in self._members:
+                if member.is_connected():
+                    self.prefer(member)
+                    return member
+            if loop.time() >= deadline:
+                endpoints = ", ".join(sorted(member.endpoint for member in self._members))
+                raise StoreUnavailableError(
+                    f"no member of etcd ({endpoints}) can be reached: {self._reason}"
+                )
+            if self._connecting is None or self._connecting.done():
+                self._connecting = asyncio.create_task(self._connect(), name="connect to etcd")
+            # The task is shared by all who wait, and outlasts those who give up.
+            await asyncio.wait([self._connecting], timeout=deadline - loop.time())
+
+    def prefer(self, member: Member) -> None:
+        """Ask this one from now on."""
+        if member is not self._members[0]:
+            self._members.remove(member)
+            self._members.insert(0, member)
+
+    def leave(self, member: Member, reason: str) -> None:
+        """Ask others first from now on."""
+        self._reason = reason
+        self._members.remove(member)
+        self._members.append(member)
+        if member not in self._failing and not self._closed:
+            self._failing.add(member)
+            _log.warning("etcd member fails", endpoint=member.endpoint, reason=reason)
+        member.leave()
+
+    def answered(self, member: Member) -> None:
+        """Nothing is wrong with it, or not any more."""
+        if member in self._failing:
+            self._failing.remove(member)
+            _log.info("etcd member answers again", endpoint=member.endpoint)
+
+    async def close(self) -> None:
+        self._closed = True
+        if self._connecting is not None:
+            self._connecting.cancel()
+            await asyncio.wait([self._connecting])
+        for member in self._members:
+            await member.close()
+        await asyncio.sleep(_SETTLE_S)
+
+    async def _connect(self) -> None:
+        tries = [asyncio.ensure_future(member.connect()) for member in self._members]
+        try:
+            await asyncio.wait(tries, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for attempt in tries:
+                attempt.cancel()
+            await asyncio.gather(*tries, return_exceptions=True)

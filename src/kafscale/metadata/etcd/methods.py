@@ -1,0 +1,43 @@
+"""The methods of etcd's API that we call, and what goes in and out of each."""
+
+from dataclasses import dataclass
+from typing import Final, Generic, TypeVar
+
+from google.protobuf.message import Message
+
+from kafscale.metadata._generated import rpc_pb2 as rpc
+
+Request = TypeVar("Request", bound=Message)
+Response = TypeVar("Response", bound=Message)
+
+
+@dataclass(frozen=True)
+class Method(Generic[Request, Response]):
+    """A method by its path on the wire."""
+
+    path: str
+    request: type[Request]
+    response: type[Response]
+
+    def encode(self, request: Request) -> bytes:
+        return request.SerializeToString()
+
+    def decode(self, answer: bytes) -> Response:
+        return self.response.FromString(answer)
+
+
+RANGE: Final = Method("/etcdserverpb.KV/Range", rpc.RangeRequest, rpc.RangeResponse)
+TXN: Final = Method("/etcdserverpb.KV/Txn", rpc.TxnRequest, rpc.TxnResponse)
+WATCH: Final = Method("/etcdserverpb.Watch/Watch", rpc.WatchRequest, rpc.WatchResponse)
+LEASE_GRANT: Final = Method(
+    "/etcdserverpb.Lease/LeaseGrant", rpc.LeaseGrantRequest, rpc.LeaseGrantResponse
+)
+LEASE_REVOKE: Final = Method(
+    "/etcdserverpb.Lease/LeaseRevoke", rpc.LeaseRevokeRequest, rpc.LeaseRevokeResponse
+)
+LEASE_KEEP_ALIVE: Final = Method(
+    "/etcdserverpb.Lease/LeaseKeepAlive", rpc.LeaseKeepAliveRequest, rpc.LeaseKeepAliveResponse
+)
+AUTHENTICATE: Final = Method(
+    "/etcdserverpb.Auth/Authenticate", rpc.AuthenticateRequest, rpc.AuthenticateResponse
+)

@@ -1,0 +1,278 @@
+"""Members of etcd are lost, one by one and all together: what goes on, and what is told."""
+
+import asyncio
+import random
+import socket
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import aclosing, asynccontextmanager
+
+import pytest
+
+from kafscale.errors import StoreUnavailableError
+from kafscale.metadata.etcd import EtcdStore
+from kafscale.metadata.store import Put
+from services.etcd_server import EtcdMember
+from services.link import Link
+from services.link_fault import HEALTHY, Fault
+from services.process import free_port
+
+
+@asynccontextmanager
+async def opened(cluster, **settings):
+    store = EtcdStore(cluster.settings(**settings))
+    try:
+        await store.check()
+        yield store
+    finally:
+        await store.close()
+
+
+class Timer:
+    """How long something took."""
+
+    def __enter__(self):
+        self._began = time.monotonic()
+        return self
+
+    def __exit__(self, *_):
+        self.seconds = time.monotonic() - self._began
+
+
+async def succeed(call, seconds_max=10):
+    """Call until it does not fail any more."""
+    deadline = time.monotonic() + seconds_max
+    while True:
+        try:
+            return await call()
+        except StoreUnavailableError:
+            assert time.monotonic() < deadline
+
+
+async def replace(cluster, endpoint):
+    """Kill a member, and let it come back when the others have gone on without it for a while."""
+    cluster.member(endpoint).kill()
+    await asyncio.sleep(1)
+    await asyncio.to_thread(cluster.member(endpoint).start)
+
+
+def test_reads_and_writes_go_on_without_the_member_they_went_to(cluster):
+    async def body():
+        async with opened(cluster) as store:
+            await store.commit([], [Put("/a", b"before")])
+            first = store.endpoint
+            cluster.member(first).kill()
+            assert (await store.get("/a")).value == b"before"
+            # Nothing was under way when the member died: no write is in doubt.
+            assert (await store.commit([], [Put("/a", b"after")])).succeeded
+            assert (await store.get("/a")).value == b"after"
+            assert store.endpoint != first
+            assert [entry.value for entry in (await store.range("/")).entries] == [b"after"]
+
+    asyncio.run(body())
+
+
+@pytest.mark.timeout(60)
+def test_a_watch_misses_nothing_and_tells_nothing_twice_while_members_die(cluster):
+    """Four write, one follows, the member that all of them use is killed, and the next one too."""
+
+    async def body(store):
+        acked, in_doubt, done = {}, set(), asyncio.Event()
+
+        async def write(writer):
+            number = 0
+            while not done.is_set():
+                number += 1
+                value = b"%d %d" % (writer, number)
+                puts = [Put(f"/w/{writer}", value), Put(f"/w/{writer}-too", value)]
+                try:
+                    acked[value] = (await store.commit([], puts)).revision
+                except StoreUnavailableError:
+                    in_doubt.add(value)
+                await asyncio.sleep(0.005)
+
+        async def follow():
+            told = {}
+            async with aclosing(store.watch("/w/", 0)) as commits:
+                while (events := await anext(commits))[0].key != "/w/end":
+                    assert [event.mod_revision for event in events] == [events[0].mod_revision] * 2
+                    assert events[0].mod_revision > max(told, default=0)
+                    told[events[0].mod_revision] = events[0].value
+            return told
+
+        async with asyncio.TaskGroup() as group:
+            following = group.create_task(follow())
+            writing = [group.create_task(write(writer)) for writer in range(4)]
+            for _ in range(3):
+                await asyncio.sleep(0.3)
+                await replace(cluster, store.endpoint)
+            done.set()
+            await asyncio.wait(writing)
+            await succeed(lambda: store.commit([], [Put("/w/end", b"")]))
+        told = following.result()
+        values = list(told.values())
+        assert len(values) == len(set(values))
+        assert {revision: value for value, revision in acked.items()}.items() <= told.items()
+        assert set(values) - set(acked) <= in_doubt
+        assert len(acked) > 100
+        # Only what was on its way to a member that died is in doubt, one commit of each writer.
+        assert len(in_doubt) <= 3 * 4
+
+    async def scenario():
+        async with opened(cluster) as store:
+            await body(store)
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("fault", [EtcdMember.kill, EtcdMember.pause])
+def test_a_lease_is_kept_alive_while_a_member_is_lost(cluster, fault):
+    async def body():
+        async with opened(cluster) as store:
+            lease = await store.grant(4000)
+            await store.commit([], [Put("/leased", b"", lease)])
+            fault(cluster.member(store.endpoint))
+            for _ in range(6):
+                with Timer() as timer:
+                    assert await store.keep_alive(lease)
+                assert timer.seconds < 3.5
+                await asyncio.sleep(0.5)
+            assert (await store.get("/leased")).lease == lease
+
+    asyncio.run(body())
+
+
+def test_a_member_that_falls_silent_slows_down_one_request_and_not_every(cluster):
+    async def body():
+        async with opened(cluster, request_timeout_ms=6000) as store:
+            await store.commit([], [Put("/a", b"1")])
+            silent = store.endpoint
+            cluster.member(silent).pause()
+            with Timer() as first:
+                await store.get("/a")
+            assert 1.4 < first.seconds < 5.9
+            with Timer() as others:
+                for _ in range(20):
+                    await store.get("/a")
+                await store.commit([], [Put("/a", b"2")])
+            assert others.seconds < 1.4
+            assert store.endpoint != silent
+
+    asyncio.run(body())
+
+
+def test_a_watch_leaves_a_silent_member_as_soon_as_a_request_has_found_it_out(cluster):
+    async def body():
+        async with opened(cluster) as store, opened(cluster) as other:
+            last = (await store.commit([], [Put("/a", b"1")])).revision
+            async with aclosing(store.watch("/a", last)) as commits:
+                telling = asyncio.ensure_future(anext(commits))
+                await asyncio.sleep(0.2)
+                cluster.member(store.endpoint).pause()
+                await succeed(lambda: other.commit([], [Put("/a", b"2")]))
+                assert not telling.done()
+                await store.get("/a")
+                [event] = await asyncio.wait_for(telling, 3)
+                assert event.value == b"2"
+
+    asyncio.run(body())
+
+
+def test_a_write_whose_answer_is_lost_is_in_doubt_and_not_sent_again(cluster):
+    async def body(links, places):
+        async with (
+            opened(cluster, endpoints=places, request_timeout_ms=1500) as store,
+            opened(cluster) as other,
+        ):
+            for link in links:
+                await link.set(Fault(holds="answers"))
+            with pytest.raises(StoreUnavailableError, match="no answer in time"):
+                await store.commit([], [Put("/once", b"")])
+            entry = await other.get("/once")
+            assert entry.create_revision == entry.mod_revision
+            for link in links:
+                await link.set(HEALTHY)
+            assert await succeed(lambda: store.get("/once")) == entry
+
+    async def scenario():
+        ports = [int(member.endpoint.partition(":")[2]) for member in cluster.members]
+        links = [Link(port, random.Random(0)) for port in ports]
+        for link in links:
+            await link.listen()
+        await body(links, tuple(f"127.0.0.1:{link.port}" for link in links))
+        for link in links:
+            await link.close()
+
+    asyncio.run(scenario())
+
+
+def test_everything_stops_when_all_members_are_lost_and_goes_on_when_they_return(cluster):
+    async def body():
+        async with opened(cluster, request_timeout_ms=1000) as store:
+            lease = await store.grant(60_000)
+            last = (await store.commit([], [Put("/a", b"1", lease)])).revision
+            commits = store.watch("/a", last)
+            telling = asyncio.ensure_future(anext(commits))
+            await asyncio.sleep(0.2)
+            for member in cluster.members:
+                member.kill()
+            with pytest.raises(StoreUnavailableError):
+                await telling
+            for call in [
+                lambda: store.get("/a"),
+                lambda: store.commit([], [Put("/a", b"lost")]),
+                lambda: store.keep_alive(lease),
+                lambda: store.grant(1000),
+            ]:
+                with Timer() as timer, pytest.raises(StoreUnavailableError, match=store.endpoint):
+                    await call()
+                assert timer.seconds < 3
+            with ThreadPoolExecutor() as pool:
+                list(pool.map(EtcdMember.start, cluster.members))
+            assert (await succeed(lambda: store.get("/a"))).value == b"1"
+            assert await succeed(lambda: store.keep_alive(lease))
+            assert (await store.commit([], [Put("/a", b"2", lease)])).succeeded
+            async with aclosing(store.watch("/a", last)) as again:
+                assert [event.value for event in await anext(again)] == [b"2"]
+
+    asyncio.run(body())
+
+
+def test_a_member_without_a_leader_says_so_and_is_believed(cluster):
+    """The others are silent, so that our member hears nothing from a majority."""
+
+    async def body():
+        async with opened(cluster) as store:
+            last = (await store.commit([], [Put("/a", b"1")])).revision
+            commits = store.watch("/a", last)
+            telling = asyncio.ensure_future(anext(commits))
+            others = [member for member in cluster.members if member.endpoint != store.endpoint]
+            for member in others:
+                member.pause()
+            with pytest.raises(StoreUnavailableError):
+                await store.get("/a")
+            with pytest.raises(StoreUnavailableError):
+                await telling
+            for member in others:
+                member.resume()
+            assert (await succeed(lambda: store.get("/a"))).value == b"1"
+
+    asyncio.run(body())
+
+
+def test_members_that_are_not_there_do_not_delay_the_others(cluster):
+    """One refuses connections, one takes them and never says a word."""
+
+    async def body():
+        with Timer() as timer:
+            async with opened(cluster, endpoints=places, dial_timeout_ms=5000) as store:
+                await store.commit([], [Put("/a", b"1")])
+                await store.get("/a")
+                assert store.endpoint == places[-1]
+        assert timer.seconds < 2
+
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        port = silent.getsockname()[1]
+        places = (f"127.0.0.1:{free_port()}", f"127.0.0.1:{port}", cluster.members[0].endpoint)
+        asyncio.run(body())

