@@ -1,9 +1,9 @@
 """Time as groups see it: it stands still while members could not be heard or answered.
 
 Sessions and rebalances are promises about how long a member may be silent. A process that was
-stopped heard nobody, and one whose store does not take its writes answers nobody: what passes
-meanwhile counts against no member. The clock is that of the world at the start, and runs by one
-that nobody sets; `skew_ms` leads back to the world's.
+stopped heard nobody. One whose store does not take its writes answers nobody, nor does one that
+cannot prove that it may. What passes meanwhile counts against no member. The clock is that of the
+world at the start, and runs by one that nobody sets; `skew_ms` leads back to the world's.
 """
 
 from collections.abc import Callable
@@ -23,13 +23,13 @@ class GroupClock:
         self._steady = steady
         self._last_ms = steady()
         self._ahead_ms = wall() - self._last_ms
-        self._stopped = False
+        self._stopped_by: set[str] = set()
 
     def __call__(self) -> int:
         steady_ms = self._steady()
         gap_ms = steady_ms - self._last_ms
         self._last_ms = steady_ms
-        if self._stopped or gap_ms > GAP_MS_MAX:
+        if self._stopped_by or gap_ms > GAP_MS_MAX:
             self._ahead_ms -= gap_ms
         return steady_ms + self._ahead_ms
 
@@ -38,11 +38,11 @@ class GroupClock:
         """How far the world is ahead."""
         return self._wall() - self()
 
-    def stop(self) -> None:
-        """Stand still from now on."""
+    def stop(self, reason: str) -> None:
+        """Stand still from now on, until there is no reason left."""
         self()
-        self._stopped = True
+        self._stopped_by.add(reason)
 
-    def go_on(self) -> None:
+    def go_on(self, reason: str) -> None:
         self()
-        self._stopped = False
+        self._stopped_by.discard(reason)

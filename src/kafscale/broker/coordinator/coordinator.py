@@ -3,22 +3,25 @@
 The laws: whatever happens to a group happens here, in one event loop, without waiting in between;
 who has to wait, waits outside, with a ticket. A commit is answered once it is in the store. What
 was answered survives this process, and so do members: those who come back in time find their group
-as they left it.
+as they left it, here or wherever its shard is by then. Groups of other shards are not known here.
 
-What groups do is left to `groups`, what requests look like to the handlers.
+What groups do is left to `groups`, how shards come and go to `shards`, and what requests look like
+to the handlers.
 """
 
 import asyncio
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from random import Random
 from typing import Any, Final
 
 import msgspec
 
-from kafscale.broker.coordinator import loading
 from kafscale.broker.coordinator.clock import LOOK_SECONDS, GroupClock
 from kafscale.broker.coordinator.directory import GroupDirectory
 from kafscale.broker.coordinator.hosted import HostedGroup
+from kafscale.broker.coordinator.shards import Shards
+from kafscale.broker.coordinator.tenure import Phase, Tenure
+from kafscale.broker.coordinator.tenures import Tenures
 from kafscale.broker.coordinator.tickets import Tickets
 from kafscale.broker.coordinator.topic_facts import TopicNames, topic_facts
 from kafscale.broker.coordinator.writer import GroupWriter
@@ -46,7 +49,8 @@ from kafscale.groups.record import GroupRecord, Kind
 from kafscale.groups.settings import GroupSettings
 from kafscale.groups.subscription import PROTOCOL_TYPE
 from kafscale.metadata.catalog import Catalog
-from kafscale.metadata.model import Topic
+from kafscale.metadata.claim import Claim
+from kafscale.metadata.model import Assignment, Topic
 from kafscale.metadata.store import MetadataStore
 from kafscale.observability.logging import get_logger
 from kafscale.observability.metrics import Metrics
@@ -55,6 +59,8 @@ log = get_logger(__name__)
 
 WRITE_SECONDS_MAX: Final = 5.0
 """How long a commit waits for the store, as in Kafka, before the client is told to try again."""
+
+NOT_PROVEN: Final = "it is not proven that we may answer"
 
 EMPTY: Final = "Empty"
 
@@ -67,32 +73,34 @@ class OffsetRetention(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Coordinator:
-    """All consumer groups, as the handlers see them."""
+    """All consumer groups of our shards, as the handlers see them."""
 
     def __init__(
         self, store: MetadataStore, catalog: Catalog, settings: GroupSettings,
         retention: OffsetRetention, metrics: Metrics, *, linger_ms: int,
-        clock: GroupClock, random: Random,
+        clock: GroupClock, random: Random, proven: Callable[[], bool] = lambda: True,
     ) -> None:  # fmt: skip
-        self._store = store
         self._catalog = catalog
         self._retention = retention
         self._clock = clock
+        self._proven = proven
+        """Whether nobody else can have been given our shards, as far as our own clock tells."""
         self._tickets = Tickets()
-        self.writer = GroupWriter(store, clock, linger_ms=linger_ms, random=random)
+        self._tenures = Tenures(proven)
+        self.writer = GroupWriter(store, clock, linger_ms=linger_ms, random=random, lost=self._lose)
         self.directory = GroupDirectory(
-            settings, self.writer, self._tickets, metrics,
+            settings, self._tenures, self._tickets, metrics,
             topic_names=TopicNames(catalog.by_id), clock=clock,
         )  # fmt: skip
+        self._shards = Shards(store, catalog, self._tenures, self.directory, self.writer)
         self._is_retired = False
         self._topics_told = True
 
     # --- start and stop -------------------------------------------------------------------------
 
     async def start(self) -> None:
-        """Bring back the groups of earlier lives; the catalog must have been started."""
+        """Follow the catalog, which must have been started; there are no shards here yet."""
         self.directory.topics = topic_facts(self._catalog.topics)
-        await loading.load(self._store, self.directory, self._catalog.topics)
         self._catalog.subscribe(self._on_topic)
 
     async def run(self) -> None:
@@ -107,16 +115,50 @@ class Coordinator:
         self._is_retired = True
         error = NotCoordinatorError("this broker is stopping")
         for hosted in self.directory:
-            hosted.close()
-            hosted.carry_out(hosted.group.dismiss(error, self._clock()))
+            hosted.send_away(error)
+
+    # --- shards ---------------------------------------------------------------------------------
+
+    @property
+    def shards(self) -> Collection[int]:
+        """The shards that are served; those that are still being read are not."""
+        return {each.shard for each in self._tenures if each.phase is Phase.SERVING}
+
+    def is_coordinator_of(self, group_id: str) -> bool:
+        """Whether clients of this group are right here, even if they have to wait a moment."""
+        return not self._is_retired and self._tenures.has(group_id)
+
+    async def open_shards(self, claims: Mapping[int, Claim]) -> None:
+        """Answer for these shards, once everything that the store knows of them is here.
+
+        Meanwhile their clients are told that it is loading. Raises `OperatingError` if the store
+        fails; none of them is served then.
+        """
+        await self._shards.open(claims)
+
+    async def release_shards(self, shards: Collection[int]) -> None:
+        """Stop answering for these shards; on return the store knows everything of them.
+
+        It takes as long as the store needs, while `run` runs, or until they are dropped.
+        """
+        await self._shards.release(shards)
+
+    def drop_shard(self, shard: int) -> None:
+        """Stop answering for a shard that is somebody else's: nothing of it is written any more."""
+        self._shards.drop([shard])
+
+    def drop_shards(self) -> None:
+        """Stop answering for all shards at once, and write nothing any more."""
+        self._shards.drop([tenure.shard for tenure in self._tenures])
+
+    def update_claim(self, shard: int, assignment: Assignment) -> None:
+        """Take note of a newer assignment; one that names another owner ends our time with it."""
+        self._shards.update(shard, assignment)
 
     # --- members --------------------------------------------------------------------------------
 
-    def is_coordinator_of(self, _group_id: str) -> bool:
-        return not self._is_retired
-
     def join(self, group_id: str, event: Join) -> asyncio.Future[Joined]:
-        self._check()
+        self._check(group_id)
         return self._happen(self.directory.to_join(group_id, event), event)
 
     def sync(self, group_id: str, event: Sync) -> asyncio.Future[Synced]:
@@ -131,7 +173,7 @@ class Coordinator:
     def consumer_heartbeat(
         self, group_id: str, event: ConsumerHeartbeat
     ) -> asyncio.Future[Reconciled]:
-        self._check()
+        self._check(group_id)
         return self._happen(self.directory.to_consume(group_id, event), event)
 
     # --- groups ---------------------------------------------------------------------------------
@@ -140,7 +182,9 @@ class Coordinator:
         return self._found(group_id).record()
 
     def list(self) -> Sequence[GroupRecord]:
-        self._check()
+        """All groups of our shards; raise while those are not all known."""
+        self._check_not_retired()
+        self._tenures.check_all()
         return [hosted.record() for hosted in self.directory]
 
     async def delete(self, group_id: str) -> None:
@@ -149,7 +193,7 @@ class Coordinator:
         if hosted.group.state != EMPTY:
             raise NonEmptyGroupError(f"group {group_id!r} has members")
         self.directory.remove(hosted)
-        await self.writer.durable_within(WRITE_SECONDS_MAX)
+        await hosted.tenure.durable_within(WRITE_SECONDS_MAX)
         log.info("group deleted", group_id=group_id)
 
     # --- offsets --------------------------------------------------------------------------------
@@ -162,7 +206,7 @@ class Coordinator:
 
         Who may commit is judged at once: a client may commit and leave in one breath.
         """
-        self._check()
+        tenure = self._check(group_id)
         hosted = self.directory.get(group_id)
         if hosted is not None:
             hosted.group.check_commit(member_id, instance_id, generation, self._clock())
@@ -171,20 +215,20 @@ class Coordinator:
         elif generation < 0 and offsets:
             hosted = self.directory.classic(group_id)
         elif generation < 0:
-            return self.writer.durable_within(WRITE_SECONDS_MAX)
+            return tenure.durable_within(WRITE_SECONDS_MAX)
         elif version_knows_missing_groups:
             raise GroupNotFoundError(f"Group {group_id} not found.")
         else:
             raise IllegalGenerationError(f"Group {group_id} not found.")
         hosted.offsets.commit(offsets)
         hosted.commit_counted()
-        return self.writer.durable_within(WRITE_SECONDS_MAX)
+        return tenure.durable_within(WRITE_SECONDS_MAX)
 
     def fetch(
         self, group_id: str, member_id: str | None, member_epoch: int
     ) -> Mapping[Place, CommittedOffset]:
         """How far a group has read: nothing, for one that nobody knows, whoever asks."""
-        self._check()
+        self._check(group_id)
         hosted = self.directory.get(group_id)
         if hosted is None:
             return {}
@@ -208,7 +252,7 @@ class Coordinator:
             for place in places
         }
         hosted.offsets.forget([place for place, error in answers.items() if error is None])
-        await self.writer.durable_within(WRITE_SECONDS_MAX)
+        await hosted.tenure.durable_within(WRITE_SECONDS_MAX)
         return answers
 
     # --- what happens by itself -----------------------------------------------------------------
@@ -216,7 +260,10 @@ class Coordinator:
     async def _look_at_clock(self) -> None:
         while True:
             await asyncio.sleep(LOOK_SECONDS)
-            self._clock()
+            if self._proven():
+                self._clock.go_on(NOT_PROVEN)
+            else:
+                self._clock.stop(NOT_PROVEN)
 
     async def _expire(self) -> None:
         while True:
@@ -248,14 +295,19 @@ class Coordinator:
     def _on_topic(self, before: Topic | None, after: Topic | None) -> None:
         if after is None:
             assert before is not None
-            self._forget_topic(before.name)
+            self._forget_topic(before)
         if self._topics_told:
             self._topics_told = False
             asyncio.get_running_loop().call_soon(self._tell_topics)
 
-    def _forget_topic(self, topic: str) -> None:
+    def _forget_topic(self, topic: Topic) -> None:
         for hosted in self.directory:
-            places = [place for place in hosted.offsets.newest if place[0] == topic]
+            # A shard that has just come may know of a newer topic of that name than we do.
+            places = [
+                place
+                for place, committed in hosted.offsets.newest.items()
+                if place[0] == topic.name and committed.is_of(topic.id)
+            ]
             if places:
                 hosted.offsets.forget(places)
 
@@ -279,20 +331,28 @@ class Coordinator:
         return answer
 
     def _of_member(self, group_id: str) -> HostedGroup:
-        self._check()
+        self._check(group_id)
         hosted = self.directory.get(group_id)
         if hosted is None:
             raise UnknownMemberError(f"Group {group_id} not found.")
         return hosted
 
     def _found(self, group_id: str) -> HostedGroup:
-        self._check()
+        self._check(group_id)
         hosted = self.directory.get(group_id)
         if hosted is None:
             raise GroupNotFoundError(f"Group {group_id} not found.")
         return hosted
 
-    def _check(self) -> None:
+    def _lose(self, tenure: Tenure) -> None:
+        self._shards.lose(tenure)
+
+    def _check(self, group_id: str) -> Tenure:
+        """The tenure in which we answer for a group; raise if we do not, or not yet."""
+        self._check_not_retired()
+        return self._tenures.check(group_id)
+
+    def _check_not_retired(self) -> None:
         if self._is_retired:
             raise NotCoordinatorError("this broker is stopping")
 

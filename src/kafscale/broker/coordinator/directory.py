@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 
 from kafscale.broker.coordinator.clock import GroupClock
 from kafscale.broker.coordinator.hosted import HostedGroup
+from kafscale.broker.coordinator.tenures import Tenures
 from kafscale.broker.coordinator.tickets import Tickets
-from kafscale.broker.coordinator.writer import GroupWriter
 from kafscale.errors import (
     GroupNotFoundError,
     KafscaleError,
@@ -38,11 +38,11 @@ class GroupDirectory:
     """All groups of this broker."""
 
     def __init__(
-        self, settings: GroupSettings, writer: GroupWriter, tickets: Tickets, traffic: Traffic,
+        self, settings: GroupSettings, tenures: Tenures, tickets: Tickets, traffic: Traffic,
         *, topic_names: Mapping[bytes, str], clock: GroupClock,
     ) -> None:  # fmt: skip
         self._settings = settings
-        self._writer = writer
+        self._tenures = tenures
         self._tickets = tickets
         self._traffic = traffic
         self._topic_names = topic_names
@@ -73,13 +73,18 @@ class GroupDirectory:
     def remove(self, hosted: HostedGroup) -> None:
         """Forget a group, here and in the store."""
         hosted.delete()
-        self._drop(hosted)
+        self.forget(hosted)
+
+    def forget(self, hosted: HostedGroup) -> None:
+        """Forget a group here; the store does not."""
+        del self._groups[hosted.group.group_id]
+        self._traffic.forget_group(hosted.group.group_id)
 
     def drop_void(self, hosted: HostedGroup) -> None:
         """Forget a group that nothing came of."""
         if hosted.is_void and self._groups.get(hosted.group.group_id) is hosted:
             hosted.close()
-            self._drop(hosted)
+            self.forget(hosted)
 
     # --- which kind -----------------------------------------------------------------------------
 
@@ -146,13 +151,11 @@ class GroupDirectory:
         return ClassicGroup.restored(record, self._settings, now_ms)
 
     def _host(self, group: Group) -> HostedGroup:
+        tenure = self._tenures.of(group.group_id)
+        assert tenure is not None, "only groups of our shards are hosted"
         hosted = HostedGroup(
-            group, self._writer, self._tickets, self._traffic.group(group.group_id),
+            group, tenure, self._tickets, self._traffic.group(group.group_id),
             encode=lambda record: encode_group(record, self._topic_names), clock=self._clock,
         )  # fmt: skip
         self._groups[group.group_id] = hosted
         return hosted
-
-    def _drop(self, hosted: HostedGroup) -> None:
-        del self._groups[hosted.group.group_id]
-        self._traffic.forget_group(hosted.group.group_id)

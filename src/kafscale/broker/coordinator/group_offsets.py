@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from functools import partial
 from types import MappingProxyType
 
-from kafscale.broker.coordinator.writer import GroupWriter
+from kafscale.broker.coordinator.tenure import Tenure
 from kafscale.groups.offsets import CommittedOffset, Place
 from kafscale.metadata import keys
 from kafscale.metadata.group_encoding import encode_offset
@@ -18,9 +18,9 @@ from kafscale.metadata.store import Delete, Operation, Put
 class GroupOffsets:
     """How far one group has read."""
 
-    def __init__(self, group_id: str, writer: GroupWriter) -> None:
+    def __init__(self, group_id: str, tenure: Tenure) -> None:
         self._group_id = group_id
-        self._writer = writer
+        self._tenure = tenure
         self._newest: dict[Place, CommittedOffset] = {}
         self._committed: dict[Place, CommittedOffset] = {}
         self.committed: Mapping[Place, CommittedOffset] = MappingProxyType(self._committed)
@@ -35,20 +35,20 @@ class GroupOffsets:
     def commit(self, offsets: Mapping[Place, CommittedOffset]) -> None:
         self._newest.update(offsets)
         self._write(offsets)
-        self._writer.when_durable(partial(self._committed.update, offsets))
+        self._tenure.when_durable(partial(self._committed.update, offsets))
 
     def forget(self, places: Collection[Place]) -> None:
         for place in places:
             self._newest.pop(place, None)
         self._write(places)
-        self._writer.when_durable(partial(self._uncommit, places))
+        self._tenure.when_durable(partial(self._uncommit, places))
 
     def _uncommit(self, places: Collection[Place]) -> None:
         for place in places:
             self._committed.pop(place, None)
 
     def _write(self, places: Collection[Place]) -> None:
-        self._writer.write({self._key(place): partial(self._operation, place) for place in places})
+        self._tenure.write({self._key(place): partial(self._operation, place) for place in places})
 
     def _operation(self, place: Place) -> Operation:
         newest = self._newest.get(place)

@@ -12,8 +12,8 @@ from msgspec.structs import replace
 
 from kafscale.broker.coordinator.clock import GroupClock
 from kafscale.broker.coordinator.group_offsets import GroupOffsets
+from kafscale.broker.coordinator.tenure import Tenure
 from kafscale.broker.coordinator.tickets import Tickets
-from kafscale.broker.coordinator.writer import GroupWriter
 from kafscale.errors import KafscaleError
 from kafscale.groups.effects import Effect, Rebalanced, Reply, Save
 from kafscale.groups.events import ConsumerHeartbeat, Event, Heartbeat, Tick
@@ -34,14 +34,15 @@ class HostedGroup:
     """One group at work."""
 
     def __init__(
-        self, group: Group, writer: GroupWriter, tickets: Tickets, traffic: GroupTraffic,
+        self, group: Group, tenure: Tenure, tickets: Tickets, traffic: GroupTraffic,
         *, encode: Callable[[GroupRecord], bytes], clock: GroupClock,
     ) -> None:  # fmt: skip
         self.group = group
-        self.offsets = GroupOffsets(group.group_id, writer)
+        self.tenure = tenure
+        """In which the group is here; whatever it wants written is written under its claim."""
+        self.offsets = GroupOffsets(group.group_id, tenure)
         self.is_saved = False
         """Whether the store knows the group, or soon will."""
-        self._writer = writer
         self._tickets = tickets
         self._traffic = traffic
         self._encode = encode
@@ -80,7 +81,8 @@ class HostedGroup:
                 case Reply(ticket, answer, durable=False):
                     self._tickets.answer(ticket, answer)
                 case Reply(ticket, answer):
-                    self._writer.when_durable(partial(self._tickets.answer, ticket, answer))
+                    answered = partial(self._tickets.answer, ticket)
+                    self.tenure.when_durable(partial(answered, answer), lost=answered)
                 case Save():
                     self.save()
                 case Rebalanced():
@@ -93,7 +95,7 @@ class HostedGroup:
 
     def save(self) -> None:
         self.is_saved = True
-        self._writer.write({self._key: self._operation})
+        self.tenure.write({self._key: self._operation})
 
     def commit_counted(self) -> None:
         self._traffic.commits += 1
@@ -102,8 +104,13 @@ class HostedGroup:
         """Remove everything from the store; the group is not to be used any more."""
         self.close()
         self._is_deleted = True
-        self._writer.write({self._key: self._operation})
+        self.tenure.write({self._key: self._operation})
         self.offsets.forget(tuple(self.offsets.newest))
+
+    def send_away(self, error: KafscaleError) -> None:
+        """Answer everybody who waits with this error; the group is not looked after any more."""
+        self.close()
+        self.carry_out(self.group.dismiss(error, self._clock()))
 
     def close(self) -> None:
         if self._timer is not None:

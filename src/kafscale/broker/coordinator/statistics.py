@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from kafscale.broker.coordinator.coordinator import Coordinator
-from kafscale.errors import UnknownTopicError
+from kafscale.errors import NotOwnerError, UnknownTopicError
 from kafscale.observability.metrics import Metrics
 from kafscale.storage.logs import LogDirectory
 
@@ -23,6 +23,6 @@ def lags(groups: Coordinator, logs: LogDirectory) -> Iterator[tuple[str, str, in
         for (topic, partition), committed in list(hosted.offsets.committed.items()):
             try:
                 end_offset = logs.find(topic, partition).high_watermark
-            except UnknownTopicError:
-                continue  # It is being deleted, and the offset with it.
+            except (UnknownTopicError, NotOwnerError):
+                continue  # Another broker has it; or it is being deleted, and the offset with it.
             yield hosted.group.group_id, topic, partition, max(end_offset - committed.offset, 0)

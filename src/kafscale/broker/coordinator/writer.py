@@ -1,20 +1,20 @@
 """The writer of groups: what many groups want written goes to the store in shared transactions.
 
-The laws: what is asked for is written in the order in which it was asked for, and of several values
-for one key only the newest. `when_durable` calls back when everything that was asked for before it
-is in the store. A store that fails is asked again until it succeeds: nothing is skipped, and what
-waits meanwhile is bounded by the number of keys. A write is made from what it is about at the
-moment when it leaves, so that a record which changes ten times while the store is busy is encoded
-once.
+The laws: what is asked for in a tenure is written in the order in which it was asked for. Every
+transaction compares the claims of all shards that it touches: what a shard's next owner has read is
+not changed behind its back. Where a compare does not hold, the claims are asked about; shards that
+are lost are left out, and the others are written all the same. A store that fails is asked again
+until it succeeds: nothing is skipped, and what waits meanwhile is bounded by the number of keys.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from random import Random
-from typing import Final
+from typing import Final, NamedTuple
 
 from kafscale.broker.coordinator.clock import GroupClock
-from kafscale.errors import CoordinatorUnavailableError, OperatingError
+from kafscale.broker.coordinator.tenure import Tenure
+from kafscale.errors import CoordinatorUnavailableError, FencedError, OperatingError
 from kafscale.metadata.store import (
     COMMIT_BYTES_MAX,
     OPERATIONS_MAX,
@@ -27,32 +27,38 @@ from kafscale.storage.backoff import Backoff
 
 log = get_logger(__name__)
 
-Making = Callable[[], Operation]
-"""Makes an operation of the key's newest value, when its time has come."""
-
-Done = Callable[[], object]
-
 SLOW_SECONDS: Final = 1.0
 """After so long without success, those who wait for the store are no longer expected to speak."""
+
+SLOW_STORE: Final = "the store is slow"
+
+
+class Write(NamedTuple):
+    """One operation, and in whose name it is made."""
+
+    tenure: Tenure
+    operation: Operation
 
 
 class GroupWriter:
     """Gathers writes for a moment, and sends them together."""
 
     def __init__(
-        self, store: MetadataStore, clock: GroupClock, *, linger_ms: int, random: Random
-    ) -> None:
+        self, store: MetadataStore, clock: GroupClock, *, linger_ms: int, random: Random,
+        lost: Callable[[Tenure], None],
+    ) -> None:  # fmt: skip
         self._store = store
         self._clock = clock
         self._linger_seconds = linger_ms / 1000
         self._random = random
-        self._asked: dict[str, Making] = {}
-        self._waiting: list[Done] = []
-        """Who waits for what was asked for."""
-        self._leaving: list[Done] | None = None
-        """Who waits for what is on its way; None where nothing is."""
+        self._lost = lost
+        """Ends a tenure whose claim does not hold any more."""
+        self._asking: dict[Tenure, None] = {}
+        """Which tenures have something to be written, in the order in which they came."""
+        self._sending: dict[Tenure, None] = {}
         self._wake = asyncio.Event()
         self._hurry = asyncio.Event()
+        self._again = asyncio.Event()
         self.transactions = 0
         """How many were written since the start."""
 
@@ -60,84 +66,95 @@ class GroupWriter:
         """Write whatever comes; cancel it to stop."""
         while True:
             await self._wake.wait()
-            await self._linger()
+            await _wait_for(self._hurry, self._linger_seconds)
             self._wake.clear()
-            asked, self._asked = self._asked, {}
-            self._leaving, self._waiting = self._waiting, []
-            await self._send([make() for make in asked.values()])
-            arrived, self._leaving = self._leaving, None
-            for done in arrived:
-                done()
+            self._sending, self._asking = self._asking, {}
+            await self._send(
+                [
+                    Write(tenure, operation)
+                    for tenure in self._sending
+                    for operation in tenure.depart()
+                ]
+            )
+            sent, self._sending = self._sending, {}
+            for tenure in sent:
+                tenure.arrive()
 
     async def finish(self, seconds: float) -> None:
         """Write what is left without further waiting, while `run` still runs."""
         self._hurry.set()
-        try:
-            await self.durable_within(seconds)
-        except CoordinatorUnavailableError:
-            log.error("groups not saved", keys=len(self._asked))  # noqa: TRY400
+        pending = {**self._sending, **self._asking}
+        ends = await asyncio.gather(
+            *(tenure.durable_within(seconds) for tenure in pending), return_exceptions=True
+        )
+        if any(isinstance(end, CoordinatorUnavailableError) for end in ends):
+            log.error("groups not saved", keys=sum(each.asked_count for each in self._asking))
 
-    def write(self, operations: Mapping[str, Making]) -> None:
-        """Have these keys written; those that wait already get the newer value."""
-        self._asked.update(operations)
+    def rouse(self, tenure: Tenure) -> None:
+        """Take note that something of this tenure is to be written."""
+        self._asking[tenure] = None
         self._wake.set()
 
-    def when_durable(self, done: Done) -> None:
-        """Call `done` once all that was asked for up to now is in the store; at once, if it is."""
-        if self._asked:
-            self._waiting.append(done)
-        elif self._leaving is not None:
-            self._leaving.append(done)
-        else:
-            done()
+    def try_again(self) -> None:
+        """Do not wait for the next try: the store is known to answer, or less is to be written."""
+        self._again.set()
 
-    async def durable_within(self, seconds: float) -> None:
-        """The same, to be awaited by somebody who cannot wait for ever; the writing goes on."""
-        arrived = asyncio.Event()
-        self.when_durable(arrived.set)
-        try:
-            async with asyncio.timeout(seconds):
-                await arrived.wait()
-        except TimeoutError as error:
-            raise CoordinatorUnavailableError("the metadata store is slow; try again") from error
+    # --- to the store ---------------------------------------------------------------------------
 
-    async def _linger(self) -> None:
-        """Give others the time to come along, unless everything has to end."""
-        if not self._linger_seconds:
-            return
-        try:
-            async with asyncio.timeout(self._linger_seconds):
-                await self._hurry.wait()
-        except TimeoutError:
-            return
-
-    async def _send(self, operations: list[Operation]) -> None:
-        fitting = [operation for operation in operations if _fits(operation)]
+    async def _send(self, writes: list[Write]) -> None:
+        fitting = [write for write in writes if _fits(write.operation)]
         while fitting:
             count = _count_fitting(fitting)
             await self._commit(fitting[:count])
             fitting = fitting[count:]
 
-    async def _commit(self, operations: list[Operation]) -> None:
-        slow = asyncio.get_running_loop().call_later(SLOW_SECONDS, self._clock.stop)
+    async def _commit(self, writes: list[Write]) -> None:
+        slow = asyncio.get_running_loop().call_later(SLOW_SECONDS, self._clock.stop, SLOW_STORE)
         try:
-            await self._commit_patiently(operations)
+            await self._commit_patiently(writes)
         finally:
             slow.cancel()
-            self._clock.go_on()
+            self._clock.go_on(SLOW_STORE)
 
-    async def _commit_patiently(self, operations: list[Operation]) -> None:
+    async def _commit_patiently(self, writes: list[Write]) -> None:
         backoff = Backoff(self._random)
-        while True:
+        while ours := [write for write in writes if not write.tenure.is_over]:
             try:
-                done = await self._store.commit((), operations)
+                if await self._try_commit(ours):
+                    return
             except OperatingError as error:
                 log.warning("groups not saved yet", reason=str(error), tries=backoff.tries + 1)
-                await asyncio.sleep(backoff.next_seconds())
-            else:
-                assert done.succeeded, "nothing is compared"
-                self.transactions += 1
-                return
+                self._again.clear()
+                await _wait_for(self._again, backoff.next_seconds())
+
+    async def _try_commit(self, writes: list[Write]) -> bool:
+        """Whether it was made; if not, it is known now which shards are still ours."""
+        tenures = dict.fromkeys(write.tenure for write in writes)
+        done = await self._store.commit(
+            [tenure.claim.compare for tenure in tenures], [write.operation for write in writes]
+        )
+        if done.succeeded:
+            self.transactions += 1
+        else:
+            await asyncio.gather(*(self._renew(tenure) for tenure in tenures))
+        return done.succeeded
+
+    async def _renew(self, tenure: Tenure) -> None:
+        try:
+            await tenure.claim.renew()
+        except FencedError:
+            self._lost(tenure)
+
+
+async def _wait_for(event: asyncio.Event, seconds: float) -> None:
+    """Wait, but not for longer than this."""
+    if not seconds:
+        return
+    try:
+        async with asyncio.timeout(seconds):
+            await event.wait()
+    except TimeoutError:
+        return
 
 
 def _size_bytes(operation: Operation) -> int:
@@ -153,11 +170,11 @@ def _fits(operation: Operation) -> bool:
     return False
 
 
-def _count_fitting(operations: list[Operation]) -> int:
+def _count_fitting(writes: list[Write]) -> int:
     """How many of them go into one transaction: at least one."""
     size_bytes = 0
-    for count, operation in enumerate(operations[:OPERATIONS_MAX]):
-        size_bytes += _size_bytes(operation)
+    for count, write in enumerate(writes[:OPERATIONS_MAX]):
+        size_bytes += _size_bytes(write.operation)
         if size_bytes > COMMIT_BYTES_MAX:
             return count
-    return min(len(operations), OPERATIONS_MAX)
+    return min(len(writes), OPERATIONS_MAX)

@@ -41,8 +41,19 @@ def test_what_passes_while_the_process_does_not_run_does_not_count():
 
 def test_it_can_be_stopped():
     world = World()
-    world.clock.stop()
+    world.clock.stop("a reason")
     assert [world.passes(250) for _ in range(4)] == [1_000_000] * 4
-    world.clock.go_on()
+    world.clock.go_on("a reason")
     assert world.passes(250) == 1_000_250
     assert world.clock.skew_ms == 1_000
+
+
+def test_it_stands_still_as_long_as_there_is_any_reason():
+    world = World()
+    world.clock.stop("one")
+    world.clock.stop("one")
+    world.clock.stop("another")
+    world.clock.go_on("one")
+    assert world.passes(250) == 1_000_000
+    world.clock.go_on("another")
+    assert world.passes(250) == 1_000_250
