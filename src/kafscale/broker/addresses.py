@@ -1,13 +1,41 @@
-"""Where clients are told to connect to.
+"""Where clients are told to connect to: this broker, and all the others.
 
 The law: an answer that names this broker names it as the client can reach it: by what the settings
 advertise, else by the address of ours at which the client has come. That is right behind any number
-of addresses, and wherever nothing stands in between.
+of addresses, and wherever nothing stands in between. Other brokers are named as they registered.
 """
 
 from ipaddress import IPv6Address, ip_address
 
+import msgspec
+
 from kafscale.broker.context import RequestContext
+
+
+class Node(msgspec.Struct, frozen=True, gc=False):
+    """A broker, as a client is told of it."""
+
+    id: int
+    host: str
+    port: int
+    rack: str | None = None
+
+
+def nodes(context: RequestContext) -> list[Node]:
+    """All brokers that are alive, this one in any case."""
+    others = context.broker.cluster.brokers
+    return [found for number in sorted({*others, context.broker.node_id})
+            if (found := node(context, number)) is not None]  # fmt: skip
+
+
+def node(context: RequestContext, broker_id: int) -> Node | None:
+    """A broker that is alive; None for any other number."""
+    broker = context.broker
+    info = broker.cluster.brokers.get(broker_id)
+    if broker_id == broker.node_id:
+        host, port = advertised(context)
+        return Node(broker_id, host, port, broker.config.broker.rack or None)
+    return None if info is None else Node(info.id, info.host, info.port, info.rack or None)
 
 
 def advertised(context: RequestContext) -> tuple[str, int]:

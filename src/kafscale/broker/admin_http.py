@@ -9,18 +9,20 @@
 The law: nobody gets much here. A request has to fit in `_HEAD_BYTES_MAX` and a time limit, bodies
 are not read, connections are few. The exposition gives way to Kafka's clients after every metric.
 
-The control plane will share this port: an HTTP/2 client opens with a preface that reads like the
-head of a request (`PRI * HTTP/2.0`), so `_converse` sees it first and can hand the connection on.
+The control plane shares this port: an HTTP/2 client opens with a preface that reads like the head
+of a request (`PRI * HTTP/2.0`), and from there on its connection is the gRPC server's. Such clients
+stay for long, so they have places of their own, and take none from those who look after health.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from http import HTTPStatus
 from typing import Final
 
 import msgspec
 
 from kafscale.broker.listening import Address, address_of, open_listeners
+from kafscale.broker.splice import Streams, splice
 from kafscale.observability import exposition
 from kafscale.observability.logging import get_logger
 from kafscale.observability.metrics import Metrics
@@ -29,6 +31,10 @@ log = get_logger(__name__)
 
 _HEAD_BYTES_MAX: Final = 8 * 1024
 _END_OF_HEAD: Final = b"\r\n\r\n"
+_TOO_LARGE: Final = b""
+"""Stands for a head of which not all was read."""
+_HTTP2_PREFACE: Final = b"PRI * HTTP/2.0\r\n\r\n"
+"""As far as it is a head: six more bytes follow, which belong to HTTP/2 (RFC 9113, 3.4)."""
 _JSON: Final = "application/json"
 _PATHS: Final = ("/health", "/healthz", "/metrics", "/readyz")
 
@@ -59,12 +65,21 @@ class AdminHttp:
         *,
         request_seconds_max: float = 10.0,
         connections_max: int = 64,
+        control: Callable[[], Awaitable[Streams]] | None = None,
+        control_connections_max: int = 64,
     ) -> None:
-        """`readiness` names what stands in the way of serving clients, and why; best nothing."""
+        """`readiness` names what stands in the way of serving clients, and why; best nothing.
+
+        `control` opens a connection to the server of the control plane, where there is one.
+        """
         self._metrics = metrics
         self._readiness = readiness
         self._request_seconds_max = request_seconds_max
         self._connections_max = connections_max
+        self._control = control
+        self._control_connections_max = control_connections_max
+        self._control_connections = 0
+        self._closed = False
         self._listeners: list[asyncio.Server] = []
         self._conversations: set[asyncio.Task[None]] = set()
         self.addresses: list[Address] = []
@@ -77,28 +92,37 @@ class AdminHttp:
             )
 
     async def close(self) -> None:
+        self._closed = True
         for listener in self._listeners:
             listener.close()
         for conversation in self._conversations:
             conversation.cancel()
         await asyncio.gather(*self._conversations, return_exceptions=True)
 
-    async def _welcome(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        conversation = asyncio.current_task()
-        assert conversation is not None
+    def _welcome(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Begin a conversation; where it ends before it has begun, the connection ends as well."""
+        others = len(self._conversations) - self._control_connections
+        if self._closed or others >= self._connections_max:
+            writer.close()
+            return
+
+        def end(conversation: "asyncio.Task[None]") -> None:
+            self._conversations.discard(conversation)
+            writer.close()
+
+        conversation = asyncio.get_running_loop().create_task(self._host(reader, writer))
         self._conversations.add(conversation)
+        conversation.add_done_callback(end)
+
+    async def _host(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            if len(self._conversations) <= self._connections_max:
-                await self._converse(reader, writer)
+            await self._converse(reader, writer)
         except (ConnectionError, asyncio.IncompleteReadError, TimeoutError):
             pass  # The other side is gone or asleep; it asked us nothing that could be answered.
         except asyncio.CancelledError:
             pass  # We are closing, and nobody awaits this task but `close`.
         except Exception:
             log.exception("admin request failed")
-        finally:
-            self._conversations.discard(conversation)
-            writer.close()
 
     async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         keeps_alive = True
@@ -106,18 +130,38 @@ class AdminHttp:
             # One limit for all of it: a client may be slow neither to ask nor to listen.
             async with asyncio.timeout(self._request_seconds_max):
                 try:
-                    head = parse(await reader.readuntil(_END_OF_HEAD))
+                    received = await reader.readuntil(_END_OF_HEAD)
                 except asyncio.LimitOverrunError:
-                    head = HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE
-                if isinstance(head, HTTPStatus):
-                    keeps_alive = False
-                    writer.write(render(Reply(head, b""), keeps_alive=False, with_body=True))
-                else:
-                    keeps_alive = head.keeps_alive
-                    with_body = head.method != "HEAD"
-                    reply = await self._reply(head)
-                    writer.write(render(reply, keeps_alive=keeps_alive, with_body=with_body))
-                await writer.drain()
+                    received = _TOO_LARGE
+                is_control = received == _HTTP2_PREFACE and self._control is not None
+                keeps_alive = not is_control and await self._answer(received, writer)
+            if is_control:
+                await self._hand_over((reader, writer))
+
+    async def _answer(self, received: bytes, writer: asyncio.StreamWriter) -> bool:
+        """Answer a request; whether there may be another one."""
+        head = parse(received)
+        if isinstance(head, HTTPStatus):
+            writer.write(render(Reply(head, b""), keeps_alive=False, with_body=True))
+        else:
+            reply = await self._reply(head)
+            with_body = head.method != "HEAD"
+            writer.write(render(reply, keeps_alive=head.keeps_alive, with_body=with_body))
+        await writer.drain()
+        return isinstance(head, Head) and head.keeps_alive
+
+    async def _hand_over(self, client: Streams) -> None:
+        """Let a client that has sent its preface talk to the control plane, as long as it likes."""
+        assert self._control is not None
+        if self._control_connections >= self._control_connections_max:
+            return
+        self._control_connections += 1
+        try:
+            server = await self._control()
+            server[1].write(_HTTP2_PREFACE)
+            await splice(client, server)
+        finally:
+            self._control_connections -= 1
 
     async def _reply(self, head: Head) -> Reply:
         if head.path not in _PATHS:
@@ -148,6 +192,8 @@ def parse(head: bytes) -> Head | HTTPStatus:
     >>> parse(b"hello\r\n\r\n")
     <HTTPStatus.BAD_REQUEST: 400>
     """
+    if head == _TOO_LARGE:
+        return HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE
     line, *rest = head.decode("latin-1").removesuffix("\r\n\r\n").split("\r\n")
     match line.split(" "):
         case [method, target, ("HTTP/1.0" | "HTTP/1.1") as version] if target.startswith("/"):

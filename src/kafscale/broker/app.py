@@ -17,7 +17,12 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from random import Random, SystemRandom
 from typing import Any
 
+from kafscale import __version__
 from kafscale.broker.admin_http import AdminHttp
+from kafscale.broker.cluster.claims import Claims
+from kafscale.broker.cluster.controller import ControllerSettings
+from kafscale.broker.cluster.membership import Membership
+from kafscale.broker.cluster.node import ClusterNode
 from kafscale.broker.connection import Limits
 from kafscale.broker.context import Drain
 from kafscale.broker.coordinator import statistics
@@ -28,6 +33,7 @@ from kafscale.broker.engine_settings import engine_settings
 from kafscale.broker.fetch_sessions import FetchSessions
 from kafscale.broker.group_settings import group_settings, offset_retention
 from kafscale.broker.health import Health
+from kafscale.broker.listening import address_of
 from kafscale.broker.producer_ids import ProducerIds
 from kafscale.broker.routes import ROUTES
 from kafscale.broker.server import Server
@@ -35,19 +41,22 @@ from kafscale.broker.server import Settings as ServerSettings
 from kafscale.broker.services import Services
 from kafscale.broker.stores import describe_objects, open_metadata, open_objects
 from kafscale.broker.topic_configs import TopicDefaults
-from kafscale.broker.topics import Topics
 from kafscale.config import Config
-from kafscale.errors import FencedError
-from kafscale.metadata import counters
 from kafscale.metadata.catalog import Catalog
 from kafscale.metadata.cluster import cluster_id
+from kafscale.metadata.cluster_view import ClusterView
+from kafscale.metadata.model import BrokerInfo
 from kafscale.metadata.store import MetadataStore
 from kafscale.observability.logging import get_logger
 from kafscale.observability.metrics import Metrics
 from kafscale.storage.engine import StorageEngine
 from kafscale.storage.objects.base import ObjectStore
+from kafscale.storage.reaper import Reaper
+from kafscale.storage.streams import Streams
 
 log = get_logger(__name__)
+
+_STEADY = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 DRAIN_SECONDS = 1.0
 """How long requests in flight may take to be answered when the broker stops."""
@@ -66,8 +75,11 @@ def clock() -> int:
 
 
 def steady_clock() -> int:
-    """A clock in milliseconds that is never set, for measuring how long something lasts."""
-    return time.monotonic_ns() // 1_000_000
+    """A clock in milliseconds that is never set, for measuring how long something lasts.
+
+    Where there is one that goes on while the machine sleeps, it is that: so do leases.
+    """
+    return time.clock_gettime_ns(_STEADY) // 1_000_000
 
 
 async def run(config: Config, announce: Callable[[str], None]) -> None:
@@ -116,94 +128,143 @@ async def start(config: Config) -> AsyncIterator[Broker]:
         stack.push_async_callback(objects.close)
         metadata = await open_metadata(config, steady_clock)
         stack.push_async_callback(metadata.close)
-        node_id = broker_id(config)
         catalog = Catalog(metadata, namespace=config.s3.namespace)
         await catalog.start()
         stack.push_async_callback(catalog.close)
+        view = ClusterView(metadata)
+        await view.start()
+        stack.push_async_callback(view.close)
 
-        defaults = TopicDefaults.of(config)
-        topics = Topics(
-            catalog, metadata, defaults, namespace=config.s3.namespace, broker_id=node_id,
-            clock=clock,
-        )  # fmt: skip
-        storage = StorageEngine(
-            objects, config.s3.namespace, node_id, engine_settings(config),
-            save=topics.save, clock=clock, random=random,
-        )  # fmt: skip
-        epoch = await _open(storage, topics, metadata, node_id)
-        stack.push_async_callback(topics.close)
-
-        groups = _coordinator(config, metadata, catalog, metrics, random)
-        await groups.start()
-        statistics.show(metrics, groups, storage.logs)
-
-        services = Services(
-            config=config, node_id=node_id, catalog=catalog, topics=topics, topic_defaults=defaults,
-            cluster_id=await cluster_id(metadata, _new_cluster_id()), storage=storage,
-            fetch_sessions=_fetch_sessions(config, random), producer_ids=ProducerIds(metadata),
-            groups=groups, metrics=metrics, health=health, clock=clock,
-        )  # fmt: skip
-        drain = Drain()
-        drain.watch(groups.retire)
-        dispatcher = Dispatcher(
-            ROUTES, services, metrics, drain,
-            request_timeout_ms=config.network.request_timeout_ms, clock=clock, timer=time.monotonic,
-        )  # fmt: skip
-        server = Server(
-            dispatcher, _server_settings(config), metrics, drain, congestion=storage.wal.congestion
+        listeners = await _server_settings(config).open_listeners(
+            config.broker.host, config.broker.port
         )
+        for listener in listeners:
+            stack.callback(listener.close)
+        node, services = await _assemble(
+            config,
+            objects=objects,
+            metadata=metadata,
+            catalog=catalog,
+            view=view,
+            metrics=metrics,
+            health=health,
+            listener=listeners[0],
+            random=random,
+        )
+        storage, groups = services.storage, services.groups
         health.watch(storage, catalog)
-        http = AdminHttp(metrics, health.problems)
+        http = AdminHttp(metrics, lambda: {**health.problems(), **node.problems()})
         await http.listen(config.broker.metrics_host, config.broker.metrics_port)
         stack.push_async_callback(http.close)
-        await server.listen(config.broker.host, config.broker.port)
 
+        epoch = await node.join()
+        stack.push_async_callback(node.close)
+        drain = Drain()
+        drain.watch(groups.retire)
+        server = _server(config, services, drain)
         broker = Broker(server, http, storage)
-        broker.background = asyncio.create_task(_work(storage, groups, health, objects))
+        broker.background = asyncio.create_task(_work(node, storage, groups, health, objects))
+        stack.push_async_callback(_end, broker.background)
+        await _settle(node, broker.background, config)
+        await server.serve(listeners)
         _spare_collector()
         log.info(
-            "broker started", node_id=node_id, epoch=epoch, objects=describe_objects(config),
-            topics=len(catalog.topics),
+            "broker started", node_id=services.node_id, epoch=epoch,
+            objects=describe_objects(config), topics=len(catalog.topics),
         )  # fmt: skip
         try:
             yield broker
         finally:
+            if not broker.background.done():
+                await node.leave(config.broker.drain_timeout_sec)
             # Producers still get their answers: what they wait for is made durable meanwhile.
             storage.wal.hurry()
             await server.drain(DRAIN_SECONDS)
             if not broker.background.done():
                 await groups.writer.finish(FLUSH_SECONDS)
-            broker.background.cancel()
-            await asyncio.gather(broker.background, return_exceptions=True)
+            await _end(broker.background)
             await storage.stop(flush_seconds=FLUSH_SECONDS, roll_seconds=ROLL_SECONDS)
 
 
-async def _open(
-    storage: StorageEngine, topics: Topics, metadata: MetadataStore, node_id: int
-) -> int:
-    """Bring back what earlier lives left, under a new epoch."""
-    name = counters.broker_epoch(str(node_id))
-    epoch = await counters.next_value(metadata, name)
-    # Objects may outlive the metadata: an epoch must be new in both.
-    newest = await storage.newest_epoch()
-    while epoch <= newest:
-        epoch = await counters.next_value(metadata, name)
+async def _assemble(
+    config: Config, *, objects: ObjectStore, metadata: MetadataStore, catalog: Catalog,
+    view: ClusterView, metrics: Metrics, health: Health, listener: socket.socket, random: Random,
+) -> tuple[ClusterNode, Services]:  # fmt: skip
+    """Put together what lies between the stores and the clients."""
+    node_id = broker_id(config)
+    namespace = config.s3.namespace
+    defaults = TopicDefaults.of(config)
+    membership = Membership(
+        metadata, _registration(config, node_id, address_of(listener)),
+        ttl_ms=config.broker.lease_ttl_ms, clock=clock, steady=steady_clock,
+    )  # fmt: skip
+    claims = Claims(metadata, catalog, namespace=namespace, clock=clock)
+    storage = StorageEngine(
+        objects, namespace, node_id, engine_settings(config), save=claims.save, clock=clock,
+        random=random,
+    )  # fmt: skip
+    groups = Coordinator(
+        metadata, catalog, group_settings(config), offset_retention(config), metrics,
+        linger_ms=config.group.coordinator_append_linger_ms,
+        clock=GroupClock(clock, steady_clock), random=random,
+        proven=lambda: membership.is_proven,
+    )  # fmt: skip
+    await groups.start()
+    statistics.show(metrics, groups, storage.logs)
+    streams = Streams(objects, namespace, clock)
+    identity = await cluster_id(metadata, _new_cluster_id())
+    node = ClusterNode(
+        metadata, catalog=catalog, view=view, claims=claims, membership=membership,
+        storage=storage, groups=groups, streams=streams, reaper=Reaper(objects, namespace, clock),
+        broker_id=node_id, cluster_id=identity, defaults=defaults,
+        settings=ControllerSettings(), clock=clock, random=random,
+    )  # fmt: skip
+    services = Services(
+        config=config, node_id=node_id, cluster_id=identity, catalog=catalog, cluster=view,
+        membership=membership, topics=node.topics, topic_defaults=defaults, storage=storage,
+        fetch_sessions=_fetch_sessions(config, random), producer_ids=ProducerIds(metadata),
+        groups=groups, metrics=metrics, health=health, clock=clock,
+    )  # fmt: skip
+    return node, services
 
-    async def taken(_at_least: int) -> int:
-        return epoch
 
-    await storage.open(await topics.to_open(epoch), taken)
-    topics.follow(storage.logs)
-    return epoch
+def _server(config: Config, services: Services, drain: Drain) -> Server:
+    dispatcher = Dispatcher(
+        ROUTES, services, services.metrics, drain,
+        request_timeout_ms=config.network.request_timeout_ms, clock=clock, timer=time.monotonic,
+    )  # fmt: skip
+    return Server(
+        dispatcher, _server_settings(config), services.metrics, drain,
+        congestion=services.storage.congestion,
+    )  # fmt: skip
+
+
+async def _settle(node: ClusterNode, background: "asyncio.Task[None]", config: Config) -> None:
+    """Wait until this broker serves what it should; then clients are let in."""
+    settled = asyncio.create_task(node.ownership.settled(config.broker.startup_timeout_sec))
+    await asyncio.wait({settled, background}, return_when=asyncio.FIRST_COMPLETED)
+    if background.done():
+        settled.cancel()
+        await asyncio.gather(settled, return_exceptions=True)
+        _raise_cause(background)
+    elif not settled.result():
+        log.warning("not everything that is assigned is served yet")
 
 
 async def _work(
-    storage: StorageEngine, groups: Coordinator, health: Health, objects: ObjectStore
-) -> None:
+    node: ClusterNode, storage: StorageEngine, groups: Coordinator, health: Health,
+    objects: ObjectStore,
+) -> None:  # fmt: skip
     async with asyncio.TaskGroup() as group:
+        group.create_task(node.run())
         group.create_task(storage.run())
         group.create_task(groups.run())
         group.create_task(health.run(objects))
+
+
+async def _end(background: "asyncio.Task[None]") -> None:
+    background.cancel()
+    await asyncio.gather(background, return_exceptions=True)
 
 
 def _spare_collector() -> None:
@@ -216,14 +277,21 @@ def _spare_collector() -> None:
 async def _until(stopping: "asyncio.Task[Any]", broker: Broker) -> None:
     """Wait for the signal, or for what makes serving on impossible."""
     assert broker.background is not None
-    fenced = broker.storage.wal.fenced
-    ends: set[asyncio.Future[Any]] = {stopping, broker.background, fenced}
-    await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+    await asyncio.wait({stopping, broker.background}, return_when=asyncio.FIRST_COMPLETED)
     stopping.cancel()
     if broker.background.done():
-        broker.background.result()
-    if fenced.done():
-        raise FencedError("another broker has taken over; this one must not serve any more")
+        _raise_cause(broker.background)
+
+
+def _raise_cause(background: "asyncio.Task[None]") -> None:
+    """Raise what has ended the work of the broker, without the groups of tasks round it."""
+    try:
+        background.result()
+    except BaseExceptionGroup as group:
+        cause: BaseException = group
+        while isinstance(cause, BaseExceptionGroup):
+            cause = cause.exceptions[0]
+        raise cause from None
 
 
 def _allow_connections(count: int) -> None:
@@ -249,14 +317,22 @@ def _new_cluster_id() -> str:
     return uuid.uuid4().hex[:22]
 
 
-def _coordinator(
-    config: Config, metadata: MetadataStore, catalog: Catalog, metrics: Metrics, random: Random
-) -> Coordinator:
-    return Coordinator(
-        metadata, catalog, group_settings(config), offset_retention(config), metrics,
-        linger_ms=config.group.coordinator_append_linger_ms,
-        clock=GroupClock(clock, steady_clock), random=random,
+def _registration(config: Config, node_id: int, address: tuple[str, int]) -> BrokerInfo:
+    """What others, and their clients, are told of this broker."""
+    host, port = address
+    return BrokerInfo(
+        id=node_id, epoch=0, host=config.broker.advertised_host or _reachable(host),
+        port=config.broker.advertised_port or port, rack=config.broker.rack, version=__version__,
+        started_ms=clock(), control_host=config.broker.advertised_host or _reachable(host),
+        control_port=config.broker.control_port or config.broker.metrics_port,
     )  # fmt: skip
+
+
+def _reachable(host: str) -> str:
+    """An address that others can reach; where we listen on all of them, the one of our name."""
+    if host not in {"0.0.0.0", "::"}:  # noqa: S104 - compared, not bound.
+        return host
+    return socket.getfqdn()
 
 
 def _fetch_sessions(config: Config, random: Random) -> FetchSessions:

@@ -2,8 +2,9 @@
 
 The law: while the store is unavailable, whatever needs it is refused at once with an error that
 clients try again, and nothing more is buffered; what memory can answer is still served. The store
-is probed meanwhile, and service resumes by itself as soon as it answers, and no sooner. It is also
-probed when it falls silent while records wait for it: silence alone fails no request for long.
+is probed meanwhile, with a write and a read, and service resumes by itself as soon as both are
+answered in time, and no sooner. It is also probed when it falls silent while somebody waits for it:
+silence alone fails no request for long.
 """
 
 import asyncio
@@ -11,7 +12,6 @@ from collections.abc import Callable, Mapping
 
 from kafscale.config.stores import S3
 from kafscale.errors import (
-    ObjectNotFoundError,
     OperatingError,
     OverloadedError,
     StoreUnavailableError,
@@ -19,16 +19,16 @@ from kafscale.errors import (
 from kafscale.metadata.catalog import Catalog
 from kafscale.observability.logging import get_logger
 from kafscale.observability.metrics import Metrics
+from kafscale.storage import layout
 from kafscale.storage.engine import StorageEngine
 from kafscale.storage.health import HealthState, HealthWindow
 from kafscale.storage.objects.base import ObjectStore
-from kafscale.storage.objects.observed import CANCELLED, FAILURES
+from kafscale.storage.objects.observed import BEGUN, CANCELLED, FAILURES, REPLICA
 
 log = get_logger(__name__)
 
 TICK_SECONDS = 1.0
-PROBE_SECONDS = 3.0
-"""How long a store that is away may take to answer, so that it counts as being back."""
+PROBE = b"is this store there?"
 FAIR_BYTES_PER_SECOND = 16 * 1024 * 1024
 """The speed at which a transfer counts as no latency at all."""
 
@@ -46,9 +46,10 @@ class Health:
             error_rate_warn=s3.error_rate_warn,
             error_rate_crit=s3.error_rate_crit,
         )
-        self._probe_key = f"{s3.namespace}/_probe/health"
-        self._silence_ms_max = s3.latency_crit_ms
-        self._answered_ms = clock()
+        self._probe_key = f"{s3.namespace}/{layout.PROBE_DIRECTORY}/health"
+        self._answer_ms_max = s3.latency_crit_ms
+        self._under_way_count = 0
+        self._silent_since_ms = clock()
         self._state = HealthState.HEALTHY
         self._storage: StorageEngine | None = None
         self._catalog: Catalog | None = None
@@ -80,14 +81,25 @@ class Health:
 
     def on_operation(self, operation: str, status: str, seconds: float, size_bytes: int) -> None:
         """Take note of a request to the object store."""
-        failed = status in FAILURES
-        self._metrics.operation(operation).observe(seconds, succeeded=not failed)
-        # A segment takes its time without the store being slow.
-        latency_seconds = max(seconds - size_bytes / FAIR_BYTES_PER_SECOND, 0.0)
+        is_of_store = not operation.startswith(REPLICA)
+        if status == BEGUN:
+            self._under_way_count += is_of_store
+            return
+        self._metrics.operation(operation).observe(seconds, succeeded=status not in FAILURES)
+        if is_of_store:
+            # A segment takes its time without the store being slow.
+            latency_seconds = max(seconds - size_bytes / FAIR_BYTES_PER_SECOND, 0.0)
+            self._on_ended(status, latency_seconds * 1000)
+
+    def _on_ended(self, status: str, latency_ms: float) -> None:
+        self._under_way_count -= 1
+        if status == CANCELLED:
+            return  # It was not the store that ended it.
         now_ms = self._clock()
-        self._window.record(now_ms, latency_seconds * 1000, failed=failed)
-        if not failed and status != CANCELLED:
-            self._answered_ms = now_ms
+        failed = status in FAILURES
+        self._window.record(now_ms, latency_ms, failed=failed)
+        if not failed:
+            self._silent_since_ms = now_ms
 
     def watch(self, storage: StorageEngine, catalog: Catalog) -> None:
         self._storage = storage
@@ -107,13 +119,16 @@ class Health:
             self._copy_statistics()
 
     def _is_silent(self) -> bool:
-        """Whether records wait for a store that has not answered anybody for long.
+        """Whether somebody waits for a store that has not answered anybody for long.
 
-        The window knows requests that have ended, and it takes long until one ends without answer.
+        The window knows requests that have ended, and it takes long until one ends without answer;
+        and while records wait between two tries, there may be none at all.
         """
-        if self._storage is None or not self._storage.wal.unflushed_bytes:
-            return False
-        return self._clock() - self._answered_ms >= self._silence_ms_max
+        now_ms = self._clock()
+        has_records = self._storage is not None and self._storage.wal.unflushed_bytes
+        if not (self._under_way_count or has_records):
+            self._silent_since_ms = now_ms
+        return now_ms - self._silent_since_ms >= self._answer_ms_max
 
     async def _ask(self, store: ObjectStore) -> None:
         """Find out whether the store is there: the window cannot, as few ask one that is not."""
@@ -126,11 +141,17 @@ class Health:
                 self._storage.wal.try_again()
 
     async def _answers(self, store: ObjectStore) -> bool:
+        """Whether the store takes an object and gives it back, each in fair time.
+
+        Either alone is not enough: a disk that is full still reads, and a store may come back in
+        one respect only.
+        """
+        limit_seconds = self._answer_ms_max / 1000
         try:
-            async with asyncio.timeout(PROBE_SECONDS):
-                await store.head(self._probe_key)
-        except ObjectNotFoundError:
-            return True  # An answer is an answer.
+            async with asyncio.timeout(limit_seconds):
+                await store.put(self._probe_key, [PROBE], create=False)
+            async with asyncio.timeout(limit_seconds):
+                await store.get(self._probe_key)
         except (OperatingError, TimeoutError):
             return False
         return True

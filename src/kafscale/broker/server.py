@@ -5,6 +5,8 @@ What clients say is left to `connection`.
 """
 
 import asyncio
+import socket
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kafscale.broker.connection import Congestion, Connection, Limits, Lobby
@@ -30,6 +32,15 @@ class Settings:
     sweep_seconds: float = 1.0
     """How often silent connections and overdue requests are looked for."""
     limits: Limits
+
+    async def open_listeners(self, host: str, port: int) -> list[socket.socket]:
+        """Bind every address of `host`; nobody is served there yet."""
+        return await open_listeners(
+            host,
+            port,
+            send_buffer_bytes=self.send_buffer_bytes,
+            receive_buffer_bytes=self.receive_buffer_bytes,
+        )
 
 
 class Server:
@@ -66,13 +77,11 @@ class Server:
 
     async def listen(self, host: str, port: int) -> None:
         """Serve clients on every address of `host`; port 0 takes a free one, the same for all."""
+        await self.serve(await self._settings.open_listeners(host, port))
+
+    async def serve(self, listeners: Sequence[socket.socket]) -> None:
+        """Serve clients on sockets that are bound."""
         loop = asyncio.get_running_loop()
-        listeners = await open_listeners(
-            host,
-            port,
-            send_buffer_bytes=self._settings.send_buffer_bytes,
-            receive_buffer_bytes=self._settings.receive_buffer_bytes,
-        )
         for listener in listeners:
             self.addresses.append(address_of(listener))
             self._listeners.append(

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from kafscale.broker.cluster.membership import Membership
 from kafscale.broker.coordinator.coordinator import Coordinator
 from kafscale.broker.fetch_sessions import FetchSessions
 from kafscale.broker.health import Health
@@ -11,6 +12,7 @@ from kafscale.broker.topic_configs import TopicDefaults
 from kafscale.broker.topics import Topics
 from kafscale.config import Config
 from kafscale.metadata.catalog import Catalog
+from kafscale.metadata.cluster_view import ClusterView
 from kafscale.observability.metrics import Metrics
 from kafscale.storage.engine import StorageEngine
 
@@ -23,6 +25,8 @@ class Services:
     node_id: int
     cluster_id: str
     catalog: Catalog
+    cluster: ClusterView
+    membership: Membership
     topics: Topics
     topic_defaults: TopicDefaults
     storage: StorageEngine

@@ -7,12 +7,15 @@ with an error that names it.
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import TypeVar
 
+from kafscale.broker import buckets
 from kafscale.config import Config
 from kafscale.errors import ConfigError, OperatingError, StoreUnavailableError
+from kafscale.metadata.etcd import EtcdStore
 from kafscale.metadata.sqlite import SqliteStore
 from kafscale.metadata.store import MetadataStore
 from kafscale.observability.logging import get_logger
@@ -22,9 +25,6 @@ from kafscale.storage.objects.local import LocalObjectStore
 from kafscale.storage.objects.memory import MemoryObjectStore
 from kafscale.storage.objects.observed import ObservedObjectStore, OperationObserver
 from kafscale.storage.objects.probe import probe_create_only
-from kafscale.storage.objects.replica import ReplicaReadingObjectStore
-from kafscale.storage.objects.retry import RetryingObjectStore
-from kafscale.storage.objects.s3 import S3Bucket, S3ObjectStore
 
 log = get_logger(__name__)
 
@@ -53,12 +53,14 @@ async def open_objects(
     config: Config, on_operation: OperationObserver, clock: Callable[[], int], random: Random
 ) -> ObjectStore:
     """The object store, proven to keep what fencing relies on."""
-    store = _observed(_objects(config, clock), config, on_operation, random)
+    store: ObjectStore
+    if is_remote(config):
+        store, prove = buckets.assemble(config, on_operation, random)
+    else:
+        store = ObservedObjectStore(_objects(config, clock), on_operation)
+        prove = partial(probe_create_only, store, config.s3.namespace, random)
     try:
-        await _reached(
-            config, f"object storage ({describe_objects(config)})",
-            lambda: probe_create_only(store, config.s3.namespace, random),
-        )  # fmt: skip
+        await _reached(config, f"object storage ({describe_objects(config)})", prove)
     except BaseException:
         await store.close()
         raise
@@ -66,59 +68,35 @@ async def open_objects(
 
 
 async def open_metadata(config: Config, clock: Callable[[], int]) -> MetadataStore:
-    """The metadata store."""
+    """The metadata store: the cluster's etcd, or a file for one broker alone."""
     if config.etcd.endpoints:
-        raise ConfigError("etcd is not supported yet; leave etcd.endpoints empty")
+        return await _open_etcd(config)
     directory = _data_directory(config)
     return await SqliteStore.open(
         directory / METADATA_FILE, clock, fsync=config.storage.local_fsync
     )
 
 
+async def _open_etcd(config: Config) -> MetadataStore:
+    store = EtcdStore(config.etcd)
+    try:
+        await _reached(config, f"etcd ({', '.join(config.etcd.endpoints)})", store.check)
+    except BaseException:
+        await store.close()
+        raise
+    return store
+
+
 def _objects(config: Config, clock: Callable[[], int]) -> ObjectStore:
+    """An object store on this machine."""
     if config.s3.use_memory:
         log.warning("records are kept in memory and lost with this process")
         return MemoryObjectStore(clock)
-    if not config.s3.bucket:
-        directory = _data_directory(config) / OBJECTS_DIRECTORY
-        return LocalObjectStore(
-            directory,
-            fsync=config.storage.local_fsync,
-            recycles=lambda key: key.endswith(layout.WAL_SUFFIX),
-        )
-    main = S3ObjectStore(_bucket(config))
-    if not config.s3.read_bucket:
-        return main
-    return ReplicaReadingObjectStore(main, S3ObjectStore(_read_bucket(config)))
-
-
-def _observed(
-    store: ObjectStore, config: Config, on_operation: OperationObserver, random: Random
-) -> ObjectStore:
-    observed = ObservedObjectStore(store, on_operation)
-    if not is_remote(config):
-        return observed
-    return RetryingObjectStore(observed, retries_max=config.s3.retries_max, random=random)
-
-
-def _bucket(config: Config) -> S3Bucket:
-    s3 = config.s3
-    return S3Bucket(
-        name=s3.bucket, region=s3.region, endpoint=s3.endpoint, path_style=s3.path_style,
-        credential_source=s3.credential_source, role_arn=s3.role_arn, access_key=s3.access_key,
-        secret_key=s3.secret_key, session_token=s3.session_token, kms_key_arn=s3.kms_key_arn,
-        part_bytes=s3.part_bytes, concurrency=s3.concurrency,
-    )  # fmt: skip
-
-
-def _read_bucket(config: Config) -> S3Bucket:
-    s3 = config.s3
-    return S3Bucket(
-        name=s3.read_bucket, region=s3.read_region or s3.region,
-        endpoint=s3.read_endpoint or s3.endpoint, path_style=s3.path_style,
-        credential_source=s3.credential_source, role_arn=s3.role_arn, access_key=s3.access_key,
-        secret_key=s3.secret_key, session_token=s3.session_token,
-    )  # fmt: skip
+    return LocalObjectStore(
+        _data_directory(config) / OBJECTS_DIRECTORY,
+        fsync=config.storage.local_fsync,
+        recycles=lambda key: key.endswith(layout.WAL_SUFFIX),
+    )
 
 
 def _data_directory(config: Config) -> Path:

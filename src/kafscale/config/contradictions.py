@@ -34,7 +34,12 @@ def _stores(config: Config) -> Iterator[str]:
         "s3.endpoint": s3.endpoint,
         "s3.kmsKeyArn": s3.kms_key_arn,
         "s3.roleArn": s3.role_arn,
+        "s3.stsEndpoint": s3.sts_endpoint,
         "s3.accessKey": s3.access_key,
+        "s3.credentialsFile": s3.credentials_file,
+        "s3.profile": s3.profile,
+        "s3.createBucket": s3.create_bucket,
+        "s3.manageLifecycle": s3.manage_lifecycle,
         "s3.readBucket": s3.read_bucket,
         "s3.readEndpoint": s3.read_endpoint,
     }
@@ -56,6 +61,12 @@ def _credentials(config: Config) -> Iterator[str]:
             f"s3.accessKey is set, but s3.credentialSource is {s3.credential_source}, which brings "
             "keys of its own; set s3.credentialSource to env, or remove the keys"
         )
+    for path, value in {"credentialsFile": s3.credentials_file, "profile": s3.profile}.items():
+        if value and s3.credential_source != "file":
+            yield (
+                f"s3.{path} is set, but s3.credentialSource is {s3.credential_source}; set "
+                f"s3.credentialSource to file, or remove s3.{path}"
+            )
 
 
 def _etcd(config: Config) -> Iterator[str]:

@@ -74,6 +74,10 @@ class Broker:
     """The port of a listener for the control plane alone; 0 takes any free one. Empty, the default,
     serves it on the port of the metrics only, so that there is one port less to open."""
 
+    drain_timeout_sec: int = setting(20, Duration(0, 3600, unit="s"))
+    """How long a stopping broker hands over what it owns to others, before it leaves the rest to
+    them. In seconds; 20 fit into the 30 that Kubernetes gives a pod."""
+
     allow_admin_apis: bool = setting(True, Flag(), variables=("KAFSCALE_ALLOW_ADMIN_APIS",))
     """Whether clients may create, change and delete topics. True, because Kafka's own tools expect
     it; false leaves that to the operator."""

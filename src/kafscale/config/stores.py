@@ -28,6 +28,7 @@ _ARN = Text("an ARN, such as arn:aws:service:region:account:name", r"arn:\S+", o
 _OPTIONAL_TEXT = Text(optional=True)
 _TIMEOUT = Duration(100, 10 * MINUTE_MS, unit_in_name=False)
 _LATENCY = Duration(1, 10 * MINUTE_MS)
+_STORAGE_CLASSES = ("STANDARD", "STANDARD_IA", "ONEZONE_IA", "INTELLIGENT_TIERING", "GLACIER_IR")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,16 +50,44 @@ class S3:
     MinIO and most local servers need true."""
 
     kms_key_arn: str = setting("", _ARN, variables=("KAFSCALE_S3_KMS_ARN",))
-    """The KMS key that encrypts objects. Empty, the default, leaves encryption to the keys that S3
-    keeps itself."""
+    """The KMS key that encrypts objects. Empty, the default, leaves encryption to the bucket, which
+    at S3 means keys that S3 keeps itself; the broker warns of it when it starts."""
+
+    storage_class: str = setting(
+        "STANDARD", Text(f"one of {', '.join(_STORAGE_CLASSES)}", "|".join(_STORAGE_CLASSES))
+    )
+    """The storage class of segments. STANDARD is the cheapest for records that are read, or that
+    are kept for less than a month; indexes and the WAL always have it, being small or soon gone."""
+
+    create_bucket: bool = setting(False, Flag())
+    """Whether a starting broker makes the bucket if there is none. False, because a wrong name
+    would make a bucket, too, and hide the records that are in the right one."""
+
+    manage_lifecycle: bool = setting(False, Flag())
+    """Whether the bucket gets lifecycle rules that remove what topics no longer keep, a week after
+    a broker would have. False, because rules belong to whoever owns the bucket; those of others are
+    never touched."""
 
     role_arn: str = setting("", _ARN)
-    """A role to assume for every access to the bucket. Empty, the default, uses the credentials as
-    they are."""
+    """A role to assume, with the credentials of any source, for every access to the bucket. Empty,
+    the default, uses the credentials as they are."""
 
-    credential_source: str = setting("env", Choice(("env", "iam", "workload-identity")))
-    """Where credentials come from: `env` is the keys below or the usual AWS variables, `iam` the
-    machine's role, `workload-identity` the pod's service account. `env` works everywhere."""
+    sts_endpoint: str = setting("", _URL)
+    """The address of the service that hands out roles. Empty, the default, is that of AWS in the
+    bucket's region."""
+
+    credential_source: str = setting("env", Choice(("env", "file", "iam", "workload-identity")))
+    """Where credentials come from: `env` is the keys below or the usual AWS variables, `file` a
+    profile in the usual AWS files, `iam` the role of the machine or task, `workload-identity` that
+    of the pod's service account. `env` works everywhere; no other source is tried than this."""
+
+    credentials_file: str = setting("", _OPTIONAL_TEXT)
+    """The file with credentials, where they come from one; it is read again every minute. Empty,
+    the default, is where AWS's tools look: `~/.aws/credentials`."""
+
+    profile: str = setting("", _OPTIONAL_TEXT)
+    """The profile in that file. Empty, the default, is the one that AWS's tools use: what
+    AWS_PROFILE says, or else `default`."""
 
     access_key: str = setting("", _OPTIONAL_TEXT, secret=True)
     """The access key, given together with the secret key. Empty, the default, leaves both to the
@@ -75,12 +104,24 @@ class S3:
     share a bucket need one each."""
 
     part_bytes: int = setting(5 * MIB, Size(5 * MIB, 5 * GIB), key="partSize")
-    """The size from which an object is uploaded in parts, and of each part, in bytes. 5 MiB is the
-    least that S3 allows, and keeps what has to be sent again small."""
+    """The size from which an object that takes another's place is uploaded in parts, and of each
+    part, in bytes. 5 MiB is the least that S3 allows. New objects, as almost all are, are one
+    request each, however large: only that is sure to take nobody's place."""
 
     concurrency: int = setting(5, Number(1, 1024))
-    """How many parts of one object are uploaded at once. 5 fills a fast network without crowding
-    out other uploads."""
+    """How many parts of one such object are uploaded at once. 5 fills a fast network without
+    crowding out other uploads."""
+
+    requests_max: int = setting(64, Number(2, 10_000), key="maxRequests")
+    """How many requests the broker has under way at once; others wait for their turn. 64 keep a
+    bucket busy that is 50 ms away. Some are left free for the WAL, which producers wait for."""
+
+    connect_timeout_ms: int = setting(5 * SECOND_MS, _TIMEOUT, key="connectTimeout")
+    """How long connecting to the bucket may take. 5s outlasts a lost packet or two."""
+
+    request_timeout_ms: int = setting(10 * SECOND_MS, _TIMEOUT, key="requestTimeout")
+    """How long a request may take, not counting one second for every MiB that it moves. After 10s
+    without an answer another try is more likely to get one."""
 
     retries_max: int = setting(3, Number(0, 100), key="maxRetries")
     """How often a failed request is tried again before it is reported as failed. 3 gets over a

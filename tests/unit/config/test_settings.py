@@ -9,6 +9,8 @@ from kafscale.config import MASK, SETTINGS, VARIABLES, Config, documentation, lo
 # Written down once more, by hand, so that no name and no default changes unnoticed.
 NAMED = """
 broker.id                     |              | KAFSCALE_BROKER_ID
+broker.rack                   |              | KAFSCALE_BROKER_RACK
+broker.leaseTtlMs             | 10000        | KAFSCALE_BROKER_LEASE_TTL_MS
 broker.host                   | 0.0.0.0      | KAFSCALE_BROKER_HOST
 broker.port                   | 9092         | KAFSCALE_BROKER_PORT
 broker.advertisedHost         |              | KAFSCALE_BROKER_ADVERTISED_HOST
@@ -18,6 +20,7 @@ broker.metricsHost            | 0.0.0.0      | KAFSCALE_BROKER_METRICS_HOST
 broker.metricsPort            | 9093         | KAFSCALE_BROKER_METRICS_PORT
 broker.controlHost            | 0.0.0.0      | KAFSCALE_BROKER_CONTROL_HOST
 broker.controlPort            |              | KAFSCALE_BROKER_CONTROL_PORT
+broker.drainTimeoutSec        | 20           | KAFSCALE_BROKER_DRAIN_TIMEOUT_SEC
 broker.allowAdminApis         | true         | KAFSCALE_ALLOW_ADMIN_APIS
 broker.startupTimeoutSec      | 30           | KAFSCALE_STARTUP_TIMEOUT_SEC
 network.maxConnections        | 10000        | KAFSCALE_NETWORK_MAX_CONNECTIONS
@@ -35,14 +38,23 @@ s3.region                     | us-east-1    | KAFSCALE_S3_REGION
 s3.endpoint                   |              | KAFSCALE_S3_ENDPOINT
 s3.pathStyle                  | false        | KAFSCALE_S3_PATH_STYLE
 s3.kmsKeyArn                  |              | KAFSCALE_S3_KMS_ARN
+s3.storageClass               | STANDARD     | KAFSCALE_S3_STORAGE_CLASS
+s3.createBucket               | false        | KAFSCALE_S3_CREATE_BUCKET
+s3.manageLifecycle            | false        | KAFSCALE_S3_MANAGE_LIFECYCLE
 s3.roleArn                    |              | KAFSCALE_S3_ROLE_ARN
+s3.stsEndpoint                |              | KAFSCALE_S3_STS_ENDPOINT
 s3.credentialSource           | env          | KAFSCALE_S3_CREDENTIAL_SOURCE
+s3.credentialsFile            |              | KAFSCALE_S3_CREDENTIALS_FILE
+s3.profile                    |              | KAFSCALE_S3_PROFILE
 s3.accessKey                  |              | KAFSCALE_S3_ACCESS_KEY
 s3.secretKey                  |              | KAFSCALE_S3_SECRET_KEY
 s3.sessionToken               |              | KAFSCALE_S3_SESSION_TOKEN
 s3.namespace                  | default      | KAFSCALE_S3_NAMESPACE
 s3.partSize                   | 5242880      | KAFSCALE_S3_PART_SIZE
 s3.concurrency                | 5            | KAFSCALE_S3_CONCURRENCY
+s3.maxRequests                | 64           | KAFSCALE_S3_MAX_REQUESTS
+s3.connectTimeout             | 5s           | KAFSCALE_S3_CONNECT_TIMEOUT
+s3.requestTimeout             | 10s          | KAFSCALE_S3_REQUEST_TIMEOUT
 s3.maxRetries                 | 3            | KAFSCALE_S3_MAX_RETRIES
 s3.readBucket                 |              | KAFSCALE_S3_READ_BUCKET
 s3.readRegion                 |              | KAFSCALE_S3_READ_REGION

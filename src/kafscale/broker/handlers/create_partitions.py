@@ -65,7 +65,7 @@ async def _grow(broker: Services, topic: TopicToGrow, *, validate_only: bool) ->
     try:
         _check(topic, find_topic(broker, topic.name).partitions)
         if not validate_only:
-            await broker.catalog.grow(topic.name, topic.partition_count)
+            await broker.topics.grow(topic.name, topic.partition_count)
             log.info("topic grown", topic=topic.name, partitions=topic.partition_count)
     except KafscaleError as error:
         return _failed(topic.name, error)

@@ -15,6 +15,7 @@ from typing import Final
 
 from kafscale.broker import admin_rules
 from kafscale.broker.context import RequestContext
+from kafscale.broker.partitions import find_named
 from kafscale.broker.services import Services
 from kafscale.errors import KafscaleError, OffsetOutOfRangeError
 from kafscale.protocol.messages.delete_records import (
@@ -60,7 +61,7 @@ async def _trim_topic(broker: Services, topic: TopicToTrim) -> TrimmedTopic:
 
 async def _trim(broker: Services, topic: str, asked: PartitionToTrim) -> TrimmedPartition:
     try:
-        partition = broker.storage.logs.find(topic, asked.index)
+        partition = find_named(broker, topic, asked.index)
         offset = asked.offset
         if offset == HIGH_WATERMARK:
             offset = partition.high_watermark

@@ -1,8 +1,8 @@
 """DescribeCluster: v0-2.
 
 Behaviour:
-* The cluster's id, and this broker, at the address under which the client reaches it; it is the
-  controller too.
+* The cluster's id, its controller, and all brokers that are alive; this one at the address under
+  which the client reaches it.
 * There are no endpoints of controllers: who asks for those here is told so, as by a broker of
   Kafka's.
 
@@ -13,7 +13,7 @@ Version notes:
 from typing import Final
 
 from kafscale.broker import operations
-from kafscale.broker.addresses import advertised
+from kafscale.broker.addresses import nodes
 from kafscale.broker.context import RequestContext
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.describe_cluster import (
@@ -35,12 +35,13 @@ def handle(context: RequestContext, request: DescribeClusterRequest) -> Describe
             error_message=f"This is an endpoint of type {BROKERS}, a broker's;"
             f" the request wants type {request.endpoint_type}.",
         )
-    host, port = advertised(context)
-    node_id = context.broker.node_id
     asked = request.include_cluster_authorized_operations
     return DescribeClusterResponse(
         cluster_id=context.broker.cluster_id,
-        controller_id=node_id,
-        brokers=[Broker(node_id=node_id, host=host, port=port)],
+        controller_id=context.broker.cluster.controller_id,
+        brokers=[
+            Broker(node_id=node.id, host=node.host, port=node.port, rack=node.rack)
+            for node in nodes(context)
+        ],
         cluster_authorized_operations=operations.ON_CLUSTER if asked else operations.NOT_ASKED,
     )

@@ -10,6 +10,7 @@ Version notes: there is one version.
 from typing import Final
 
 from kafscale.broker.context import RequestContext
+from kafscale.broker.partitions import find_named
 from kafscale.broker.services import Services
 from kafscale.errors import KafscaleError
 from kafscale.protocol.messages.describe_producers import (
@@ -53,7 +54,7 @@ def refuse(
 
 def _describe(broker: Services, topic: str, index: int) -> DescribedPartition:
     try:
-        partition = broker.storage.logs.find(topic, index)
+        partition = find_named(broker, topic, index)
     except KafscaleError as error:
         return _failed(index, error)
     return DescribedPartition(

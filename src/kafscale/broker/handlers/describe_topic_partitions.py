@@ -17,6 +17,7 @@ from kafscale.broker import operations
 from kafscale.broker.context import RequestContext
 from kafscale.errors import InvalidRequestError, KafscaleError
 from kafscale.metadata import topic_names
+from kafscale.metadata.cluster_view import NOBODY
 from kafscale.metadata.model import Topic
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.describe_topic_partitions import (
@@ -76,23 +77,26 @@ def _names(
 
 
 def _described(context: RequestContext, topic: Topic, numbers: Iterable[int]) -> DescribedTopic:
-    node_id = context.broker.node_id
     return DescribedTopic(
         name=topic.name,
         topic_id=topic.id,
-        partitions=[
-            DescribedPartition(
-                index=number,
-                leader_id=node_id,
-                leader_epoch=context.broker.topics.leader_epoch,
-                replicas=[node_id],
-                in_sync_replicas=[node_id],
-                eligible_leader_replicas=[],
-                last_known_eligible_leader_replicas=[],
-            )
-            for number in numbers
-        ],
+        partitions=[_partition(context, topic.name, number) for number in numbers],
         authorized_operations=operations.ON_TOPIC,
+    )
+
+
+def _partition(context: RequestContext, topic: str, number: int) -> DescribedPartition:
+    leader_id, leader_epoch = context.broker.cluster.leader(topic, number)
+    is_led = leader_id != NOBODY
+    return DescribedPartition(
+        error_code=ErrorCode.NONE if is_led else ErrorCode.LEADER_NOT_AVAILABLE,
+        index=number,
+        leader_id=leader_id,
+        leader_epoch=leader_epoch,
+        replicas=[leader_id] if is_led else [],
+        in_sync_replicas=[leader_id] if is_led else [],
+        eligible_leader_replicas=[],
+        last_known_eligible_leader_replicas=[],
     )
 
 

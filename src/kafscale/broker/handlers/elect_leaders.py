@@ -1,8 +1,9 @@
 """ElectLeaders: v0-2.
 
 Behaviour:
-* Every partition has the leader that it should have: ELECTION_NOT_NEEDED for each one named. Of all
-  partitions (null), only those are answered that an election was tried for, which is none.
+* A partition that has a leader has the one that it should have: ELECTION_NOT_NEEDED. One that has
+  none is about to get one: PREFERRED_LEADER_NOT_AVAILABLE, or ELIGIBLE_LEADERS_NOT_AVAILABLE. Of
+  all partitions (null), only those are answered that an election was tried for, which is none.
 
 Version notes:
 * v1+: an error of the whole answer, and the kind of election.
@@ -12,7 +13,8 @@ from typing import Final
 
 from kafscale.broker.context import RequestContext
 from kafscale.broker.services import Services
-from kafscale.errors import InvalidRequestError, KafscaleError
+from kafscale.errors import InvalidRequestError, KafscaleError, UnknownTopicError
+from kafscale.metadata.cluster_view import NOBODY
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.elect_leaders import (
     ElectedPartition,
@@ -23,7 +25,11 @@ from kafscale.protocol.messages.elect_leaders import (
 
 PREFERRED, UNCLEAN = 0, 1
 
-_KINDS: Final = {PREFERRED, UNCLEAN}
+_KINDS: Final = {
+    PREFERRED: ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE,
+    UNCLEAN: ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE,
+}
+"""The kinds of elections, and what is said where there is nobody to elect at the moment."""
 
 
 def handle(context: RequestContext, request: ElectLeadersRequest) -> ElectLeadersResponse:
@@ -34,7 +40,8 @@ def handle(context: RequestContext, request: ElectLeadersRequest) -> ElectLeader
             ElectedTopic(
                 name=topic.name,
                 partitions=[
-                    _elect(context.broker, topic.name, index) for index in topic.partitions
+                    _elect(context.broker, topic.name, index, request.election_type)
+                    for index in topic.partitions
                 ],
             )
             for topic in request.topics or ()
@@ -59,12 +66,12 @@ def refuse(
     )
 
 
-def _elect(broker: Services, topic: str, index: int) -> ElectedPartition:
-    try:
-        broker.storage.logs.find(topic, index)
-    except KafscaleError as error:
-        return _failed(index, error)
-    code = ErrorCode.ELECTION_NOT_NEEDED
+def _elect(broker: Services, topic: str, index: int, election_type: int) -> ElectedPartition:
+    found = broker.catalog.get(topic)
+    if found is None or not 0 <= index < found.partitions:
+        return _failed(index, UnknownTopicError(f"there is no partition {index} of {topic!r}"))
+    leader_id, _ = broker.cluster.leader(topic, index)
+    code = ErrorCode.ELECTION_NOT_NEEDED if leader_id != NOBODY else _KINDS[election_type]
     return ElectedPartition(index=index, error_code=code, error_message=code.message)
 
 

@@ -15,6 +15,7 @@ Version notes:
 * v0-3: batches are turned into message sets (magic 0 up to v1, magic 1 after that).
 * v7+: incremental sessions (KIP-227), see `fetch_sessions`.
 * v10+: zstd; before, a batch of it is refused with UNSUPPORTED_COMPRESSION_TYPE.
+* v12+: who is not the leader says who is; v16+: and where.
 * v13+: topics go by their id.
 """
 
@@ -24,16 +25,20 @@ from collections.abc import Awaitable
 from kafscale.broker.context import RequestContext
 from kafscale.broker.fetch_sessions import FetchContext, Wanted
 from kafscale.broker.leader_epochs import check_leader_epoch
+from kafscale.broker.leaders import MISLED, endpoints, leader_of
 from kafscale.broker.partitions import find_partition
 from kafscale.errors import (
     KafscaleError,
     UnsupportedCodecError,
 )
+from kafscale.metadata.cluster_view import NOBODY
 from kafscale.protocol.messages.fetch import (
     FetchedPartition,
     FetchedTopic,
     FetchRequest,
     FetchResponse,
+    LeaderIdAndEpoch,
+    NodeEndpoint,
 )
 from kafscale.records import Codec, down_convert, split
 from kafscale.storage.log import PartitionLog
@@ -227,7 +232,27 @@ class Fetch:
                 traffic.cache_hits += not missed
         for topic, hit in topics.items():
             metrics.topic(topic).fetched(hit, seconds)
-        return self.session.answer(self.results, now_ms)
+        misled = [number for number, result in enumerate(self.results)
+                  if result.error_code in MISLED]  # fmt: skip
+        leader_ids = [self._point_to_leader(number) for number in misled]
+        response = self.session.answer(self.results, now_ms)
+        response.node_endpoints = [
+            NodeEndpoint(node_id=node.id, host=node.host, port=node.port, rack=node.rack)
+            for node in endpoints(self._context, leader_ids)
+        ]
+        return response
+
+    def _point_to_leader(self, number: int) -> int:
+        wanted = self.session.wanted[number]
+        leader = leader_of(
+            self._context, wanted.name, wanted.topic_id, wanted.request.index
+        )  # fmt: skip
+        if leader is None:
+            return NOBODY
+        self.results[number].current_leader = LeaderIdAndEpoch(
+            leader_id=leader[0], leader_epoch=leader[1]
+        )
+        return leader[0]
 
     # --- waiting ------------------------------------------------------------------------------
 

@@ -1,7 +1,8 @@
 """FindCoordinator: v0-6.
 
 Behaviour:
-* Every group is coordinated by this broker, whatever its name, and whether there is one or not.
+* A group is coordinated by the broker that owns its shard, whether there is such a group or not;
+  while nobody does, the answer is COORDINATOR_NOT_AVAILABLE.
 * Transactions and share groups are not supported: INVALID_REQUEST, on which clients give up and
   show the message to their user. A transactional producer asks this first of all, and
   InitProducerId has no message, so this is where it has to be said.
@@ -13,9 +14,11 @@ Version notes:
 
 from typing import Final
 
-from kafscale.broker import addresses
+from kafscale.broker.addresses import node
 from kafscale.broker.context import RequestContext
 from kafscale.errors import InvalidRequestError, KafscaleError
+from kafscale.metadata.shards import SHARDS_TOPIC, shard_of
+from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.find_coordinator import (
     Coordinator,
     FindCoordinatorRequest,
@@ -36,15 +39,24 @@ def handle(context: RequestContext, request: FindCoordinatorRequest) -> FindCoor
     if request.key_type != GROUP:
         unknown = f"Unknown coordinator type: {request.key_type}"
         raise InvalidRequestError(_REFUSED.get(request.key_type, unknown))
-    node_id = context.broker.node_id
-    host, port = addresses.advertised(context)
     if context.version < SEVERAL_SINCE:
-        return FindCoordinatorResponse(node_id=node_id, host=host, port=port)
-    return FindCoordinatorResponse(
-        coordinators=[
-            Coordinator(key=key, node_id=node_id, host=host, port=port) for key in request.keys
-        ]
-    )
+        found = _find(context, request.key)
+        return FindCoordinatorResponse(
+            error_code=found.error_code, error_message=found.error_message, node_id=found.node_id,
+            host=found.host, port=found.port,
+        )  # fmt: skip
+    return FindCoordinatorResponse(coordinators=[_find(context, key) for key in request.keys])
+
+
+def _find(context: RequestContext, group_id: str) -> Coordinator:
+    leader_id, _ = context.broker.cluster.leader(SHARDS_TOPIC, shard_of(group_id))
+    found = node(context, leader_id)
+    if found is None:
+        return Coordinator(
+            key=group_id, node_id=-1, port=-1, error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE,
+            error_message="The group's coordinator is being chosen.",
+        )  # fmt: skip
+    return Coordinator(key=group_id, node_id=found.id, host=found.host, port=found.port)
 
 
 def refuse(

@@ -3,6 +3,8 @@
 Behaviour:
 * A member of a classic group stays one, and learns from REBALANCE_IN_PROGRESS that it has to join
   again. Nothing is written, and the answer comes at once.
+* While the group is being loaded, whoever asks is taken for alive, as in Kafka: Java's consumers
+  know no error that says so here, and would give up.
 * An empty group id is INVALID_GROUP_ID.
 
 Version notes: all versions are served alike.
@@ -12,6 +14,7 @@ from collections.abc import Awaitable
 
 from kafscale.broker.context import RequestContext
 from kafscale.broker.group_requests import answered, check_group_id
+from kafscale.errors import CoordinatorLoadingError
 from kafscale.groups.answers import Alive
 from kafscale.groups.effects import NO_TICKET
 from kafscale.groups.events import Heartbeat
@@ -28,7 +31,11 @@ def handle(
         instance_id=request.group_instance_id,
         generation=request.generation_id,
     )
-    return answered(context.broker.groups.heartbeat(request.group_id, event), _response)
+    try:
+        alive = context.broker.groups.heartbeat(request.group_id, event)
+    except CoordinatorLoadingError:
+        return HeartbeatResponse()
+    return answered(alive, _response)
 
 
 def _response(_alive: Alive) -> HeartbeatResponse:

@@ -23,6 +23,7 @@ from typing import Final
 
 from kafscale.broker.context import RequestContext
 from kafscale.broker.leader_epochs import check_leader_epoch
+from kafscale.broker.partitions import find_named
 from kafscale.errors import InvalidRequestError, KafscaleError, UnknownApiError
 from kafscale.protocol.messages.list_offsets import (
     ListedPartition,
@@ -108,7 +109,7 @@ def _list(
         time = asked.timestamp_ms
         if time < 0 and context.version < VERSION_MIN.get(time, context.version + 1):
             raise UnknownApiError(f"v{context.version} does not know the time {time}")
-        partition = context.broker.storage.logs.find(topic.name, asked.index)
+        partition = find_named(context.broker, topic.name, asked.index)
         check_leader_epoch(partition, asked.current_leader_epoch)
         known = _known(partition, time)
         if known is None:

@@ -1,9 +1,10 @@
 """Metadata: v0-13.
 
 Behaviour:
-* The broker and the topics asked for, or all of them; each partition has one replica, its leader.
+* The brokers and the topics asked for, or all of them; each partition has one replica, its leader.
+  One whose leader is gone, or not chosen yet, is LEADER_NOT_AVAILABLE for a moment.
 * A topic that does not exist is created, if the request and the broker's settings both allow it.
-* The broker's address is the advertised one, or else the one at which the client has come.
+* This broker's address is the advertised one, or else the one at which the client has come.
 
 Version notes:
 * v0: no topics named means all. From v1 on null means all, and an empty list none.
@@ -14,10 +15,11 @@ Version notes:
 
 from collections.abc import Awaitable
 
-from kafscale.broker.addresses import advertised
+from kafscale.broker.addresses import nodes
 from kafscale.broker.context import RequestContext
 from kafscale.broker.operations import NOT_ASKED, ON_CLUSTER, ON_TOPIC
 from kafscale.errors import KafscaleError
+from kafscale.metadata.cluster_view import NOBODY
 from kafscale.metadata.model import Topic
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.metadata import (
@@ -81,13 +83,14 @@ async def _create_and_answer(
 def _answer(
     context: RequestContext, request: MetadataRequest, topics: list[TopicMetadata]
 ) -> MetadataResponse:
-    host, port = advertised(context)
-    node_id = context.broker.node_id
     asked = request.include_cluster_authorized_operations
     return MetadataResponse(
-        brokers=[Broker(node_id=node_id, host=host, port=port)],
+        brokers=[
+            Broker(node_id=node.id, host=node.host, port=node.port, rack=node.rack)
+            for node in nodes(context)
+        ],
         cluster_id=context.broker.cluster_id,
-        controller_id=node_id,
+        controller_id=context.broker.cluster.controller_id,
         topics=topics,
         cluster_authorized_operations=ON_CLUSTER if asked else NOT_ASKED,
     )
@@ -125,21 +128,26 @@ def _find(
 
 
 def _described(context: RequestContext, request: MetadataRequest, topic: Topic) -> TopicMetadata:
-    node_id = context.broker.node_id
-    leader_epoch = context.broker.topics.leader_epoch
     asked = request.include_topic_authorized_operations
     return TopicMetadata(
         name=topic.name,
         topic_id=topic.id,
-        partitions=[
-            PartitionMetadata(
-                index=index,
-                leader_id=node_id,
-                leader_epoch=leader_epoch,
-                replicas=[node_id],
-                in_sync_replicas=[node_id],
-            )
-            for index in range(topic.partitions)
-        ],
+        partitions=[_partition(context, topic.name, index) for index in range(topic.partitions)],
         authorized_operations=ON_TOPIC if asked else NOT_ASKED,
+    )
+
+
+def _partition(context: RequestContext, topic: str, index: int) -> PartitionMetadata:
+    leader_id, leader_epoch = context.broker.cluster.leader(topic, index)
+    if leader_id == NOBODY:
+        return PartitionMetadata(
+            error_code=ErrorCode.LEADER_NOT_AVAILABLE, index=index, leader_id=NOBODY,
+            leader_epoch=leader_epoch, replicas=[], in_sync_replicas=[],
+        )  # fmt: skip
+    return PartitionMetadata(
+        index=index,
+        leader_id=leader_id,
+        leader_epoch=leader_epoch,
+        replicas=[leader_id],
+        in_sync_replicas=[leader_id],
     )

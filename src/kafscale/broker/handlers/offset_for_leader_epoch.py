@@ -12,6 +12,7 @@ Version notes:
 
 from kafscale.broker.context import RequestContext
 from kafscale.broker.leader_epochs import check_leader_epoch
+from kafscale.broker.partitions import find_named
 from kafscale.broker.services import Services
 from kafscale.errors import KafscaleError
 from kafscale.protocol.messages.offset_for_leader_epoch import (
@@ -57,7 +58,7 @@ def refuse(
 
 def _answer(broker: Services, topic: str, asked: EpochOfPartition) -> EpochEndOfPartition:
     try:
-        partition = broker.storage.logs.find(topic, asked.index)
+        partition = find_named(broker, topic, asked.index)
         check_leader_epoch(partition, asked.current_leader_epoch)
     except KafscaleError as error:
         return EpochEndOfPartition(error_code=error.code, index=asked.index)

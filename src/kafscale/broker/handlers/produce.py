@@ -13,6 +13,7 @@ Version notes:
 * v0-2: message sets are turned into a batch. Some clients send batches already, as Kafka accepts.
 * v3+: exactly one batch of magic 2 per partition.
 * v7+: zstd; before, it is refused with UNSUPPORTED_COMPRESSION_TYPE.
+* v10+: who is not the leader says who is.
 * v13+: topics go by their id.
 """
 
@@ -20,6 +21,7 @@ import asyncio
 from collections.abc import Awaitable
 
 from kafscale.broker.context import RequestContext
+from kafscale.broker.leaders import MISLED, endpoints, leader_of
 from kafscale.broker.partitions import find_partition
 from kafscale.broker.services import Services
 from kafscale.errors import (
@@ -31,6 +33,8 @@ from kafscale.errors import (
 )
 from kafscale.observability.logging import get_logger, is_debugging
 from kafscale.protocol.messages.produce import (
+    LeaderIdAndEpoch,
+    NodeEndpoint,
     PartitionToProduce,
     ProducedPartition,
     ProducedTopic,
@@ -45,6 +49,8 @@ from kafscale.storage.log import Appended, PartitionLog
 log = get_logger(__name__)
 
 NO_ACKS, LEADER_ACKS, ALL_ACKS = 0, 1, -1
+
+LEADERS_SINCE = 10
 
 INFLATION_MAX = 8
 """How many times the largest batch an old message set may hold once it is decompressed."""
@@ -213,10 +219,26 @@ def _counted(
             traffic = metrics.partition(topic.name, result.index)
             if result.error_code:
                 traffic.produces_failed += 1
+                if result.error_code in MISLED and context.version >= LEADERS_SINCE:
+                    _point_to_leader(context, response, topic.name, result)
             else:
                 traffic.produces_succeeded += 1
                 traffic.produce_bytes += len(partition.records or b"")
     return response
+
+
+def _point_to_leader(
+    context: RequestContext, response: ProduceResponse, topic: str, result: ProducedPartition
+) -> None:
+    leader = leader_of(context, topic, b"", result.index)
+    if leader is None:
+        return
+    result.current_leader = LeaderIdAndEpoch(leader_id=leader[0], leader_epoch=leader[1])
+    known = {endpoint.node_id for endpoint in response.node_endpoints}
+    response.node_endpoints += [
+        NodeEndpoint(node_id=node.id, host=node.host, port=node.port, rack=node.rack)
+        for node in endpoints(context, {leader[0]} - known)
+    ]
 
 
 async def _create_and_append(

@@ -3,6 +3,8 @@
 Behaviour:
 * The leader hands in what every member is to read, and the others wait for it: as long as the
   rebalance timeout, after which they have to join again. The bytes reach each member as they are.
+* While the group is being loaded, members are told to join again (REBALANCE_IN_PROGRESS), as in
+  Kafka: Java's consumers know no error that says so here, and would give up.
 * An empty group id is INVALID_GROUP_ID.
 
 Version notes:
@@ -14,7 +16,11 @@ from collections.abc import Awaitable
 
 from kafscale.broker.context import RequestContext
 from kafscale.broker.group_requests import answered, check_group_id
-from kafscale.errors import InconsistentProtocolError
+from kafscale.errors import (
+    CoordinatorLoadingError,
+    InconsistentProtocolError,
+    RebalanceInProgressError,
+)
 from kafscale.groups.answers import Synced
 from kafscale.groups.effects import NO_TICKET
 from kafscale.groups.events import Sync
@@ -38,7 +44,11 @@ def handle(
         protocol=request.protocol_name,
         assignments={assigned.member_id: assigned.assignment for assigned in request.assignments},
     )
-    return answered(context.broker.groups.sync(request.group_id, event), _response)
+    try:
+        synced = context.broker.groups.sync(request.group_id, event)
+    except CoordinatorLoadingError as loading:
+        raise RebalanceInProgressError(str(loading)) from loading
+    return answered(synced, _response)
 
 
 def _response(synced: Synced) -> SyncGroupResponse:

@@ -18,6 +18,10 @@ from contextlib import asynccontextmanager
 from random import Random
 from typing import Any
 
+from kafscale.broker.cluster.claims import Claims
+from kafscale.broker.cluster.controller import ControllerSettings
+from kafscale.broker.cluster.membership import Membership
+from kafscale.broker.cluster.node import ClusterNode
 from kafscale.broker.context import ClientInfo, Drain, RequestContext
 from kafscale.broker.coordinator import statistics
 from kafscale.broker.coordinator.clock import GroupClock
@@ -31,14 +35,13 @@ from kafscale.broker.producer_ids import ProducerIds
 from kafscale.broker.routes import ROUTES
 from kafscale.broker.services import Services
 from kafscale.broker.topic_configs import TopicDefaults
-from kafscale.broker.topics import Topics
 from kafscale.config import Config
 from kafscale.config.serving import Broker
 from kafscale.config.stores import S3
-from kafscale.metadata import counters
 from kafscale.metadata.catalog import Catalog
+from kafscale.metadata.cluster_view import ClusterView
 from kafscale.metadata.memory import MemoryStore
-from kafscale.metadata.model import Topic
+from kafscale.metadata.model import BrokerInfo, Topic
 from kafscale.observability.metrics import Metrics
 from kafscale.protocol.api import Api
 from kafscale.protocol.wire import Message
@@ -47,6 +50,8 @@ from kafscale.storage.engine import StorageEngine
 from kafscale.storage.log import PartitionLog
 from kafscale.storage.objects.faulty import FaultyObjectStore
 from kafscale.storage.objects.memory import MemoryObjectStore
+from kafscale.storage.reaper import Reaper
+from kafscale.storage.streams import Streams
 from kafscale.testing import virtual_time
 from unit.broker.harness import answer, framed, request, settled
 
@@ -69,8 +74,9 @@ class Stores:
 class Served:
     """A broker that serves."""
 
-    def __init__(self, stores: Stores, services: Services) -> None:
+    def __init__(self, stores: Stores, services: Services, node: ClusterNode) -> None:
         self.stores = stores
+        self.node = node
         self.services = services
         self._drain = Drain()
         self._dispatcher = Dispatcher(
@@ -129,34 +135,57 @@ class Served:
 
 
 @asynccontextmanager
-async def life(stores: Stores, config: Config = CONFIG) -> AsyncIterator[Served]:
+async def life(
+    stores: Stores, config: Config = CONFIG, node_id: int = NODE_ID
+) -> AsyncIterator[Served]:
     """One life of a broker, from its start to a sudden end: the next one finds what is durable."""
-    clock = virtual_time.clock_ms
     metrics = Metrics()
-    namespace = config.s3.namespace
-    catalog = Catalog(stores.metadata, namespace=namespace)
+    catalog = Catalog(stores.metadata, namespace=config.s3.namespace)
     await catalog.start()
-    defaults = TopicDefaults.of(config)
-    topics = Topics(
-        catalog, stores.metadata, defaults, namespace=namespace, broker_id=NODE_ID, clock=clock
+    view = ClusterView(stores.metadata)
+    await view.start()
+    node, services = _assembled(
+        stores, config, catalog=catalog, view=view, metrics=metrics, node_id=node_id
     )
+    await services.groups.start()
+    statistics.show(metrics, services.groups, services.storage.logs)
+    await node.join()
+    work = [asyncio.create_task(node.run()), asyncio.create_task(services.groups.run())]
+    assert await node.ownership.settled(60)
+    try:
+        yield Served(stores, services, node)
+    finally:
+        for task in work:
+            task.cancel()
+        await asyncio.wait(work)
+        services.groups.retire()
+        await services.topics.close()
+        services.storage.close()
+        await view.close()
+        await catalog.close()
+
+
+def _assembled(stores, config, *, catalog, view, metrics, node_id):
+    clock = virtual_time.clock_ms
+    namespace = config.s3.namespace
+    defaults = TopicDefaults.of(config)
+    membership = Membership(
+        stores.metadata,
+        BrokerInfo(id=node_id, epoch=0, host=f"broker-{node_id}", port=9092),
+        ttl_ms=config.broker.lease_ttl_ms,
+        clock=clock,
+        steady=clock,
+    )
+    claims = Claims(stores.metadata, catalog, namespace=namespace, clock=clock)
     storage = StorageEngine(
         stores.objects,
         namespace,
-        NODE_ID,
+        node_id,
         engine_settings(config),
-        save=topics.save,
+        save=claims.save,
         clock=clock,
         random=Random(0),
     )
-    epoch = await counters.next_value(stores.metadata, counters.broker_epoch(str(NODE_ID)))
-
-    async def take_epoch(at_least: int) -> int:
-        assert epoch >= at_least
-        return epoch
-
-    await storage.open(await topics.to_open(epoch), take_epoch)
-    topics.follow(storage.logs)
     groups = Coordinator(
         stores.metadata,
         catalog,
@@ -166,36 +195,44 @@ async def life(stores: Stores, config: Config = CONFIG) -> AsyncIterator[Served]
         linger_ms=config.group.coordinator_append_linger_ms,
         clock=GroupClock(clock, clock),
         random=Random(0),
+        proven=lambda: membership.is_proven,
     )
-    await groups.start()
-    statistics.show(metrics, groups, storage.logs)
-    coordinating = asyncio.create_task(groups.run())
-    try:
-        yield Served(
-            stores,
-            Services(
-                config=config,
-                node_id=NODE_ID,
-                cluster_id=CLUSTER_ID,
-                catalog=catalog,
-                topics=topics,
-                topic_defaults=defaults,
-                storage=storage,
-                fetch_sessions=FetchSessions(lambda: 1),
-                producer_ids=ProducerIds(stores.metadata),
-                groups=groups,
-                metrics=metrics,
-                health=Health(config.s3, metrics, clock),
-                clock=clock,
-            ),
-        )
-    finally:
-        coordinating.cancel()
-        await asyncio.wait([coordinating])
-        groups.retire()
-        await topics.close()
-        storage.close()
-        await catalog.close()
+    streams = Streams(stores.objects, namespace, clock)
+    node = ClusterNode(
+        stores.metadata,
+        catalog=catalog,
+        view=view,
+        claims=claims,
+        membership=membership,
+        storage=storage,
+        groups=groups,
+        streams=streams,
+        reaper=Reaper(stores.objects, namespace, clock),
+        broker_id=node_id,
+        cluster_id=CLUSTER_ID,
+        defaults=defaults,
+        settings=ControllerSettings(),
+        clock=clock,
+        random=Random(0),
+    )
+    services = Services(
+        config=config,
+        node_id=node_id,
+        cluster_id=CLUSTER_ID,
+        catalog=catalog,
+        cluster=view,
+        membership=membership,
+        topics=node.topics,
+        topic_defaults=defaults,
+        storage=storage,
+        fetch_sessions=FetchSessions(lambda: 1),
+        producer_ids=ProducerIds(stores.metadata),
+        groups=groups,
+        metrics=metrics,
+        health=Health(config.s3, metrics, clock),
+        clock=clock,
+    )
+    return node, services
 
 
 def serve(body: Callable[[Served], Awaitable[None]], *, config: Config = CONFIG) -> None:

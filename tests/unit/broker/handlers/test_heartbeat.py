@@ -7,6 +7,7 @@ import pytest
 from kafscale.broker.handlers import heartbeat
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.heartbeat import HEARTBEAT, HeartbeatRequest, HeartbeatResponse
+from unit.broker.coordinator.claiming import being_loaded
 from unit.broker.handlers.membership import GROUP, SESSION_TIMEOUT_MS, Member, settle
 from unit.broker.handlers.serving import serve
 
@@ -22,6 +23,19 @@ def test_a_member_stays_as_long_as_it_is_heard_of(version):
             assert await member.heartbeat(version) == ErrorCode.NONE
         await asyncio.sleep(SESSION_TIMEOUT_MS / 1000 + 1)
         assert await member.heartbeat(version) == ErrorCode.UNKNOWN_MEMBER_ID
+
+    serve(body)
+
+
+@every_version
+def test_whoever_asks_is_alive_while_the_group_is_being_loaded(version):
+    async def body(broker):
+        member = await settle(Member(broker))
+        async with being_loaded(broker.services.groups, broker.stores.metadata, GROUP):
+            assert await member.heartbeat(version) == ErrorCode.NONE
+            assert await member.heartbeat(version, generation_id=99) == ErrorCode.NONE
+        assert await member.heartbeat(version) == ErrorCode.NONE
+        assert await member.heartbeat(version, generation_id=99) == ErrorCode.ILLEGAL_GENERATION
 
     serve(body)
 

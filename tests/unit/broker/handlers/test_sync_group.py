@@ -6,7 +6,8 @@ import pytest
 
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.sync_group import SYNC_GROUP
-from unit.broker.handlers.membership import Member, settle
+from unit.broker.coordinator.claiming import being_loaded
+from unit.broker.handlers.membership import GROUP, Member, settle
 from unit.broker.handlers.serving import serve
 
 every_version = pytest.mark.parametrize("version", SYNC_GROUP.versions)
@@ -43,6 +44,18 @@ def test_a_member_that_asks_again_gets_the_same_again(version):
         again = await member.sync(version=version)
 
         assert again.assignment == member.member_id.encode()
+
+    serve(body)
+
+
+@every_version
+def test_members_are_to_join_again_while_the_group_is_being_loaded(version):
+    async def body(broker):
+        member = await settle(Member(broker))
+        async with being_loaded(broker.services.groups, broker.stores.metadata, GROUP):
+            answer = await member.sync(version=version)
+
+        assert ErrorCode.of(answer.error_code) == ErrorCode.REBALANCE_IN_PROGRESS
 
     serve(body)
 

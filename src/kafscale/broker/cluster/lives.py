@@ -1,0 +1,100 @@
+"""The lives of a broker: it joins the cluster, serves, and joins anew when it has been given up.
+
+The law: a life is over when its lease is lost, or when its WAL stream has been ended by a fence:
+others have taken over, or will. Then everything is let go of at once, and the next life begins with
+a new epoch and owns nothing. If it was another process under the same id that took over, this one
+stops for good.
+"""
+
+import asyncio
+from random import Random
+from typing import Any
+
+from kafscale.broker.cluster.controller import Controller
+from kafscale.broker.cluster.membership import Membership
+from kafscale.broker.cluster.ownership import Ownership
+from kafscale.errors import OperatingError
+from kafscale.metadata import counters
+from kafscale.metadata.store import MetadataStore
+from kafscale.observability.logging import get_logger
+from kafscale.storage.backoff import Backoff
+from kafscale.storage.engine import StorageEngine
+
+log = get_logger(__name__)
+
+
+class Lives:
+    """Begins lives, and ends them."""
+
+    def __init__(
+        self, store: MetadataStore, storage: StorageEngine, membership: Membership,
+        controller: Controller, ownership: Ownership, *, broker_id: int, random: Random,
+    ) -> None:  # fmt: skip
+        self._store = store
+        self._storage = storage
+        self._membership = membership
+        self._controller = controller
+        self._ownership = ownership
+        self._broker_id = broker_id
+        self._random = random
+
+    async def begin(self) -> int:
+        """Join the cluster; return the epoch of this life."""
+        name = counters.broker_epoch(str(self._broker_id))
+        epoch = await counters.next_value(self._store, name)
+        # Objects may outlive the metadata: an epoch must be new in both.
+        newest = await self._storage.newest_epoch()
+        while epoch <= newest:
+            epoch = await counters.next_value(self._store, name)
+        await self._storage.begin(epoch)
+        registration = await self._membership.join(epoch)
+        self._ownership.begin(registration)
+        self._controller.begin(registration)
+        log.info("broker joined", broker_id=self._broker_id, epoch=epoch)
+        return epoch
+
+    async def run(self) -> None:
+        """Live on; cancel it to stop. Raises `FencedError` if another process is this broker."""
+        while True:
+            await self._until_over()
+            self.end()
+            await self._insist_alone()
+            await self._membership.leave()
+            await self._begin_patiently()
+
+    def end(self) -> None:
+        """Let go of everything at once."""
+        self._controller.end()
+        self._ownership.end()
+
+    async def _until_over(self) -> None:
+        lease = asyncio.create_task(self._membership.keep())
+        ends: set[asyncio.Future[Any]] = {lease, self._storage.wal.fenced}
+        try:
+            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            lease.cancel()
+            await asyncio.gather(lease, return_exceptions=True)
+        if self._storage.wal.fenced.done():
+            log.warning("fenced by another broker", broker_id=self._broker_id)
+
+    async def _insist_alone(self) -> None:
+        backoff = Backoff(self._random)
+        while True:
+            try:
+                return await self._membership.check_alone()
+            except OperatingError:
+                await asyncio.sleep(backoff.next_seconds())
+
+    async def _begin_patiently(self) -> None:
+        backoff = Backoff(self._random)
+        while True:
+            try:
+                await self.begin()
+            except OperatingError as error:
+                log.warning("not joined yet", reason=str(error))
+                self.end()
+                await self._membership.leave()
+                await asyncio.sleep(backoff.next_seconds())
+            else:
+                return

@@ -1,0 +1,123 @@
+"""One broker's part in the cluster: what lies between the stores and the handlers, put together.
+
+    join     a life begins: an epoch, a WAL stream, a registration; what is assigned is opened
+    run      keep the lease, stand for controller, keep in step, and live on when a life was lost
+    leave    hand everything over to others, as far as there are others and there is time
+
+A single embedded broker is a cluster of one, and takes the same steps.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from random import Random
+from typing import Final
+
+from kafscale.broker.cluster.adoption import adopt
+from kafscale.broker.cluster.claims import Claims
+from kafscale.broker.cluster.controller import Controller, ControllerSettings
+from kafscale.broker.cluster.handover import Handover
+from kafscale.broker.cluster.lives import Lives
+from kafscale.broker.cluster.membership import Membership
+from kafscale.broker.cluster.ownership import Ownership
+from kafscale.broker.coordinator.coordinator import Coordinator
+from kafscale.broker.topic_configs import TopicDefaults
+from kafscale.broker.topics import Topics
+from kafscale.errors import KafscaleError
+from kafscale.metadata.catalog import Catalog
+from kafscale.metadata.cluster_view import ClusterView
+from kafscale.metadata.store import MetadataStore
+from kafscale.observability.logging import get_logger
+from kafscale.storage.engine import StorageEngine
+from kafscale.storage.reaper import Reaper
+from kafscale.storage.streams import Streams
+
+log = get_logger(__name__)
+
+LINGER_SECONDS: Final = 1.0
+"""How long another broker may need to learn that a topic is deleted, and stop writing."""
+
+
+class ClusterNode:
+    """A broker among others."""
+
+    def __init__(
+        self, metadata: MetadataStore, *, catalog: Catalog, view: ClusterView, claims: Claims,
+        membership: Membership, storage: StorageEngine, groups: Coordinator, streams: Streams,
+        reaper: Reaper, broker_id: int, cluster_id: str, defaults: TopicDefaults,
+        settings: ControllerSettings, clock: Callable[[], int], random: Random,
+    ) -> None:  # fmt: skip
+        self._metadata = metadata
+        self._catalog = catalog
+        self._broker_id = broker_id
+        self._clock = clock
+        self._groups = groups
+        self._storage = storage
+        self.view = view
+        self.membership = membership
+        handover = Handover(metadata, view, storage, groups, clock=clock)
+        self.ownership = Ownership(
+            view, catalog, storage, groups, claims=claims, handover=handover, defaults=defaults
+        )
+        self.topics = Topics(
+            catalog, led=self.ownership.led, delete_objects=self.ownership.delete_objects,
+            linger_seconds=self._linger_seconds, clock=clock,
+        )  # fmt: skip
+        self.controller = Controller(
+            metadata, view, catalog, streams, reaper, broker_id=broker_id, cluster_id=cluster_id,
+            clock=clock, random=random, settings=settings,
+        )  # fmt: skip
+        self._lives = Lives(
+            metadata, storage, membership, self.controller, self.ownership, broker_id=broker_id,
+            random=random,
+        )  # fmt: skip
+
+    async def join(self) -> int:
+        """Begin the first life; return its epoch."""
+        await adopt(self._metadata, self._catalog, broker_id=self._broker_id, now_ms=self._clock())
+        self.ownership.start()
+        self._catalog.subscribe_deletions(self._see_to_deletions)
+        self.controller.on_elected(self._see_to_deletions)
+        return await self._lives.begin()
+
+    async def run(self) -> None:
+        """Take part; cancel it to stop."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._lives.run())
+            group.create_task(self.ownership.run())
+            group.create_task(self.controller.run())
+
+    async def leave(self, seconds: float) -> None:
+        """Hand over what there is, if there is anybody to take it."""
+        others = [
+            broker for broker in self.view.brokers.values()
+            if broker.id != self._broker_id and not broker.is_draining
+        ]  # fmt: skip
+        if not others:
+            return
+        try:
+            async with asyncio.timeout(seconds):
+                await self.membership.announce_drain()
+        except (KafscaleError, TimeoutError) as error:
+            log.warning("nothing handed over", reason=str(error) or "no answer")
+            return
+        if not await self.ownership.emptied(seconds):
+            log.warning("not everything handed over", left=len(list(self.ownership.served)))
+
+    async def close(self) -> None:
+        """Be gone for the others."""
+        self.controller.end()
+        await self.topics.close()
+        await self.membership.leave()
+
+    def problems(self) -> Mapping[str, str]:
+        """What stands in the way of serving clients; nothing, at best."""
+        if self.membership.is_proven:
+            return {}
+        return {"cluster": "the metadata store has not confirmed this broker's lease"}
+
+    def _see_to_deletions(self) -> None:
+        if self.controller.is_controller:
+            self.topics.finish_deletions()
+
+    def _linger_seconds(self) -> float:
+        return LINGER_SECONDS if len(self.view.brokers) > 1 else 0.0

@@ -1,0 +1,93 @@
+"""Reaping: tells the reaper of dead WAL streams how far partitions are in segments.
+
+The laws: what is said is not more than the store says. That a topic is gone is said only if the
+store did not know it when it was asked *after* the reaper had met it: a topic that was younger than
+our knowledge would lose its records otherwise. A stale controller, whose view may be old, is
+refused by the store before it does anything.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import Final, Protocol
+
+from kafscale.metadata import keys
+from kafscale.metadata.cluster_view import ClusterView
+from kafscale.metadata.encoding import decode_partition_state, decode_topic
+from kafscale.metadata.model import PartitionState
+from kafscale.metadata.store import Entry, MetadataStore
+from kafscale.observability.logging import get_logger
+
+log = get_logger(__name__)
+
+ENTRIES_AT_ONCE: Final = 100
+"""How many records are read before others get their turn."""
+
+
+class StreamReaper(Protocol):
+    """Deletes objects of dead WAL streams that nobody needs any more."""
+
+    async def reap(
+        self,
+        rolled_end: Callable[[bytes, int], int | None],
+        is_live: Callable[[int, int], bool],
+    ) -> int:
+        """Delete what is in segments up to `rolled_end`; return how many objects were deleted."""
+
+
+class Reaping:
+    """The rounds of the reaper."""
+
+    def __init__(self, store: MetadataStore, view: ClusterView, reaper: StreamReaper) -> None:
+        self._store = store
+        self._view = view
+        self._reaper = reaper
+        self._unknown: set[bytes] = set()
+        """Ids of topics that the reaper has met, and the store did not know before."""
+
+    async def step(self, controller: Entry) -> None:
+        """Reap once, if we are still controller."""
+        if not self._view.connected or await self._store.get(keys.CONTROLLER) != controller:
+            return
+        ends = await self._rolled_ends()
+        gone = self._unknown.difference(ends)
+        self._unknown.clear()
+
+        def rolled_end(topic_id: bytes, partition: int) -> int | None:
+            if topic_id in gone:
+                return None
+            if topic_id not in ends:
+                self._unknown.add(topic_id)
+                return 0
+            return ends[topic_id].get(partition, 0)
+
+        deleted = await self._reaper.reap(rolled_end, self._is_live)
+        if deleted:
+            log.info("dead streams reaped", objects=deleted)
+
+    async def _rolled_ends(self) -> dict[bytes, dict[int, int]]:
+        """Up to which offset partitions are in segments, by the ids of all topics that exist."""
+        snapshot = await self._store.range(keys.TOPICS)
+        ends: dict[bytes, dict[int, int]] = {}
+        states: list[PartitionState] = []
+        for count, entry in enumerate(snapshot.entries, 1):
+            named = keys.parse(entry.key)
+            if isinstance(named, keys.TopicConfigKey):
+                ends[decode_topic(entry).id] = {}
+            elif isinstance(named, keys.PartitionStateKey):
+                states.append(decode_partition_state(entry))
+            if count % ENTRIES_AT_ONCE == 0:
+                await asyncio.sleep(0)
+        for state in states:
+            if state.topic_id in ends:
+                ends[state.topic_id][state.partition] = _rolled_end(state)
+        return ends
+
+    def _is_live(self, broker_id: int, epoch: int) -> bool:
+        """Whether this broker may still write to its stream; in doubt, it may."""
+        broker = self._view.brokers.get(broker_id)
+        return not self._view.connected or (broker is not None and broker.epoch <= epoch)
+
+
+def _rolled_end(state: PartitionState) -> int:
+    newest = state.segments[-1].last_offset + 1 if state.segments else 0
+    return max(state.log_start_offset, newest)

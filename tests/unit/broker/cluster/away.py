@@ -1,0 +1,35 @@
+"""A metadata store that can be out of reach, as behind a broken network."""
+
+from contextlib import aclosing
+
+from kafscale.errors import StoreUnavailableError
+
+
+class AwayStore:
+    """Another store, until `broken` is set: then it answers nothing."""
+
+    def __init__(self, store):
+        self._store = store
+        self.broken = False
+
+    def __getattr__(self, verb):
+        method = getattr(self._store, verb)
+
+        async def call(*arguments, **named):
+            self._check()
+            answer = await method(*arguments, **named)
+            self._check()
+            return answer
+
+        return call
+
+    async def watch(self, prefix, after_revision):
+        self._check()
+        async with aclosing(self._store.watch(prefix, after_revision)) as stream:
+            async for events in stream:
+                self._check()
+                yield events
+
+    def _check(self):
+        if self.broken:
+            raise StoreUnavailableError("out of reach, on purpose")

@@ -1,0 +1,122 @@
+"""A cluster on paper: what is seen, what is planned, and what becomes of it."""
+
+from collections import Counter
+
+from msgspec.structs import replace
+
+from kafscale.broker.cluster.planning import plan
+from kafscale.metadata.model import BrokerInfo
+from kafscale.metadata.shards import SHARD_COUNT, SHARDS_TOPIC
+
+NOW_MS = 1_750_000_000_000
+
+
+class DrawingBoard:
+    """Brokers and topics that come and go, and assignments that follow the plans."""
+
+    def __init__(self, *broker_ids, moves_max=5, **topics):
+        self.topics = {**topics, SHARDS_TOPIC: SHARD_COUNT}
+        self.brokers = {}
+        self.assignments = {}
+        self.fenced = set()
+        self.moves_max = moves_max
+        self.epochs = Counter()
+        self.revision = 1000
+        for broker_id in broker_ids:
+            self.join(broker_id)
+
+    def join(self, broker_id, rack=""):
+        """A broker begins a life: its first, or one after a crash."""
+        self.epochs[broker_id] += 1
+        self.brokers[broker_id] = BrokerInfo(
+            id=broker_id, epoch=self.epochs[broker_id], host="host", port=9092, rack=rack
+        )
+
+    def lose(self, broker_id):
+        del self.brokers[broker_id]
+
+    def drain(self, broker_id):
+        self.brokers[broker_id] = replace(self.brokers[broker_id], is_draining=True)
+
+    def plan(self):
+        return plan(
+            partitions=self.topics,
+            brokers=self.brokers,
+            assignments=self.assignments,
+            fenced=self.fenced,
+            now_ms=NOW_MS,
+            moves_max=self.moves_max,
+        )
+
+    def carry_out(self, planned):
+        for change in planned.changes:
+            after = change.after
+            self.write(after)
+        for removed in planned.removals:
+            del self.assignments[removed.topic, removed.partition]
+        self.fenced |= planned.to_fence
+
+    def write(self, assignment):
+        self.revision += 1
+        place = (assignment.topic, assignment.partition)
+        self.assignments[place] = replace(assignment, mod_revision=self.revision)
+
+    def hand_over(self):
+        """Owners do what `moving_to` asks them for; return how many were handed over."""
+        moving = [
+            found
+            for found in self.assignments.values()
+            if found.moving_to is not None and found.is_of(self.brokers.get(found.broker_id))
+        ]
+        for found in moving:
+            self.hand_over_one(found)
+        return len(moving)
+
+    def hand_over_one(self, assignment):
+        target = self.brokers[assignment.moving_to]
+        self.write(
+            replace(
+                assignment,
+                broker_id=target.id,
+                broker_epoch=target.epoch,
+                leader_epoch=assignment.leader_epoch + 1,
+                is_clean=True,
+                moving_to=None,
+            )
+        )
+
+    def settle(self):
+        """Plan and do until there is nothing left to do; return all plans and count all moves."""
+        plans, moves = [], 0
+        while True:
+            planned = self.plan()
+            self.carry_out(planned)
+            handed_over = self.hand_over()
+            if planned.changes or planned.removals or planned.to_fence:
+                plans.append(planned)
+            elif not handed_over:
+                return plans, moves
+            moves += handed_over
+            assert len(plans) < 1000, "it never settles"
+
+    # --- what it looks like ---------------------------------------------------------------------
+
+    def counts(self, topic=None, *, shards=False):
+        """How many each broker has: of a topic, of all topics, or of the shards."""
+        counts = Counter(dict.fromkeys(self.brokers, 0))
+        for found in self.assignments.values():
+            if (found.topic == SHARDS_TOPIC) == shards and topic in {None, found.topic}:
+                counts[found.broker_id] += 1
+        return counts
+
+    def moving(self, topic=None):
+        """What is asked to move, and where to."""
+        return {
+            place: found.moving_to
+            for place, found in self.assignments.items()
+            if found.moving_to is not None and topic in {None, found.topic}
+        }
+
+
+def unevenness(counts):
+    return max(counts.values()) - min(counts.values())

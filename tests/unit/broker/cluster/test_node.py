@@ -1,0 +1,335 @@
+"""Several brokers on the same stores, in simulated time: all parts are real but the network."""
+
+import asyncio
+from contextlib import AsyncExitStack
+
+from kafscale.errors import NotOwnerError
+from kafscale.protocol.error_codes import ErrorCode
+from kafscale.protocol.messages.fetch import FETCH, FetchRequest, PartitionToFetch, TopicToFetch
+from kafscale.protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
+from kafscale.protocol.messages.metadata import METADATA, MetadataRequest
+from kafscale.protocol.messages.produce import (
+    PRODUCE,
+    PartitionToProduce,
+    ProduceRequest,
+    TopicToProduce,
+)
+from kafscale.testing import virtual_time
+from unit.broker.cluster.away import AwayStore
+from unit.broker.handlers.serving import CONFIG, Stores, life
+from unit.storage.engines import values_batch
+
+LEASE_SECONDS = CONFIG.broker.lease_ttl_ms / 1000
+
+
+def simulate(body):
+    async def scenario(_random):
+        async with AsyncExitStack() as stack:
+            await body(Town(stack))
+
+    virtual_time.run(scenario, seed=0, time_max_s=3600)
+
+
+class Town:
+    """Brokers on the same stores; each of them has its own connection to the metadata."""
+
+    def __init__(self, stack):
+        self._stack = stack
+        self.stores = Stores()
+
+    async def broker(self, node_id):
+        stores = Stores()
+        stores.objects = self.stores.objects
+        stores.metadata = AwayStore(self.stores.metadata)
+        return await self._stack.enter_async_context(life(stores, node_id=node_id))
+
+    async def dying_broker(self, node_id, body):
+        """A broker that does what `body` says, and then is not there any more."""
+        stores = Stores()
+        stores.objects = self.stores.objects
+        stores.metadata = AwayStore(self.stores.metadata)
+        async with life(stores, node_id=node_id) as broker:
+            await body(broker)
+
+
+async def until(condition, seconds=60):
+    async with asyncio.timeout(seconds):
+        while not condition():  # noqa: ASYNC110 - many different things change.
+            await asyncio.sleep(0.01)
+
+
+def leaders(broker, topic="orders"):
+    count = broker.services.catalog.get(topic).partitions
+    return [broker.services.cluster.leader(topic, number)[0] for number in range(count)]
+
+
+def is_served(broker, count, topic="orders"):
+    return len(broker.services.storage.logs.of_topic(topic)) == count
+
+
+async def write(broker, partition, *values, topic="orders"):
+    """Append one batch and wait until it is durable; its base offset."""
+    log = broker.services.storage.logs.find(topic, partition)
+    appended = log.append(values_batch(values), virtual_time.clock_ms())
+    await appended.durable
+    return appended.base_offset
+
+
+async def read(broker, partition, topic="orders"):
+    """How many records can be read, and where the log ends."""
+    log = broker.services.storage.logs.find(topic, partition)
+    slices, _ = await broker.services.storage.reader.read(
+        log, log.start_offset, 1 << 30, first=True
+    )
+    return sum(map(len, slices)), log.high_watermark
+
+
+def test_partitions_and_groups_are_spread_and_every_broker_tells_the_same():
+    async def body(town):
+        first, second = await town.broker(1), await town.broker(2)
+        await first.topic("orders", 6)
+        await until(lambda: sorted(leaders(second)) == [1, 1, 1, 2, 2, 2])
+        assert leaders(first) == leaders(second)
+        await until(lambda: is_served(first, 3) and is_served(second, 3))
+        answers = [await broker.ask(METADATA, MetadataRequest()) for broker in (first, second)]
+        assert {node.node_id for node in answers[0].brokers} == {1, 2}
+        assert answers[0].controller_id == answers[1].controller_id
+        assert answers[0].topics == answers[1].topics
+        await until(lambda: all(len(each.services.groups.shards) == 25 for each in (first, second)))
+        coordinators = set()
+        for broker in (first, second):
+            names = [f"group-{number}" for number in range(100)]
+            found = await broker.ask(FIND_COORDINATOR, FindCoordinatorRequest(keys=names))
+            coordinators.add(tuple(each.node_id for each in found.coordinators))
+        assert len(coordinators) == 1
+        assert set(coordinators.pop()) == {1, 2}
+
+    simulate(body)
+
+
+def test_a_dead_brokers_partitions_are_served_by_others_with_everything_acknowledged():
+    async def body(town):
+        second = await town.broker(2)
+        written = {}
+
+        async def work_and_die(first):
+            await first.topic("orders", 6)
+            await until(lambda: sorted(leaders(first)) == [1, 1, 1, 2, 2, 2])
+            await until(lambda: is_served(first, 3))
+            for partition, leader in enumerate(leaders(first)):
+                if leader == 1:
+                    for value in (b"a", b"b", b"c"):
+                        written[partition] = await write(first, partition, value)
+
+        await town.dying_broker(1, work_and_die)
+        died = asyncio.get_running_loop().time()
+        await until(lambda: is_served(second, 6))
+        took = asyncio.get_running_loop().time() - died
+        assert took < LEASE_SECONDS + 1, took
+        assert leaders(second) == [2] * 6
+        for partition, last_offset in written.items():
+            assert (await read(second, partition))[1] == last_offset + 1 == 3
+            log = second.services.storage.logs.find("orders", partition)
+            assert log.leader_epoch == 1
+            assert await write(second, partition, b"d") == 3
+
+    simulate(body)
+
+
+def test_who_takes_over_twice_in_a_row_finds_the_records_of_both_before():
+    async def body(town):
+        third = await town.broker(3)
+
+        async def write_one(broker):
+            if broker.services.catalog.get("orders") is None:
+                await broker.topic("orders", 2)
+            await until(lambda: broker.services.node_id in leaders(broker))
+            mine = leaders(broker).index(broker.services.node_id)
+            await until(lambda: broker.services.storage.logs.get("orders", mine) is not None)
+            await write(broker, mine, b"x")
+
+        await town.dying_broker(1, write_one)
+        await town.dying_broker(2, write_one)
+        await until(lambda: is_served(third, 2))
+        ends = [third.services.storage.logs.find("orders", each).high_watermark for each in (0, 1)]
+        assert sum(ends) == 2
+
+    simulate(body)
+
+
+def test_a_broker_that_drains_hands_everything_over_clean():
+    async def body(town):
+        first, second = await town.broker(1), await town.broker(2)
+        await first.topic("orders", 6)
+        await until(lambda: is_served(first, 3) and is_served(second, 3))
+        mine = [number for number, leader in enumerate(leaders(first)) if leader == 1]
+        for partition in mine:
+            await write(first, partition, b"a", b"b")
+        began = asyncio.get_running_loop().time()
+        await first.node.leave(30)
+        assert asyncio.get_running_loop().time() - began < 2
+        assert list(first.node.ownership.served) == []
+        await until(lambda: is_served(second, 6))
+        for partition in mine:
+            assert (await read(second, partition))[1] == 2
+            assert second.services.cluster.assignments("orders")[partition].is_clean
+        await until(lambda: len(second.services.groups.shards) == 50)
+
+    simulate(body)
+
+
+def test_a_newcomer_gets_its_share_and_nothing_is_lost():
+    async def body(town):
+        first = await town.broker(1)
+        await first.topic("orders", 8)
+        for partition in range(8):
+            await write(first, partition, b"a")
+        second = await town.broker(2)
+        await until(lambda: is_served(first, 4) and is_served(second, 4))
+        for partition, leader in enumerate(leaders(second)):
+            owner = first if leader == 1 else second
+            assert (await read(owner, partition))[1] == 1
+            assert await write(owner, partition, b"b") == 1
+
+    simulate(body)
+
+
+def test_a_broker_cut_off_from_metadata_stops_serving_and_comes_back_as_another_life():
+    async def body(town):
+        first, second = await town.broker(1), await town.broker(2)
+        await first.topic("orders", 2)
+        await until(lambda: is_served(first, 1) and is_served(second, 1))
+        mine = leaders(first).index(1)
+        await write(first, mine, b"a")
+        epoch = first.services.membership.registration.epoch
+        stale = first.services.storage.logs.find("orders", mine)
+        first.stores.metadata.broken = True
+        await until(lambda: is_served(second, 2))
+        assert not first.services.membership.is_proven, "it stopped before another could begin"
+        assert await write(second, mine, b"b") == 1
+        # Whatever it still tries, it cannot make durable.
+        appended = stale.append(values_batch([b"stale"]), virtual_time.clock_ms())
+        refused = (await asyncio.gather(appended.durable, return_exceptions=True))[0]
+        assert isinstance(refused, NotOwnerError)
+        first.stores.metadata.broken = False
+        await until(lambda: first.services.membership.is_proven)
+        assert first.services.membership.registration.epoch > epoch
+        await until(lambda: is_served(first, 1) and is_served(second, 1))
+        assert (await read(second if leaders(second)[mine] == 2 else first, mine))[1] == 2
+
+    simulate(body)
+
+
+def test_metadata_that_is_away_for_a_moment_costs_nothing():
+    async def body(town):
+        first, second = await town.broker(1), await town.broker(2)
+        await first.topic("orders", 2)
+        await until(lambda: is_served(first, 1) and is_served(second, 1))
+        epochs = [each.services.membership.registration.epoch for each in (first, second)]
+        for each in (first, second):
+            each.stores.metadata.broken = True
+        await asyncio.sleep(LEASE_SECONDS / 3)
+        assert first.services.membership.is_proven
+        mine = leaders(first).index(1)
+        assert await write(first, mine, b"a") == 0
+        for each in (first, second):
+            each.stores.metadata.broken = False
+        await asyncio.sleep(LEASE_SECONDS * 2)
+        assert epochs == [each.services.membership.registration.epoch for each in (first, second)]
+        assert is_served(first, 1)
+
+    simulate(body)
+
+
+def test_two_brokers_create_topics_at_the_same_time_and_none_is_lost():
+    async def body(town):
+        first, second = await town.broker(1), await town.broker(2)
+        await asyncio.gather(
+            *(
+                broker.topic(f"topic-{broker.services.node_id}-{number}", 2)
+                for number in range(10)
+                for broker in (first, second)
+            )
+        )
+        await until(lambda: len(first.services.catalog.topics) == 20)
+        for name in first.services.catalog.topics:
+            await until(lambda name=name: -1 not in leaders(second, name))
+
+    simulate(body)
+
+
+def test_a_deleted_topic_is_gone_everywhere_and_its_name_free():
+    async def body(town):
+        first, second = await town.broker(1), await town.broker(2)
+        await first.topic("orders", 4)
+        await until(lambda: is_served(first, 2) and is_served(second, 2))
+        for partition, leader in enumerate(leaders(first)):
+            owner = first if leader == 1 else second
+            await write(owner, partition, b"old")
+            await owner.services.storage.upkeep.roll(
+                owner.services.storage.logs.find("orders", partition), "explicit"
+            )
+        await second.services.catalog.delete("orders")
+        await until(lambda: is_served(first, 0) and is_served(second, 0))
+        topic = await first.services.topics.create("orders", 4, {}, 30_000)
+        await until(lambda: is_served(first, 2) and is_served(second, 2))
+        for partition, leader in enumerate(leaders(first)):
+            owner = first if leader == 1 else second
+            log = owner.services.storage.logs.find("orders", partition)
+            assert (log.topic_id, log.high_watermark) == (topic.id, 0)
+
+    simulate(body)
+
+
+def test_the_wrong_broker_says_who_is_the_right_one():
+    async def body(town):
+        first, second = await town.broker(1), await town.broker(2)
+        await first.topic("orders", 2)
+        await until(lambda: is_served(first, 1) and is_served(second, 1))
+        foreign = leaders(first).index(2)
+        topic_id = first.services.catalog.get("orders").id
+        records = memoryview(values_batch([b"value"]).buffer)
+        sent = TopicToProduce(
+            topic_id=topic_id,
+            partitions=[PartitionToProduce(index=foreign, records=records)],
+        )
+        request = ProduceRequest(acks=-1, timeout_ms=1000, topics=[sent])
+        answer = await first.ask(PRODUCE, request)
+        produced = answer.topics[0].partitions[0]
+        assert produced.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+        assert (produced.current_leader.leader_id, produced.current_leader.leader_epoch) == (2, 0)
+        assert [(each.node_id, each.host) for each in answer.node_endpoints] == [(2, "broker-2")]
+        wanted = TopicToFetch(
+            topic_id=topic_id, partitions=[PartitionToFetch(index=foreign, max_bytes=1000)]
+        )
+        fetched = await first.ask(FETCH, FetchRequest(max_wait_ms=0, topics=[wanted]))
+        assert fetched.topics[0].partitions[0].error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+        assert fetched.topics[0].partitions[0].current_leader.leader_id == 2
+        assert [each.node_id for each in fetched.node_endpoints] == [2]
+
+    simulate(body)
+
+
+def test_nothing_is_left_in_the_wal_of_a_dead_broker_once_segments_hold_it():
+    async def body(town):
+        second = await town.broker(2)
+
+        async def work_and_die(first):
+            await first.topic("orders", 2)
+            await until(lambda: is_served(first, 1))
+            await write(first, leaders(first).index(1), b"a")
+
+        await town.dying_broker(1, work_and_die)
+        await until(lambda: is_served(second, 2))
+        for partition in (0, 1):
+            await second.services.storage.upkeep.roll(
+                second.services.storage.logs.find("orders", partition), "explicit"
+            )
+        await asyncio.sleep(120)
+        prefix = f"{CONFIG.s3.namespace}/_wal/1/"
+        left = [item.key async for chunk in town.stores.objects.list(prefix) for item in chunk]
+        assert len(left) <= 2, "the fence, and the object before it"
+
+    simulate(body)
+
+
