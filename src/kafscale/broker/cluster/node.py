@@ -15,6 +15,7 @@ from typing import Final
 from kafscale.broker.cluster.adoption import adopt
 from kafscale.broker.cluster.claims import Claims
 from kafscale.broker.cluster.controller import Controller, ControllerSettings
+from kafscale.broker.cluster.draining import Draining
 from kafscale.broker.cluster.handover import Handover
 from kafscale.broker.cluster.lives import Lives
 from kafscale.broker.cluster.membership import Membership
@@ -58,6 +59,7 @@ class ClusterNode:
         self.ownership = Ownership(
             view, catalog, storage, groups, claims=claims, handover=handover, defaults=defaults
         )
+        self.draining = Draining(metadata, view, claims, membership, self.ownership)
         self.topics = Topics(
             catalog, led=self.ownership.led, delete_objects=self.ownership.delete_objects,
             linger_seconds=self._linger_seconds, clock=clock,
@@ -88,20 +90,14 @@ class ClusterNode:
 
     async def leave(self, seconds: float) -> None:
         """Hand over what there is, if there is anybody to take it."""
-        others = [
-            broker for broker in self.view.brokers.values()
-            if broker.id != self._broker_id and not broker.is_draining
-        ]  # fmt: skip
-        if not others:
-            return
         try:
             async with asyncio.timeout(seconds):
-                await self.membership.announce_drain()
+                _, pending = await self.draining.drain(None, seconds)
         except (KafscaleError, TimeoutError) as error:
             log.warning("nothing handed over", reason=str(error) or "no answer")
-            return
-        if not await self.ownership.emptied(seconds):
-            log.warning("not everything handed over", left=len(list(self.ownership.served)))
+        else:
+            if pending and len(self.view.brokers) > 1:
+                log.warning("not everything handed over", left=len(pending))
 
     async def close(self) -> None:
         """Be gone for the others."""

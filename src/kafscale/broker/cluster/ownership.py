@@ -9,7 +9,7 @@ Shards of groups are treated alike, with the coordinator in place of the storage
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Collection, Coroutine, Iterable
 from functools import partial
 from typing import Any, Final
 
@@ -97,7 +97,7 @@ class Ownership:
     # --- what is asked --------------------------------------------------------------------------
 
     @property
-    def served(self) -> Iterable[Place]:
+    def served(self) -> Collection[Place]:
         return self._served.keys()
 
     @property
@@ -128,9 +128,10 @@ class Ownership:
 
         await self._within(LED_SECONDS_MAX, is_led)
 
-    async def emptied(self, seconds: float) -> bool:
-        """Wait until everything is handed over; false if the time was not enough."""
-        return await self._within(seconds, lambda: not self._served)
+    async def gone(self, places: Iterable[Place], seconds: float) -> bool:
+        """Wait until none of these is served here; false if the time was not enough."""
+        left = set(places)
+        return await self._within(seconds, lambda: left.isdisjoint(self._served))
 
     async def delete_objects(self, topic: str) -> int:
         """Remove the objects of a topic that is deleted; return how many there were."""

@@ -178,6 +178,33 @@ def test_a_broker_that_drains_hands_everything_over_clean():
     simulate(body)
 
 
+def test_single_partitions_are_drained_to_whoever_has_least():
+    async def body(town):
+        first, second = await town.broker(1), await town.broker(2)
+        await first.topic("orders", 2)
+        await until(lambda: is_served(first, 1) and is_served(second, 1))
+        mine = leaders(first).index(1)
+        await write(first, mine, b"a")
+        drained, pending = await first.node.draining.drain([("orders", mine)], 10)
+        assert (drained, pending) == ([("orders", mine)], [])
+        await until(lambda: second.services.storage.logs.get("orders", mine) is not None)
+        assert (await read(second, mine))[1] == 1
+
+    simulate(body)
+
+
+def test_who_is_alone_keeps_everything():
+    async def body(town):
+        first = await town.broker(1)
+        await first.topic("orders", 2)
+        drained, pending = await first.node.draining.drain(None, 10)
+        assert (len(drained), len(pending)) == (0, 52)
+        assert not first.services.membership.registration.is_draining
+        assert await write(first, 0, b"a") == 0
+
+    simulate(body)
+
+
 def test_a_newcomer_gets_its_share_and_nothing_is_lost():
     async def body(town):
         first = await town.broker(1)
@@ -331,5 +358,3 @@ def test_nothing_is_left_in_the_wal_of_a_dead_broker_once_segments_hold_it():
         assert len(left) <= 2, "the fence, and the object before it"
 
     simulate(body)
-
-
