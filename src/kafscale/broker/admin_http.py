@@ -65,18 +65,14 @@ class AdminHttp:
         *,
         request_seconds_max: float = 10.0,
         connections_max: int = 64,
-        control: Callable[[], Awaitable[Streams]] | None = None,
         control_connections_max: int = 64,
     ) -> None:
-        """`readiness` names what stands in the way of serving clients, and why; best nothing.
-
-        `control` opens a connection to the server of the control plane, where there is one.
-        """
+        """`readiness` names what stands in the way of serving clients, and why; best nothing."""
         self._metrics = metrics
         self._readiness = readiness
         self._request_seconds_max = request_seconds_max
         self._connections_max = connections_max
-        self._control = control
+        self._control: Callable[[], Awaitable[Streams]] | None = None
         self._control_connections_max = control_connections_max
         self._control_connections = 0
         self._closed = False
@@ -90,6 +86,10 @@ class AdminHttp:
             self._listeners.append(
                 await asyncio.start_server(self._welcome, sock=listener, limit=_HEAD_BYTES_MAX)
             )
+
+    def serve_control(self, dial: Callable[[], Awaitable[Streams]]) -> None:
+        """From now on, hand clients of the control plane to the server that `dial` connects to."""
+        self._control = dial
 
     async def close(self) -> None:
         self._closed = True

@@ -9,54 +9,35 @@ import asyncio
 import gc
 import resource
 import signal
-import socket
 import time
-import uuid
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from random import Random, SystemRandom
+from random import SystemRandom
 from typing import Any
 
-from kafscale import __version__
 from kafscale.broker.admin_http import AdminHttp
-from kafscale.broker.cluster.claims import Claims
-from kafscale.broker.cluster.controller import ControllerSettings
-from kafscale.broker.cluster.membership import Membership
+from kafscale.broker.assembly import Addresses, Assembly, Stores, assemble
+from kafscale.broker.clocks import clock, steady_clock
 from kafscale.broker.cluster.node import ClusterNode
 from kafscale.broker.connection import Limits
 from kafscale.broker.context import Drain
-from kafscale.broker.coordinator import statistics
-from kafscale.broker.coordinator.clock import GroupClock
-from kafscale.broker.coordinator.coordinator import Coordinator
 from kafscale.broker.dispatch import Dispatcher
-from kafscale.broker.engine_settings import engine_settings
-from kafscale.broker.fetch_sessions import FetchSessions
-from kafscale.broker.group_settings import group_settings, offset_retention
 from kafscale.broker.health import Health
 from kafscale.broker.listening import address_of
-from kafscale.broker.producer_ids import ProducerIds
 from kafscale.broker.routes import ROUTES
 from kafscale.broker.server import Server
 from kafscale.broker.server import Settings as ServerSettings
 from kafscale.broker.services import Services
 from kafscale.broker.stores import describe_objects, open_metadata, open_objects
-from kafscale.broker.topic_configs import TopicDefaults
 from kafscale.config import Config
 from kafscale.metadata.catalog import Catalog
-from kafscale.metadata.cluster import cluster_id
 from kafscale.metadata.cluster_view import ClusterView
-from kafscale.metadata.model import BrokerInfo
-from kafscale.metadata.store import MetadataStore
 from kafscale.observability.logging import get_logger
 from kafscale.observability.metrics import Metrics
 from kafscale.storage.engine import StorageEngine
 from kafscale.storage.objects.base import ObjectStore
-from kafscale.storage.reaper import Reaper
-from kafscale.storage.streams import Streams
 
 log = get_logger(__name__)
-
-_STEADY = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 DRAIN_SECONDS = 1.0
 """How long requests in flight may take to be answered when the broker stops."""
@@ -67,19 +48,6 @@ FLUSH_SECONDS = 20.0
 """How long a stopping broker waits for a store that does not take what is not durable yet."""
 ROLL_SECONDS = 0.5
 """How long a stopping broker makes segments; what is left is in the WAL and read at the start."""
-
-
-def clock() -> int:
-    """The time in milliseconds since 1970."""
-    return time.time_ns() // 1_000_000
-
-
-def steady_clock() -> int:
-    """A clock in milliseconds that is never set, for measuring how long something lasts.
-
-    Where there is one that goes on while the machine sleeps, it is that: so do leases.
-    """
-    return time.clock_gettime_ns(_STEADY) // 1_000_000
 
 
 async def run(config: Config, announce: Callable[[str], None]) -> None:
@@ -135,41 +103,36 @@ async def start(config: Config) -> AsyncIterator[Broker]:
         await view.start()
         stack.push_async_callback(view.close)
 
+        # Others are told where this broker serves, so the ports come first, and clients last.
         listeners = await _server_settings(config).open_listeners(
             config.broker.host, config.broker.port
         )
         for listener in listeners:
             stack.callback(listener.close)
-        node, services = await _assemble(
-            config,
-            objects=objects,
-            metadata=metadata,
-            catalog=catalog,
-            view=view,
-            metrics=metrics,
-            health=health,
-            listener=listeners[0],
-            random=random,
-        )
-        storage, groups = services.storage, services.groups
-        health.watch(storage, catalog)
-        http = AdminHttp(metrics, lambda: {**health.problems(), **node.problems()})
+        http = AdminHttp(metrics, health.problems)
         await http.listen(config.broker.metrics_host, config.broker.metrics_port)
         stack.push_async_callback(http.close)
+        stores = Stores(objects=objects, metadata=metadata, catalog=catalog, view=view)
+        addresses = Addresses(clients=address_of(listeners[0]), control=http.addresses[0])
+        parts = await assemble(
+            config, stores, addresses, metrics=metrics, health=health, random=random
+        )
+        node, storage, groups = parts.node, parts.services.storage, parts.services.groups
+        health.watch(storage, catalog, node.problems)
 
         epoch = await node.join()
         stack.push_async_callback(node.close)
         drain = Drain()
         drain.watch(groups.retire)
-        server = _server(config, services, drain)
+        server = _server(config, parts.services, drain)
         broker = Broker(server, http, storage)
-        broker.background = asyncio.create_task(_work(node, storage, groups, health, objects))
+        broker.background = asyncio.create_task(_work(parts, health, objects))
         stack.push_async_callback(_end, broker.background)
         await _settle(node, broker.background, config)
         await server.serve(listeners)
         _spare_collector()
         log.info(
-            "broker started", node_id=services.node_id, epoch=epoch,
+            "broker started", node_id=parts.services.node_id, epoch=epoch,
             objects=describe_objects(config), topics=len(catalog.topics),
         )  # fmt: skip
         try:
@@ -184,48 +147,6 @@ async def start(config: Config) -> AsyncIterator[Broker]:
                 await groups.writer.finish(FLUSH_SECONDS)
             await _end(broker.background)
             await storage.stop(flush_seconds=FLUSH_SECONDS, roll_seconds=ROLL_SECONDS)
-
-
-async def _assemble(
-    config: Config, *, objects: ObjectStore, metadata: MetadataStore, catalog: Catalog,
-    view: ClusterView, metrics: Metrics, health: Health, listener: socket.socket, random: Random,
-) -> tuple[ClusterNode, Services]:  # fmt: skip
-    """Put together what lies between the stores and the clients."""
-    node_id = broker_id(config)
-    namespace = config.s3.namespace
-    defaults = TopicDefaults.of(config)
-    membership = Membership(
-        metadata, _registration(config, node_id, address_of(listener)),
-        ttl_ms=config.broker.lease_ttl_ms, clock=clock, steady=steady_clock,
-    )  # fmt: skip
-    claims = Claims(metadata, catalog, namespace=namespace, clock=clock)
-    storage = StorageEngine(
-        objects, namespace, node_id, engine_settings(config), save=claims.save, clock=clock,
-        random=random,
-    )  # fmt: skip
-    groups = Coordinator(
-        metadata, catalog, group_settings(config), offset_retention(config), metrics,
-        linger_ms=config.group.coordinator_append_linger_ms,
-        clock=GroupClock(clock, steady_clock), random=random,
-        proven=lambda: membership.is_proven,
-    )  # fmt: skip
-    await groups.start()
-    statistics.show(metrics, groups, storage.logs)
-    streams = Streams(objects, namespace, clock)
-    identity = await cluster_id(metadata, _new_cluster_id())
-    node = ClusterNode(
-        metadata, catalog=catalog, view=view, claims=claims, membership=membership,
-        storage=storage, groups=groups, streams=streams, reaper=Reaper(objects, namespace, clock),
-        broker_id=node_id, cluster_id=identity, defaults=defaults,
-        settings=ControllerSettings(), clock=clock, random=random,
-    )  # fmt: skip
-    services = Services(
-        config=config, node_id=node_id, cluster_id=identity, catalog=catalog, cluster=view,
-        membership=membership, topics=node.topics, topic_defaults=defaults, storage=storage,
-        fetch_sessions=_fetch_sessions(config, random), producer_ids=ProducerIds(metadata),
-        groups=groups, metrics=metrics, health=health, clock=clock,
-    )  # fmt: skip
-    return node, services
 
 
 def _server(config: Config, services: Services, drain: Drain) -> Server:
@@ -251,14 +172,12 @@ async def _settle(node: ClusterNode, background: "asyncio.Task[None]", config: C
         log.warning("not everything that is assigned is served yet")
 
 
-async def _work(
-    node: ClusterNode, storage: StorageEngine, groups: Coordinator, health: Health,
-    objects: ObjectStore,
-) -> None:  # fmt: skip
+async def _work(parts: Assembly, health: Health, objects: ObjectStore) -> None:
     async with asyncio.TaskGroup() as group:
-        group.create_task(node.run())
-        group.create_task(storage.run())
-        group.create_task(groups.run())
+        group.create_task(parts.node.run())
+        group.create_task(parts.services.storage.run())
+        group.create_task(parts.services.groups.run())
+        group.create_task(parts.watermarks.run())
         group.create_task(health.run(objects))
 
 
@@ -303,42 +222,6 @@ def _allow_connections(count: int) -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
         if limit < wanted:
             log.warning("fewer files may be open than clients may connect", limit=limit)
-
-
-def broker_id(config: Config) -> int:
-    """The number that is set, or the one at the end of the host name, or 0."""
-    if config.broker.id is not None:
-        return config.broker.id
-    digits = socket.gethostname().split(".")[0].rpartition("-")[2]
-    return int(digits) if digits.isdecimal() and digits.isascii() and len(digits) < 9 else 0
-
-
-def _new_cluster_id() -> str:
-    return uuid.uuid4().hex[:22]
-
-
-def _registration(config: Config, node_id: int, address: tuple[str, int]) -> BrokerInfo:
-    """What others, and their clients, are told of this broker."""
-    host, port = address
-    return BrokerInfo(
-        id=node_id, epoch=0, host=config.broker.advertised_host or _reachable(host),
-        port=config.broker.advertised_port or port, rack=config.broker.rack, version=__version__,
-        started_ms=clock(), control_host=config.broker.advertised_host or _reachable(host),
-        control_port=config.broker.control_port or config.broker.metrics_port,
-    )  # fmt: skip
-
-
-def _reachable(host: str) -> str:
-    """An address that others can reach; where we listen on all of them, the one of our name."""
-    if host not in {"0.0.0.0", "::"}:  # noqa: S104 - compared, not bound.
-        return host
-    return socket.getfqdn()
-
-
-def _fetch_sessions(config: Config, random: Random) -> FetchSessions:
-    return FetchSessions(
-        lambda: random.randrange(1, 2**31), slots_max=config.network.fetch_sessions_max
-    )
 
 
 def _server_settings(config: Config) -> ServerSettings:

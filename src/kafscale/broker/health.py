@@ -53,6 +53,7 @@ class Health:
         self._state = HealthState.HEALTHY
         self._storage: StorageEngine | None = None
         self._catalog: Catalog | None = None
+        self._others: Callable[[], Mapping[str, str]] = lambda: {"cluster": "not joined yet"}
 
     # --- what is asked ------------------------------------------------------------------------
 
@@ -75,7 +76,7 @@ class Health:
             found["object storage"] = f"unavailable, {detail}"
         if self._catalog is not None and not self._catalog.connected:
             found["metadata"] = "changes do not arrive"
-        return found
+        return {**found, **self._others()}
 
     # --- what is told -------------------------------------------------------------------------
 
@@ -101,9 +102,16 @@ class Health:
         if not failed:
             self._silent_since_ms = now_ms
 
-    def watch(self, storage: StorageEngine, catalog: Catalog) -> None:
+    def watch(
+        self,
+        storage: StorageEngine,
+        catalog: Catalog,
+        others: Callable[[], Mapping[str, str]] = dict,
+    ) -> None:
+        """Look after these from now on; `others` names further problems."""
         self._storage = storage
         self._catalog = catalog
+        self._others = others
 
     async def run(self, store: ObjectStore) -> None:
         """Look after everything once a second; cancel it to stop."""

@@ -23,11 +23,12 @@ async def splice(one: Streams, other: Streams) -> None:
     try:
         await asyncio.wait(pumps, return_when=asyncio.FIRST_COMPLETED)
     finally:
+        # Before anything is waited for: this may be cancelled a second time.
+        writer.close()
+        other_writer.close()
         for pump in pumps:
             pump.cancel()
         await asyncio.gather(*pumps, return_exceptions=True)
-        writer.close()
-        other_writer.close()
 
 
 async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -29,7 +29,8 @@ async def shared_port(**bounds):
     broker = ScriptedBroker()
     control = ControlServer(broker)
     await control.start()
-    admin = AdminHttp(Metrics(), dict, control=control.dial, **bounds)
+    admin = AdminHttp(Metrics(), dict, **bounds)
+    admin.serve_control(control.dial)
     await admin.listen("127.0.0.1", 0)
     admin.control = control
     admin.broker = broker

@@ -36,9 +36,8 @@ class Tenures:
         self._by_shard[tenure.shard] = tenure
 
     def remove(self, tenure: Tenure) -> None:
-        """Forget a tenure; one that has a successor is forgotten already."""
-        if self._by_shard.get(tenure.shard) is tenure:
-            del self._by_shard[tenure.shard]
+        removed = self._by_shard.pop(tenure.shard)
+        assert removed is tenure, tenure.shard
 
     def has(self, group_id: str) -> bool:
         """Whether clients of this group are right here, even if they have to wait."""

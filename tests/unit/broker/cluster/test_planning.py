@@ -132,6 +132,18 @@ def test_a_broker_that_crashed_and_is_back_gets_its_own_again():
         assert found.leader_epoch == (1 if place in mine else 0)
 
 
+def test_brokers_that_crashed_together_do_not_swap_what_they_had():
+    board = settled(1, 2, 3, orders=6)
+    had = {("orders", number): owner for number, owner in enumerate([3, 3, 2, 2, 1, 1])}
+    for place, owner in had.items():
+        board.write(replace(board.assignments[place], broker_id=owner))
+    for broker_id in (1, 2, 3):
+        board.join(broker_id)
+    _, moves = board.settle()
+    assert moves == 0
+    assert {place: board.assignments[place].broker_id for place in had} == had
+
+
 def test_while_its_fence_is_awaited_a_broker_that_is_back_is_not_filled_with_others():
     board = settled(1, 2, orders=40)
     board.lose(2)
@@ -209,11 +221,17 @@ def test_a_move_to_a_broker_that_is_gone_goes_elsewhere_or_is_called_off():
     assert set(board.moving().values()) == {3}
 
 
-def test_a_move_that_does_not_help_any_more_is_called_off():
+@pytest.mark.parametrize("partitions", [9, 10])
+def test_a_move_that_does_not_help_any_more_is_called_off(partitions):
     """Topics were deleted meanwhile, so that the brokers are even without it."""
-    board = settled(1, 2, orders=10)
-    mine = next(found for found in board.assignments.values() if found.broker_id == 1)
-    board.write(replace(mine, moving_to=2))
+    board = settled(1, 2, orders=partitions)
+    fullest = max(board.brokers, key=board.counts().__getitem__)
+    mine = next(
+        found
+        for found in board.assignments.values()
+        if found.broker_id == fullest and found.topic == "orders"
+    )
+    board.write(replace(mine, moving_to=3 - fullest))
     [change] = board.plan().changes
     assert change.after.moving_to is None
     assert change.after.leader_epoch == mine.leader_epoch

@@ -22,28 +22,34 @@ clusters = st.lists(st.integers(1, 12), min_size=1, max_size=8)
 def happen(board, event, subject):
     """Let something happen, unless it cannot."""
     match event:
-        case "join" if subject not in board.brokers:
-            board.join(subject, rack="ab"[subject % 2])
-        case "lose" if subject in board.brokers:
-            board.lose(subject)
-        case "crash" if subject in board.brokers:
-            board.join(subject, rack="ab"[subject % 2])
-        case "drain" if subject in board.brokers:
-            board.drain(subject)
-        case "create" if subject not in board.topics:
-            board.topics[subject] = 7
-        case "grow" if subject in board.topics:
-            board.topics[subject] += 4
-        case "delete" if subject in board.topics:
-            # The catalog deletes the assignments with the topic.
-            del board.topics[subject]
-            for place in [place for place in board.assignments if place[0] == subject]:
-                del board.assignments[place]
         case "go on":
             moving = [found for found in board.assignments.values() if found.moving_to is not None]
             for found in moving[:subject]:
                 if found.moving_to in board.brokers and _is_alive(board, found):
                     board.hand_over_one(found)
+        case "create" | "grow" | "delete":
+            change_topic(board, event, subject)
+        case "join" if subject not in board.brokers:
+            board.join(subject, rack="ab"[subject % 2])
+        case "crash" | "lose" | "drain" if subject in board.brokers:
+            if event == "crash":
+                board.join(subject, rack="ab"[subject % 2])
+            elif event == "lose":
+                board.lose(subject)
+            else:
+                board.drain(subject)
+
+
+def change_topic(board, event, name):
+    if event == "create":
+        board.topics.setdefault(name, 7)
+    elif name in board.topics and event == "grow":
+        board.topics[name] += 4
+    elif name in board.topics:
+        # The catalog deletes the assignments with the topic.
+        del board.topics[name]
+        for place in [place for place in board.assignments if place[0] == name]:
+            del board.assignments[place]
 
 
 def _is_alive(board, assignment):
@@ -101,7 +107,9 @@ def test_whatever_happens_every_plan_is_sound_and_all_ends_well(happenings, move
     if not board.brokers:
         board.join(9)
     for planned in board.settle()[0]:
-        assert all(change.before is None or change.before.mod_revision for change in planned.changes)
+        assert all(
+            change.before is None or change.before.mod_revision for change in planned.changes
+        )
     assert board.assignments.keys() == {
         (topic, number) for topic, count in board.topics.items() for number in range(count)
     }

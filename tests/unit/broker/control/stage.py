@@ -88,6 +88,7 @@ class Controller:
 
     async def rebalance(self):
         self.count += 1
+        return 1
 
 
 class Stage:

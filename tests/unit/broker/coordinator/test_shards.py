@@ -245,6 +245,23 @@ def test_what_is_dropped_is_not_written_and_who_waits_is_told_at_once():
     play(body)
 
 
+@pytest.mark.parametrize("how", ["dropped", "released"])
+def test_a_group_that_has_gone_is_not_looked_after_any_more(how):
+    async def body(cluster):
+        node = await cluster.node()
+        await node.take(GROUP)
+        await Consumer("a").beat(node, joins=True)
+        [hosted] = node.groups.directory
+        if how == "dropped":
+            node.groups.drop_shards()
+        else:
+            await node.groups.release_shards([SHARD])
+        await asyncio.sleep(300)
+        assert set(hosted.group.record().members) == {"a"}
+
+    play(body)
+
+
 def test_a_new_life_begins_where_the_old_one_ended():
     async def body(cluster):
         node = await cluster.node()

@@ -35,6 +35,7 @@ from kafscale.broker.producer_ids import ProducerIds
 from kafscale.broker.routes import ROUTES
 from kafscale.broker.services import Services
 from kafscale.broker.topic_configs import TopicDefaults
+from kafscale.broker.watermarks import Watermarks
 from kafscale.config import Config
 from kafscale.config.serving import Broker
 from kafscale.config.stores import S3
@@ -148,7 +149,14 @@ async def life(
         stores, config, catalog=catalog, view=view, metrics=metrics, node_id=node_id
     )
     await services.groups.start()
-    statistics.show(metrics, services.groups, services.storage.logs)
+    watermarks = Watermarks(
+        services.storage.logs,
+        services.groups,
+        view,
+        broker_id=node_id,
+        steady=virtual_time.clock_ms,
+    )
+    statistics.show(metrics, services.groups, watermarks.lags)
     await node.join()
     work = [asyncio.create_task(node.run()), asyncio.create_task(services.groups.run())]
     assert await node.ownership.settled(60)

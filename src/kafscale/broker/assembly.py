@@ -1,0 +1,147 @@
+"""What lies between the stores and the clients of a broker, put together from its settings."""
+
+import socket
+import uuid
+from dataclasses import dataclass
+from random import Random
+
+from kafscale import __version__
+from kafscale.broker.clocks import clock, steady_clock
+from kafscale.broker.cluster.claims import Claims
+from kafscale.broker.cluster.controller import ControllerSettings
+from kafscale.broker.cluster.membership import Membership
+from kafscale.broker.cluster.node import ClusterNode
+from kafscale.broker.coordinator import statistics
+from kafscale.broker.coordinator.clock import GroupClock
+from kafscale.broker.coordinator.coordinator import Coordinator
+from kafscale.broker.engine_settings import engine_settings
+from kafscale.broker.fetch_sessions import FetchSessions
+from kafscale.broker.group_settings import group_settings, offset_retention
+from kafscale.broker.health import Health
+from kafscale.broker.listening import Address
+from kafscale.broker.producer_ids import ProducerIds
+from kafscale.broker.services import Services
+from kafscale.broker.topic_configs import TopicDefaults
+from kafscale.broker.watermarks import Watermarks
+from kafscale.config import Config
+from kafscale.metadata.catalog import Catalog
+from kafscale.metadata.cluster import cluster_id
+from kafscale.metadata.cluster_view import ClusterView
+from kafscale.metadata.model import BrokerInfo
+from kafscale.metadata.store import MetadataStore
+from kafscale.observability.metrics import Metrics
+from kafscale.storage.engine import StorageEngine
+from kafscale.storage.objects.base import ObjectStore
+from kafscale.storage.reaper import Reaper
+from kafscale.storage.streams import Streams
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stores:
+    """What a broker stands on, and how it sees it."""
+
+    objects: ObjectStore
+    metadata: MetadataStore
+    catalog: Catalog
+    view: ClusterView
+
+
+@dataclass(frozen=True, kw_only=True)
+class Addresses:
+    """Where a broker listens."""
+
+    clients: Address
+    control: Address
+
+
+@dataclass(frozen=True)
+class Assembly:
+    """The parts of a broker that is ready to join."""
+
+    node: ClusterNode
+    services: Services
+    watermarks: Watermarks
+
+
+async def assemble(
+    config: Config, stores: Stores, addresses: Addresses, *, metrics: Metrics, health: Health,
+    random: Random,
+) -> Assembly:  # fmt: skip
+    """Build everything that the stores and the settings ask for; nothing runs yet."""
+    node_id = broker_id(config)
+    namespace = config.s3.namespace
+    defaults = TopicDefaults.of(config)
+    membership = Membership(
+        stores.metadata, _registration(config, node_id, addresses),
+        ttl_ms=config.broker.lease_ttl_ms, clock=clock, steady=steady_clock,
+    )  # fmt: skip
+    claims = Claims(stores.metadata, stores.catalog, namespace=namespace, clock=clock)
+    storage = StorageEngine(
+        stores.objects, namespace, node_id, engine_settings(config), save=claims.save,
+        clock=clock, random=random,
+    )  # fmt: skip
+    groups = Coordinator(
+        stores.metadata, stores.catalog, group_settings(config), offset_retention(config), metrics,
+        linger_ms=config.group.coordinator_append_linger_ms,
+        clock=GroupClock(clock, steady_clock), random=random,
+        proven=lambda: membership.is_proven,
+    )  # fmt: skip
+    await groups.start()
+    watermarks = Watermarks(
+        storage.logs, groups, stores.view, broker_id=node_id, steady=steady_clock
+    )
+    statistics.show(metrics, groups, watermarks.lags)
+    identity = await cluster_id(stores.metadata, _new_cluster_id())
+    node = ClusterNode(
+        stores.metadata, catalog=stores.catalog, view=stores.view, claims=claims,
+        membership=membership, storage=storage, groups=groups,
+        streams=Streams(stores.objects, namespace, clock),
+        reaper=Reaper(stores.objects, namespace, clock), broker_id=node_id, cluster_id=identity,
+        defaults=defaults, settings=ControllerSettings(), clock=clock, random=random,
+    )  # fmt: skip
+    services = Services(
+        config=config, node_id=node_id, cluster_id=identity, catalog=stores.catalog,
+        cluster=stores.view, membership=membership, topics=node.topics, topic_defaults=defaults,
+        storage=storage, fetch_sessions=_fetch_sessions(config, random),
+        producer_ids=ProducerIds(stores.metadata), groups=groups, metrics=metrics, health=health,
+        clock=clock,
+    )  # fmt: skip
+    return Assembly(node, services, watermarks)
+
+
+def broker_id(config: Config) -> int:
+    """The number that is set, or the one at the end of the host name, or 0."""
+    if config.broker.id is not None:
+        return config.broker.id
+    digits = socket.gethostname().split(".")[0].rpartition("-")[2]
+    return int(digits) if digits.isdecimal() and digits.isascii() and len(digits) < 9 else 0
+
+
+def _registration(config: Config, node_id: int, addresses: Addresses) -> BrokerInfo:
+    """What others, and their clients, are told of this broker."""
+    host, port = addresses.clients
+    control_host, control_port = addresses.control
+    return BrokerInfo(
+        id=node_id, epoch=0, host=config.broker.advertised_host or _reachable(host),
+        port=config.broker.advertised_port or port, rack=config.broker.rack, version=__version__,
+        started_ms=clock(),
+        control_host=config.broker.advertised_host or _reachable(control_host),
+        control_port=control_port,
+    )  # fmt: skip
+
+
+def _reachable(host: str) -> str:
+    """An address that others can reach; where we listen on all of them, the one of our name."""
+    if host not in {"0.0.0.0", "::"}:  # noqa: S104 - compared, not bound.
+        return host
+    return socket.getfqdn()
+
+
+def _fetch_sessions(config: Config, random: Random) -> FetchSessions:
+    return FetchSessions(
+        lambda: random.randrange(1, 2**31), slots_max=config.network.fetch_sessions_max
+    )
+
+
+def _new_cluster_id() -> str:
+    return uuid.uuid4().hex[:22]
