@@ -69,6 +69,12 @@ class PartitionState(msgspec.Struct, frozen=True, kw_only=True):
     size_bytes: int = 0
     mod_revision: int = NEVER_SAVED
 
+    @property
+    def rolled_end(self) -> int:
+        """Up to which offset nothing is needed that is not in segments."""
+        newest = self.segments[-1].last_offset + 1 if self.segments else 0
+        return max(self.log_start_offset, newest)
+
 
 class BrokerInfo(msgspec.Struct, frozen=True, kw_only=True):
     """A broker that is registered, and so alive."""

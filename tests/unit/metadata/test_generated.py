@@ -101,11 +101,14 @@ def test_a_message_has_the_published_fields_and_own_ones_from_100_on(name):
     assert published == PUBLISHED[name]
 
 
-def test_the_modules_are_what_the_compiler_makes_of_the_schema(tmp_path):
+@pytest.mark.parametrize("schema", ["metadata/metadata", "etcd/rpc"])
+def test_the_modules_are_what_the_compiler_makes_of_the_schema(tmp_path, schema):
+    folder, name = schema.split("/")
     command = [
-        sys.executable, "-m", "grpc_tools.protoc", f"--proto_path={PLACE}=proto/metadata",
-        f"--python_out={tmp_path}", f"--pyi_out={tmp_path}", "proto/metadata/metadata.proto",
+        sys.executable, "-m", "grpc_tools.protoc", f"--proto_path={PLACE}=proto/{folder}",
+        f"--python_out={tmp_path}", f"--pyi_out={tmp_path}", f"proto/{schema}.proto",
     ]  # fmt: skip
     subprocess.run(command, cwd=ROOT, check=True)  # noqa: S603 - our own command.
-    for name in ("metadata_pb2.py", "metadata_pb2.pyi"):
-        assert (tmp_path / PLACE / name).read_text() == (ROOT / "src" / PLACE / name).read_text()
+    for module in (f"{name}_pb2.py", f"{name}_pb2.pyi"):
+        written = (tmp_path / PLACE / module).read_text()
+        assert written == (ROOT / "src" / PLACE / module).read_text()

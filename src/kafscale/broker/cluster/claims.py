@@ -123,9 +123,3 @@ class Claims:
             last_offset=next_offset - 1,
             max_timestamp_ms=partition.segment_max_timestamp_ms if is_newest else NOT_KNOWN_MS,
         )  # fmt: skip
-
-
-def rolled_end(state: PartitionState) -> int:
-    """Up to which offset a partition is in segments, as far as its state tells."""
-    newest = state.segments[-1].last_offset + 1 if state.segments else 0
-    return max(state.log_start_offset, newest)

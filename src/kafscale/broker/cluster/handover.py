@@ -57,11 +57,10 @@ class Handover:
     def forget(self) -> None:
         self._given.clear()
 
-    async def give(self, place: Place, claim: Claim) -> bool:
-        """Hand over to whom the assignment names; false if it is still ours."""
+    async def give(self, place: Place, claim: Claim, target_id: int) -> bool:
+        """Hand over to another broker; false if it is still ours."""
         async with self._at_once:
-            target_id = claim.assignment.moving_to
-            target = None if target_id is None else self._view.brokers.get(target_id)
+            target = self._view.brokers.get(target_id)
             if target is None or target.is_draining:
                 # The controller knows, or will, and names somebody else.
                 await asyncio.sleep(RETRY_SECONDS)

@@ -59,7 +59,7 @@ class ClusterNode:
         self.ownership = Ownership(
             view, catalog, storage, groups, claims=claims, handover=handover, defaults=defaults
         )
-        self.draining = Draining(metadata, view, claims, membership, self.ownership)
+        self.draining = Draining(view, membership, self.ownership)
         self.topics = Topics(
             catalog, led=self.ownership.led, delete_objects=self.ownership.delete_objects,
             linger_seconds=self._linger_seconds, clock=clock,

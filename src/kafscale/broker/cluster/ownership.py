@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Coroutine, Iterable
 from functools import partial
 from typing import Any, Final
 
-from kafscale.broker.cluster.claims import Claims, Place, rolled_end
+from kafscale.broker.cluster.claims import Claims, Place
 from kafscale.broker.cluster.handover import Handover
 from kafscale.broker.coordinator.coordinator import Coordinator
 from kafscale.broker.topic_configs import TopicDefaults, resolve
@@ -172,7 +172,7 @@ class Ownership:
         self._open_missing(wanted)
         for place, assignment in self._served.items():
             if assignment.moving_to is not None:
-                self._begin(f"move {place}", partial(self._move, place))
+                self.move(place, assignment.moving_to)
 
     def _open_missing(self, wanted: dict[Place, Assignment]) -> None:
         missing = [found for place, found in wanted.items() if place not in self._served]
@@ -252,7 +252,7 @@ class Ownership:
             topic=topic.name, topic_id=topic.id, partition=assignment.partition,
             settings=resolve(topic.configs, self._defaults), leader_epoch=assignment.leader_epoch,
             start_offset=state.log_start_offset if state else 0,
-            end_offset=rolled_end(state) if state else 0,
+            end_offset=state.rolled_end if state else 0,
             is_clean=assignment.is_clean and (assignment.leader_epoch > FIRST_EPOCH or is_new),
             is_new=is_new,
         )  # fmt: skip
@@ -275,9 +275,13 @@ class Ownership:
             self._storage.remove(served)
         self._tell()
 
-    async def _move(self, place: Place) -> None:
+    def move(self, place: Place, target_id: int) -> None:
+        """Begin to hand something over, unless that has begun."""
+        self._begin(f"move {place}", partial(self._move, place, target_id))
+
+    async def _move(self, place: Place, target_id: int) -> None:
         claim = self._claims.get(place)
-        if claim is not None and await self._handover.give(place, claim):
+        if claim is not None and await self._handover.give(place, claim, target_id):
             self.close(place)
 
     def _on_topic(self, before: Topic | None, after: Topic | None) -> None:

@@ -10,16 +10,17 @@ import asyncio
 from collections.abc import Callable
 from typing import Final, Protocol
 
+import msgspec
+
 from kafscale.metadata import keys
 from kafscale.metadata.cluster_view import ClusterView
 from kafscale.metadata.encoding import decode_partition_state, decode_topic
-from kafscale.metadata.model import PartitionState
 from kafscale.metadata.store import Entry, MetadataStore
 from kafscale.observability.logging import get_logger
 
 log = get_logger(__name__)
 
-ENTRIES_AT_ONCE: Final = 100
+ENTRIES_AT_ONCE: Final = 16
 """How many records are read before others get their turn."""
 
 
@@ -34,6 +35,15 @@ class StreamReaper(Protocol):
         """Delete what is in segments up to `rolled_end`; return how many objects were deleted."""
 
 
+class _Rolled(msgspec.Struct, frozen=True, gc=False):
+    """Up to where a partition is in segments, by its state of this revision."""
+
+    mod_revision: int
+    topic_id: bytes
+    partition: int
+    end_offset: int
+
+
 class Reaping:
     """The rounds of the reaper."""
 
@@ -41,6 +51,8 @@ class Reaping:
         self._store = store
         self._view = view
         self._reaper = reaper
+        self._known: dict[str, _Rolled] = {}
+        """What the states said in the last round, by key."""
         self._unknown: set[bytes] = set()
         """Ids of topics that the reaper has met, and the store did not know before."""
 
@@ -68,26 +80,30 @@ class Reaping:
         """Up to which offset partitions are in segments, by the ids of all topics that exist."""
         snapshot = await self._store.range(keys.TOPICS)
         ends: dict[bytes, dict[int, int]] = {}
-        states: list[PartitionState] = []
+        known: dict[str, _Rolled] = {}
         for count, entry in enumerate(snapshot.entries, 1):
             named = keys.parse(entry.key)
             if isinstance(named, keys.TopicConfigKey):
                 ends[decode_topic(entry).id] = {}
             elif isinstance(named, keys.PartitionStateKey):
-                states.append(decode_partition_state(entry))
+                known[entry.key] = self._rolled(entry)
             if count % ENTRIES_AT_ONCE == 0:
                 await asyncio.sleep(0)
-        for state in states:
-            if state.topic_id in ends:
-                ends[state.topic_id][state.partition] = _rolled_end(state)
+        self._known = known
+        for rolled in known.values():
+            if rolled.topic_id in ends:
+                ends[rolled.topic_id][rolled.partition] = rolled.end_offset
         return ends
+
+    def _rolled(self, entry: Entry) -> _Rolled:
+        """What a state says; one that has not changed since the last round is not read again."""
+        known = self._known.get(entry.key)
+        if known is not None and known.mod_revision == entry.mod_revision:
+            return known
+        state = decode_partition_state(entry)
+        return _Rolled(entry.mod_revision, state.topic_id, state.partition, state.rolled_end)
 
     def _is_live(self, broker_id: int, epoch: int) -> bool:
         """Whether this broker may still write to its stream; in doubt, it may."""
         broker = self._view.brokers.get(broker_id)
         return not self._view.connected or (broker is not None and broker.epoch <= epoch)
-
-
-def _rolled_end(state: PartitionState) -> int:
-    newest = state.segments[-1].last_offset + 1 if state.segments else 0
-    return max(state.log_start_offset, newest)

@@ -35,8 +35,8 @@ class Controller(Protocol):
     @property
     def is_controller(self) -> bool: ...
 
-    async def rebalance(self) -> None:
-        """Plan now; returns when the view shows the plan."""
+    async def rebalance(self) -> int:
+        """Plan now; how many moves are under way once the view shows the plan."""
 
 
 class SwapResult(Protocol):

@@ -54,6 +54,7 @@ _MEANINGS: Final = (
     ("ALERT_CERTIFICATE_REQUIRED", Verdict.REFUSED),
     ("Hostname Verification Check failed", Verdict.REFUSED),
     ("TSI_PROTOCOL_FAILURE", Verdict.REFUSED),
+    ("failed to connect to all addresses", Verdict.UNDONE),
     ("etcdserver: no leader", Verdict.UNDONE),
     ("etcdserver: not capable", Verdict.UNDONE),
     ("etcdserver: too many requests", Verdict.UNDONE),
@@ -92,8 +93,8 @@ def failure(endpoint: str, code: grpc.StatusCode, details: str) -> EtcdError:
     """The error for an answer that is one, or for none at all."""
     if code is grpc.StatusCode.DEADLINE_EXCEEDED:
         return EtcdError(endpoint, "no answer in time", Verdict.IN_DOUBT)
+    reason = _PREAMBLE.sub("", details) or code.name
     for part, verdict in _MEANINGS:
         if part in details:
-            return EtcdError(endpoint, _WORDS.get(part, details), verdict)
-    verdict = Verdict.REFUSED if code in _FINAL else Verdict.IN_DOUBT
-    return EtcdError(endpoint, _PREAMBLE.sub("", details) or code.name, verdict)
+            return EtcdError(endpoint, _WORDS.get(part, reason), verdict)
+    return EtcdError(endpoint, reason, Verdict.REFUSED if code in _FINAL else Verdict.IN_DOUBT)

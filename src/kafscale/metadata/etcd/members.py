@@ -14,8 +14,8 @@ from kafscale.metadata.etcd.member import Member
 from kafscale.observability.logging import get_logger
 
 _SETTLE_S: Final = 0.05
-"""How long the ends of cancelled calls take to arrive, generously. gRPC delivers them to the loop of
-the call, even if that is closed by then, and stumbles; there is nothing to wait for but the time."""
+"""How long the ends of cancelled calls may take to arrive. gRPC delivers them to the loop of the
+call, even if that is closed by then, and stumbles; there is nothing to wait for but the time."""
 
 _log = get_logger(__name__)
 

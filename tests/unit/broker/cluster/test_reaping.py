@@ -39,8 +39,9 @@ def test_it_is_told_how_far_partitions_are_in_segments():
         await asyncio.sleep(INTERVAL_SECONDS)
         [(ends, _)] = seat.reaper.rounds
         assert ends == {(topic.id, 0): 25, (topic.id, 1): 50, (topic.id, 2): 7, (topic.id, 3): 0}
+        await save(council, topic, 2, 7, 70)
         await asyncio.sleep(INTERVAL_SECONDS)
-        assert len(seat.reaper.rounds) == 2
+        assert seat.reaper.rounds[1][0] == ends | {(topic.id, 2): 71}
 
     play(body)
 

@@ -1,0 +1,46 @@
+"""The control plane of a broker, from its parts to its listeners."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from kafscale.broker.admin_http import AdminHttp
+from kafscale.broker.cluster.node import ClusterNode
+from kafscale.broker.control.direction import DirectedBroker
+from kafscale.broker.control.parts import Parts
+from kafscale.broker.services import Services
+from kafscale.control.server import ControlServer
+
+
+@asynccontextmanager
+async def control_plane(
+    services: Services, node: ClusterNode, http: AdminHttp
+) -> AsyncIterator[ControlServer]:
+    """Serve the control plane inside the block: through `http`, and at a port of its own if set."""
+    settings = services.config.broker
+    broker = DirectedBroker(_parts(services, node))
+    server = ControlServer(broker)
+    await server.start(settings.control_host, settings.control_port)
+    http.serve_control(server.dial)
+    try:
+        yield server
+    finally:
+        await server.close()
+        await broker.close()
+
+
+def _parts(services: Services, node: ClusterNode) -> Parts:
+    return Parts(
+        broker_id=services.node_id,
+        cluster_id=services.cluster_id,
+        namespace=services.config.s3.namespace,
+        view=services.cluster,
+        catalog=services.catalog,
+        storage=services.storage,
+        swap=services.storage.swap_segments,
+        membership=services.membership,
+        ownership=node.draining,
+        controller=node.controller,
+        problems=services.health.problems,
+        store_health=lambda: services.metrics.store_health.state,
+        clock=services.clock,
+    )
