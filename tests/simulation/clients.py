@@ -1,4 +1,4 @@
-"""The clients of a simulated broker: producers that try again, and readers that look twice."""
+"""The clients of simulated brokers: producers that try again, and readers that look twice."""
 
 import asyncio
 from collections import deque
@@ -6,7 +6,6 @@ from collections.abc import Callable
 from random import Random
 
 from kafscale.errors import (
-    KafscaleError,
     NotOwnerError,
     OffsetOutOfRangeError,
     OperatingError,
@@ -17,8 +16,9 @@ from kafscale.records import BatchView, Record, build
 from kafscale.storage import times
 from kafscale.storage.log import PartitionLog
 from kafscale.testing.virtual_time import clock_ms
+from simulation.brokers import Broker
 from simulation.model import BrokenPromiseError, Identity, PartitionModel
-from simulation.world import Life
+from simulation.world import World
 
 IN_FLIGHT_MAX = 5
 READ_BYTES_MAX = (1, 100, 400, 2000, 1_000_000)
@@ -38,15 +38,16 @@ class Producer:
     """Sends batches to a partition, in order; what failed is sent again by idempotent ones."""
 
     def __init__(
-        self, number: int, topic: Identity, partition: int, *, idempotent: bool, random: Random,
-        life: Callable[[], Life],
+        self, world: World, number: int, topic: Identity, partition: int, *, idempotent: bool,
+        broker_in_sight: Callable[[Identity, int], Broker],
     ) -> None:  # fmt: skip
+        self._world = world
         self._number = number
         self._topic = topic
         self._partition = partition
         self._idempotent = idempotent
-        self._random = random
-        self._life = life
+        self._random = world.random
+        self._broker_in_sight = broker_in_sight
         self._sequence = 0
         self._counter = 0
         self._acknowledged: deque[Sent] = deque(maxlen=IN_FLIGHT_MAX)
@@ -74,15 +75,16 @@ class Producer:
 
     async def _try(self, window: list[Sent]) -> bool:
         """Send the batches one behind the other; True if all of them are acknowledged."""
-        life = self._life()
+        broker = self._broker_in_sight(self._topic, self._partition)
         waiting = []
         for sent in window:
             try:
-                appended = self._append(life, sent)
+                appended = self._append(broker, sent)
             except (OverloadedError, NotOwnerError):
                 break
             except OutOfOrderSequenceError as error:
-                if life.is_current and not self._is_deleted(sent):
+                is_owner = self._world.is_owner(broker, self._topic, self._partition)
+                if is_owner and not self._is_deleted(sent):
                     start = self._model.start_seen
                     raise BrokenPromiseError(
                         f"{self._topic.name}/{self._partition} from {start}: {error}"
@@ -91,24 +93,25 @@ class Producer:
             waiting.append((sent, appended))
         succeeded = len(waiting) == len(window)
         for sent, (base_offset, durable) in waiting:
-            if durable is not None and not await self._wait(life, durable):
+            if durable is not None and not await self._wait(broker, durable):
                 succeeded = False
             else:
                 self._acknowledge(sent, base_offset)
         return succeeded
 
-    def _append(self, life: Life, sent: Sent) -> tuple[int, "asyncio.Future[None] | None"]:
-        log = self._find(life)
+    def _append(self, broker: Broker, sent: Sent) -> tuple[int, "asyncio.Future[None] | None"]:
+        log = self._find(broker)
         appended = log.append(BatchView(bytearray(sent.data)), clock_ms())
         return appended.base_offset, appended.durable
 
-    def _find(self, life: Life) -> PartitionLog:
-        if life.ended.is_set() or self._topic.is_deleted:
+    def _find(self, broker: Broker) -> PartitionLog:
+        log = broker.engine.logs.find_by_id(self._topic.id, self._partition)
+        if log is None or broker.ended.is_set() or self._topic.is_deleted:
             raise NotOwnerError("the broker does not answer")
-        return life.engine.logs.find(self._topic.name, self._partition)
+        return log
 
-    async def _wait(self, life: Life, durable: "asyncio.Future[None]") -> bool:
-        ended = asyncio.ensure_future(life.ended.wait())
+    async def _wait(self, broker: Broker, durable: "asyncio.Future[None]") -> bool:
+        ended = asyncio.ensure_future(broker.ended.wait())
         await asyncio.wait({durable, ended}, return_when=asyncio.FIRST_COMPLETED)
         ended.cancel()
         if not durable.done():
@@ -165,23 +168,23 @@ class Reader:
     def __init__(self, random: Random) -> None:
         self._random = random
 
-    async def read_somewhere(self, life: Life, topic: Identity, partition: int) -> None:
+    async def read_somewhere(self, broker: Broker, topic: Identity, partition: int) -> None:
         """Read once, from any offset, as much as it happens to want."""
-        log = self._find(life, topic, partition)
+        log = broker.engine.logs.find_by_id(topic.id, partition)
         if log is None or log.closed:
             return
         offset = self._random.randint(log.start_offset, log.high_watermark)
         bytes_max = self._random.choice(READ_BYTES_MAX)
-        await self._read(life, log, topic.partitions[partition], offset, bytes_max)
+        await self._read(broker, log, topic.partitions[partition], offset, bytes_max)
 
-    async def read_all(self, life: Life, topic: Identity, partition: int) -> None:
+    async def read_all(self, broker: Broker, topic: Identity, partition: int) -> None:
         """Read a log from its start to its end; nothing may be missing."""
-        log = life.engine.logs.find(topic.name, partition)
+        log = broker.engine.logs.find(topic.name, partition)
         model = topic.partitions[partition]
         start_offset = offset = log.start_offset
         while offset < (end_offset := log.high_watermark):
             bytes_max = self._random.choice(READ_BYTES_MAX)
-            following = await self._read(life, log, model, offset, bytes_max)
+            following = await self._read(broker, log, model, offset, bytes_max)
             if following is None:
                 if log.start_offset <= offset:
                     await asyncio.sleep(0.1)
@@ -192,18 +195,22 @@ class Reader:
             offset = following
         model.check_whole(max(start_offset, log.start_offset), end_offset)
 
-    async def look_for_time(self, life: Life, topic: Identity, partition: int) -> None:
+    async def look_for_time(self, broker: Broker, topic: Identity, partition: int) -> None:
         """Ask for the first record since the time of one that is known."""
-        log = self._find(life, topic, partition)
+        log = broker.engine.logs.find_by_id(topic.id, partition)
         known = topic.partitions[partition].any_known(self._random)
         if log is None or known is None:
             return
         offset, timestamp_ms = known
         try:
-            found = await times.first_since(life.engine.reader, log, timestamp_ms)
+            found = await times.first_since(broker.engine.reader, log, timestamp_ms)
         except OperatingError:
             return
-        if log.closed or life.ended.is_set() or not log.start_offset <= offset < log.high_watermark:
+        if (
+            log.closed
+            or broker.ended.is_set()
+            or not log.start_offset <= offset < log.high_watermark
+        ):
             return
         if found is None or found.offset > offset or found.timestamp_ms < timestamp_ms:
             raise BrokenPromiseError(
@@ -211,11 +218,11 @@ class Reader:
             )
 
     async def _read(
-        self, life: Life, log: PartitionLog, model: PartitionModel, offset: int, bytes_max: int
+        self, broker: Broker, log: PartitionLog, model: PartitionModel, offset: int, bytes_max: int
     ) -> int | None:
         """The offset to go on from; None if the read was refused for a good reason."""
         try:
-            found, end = await life.engine.reader.read(log, offset, bytes_max, first=True)
+            found, end = await broker.engine.reader.read(log, offset, bytes_max, first=True)
         except OffsetOutOfRangeError:
             if log.start_offset <= offset:
                 raise BrokenPromiseError(f"{log!r}: {offset} was refused") from None
@@ -226,9 +233,3 @@ class Reader:
             return None
         model.check_read(log, offset, bytes_max, found, end)
         return end
-
-    def _find(self, life: Life, topic: Identity, partition: int) -> PartitionLog | None:
-        try:
-            return life.engine.logs.find(topic.name, partition)
-        except KafscaleError:
-            return None

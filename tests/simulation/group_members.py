@@ -75,6 +75,11 @@ class Member:
         self.go_on.clear()
         self.world.promises.owns(self.name, frozenset())
 
+    def holds(self, partitions: tuple[int, ...]) -> None:
+        """Be counted on for these, unless it was paused while it was told of them."""
+        if self.go_on.is_set():
+            self.world.promises.owns(self.name, frozenset(partitions))
+
     async def kill(self) -> None:
         assert self.task is not None
         self.task.cancel()
@@ -206,7 +211,7 @@ class ClassicMember(Member):
         )  # fmt: skip
         self.partitions = decode_assignment(synced.assignment).get(TOPIC, ())
         if self.world.is_mixed:
-            self.world.promises.owns(self.name, frozenset(self.partitions))
+            self.holds(self.partitions)
         else:
             self.world.promises.told(joined.generation, self.member_id, self.partitions)
         self.is_joined = True
@@ -263,7 +268,7 @@ class ConsumerMember(Member):
         self.generation = told.member_epoch
         if told.assignment is not None:
             self.partitions = tuple(sorted(told.assignment.get(TOPIC_ID, ())))
-        self.world.promises.owns(self.name, frozenset(self.partitions))
+        self.holds(self.partitions)
         await asyncio.sleep(1)
         if self.world.random.random() < 0.3:
             await self.commit()

@@ -17,6 +17,8 @@ from collections.abc import Awaitable, Callable, Collection
 from random import Random
 from typing import TypeVar
 
+from msgspec.structs import replace
+
 from kafscale.broker.coordinator.clock import GroupClock
 from kafscale.broker.coordinator.coordinator import Coordinator, OffsetRetention
 from kafscale.errors import OperatingError, StoreUnavailableError
@@ -39,6 +41,9 @@ GROUP = "readers"
 BYSTANDERS = "bystanders"
 SHARDS = (shard_of(GROUP), shard_of(BYSTANDERS))
 NODES = (0, 1)
+UNASSIGNED = Assignment(
+    topic=SHARDS_TOPIC, partition=0, broker_id=-1, broker_epoch=-1, leader_epoch=-1, is_clean=False
+)
 SETTINGS = GroupSettings(
     initial_rebalance_delay_ms=500, consumer_session_timeout_ms=10_000,
     consumer_heartbeat_interval_ms=1_000,
@@ -223,27 +228,41 @@ class GroupWorld:
                 await asyncio.sleep(0.1)
 
     async def hand_over(self, node: int, shards: Collection[int]) -> None:
-        """Move shards in an orderly manner; all of them have one owner."""
+        """Move shards in an orderly manner, as a controller asks their one owner to."""
         [owner] = {self.owners[shard] for shard in shards}
+        for shard in shards:
+            asked = await self._assign(shard, lambda it: replace(it, moving_to=node))
+            if self.random.random() < 0.5:
+                owner.coordinator.update_claim(shard, asked)
+        await asyncio.sleep(self.random.uniform(0, 1))
         await owner.coordinator.release_shards(shards)
         await self.take(node, shards)
 
     async def _claim(self, shard: int, life: Life) -> Claim:
+        def to_life(before: Assignment) -> Assignment:
+            if (before.broker_id, before.broker_epoch) == (life.node, life.epoch):
+                return before
+            return replace(
+                before, broker_id=life.node, broker_epoch=life.epoch, moving_to=None,
+                leader_epoch=before.leader_epoch + 1,
+            )  # fmt: skip
+
+        claim = Claim(self.store, await self._assign(shard, to_life))
+        self.owners[shard] = life
+        return claim
+
+    async def _assign(self, shard: int, change: Callable[[Assignment], Assignment]) -> Assignment:
+        """Change an assignment; it is done once there is nothing to be changed any more."""
         key = keys.assignment(SHARDS_TOPIC, shard)
         while True:
             try:
                 entry = await self.store.get(key)
-                before = decode_assignment(entry) if entry else None
-                if before and (before.broker_id, before.broker_epoch) == (life.node, life.epoch):
-                    self.owners[shard] = life
-                    return Claim(self.store, before)
-                after = Assignment(
-                    topic=SHARDS_TOPIC, partition=shard, broker_id=life.node,
-                    broker_epoch=life.epoch, is_clean=False,
-                    leader_epoch=before.leader_epoch + 1 if before else 0,
-                )  # fmt: skip
-                compare = unchanged(entry) if entry else absent(key)
-                await self.store.commit([compare], [Put(key, encode_assignment(after))])
+                before = decode_assignment(entry) if entry else UNASSIGNED
+                after = change(before)
+                if after == before:
+                    return before
+                put = Put(key, encode_assignment(replace(after, partition=shard)))
+                await self.store.commit([unchanged(entry) if entry else absent(key)], [put])
             except OperatingError:
                 await asyncio.sleep(0.1)
 

@@ -11,6 +11,8 @@ from random import Random
 from kafscale.records import BatchView, iterate, split
 from kafscale.storage.log import PartitionLog
 
+NAMESPACE = "simulated"
+
 
 class BrokenPromiseError(AssertionError):
     """The engine has broken a promise."""

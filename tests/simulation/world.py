@@ -1,32 +1,35 @@
-"""The world around an engine: a store that fails, a metadata store, and the lives of a broker.
+"""The world around some engines: a store that fails, and what a metadata store knows of brokers.
 
-Everything that outlives a broker is here: the objects, the epoch counter and the log starts that
-the metadata store remembers. A life is an engine with its own connection to the store, so that one
-can be cut off while another goes on.
+Everything that outlives a broker is here: the objects, the epoch counter, who is registered, which
+broker owns which partition, and where logs begin and end. A broker is an engine with its own
+connection to the store, so that one can be cut off while others go on.
 """
 
 import asyncio
-from contextlib import suppress
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from random import Random
 
-from kafscale.errors import NotOwnerError, OperatingError, StoreUnavailableError
+from kafscale.errors import FencedError, OperatingError
 from kafscale.records import Codec, TimestampType
 from kafscale.storage.buffer import SealRules
-from kafscale.storage.engine import EngineSettings, StorageEngine
+from kafscale.storage.engine import EngineSettings
 from kafscale.storage.log import PartitionLog
 from kafscale.storage.objects.faulty import Fault, FaultyObjectStore, Rule
 from kafscale.storage.objects.memory import MemoryObjectStore
-from kafscale.storage.opening import TopicToOpen
+from kafscale.storage.opening import PartitionToOpen
+from kafscale.storage.reaper import Reaper
 from kafscale.storage.settings import LogSettings
+from kafscale.storage.streams import Streams
 from kafscale.storage.upkeep import Bounds
 from kafscale.testing.virtual_time import clock_ms
-from simulation.model import BrokenPromiseError, Identity, PartitionModel
+from simulation.brokers import Broker
+from simulation.model import NAMESPACE, BrokenPromiseError, Identity, PartitionModel
 
-NAMESPACE = "simulated"
-BROKER_ID = 1
 PUT = frozenset({"put"})
-OPEN_TRIES_ROUGH_MAX = 2
-OPEN_TRIES_MAX = 6
+TRIES_ROUGH_MAX = 3
+TRIES_MAX = 7
 
 CALM: tuple[Rule, ...] = (Rule(fault=Fault.SLOW, seconds=(0.001, 0.05)),)
 ROUGH = (
@@ -85,64 +88,26 @@ def random_log_settings(random: Random) -> LogSettings:
     )
 
 
-class Life:
-    """One engine, from its opening to its end."""
+@dataclass(frozen=True)
+class Assignment:
+    """Whose a partition is."""
 
-    def __init__(self, world: "World", store: FaultyObjectStore, settings: EngineSettings) -> None:
-        self.store = store
-        self.epoch = -1
-        self.ended = asyncio.Event()
-        self._world = world
-        self._background: asyncio.Task[None] | None = None
-        self.engine = StorageEngine(
-            store, NAMESPACE, BROKER_ID, settings, save=self._save, clock=clock_ms,
-            random=Random(world.random.getrandbits(32)),
-        )  # fmt: skip
+    broker: Broker
+    broker_epoch: int
+    leader_epoch: int
+    is_clean: bool
+    is_new: bool
 
-    @property
-    def is_current(self) -> bool:
-        return self.epoch == self._world.epoch
 
-    async def open(self) -> None:
-        # From here on the metadata store takes nothing from earlier lives.
-        await self._take_epoch(0)
-        await self.engine.open(self._world.topics_to_open(), self._take_epoch)
-        self._background = asyncio.create_task(self.engine.run())
+@dataclass(frozen=True)
+class State:
+    """What is remembered of a log."""
 
-    async def crash(self) -> None:
-        """End at once: what is on its way may have arrived, or may not."""
-        self.ended.set()
-        self.engine.close()
-        await self._end_background()
+    start_offset: int = 0
+    end_offset: int = 0
 
-    async def stop(self) -> None:
-        """End in good order."""
-        await self._end_background()
-        await self.engine.stop(flush_seconds=30, roll_seconds=30)
-        self.ended.set()
 
-    async def _end_background(self) -> None:
-        if self._background is not None:
-            if self._background.done():
-                self._background.result()
-                raise BrokenPromiseError("the engine's work has ended by itself")
-            self._background.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._background
-
-    async def _take_epoch(self, at_least: int) -> int:
-        if self.epoch < max(at_least, 0):
-            self._world.epoch = self.epoch = max(self._world.epoch + 1, at_least)
-        return self.epoch
-
-    async def _save(self, partition: PartitionLog) -> None:
-        world = self._world
-        await asyncio.sleep(world.random.choice((0, 0.01)))
-        if self.epoch < world.epoch:
-            raise NotOwnerError("another life has begun")
-        if world.random.random() < world.metadata_failing_share:
-            raise StoreUnavailableError("the metadata store does not answer, on purpose")
-        world.start_offsets[partition.topic_id, partition.partition] = partition.start_offset
+Place = tuple[Identity, int]
 
 
 class World:
@@ -152,14 +117,21 @@ class World:
         self.random = random
         self.objects = objects or MemoryObjectStore(clock_ms, yields=True)
         self.epoch = random.choice((-1, -1, 5))
-        self.start_offsets: dict[tuple[bytes, int], int] = {}
         self.metadata_failing_share = 0.0
+        self.settings = random_settings(random)
         self.topics: dict[str, Identity] = {}
         self.log_settings: dict[bytes, LogSettings] = {}
-        self.settings = random_settings(random)
+        self.registered: dict[int, Broker] = {}
+        self.assignments: dict[tuple[bytes, int], Assignment] = {}
+        self.states: dict[tuple[bytes, int], State] = {}
         self.weather: tuple[Rule, ...] = CALM
         self.stores: list[FaultyObjectStore] = []
         self._identities = 0
+        self._controller = self.connect()
+        self._streams = Streams(self._controller, NAMESPACE, clock_ms)
+        self._reaper = Reaper(self._controller, NAMESPACE, clock_ms)
+
+    # --- topics -------------------------------------------------------------------------------
 
     def new_topic(self, name: str, partition_count: int) -> Identity:
         self._identities += 1
@@ -168,22 +140,14 @@ class World:
         self.log_settings[identity.id] = random_log_settings(self.random)
         return identity
 
-    def to_open(self, topic: Identity) -> TopicToOpen:
-        return TopicToOpen(
-            name=topic.name,
-            id=topic.id,
-            partition_count=len(topic.partitions),
-            settings=self.log_settings[topic.id],
-            leader_epoch=max(self.epoch, 0),
-            start_offsets={
-                number: self.start_offsets[topic.id, number]
-                for number in range(len(topic.partitions))
-                if (topic.id, number) in self.start_offsets
-            },
-        )
+    def partitions(self) -> list[tuple[Identity, int, PartitionModel]]:
+        return [
+            (topic, number, model)
+            for topic in self.topics.values()
+            for number, model in enumerate(topic.partitions)
+        ]
 
-    def topics_to_open(self) -> list[TopicToOpen]:
-        return [self.to_open(topic) for topic in self.topics.values()]
+    # --- stores -------------------------------------------------------------------------------
 
     def connect(self) -> FaultyObjectStore:
         store = FaultyObjectStore(self.objects, self.weather, random=self.random)
@@ -196,36 +160,125 @@ class World:
         for store in self.stores:
             store.rules = [*weather]
 
-    async def begin_life(self) -> Life:
-        """A life that has opened; the store may make it try several times, but not for ever."""
-        for tries in range(OPEN_TRIES_MAX):
-            life = Life(self, self.connect(), self.settings)
-            if tries > OPEN_TRIES_ROUGH_MAX:
-                life.store.rules = [*CALM]
-            try:
-                await life.open()
-            except OperatingError:
-                life.engine.close()
-                await asyncio.sleep(0.1)
-                continue
-            life.store.rules = [*self.weather]
-            self._check_opened(life)
-            return life
-        raise BrokenPromiseError(f"the engine did not open in {OPEN_TRIES_MAX} tries")
-
-    def _check_opened(self, life: Life) -> None:
-        for topic in self.topics.values():
-            for number, model in enumerate(topic.partitions):
-                model.check_opened(life.engine.logs.find(topic.name, number))
-
     async def settle(self) -> None:
         """Wait until everything has landed that is on its way."""
         for store in self.stores:
             await store.settle()
 
-    def partitions(self) -> list[tuple[Identity, int, PartitionModel]]:
-        return [
-            (topic, number, model)
-            for topic in self.topics.values()
-            for number, model in enumerate(topic.partitions)
+    async def insist(self, store: FaultyObjectStore, operation: Callable[[], Awaitable[object]]):
+        """Do something that the store may make fail several times, but not for ever."""
+        for tries in range(TRIES_MAX):
+            if tries > TRIES_ROUGH_MAX:
+                store.rules = [*CALM]
+            try:
+                await operation()
+            except OperatingError:
+                await asyncio.sleep(0.1)
+                continue
+            store.rules = [*self.weather]
+            return
+        raise BrokenPromiseError(f"it did not succeed in {TRIES_MAX} tries")
+
+    # --- brokers ------------------------------------------------------------------------------
+
+    def new_broker(self, broker_id: int) -> Broker:
+        return Broker(self, broker_id, self.connect(), self.settings)
+
+    async def register(self, broker: Broker) -> None:
+        """Begin a life of a broker; another with its id is none of us any more."""
+        await self.insist(broker.store, broker.begin)
+        self.registered[broker.id] = broker
+
+    def take_epoch(self, at_least: int) -> int:
+        self.epoch = max(self.epoch + 1, at_least)
+        return self.epoch
+
+    def lives(self) -> list[Broker]:
+        return list(self.registered.values())
+
+    async def bury(self, broker: Broker, heirs: Sequence[Broker]) -> None:
+        """Take a broker for dead, and give away what it had."""
+        if self.registered.get(broker.id) is broker:
+            del self.registered[broker.id]
+        await self.bury_life(broker, broker.epoch, heirs)
+
+    async def bury_life(self, broker: Broker, epoch: int, heirs: Sequence[Broker]) -> None:
+        """End the stream of one life of a broker, and give away what it had."""
+        await self.insist(self._controller, lambda: self._streams.fence(broker.id, epoch))
+        orphans = [
+            (topic, number)
+            for topic, number, _ in self.partitions()
+            if (found := self.assignments[topic.id, number]).broker is broker
+            and found.broker_epoch == epoch
         ]
+        await self.give(orphans, heirs, is_clean=False)
+
+    # --- partitions ---------------------------------------------------------------------------
+
+    def owner(self, topic: Identity, number: int) -> Broker:
+        return self.assignments[topic.id, number].broker
+
+    def is_owner(self, broker: Broker, topic: Identity, number: int) -> bool:
+        found = self.assignments.get((topic.id, number))
+        return found is not None and found.broker is broker and found.broker_epoch == broker.epoch
+
+    def log(self, topic: Identity, number: int) -> PartitionLog:
+        """The log as its owner serves it."""
+        return self.owner(topic, number).engine.logs.find(topic.name, number)
+
+    async def give(
+        self, places: Sequence[Place], heirs: Sequence[Broker], *, is_clean: bool,
+        is_new: bool = False,
+    ) -> None:  # fmt: skip
+        """Assign partitions to brokers, which open them."""
+        by_heir: dict[Broker, list[Place]] = defaultdict(list)
+        for topic, number in places:
+            heir = self.random.choice(heirs)
+            by_heir[heir].append((topic, number))
+            before = self.assignments.get((topic.id, number))
+            self.assignments[topic.id, number] = Assignment(
+                heir, heir.epoch, before.leader_epoch + 1 if before else 0, is_clean, is_new
+            )
+        for heir, given in by_heir.items():
+            to_open = [self._to_open(topic, number) for topic, number in given]
+            await self.insist(heir.store, lambda: heir.engine.open(to_open))  # noqa: B023
+            for topic, number in given:
+                topic.partitions[number].check_opened(heir.engine.logs.find(topic.name, number))
+
+    def _to_open(self, topic: Identity, number: int) -> PartitionToOpen:
+        assignment = self.assignments[topic.id, number]
+        state = self.states.get((topic.id, number), State())
+        return PartitionToOpen(
+            topic=topic.name, topic_id=topic.id, partition=number,
+            settings=self.log_settings[topic.id], leader_epoch=assignment.leader_epoch,
+            start_offset=state.start_offset, end_offset=state.end_offset,
+            is_clean=assignment.is_clean, is_new=assignment.is_new,
+        )  # fmt: skip
+
+    def remember(self, broker: Broker, partition: PartitionLog) -> None:
+        """What the metadata store takes from an owner, and from nobody else."""
+        place = (partition.topic_id, partition.partition)
+        found = self.assignments.get(place)
+        life = (broker, broker.epoch, partition.leader_epoch)
+        if found is None or (found.broker, found.broker_epoch, found.leader_epoch) != life:
+            raise FencedError("the partition is somebody else's")
+        self.states[place] = State(partition.start_offset, partition.tail.rolled_offset)
+
+    # --- streams of the dead ------------------------------------------------------------------
+
+    async def reap(self) -> None:
+        await self._reaper.reap(self._rolled_end, self._is_live)
+
+    async def reap_in_the_end(self, later_ms: int) -> None:
+        """Reap as if that much time had passed."""
+        reaper = Reaper(self.objects, NAMESPACE, lambda: clock_ms() + later_ms)
+        await reaper.reap(self._rolled_end, self._is_live)
+
+    def _rolled_end(self, topic_id: bytes, number: int) -> int | None:
+        if all(topic.id != topic_id for topic in self.topics.values()):
+            return None
+        return self.states.get((topic_id, number), State()).end_offset
+
+    def _is_live(self, broker_id: int, epoch: int) -> bool:
+        broker = self.registered.get(broker_id)
+        return broker is not None and broker.epoch == epoch
