@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check format bench docs generate lock clean
+.PHONY: help setup run test check format bench chaos docs generate lock clean
 
 help: ## Show this list.
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  \033[1m%-8s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -42,6 +42,10 @@ format: setup ## Rewrite the code in the house's format.
 
 bench: setup ## Measure; prints tables and keeps the figures as JSON in .bench/.
 	$(BIN)/python -m pytest -m bench -p no:randomly -p no:xdist --quiet -s tests/bench
+
+chaos: setup ## Trouble a cluster for CHAOS_SECONDS, from CHAOS_SEED on, and judge what clients saw.
+	PYTHONPATH=tests $(BIN)/python -m chaos $(CHAOS_OPTIONS) \
+	  $(if $(CHAOS_SECONDS),--seconds $(CHAOS_SECONDS)) $(if $(CHAOS_SEED),--seed $(CHAOS_SEED))
 
 docs: setup ## Write the generated pages of docs/ again.
 	$(BIN)/kafscale docs generate

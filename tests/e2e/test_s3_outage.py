@@ -1,12 +1,16 @@
 """The object store goes away under load, and comes back: nothing is lost, and nobody has to help.
 
-T-08, N-11: it refuses connections, or takes them and stays silent. Producers wait or try again,
-records that are in memory are still served, `/readyz` says what is wrong, and all of it is over
-within seconds after the store is back.
+T-08, N-11: it refuses connections, takes them and stays silent, or becomes far too slow. Producers
+wait or try again, records that are in memory are still served, `/readyz` says what is wrong, and
+all of it is over within seconds after the store is back.
 """
 
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import replace
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -16,6 +20,7 @@ from services.crashes import PARTITIONS, read
 from services.history import History, problems
 from services.load import Load
 from services.s3_server import S3Server, broker_settings
+from services.slow_link import Delay, slow_link
 from services.wire import Wire, batch_of, produce_request
 
 pytestmark = [
@@ -130,3 +135,63 @@ def test_only_what_memory_holds_is_served_during_an_outage(start_broker, s3):
         s3.resume()
         seconds_until(lambda: is_ready(broker), BACK_S_MAX)
         assert len(wire.read("cold")) >= 9
+
+
+def test_a_store_that_has_become_too_slow_is_refused_until_it_is_fast_again(start_broker, s3):
+    """S-13: 3.5 s a request are an outage; half a second is not."""
+    delay = Delay(0.0)
+    with slow_link(urlsplit(s3.bucket.endpoint).port, delay) as port:
+        settings = broker_settings(replace(s3.bucket, endpoint=f"http://127.0.0.1:{port}"))
+        broker = start_broker(
+            **settings, s3_health_window_sec="4", storage_wal_puts_per_second="20"
+        )
+        with Wire(broker.port) as wire:
+            wire.create("topic", PARTITIONS)
+        history = History()
+        with Load(broker.address, "topic", PARTITIONS, history), ExitStack() as stack:
+            stack.callback(setattr, delay, "seconds", 0.0)
+            seconds_until(lambda: len(history.acknowledged) > 100, 10)
+            delay.seconds = 3.5 / 2
+            seconds_until(lambda: not is_ready(broker), 2 * NOTICED_S_MAX)
+            away_until = time.monotonic() + OUTAGE_S
+            while time.monotonic() < away_until:
+                assert not is_ready(broker)
+                time.sleep(0.5)
+            with Wire(broker.port) as wire:
+                assert wire.produce("topic", batch_of([b"intruder"])).error_code == 7
+            acknowledged_count = len(history.acknowledged)
+            delay.seconds = 0.25
+            # A probe that was on its way when the store was slow has to be given up first.
+            seconds_until(lambda: is_ready(broker), 2 * BACK_S_MAX)
+            seconds_until(lambda: len(history.acknowledged) > acknowledged_count + 50, BACK_S_MAX)
+        assert history.acknowledged.keys() == history.sent.keys()
+        assert problems(history, read(broker)) == []
+        broker.terminate()
+
+
+def test_a_silent_store_is_noticed_though_nobody_produces(start_broker, s3):
+    """The first reader waits; all others are told to try again, at once."""
+    broker = start_broker(
+        **broker_settings(s3.bucket), segment_bytes="65536", storage_wal_puts_per_second="1000"
+    )
+    with Wire(broker.port) as wire:
+        wire.create("cold", compression_type="producer")
+        for number in range(8):
+            wire.produce("cold", batch_of([b"%d" % number * 20_000]))
+    broker.terminate()
+    broker.start()
+    with (
+        Wire(broker.port, timeout_s=60) as other,
+        Wire(broker.port) as wire,
+        ThreadPoolExecutor(1) as thread,
+    ):
+        s3.pause()
+        first = thread.submit(other.fetch, "cold", 0)
+        seconds_until(lambda: not is_ready(broker), NOTICED_S_MAX)
+        began = time.monotonic()
+        assert wire.fetch("cold", 0).error_code == 56
+        assert time.monotonic() - began < 2
+        s3.resume()
+        seconds_until(lambda: is_ready(broker), BACK_S_MAX)
+        assert len(wire.read("cold")) == 8
+        assert first.result(60).error_code in {0, 56}

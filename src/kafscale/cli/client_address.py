@@ -44,14 +44,14 @@ def chosen(option: str) -> list[Address]:
         raise typer.BadParameter(str(error), param_hint="--bootstrap-server") from None
 
 
-def parse(text: str) -> Address:
+def parse(text: str, port_default: int = PORT_DEFAULT) -> Address:
     """The address that `text` means.
 
     >>> parse("broker-0:19092"), parse("broker-0"), str(parse("[::1]:9092"))
     (Address(host='broker-0', port=19092), Address(host='broker-0', port=9092), '[::1]:9092')
     """
     match = _ADDRESS.fullmatch(text)
-    port = int(match["port"] or PORT_DEFAULT) if match else 0
+    port = int(match["port"] or port_default) if match else 0
     if match is None or not 0 < port < 65536:
         raise ValueError(f"{text!r} is not an address; it takes host:port")
     return Address(match["bracketed"] or match["host"], port)

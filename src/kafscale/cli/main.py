@@ -11,7 +11,18 @@ import typer
 from typer.core import TyperGroup
 
 from kafscale import __version__
-from kafscale.cli import broker, config, consume, docs, group, produce, protocol, segment, topic
+from kafscale.cli import (
+    broker,
+    cluster,
+    config,
+    consume,
+    docs,
+    group,
+    produce,
+    protocol,
+    segment,
+    topic,
+)
 from kafscale.cli.output import print_error, print_line
 from kafscale.config import SETTINGS, Config, load
 from kafscale.errors import KafscaleError
@@ -27,6 +38,7 @@ NEXT = (
     ("kafscale consume orders", "print records, from the beginning"),
     ("kafscale consume orders -g billing", "share them out among all who read in the group"),
     ("kafscale group describe billing", "how far a group has come, and who its members are"),
+    ("kafscale cluster status", "all brokers, how they do and what they own"),
     ("kafscale config show", "every setting, its value and where it was set"),
     ("kafscale segment list kafscale-data", "the objects that hold the records"),
     ("kafscale protocol show produce 9", "the fields of a Kafka message on the wire"),
@@ -62,6 +74,7 @@ app = typer.Typer(
 app.command("broker")(broker.broker)
 app.command("produce")(produce.produce)
 app.command("consume")(consume.consume)
+app.add_typer(cluster.app, name="cluster")
 app.add_typer(config.app, name="config")
 app.add_typer(docs.app, name="docs")
 app.add_typer(group.app, name="group")

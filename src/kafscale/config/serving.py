@@ -15,6 +15,9 @@ _HOST = Text("a host name or an address", r"[0-9A-Za-z._:%-]+")
 _PORT = Number(0, 65535)
 _TIMEOUT = Duration(100, HOUR_MS, unit_in_name=False)
 _GROUP_TIMEOUT = Duration(SECOND_MS, HOUR_MS)
+_SERVERS = Names(
+    Text("of the form host:port or host", r"(\[[0-9A-Fa-f:.%]+\]|[^\s:/@,]+)(:\d{1,5})?")
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -215,11 +218,13 @@ class Client:
     """The commands that talk to brokers, such as `kafscale topic` and `kafscale consume`."""
 
     bootstrap_servers: tuple[str, ...] = setting(
-        ("localhost:9092",),
-        Names(
-            Text("of the form host:port or host", r"(\[[0-9A-Fa-f:.%]+\]|[^\s:/@,]+)(:\d{1,5})?")
-        ),
-        variables=("KAFSCALE_BOOTSTRAP_SERVERS",),
+        ("localhost:9092",), _SERVERS, variables=("KAFSCALE_BOOTSTRAP_SERVERS",)
     )
     """The brokers to ask first; one that answers is enough. By default the one on this machine,
     where `kafscale broker` without settings serves."""
+
+    control_servers: tuple[str, ...] = setting(
+        ("localhost:9093",), _SERVERS, variables=("KAFSCALE_CONTROL_SERVERS",)
+    )
+    """The brokers to ask first on the control plane, as `kafscale cluster` does; one that answers
+    is enough, and knows the others. By default the one on this machine, at its port for metrics."""

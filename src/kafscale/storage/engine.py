@@ -84,7 +84,6 @@ class StorageEngine:
         opener = Opener(store, namespace, self.reader, self.memory, asyncio.Semaphore(OPENINGS_MAX))
         self._streams = Streams(store, namespace, clock)
         self._takeover = Takeover(store, namespace, self._streams, opener, clock)
-        self._save = save
         self.logs = LogDirectory(store, namespace, self.reader)
         self.trimmer = WalTrimmer(store, clock, random)
         writer = SegmentWriter(
@@ -187,7 +186,6 @@ class StorageEngine:
             await self.wal.flush()
             await self.upkeep.roll(served, "release")
             _check_rolled(served)
-            await self._save(served)
         except BaseException:
             served.take_again()
             raise
@@ -254,5 +252,5 @@ class StorageEngine:
 
 def _check_rolled(served: PartitionLog) -> None:
     served.check_open()
-    if served.tail.rolled_offset < served.end_offset:
+    if served.tail.rolled_offset < served.end_offset or not served.is_saved:
         raise NotOwnerError(f"{served.topic}/{served.partition} could not be rolled")

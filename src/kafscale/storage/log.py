@@ -54,9 +54,9 @@ class PartitionLog:
 
     __slots__ = (
         "_is_held", "_waiting", "_watchers", "closed", "damaged_bases", "deleted", "end_offset",
-        "epochs", "high_watermark", "leader_epoch", "oldest_unrolled_ms", "partition",
-        "producers", "rolled_max_timestamp_ms", "rolling", "segment_max_timestamp_ms", "segments",
-        "settings", "start_offset", "tail", "topic", "topic_id", "wal",
+        "epochs", "high_watermark", "leader_epoch", "oldest_unrolled_ms", "partition", "producers",
+        "rolled_max_timestamp_ms", "rolling", "saved_offset", "segment_max_timestamp_ms",
+        "segments", "settings", "start_offset", "tail", "topic", "topic_id", "wal",
     )  # fmt: skip
 
     def __init__(
@@ -83,6 +83,8 @@ class PartitionLog:
         """When the oldest record that waits for a segment became durable."""
         self.damaged_bases: set[int] = set()
         """Base offsets of damaged objects, which a roll may write over."""
+        self.saved_offset = 0
+        """Up to where the metadata store knows that segments hold everything."""
         self.rolling = asyncio.Lock()
         self.wal: Wal | None = None
         """Where appends go; None while the log is being recovered."""
@@ -106,6 +108,11 @@ class PartitionLog:
             self.resume(self.start_offset)
         self.wal = wal
         self.epochs.note(self.leader_epoch, self.end_offset)
+
+    @property
+    def is_saved(self) -> bool:
+        """Whether the metadata store knows all segments."""
+        return self.saved_offset >= self.tail.rolled_offset
 
     def hold(self) -> None:
         """Take no appends, because the log is to change hands; readers go on."""
@@ -214,13 +221,8 @@ class PartitionLog:
     def on_rolled(
         self, base_offset: int, next_offset: int, size_bytes: int, max_timestamp_ms: int,
         now_ms: int,
-    ) -> bool:  # fmt: skip
-        """Note a new segment, which holds what was the oldest part of the tail.
-
-        False if the log has been closed meanwhile.
-        """
-        if self.closed:
-            return False
+    ) -> None:  # fmt: skip
+        """Note a new segment, which holds what was the oldest part of the tail."""
         self.segments.append(base_offset, next_offset, size_bytes)
         self.segment_max_timestamp_ms = max_timestamp_ms
         if self.rolled_max_timestamp_ms is not None:
@@ -228,7 +230,6 @@ class PartitionLog:
         self.damaged_bases.discard(base_offset)
         self.tail.mark_rolled(next_offset)
         self.oldest_unrolled_ms = now_ms if self.tail.unrolled_bytes else None
-        return True
 
     def advance_start(self, offset: int) -> None:
         """Give up everything below the offset, as retention and DeleteRecords ask."""

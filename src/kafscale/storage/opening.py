@@ -152,6 +152,7 @@ class Opener:
         new.start_offset = max(segments.start_offset or 0, one.start_offset)
         # What segments held and retention has deleted is not looked for in the WAL.
         new.resume(min(one.start_offset, one.end_offset))
+        new.saved_offset = one.end_offset
         return new
 
     async def _find_end(

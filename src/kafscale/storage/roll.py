@@ -85,25 +85,22 @@ class SegmentWriter:
         self._statistics = statistics
 
     async def roll(self, partition: PartitionLog, reason: str) -> bool:
-        """Make a segment of what waits for one; False if there was nothing, or nobody left."""
-        async with partition.rolling:
-            waiting = partition.tail.waiting()
-            if partition.closed or not waiting.runs:
-                return False
-            started_ms = self._clock()
-            builder = await asyncio.to_thread(self._build, partition, waiting, started_ms)
-            built = builder.finish(_sections(partition, builder.next_offset))
-            try:
-                made = await self._write(partition, built)
-                if not partition.on_rolled(
-                    made.base_offset, made.next_offset, made.size_bytes, made.max_timestamp_ms,
-                    self._clock(),
-                ):  # fmt: skip
+        """Make a segment of what waits for one; False if there was nothing, or nobody left.
+
+        When this returns, the metadata store knows all segments, unless nobody is left.
+        """
+        started_ms = self._clock()
+        try:
+            async with partition.rolling:
+                if partition.closed:
                     return False
-                await self._retry(partition, "partition state", lambda: self._save(partition))
-            except NotOwnerError as error:
-                log.warning("partition lost", topic=partition.topic, reason=str(error))
-                return False
+                made = await self._make(partition, started_ms)
+                await self._tell(partition)
+        except NotOwnerError as error:
+            log.warning("partition lost", topic=partition.topic, reason=str(error))
+            return False
+        if made is None:
+            return False
         self._statistics.segments_rolled[reason] += 1
         self._statistics.segment_bytes += made.size_bytes
         log.info(
@@ -113,6 +110,34 @@ class SegmentWriter:
             reason=reason, duration=round((self._clock() - started_ms) / 1000, 3),
         )  # fmt: skip
         return True
+
+    async def _make(self, partition: PartitionLog, started_ms: int) -> Made | None:
+        waiting = partition.tail.waiting()
+        if not waiting.runs:
+            return None
+        builder = await asyncio.to_thread(self._build, partition, waiting, started_ms)
+        built = builder.finish(_sections(partition, builder.next_offset))
+        made = await self._write(partition, built)
+        partition.check_open()
+        partition.on_rolled(
+            made.base_offset, made.next_offset, made.size_bytes, made.max_timestamp_ms,
+            self._clock(),
+        )  # fmt: skip
+        return made
+
+    async def save(self, partition: PartitionLog) -> None:
+        """Have the metadata store know all segments, also those of a former owner that crashed."""
+        try:
+            async with partition.rolling:
+                await self._tell(partition)
+        except NotOwnerError as error:
+            log.warning("partition lost", topic=partition.topic, reason=str(error))
+
+    async def _tell(self, partition: PartitionLog) -> None:
+        if not partition.is_saved:
+            rolled_offset = partition.tail.rolled_offset
+            await self._retry(partition, "partition state", lambda: self._save(partition))
+            partition.saved_offset = rolled_offset
 
     def _build(self, partition: PartitionLog, waiting: Waiting, created_ms: int) -> segment.Builder:
         """The segment; runs in a thread of its own, because it takes a while."""

@@ -6,6 +6,8 @@
     memory     what waits for segments takes more than half of `tail_bytes_max`
     wal        the WAL is larger than `wal_bytes_max`, and this log holds its oldest object
     explicit   somebody asked: a flush, or a stop
+    release    another broker is to serve the log
+    state      segments are there that the metadata store does not know, after a crash
 
 Records that segments hold already stay in memory for readers while there is room, and go first.
 """
@@ -83,6 +85,8 @@ class Upkeep:
                 age_ms_max = min(self._bounds.segment_age_ms_max, partition.settings.segment_ms)
                 if now_ms - since_ms >= age_ms_max:
                     self.request(partition, "age")
+            if not partition.is_saved:
+                self.request(partition, "state")
         if self._trimmer.size_bytes > self._bounds.wal_bytes_max:
             for partition in self._trimmer.oldest_pins():
                 self.request(partition, "wal")
@@ -136,7 +140,7 @@ class Upkeep:
     async def roll(self, partition: PartitionLog, reason: str) -> None:
         """Roll a log until nothing waits any more that was waiting when this began."""
         end_offset = partition.high_watermark
-        while partition.tail.rolled_offset < end_offset:
+        while partition.tail.rolled_offset < end_offset or not partition.is_saved:
             if not await self._writer.roll(partition, reason):
                 break
         self._trimmer.consider()
@@ -158,6 +162,8 @@ class Upkeep:
             try:
                 if reason == "bytes":
                     await self._roll_full(partition)
+                elif reason == "state":
+                    await self._writer.save(partition)
                 else:
                     await self.roll(partition, reason)
             except Exception:

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import timedelta
+from email.message import Message
 
 import obstore
 import pytest
@@ -18,8 +19,10 @@ from kafscale.errors import (
     StoreUnavailableError,
 )
 from kafscale.storage.objects import S3Bucket, S3ObjectStore
+from kafscale.storage.objects.s3_failures import MissingBucketError
 from services.process import free_port
 from services.s3_server import ACCESS_KEY, SECRET_KEY
+from services.scripted_server import response, scripted_server
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -30,45 +33,16 @@ BUCKET = S3Bucket(
 
 
 @asynccontextmanager
-async def scripted(answer: str | None) -> AsyncIterator[tuple[S3ObjectStore, list[str]]]:
-    """A server that gives one answer to everything (or none ever), and the requests it got."""
-    requests: list[str] = []
-    connections: list[asyncio.StreamWriter] = []
-
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        connections.append(writer)
+async def scripted(
+    answer: str | None, *, resets: bool = False
+) -> AsyncIterator[tuple[S3ObjectStore, list[str]]]:
+    """A store on a server that gives one answer to everything, and the requests that it got."""
+    async with scripted_server(answer, resets=resets) as server:
+        store = S3ObjectStore(replace(BUCKET, endpoint=server.url, request_timeout_ms=300))
         try:
-            while head := await reader.readuntil(b"\r\n\r\n"):
-                requests.append(head.decode())
-                length = [
-                    int(line[15:])
-                    for line in head.lower().split(b"\r\n")
-                    if line.startswith(b"content-length:")
-                ]
-                await reader.readexactly(sum(length))
-                if answer is not None:
-                    writer.write(answer.encode())
-                    await writer.drain()
-        except (asyncio.IncompleteReadError, ConnectionError):
-            pass
-
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
-    port = server.sockets[0].getsockname()[1]
-    store = S3ObjectStore(
-        replace(BUCKET, endpoint=f"http://127.0.0.1:{port}", request_timeout_ms=300)
-    )
-    try:
-        yield store, requests
-    finally:
-        server.close()
-        for connection in connections:
-            connection.close()
-        await store.close()
-
-
-def response(status: int, code: str = "") -> str:
-    body = f"<Error><Code>{code}</Code><Message>because</Message></Error>" if code else ""
-    return f"HTTP/1.1 {status} Reason\r\nContent-Length: {len(body)}\r\n\r\n{body}"
+            yield store, server.requests
+        finally:
+            await store.close()
 
 
 @pytest.mark.parametrize(
@@ -84,8 +58,11 @@ def response(status: int, code: str = "") -> str:
         (response(304), ObjectExistsError),
         (response(400, "InvalidRequest"), OperatingError),
         (response(403, "AccessDenied"), OperatingError),
-        (response(404, "NoSuchBucket"), OperatingError),
+        (response(404, "NoSuchBucket"), MissingBucketError),
         (response(501, "NotImplemented"), OperatingError),
+        (response(301, "PermanentRedirect"), OperatingError),
+        (response(400, "AuthorizationHeaderMalformed"), OperatingError),
+        (response(400, "ExpiredToken"), StoreUnavailableError),
         (None, StoreUnavailableError),
     ],
 )
@@ -106,7 +83,7 @@ def test_a_put_that_fails_says_whether_to_try_again_and_is_sent_once(answer, exp
     [
         (response(503, "SlowDown"), StoreUnavailableError),
         (response(404, "NoSuchKey"), ObjectNotFoundError),
-        (response(404, "NoSuchBucket"), OperatingError),
+        (response(404, "NoSuchBucket"), MissingBucketError),
         (response(403, "AccessDenied"), OperatingError),
         (None, StoreUnavailableError),
         ("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\ntoo short", StoreUnavailableError),
@@ -118,6 +95,28 @@ def test_a_read_that_fails_says_whether_to_try_again(answer, expected):
             with pytest.raises(OperatingError) as failure:
                 await store.get("ns/key")
             assert type(failure.value) is expected
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize(
+    "answer", [None, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\ntoo short"]
+)
+def test_a_connection_that_breaks_off_is_worth_another_try(answer):
+    """S-08."""
+
+    async def scenario():
+        async with scripted(answer, resets=True) as (store, requests):
+            calls = [store.get("ns/key"), store.get_range("ns/key", 0, 9), anext(store.list("ns/"))]
+            for call in calls:
+                with pytest.raises(StoreUnavailableError):
+                    await call
+            assert len(requests) == len(calls)
+        async with scripted(None, resets=True) as (store, requests):
+            for call in (store.put("ns/key", [b"x"]), store.head("ns/key")):
+                with pytest.raises(StoreUnavailableError):
+                    await call
+            assert len(requests) == 2
 
     asyncio.run(scenario())
 
@@ -175,9 +174,8 @@ def test_a_bucket_that_is_not_there_is_no_missing_object(real_bucket):
 
     async def scenario():
         for call in (store.put("ns/key", [b"x"]), store.get("ns/key"), anext(store.list("ns/"))):
-            with pytest.raises(OperatingError, match="NoSuchBucket") as failure:
+            with pytest.raises(MissingBucketError, match=r"set s3\.createBucket to true"):
                 await call
-            assert type(failure.value) is OperatingError
 
     asyncio.run(scenario())
 
@@ -207,19 +205,55 @@ def test_a_bucket_may_be_named_by_its_arn(moto_bucket, namespace):
 
 
 @pytest.mark.parametrize("create", [True, False])
-def test_objects_are_typed_and_encrypted_as_set(moto_bucket, namespace, create):
+def test_objects_are_typed_encrypted_and_archived_as_set(moto_bucket, namespace, create):
     key_arn = "arn:aws:kms:us-east-1:123456789012:key/some-key"
     bucket = replace(moto_bucket, kms_key_arn=key_arn, storage_class="STANDARD_IA")
-    store = S3ObjectStore(bucket)
+    store = S3ObjectStore(bucket, is_archived=lambda key: key.endswith("/a"))
 
     async def scenario():
-        await store.put(f"{namespace}/a", [bytes(6_000_000)], create=create)
+        for name in ("a", "b"):
+            await store.put(f"{namespace}/{name}", [bytes(6_000_000)], create=create)
 
     asyncio.run(scenario())
-    url = obstore.sign(store._store, "GET", f"{namespace}/a", timedelta(minutes=1))
+    archived, other = (headers_of(store, f"{namespace}/{name}") for name in ("a", "b"))
+    for headers in (archived, other):
+        assert headers["content-type"] == "application/octet-stream"
+        assert headers["x-amz-server-side-encryption"] == "aws:kms"
+        assert headers["x-amz-server-side-encryption-aws-kms-key-id"] == key_arn
+    assert archived["x-amz-storage-class"] == "STANDARD_IA"
+    assert other["x-amz-storage-class"] is None
+
+
+def test_one_key_of_kms_serves_for_many_objects():
+    """Otherwise every PUT would be a request to KMS as well, and on its bill."""
+    kms_key_arn = "arn:aws:kms:us-east-1:123456789012:key/some-key"
+
+    async def scenario():
+        async with scripted_server(response(200)) as server:
+            store = S3ObjectStore(replace(BUCKET, endpoint=server.url, kms_key_arn=kms_key_arn))
+            with pytest.raises(OperatingError):  # The scripted answer lacks an ETag.
+                await store.put("ns/key", [b"x"])
+            header = "x-amz-server-side-encryption-bucket-key-enabled: true"
+            assert header in server.requests[0].lower()
+            await store.close()
+
+    asyncio.run(scenario())
+
+
+def test_what_is_not_set_is_not_said():
+    """A server need not know storage classes, and the bucket says how objects are encrypted."""
+
+    async def scenario():
+        async with scripted(response(200)) as (store, requests):
+            with pytest.raises(OperatingError):  # The scripted answer lacks an ETag.
+                await store.put("ns/key", [b"x"])
+            assert "x-amz-storage-class" not in requests[0].lower()
+            assert "x-amz-server-side-encryption" not in requests[0].lower()
+
+    asyncio.run(scenario())
+
+
+def headers_of(store: S3ObjectStore, key: str) -> Message:
+    url = obstore.sign(store._store, "GET", key, timedelta(minutes=1))
     with urllib.request.urlopen(url, timeout=10) as answer:  # noqa: S310 - to our own server.
-        headers = answer.headers
-    assert headers["content-type"] == "application/octet-stream"
-    assert headers["x-amz-server-side-encryption"] == "aws:kms"
-    assert headers["x-amz-server-side-encryption-aws-kms-key-id"] == key_arn
-    assert headers["x-amz-storage-class"] == "STANDARD_IA"
+        return answer.headers

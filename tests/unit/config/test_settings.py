@@ -119,6 +119,7 @@ operator.etcdEndpoints        |              | KAFSCALE_OPERATOR_ETCD_ENDPOINTS
 ui.username                   |              | KAFSCALE_UI_USERNAME
 ui.password                   |              | KAFSCALE_UI_PASSWORD
 client.bootstrapServers       | localhost:9092 | KAFSCALE_BOOTSTRAP_SERVERS
+client.controlServers         | localhost:9093 | KAFSCALE_CONTROL_SERVERS
 """
 ROWS = [[cell.strip() for cell in line.split("|")] for line in NAMED.strip().splitlines()]
 

@@ -206,7 +206,7 @@ def test_a_log_that_could_not_be_released_takes_appends_again(way):
             store.is_down = False
         else:
             metadata.leader_epochs[0] = 1
-            with pytest.raises(FencedError):
+            with pytest.raises(NotOwnerError):
                 await engine.release(log)
         assert await append(engine, b"b") == 1
 

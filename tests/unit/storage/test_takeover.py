@@ -4,6 +4,7 @@ import asyncio
 from random import Random
 
 import pytest
+from structlog.testing import capture_logs
 
 from kafscale.errors import FencedError, StoreUnavailableError
 from kafscale.records import split
@@ -174,7 +175,7 @@ def test_records_that_were_deleted_before_they_were_rolled_are_no_hole():
 
 
 @pytest.mark.parametrize("lost", ["wal", "segment"])
-def test_a_hole_is_told_and_the_rest_is_served(lost, capsys):
+def test_a_hole_is_told_and_the_rest_is_served(lost):
     async def scenario():
         store, metadata = memory_store(), Metadata()
         before = await owner(store, metadata)
@@ -192,8 +193,11 @@ def test_a_hole_is_told_and_the_rest_is_served(lost, capsys):
         assert await append(after, b"d") == 3
         assert await read_offsets(after, 0) == ([0, 2, 3] if lost == "wal" else [0, 1, 3])
 
-    simulate(scenario)
-    assert "offsets missing" in capsys.readouterr().out
+    with capture_logs() as logs:
+        simulate(scenario)
+    (told,) = [line for line in logs if line["event"] == "offsets missing"]
+    hole = (1, 2) if lost == "wal" else (2, 3)
+    assert (told["log_level"], told["from_offset"], told["to_offset"]) == ("error", *hole)
 
 
 def test_the_reaper_and_an_opening_do_not_get_into_each_others_way():

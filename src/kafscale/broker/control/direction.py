@@ -151,8 +151,9 @@ class DirectedBroker:
 
     async def _roll(self, logs: Sequence[PartitionLog]) -> None:
         """Make everything durable, and segments of it."""
-        await self._parts.storage.wal.flush()
-        await asyncio.gather(*map(self._roll_one, logs))
+        if logs:
+            await self._parts.storage.wal.flush()
+            await asyncio.gather(*map(self._roll_one, logs))
 
     async def _roll_one(self, partition: PartitionLog) -> None:
         async with self._at_once:

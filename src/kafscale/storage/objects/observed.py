@@ -1,9 +1,10 @@
 """Counting and timing: an object store that tells somebody about every request.
 
-The laws: every request is told exactly once, when it has ended and however it ended; time that the
-caller spends between the chunks of a listing is not the store's. An answer such as "not found" or
-"exists" is an answer: only what `FAILURES` names speaks against the store's health. What is done
-with it (metrics, the health window) is left to the observer, which must be quick and never raise.
+The laws: every request is told exactly twice, when it begins and when it has ended, however it
+ended; time that the caller spends between the chunks of a listing is not the store's. An answer
+such as "not found" or "exists" is an answer: only what `FAILURES` names speaks against the store's
+health. What is done with it (metrics, the health window) is left to the observer, which must be
+quick and never raise.
 """
 
 import asyncio
@@ -15,6 +16,8 @@ from kafscale.errors import ObjectExistsError, ObjectNotFoundError, StoreUnavail
 from kafscale.records.checksum import Buffer
 from kafscale.storage.objects.base import ObjectInfo, ObjectStore
 
+BEGUN: Final = "begun"
+"""The status of a request that is under way; all others are ends."""
 SUCCESS: Final = "success"
 NOT_FOUND: Final = "not_found"
 EXISTS: Final = "exists"
@@ -24,6 +27,9 @@ ERROR: Final = "error"
 
 FAILURES: Final = frozenset({UNAVAILABLE, ERROR})
 """The statuses that count against the store."""
+
+REPLICA: Final = "replica_"
+"""What the names of operations begin with that were asked of a copy; see `replica_observer`."""
 
 _STATUSES: Final[tuple[tuple[type[BaseException], str], ...]] = (
     (ObjectNotFoundError, NOT_FOUND),
@@ -37,9 +43,21 @@ _Result = TypeVar("_Result")
 
 
 class OperationObserver(Protocol):
-    """Who is told: which operation ended, how, after how many seconds, and how much it moved."""
+    """Who is told: of which operation, how it ended, after how long, and how much it moved."""
 
     def __call__(self, operation: str, status: str, seconds: float, size_bytes: int, /) -> None: ...
+
+
+def replica_observer(observer: OperationObserver) -> OperationObserver:
+    """Tell `observer` of a copy's operations under names of their own.
+
+    How a copy does says nothing about the store itself.
+    """
+
+    def on_operation(operation: str, status: str, seconds: float, size_bytes: int) -> None:
+        observer(REPLICA + operation, status, seconds, size_bytes)
+
+    return on_operation
 
 
 class ObservedObjectStore:
@@ -92,6 +110,7 @@ class ObservedObjectStore:
     async def _observe(
         self, operation: str, request: Awaitable[_Result], size_bytes: int = 0
     ) -> _Result:
+        self._on_operation(operation, BEGUN, 0.0, 0)
         started = self._clock()
         status = SUCCESS
         try:

@@ -13,7 +13,6 @@ Whether the bucket honours the condition is proven by `probe` before anything re
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -21,9 +20,11 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import obstore
 from obstore.store import S3Store
 
-from kafscale.errors import ConfigError, StoreUnavailableError
+from kafscale.errors import StoreUnavailableError
 from kafscale.records.checksum import Buffer
 from kafscale.storage.objects.base import PAGE_KEYS, ObjectInfo, check_key, check_prefix, is_key
+from kafscale.storage.objects.bucket import STANDARD, S3Bucket
+from kafscale.storage.objects.credentials import Credentials, credentials_of
 from kafscale.storage.objects.s3_failures import CLIENT_ERRORS, RangeBeyondEndError, translate
 
 if TYPE_CHECKING:
@@ -45,42 +46,24 @@ _SETTLE_S: Final = 0.1
 _Result = TypeVar("_Result")
 
 
-@dataclass(frozen=True, kw_only=True)
-class S3Bucket:
-    """A bucket, how to reach it, and how to treat what is put there."""
-
-    name: str
-    region: str = "us-east-1"
-    endpoint: str = ""
-    path_style: bool = False
-    credential_source: str = "env"
-    role_arn: str = ""
-    access_key: str = field(default="", repr=False)
-    secret_key: str = field(default="", repr=False)
-    session_token: str = field(default="", repr=False)
-    kms_key_arn: str = ""
-    storage_class: str = ""
-    signed_payload: bool = False
-    """Whether a hash of the body is signed as well. TLS already guards what is in transit, and
-    every object of ours carries its checksum; hashing would double the cost of an upload."""
-
-    part_bytes: int = 5 * 1024 * 1024
-    concurrency: int = 5
-    connect_timeout_ms: int = 5_000
-    request_timeout_ms: int = 10_000
-
-
 class S3ObjectStore:
     """Every object of one bucket."""
 
-    __slots__ = ("_attributes", "_bucket", "_store")
+    __slots__ = ("_attributes", "_bucket", "_credentials", "_is_archived", "_store")
 
-    def __init__(self, bucket: S3Bucket) -> None:
+    def __init__(
+        self, bucket: S3Bucket, *, is_archived: Callable[[str], bool] = lambda _key: True
+    ) -> None:
+        """`is_archived` tells which keys get the bucket's storage class."""
         self._bucket = bucket
-        self._store = _connect(bucket)
+        self._credentials = credentials_of(bucket)
+        self._store = _connect(bucket, self._credentials)
+        self._is_archived = is_archived
         self._attributes: dict[str, str] = {"Content-Type": _CONTENT_TYPE}
-        if bucket.storage_class:
-            self._attributes["Storage-Class"] = bucket.storage_class
+
+    async def authenticate(self) -> None:
+        """Find the credentials before anything needs them, so that a failure is told in full."""
+        await self._credentials.renew()
 
     async def put(self, key: str, parts: Sequence[Buffer], *, create: bool = True) -> None:
         check_key(key)
@@ -94,7 +77,7 @@ class S3ObjectStore:
                 self._store,
                 key,
                 parts,
-                attributes=self._attributes,
+                attributes=self._attributes_of(key),
                 mode="create" if create else "overwrite",
                 use_multipart=not create and size_bytes > self._bucket.part_bytes,
                 chunk_size=self._bucket.part_bytes,
@@ -161,7 +144,14 @@ class S3ObjectStore:
         The client has nothing to close, but a thread of its own that hands back an answer while
         Python shuts down aborts the process.
         """
+        await self._credentials.close()
         await asyncio.sleep(_SETTLE_S)
+
+    def _attributes_of(self, key: str) -> dict[str, str]:
+        # The standard class goes without saying: not every server knows the word.
+        if self._bucket.storage_class == STANDARD or not self._is_archived(key):
+            return self._attributes
+        return {**self._attributes, "Storage-Class": self._bucket.storage_class}
 
     async def _call(
         self, verb: str, key: str, size_bytes: int, request: Callable[[], Awaitable[_Result]]
@@ -178,14 +168,7 @@ class S3ObjectStore:
             raise translate(verb, key, error) from None
 
 
-def _connect(bucket: S3Bucket) -> S3Store:
-    if bucket.role_arn and bucket.credential_source != "workload-identity":
-        raise ConfigError(
-            "s3.roleArn is assumed by workload identity only: set s3.credentialSource to "
-            "workload-identity, or give the broker that role's credentials"
-        )
-    # A name may be given as arn:aws:s3:::name.
-    name = bucket.name.rpartition(":")[2]
+def _connect(bucket: S3Bucket, credentials: Credentials) -> S3Store:
     options: S3Config = {
         "region": bucket.region,
         "virtual_hosted_style_request": not bucket.path_style,
@@ -193,14 +176,14 @@ def _connect(bucket: S3Bucket) -> S3Store:
     }
     if bucket.endpoint:
         # By this name the setting wins over whatever the environment says.
-        options["aws_endpoint_url_s3"] = _address(bucket, name)
-    if bucket.role_arn:
-        options["role_arn"] = bucket.role_arn
+        options["aws_endpoint_url_s3"] = _address(bucket)
     if bucket.kms_key_arn:
         options["server_side_encryption"] = "aws:kms"
         options["sse_kms_key_id"] = bucket.kms_key_arn
+        # Otherwise every object would be one more request to KMS, and to its bill.
+        options["sse_bucket_key_enabled"] = True
     return S3Store(
-        name,
+        bucket.short_name,
         config=options,
         client_options={
             "allow_http": bucket.endpoint.startswith("http://"),
@@ -210,27 +193,17 @@ def _connect(bucket: S3Bucket) -> S3Store:
             "pool_idle_timeout": timedelta(seconds=_IDLE_S),
         },
         retry_config={"max_retries": 0},
-        credential_provider=_fixed_credentials(bucket) if bucket.access_key else None,
+        credential_provider=credentials,
     )
 
 
-def _address(bucket: S3Bucket, name: str) -> str:
+def _address(bucket: S3Bucket) -> str:
     """The endpoint; it has to name the bucket itself where the path does not."""
     endpoint = bucket.endpoint.rstrip("/")
     if bucket.path_style:
         return endpoint
     scheme, _, host = endpoint.partition("://")
-    return f"{scheme}://{name}.{host}"
-
-
-def _fixed_credentials(bucket: S3Bucket) -> Callable[[], Any]:
-    """The keys given, as a call: so no token in the environment is mixed with them."""
-    return lambda: {
-        "access_key_id": bucket.access_key,
-        "secret_access_key": bucket.secret_key,
-        "token": bucket.session_token or None,
-        "expires_at": None,
-    }
+    return f"{scheme}://{bucket.short_name}.{host}"
 
 
 def _info(meta: Any) -> ObjectInfo:

@@ -3,7 +3,8 @@
 The client has few types of error and says the rest in prose, so this module reads the prose: the
 status of the answer, and the code and message in its body. The laws: what may pass is a
 `StoreUnavailableError`, all else fails at once; and only the fields that are picked out here go any
-further, because the rest of an answer may repeat what was sent to sign the request.
+further, because the rest of an answer may repeat what was sent to sign the request. What a person
+can do about a failure is said with it.
 """
 
 import re
@@ -22,19 +23,50 @@ CLIENT_ERRORS: Final = (BaseError, FileNotFoundError)
 """Everything that obstore raises for a request that failed."""
 
 _STATUS: Final = re.compile(r"status code: (\d{3})")
-_CODE: Final = re.compile(r"<Code>(\w+)</Code>")
+_CODE: Final = re.compile(r"<Code>([\w.]+)</Code>")
 _MESSAGE: Final = re.compile(r"<Message>([^<]*)</Message>")
 _TRANSPORT: Final = re.compile(r"HttpError \{\s*kind: (\w+)")
 _DETAIL: Final = re.compile(r'(?:message|error): "([^"]*)"')
+_NO_KEYS: Final = re.compile(r"credential provider: (\w+): (.*)")
+_BARE_REDIRECT: Final = "Received redirect without LOCATION"
 
 _READS: Final = {"get", "head"}
 _MISSING_OBJECT: Final = {"", "NoSuchKey", "NotFound"}
 _PASSING_STATUSES: Final = {408, 409, 425, 429, 500, 502, 503, 504}
-_PASSING_CODES: Final = {"RequestTimeout", "SlowDown", "ServiceUnavailable", "InternalError"}
+_PASSING_CODES: Final = {
+    "RequestTimeout", "SlowDown", "ServiceUnavailable", "InternalError",
+    # Keys that have run out are replaced by new ones, sooner or later.
+    "ExpiredToken",
+}  # fmt: skip
+
+_OTHER_REGION: Final = "the bucket is in another region: set s3.region to the bucket's"
+_OTHER_KEYS: Final = "check the credentials (s3.credentialSource, s3.accessKey, s3.secretKey)"
+_KMS: Final = "check s3.kmsKeyArn, and that the credentials may use that key"
+_ADVICE: Final = {
+    "NoSuchBucket": "create the bucket or set s3.createBucket to true, or correct s3.bucket",
+    "PermanentRedirect": _OTHER_REGION,
+    "AuthorizationHeaderMalformed": _OTHER_REGION,
+    "IllegalLocationConstraintException": _OTHER_REGION,
+    "AccessDenied": "allow these credentials s3:ListBucket on the bucket, and s3:GetObject, "
+    "s3:PutObject and s3:DeleteObject on its objects",
+    "InvalidAccessKeyId": _OTHER_KEYS,
+    "SignatureDoesNotMatch": _OTHER_KEYS,
+    "InvalidToken": _OTHER_KEYS,
+    "ExpiredToken": "the credentials have run out: give the broker new ones",
+    "RequestTimeTooSkewed": "set the clock of this machine",
+    "KMS.NotFoundException": _KMS,
+    "KMS.DisabledException": _KMS,
+    "KMS.KMSInvalidStateException": _KMS,
+    "NotImplemented": "this server lacks what Kafscale needs; it may only be too old",
+}
 
 
 class RangeBeyondEndError(OperatingError):
     """A range that begins where the object has ended: this room's own, and no failure outside."""
+
+
+class MissingBucketError(OperatingError):
+    """There is no such bucket, which can be helped."""
 
 
 def translate(verb: str, key: str, error: Exception) -> OperatingError:
@@ -48,15 +80,33 @@ def translate(verb: str, key: str, error: Exception) -> OperatingError:
         return RangeBeyondEndError(key)
     if status == 404 and verb in _READS and code in _MISSING_OBJECT:
         return ObjectNotFoundError(key)
+    if status:
+        return _kind(status, code)(f"{verb} {key}: {_answer(status, code, text)}")
+    return _without_answer(f"{verb} {key}", text)
+
+
+def _without_answer(what: str, text: str) -> OperatingError:
+    """The error of ours for a request that was not answered, or not even sent."""
+    if _BARE_REDIRECT in text:
+        return OperatingError(f"{what}: redirected; {_OTHER_REGION}")
+    if no_keys := _NO_KEYS.search(text):
+        passing = no_keys[1] == StoreUnavailableError.__name__
+        return (StoreUnavailableError if passing else OperatingError)(f"{what}: {no_keys[2]}")
+    return StoreUnavailableError(f"{what}: {_transport(text)}")
+
+
+def _kind(status: int, code: str) -> type[OperatingError]:
+    if code == "NoSuchBucket":
+        return MissingBucketError
     # Status 409 is S3's word for a conditional PUT that crossed another and must be tried again.
-    passing = not status or status in _PASSING_STATUSES or code in _PASSING_CODES
-    reason = _answer(status, code, text) if status else _transport(text)
-    return (StoreUnavailableError if passing else OperatingError)(f"{verb} {key}: {reason}")
+    passing = status in _PASSING_STATUSES or code in _PASSING_CODES
+    return StoreUnavailableError if passing else OperatingError
 
 
 def _answer(status: int, code: str, text: str) -> str:
-    words = [f"status {status}", code, _first(_MESSAGE, text)]
-    return ", ".join(word for word in words if word)
+    words = ", ".join(word for word in (f"status {status}", code, _first(_MESSAGE, text)) if word)
+    advice = _ADVICE.get(code)
+    return f"{words}; {advice}" if advice else words
 
 
 def _transport(text: str) -> str:

@@ -35,6 +35,15 @@ def test_a_flush_makes_everything_durable_once_and_then_segments():
     play(body)
 
 
+def test_one_that_owns_nothing_has_nothing_to_flush():
+    async def body(stage):
+        stage.storage.by_place.clear()
+        assert await stage.broker.flush(None) == []
+        assert not stage.storage.done
+
+    play(body)
+
+
 def test_sealing_tells_up_to_where_segments_reach():
     async def body(stage):
         sealed = await stage.broker.seal_tail(ZERO)
