@@ -2,10 +2,13 @@
 
 import socket
 import uuid
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from random import Random
 
 from kafscale import __version__
+from kafscale.broker import buckets
 from kafscale.broker.clocks import clock, steady_clock
 from kafscale.broker.cluster.claims import Claims
 from kafscale.broker.cluster.controller import ControllerSettings
@@ -21,17 +24,19 @@ from kafscale.broker.health import Health
 from kafscale.broker.listening import Address
 from kafscale.broker.producer_ids import ProducerIds
 from kafscale.broker.services import Services
-from kafscale.broker.topic_configs import TopicDefaults
+from kafscale.broker.topic_configs import TopicDefaults, resolve
 from kafscale.broker.watermarks import Watermarks
 from kafscale.config import Config
 from kafscale.metadata.catalog import Catalog
 from kafscale.metadata.cluster import cluster_id
 from kafscale.metadata.cluster_view import ClusterView
-from kafscale.metadata.model import BrokerInfo
+from kafscale.metadata.model import BrokerInfo, Topic
 from kafscale.metadata.store import MetadataStore
 from kafscale.observability.metrics import Metrics
 from kafscale.storage.engine import StorageEngine
 from kafscale.storage.objects.base import ObjectStore
+from kafscale.storage.objects.lifecycle import TopicRetention
+from kafscale.storage.objects.s3_control import BucketLifecycle
 from kafscale.storage.reaper import Reaper
 from kafscale.storage.streams import Streams
 
@@ -99,6 +104,8 @@ async def assemble(
         reaper=Reaper(stores.objects, namespace, clock), broker_id=node_id, cluster_id=identity,
         defaults=defaults, settings=ControllerSettings(), clock=clock, random=random,
     )  # fmt: skip
+    if (lifecycle := buckets.lifecycle(config)) is not None:
+        node.controller.on_topics_changed(partial(_keep_lifecycle, lifecycle, defaults))
     services = Services(
         config=config, node_id=node_id, cluster_id=identity, catalog=stores.catalog,
         cluster=stores.view, membership=membership, topics=node.topics, topic_defaults=defaults,
@@ -107,6 +114,16 @@ async def assemble(
         clock=clock,
     )  # fmt: skip
     return Assembly(node, services, watermarks)
+
+
+async def _keep_lifecycle(
+    lifecycle: BucketLifecycle, defaults: TopicDefaults, topics: Mapping[str, Topic]
+) -> None:
+    """Have the bucket's own rules follow the retention of topics, as a safety net."""
+    await lifecycle.apply(
+        TopicRetention(topic.name, resolve(topic.configs, defaults).retention_ms)
+        for topic in topics.values()
+    )
 
 
 def broker_id(config: Config) -> int:

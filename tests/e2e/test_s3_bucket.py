@@ -1,0 +1,100 @@
+"""What a broker does about its bucket when it starts, and where it reads from."""
+
+import shutil
+import time
+from dataclasses import replace
+
+import pytest
+
+from services.exposition import sample
+from services.process import free_port
+from services.s3_server import BUCKET, S3Server, broker_settings
+from services.wire import Wire, batch_of
+
+pytestmark = pytest.mark.timeout(60)
+
+FREE_OF_CHARGE = {"storage_wal_puts_per_second": "1000"}
+VALUES = [b"%d" % number * 20_000 for number in range(12)]
+
+
+def produce(port: int) -> None:
+    with Wire(port) as wire:
+        wire.create("topic", compression_type="producer")
+        for value in VALUES:
+            assert wire.produce("topic", batch_of([value])).error_code == 0
+
+
+def consume(port: int) -> list[bytes | None]:
+    with Wire(port) as wire:
+        return [record.value for record in wire.read("topic")]
+
+
+def test_a_bucket_is_made_when_asked(start_broker, s3):
+    settings = broker_settings(replace(s3.bucket, name="made-by-kafscale"))
+    broker = start_broker(**settings, **FREE_OF_CHARGE, s3_create_bucket="true")
+    produce(broker.port)
+    assert consume(broker.port) == VALUES
+    assert list((s3.root / "made-by-kafscale").rglob("*.kfw"))
+    assert broker.logged().count("bucket created") == 1
+    broker.terminate()
+    broker.start()
+    assert consume(broker.port) == VALUES
+    assert broker.logged().count("bucket created") == 1
+
+
+def test_keys_come_from_a_file_and_are_not_told(start_broker, s3, tmp_path):
+    file = tmp_path / "credentials"
+    file.write_text(
+        f"[records]\naws_access_key_id = {s3.bucket.access_key}\n"
+        f"aws_secret_access_key = {s3.bucket.secret_key}\n"
+    )
+    settings = broker_settings(s3.bucket)
+    del settings["s3_access_key"], settings["s3_secret_key"]
+    broker = start_broker(
+        **settings, **FREE_OF_CHARGE, s3_credential_source="file", s3_credentials_file=str(file),
+        s3_profile="records", log_level="debug",
+    )  # fmt: skip
+    produce(broker.port)
+    assert consume(broker.port) == VALUES
+    broker.terminate()
+    for secret in (s3.bucket.access_key, s3.bucket.secret_key):
+        assert secret not in broker.logged()
+
+
+def copied(s3: S3Server, names: str) -> None:
+    """Bring a copy of the bucket up to date, as far as `names` go."""
+    for path in s3.objects(names):
+        there = s3.root / "copy" / s3.key(path)
+        there.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(path, there)
+
+
+@pytest.mark.parametrize("names", ["default/topic/0/*", "default/topic/0/*0.*"])
+def test_segments_are_read_from_a_copy_as_far_as_it_goes(start_broker, s3, names):
+    (s3.root / "copy").mkdir()
+    settings = broker_settings(s3.bucket) | FREE_OF_CHARGE | {"s3_read_bucket": "copy"}
+    broker = start_broker(**settings, segment_bytes="65536")
+    produce(broker.port)
+    broker.terminate()
+    copied(s3, names)
+    broker.start()
+    assert consume(broker.port) == VALUES
+    metrics = broker.http("/metrics")[1]
+    assert sample(metrics, 's3_operations_total{operation="replica_get_range"') > 0
+    assert consume(broker.port) == VALUES
+
+
+def test_a_copy_that_is_away_is_hardly_noticed(start_broker, s3):
+    settings = broker_settings(s3.bucket) | FREE_OF_CHARGE
+    broker = start_broker(
+        **settings, segment_bytes="65536", s3_read_bucket=BUCKET,
+        s3_read_endpoint=f"http://127.0.0.1:{free_port()}",
+    )  # fmt: skip
+    produce(broker.port)
+    broker.terminate()
+    broker.start()
+    began = time.monotonic()
+    assert consume(broker.port) == VALUES
+    assert time.monotonic() - began < 3
+    assert broker.http("/readyz")[0] == 200
+    assert broker.logged().count("read bucket fails") <= 2, "once a life"

@@ -1,0 +1,79 @@
+"""A main bucket and a copy of it: one that is behind, and one that is away."""
+
+import asyncio
+import socket
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from kafscale.errors import ObjectNotFoundError
+from kafscale.storage.objects import (
+    ReplicaReadingObjectStore,
+    S3Bucket,
+    S3ObjectStore,
+    create_bucket,
+)
+from services.process import free_port
+
+pytestmark = pytest.mark.timeout(600)  # The first to come builds the S3 server.
+
+TIMEOUT_MS = 500
+
+
+@pytest.fixture
+def copy(real_bucket, namespace) -> S3Bucket:
+    found = replace(real_bucket, name=f"copy-{namespace}")
+    asyncio.run(create_bucket(found))
+    return found
+
+
+def test_what_the_copy_lacks_comes_from_the_bucket_itself(real_bucket, copy, namespace):
+    async def scenario():
+        main, behind = S3ObjectStore(real_bucket), S3ObjectStore(copy)
+        store = ReplicaReadingObjectStore(main, behind)
+        await behind.put(f"{namespace}/old", [b"from the copy"])
+        await main.put(f"{namespace}/old", [b"from the main"])
+        await store.put(f"{namespace}/new", [b"from the main"])
+        for name, expected in {"old": b"from the copy", "new": b"from the main"}.items():
+            key = f"{namespace}/{name}"
+            assert await store.get(key) == expected
+            assert await store.get_range(key, 0, 4) == expected[:4]
+            assert await store.get_suffix(key, 4) == expected[-4:]
+        listed = [info.key async for page in store.list(f"{namespace}/") for info in page]
+        assert listed == [f"{namespace}/new", f"{namespace}/old"]
+        with pytest.raises(ObjectNotFoundError):
+            await store.get(f"{namespace}/missing")
+        await store.close()
+
+    asyncio.run(scenario())
+
+
+@pytest.fixture
+def silent_port() -> Iterator[int]:
+    """A port that takes connections and never answers."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield int(server.getsockname()[1])
+
+
+@pytest.mark.parametrize("way", ["refused", "silent", "no bucket"])
+def test_a_copy_that_is_away_slows_down_its_first_readers_only(
+    real_bucket, silent_port, namespace, way
+):
+    ports = {"refused": free_port(), "silent": silent_port}
+    away = replace(real_bucket, name="no-such-bucket", request_timeout_ms=TIMEOUT_MS)
+    if way in ports:
+        away = replace(away, endpoint=f"http://127.0.0.1:{ports[way]}")
+
+    async def scenario():
+        main = S3ObjectStore(real_bucket)
+        store = ReplicaReadingObjectStore(main, S3ObjectStore(away))
+        await store.put(f"{namespace}/a", [b"x"])
+        began = time.monotonic()
+        for _ in range(20):
+            assert await store.get(f"{namespace}/a") == b"x"
+        assert time.monotonic() - began < 3 * TIMEOUT_MS / 1000
+        await store.close()
+
+    asyncio.run(scenario())
