@@ -1,0 +1,31 @@
+"""Where the control plane of a cluster is, from an option or from the settings."""
+
+from collections.abc import Sequence
+from typing import Annotated, Final
+
+import typer
+
+from kafscale.cli.client_address import Address, parse
+from kafscale.cli.config import effective
+
+PORT_DEFAULT: Final = 9093
+
+ControlOption = Annotated[
+    str,
+    typer.Option(
+        "--control",
+        "-c",
+        metavar="HOST:PORT,...",
+        help="Brokers to ask first; by default KAFSCALE_CONTROL_SERVERS or localhost:9093.",
+        show_default=False,
+    ),
+]
+
+
+def chosen(option: str) -> list[Address]:
+    """The brokers that the option names, or else the settings."""
+    names: Sequence[str] = option.split(",") if option else effective().client.control_servers
+    try:
+        return [parse(name.strip(), PORT_DEFAULT) for name in names if name.strip()]
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--control") from None

@@ -1,0 +1,136 @@
+"""How `kafscale cluster` prints brokers and partitions for people: the data of `cluster_admin`."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from kafscale.cli.output import Part, print_line, print_table
+from kafscale.cli.wording import bytes_in_words, counted
+
+NAMES_MAX: Final = 5
+"""How many partitions are called by name where there are many."""
+_COLOURS: Final = {"ready": "green", "online": "green", "draining": "yellow", "moving": "yellow"}
+
+
+def print_status(status: Mapping[str, Any]) -> None:
+    brokers = status["brokers"]
+    controller = status["controller"]
+    leads = "no controller" if controller is None else f"broker {controller} is the controller"
+    print_line((status["clusterId"], "bold"), f": {counted(len(brokers), 'broker')}, {leads}")
+    print_line()
+    print_table(
+        ("broker", "state", "address", "control", "rack", "partitions", "shards", "moving",
+         "store", "up", "version"),
+        map(_broker, brokers),
+    )  # fmt: skip
+    for broker in brokers:
+        for subject, reason in broker["problems"].items():
+            print_line((f"broker {broker['id']}: ", "yellow"), f"{subject}: {reason}")
+    if "partitions" in status:
+        print_line()
+        print_partitions(status["partitions"])
+
+
+def print_partitions(partitions: Sequence[Mapping[str, Any]]) -> None:
+    if not partitions:
+        print_line("nobody serves any partition")
+        return
+    print_table(
+        ("topic", "partition", "broker", "state", "epoch", "start", "rolled", "end", "size"),
+        (
+            (
+                (each["topic"], "bold"),
+                str(each["partition"]),
+                str(each["broker"]),
+                _partition_state(each),
+                str(each["leaderEpoch"]),
+                str(each["startOffset"]),
+                str(each["rolledOffset"]),
+                str(each["endOffset"]),
+                bytes_in_words(each["sizeBytes"]),
+            )
+            for each in partitions
+        ),
+    )
+
+
+def print_flushed(flushed: Sequence[Mapping[str, Any]]) -> None:
+    if not flushed:
+        print_line("there was nothing to flush")
+        return
+    print_table(
+        ("broker", "partitions"),
+        (
+            (str(broker), str(count))
+            for broker, count in sorted(Counter(each["broker"] for each in flushed).items())
+        ),
+    )
+    print_line(f"segments hold everything of {counted(len(flushed), 'partition')}")
+
+
+def print_moves(moves: Sequence[Mapping[str, Any]]) -> None:
+    if not moves:
+        print_line("everything is where it belongs")
+        return
+    print_table(
+        ("partition", "from", "to", "state"),
+        (
+            (
+                (f"{move['topic']}/{move['partition']}", "bold"),
+                str(move["from"]),
+                str(move["to"]),
+                ("moved", "green") if move["done"] else ("moving", "yellow"),
+            )
+            for move in moves
+        ),
+    )
+
+
+def names(partitions: Sequence[Mapping[str, Any]]) -> str:
+    """Partitions by name, the first few of them.
+
+    >>> names([{"topic": "orders", "partition": number} for number in range(7)])
+    'orders/0, orders/1, orders/2, orders/3, orders/4 and 2 more'
+    """
+    named = [f"{each['topic']}/{each['partition']}" for each in partitions]
+    rest = len(named) - NAMES_MAX
+    return ", ".join(named[:NAMES_MAX]) + (f" and {rest} more" if rest > 0 else "")
+
+
+def duration_in_words(duration_ms: int) -> str:
+    """How long something lasts, in its two largest units.
+
+    >>> [duration_in_words(seconds * 1000) for seconds in (7, 133, 7322, 183_000)]
+    ['7s', '2m 13s', '2h 2m', '2d 2h']
+    """
+    seconds = duration_ms // 1000
+    parts: list[str] = []
+    for unit, size in (("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1)):
+        count, seconds = divmod(seconds, size)
+        if count or parts or unit == "s":
+            parts.append(f"{count}{unit}")
+    return " ".join(parts[:2])
+
+
+def _broker(broker: Mapping[str, Any]) -> tuple[Part, ...]:
+    mark = " *" if broker["isController"] else ""
+    uptime_ms = broker["uptimeMs"]
+    return (
+        (f"{broker['id']}{mark}", "bold"),
+        (broker["state"], _COLOURS.get(broker["state"], "red")),
+        broker["address"] or "-",
+        broker["control"] or "-",
+        broker["rack"] or "-",
+        str(broker["partitionCount"]),
+        str(broker["shardCount"]),
+        str(broker["movingCount"]),
+        broker["storeHealth"] or "-",
+        "-" if uptime_ms is None else duration_in_words(uptime_ms),
+        broker["version"],
+    )
+
+
+def _partition_state(partition: Mapping[str, Any]) -> Part:
+    state = partition["state"]
+    target = f" to {partition['movingTo']}" if partition["movingTo"] is not None else ""
+    return f"{state}{target}", _COLOURS.get(state, "yellow")

@@ -1,0 +1,91 @@
+"""`kafscale cluster` on the command line: what it takes, and how it fails."""
+
+import asyncio
+import json
+import threading
+from contextlib import contextmanager
+
+import pytest
+
+from unit.cli.control_planes import control_planes
+
+
+@contextmanager
+def running(**book):
+    """Control planes that serve from a thread of their own, as a command has a loop of its own."""
+    ready, stop = threading.Event(), None
+    found = {}
+
+    async def serve():
+        nonlocal stop
+        stop = asyncio.Event()
+        found["loop"] = asyncio.get_running_loop()
+        async with control_planes(**book) as (_, shared):
+            found["address"] = str(shared["address"])
+            ready.set()
+            await stop.wait()
+
+    thread = threading.Thread(target=lambda: asyncio.run(serve()))
+    thread.start()
+    assert ready.wait(10)
+    try:
+        yield found["address"]
+    finally:
+        found["loop"].call_soon_threadsafe(stop.set)
+        thread.join()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["flush"], "name a topic with --topic, or say --all"),
+        (["flush", "--all", "--topic", "orders"], "name a topic with --topic, or say --all"),
+        (["flush", "--all", "--partition", "1"], "a partition is one of a topic"),
+        (["drain"], "Missing argument 'BROKER'"),
+        (["drain", "one"], "as an integer"),
+        (["drain", "1", "--deadline", "0"], "Invalid value for '--deadline'"),
+        (["status", "--control", "a:b"], "it takes host:port"),
+    ],
+)
+def test_wrong_usage_is_explained(kafscale, arguments, complaint):
+    result = kafscale("cluster", *arguments)
+    assert result.exit_code == 2
+    assert complaint in " ".join(result.stderr.replace("│", " ").split())
+
+
+def test_where_nobody_answers_it_says_what_to_do(kafscale):
+    result = kafscale("cluster", "status", "--control", "127.0.0.1:1")
+    assert result.exit_code == 1
+    assert "no broker answers on the control plane at 127.0.0.1:1" in result.stderr
+    assert "start a broker with: kafscale broker" in result.stderr
+
+
+def test_a_cluster_is_shown_and_directed(kafscale):
+    with running(rounds=[[0]]) as address:
+        environ = {"KAFSCALE_CONTROL_SERVERS": address}
+        status = json.loads(kafscale("cluster", "status", "-o", "json", **environ).stdout)
+        assert [each["id"] for each in status["brokers"]] == [1, 2]
+        assert (
+            "2 brokers, broker 1 is the controller"
+            in kafscale("cluster", "status", "-p", **environ).stdout
+        )
+        flushed = kafscale("cluster", "flush", "--all", **environ).stdout
+        assert "segments hold everything of 3 partitions" in flushed
+        flushed = json.loads(
+            kafscale("cluster", "flush", "-t", "orders", "-p", "1", "-o", "json", **environ).stdout
+        )
+        assert flushed == [{"topic": "orders", "partition": 1, "broker": 2}]
+        assert "orders/0" in kafscale("cluster", "rebalance", "--wait", "0", **environ).stdout
+        drained = kafscale("cluster", "drain", "1", **environ)
+        assert (drained.exit_code, drained.stdout) == (
+            0,
+            "broker 1 has handed over 2 partitions\n",
+        )
+
+
+def test_a_drain_that_is_not_done_in_time_fails(kafscale):
+    with running(stuck=(0, 2)) as address:
+        result = kafscale("cluster", "drain", "1", "-o", "json", "--control", address)
+    assert result.exit_code == 1
+    assert len(json.loads(result.stdout)["pending"]) == 2
+    assert "broker 1 still has 2 partitions, and goes on: orders/0, orders/2" in result.stderr
