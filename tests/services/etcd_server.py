@@ -108,6 +108,8 @@ class EtcdMember:
         """From now on, connections are accepted and nothing is ever answered."""
         assert self._process is not None
         self._process.send_signal(signal.SIGSTOP)
+        # On a busy machine, its threads may go on for a while before the last one stops.
+        os.waitid(os.P_PID, self._process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
 
     def resume(self) -> None:
         assert self._process is not None

@@ -21,6 +21,7 @@ from kafscale.broker.clocks import clock, steady_clock
 from kafscale.broker.cluster.node import ClusterNode
 from kafscale.broker.connection import Limits
 from kafscale.broker.context import Drain
+from kafscale.broker.control.serving import control_plane
 from kafscale.broker.dispatch import Dispatcher
 from kafscale.broker.health import Health
 from kafscale.broker.listening import address_of
@@ -119,6 +120,7 @@ async def start(config: Config) -> AsyncIterator[Broker]:
         )
         node, storage, groups = parts.node, parts.services.storage, parts.services.groups
         health.watch(storage, catalog, node.problems)
+        await stack.enter_async_context(control_plane(parts.services, node, http))
 
         epoch = await node.join()
         stack.push_async_callback(node.close)

@@ -104,6 +104,7 @@ async def assemble(
         reaper=Reaper(stores.objects, namespace, clock), broker_id=node_id, cluster_id=identity,
         defaults=defaults, settings=ControllerSettings(), clock=clock, random=random,
     )  # fmt: skip
+    metrics.cluster = node.standing
     if (lifecycle := buckets.lifecycle(config)) is not None:
         node.controller.on_topics_changed(partial(_keep_lifecycle, lifecycle, defaults))
     services = Services(

@@ -28,8 +28,8 @@ from kafscale.config import SETTINGS, Config, load
 from kafscale.errors import KafscaleError
 
 STATE = (
-    "This version is one broker: it serves Kafka clients, and keeps what they write on this machine"
-    " or in a bucket."
+    "Brokers serve Kafka clients, and keep what they write on this machine or in a bucket; with"
+    " etcd they are a cluster."
 )
 NEXT = (
     ("kafscale broker", "run a broker here; it needs no settings"),
@@ -85,6 +85,8 @@ app.add_typer(topic.app, name="topic")
 
 def main() -> None:
     """What the installed `kafscale` command runs."""
+    # What goes wrong with gRPC is told in our words; its own lines would come on top of them.
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     app(prog_name="kafscale")
 
 

@@ -24,9 +24,9 @@ def check(name: str) -> None:
     """Raise `InvalidTopicError` unless a topic may be called so.
 
     >>> check("orders.v2")
-    >>> check("orders/v2")
+    >>> check("..")
     Traceback (most recent call last):
-    kafscale.errors.InvalidTopicError: 'orders/v2' has characters other than a-z, A-Z, 0-9, ., _, -
+    kafscale.errors.tree.InvalidTopicError: a topic is not called '..'
     """
     if not name:
         raise InvalidTopicError("a topic's name is never empty")

@@ -284,6 +284,32 @@ DECLARATIONS: Final = (
         "together.",
         lambda traffic: traffic.metadata_writes(),
     ),
+    # --- the cluster ------------------------------------------------------------------------------
+    _gauge(
+        "kafscale_brokers",
+        "Brokers that are alive, as far as this one knows.",
+        lambda traffic: traffic.cluster().brokers,
+    ),
+    _gauge(
+        "kafscale_controller",
+        "1 on the broker that is controller, 0 on all others.",
+        lambda traffic: int(traffic.cluster().is_controller),
+    ),
+    _gauge(
+        "kafscale_lease_valid",
+        "1 while the metadata store has confirmed this broker's lease, so that it serves.",
+        lambda traffic: int(traffic.cluster().is_proven),
+    ),
+    _gauge(
+        "kafscale_owned_partitions",
+        "Partitions that this broker serves.",
+        lambda traffic: traffic.cluster().partitions,
+    ),
+    _gauge(
+        "kafscale_owned_shards",
+        "Shards of consumer groups that this broker answers for.",
+        lambda traffic: traffic.cluster().shards,
+    ),
     # --- storage ----------------------------------------------------------------------------------
     Declaration(
         "kafscale_s3_operations_total",

@@ -6,7 +6,7 @@ sees a number a moment old does no harm. How they are named to the world is left
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
 from kafscale.observability.measures import Distribution, Rate
 
@@ -179,6 +179,19 @@ class LogTraffic:
         """Blocks of segments in the cache."""
 
 
+class ClusterStanding(NamedTuple):
+    """A broker's place in the cluster."""
+
+    brokers: int = 0
+    """That are alive, as far as this one knows."""
+    is_controller: bool = False
+    is_proven: bool = False
+    """Whether its lease holds, so that it serves."""
+    partitions: int = 0
+    """That it serves; as the shards of groups."""
+    shards: int = 0
+
+
 class Traffic:
     """Everything that one process counts.
 
@@ -206,6 +219,8 @@ class Traffic:
         """Group, topic, partition, and how many records are still to be read; the same."""
         self.metadata_writes: Callable[[], int] = int
         """How many transactions the groups have written; the same."""
+        self.cluster: Callable[[], ClusterStanding] = ClusterStanding
+        """Where this broker stands; the same."""
         self._rates: dict[str, Rate] = {}
 
     def requests(self, api: str, version: int) -> RequestTraffic:

@@ -28,6 +28,7 @@ from kafscale.storage.retention import Retention
 from kafscale.storage.roll import SegmentWriter
 from kafscale.storage.statistics import Statistics
 from kafscale.storage.streams import Streams
+from kafscale.storage.swap import Swapper, SwapResult
 from kafscale.storage.tail import TailMemory
 from kafscale.storage.takeover import Takeover
 from kafscale.storage.trim import DurableObject, WalTrimmer
@@ -107,6 +108,14 @@ class StorageEngine:
             clock=clock,
             statistics=self.statistics,
         )
+        self._swapper = Swapper(
+            store,
+            namespace,
+            self.reader,
+            index_interval_bytes=settings.index_interval_bytes,
+            save=save,
+            random=random,
+        )
         self._wal: WalWriter | None = None
 
     @property
@@ -183,12 +192,17 @@ class StorageEngine:
         """
         served.hold()
         try:
-            await self.wal.flush()
-            await self.upkeep.roll(served, "release")
-            _check_rolled(served)
+            async with served.pruning:
+                await self.wal.flush()
+                await self.upkeep.roll(served, "release")
+                _check_rolled(served)
         except BaseException:
             served.take_again()
             raise
+
+    async def swap_segments(self, served: PartitionLog, staged_prefix: str) -> SwapResult:
+        """Put segments that a job has staged in the place of those that it made them from."""
+        return await self._swapper.swap(served, staged_prefix)
 
     def remove(self, served: PartitionLog) -> None:
         """Serve a log no longer."""
@@ -231,6 +245,7 @@ class StorageEngine:
         """Let go of everything at once, as a crash would."""
         if self._wal is not None:
             self._wal.abandon()
+        self._swapper.close()
         self.reader.close()
 
     async def _retain(self) -> None:

@@ -3,6 +3,7 @@
     {namespace}/{topic}/{partition}/segment-{base offset:020d}.kfs     a segment, see `segment`
     {namespace}/{topic}/{partition}/segment-{base offset:020d}.index   its index, see `index`
     {namespace}/_wal/{broker}/{epoch:010d}/{sequence:020d}.kfw         a WAL object, see `wal`
+    {namespace}/_staging/{job}/{topic}/{partition}/…                   segments to be, see `swap`
 
 The laws: numbers are padded, so that the listing of a prefix comes in the order of offsets, or of
 epochs and sequences; a name that parses is exactly the name that would be built from its parts, so
@@ -78,6 +79,10 @@ def index_key(namespace: str, topic: str, partition: int, base_offset: int) -> s
     return _segment_stem(namespace, topic, partition, base_offset) + INDEX_SUFFIX
 
 
+def staging_prefix(namespace: str, job: str, topic: str, partition: int) -> str:
+    return f"{namespace}/{STAGING_DIRECTORY}/{job}/{topic}/{partition}/"
+
+
 def wal_root(namespace: str) -> str:
     return f"{namespace}/{WAL_DIRECTORY}/"
 
@@ -116,6 +121,13 @@ def parse_segment(namespace: str, key: str) -> SegmentRef | None:
     if partition > INT32_MAX or base_offset > INT64_MAX:
         return None
     return SegmentRef(topic, partition, base_offset, is_index=found[4] == INDEX_SUFFIX)
+
+
+def parse_staged(namespace: str, key: str) -> SegmentRef | None:
+    """What the name of a segment, or an index, that a job has made says; None if it is no such."""
+    directory, _, rest = _inside(namespace, key).partition("/")
+    _, _, name = rest.partition("/")
+    return parse_segment("", f"/{name}") if directory == STAGING_DIRECTORY else None
 
 
 def parse_wal(namespace: str, key: str) -> WalRef | None:

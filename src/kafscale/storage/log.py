@@ -54,9 +54,10 @@ class PartitionLog:
 
     __slots__ = (
         "_is_held", "_waiting", "_watchers", "closed", "damaged_bases", "deleted", "end_offset",
-        "epochs", "high_watermark", "leader_epoch", "oldest_unrolled_ms", "partition", "producers",
-        "rolled_max_timestamp_ms", "rolling", "saved_offset", "segment_max_timestamp_ms",
-        "segments", "settings", "start_offset", "tail", "topic", "topic_id", "wal",
+        "epochs", "generation", "high_watermark", "leader_epoch", "oldest_unrolled_ms", "partition",
+        "producers", "pruning", "replacing", "rolled_max_timestamp_ms", "rolling", "saved_offset",
+        "segment_max_timestamp_ms", "segments", "settings", "start_offset", "tail", "topic",
+        "topic_id", "wal",
     )  # fmt: skip
 
     def __init__(
@@ -83,9 +84,16 @@ class PartitionLog:
         """When the oldest record that waits for a segment became durable."""
         self.damaged_bases: set[int] = set()
         """Base offsets of damaged objects, which a roll may write over."""
+        self.generation = 0
+        """Grows when segments are about to be replaced under their names."""
+        self.replacing: asyncio.Event | None = None
+        """Set when what is being replaced can be read again."""
         self.saved_offset = 0
         """Up to where the metadata store knows that segments hold everything."""
         self.rolling = asyncio.Lock()
+        """Held while a segment is made."""
+        self.pruning = asyncio.Lock()
+        """Held while segments are deleted or replaced, and while the log is handed over."""
         self.wal: Wal | None = None
         """Where appends go; None while the log is being recovered."""
         self.closed = False
@@ -131,7 +139,7 @@ class PartitionLog:
         """
         self.check_open()
         if self._is_held:
-            raise NotOwnerError(f"{self.topic}/{self.partition} is about to change hands")
+            self.check_kept()
         header = header or batch.header()
         if header.producer_id >= 0:
             duplicate = self.producers.check(
@@ -231,6 +239,16 @@ class PartitionLog:
         self.tail.mark_rolled(next_offset)
         self.oldest_unrolled_ms = now_ms if self.tail.unrolled_bytes else None
 
+    def begin_replacing(self) -> None:
+        """Let readers of segments wait: what they have looked up is about to be wrong."""
+        self.generation += 1
+        self.replacing = asyncio.Event()
+
+    def end_replacing(self) -> None:
+        if self.replacing is not None:
+            self.replacing.set()
+            self.replacing = None
+
     def advance_start(self, offset: int) -> None:
         """Give up everything below the offset, as retention and DeleteRecords ask."""
         assert offset <= self.high_watermark
@@ -244,7 +262,12 @@ class PartitionLog:
         self.closed = True
         self.deleted = deleted
         self.tail.clear()
+        self.end_replacing()
         self._wake()
+
+    def check_kept(self) -> None:
+        if self._is_held:
+            raise NotOwnerError(f"{self.topic}/{self.partition} is about to change hands")
 
     def check_open(self) -> None:
         if self.closed:

@@ -6,8 +6,10 @@ that the index promised is damage, and is said to be.
 """
 
 import asyncio
-from bisect import bisect_right
-from collections.abc import Iterable
+from bisect import bisect_left, bisect_right
+from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
+from typing import TypeVar
 
 import msgspec
 
@@ -24,6 +26,8 @@ from kafscale.storage.segments import Segment
 from kafscale.storage.statistics import Statistics
 
 log = get_logger(__name__)
+
+Result = TypeVar("Result")
 
 
 class _Found(msgspec.Struct, frozen=True, gc=False):
@@ -73,8 +77,9 @@ class LogReader:
             else:
                 self._statistics.reads_from_segments += 1
                 try:
-                    found, offset = await self._read_segment(
-                        partition, offset, bytes_max, first=first
+                    found, offset = await self.stable(
+                        partition,
+                        partial(self._read_segment, partition, offset, bytes_max, first=first),
                     )
                 except ObjectNotFoundError:
                     partition.check_readable(offset)  # Retention may have overtaken this reader.
@@ -85,6 +90,24 @@ class LogReader:
             bytes_max -= sum(map(len, found))
             first = False
         return slices, offset
+
+    async def stable(
+        self, partition: PartitionLog, look: Callable[[], Awaitable[Result]]
+    ) -> Result:
+        """Look into segments that may be replaced: before or after, but never while they are."""
+        while True:
+            while partition.replacing is not None:
+                await partition.replacing.wait()
+            partition.check_open()
+            generation = partition.generation
+            try:
+                found = await look()
+            except OperatingError:
+                if partition.generation == generation:
+                    raise
+                continue
+            if partition.generation == generation:
+                return found
 
     def is_cached(self, partition: PartitionLog, offset: int) -> bool:
         """Whether a read from this offset begins without a request to the store."""
@@ -151,6 +174,8 @@ class LogReader:
             return [], offset
         limit = start.position + bytes_max
         stop = await self._stop(key, entries, start, limit, body_end)
+        if await self._goes_beyond(key, found, stop):
+            stop = await self._last_below(key, entries, start, limit, found.next_offset)
         slices = await self._blocks.slices(key, start.position, stop.end)
         self._look_ahead(partition, found, stop.end)
         return slices, stop.next_offset if stop.end < body_end else found.next_offset
@@ -192,6 +217,37 @@ class LogReader:
             last = found
         return last
 
+    async def _goes_beyond(self, key: str, found: Segment, stop: _Found) -> bool:
+        """Whether a segment holds more than up to where the next one begins.
+
+        It does where a crash has left some of the segments that others had replaced.
+        """
+        body_end = found.size_bytes - segment.FOOTER_BYTES
+        if stop.end < body_end:
+            return stop.next_offset > found.next_offset
+        raw = await self._blocks.contiguous(key, body_end, found.size_bytes)
+        try:
+            return segment.decode_footer(key, raw).last_offset >= found.next_offset
+        except DamagedObjectError:
+            return False
+
+    async def _last_below(
+        self, key: str, entries: Index, start: _Found, limit: int, next_offset: int
+    ) -> _Found:
+        """The last batch below an offset that ends below the limit, but at least the first one."""
+        last = start
+        entry = bisect_left(entries.offsets, next_offset) - 1
+        while entry >= 0 and entries.positions[entry] > limit:
+            entry -= 1
+        if entry >= 0 and entries.positions[entry] > last.end:
+            last = _Found(start.position, entries.positions[entry], entries.offsets[entry])
+        while last.next_offset < next_offset:
+            found = await self._header(key, last.end)
+            if found.end > limit:
+                break
+            last = found
+        return last
+
     async def _header(self, key: str, position: int) -> _Found:
         raw = await self._blocks.contiguous(key, position, position + batch.HEADER_BYTES)
         base_offset, length, _, magic, _, _, last_offset_delta, *_ = batch.HEADER.unpack(raw)
@@ -217,6 +273,7 @@ class LogReader:
     async def _load_index(self, partition: PartitionLog, found: Segment) -> Index:
         """The index as it is stored, or, where it is lost or torn, made anew from the segment."""
         key = self._index_key(partition, found)
+        generation = partition.generation
         try:
             return index.decode(key, await self._store.get(key))
         except (ObjectNotFoundError, DamagedObjectError) as error:
@@ -228,12 +285,17 @@ class LogReader:
             raise DamagedObjectError(segment_key, "it holds no whole batch")
         rebuilt = index.rebuild(batches, self._index_interval_bytes)
         log.warning("index rebuilt", key=key, reason=reason, entries=len(rebuilt))
-        if not partition.closed and found.next_offset > partition.start_offset:
-            try:
-                await self._store.put(key, [rebuilt.encode()], create=False)
-            except OperatingError as error:
-                log.warning("index not written", key=key, error=str(error))
+        if found.next_offset > partition.start_offset and not partition.pruning.locked():
+            async with partition.pruning:
+                if not partition.closed and partition.generation == generation:
+                    await self._repair_index(key, rebuilt)
         return rebuilt
+
+    async def _repair_index(self, key: str, rebuilt: Index) -> None:
+        try:
+            await self._store.put(key, [rebuilt.encode()], create=False)
+        except OperatingError as error:
+            log.warning("index not written", key=key, error=str(error))
 
     def _index_key(self, partition: PartitionLog, found: Segment) -> str:
         return layout.index_key(

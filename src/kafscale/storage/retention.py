@@ -94,8 +94,11 @@ class Retention:
 
     async def _delete_segments(self, partition: PartitionLog) -> None:
         """Delete the segments that lie below the start of the log."""
+        async with partition.pruning:
+            await self._delete_below(partition, partition.start_offset)
+
+    async def _delete_below(self, partition: PartitionLog, start_offset: int) -> None:
         segments = partition.segments
-        start_offset = partition.start_offset
         gone = segments.count_below(start_offset)
         if not gone or partition.closed:
             return
@@ -107,8 +110,7 @@ class Retention:
         # A log whose segments are all gone goes on from the start that is remembered.
         await self._save(partition)
         await self._store.delete(keys)
-        # Somebody else may have done the same meanwhile.
-        segments.drop_first(segments.count_below(start_offset))
+        segments.drop_first(gone)
         partition.tail.evict_below(start_offset)
         self._statistics.segments_deleted += gone
         log.info(

@@ -5,8 +5,8 @@ the next one begins; three flat arrays hold it, because a partition may have hun
 """
 
 from array import array
-from bisect import bisect_right
-from collections.abc import Iterator
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
@@ -63,6 +63,14 @@ class Segments:
         self._sizes.append(size_bytes)
         self.end_offset = next_offset
         self.total_bytes += size_bytes
+
+    def replace(self, others: Sequence[tuple[int, int]], end_offset: int) -> None:
+        """Put others, each a base offset and a size, in the place of those below `end_offset`."""
+        first = bisect_left(self._bases, others[0][0])
+        last = bisect_left(self._bases, end_offset)
+        self.total_bytes += sum(size for _, size in others) - sum(self._sizes[first:last])
+        self._bases[first:last] = array("q", [base_offset for base_offset, _ in others])
+        self._sizes[first:last] = array("q", [size for _, size in others])
 
     def find(self, offset: int) -> int:
         """The number of the segment that holds the offset; the first one's if it lies before."""

@@ -6,6 +6,7 @@ index does not know (upstream wrote it, or it was rebuilt), segments are looked 
 """
 
 from collections.abc import AsyncIterator, Iterable
+from functools import partial
 
 import msgspec
 
@@ -27,6 +28,17 @@ async def first_since(
     reader: LogReader, partition: PartitionLog, timestamp_ms: int
 ) -> TimedOffset | None:
     """The first record at or after a time; None if all are older."""
+    return await reader.stable(partition, partial(_first_since, reader, partition, timestamp_ms))
+
+
+async def newest(reader: LogReader, partition: PartitionLog) -> TimedOffset | None:
+    """The first record that has the greatest time of all; None if there are no records."""
+    return await reader.stable(partition, partial(_newest, reader, partition))
+
+
+async def _first_since(
+    reader: LogReader, partition: PartitionLog, timestamp_ms: int
+) -> TimedOffset | None:
     async for batch in _candidates(reader, partition, timestamp_ms):
         if batch.max_timestamp_ms < timestamp_ms:
             continue
@@ -36,20 +48,19 @@ async def first_since(
     return None
 
 
-async def newest(reader: LogReader, partition: PartitionLog) -> TimedOffset | None:
-    """The first record that has the greatest time of all; None if there are no records."""
+async def _newest(reader: LogReader, partition: PartitionLog) -> TimedOffset | None:
     greatest_ms = max((run.max_timestamp_ms for run in partition.tail.runs), default=-1)
     if len(partition.segments):
         last = await reader.index(partition, partition.segments[-1])
         if last.log_max_timestamp_ms is not None:
-            found = await first_since(
+            found = await _first_since(
                 reader, partition, max(greatest_ms, last.log_max_timestamp_ms)
             )
             if found is not None:
                 return found
         # The newest record has been deleted meanwhile, or the index does not know.
         greatest_ms = await _greatest_ms(reader, partition)
-    return await first_since(reader, partition, greatest_ms)
+    return await _first_since(reader, partition, greatest_ms)
 
 
 async def _greatest_ms(reader: LogReader, partition: PartitionLog) -> int:

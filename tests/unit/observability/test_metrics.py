@@ -6,6 +6,7 @@ from prometheus_client.parser import text_string_to_metric_families
 import kafscale
 from kafscale.observability import documentation
 from kafscale.observability.metrics import ADMIN_APIS, DECLARATIONS, Metrics
+from kafscale.observability.traffic import ClusterStanding
 from kafscale.protocol.apis import BY_NAME
 
 
@@ -35,6 +36,7 @@ def busy():
     metrics.operation("put").observe(0.2, succeeded=True)
     metrics.group("readers").commits += 1
     metrics.group_states = lambda: {"Stable": 1}
+    metrics.cluster = lambda: ClusterStanding(3, True, True, 12, 17)
     metrics.group_lags = lambda: [("readers", "orders", 0, 3)]
     return metrics
 

@@ -14,9 +14,11 @@ from kafscale.storage.layout import (
     WalRef,
     index_key,
     parse_segment,
+    parse_staged,
     parse_wal,
     partition_prefix,
     segment_key,
+    staging_prefix,
     topic_prefix,
     wal_key,
     wal_prefix,
@@ -124,3 +126,16 @@ def test_no_segment_is_named_after_what_lies_beside_topics(topic):
 
 def test_no_topic_may_be_called_like_a_directory_of_ours():
     assert topic_names.RESERVED >= RESERVED_TOPICS
+
+
+def test_what_a_job_has_staged_is_parsed_and_nothing_else():
+    prefix = staging_prefix("ns", "job-1", "orders", 3)
+    place = parse_staged("ns", f"{prefix}segment-{7:020d}.kfs")
+    assert place == SegmentRef("orders", 3, 7, is_index=False)
+    for key in (
+        f"{prefix}readme",
+        segment_key("ns", "orders", 3, 7),
+        f"ns/_staging/orders/3/segment-{7:020d}.kfs",
+        f"ns/_staging/job/_wal/3/segment-{7:020d}.kfs",
+    ):
+        assert parse_staged("ns", key) is None

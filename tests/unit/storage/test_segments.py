@@ -47,3 +47,16 @@ def test_segments_go_from_both_ends():
     assert (segments.start_offset, segments.end_offset, segments.total_bytes) == (5, 12, 20)
     segments.drop_last()
     assert (segments.end_offset, segments.total_bytes) == (9, 10)
+
+
+def test_some_are_replaced_by_others():
+    segments = Segments()
+    for base_offset in (0, 10, 20, 30):
+        segments.append(base_offset, base_offset + 10, 100)
+    segments.replace([(10, 50), (15, 60)], 30)
+    assert [(found.base_offset, found.next_offset, found.size_bytes) for found in segments] == [
+        (0, 10, 100), (10, 15, 50), (15, 30, 60), (30, 40, 100),
+    ]  # fmt: skip
+    assert segments.total_bytes == 310
+    segments.replace([(30, 1)], 40)
+    assert (segments[-1].size_bytes, segments.end_offset, segments.total_bytes) == (1, 40, 211)

@@ -307,3 +307,69 @@ def test_epochs_of_brokers_are_their_own():
         assert [await first.newest_epoch(), epochs.last] == [0, 1]
 
     simulate(scenario)
+
+
+class ListingStore:
+    """A store in which a former owner does something just before a certain listing."""
+
+    def __init__(self, inner, prefix: str, meddle) -> None:
+        self._inner = inner
+        self._prefix = prefix
+        self._meddle = meddle
+
+    def __getattr__(self, name: str):
+        return getattr(self._inner, name)
+
+    async def list(self, prefix: str):
+        if prefix == self._prefix:
+            await self._meddle()
+        async for chunk in self._inner.list(prefix):
+            yield chunk
+
+
+@pytest.mark.parametrize(
+    "prefix",
+    [layout.wal_root(NAMESPACE), layout.partition_prefix(NAMESPACE, TOPIC, 0)],
+    ids=["streams", "segments"],
+)
+def test_what_a_former_owner_rolls_and_trims_between_the_listings_is_not_missed(prefix):
+    async def scenario():
+        store, metadata = memory_store(), Metadata()
+        before = await owner(store, metadata)
+        for value in (b"a", b"b", b"c"):
+            await append(before, value)
+        await fence(store, BROKER_ID)
+
+        async def meddle() -> None:
+            await roll(before)
+            await before.trimmer.trim()
+
+        after = await begun(ListingStore(store, prefix, meddle), broker_id=OTHER_ID)
+        await after.open([metadata.to_open()])
+        assert await read_offsets(after) == [0, 1, 2]
+
+    simulate(scenario)
+
+
+def test_the_metadata_store_learns_of_segments_that_a_former_owner_could_not_tell_of():
+    async def scenario():
+        store, metadata = memory_store(), Metadata()
+        before = await owner(store, metadata)
+        await append(before, b"a")
+        metadata.is_down = True
+        rolling = asyncio.ensure_future(roll(before))
+        await asyncio.sleep(1)
+        rolling.cancel()
+        before.close()
+        assert len(await keys(store, ".kfs")) == 1
+        assert metadata.ends == {}
+        metadata.is_down = False
+        after = await taken_over(store, metadata, OTHER_ID, from_id=BROKER_ID)
+        await append(after, b"b")
+        running = asyncio.ensure_future(after.run())
+        await asyncio.sleep(2)
+        assert metadata.ends == {0: 1}
+        assert len(await keys(store, ".kfs")) == 1, "no segment is made for it"
+        running.cancel()
+
+    simulate(scenario)

@@ -25,8 +25,9 @@ log = get_logger(__name__)
 BEATS: Final = 4
 """How often a lease is kept alive within its time."""
 
-MARGIN: Final = 0.1
-"""Which part of a lease is given up for clocks that do not run alike."""
+MARGIN: Final = 0.2
+"""Which part of a lease is given up: for clocks that do not run alike, and for a leader of etcd
+that has lost its followers and prolongs leases until it finds out."""
 
 RETRY_SECONDS: Final = 0.2
 

@@ -28,6 +28,7 @@ from kafscale.metadata.catalog import Catalog
 from kafscale.metadata.cluster_view import ClusterView
 from kafscale.metadata.store import MetadataStore
 from kafscale.observability.logging import get_logger
+from kafscale.observability.traffic import ClusterStanding
 from kafscale.storage.engine import StorageEngine
 from kafscale.storage.reaper import Reaper
 from kafscale.storage.streams import Streams
@@ -110,6 +111,16 @@ class ClusterNode:
         if self.membership.is_proven:
             return {}
         return {"cluster": "the metadata store has not confirmed this broker's lease"}
+
+    def standing(self) -> ClusterStanding:
+        """Where this broker stands, in numbers."""
+        return ClusterStanding(
+            brokers=len(self.view.brokers),
+            is_controller=self.controller.is_controller,
+            is_proven=self.membership.is_proven,
+            partitions=len(self._storage.logs),
+            shards=len(self._groups.shards),
+        )
 
     def _see_to_deletions(self) -> None:
         if self.controller.is_controller:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Coroutine, Iterable, Sequence
 from typing import Any, Final, TypeVar
 
 from kafscale.broker.control import standing
-from kafscale.broker.control.parts import Parts, Place, SwapResult
+from kafscale.broker.control.parts import Parts, Place
 from kafscale.control.assignments import Holding, Holdings
 from kafscale.control.broker import Drained
 from kafscale.control.messages import (
@@ -27,6 +27,7 @@ from kafscale.metadata.shards import SHARD_COUNT, SHARDS_TOPIC
 from kafscale.observability.logging import get_logger
 from kafscale.storage import layout
 from kafscale.storage.log import PartitionLog
+from kafscale.storage.swap import SwapResult
 
 log = get_logger(__name__)
 
@@ -138,10 +139,10 @@ class DirectedBroker:
         prefix = layout.partition_prefix(staging, partition.topic, partition.number)
         result = await self._to_its_end(self._swap(self._find(partition), prefix))
         return SwapSegmentsResponse(
-            base_offset=result.base_offset,
+            base_offset=result.start_offset,
             end_offset=result.end_offset,
-            segments_before=result.segments_before,
-            segments_after=result.segments_after,
+            segments_before=result.count_before,
+            segments_after=result.count_after,
             bytes_before=result.bytes_before,
             bytes_after=result.bytes_after,
         )

@@ -9,6 +9,7 @@ from kafscale.metadata.cluster_view import ClusterView
 from kafscale.metadata.model import BrokerInfo
 from kafscale.storage.engine import StorageEngine
 from kafscale.storage.log import PartitionLog
+from kafscale.storage.swap import SwapResult
 
 Place = tuple[str, int]
 
@@ -37,23 +38,6 @@ class Controller(Protocol):
 
     async def rebalance(self) -> int:
         """Plan now; how many moves are under way once the view shows the plan."""
-
-
-class SwapResult(Protocol):
-    """What has taken the place of what."""
-
-    @property
-    def base_offset(self) -> int: ...
-    @property
-    def end_offset(self) -> int: ...
-    @property
-    def segments_before(self) -> int: ...
-    @property
-    def segments_after(self) -> int: ...
-    @property
-    def bytes_before(self) -> int: ...
-    @property
-    def bytes_after(self) -> int: ...
 
 
 @dataclass(frozen=True, kw_only=True)

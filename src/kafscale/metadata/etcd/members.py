@@ -1,8 +1,9 @@
 """The members of the etcd cluster, and which of them is asked.
 
 The laws: the member that answered last is asked again, so that one that fails slows down a request
-or two and not every one; a member that failed comes last. Where the one at hand has no connection,
-all are tried at once, and the first to be connected is taken. What has failed is left to `client`.
+or two and not every one; the one that failed last is asked last, even if it is the only one with a
+connection and others have to be given a moment to make theirs. All try that at once, and the first
+to have one is taken. What counts as a failure is left to `client`.
 """
 
 import asyncio
@@ -12,6 +13,9 @@ from typing import Final
 from kafscale.errors import StoreUnavailableError
 from kafscale.metadata.etcd.member import Member
 from kafscale.observability.logging import get_logger
+
+_CHANCE_S: Final = 0.25
+"""How long others may take to connect before a member that has failed is asked again."""
 
 _SETTLE_S: Final = 0.05
 """How long the ends of cancelled calls may take to arrive. gRPC delivers them to the loop of the
@@ -50,13 +54,15 @@ class Members:
     async def connected(self, deadline: float) -> Member:
         """A member with a connection, waited for until the loop's clock shows `deadline`."""
         loop = asyncio.get_running_loop()
+        chance = loop.time() + _CHANCE_S
         while True:
             if self._closed:
                 raise StoreUnavailableError("the metadata store is closed")
-            for member in self._members:
-                if member.is_connected():
-                    self.prefer(member)
-                    return member
+            member = next((member for member in self._members if member.is_connected()), None)
+            is_last_choice = member in self._failing and member is not self.best
+            if member and not (is_last_choice and loop.time() < chance):
+                self.prefer(member)
+                return member
             if loop.time() >= deadline:
                 endpoints = ", ".join(sorted(member.endpoint for member in self._members))
                 raise StoreUnavailableError(
@@ -65,7 +71,8 @@ class Members:
             if self._connecting is None or self._connecting.done():
                 self._connecting = asyncio.create_task(self._connect(), name="connect to etcd")
             # The task is shared by all who wait, and outlasts those who give up.
-            await asyncio.wait([self._connecting], timeout=deadline - loop.time())
+            until = chance if member else deadline
+            await asyncio.wait([self._connecting], timeout=max(0, until - loop.time()))
 
     def prefer(self, member: Member) -> None:
         """Ask this one from now on."""
@@ -99,9 +106,12 @@ class Members:
         await asyncio.sleep(_SETTLE_S)
 
     async def _connect(self) -> None:
-        tries = [asyncio.ensure_future(member.connect()) for member in self._members]
+        """Return when one more member has a connection."""
+        missing = [member for member in self._members if not member.is_connected()]
+        tries = [asyncio.ensure_future(member.connect()) for member in missing]
         try:
-            await asyncio.wait(tries, return_when=asyncio.FIRST_COMPLETED)
+            if tries:
+                await asyncio.wait(tries, return_when=asyncio.FIRST_COMPLETED)
         finally:
             for attempt in tries:
                 attempt.cancel()

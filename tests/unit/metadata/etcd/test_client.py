@@ -150,6 +150,32 @@ def test_a_request_waits_for_the_first_member_to_be_connected(send):
     play(body)
 
 
+def test_others_have_a_chance_to_connect_before_a_member_that_failed_is_asked_again():
+    async def body():
+        silent, idle = ScriptedMember("a", SILENT), ScriptedMember("b", connected=False)
+        client = client_of(silent, idle)
+        asyncio.get_running_loop().call_later(2.1, idle.come_up)
+        await ask(client)
+        assert (len(silent.asked), len(idle.asked)) == (1, 1)
+        assert client.members.best is idle
+        await client.members.close()
+
+    play(body)
+
+
+def test_a_member_that_failed_is_asked_again_if_there_is_no_other():
+    async def body():
+        failed, gone = ScriptedMember("a", Verdict.UNDONE), ScriptedMember("b", connected=False)
+        client = client_of(failed, gone)
+        for _ in range(2):
+            await tell(client)
+        assert len(failed.asked) == 3
+        assert now() < 0.5
+        await client.members.close()
+
+    play(body)
+
+
 def test_a_request_gives_up_when_no_member_can_be_connected():
     async def body():
         client = client_of(*(ScriptedMember(name, connected=False) for name in "abc"))

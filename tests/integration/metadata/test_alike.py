@@ -1,0 +1,77 @@
+"""The memory store, judged by what it imitates: whatever is done to both, they answer alike."""
+
+import asyncio
+from contextlib import aclosing
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from kafscale.metadata.etcd import EtcdStore
+from kafscale.metadata.memory import MemoryStore
+from kafscale.metadata.store import Compare, Delete, DeletePrefix, Put
+
+KEYS = st.sampled_from(["/a", "/a/", "/a/b", "/a/c", "/a0", "/b", "/b/é", "/b/\U0001f600"])
+VALUES = st.sampled_from([b"", b"1", b"2"])
+REVISIONS = st.integers(0, 9)
+COMPARES = st.one_of(
+    st.builds(Compare, key=KEYS, mod_revision=REVISIONS),
+    st.builds(Compare, key=KEYS, create_revision=REVISIONS),
+    st.builds(Compare, key=KEYS, value=VALUES),
+)
+OPERATIONS = st.one_of(st.builds(Put, KEYS, VALUES), st.builds(Delete, KEYS))
+COMMITS = st.tuples(
+    st.lists(COMPARES, max_size=1),
+    st.one_of(
+        st.lists(OPERATIONS, max_size=3, unique_by=lambda operation: operation.key),
+        st.builds(lambda prefix: [DeletePrefix(prefix)], st.sampled_from(["/a", "/a/", "/b/"])),
+    ),
+)
+REVISION_FIELDS = ("revision", "mod_revision", "create_revision")
+
+
+def shifted(thing, by):
+    """The same, in the count of a store that has begun elsewhere; 0 is no revision, and stays."""
+    changes = {
+        name: getattr(thing, name) + by
+        for name in REVISION_FIELDS
+        if getattr(thing, name, None) and getattr(thing, name) + by > 0
+    }
+    return msgspec.structs.replace(thing, **changes)
+
+
+async def story(store, commits, at):
+    """What a store tells when these commits are tried, as if it had begun from nothing."""
+    told = []
+    for compares, operations in commits:
+        done = await store.commit([shifted(compare, at) for compare in compares], operations)
+        told.append((done.succeeded, done.revision - at))
+    for prefix in ("/", "/a", "/a/", "/b/"):
+        snapshot = await store.range(prefix)
+        told += [snapshot.revision - at, *(shifted(entry, -at) for entry in snapshot.entries)]
+    # Something to end the watch with, so that it need not be known how much there was.
+    last = (await store.commit([], [Put("/end", b"")])).revision
+    async with aclosing(store.watch("/", at)) as stream:
+        while True:
+            events = await anext(stream)
+            told += [shifted(event, -at) for event in events]
+            if events[-1].mod_revision == last:
+                return told
+
+
+@pytest.mark.timeout(60)
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(commits=st.lists(COMMITS, max_size=12))
+def test_two_stores_answer_alike(etcd, commits):
+    async def both():
+        real, imitation = EtcdStore(etcd.settings()), MemoryStore(lambda: 0)
+        await real.commit([], [DeletePrefix("/")])
+        at = (await real.range("/")).revision
+        told = await story(real, commits, at), await story(imitation, commits, 0)
+        await real.close()
+        await imitation.close()
+        return told
+
+    real, imitation = asyncio.run(both())
+    assert real == imitation

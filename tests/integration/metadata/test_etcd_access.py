@@ -1,0 +1,227 @@
+"""How to get into an etcd that asks who comes, and how it is told that one does not."""
+
+import asyncio
+import logging
+
+import pytest
+import structlog
+
+from kafscale.broker.stores import open_metadata
+from kafscale.config.model import Config
+from kafscale.config.serving import Broker
+from kafscale.config.stores import Etcd, Tls
+from kafscale.errors import ConfigError, OperatingError, StoreUnavailableError
+from kafscale.metadata.store import Put
+from services.certificates import make_certificates
+from services.etcd_server import PASSWORD, USERNAME, EtcdServer
+from services.process import free_port
+
+
+@pytest.fixture(scope="module")
+def certificates(tmp_path_factory):
+    return make_certificates(tmp_path_factory.mktemp("certificates"))
+
+
+@pytest.fixture(scope="module")
+def stranger(tmp_path_factory):
+    """Certificates of an authority that nobody knows."""
+    return make_certificates(tmp_path_factory.mktemp("stranger"))
+
+
+@pytest.fixture(scope="module")
+def encrypted(tmp_path_factory, certificates):
+    with EtcdServer(tmp_path_factory.mktemp("tls"), certificates=certificates) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory):
+    with EtcdServer(tmp_path_factory.mktemp("guarded")) as server:
+        server.demand_password()
+        yield server
+
+
+def start(settings, *, startup_timeout_sec=2, then=None):
+    """Do as a broker that starts: open the store, use it, and close it."""
+    config = Config(broker=Broker(startup_timeout_sec=startup_timeout_sec), etcd=settings)
+
+    async def scenario():
+        store = await open_metadata(config, lambda: 0)
+        try:
+            return await (then or used)(store)
+        finally:
+            await store.close()
+
+    return asyncio.run(scenario())
+
+
+async def used(store):
+    lease = await store.grant(10_000)
+    last = (await store.commit([], [Put("/a", b"1", lease)])).revision
+    assert await store.keep_alive(lease)
+    commits = store.watch("/a", last - 1)
+    assert [event.value for event in await anext(commits)] == [b"1"]
+    await commits.aclose()
+    await store.revoke(lease)
+    return (await store.range("/")).entries == ()
+
+
+# --- TLS --------------------------------------------------------------------------------------
+
+
+def test_an_encrypted_connection_works(encrypted):
+    assert start(encrypted.settings())
+
+
+def test_an_endpoint_may_say_how_it_is_reached(encrypted, etcd):
+    assert start(encrypted.settings(endpoints=(f"https://{encrypted.members[0].endpoint}",)))
+    etcd.control("del", "/", "--prefix")
+    assert start(etcd.settings(endpoints=(f"http://{etcd.members[0].endpoint}",)))
+
+
+def test_an_etcd_that_is_not_trusted_is_refused_at_once(encrypted, stranger):
+    for tls in (Tls(enabled=True, ca_file=str(stranger.authority)), Tls(enabled=True)):
+        with pytest.raises(OperatingError, match="not one that we trust") as caught:
+            start(encrypted.settings(tls=tls), startup_timeout_sec=60)
+        assert not isinstance(caught.value, StoreUnavailableError)
+
+
+def test_an_etcd_that_does_not_trust_us_is_given_up_at_once(encrypted, certificates, stranger):
+    authority = str(certificates.authority)
+    unknown = Tls(
+        enabled=True, ca_file=authority, cert_file=str(stranger.client_certificate),
+        key_file=str(stranger.client_key),
+    )  # fmt: skip
+    for tls in (Tls(enabled=True, ca_file=authority), unknown):
+        with pytest.raises(OperatingError, match="certificate") as caught:
+            start(encrypted.settings(tls=tls), startup_timeout_sec=60)
+        assert not isinstance(caught.value, StoreUnavailableError)
+
+
+def test_one_side_that_encrypts_is_not_enough(encrypted, etcd, certificates):
+    with pytest.raises(StoreUnavailableError, match="cannot be reached"):
+        start(encrypted.settings(tls=Tls()), startup_timeout_sec=1)
+    with pytest.raises(StoreUnavailableError, match="cannot be reached"):
+        start(
+            etcd.settings(tls=Tls(enabled=True, ca_file=str(certificates.authority))),
+            startup_timeout_sec=1,
+        )
+
+
+@pytest.mark.parametrize(
+    ("files", "complaint"),
+    [
+        ({"ca_file": "none"}, "caFile: .*none cannot be read"),
+        ({"ca_file": "client.key"}, "caFile: .* holds no certificates"),
+        ({"cert_file": "client.crt", "key_file": "server.key"}, "KEY_VALUES_MISMATCH"),
+        ({"cert_file": "client.crt", "key_file": "client.crt"}, "not a certificate and its key"),
+    ],
+)
+def test_files_that_are_of_no_use_are_named(certificates, files, complaint):
+    directory = certificates.authority.parent
+    named = {setting: str(directory / file) for setting, file in files.items()}
+    settings = Etcd(endpoints=("127.0.0.1:1",), tls=Tls(enabled=True, **named))
+    with pytest.raises(ConfigError, match=complaint):
+        start(settings)
+
+
+# --- user and password ------------------------------------------------------------------------
+
+
+def test_a_user_with_a_password_is_let_in(guarded):
+    assert start(guarded.settings())
+
+
+def test_a_wrong_password_is_refused_at_once_and_never_shown(guarded, caplog, capfd):
+    structlog.configure(logger_factory=structlog.stdlib.LoggerFactory())
+    caplog.set_level(logging.DEBUG)
+    wrong = "not-the-right-one"
+    with pytest.raises(OperatingError, match="invalid user ID or password") as caught:
+        start(guarded.settings(password=wrong), startup_timeout_sec=60)
+    assert not isinstance(caught.value, StoreUnavailableError)
+    out, err = capfd.readouterr()
+    for text in (str(caught.value), repr(caught.value), caplog.text, out, err):
+        assert wrong not in text
+
+
+def test_nobody_is_told_that_etcd_wants_to_know_who_comes(guarded):
+    with pytest.raises(OperatingError, match="wants a user and a password"):
+        start(guarded.settings(username="", password=""), startup_timeout_sec=60)
+
+
+def test_a_password_that_etcd_does_not_ask_for_does_no_harm(etcd):
+    etcd.control("del", "/", "--prefix")
+    assert start(etcd.settings(username=USERNAME, password=PASSWORD))
+
+
+@pytest.mark.parametrize("first", ["get", "commit", "watch", "keep_alive"])
+def test_a_token_that_etcd_has_forgotten_is_renewed(guarded, first):
+    """Whoever comes first signs in again, and that may be a write."""
+
+    async def body(store):
+        lease = await store.grant(10_000)
+        last = (await store.commit([], [Put("/a", b"1", lease)])).revision
+        guarded.control("auth", "disable")
+        guarded.control("auth", "enable")
+        match first:
+            case "get":
+                assert (await store.get("/a")).value == b"1"
+            case "commit":
+                assert (await store.commit([], [Put("/a", b"2")])).succeeded
+            case "watch":
+                commits = store.watch("/a", last - 1)
+                assert [event.value for event in await anext(commits)] == [b"1"]
+                await commits.aclose()
+            case _:
+                assert await store.keep_alive(lease)
+        await store.revoke(lease)
+        await store.commit([], [Put("/a", b"")])
+
+    start(guarded.settings(), then=body)
+
+
+def test_who_may_not_is_told_so(guarded):
+    """Not an outage, but to those who call it is one: the same request may succeed later."""
+    guarded.control("user", "add", "guest:guest")
+
+    async def body(store):
+        for call in (
+            store.get("/a"),
+            store.commit([], [Put("/a", b"")]),
+            anext(store.watch("/a", 0)),
+        ):
+            with pytest.raises(StoreUnavailableError, match="permission denied"):
+                await call
+
+    with pytest.raises(OperatingError, match="permission denied"):
+        start(guarded.settings(username="guest", password="guest"))  # noqa: S106
+    guarded.control("role", "add", "greeter")
+    guarded.control("role", "grant-permission", "greeter", "read", "/")
+    guarded.control("user", "grant-role", "guest", "greeter")
+    start(guarded.settings(username="guest", password="guest"), then=body)  # noqa: S106
+
+
+# --- start ------------------------------------------------------------------------------------
+
+
+def test_an_etcd_that_is_not_there_is_waited_for_and_then_named():
+    place = f"127.0.0.1:{free_port()}"
+    with pytest.raises(StoreUnavailableError, match=f"etcd .*{place}.*Connection refused"):
+        start(Etcd(endpoints=(place,)), startup_timeout_sec=1)
+
+
+def test_an_etcd_that_starts_later_is_waited_for(tmp_path):
+    with EtcdServer(tmp_path) as server:
+        server.members[0].kill()
+
+        async def scenario():
+            config = Config(broker=Broker(startup_timeout_sec=15), etcd=server.settings())
+            opening = asyncio.ensure_future(open_metadata(config, lambda: 0))
+            await asyncio.sleep(0.7)
+            assert not opening.done()
+            await asyncio.to_thread(server.members[0].start)
+            store = await opening
+            assert await used(store)
+            await store.close()
+
+        asyncio.run(scenario())

@@ -1,0 +1,40 @@
+"""gRPC has threads and queues of its own, which outlast an event loop: nothing is left in them."""
+
+import asyncio
+import gc
+import logging
+
+import uvloop
+
+from kafscale.errors import StoreUnavailableError
+from kafscale.metadata.etcd import EtcdStore
+from kafscale.metadata.store import Entry, Put
+
+
+def test_a_store_works_on_any_loop_and_leaves_nothing_behind(etcd, caplog):
+    """Much is under way when it is closed, and the next loop begins at once."""
+    caplog.set_level(logging.WARNING)
+
+    async def follow(store):
+        async for _ in store.watch("/", 0):
+            pass
+
+    async def life():
+        store = EtcdStore(etcd.settings())
+        await store.check()
+        following = [asyncio.ensure_future(follow(store)) for _ in range(10)]
+        await asyncio.gather(*(store.commit([], [Put("/a", b"")]) for _ in range(10)))
+        asking = [asyncio.ensure_future(store.get("/a")) for _ in range(4)]
+        await asyncio.sleep(0)
+        following[0].cancel()
+        asking[0].cancel()
+        await store.close()
+        ends = await asyncio.gather(*following, *asking, return_exceptions=True)
+        # Some may have had their answer before that.
+        kinds = {type(end) for end in ends} - {Entry}
+        assert kinds == {asyncio.CancelledError, StoreUnavailableError}
+
+    for number in range(20):
+        (uvloop.run if number % 2 else asyncio.run)(life())
+    gc.collect()
+    assert caplog.records == []

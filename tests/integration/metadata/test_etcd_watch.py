@@ -1,0 +1,207 @@
+"""What is etcd's alone: watches that are cut off and compacted, answers that come in pieces."""
+
+import asyncio
+import random
+from contextlib import aclosing, asynccontextmanager
+
+import pytest
+
+from kafscale.metadata.etcd import EtcdStore
+from kafscale.metadata.mirror import Mirror
+from kafscale.metadata.store import Delete, DeletePrefix, EventKind, Put
+from services.etcd_server import PROGRESS_MS
+from services.link import Link
+from services.link_fault import HEALTHY, Fault
+
+MIB = 1 << 20
+
+
+@asynccontextmanager
+async def opened(etcd, **settings):
+    """A store on an etcd that is empty."""
+    store = EtcdStore(etcd.settings(**settings))
+    try:
+        await store.commit([], [DeletePrefix("/")])
+        yield store
+    finally:
+        await store.close()
+
+
+@asynccontextmanager
+async def linked(etcd):
+    """A store behind a link that can be cut."""
+    link = Link(int(etcd.members[0].endpoint.partition(":")[2]), random.Random(0))
+    await link.listen()
+    endpoint = f"127.0.0.1:{link.port}"
+    async with opened(etcd, endpoints=(endpoint,), request_timeout_ms=1000) as store:
+        yield link, store
+    await link.close()
+
+
+async def put(store, key, value=b""):
+    return (await store.commit([], [Put(key, value)])).revision
+
+
+def test_a_watch_goes_on_where_it_was_cut_off(etcd):
+    async def body():
+        async with linked(etcd) as (link, far), opened(etcd) as near:
+            last = await put(near, "/t/0")
+            async with aclosing(far.watch("/t/", last)) as commits:
+                for i in range(1, 20):
+                    revision = await put(near, f"/t/{i}")
+                    [event] = await anext(commits)
+                    assert (event.key, event.mod_revision) == (f"/t/{i}", revision)
+                    if i % 5 == 0:
+                        await link.set(Fault(refuses=True))
+                        await link.set(HEALTHY)
+
+    asyncio.run(body())
+
+
+def test_a_mirror_that_was_cut_off_while_etcd_forgot_is_read_again(etcd):
+    async def body():
+        async with linked(etcd) as (link, far), opened(etcd) as near:
+            for key in ("/t/changed", "/t/gone", "/t/same"):
+                await put(near, key, b"1")
+            told = []
+            mirror = Mirror(
+                far, "/t/", lambda key, entry: told.append((key, entry and entry.value))
+            )
+            await mirror.start()
+            told.clear()
+            await link.set(Fault(refuses=True))
+            await put(near, "/t/changed", b"2")
+            await put(near, "/t/new", b"1")
+            await put(near, "/t/passing")
+            await near.commit([], [Delete("/t/gone"), Delete("/t/passing")])
+            last = await put(near, "/t/last", b"1")
+            etcd.compact(last)
+            await link.set(HEALTHY)
+            await mirror.reached(last)
+            assert sorted(told) == [
+                ("/t/changed", b"2"), ("/t/gone", None), ("/t/last", b"1"), ("/t/new", b"1")
+            ]  # fmt: skip
+            # And the watch goes on from there.
+            await mirror.reached(await put(near, "/t/later", b"1"))
+            assert told[-1] == ("/t/later", b"1")
+            assert (await near.range("/t/")).entries == tuple(
+                entry for _, entry in sorted(mirror.entries.items())
+            )
+            await mirror.close()
+
+    asyncio.run(body())
+
+
+def test_a_watch_that_is_open_is_not_disturbed_by_a_compaction(etcd):
+    async def body():
+        async with opened(etcd) as store:
+            last = await put(store, "/t/0")
+            async with aclosing(store.watch("/t/", last)) as commits:
+                await put(store, "/t/1")
+                assert [event.key for event in await anext(commits)] == ["/t/1"]
+                for i in range(10):
+                    last = await put(store, f"/other/{i}")
+                etcd.compact(last)
+                await put(store, "/t/2")
+                assert [event.key for event in await anext(commits)] == ["/t/2"]
+
+    asyncio.run(body())
+
+
+def test_a_watch_without_news_knows_how_far_the_store_has_come(etcd):
+    """So that it can be cut off from a store that forgets where it began, and miss nothing."""
+
+    async def body():
+        async with linked(etcd) as (link, far), opened(etcd) as near:
+            last = await put(near, "/t/0")
+            async with aclosing(far.watch("/t/", last)) as commits:
+                telling = asyncio.ensure_future(anext(commits))
+                for i in range(10):
+                    last = await put(near, f"/other/{i}")
+                await asyncio.sleep(15 * PROGRESS_MS / 1000)
+                etcd.compact(last)
+                await link.set(Fault(refuses=True))
+                await put(near, "/t/1")
+                await link.set(HEALTHY)
+                assert [event.key for event in await telling] == ["/t/1"]
+
+    asyncio.run(body())
+
+
+def test_every_commit_is_told_of_by_itself_however_many_come_at_once(etcd):
+    async def body():
+        async with opened(etcd) as store:
+            at = (await store.range("/")).revision
+            for i in range(50):
+                await store.commit([], [Put(f"/t/{i}/a", b""), Put(f"/t/{i}/b", b"")])
+            async with aclosing(store.watch("/t/", at)) as commits:
+                for i in range(50):
+                    events = await anext(commits)
+                    assert [event.key for event in events] == [f"/t/{i}/a", f"/t/{i}/b"]
+                    assert [event.mod_revision for event in events] == [at + i + 1] * 2
+
+    asyncio.run(body())
+
+
+def test_commits_that_are_larger_together_than_an_answer_come_whole_all_the_same(etcd):
+    """etcd tells of it in one answer, here of 60 MB, which it cuts into fragments."""
+
+    async def body():
+        async with opened(etcd) as store:
+            at = (await store.range("/")).revision
+            value = bytes(400_000)
+            for i in range(50):
+                await store.commit([], [Put(f"/t/{part}", b"%d" % i + value) for part in "abc"])
+            async with aclosing(store.watch("/t/", at)) as commits:
+                for i in range(50):
+                    events = await anext(commits)
+                    assert [event.key for event in events] == ["/t/a", "/t/b", "/t/c"]
+                    assert {event.value for event in events} == {b"%d" % i + value}
+            await store.commit([], [DeletePrefix("/")])
+
+    asyncio.run(body())
+
+
+@pytest.mark.parametrize(("count", "size"), [(5000, 10), (100, MIB)], ids=["many", "large"])
+def test_a_range_of_any_size_is_read_as_of_one_revision(etcd, count, size):
+    """Others write meanwhile, and are seen up to that revision and no further."""
+
+    async def body():
+        async with opened(etcd, request_timeout_ms=10_000) as store:
+            per_commit = max(1, min(100, MIB // size))
+            for first in range(0, count, per_commit):
+                numbers = range(first, min(first + per_commit, count))
+                await store.commit([], [Put(f"/t/{i:05d}", bytes(size)) for i in numbers])
+            last = (await store.range("/none/")).revision
+
+            async def disturb(writer):
+                for i in range(count):
+                    await put(store, f"/t/{i:05d}-{writer}-more")
+
+            disturbing = [asyncio.ensure_future(disturb(writer)) for writer in range(8)]
+            await asyncio.sleep(0.01)
+            snapshot = await store.range("/t/")
+            for task in disturbing:
+                task.cancel()
+            await asyncio.wait(disturbing)
+            assert snapshot.revision >= last
+            expected = [f"/t/{i:05d}" for i in range(count)]
+            assert [e.key for e in snapshot.entries if not e.key.endswith("-more")] == expected
+            assert all(len(e.value) == size for e in snapshot.entries if "more" not in e.key)
+            assert all(entry.mod_revision <= snapshot.revision for entry in snapshot.entries)
+            assert len(snapshot.entries) - count == snapshot.revision - last
+            await store.commit([], [DeletePrefix("/")])
+
+    asyncio.run(body())
+
+
+def test_a_watch_from_a_revision_that_is_compacted_says_so_though_nothing_has_changed(etcd):
+    async def body():
+        async with opened(etcd) as store:
+            at = await put(store, "/t/0")
+            last = await put(store, "/other")
+            etcd.compact(last)
+            [[event]] = [events async for events in store.watch("/t/", at - 1)]
+            assert (event.kind, event.mod_revision) == (EventKind.COMPACTED, last)
+
+    asyncio.run(body())

@@ -1,0 +1,95 @@
+"""What tests about staged segments share: a log of segments, and others to take their place."""
+
+from collections.abc import Sequence
+
+from kafscale.records import BatchView, iterate, split
+from kafscale.storage import layout, segment
+from unit.storage.engines import BROKER_ID, NAMESPACE, TOPIC, append, keys, opened, roll
+from unit.storage.lives import Metadata
+from unit.storage.samples import CREATED_MS, batch
+
+COUNT = 12
+"""How many batches, of one record each, there are."""
+
+SIZES = (3, 3, 4, 2)
+"""How many of them each segment has."""
+
+BASES = (0, 3, 6, 10)
+PREFIX = layout.staging_prefix(NAMESPACE, "job", TOPIC, 0)
+
+
+def segment_of(batches: Sequence[BatchView]) -> segment.Built:
+    builder = segment.Builder(CREATED_MS, 1, compression=None, prior_max_timestamp_ms=-1)
+    for one in batches:
+        builder.append(one)
+    return builder.finish()
+
+
+async def segmented(store, metadata: Metadata | None = None, broker_id: int = BROKER_ID):
+    """An engine whose log has segments and nothing else."""
+    metadata = metadata or Metadata()
+    engine = await opened(
+        store, broker_id=broker_id, partitions=[metadata.to_open()], save=metadata.save
+    )
+    offset = 0
+    for size in SIZES:
+        for _ in range(size):
+            value = b"%d" % offset
+            await append(engine, value, producer_id=1, producer_epoch=0, base_sequence=offset)
+            offset += 1
+        await roll(engine)
+    log = engine.logs.find(TOPIC, 0)
+    while log.tail.evict():
+        pass
+    return engine, log
+
+
+async def stored_batches(store) -> list[BatchView]:
+    """All batches, as a reader of the bucket gets them: a segment ends where the next begins."""
+    segments = [
+        segment.read(key, await store.get(key))
+        for key in await keys(store, ".kfs")
+        if layout.parse_segment(NAMESPACE, key)
+    ]
+    ends = [found.header.base_offset for found in segments[1:]] + [1 << 62]
+    return [
+        one
+        for found, end in zip(segments, ends, strict=True)
+        for one in found.batches
+        if one.base_offset < end
+    ]
+
+
+async def stage(store, *parts: Sequence[int], prefix: str = PREFIX) -> None:
+    """Stage segments of the batches at these offsets, larger than they were."""
+    for offsets in parts:
+        batches = [batch(offset, 1, value=b"new %d" % offset) for offset in offsets]
+        key = f"{prefix}segment-{offsets[0]:020d}.kfs"
+        await store.put(key, segment_of(batches).parts, create=False)
+
+
+async def values_of(engine) -> list[bytes]:
+    log = engine.logs.find(TOPIC, 0)
+    found, _ = await engine.reader.read(log, 0, 1 << 30, first=True)
+    return [record.value for one in split(b"".join(found)) for record in iterate(one)]
+
+
+def values(new: range, count: int = COUNT) -> list[bytes]:
+    return [b"new %d" % number if number in new else b"%d" % number for number in range(count)]
+
+
+PLANS = {
+    "same": [range(3), range(3, 6)],
+    "merge": [range(10)],
+    "merge all": [range(COUNT)],
+    "split": [[0], [1], [2]],
+    "other borders": [[0, 1], [2, 3, 4, 5, 6, 7], [8, 9]],
+    "the middle": [[3, 4], [5, 6], [7, 8, 9]],
+    "the end": [[6, 7], [8, 9, 10, 11]],
+}
+
+
+def bases_after(plan: Sequence[Sequence[int]]) -> list[int]:
+    start, end = plan[0][0], plan[-1][-1]
+    outside = [base for base in BASES if not start <= base <= end]
+    return sorted(outside + [offsets[0] for offsets in plan])
