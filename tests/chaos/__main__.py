@@ -1,0 +1,71 @@
+"""Trouble for as long as one likes: `make chaos`.
+
+Rounds are played on one cluster, one after the other and each with its own seed, until the time is
+over or one of them was bad.
+"""
+
+import argparse
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from rich.console import Console
+
+from chaos.report import show, table
+from chaos.round import Outcome, play
+from chaos.settings import SETTINGS
+from services.cluster import Cluster
+
+ROUND_S = 120
+
+
+def main() -> int:
+    arguments = _arguments()
+    console = Console(soft_wrap=True)
+    directory = Path(tempfile.mkdtemp(prefix="kafscale-chaos-"))
+    console.print(f"{arguments.seconds} s from seed {arguments.seed} on, in {directory}")
+    outcomes: list[Outcome] = []
+    settings = dict(SETTINGS)
+    if arguments.etcd_members:
+        settings["broker_lease_ttl_ms"] = str(int(arguments.lease * 1000))
+    until_s = time.monotonic() + arguments.seconds
+    with Cluster(
+        directory / "cluster", brokers=arguments.brokers, etcd_members=arguments.etcd_members,
+        seed=arguments.seed, **settings,
+    ) as cluster:  # fmt: skip
+        while (left_s := until_s - time.monotonic()) > 0:
+            seed = arguments.seed + len(outcomes)
+            outcome = play(
+                cluster, directory / f"round-{seed}", seed=seed, lease_s=arguments.lease,
+                duration_s=min(ROUND_S, max(left_s, 10)),
+            )  # fmt: skip
+            outcomes.append(outcome)
+            console.print(
+                f"seed {seed}: {outcome.figures.operations:,} operations,"
+                f" {len(outcome.steps)} faults,"
+                f" longest pause {outcome.figures.longest_pause.seconds:.1f} s,"
+                f" {'good' if outcome.is_good else 'BAD'}"
+            )
+            if not outcome.is_good:
+                break
+    console.print(table(outcomes))
+    if outcomes[-1].is_good:
+        return 0
+    show(outcomes[-1], console)
+    console.print(f"everything is kept in {directory}")
+    return 1
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="make chaos", description=__doc__)
+    parser.add_argument("--seconds", type=float, default=600)
+    parser.add_argument("--seed", type=int, default=int(time.time()))
+    parser.add_argument("--brokers", type=int, default=3)
+    parser.add_argument("--etcd-members", type=int, default=3)
+    parser.add_argument("--lease", type=float, default=5, help="seconds")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

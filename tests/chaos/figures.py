@@ -1,0 +1,59 @@
+"""How much a history is about: what stands in the table beside the verdict."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from itertools import pairwise
+from typing import NamedTuple
+
+from chaos.history import AnyEvent, Commit, CommitRead, EndRead, Poll, Send
+
+
+class Pause(NamedTuple):
+    """A time in which a partition acknowledged nothing."""
+
+    seconds: float
+    partition: str
+    began_ns: int
+
+
+class Figures(NamedTuple):
+    """Operations by their kind, and the longest pause."""
+
+    counts: dict[str, int]
+    longest_pause: Pause
+
+    @property
+    def operations(self) -> int:
+        return sum(self.counts.values())
+
+
+def figures(events: Iterable[AnyEvent]) -> Figures:
+    counts: defaultdict[str, int] = defaultdict(int)
+    times_ns: defaultdict[str, list[int]] = defaultdict(list)
+    for event in events:
+        match event:
+            case Send(kind="invoke"):
+                counts["sends"] += 1
+            case Send(kind="ok"):
+                counts["acknowledged"] += 1
+                times_ns[event.partition].append(event.time_ns)
+            case Send():
+                counts["refused" if event.kind == "fail" else "in doubt"] += 1
+            case Poll():
+                counts["records read"] += sum(map(len, event.records.values()))
+            case Commit(kind="ok"):
+                counts["commits"] += 1
+            case CommitRead() | EndRead():
+                counts["questions"] += 1
+    return Figures(
+        dict(counts), max(map(_longest_pause, times_ns.items()), default=Pause(0, "", 0))
+    )
+
+
+def _longest_pause(times_of: tuple[str, list[int]]) -> Pause:
+    partition, times_ns = times_of
+    times_ns = sorted(times_ns)
+    gaps = [
+        Pause((after - before) / 1e9, partition, before) for before, after in pairwise(times_ns)
+    ]
+    return max(gaps, default=Pause(0, partition, 0))

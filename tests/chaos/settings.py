@@ -1,0 +1,11 @@
+"""How brokers are set up for trouble: everything that happens seldom happens often."""
+
+SETTINGS = {
+    "segment_bytes": "131072",
+    "storage_max_segment_age_ms": "5000",
+    "storage_retention_check_interval_ms": "500",
+    "storage_wal_puts_per_second": "100",
+    "s3_health_window_sec": "4",
+    "group_initial_rebalance_delay_ms": "100",
+    "log_level": "info",
+}
