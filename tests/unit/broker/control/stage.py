@@ -13,6 +13,7 @@ from kafscale.metadata.cluster_view import ClusterView
 from kafscale.metadata.memory import MemoryStore
 from kafscale.metadata.model import Assignment, BrokerInfo
 from kafscale.metadata.store import Put
+from kafscale.storage.swap import SwapResult
 from kafscale.testing import virtual_time
 
 ME = BrokerInfo(
@@ -66,8 +67,8 @@ class Storage:
 
     async def swap(self, partition, staged_prefix):
         self.done.append(f"swap {partition.topic}/{partition.partition} {staged_prefix}")
-        return SimpleNamespace(
-            base_offset=2, end_offset=9, segments_before=4, segments_after=1, bytes_before=400,
+        return SwapResult(
+            start_offset=2, end_offset=9, count_before=4, count_after=1, bytes_before=400,
             bytes_after=100,
         )  # fmt: skip
 
