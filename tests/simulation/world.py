@@ -127,6 +127,8 @@ class World:
         self.weather: tuple[Rule, ...] = CALM
         self.stores: list[FaultyObjectStore] = []
         self._identities = 0
+        self._is_generous = random.random() < 0.5
+        """Whether what is deleted counts as if segments held it, where ends are remembered."""
         self._controller = self.connect()
         self._streams = Streams(self._controller, NAMESPACE, clock_ms)
         self._reaper = Reaper(self._controller, NAMESPACE, clock_ms)
@@ -262,7 +264,10 @@ class World:
         life = (broker, broker.epoch, partition.leader_epoch)
         if found is None or (found.broker, found.broker_epoch, found.leader_epoch) != life:
             raise FencedError("the partition is somebody else's")
-        self.states[place] = State(partition.start_offset, partition.tail.rolled_offset)
+        end_offset = partition.tail.rolled_offset
+        if self._is_generous:
+            end_offset = max(end_offset, partition.start_offset)
+        self.states[place] = State(partition.start_offset, end_offset)
 
     # --- streams of the dead ------------------------------------------------------------------
 

@@ -103,6 +103,7 @@ def encode_partition_state(state: PartitionState) -> bytes:
         segment_count=state.segment_count,
         size_bytes=state.size_bytes,
         topic_id=state.topic_id,
+        rolled_offset=state.rolled_offset,
     )
     return record.SerializeToString(deterministic=True)
 
@@ -131,6 +132,7 @@ def decode_partition_state(entry: Entry) -> PartitionState:
         ),
         segment_count=record.segment_count,
         size_bytes=record.size_bytes,
+        rolled_offset=record.rolled_offset,
         mod_revision=entry.mod_revision,
     )
 

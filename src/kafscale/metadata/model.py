@@ -67,13 +67,15 @@ class PartitionState(msgspec.Struct, frozen=True, kw_only=True):
     segment_count: int = 0
     """Of all segments, kept here or not; as the size."""
     size_bytes: int = 0
+    rolled_offset: int = 0
+    """Up to which offset everything is, or was, in segments."""
     mod_revision: int = NEVER_SAVED
 
     @property
     def rolled_end(self) -> int:
-        """Up to which offset nothing is needed that is not in segments."""
+        """The same, also where whoever wrote the state did not say it."""
         newest = self.segments[-1].last_offset + 1 if self.segments else 0
-        return max(self.log_start_offset, newest)
+        return max(self.rolled_offset, newest)
 
 
 class BrokerInfo(msgspec.Struct, frozen=True, kw_only=True):

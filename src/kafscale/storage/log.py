@@ -216,13 +216,24 @@ class PartitionLog:
             self.tail.mark_rolled(self.segments.end_offset)
         self.high_watermark = self.end_offset = max(self.end_offset, offset)
 
+    @property
+    def recovery_offset(self) -> int:
+        """From where on a log that is being opened needs what the WAL holds.
+
+        Below, segments hold everything, or held it before it was deleted.
+        """
+        return max(self.end_offset, min(self.start_offset, self.saved_offset))
+
     def recover(self, run: Run, now_ms: int) -> None:
         """Take in a run that an earlier owner of this log left in the WAL."""
-        batches = [batch for batch in run.batches() if batch.last_offset >= self.end_offset]
+        batches = [batch for batch in run.batches() if batch.last_offset >= self.recovery_offset]
         if not batches:
             return
         for batch in batches:
             self.learn(batch, now_ms)
+        base_offset = batches[0].base_offset
+        if self.end_offset < base_offset <= self.start_offset:
+            self.resume(base_offset)  # What lies before is deleted; the next segment begins here.
         self.end_offset = run.last_offset + 1
         self.on_durable(Run.of(batches), now_ms)
 

@@ -150,8 +150,6 @@ class Opener:
             memory=self._memory, leader_epoch=one.leader_epoch,
         )  # fmt: skip
         new.start_offset = max(segments.start_offset or 0, one.start_offset)
-        # What segments held and retention has deleted is not looked for in the WAL.
-        new.resume(min(one.start_offset, one.end_offset))
         new.saved_offset = one.end_offset
         return new
 

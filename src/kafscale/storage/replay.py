@@ -107,7 +107,7 @@ class Replay:
             return
         for piece in found.ranges:
             wanted = self._logs.get((piece.topic_id, piece.partition))
-            if wanted is not None and piece.last_offset >= wanted.end_offset:
+            if wanted is not None and piece.last_offset >= wanted.recovery_offset:
                 self._runs[wanted].append(Run.parsed(found.body(piece)))
                 self.recovered_bytes += piece.length
 

@@ -272,3 +272,14 @@ def test_a_broker_leaves_the_streams_of_others_alone():
         assert await streams_in(store).newest_epoch(9) == -1
 
     simulate(scenario)
+
+
+def test_epochs_of_brokers_are_their_own():
+    async def scenario():
+        store, epochs = memory_store(), Epochs()
+        first = await opened(store, epochs)
+        await begun(store, epochs, OTHER_ID)
+        assert await append(first, b"a") == 0
+        assert [await first.newest_epoch(), epochs.last] == [0, 1]
+
+    simulate(scenario)

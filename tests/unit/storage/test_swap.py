@@ -21,7 +21,7 @@ from unit.storage.engines import (
     simulate,
     to_open,
 )
-from unit.storage.lives import OTHER_ID, Metadata
+from unit.storage.lives import OTHER_ID, Meddled, Metadata
 from unit.storage.swapping import (
     COUNT,
     PLANS,
@@ -184,6 +184,27 @@ def test_readers_see_what_was_or_what_is_and_nothing_else():
     simulate(scenario)
 
 
+@pytest.mark.parametrize("plan", ["merge", "split"])
+def test_a_reader_that_was_overtaken_by_a_swap_looks_again(plan):
+    async def scenario():
+        inner = memory_store()
+        swaps = []
+
+        async def meddle() -> None:
+            await stage(inner, *PLANS[plan])
+            swaps.append(await engine.swap_segments(log, PREFIX))
+
+        key = layout.segment_key(NAMESPACE, TOPIC, 0, 0)
+        store = Meddled(inner, "get_range", key, meddle)
+        engine, log = await segmented(store)
+        await engine.reader.index(log, log.segments[0])
+        new = range(PLANS[plan][-1][-1] + 1)
+        assert await values_of(engine) == values(new)
+        assert len(swaps) == 1
+
+    simulate(scenario)
+
+
 def test_a_swap_goes_on_although_nobody_waits_for_it():
     async def scenario():
         store = FaultyObjectStore(memory_store(), random=Random(0))
@@ -223,11 +244,11 @@ def test_what_a_swap_that_failed_has_left_is_not_in_the_way_of_another():
         assert await values_of(engine) == values(range(0))
         engine._swapper._save = saved
         await inner.delete([key for key in await keys(inner) if key.startswith(PREFIX)])
-        await stage(inner, range(10))
+        await stage(inner, range(COUNT))
         await engine.swap_segments(log, PREFIX)
         engine.close()
         engine = await opened(inner, partitions=[metadata.to_open()])
-        assert await values_of(engine) == values(range(10))
+        assert await values_of(engine) == values(range(COUNT))
 
     simulate(scenario)
 
@@ -255,8 +276,9 @@ def test_a_log_is_not_handed_over_while_its_segments_are_replaced():
         engine, log = await segmented(store, metadata)
         await stage(store, range(10))
         swap = asyncio.ensure_future(engine.swap_segments(log, PREFIX))
-        while not log.pruning.locked():
+        for _ in range(3):
             await asyncio.sleep(0)
+        assert log.pruning.locked()
         await engine.release(log)
         assert [found.base_offset for found in log.segments] == [0, 10]
         await swap

@@ -19,7 +19,6 @@ from unit.storage.engines import (
     NAMESPACE,
     TOPIC,
     CountingStore,
-    Epochs,
     append,
     begun,
     keys,
@@ -298,17 +297,6 @@ def test_segments_of_other_partitions_are_left_alone():
     simulate(scenario)
 
 
-def test_epochs_of_brokers_are_their_own():
-    async def scenario():
-        store, epochs = memory_store(), Epochs()
-        first = await opened(store, epochs)
-        await begun(store, epochs, OTHER_ID)
-        assert await append(first, b"a") == 0
-        assert [await first.newest_epoch(), epochs.last] == [0, 1]
-
-    simulate(scenario)
-
-
 class ListingStore:
     """A store in which a former owner does something just before a certain listing."""
 
@@ -371,5 +359,31 @@ def test_the_metadata_store_learns_of_segments_that_a_former_owner_could_not_tel
         assert metadata.ends == {0: 1}
         assert len(await keys(store, ".kfs")) == 1, "no segment is made for it"
         running.cancel()
+
+    simulate(scenario)
+
+
+@pytest.mark.parametrize("rolled", [False, True])
+@pytest.mark.parametrize("end_offset", [0, 7])
+def test_a_log_may_begin_within_a_batch_that_no_segment_holds(rolled, end_offset):
+    """Whoever remembers the ends of logs may say that all below the start is done with, too."""
+
+    async def scenario():
+        store, metadata = memory_store(), Metadata()
+        before = await owner(store, metadata)
+        for _ in range(2):
+            await append(before, b"a", b"b")
+        if rolled:
+            await roll(before)
+        await append(before, b"c", b"d")
+        await append(before, b"e", b"f", b"g")
+        await fence(store, BROKER_ID)
+        after = await begun(store, broker_id=OTHER_ID)
+        (log,) = await after.open([to_open(start_offset=7, end_offset=end_offset)])
+        assert (log.start_offset, log.end_offset) == (7, 9)
+        assert await read_offsets(after) == [6]
+        assert await append(after, b"h") == 9
+        await roll(after)
+        assert await read_offsets(after) == [6, 9]
 
     simulate(scenario)

@@ -88,6 +88,7 @@ class Claims:
             active_segment=self._newest_key(partition),
             segment_count=len(partition.segments),
             size_bytes=partition.segments.total_bytes,
+            rolled_offset=partition.tail.rolled_offset,
             mod_revision=before.mod_revision if before else 0,
         )  # fmt: skip
         self._states[place] = await partition_states.save(self._store, topic, state, claim)

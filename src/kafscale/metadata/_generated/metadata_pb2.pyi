@@ -42,7 +42,7 @@ class TopicConfig(_message.Message):
     def __init__(self, name: _Optional[str] = ..., partitions: _Optional[int] = ..., replication_factor: _Optional[int] = ..., retention_ms: _Optional[int] = ..., retention_bytes: _Optional[int] = ..., segment_bytes: _Optional[int] = ..., created_at: _Optional[str] = ..., config: _Optional[_Mapping[str, str]] = ..., topic_id: _Optional[bytes] = ..., config_version: _Optional[int] = ..., namespace: _Optional[str] = ..., config_set: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class PartitionState(_message.Message):
-    __slots__ = ("topic", "partition", "leader_broker", "leader_epoch", "log_start_offset", "log_end_offset", "high_watermark", "active_segment", "segments", "segment_count", "size_bytes", "topic_id")
+    __slots__ = ("topic", "partition", "leader_broker", "leader_epoch", "log_start_offset", "log_end_offset", "high_watermark", "active_segment", "segments", "segment_count", "size_bytes", "topic_id", "rolled_offset")
     TOPIC_FIELD_NUMBER: _ClassVar[int]
     PARTITION_FIELD_NUMBER: _ClassVar[int]
     LEADER_BROKER_FIELD_NUMBER: _ClassVar[int]
@@ -55,6 +55,7 @@ class PartitionState(_message.Message):
     SEGMENT_COUNT_FIELD_NUMBER: _ClassVar[int]
     SIZE_BYTES_FIELD_NUMBER: _ClassVar[int]
     TOPIC_ID_FIELD_NUMBER: _ClassVar[int]
+    ROLLED_OFFSET_FIELD_NUMBER: _ClassVar[int]
     topic: str
     partition: int
     leader_broker: str
@@ -67,7 +68,8 @@ class PartitionState(_message.Message):
     segment_count: int
     size_bytes: int
     topic_id: bytes
-    def __init__(self, topic: _Optional[str] = ..., partition: _Optional[int] = ..., leader_broker: _Optional[str] = ..., leader_epoch: _Optional[int] = ..., log_start_offset: _Optional[int] = ..., log_end_offset: _Optional[int] = ..., high_watermark: _Optional[int] = ..., active_segment: _Optional[str] = ..., segments: _Optional[_Iterable[_Union[SegmentInfo, _Mapping]]] = ..., segment_count: _Optional[int] = ..., size_bytes: _Optional[int] = ..., topic_id: _Optional[bytes] = ...) -> None: ...
+    rolled_offset: int
+    def __init__(self, topic: _Optional[str] = ..., partition: _Optional[int] = ..., leader_broker: _Optional[str] = ..., leader_epoch: _Optional[int] = ..., log_start_offset: _Optional[int] = ..., log_end_offset: _Optional[int] = ..., high_watermark: _Optional[int] = ..., active_segment: _Optional[str] = ..., segments: _Optional[_Iterable[_Union[SegmentInfo, _Mapping]]] = ..., segment_count: _Optional[int] = ..., size_bytes: _Optional[int] = ..., topic_id: _Optional[bytes] = ..., rolled_offset: _Optional[int] = ...) -> None: ...
 
 class SegmentInfo(_message.Message):
     __slots__ = ("base_offset", "size_bytes", "created_at", "last_offset", "max_timestamp_ms")

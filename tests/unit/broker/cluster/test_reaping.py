@@ -11,11 +11,11 @@ from unit.broker.cluster.council import play
 INTERVAL_SECONDS = 30.1
 
 
-async def save(council, topic, partition, log_start_offset=0, *last_offsets):
+async def save(council, topic, partition, rolled_offset=0, *last_offsets):
     """Save a state of a partition that has segments up to these offsets."""
     state = PartitionState(
         topic=topic.name, topic_id=topic.id, partition=partition, leader_broker="1",
-        leader_epoch=0, log_start_offset=log_start_offset, log_end_offset=999,
+        leader_epoch=0, rolled_offset=rolled_offset, log_end_offset=999,
         high_watermark=999,
         segments=tuple(
             SegmentInfo(
