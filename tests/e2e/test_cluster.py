@@ -1,0 +1,216 @@
+"""Three brokers on a real etcd and a real S3 server, as their clients see them."""
+
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Self
+
+import pytest
+from confluent_kafka import Consumer, KafkaException, Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from services import s3_server
+from services.broker import BrokerProcess
+from services.cluster import Cluster
+from services.waiting import wait_until
+
+pytestmark = [
+    pytest.mark.timeout(180),
+    pytest.mark.skipif(not s3_server.is_available(), reason="no Go here to build an S3 server"),
+]
+
+LEASE_S = 4
+PARTITIONS = 12
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory) -> Iterator[Cluster]:
+    directory = tmp_path_factory.mktemp("cluster")
+    settings = {"broker_lease_ttl_ms": str(LEASE_S * 1000)}
+    with Cluster(directory, brokers=3, etcd_members=3, seed=1, **settings) as running:
+        running.wait_until_serving()
+        yield running
+
+
+class Stream:
+    """An idempotent producer at work in the background, and what it was told."""
+
+    def __init__(self, cluster: Cluster, topic: str) -> None:
+        self.topic = topic
+        self.acked: dict[bytes, tuple[int, int]] = {}
+        self.errors: list[str] = []
+        self.pause_s = 0.0
+        """The longest time without an acknowledgement."""
+        self._told = time.monotonic()
+        self._is_over = threading.Event()
+        self._producer = Producer(
+            {"bootstrap.servers": cluster.bootstrap, "enable.idempotence": True, "linger.ms": 5}
+        )
+        self._thread = threading.Thread(target=self._send)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        wait_until(lambda: len(self.acked) > 50, "the first records")
+        self.pause_s = 0.0
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._is_over.set()
+        self._thread.join()
+
+    def wait_for_more(self, count: int = 100) -> None:
+        enough = len(self.acked) + count
+        wait_until(lambda: len(self.acked) >= enough, "more records", seconds_max=60)
+
+    def _send(self) -> None:
+        number = 0
+        while not self._is_over.wait(0.003):
+            self._producer.produce(
+                self.topic, b"%d" % number, partition=number % PARTITIONS, on_delivery=self._on_told
+            )
+            number += 1
+            self._producer.poll(0)
+        assert self._producer.flush(60) == 0
+
+    def _on_told(self, error, message) -> None:
+        if error is not None:
+            self.errors.append(str(error))
+            return
+        now = time.monotonic()
+        self.pause_s = max(self.pause_s, now - self._told)
+        self._told = now
+        self.acked[message.value()] = (message.partition(), message.offset())
+
+
+def create(cluster: Cluster, topic: str) -> AdminClient:
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
+    admin.create_topics([NewTopic(topic, PARTITIONS, 1)])[topic].result(30)
+    return admin
+
+
+def leaders(admin: AdminClient, topic: str) -> list[int]:
+    try:
+        partitions = admin.list_topics(topic, timeout=2).topics[topic].partitions
+    except KafkaException:
+        return []  # It has asked the one broker that does not answer; the next time, another.
+    return [partitions[number].leader for number in range(PARTITIONS)]
+
+
+def check_all_there_once(cluster: Cluster, stream: Stream) -> None:
+    """Everything acknowledged is read, at its offset, and nothing twice."""
+    assert stream.errors == []
+    settings = {"bootstrap.servers": cluster.bootstrap, "group.id": f"check-{stream.topic}"}
+    consumer = Consumer(settings | {"auto.offset.reset": "earliest"})
+    consumer.subscribe([stream.topic])
+    seen: dict[bytes, list[tuple[int, int]]] = {}
+    deadline = time.monotonic() + 60
+    while len(seen) < len(stream.acked) and time.monotonic() < deadline:
+        for message in consumer.consume(500, 1.0):
+            if message.error() is None:
+                place = (message.partition(), message.offset())
+                seen.setdefault(message.value(), []).append(place)
+    consumer.close()
+    assert {value: [place] for value, place in stream.acked.items()} == seen
+
+
+def test_leaders_are_spread_over_the_brokers(cluster):
+    admin = create(cluster, "spread")
+    found = leaders(admin, "spread")
+    assert {broker: found.count(broker) for broker in (1, 2, 3)} == {1: 4, 2: 4, 3: 4}
+
+
+def test_a_rolling_restart_under_load_is_not_noticed(cluster):
+    create(cluster, "rolling")
+    with Stream(cluster, "rolling") as stream:
+        for node in cluster.nodes.values():
+            node.terminate()
+            stream.wait_for_more()
+            node.start()
+            wait_until(lambda node=node: node.is_serving, "the broker", seconds_max=60)
+            stream.wait_for_more()
+    assert stream.pause_s < LEASE_S, "nobody had to wait for a lease"
+    check_all_there_once(cluster, stream)
+
+
+def test_a_killed_broker_is_replaced_and_comes_back(cluster):
+    admin = create(cluster, "killed")
+    with Stream(cluster, "killed") as stream:
+        cluster.nodes[1].kill()
+        wait_until(
+            lambda: set(leaders(admin, "killed")) == {2, 3}, "new leaders", seconds_max=LEASE_S + 20
+        )
+        stream.wait_for_more()
+        cluster.nodes[1].start()
+        wait_until(lambda: 1 in leaders(admin, "killed"), "its share", seconds_max=60)
+        stream.wait_for_more()
+    check_all_there_once(cluster, stream)
+
+
+def test_a_broker_that_was_asleep_makes_nothing_durable_any_more(cluster):
+    admin = create(cluster, "asleep")
+    with Stream(cluster, "asleep") as stream:
+        cluster.nodes[2].pause()
+        try:
+            wait_until(
+                lambda: set(leaders(admin, "asleep")) == {1, 3}, "new leaders",
+                seconds_max=LEASE_S + 20,
+            )  # fmt: skip
+            stream.wait_for_more()
+        finally:
+            cluster.nodes[2].resume()
+        wait_until(lambda: 2 in leaders(admin, "asleep"), "its share", seconds_max=60)
+        stream.wait_for_more()
+    assert cluster.endings == [], "it stepped down by itself, and did not have to be started again"
+    check_all_there_once(cluster, stream)
+
+
+def test_the_loss_of_an_etcd_member_is_not_noticed(cluster):
+    create(cluster, "member")
+    with Stream(cluster, "member") as stream:
+        member = cluster.etcd.members[0]
+        member.kill()
+        try:
+            stream.wait_for_more(500)
+            create(cluster, "while-a-member-is-away")
+        finally:
+            member.start()
+        stream.wait_for_more()
+    check_all_there_once(cluster, stream)
+
+
+def test_a_second_process_of_the_same_id_takes_the_place_of_the_first(cluster, tmp_path):
+    create(cluster, "twins")
+    first = BrokerProcess(tmp_path / "first", **newcomer(cluster))
+    process = first.launch()
+    wait_until(lambda: "broker started" in first.logged(), "the first", seconds_max=60)
+    with Stream(cluster, "twins") as stream:
+        with BrokerProcess(tmp_path / "second", **newcomer(cluster)):
+            assert process.wait(60) == 1
+            assert "another process runs as broker 9" in first.logged()
+            stream.wait_for_more()
+        stream.wait_for_more()
+    check_all_there_once(cluster, stream)
+
+
+def newcomer(cluster: Cluster) -> dict[str, str]:
+    """The settings of a broker that does not belong to the cluster yet."""
+    settings = cluster.nodes[1].broker.settings | {"broker_id": "9"}
+    del settings["broker_advertised_port"]
+    return settings
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        ({"etcd_endpoints": "127.0.0.1:1"}, "etcd (127.0.0.1:1) cannot be reached"),
+        ({"s3_endpoint": "http://127.0.0.1:1"}, "cannot be reached"),
+    ],
+)
+def test_a_broker_does_not_start_without_its_stores(
+    cluster, tmp_path: Path, settings: dict[str, str], reason: str
+):
+    named = newcomer(cluster) | {"startup_timeout_sec": "3"}
+    broker = BrokerProcess(tmp_path / "lonely", **(named | settings))
+    assert broker.launch().wait(60) == 1
+    assert reason in broker.logged()
