@@ -1,10 +1,9 @@
 """aiokafka: an idempotent producer, and a group of its own."""
 
 import asyncio
-import contextlib
 import functools
 import random
-from collections.abc import Iterable
+from collections.abc import Callable, Coroutine, Iterable
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, ConsumerRebalanceListener
 from aiokafka.errors import KafkaError
@@ -23,25 +22,37 @@ BATCH_RECORDS_MAX = 200
 
 
 def produce(orders: Orders, shift: Shift) -> None:
-    asyncio.run(_produce(orders, shift))
+    _live(orders, shift, _produce)
 
 
 def consume(orders: Orders, shift: Shift) -> None:
-    asyncio.run(_consume(orders, shift))
+    _live(orders, shift, _consume)
+
+
+def _live(
+    orders: Orders,
+    shift: Shift,
+    life: Callable[[Orders, Shift, Journal, float, random.Random], Coroutine[None, None, None]],
+) -> None:
+    """One life after the other, each in a loop of its own, with which ends whatever it forgot."""
+    chance = random.Random(orders.seed)
+    for number, until_s in shift.lives(chance, *LIFE_S):
+        journal = orders.journal(number)
+        asyncio.run(life(orders, shift, journal, until_s, chance))
+        journal.close()
 
 
 # --- producing ------------------------------------------------------------------------------------
 
 
-async def _produce(orders: Orders, shift: Shift) -> None:
-    chance = random.Random(orders.seed)
-    for number, until_s in shift.lives(chance, *LIFE_S):
-        producer = AIOKafkaProducer(
-            bootstrap_servers=orders.bootstrap, enable_idempotence=True, acks="all", linger_ms=5
-        )
-        if not await _is_started(producer):
-            continue
-        await _ProducerLife(orders, orders.journal(number), producer).work(shift, until_s, chance)
+async def _produce(
+    orders: Orders, shift: Shift, journal: Journal, until_s: float, chance: random.Random
+) -> None:
+    producer = AIOKafkaProducer(
+        bootstrap_servers=orders.bootstrap, enable_idempotence=True, acks="all", linger_ms=5
+    )
+    if await _is_started(producer):
+        await _ProducerLife(orders, journal, producer).work(shift, until_s, chance)
 
 
 class _ProducerLife:
@@ -67,7 +78,6 @@ class _ProducerLife:
         if self._unanswered:
             await asyncio.wait(self._unanswered, timeout=FLUSH_S_MAX)
         await _stop(self._producer)
-        self._journal.close()
 
     async def _send(self, value: str, chance: random.Random) -> None:
         partition = chance.randrange(self._orders.partitions)
@@ -102,16 +112,15 @@ class _ProducerLife:
 # --- consuming ------------------------------------------------------------------------------------
 
 
-async def _consume(orders: Orders, shift: Shift) -> None:
-    chance = random.Random(orders.seed)
-    for number, until_s in shift.lives(chance, *LIFE_S):
-        consumer = AIOKafkaConsumer(
-            bootstrap_servers=orders.bootstrap, group_id=orders.group, enable_auto_commit=False,
-            auto_offset_reset="earliest", session_timeout_ms=6000, heartbeat_interval_ms=1000,
-        )  # fmt: skip
-        if not await _is_started(consumer):
-            continue
-        await _MemberLife(orders, orders.journal(number), consumer).work(shift, until_s)
+async def _consume(
+    orders: Orders, shift: Shift, journal: Journal, until_s: float, _chance: random.Random
+) -> None:
+    consumer = AIOKafkaConsumer(
+        bootstrap_servers=orders.bootstrap, group_id=orders.group, enable_auto_commit=False,
+        auto_offset_reset="earliest", session_timeout_ms=6000, heartbeat_interval_ms=1000,
+    )  # fmt: skip
+    if await _is_started(consumer):
+        await _MemberLife(orders, journal, consumer).work(shift, until_s)
 
 
 class _MemberLife(ConsumerRebalanceListener):
@@ -134,7 +143,6 @@ class _MemberLife(ConsumerRebalanceListener):
                     self._journal.write(Failure(process, now_ns(), repr(error)))
                 await asyncio.sleep(RETRY_S)
         await _stop(self._consumer)
-        self._journal.close()
 
     async def _read(self) -> None:
         found = await self._consumer.getmany(timeout_ms=200, max_records=BATCH_RECORDS_MAX)
@@ -178,6 +186,8 @@ async def _is_started(client: AIOKafkaProducer | AIOKafkaConsumer) -> bool:
 
 
 async def _stop(client: AIOKafkaProducer | AIOKafkaConsumer) -> None:
-    """Stop a client, whether it likes to or not."""
-    with contextlib.suppress(KafkaError, TimeoutError):
-        await asyncio.wait_for(client.stop(), FLUSH_S_MAX)
+    """Let a client stop; it may trip over tasks of its own that it cancels."""
+    stopping = asyncio.create_task(client.stop())
+    await asyncio.wait([stopping], timeout=FLUSH_S_MAX)
+    if stopping.done() and not stopping.cancelled():
+        stopping.exception()

@@ -58,6 +58,7 @@ STATES = st.builds(
     segments=st.lists(SEGMENTS, max_size=5).map(tuple),
     segment_count=COUNTS,
     size_bytes=COUNTS,
+    rolled_offset=COUNTS,
     mod_revision=st.just(5),
 )
 ORDERS = Topic(name="orders", id=bytes(range(16)), partitions=6, configs={}, created_ms=0)

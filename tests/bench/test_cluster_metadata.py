@@ -1,0 +1,67 @@
+"""What etcd has to write while clients produce: as much as when they do not.
+
+Revisions count the transactions that change something; proposals are what its members agree upon,
+which also counts leases. Both are etcd's own figures.
+"""
+
+import asyncio
+import urllib.request
+
+import pytest
+import uvloop
+
+from bench.cluster_hammer import hammer, strike
+from bench.cluster_probe import Probe
+from bench.cluster_servers import DirectCluster
+from bench.contest import Figures
+
+pytestmark = [pytest.mark.bench, pytest.mark.timeout(900)]
+
+BROKERS = 3
+PARTITIONS = 30
+RATES = (0, 1_000, 10_000)
+SECONDS = 10
+WARM_UP_S = 2
+MORE_WRITES_PER_SECOND_MAX = 1.0
+PROPOSALS = "etcd_server_proposals_committed_total "
+
+
+def test_etcd_writes(contests, tmp_path, scaled):
+    contest = contests.new(f"etcd of {BROKERS} brokers, by produce requests asked for a second")
+    with DirectCluster(tmp_path, brokers=BROKERS) as cluster:
+        topic = cluster.new_topic(PARTITIONS)
+        cluster.wait_until_settled()
+        found = uvloop.run(scenario(cluster, topic, scaled(SECONDS)))
+    for rate, figures in found.items():
+        contest.add(f"{rate:,}", figures)
+    idle, busy = found[RATES[0]], found[RATES[-1]]
+    assert busy["revisions/s"] <= idle["revisions/s"] + MORE_WRITES_PER_SECOND_MAX
+
+
+async def scenario(cluster: DirectCluster, topic: str, seconds: int) -> dict[int, Figures]:
+    async with Probe(cluster.addresses, topic) as probe:
+        leaders = await probe.leaders(through=1)
+    async with hammer(cluster.addresses, leaders, topic) as connections:
+        found = {}
+        for rate in RATES:
+            await strike(connections, per_second=rate, seconds=WARM_UP_S)
+            before = await asyncio.to_thread(counted, cluster)
+            answered = await strike(connections, per_second=rate, seconds=seconds)
+            after = await asyncio.to_thread(counted, cluster)
+            rates = {name: (after[name] - before[name]) / seconds for name in after}
+            found[rate] = {"requests/s": answered / seconds} | rates
+        return found
+
+
+def counted(cluster: DirectCluster) -> Figures:
+    return {
+        "revisions/s": cluster.revision(),
+        "proposals/s": proposals(cluster.etcd.members[0].endpoint),
+        "brokers' CPU %": 100 * cluster.cpu_seconds(),
+    }
+
+
+def proposals(endpoint: str) -> float:
+    with urllib.request.urlopen(f"http://{endpoint}/metrics", timeout=5) as answer:
+        lines = answer.read().decode().splitlines()
+    return sum(float(line.removeprefix(PROPOSALS)) for line in lines if line.startswith(PROPOSALS))

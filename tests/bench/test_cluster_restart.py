@@ -1,0 +1,95 @@
+"""A rolling restart of a whole cluster, as idempotent producers with their defaults see it.
+
+Every broker in turn is asked to stop, started again, and given a rest in which partitions move back
+to it. Producers of two libraries, one of them Kafka's own perf tool, write all the while. What they
+see of a cluster that is left in peace stands beside it.
+
+The budget of PUTs is lifted: librdkafka has 5 requests of one partition each under way, so with the
+default of 2 PUTs a second, 10 partitions of a broker wait for each other longer than for a restart.
+"""
+
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from bench.cluster_sender import Sender
+from bench.cluster_servers import DirectCluster
+from bench.contest import Figures
+from bench.producer_perf import produce
+from services import java
+from services.waiting import wait_until
+
+pytestmark = [
+    pytest.mark.bench,
+    pytest.mark.timeout(900),
+    pytest.mark.skipif(not java.is_available(), reason="the perf tool needs Java and Maven"),
+]
+
+BROKERS = 3
+PARTITIONS = 30
+RECORDS_PER_SECOND = 1_000
+SECONDS = 40
+"""How long the perf tool writes, which cannot be told to stop; restarts have to fit in."""
+PEACE_SECONDS = 10
+REST_S = 4
+LIFTED = {"storage_wal_puts_per_second": "50"}
+
+
+def test_rolling_restart(contests, tmp_path, scaled):
+    contest = contests.new(
+        f"rolling restart of {BROKERS} brokers, {PARTITIONS} partitions,"
+        f" 2 producers of {RECORDS_PER_SECOND} records/s each"
+    )
+    with DirectCluster(tmp_path, brokers=BROKERS, **LIFTED) as cluster:
+        topic = cluster.new_topic(PARTITIONS)
+        cluster.wait_until_settled()
+        for name, figures in seen(cluster, topic, PEACE_SECONDS, dict).items():
+            contest.add(f"{name}, in peace", figures)
+        restarted = seen(cluster, topic, scaled(SECONDS), lambda: roll(cluster))
+    for name, figures in restarted.items():
+        contest.add(name, figures)
+    assert restarted["librdkafka"]["errors"] == 0
+
+
+def seen(
+    cluster: DirectCluster, topic: str, seconds: int, act: Callable[[], Figures]
+) -> dict[str, Figures]:
+    """What either producer sees while something is done, which has to end before they do."""
+    records = RECORDS_PER_SECOND * seconds
+    sender = Sender(
+        cluster.bootstrap, topic, partitions=PARTITIONS, records_per_second=RECORDS_PER_SECOND
+    )
+    with ThreadPoolExecutor(1) as pool, sender:
+        perf = pool.submit(
+            produce, cluster.bootstrap, topic, records, records_per_second=RECORDS_PER_SECOND
+        )
+        time.sleep(REST_S)
+        done = act()
+        assert not perf.done(), f"nobody wrote at the end of {done}: ask for a larger scale"
+        report = perf.result()
+    return {
+        "librdkafka": sender.figures() | done,
+        "Java": {
+            "records": records,
+            "errors": 0,  # The perf tool's report is refused where a single record is missing.
+            "p50 ms": report.latency_ms_p50,
+            "p99 ms": report.latency_ms_p99,
+        },
+    }
+
+
+def roll(cluster: DirectCluster) -> Figures:
+    """Restart one broker after another; how long the slowest took."""
+    stops, starts = [], []
+    for node in cluster.nodes.values():
+        began = time.perf_counter()
+        node.terminate()
+        stopped = time.perf_counter()
+        node.start()
+        wait_until(lambda node=node: node.is_serving, f"broker {node.broker_id}")
+        stops.append(stopped - began)
+        starts.append(time.perf_counter() - stopped)
+        time.sleep(REST_S)
+    return {"stop s": max(stops), "start s": max(starts)}

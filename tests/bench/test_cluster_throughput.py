@@ -1,0 +1,74 @@
+"""Throughput of one broker and of two, on one machine, which they share with everything else.
+
+Each cluster has its own etcd and S3 server, and is idle while another one is measured. Where the
+machine is busy all the time, a second broker cannot make anything faster: what it costs tells more.
+
+By default a broker puts 2 objects a second, to bound the bill. A producer then waits for half a
+second, with at most 5 requests under way: that, and no broker, bounds how fast it is. So the budget
+is lifted here, and one broker with it stands beside the others.
+"""
+
+from collections.abc import Iterator
+from functools import partial
+
+import pytest
+
+from bench.cluster_servers import DirectCluster, machine_seconds
+from bench.contest import Figures
+from bench.producer_perf import BY_DEFAULT, LARGE, RECORD_BYTES, Batching, produce
+from services import java
+
+pytestmark = [
+    pytest.mark.bench,
+    pytest.mark.timeout(900),
+    pytest.mark.skipif(not java.is_available(), reason="the perf tool needs Java and Maven"),
+]
+
+PARTITIONS = 6
+RECORDS = 150_000
+ROUNDS = 3
+BUDGETED_SHARE = 15
+"""By how much fewer records are enough where the budget decides."""
+LIFTED = {"storage_wal_puts_per_second": "1000"}
+ONE, TWO, BUDGETED = "1 broker", "2 brokers", "1 broker, 2 PUTs/s"
+
+
+@pytest.fixture
+def clusters(tmp_path) -> Iterator[dict[str, DirectCluster]]:
+    with (
+        DirectCluster(tmp_path / "one", brokers=1, **LIFTED) as one,
+        DirectCluster(tmp_path / "two", brokers=2, **LIFTED) as two,
+        DirectCluster(tmp_path / "budgeted", brokers=1) as budgeted,
+    ):
+        yield {ONE: one, TWO: two, BUDGETED: budgeted}
+
+
+@pytest.mark.parametrize("batching", [BY_DEFAULT, LARGE], ids=lambda batching: batching.name)
+def test_throughput(contests, clusters, scaled, batching):
+    contest = contests.new(
+        f"cluster on S3: produce 1 KiB records, {PARTITIONS} partitions, {batching.name}", ONE
+    )
+    records = dict.fromkeys(clusters, scaled(RECORDS))
+    records[BUDGETED] //= BUDGETED_SHARE
+    runs = {
+        name: partial(produced, cluster, cluster.new_topic(PARTITIONS), batching, records[name])
+        for name, cluster in clusters.items()
+    }
+    for run in runs.values():
+        run()  # Everybody warms up.
+    for _ in range(ROUNDS):
+        for name, run in runs.items():
+            contest.add(name, run())
+
+
+def produced(cluster: DirectCluster, topic: str, batching: Batching, records: int) -> Figures:
+    used, (worked, passed) = cluster.cpu_seconds(), machine_seconds()
+    report = produce(cluster.bootstrap, topic, records, batching=batching)
+    used, (worked_after, passed_after) = cluster.cpu_seconds() - used, machine_seconds()
+    return {
+        "MB/s": report.megabytes_per_second,
+        "CPU-s/GB": used / (records * RECORD_BYTES / 1e9),
+        "p50 ms": report.latency_ms_p50,
+        "p99 ms": report.latency_ms_p99,
+        "machine busy %": 100 * (worked_after - worked) / (passed_after - passed),
+    }
