@@ -9,6 +9,7 @@ from typing import Self
 import pytest
 from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
+from prometheus_client.parser import text_string_to_metric_families
 
 from services import s3_server
 from services.broker import BrokerProcess
@@ -198,6 +199,25 @@ def newcomer(cluster: Cluster) -> dict[str, str]:
     settings = cluster.nodes[1].broker.settings | {"broker_id": "9"}
     del settings["broker_advertised_port"]
     return settings
+
+
+def test_the_lag_of_a_group_is_told_for_partitions_of_all_brokers(cluster):
+    create(cluster, "lagging")
+    with Stream(cluster, "lagging") as stream:
+        stream.wait_for_more()
+    check_all_there_once(cluster, stream)
+
+    def lags() -> dict[str, float]:
+        return {
+            sample.labels["partition"]: sample.value
+            for node in cluster.nodes.values()
+            for family in text_string_to_metric_families(node.broker.http("/metrics")[1])
+            for sample in family.samples
+            if sample.name == "kafscale_consumer_lag" and sample.labels["group"] == "check-lagging"
+        }
+
+    wait_until(lambda: len(lags()) == PARTITIONS, "the lag of all partitions", seconds_max=40)
+    assert set(lags().values()) == {0.0}
 
 
 @pytest.mark.parametrize(
