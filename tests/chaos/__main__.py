@@ -41,12 +41,7 @@ def main() -> int:
                 duration_s=min(ROUND_S, max(left_s, 10)),
             )  # fmt: skip
             outcomes.append(outcome)
-            console.print(
-                f"seed {seed}: {outcome.figures.operations:,} operations,"
-                f" {len(outcome.steps)} faults,"
-                f" longest pause {outcome.figures.longest_pause.seconds:.1f} s,"
-                f" {'good' if outcome.is_good else 'BAD'}"
-            )
+            console.print(str(outcome))
             if not outcome.is_good:
                 break
     console.print(table(outcomes))

@@ -45,6 +45,15 @@ class Outcome:
     def is_good(self) -> bool:
         return not self.anomalies and not self.complaints
 
+    def __str__(self) -> str:
+        pause = self.figures.longest_pause
+        began_s = (pause.began_ns - self.began_ns) / 1e9
+        return (
+            f"seed {self.seed}: {self.figures.operations:,} operations, {len(self.steps)} faults,"
+            f" longest pause {pause.seconds:.1f} s in {pause.partition} from {began_s:.1f} s on,"
+            f" {'good' if self.is_good else 'BAD'}"
+        )
+
 
 def play(
     cluster: Cluster, directory: Path, *, seed: int, duration_s: float, lease_s: float

@@ -6,7 +6,12 @@ import random
 from collections.abc import Callable, Coroutine, Iterable
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, ConsumerRebalanceListener
-from aiokafka.errors import KafkaError
+from aiokafka.errors import (
+    CorruptRecordException,
+    KafkaError,
+    NoOffsetForPartitionError,
+    OffsetOutOfRangeError,
+)
 from aiokafka.structs import RecordMetadata, TopicPartition
 
 from chaos import history
@@ -19,6 +24,9 @@ UNANSWERED_MAX = 200
 FLUSH_S_MAX = 60
 RETRY_S = 0.3
 BATCH_RECORDS_MAX = 200
+
+HOPELESS = (CorruptRecordException, NoOffsetForPartitionError, OffsetOutOfRangeError)
+"""No fault allows these; that a commit comes too late, or to the wrong broker, passes."""
 
 
 def produce(orders: Orders, shift: Shift) -> None:
@@ -139,7 +147,7 @@ class _MemberLife(ConsumerRebalanceListener):
             try:
                 await self._read()
             except KafkaError as error:
-                if not error.retriable:
+                if isinstance(error, HOPELESS):
                     self._journal.write(Failure(process, now_ns(), repr(error)))
                 await asyncio.sleep(RETRY_S)
         await _stop(self._consumer)
