@@ -179,6 +179,9 @@ class StorageEngine:
         for served in taken.logs:
             served.lead(life)
             self.logs.add(served)
+            if served.tail.unrolled_bytes:
+                # What the dead have left is read by all who take over, until segments hold it.
+                self.upkeep.request(served, "takeover")
         log.info(
             "logs opened", partitions=len(taken.logs), recovered_bytes=taken.recovered_bytes,
             duration=round((self._clock() - started_ms) / 1000, 3),

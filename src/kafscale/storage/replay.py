@@ -47,20 +47,29 @@ class Hole(msgspec.Struct, frozen=True, gc=False):
         )  # fmt: skip
 
 
+Contents = dict[str, list[tuple[bytes, int, int]]]
+"""What objects hold, by key: topic ids, partitions, and the last offsets of each."""
+
+
 class Replay:
     """Reads streams for some logs: each object once, however many logs there are."""
 
-    def __init__(self, store: ObjectStore, namespace: str, logs: Iterable[PartitionLog]) -> None:
+    def __init__(
+        self, store: ObjectStore, namespace: str, logs: Iterable[PartitionLog], contents: Contents
+    ) -> None:
+        """What is in `contents`, and has nothing for the logs, is not read; what is read is."""
         self._store = store
         self._namespace = namespace
         self._logs = {(wanted.topic_id, wanted.partition): wanted for wanted in logs}
+        self._known = contents
         self._runs: dict[PartitionLog, list[Run]] = defaultdict(list)
         self.recovered_bytes = 0
 
     async def read(self, streams: Sequence[Stream]) -> None:
         """Collect what the streams hold beyond what the logs have in segments."""
         newest = {stream.counting[-1].key for stream in streams if stream.counting}
-        async with aclosing(self._contents(_with_records(streams))) as contents:
+        items = (item for item in _with_records(streams) if self._may_help(item.key))
+        async with aclosing(self._contents(items)) as contents:
             async for item, data in contents:
                 self._take(item.key, data, is_last=item.key in newest)
 
@@ -97,6 +106,15 @@ class Replay:
     async def _get(self, key: str) -> memoryview:
         return await self._store.get(key)
 
+    def _may_help(self, key: str) -> bool:
+        """Whether an object has something for the logs, as far as is known without reading it."""
+        held = self._known.get(key)
+        return held is None or any(
+            (wanted := self._logs.get((topic_id, partition))) is not None
+            and last_offset >= wanted.end_offset
+            for topic_id, partition, last_offset in held
+        )
+
     def _take(self, key: str, data: memoryview, *, is_last: bool) -> None:
         """Keep what an object holds for the logs; copies, so that the rest of it can go."""
         try:
@@ -105,6 +123,9 @@ class Replay:
             tell = log.warning if is_last else log.error
             tell("damaged WAL object skipped", key=key, reason=error.reason, last=is_last)
             return
+        self._known[key] = [
+            (piece.topic_id, piece.partition, piece.last_offset) for piece in found.ranges
+        ]
         for piece in found.ranges:
             wanted = self._logs.get((piece.topic_id, piece.partition))
             if wanted is not None and piece.last_offset >= wanted.recovery_offset:

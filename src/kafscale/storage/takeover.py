@@ -18,7 +18,7 @@ from kafscale.observability.logging import get_logger
 from kafscale.storage.log import PartitionLog
 from kafscale.storage.objects.base import ObjectStore
 from kafscale.storage.opening import Opener, PartitionToOpen
-from kafscale.storage.replay import Hole, Replay
+from kafscale.storage.replay import Contents, Hole, Replay
 from kafscale.storage.streams import Stream, Streams
 
 log = get_logger(__name__)
@@ -50,6 +50,8 @@ class Takeover:
         self._streams = streams
         self._opener = opener
         self._clock = clock
+        self._contents: Contents = {}
+        """What objects of the dead hold, as far as they were read: they never change."""
 
     async def take(self, partitions: Sequence[PartitionToOpen]) -> Taken:
         """All logs, complete; or, where the store fails, none."""
@@ -86,8 +88,10 @@ class Takeover:
         return Taken(opened, replay.recovered_bytes, holes)
 
     async def _read(self, streams: Sequence[Stream], logs: Sequence[PartitionLog]) -> Replay:
-        replay = Replay(self._store, self._namespace, logs)
+        replay = Replay(self._store, self._namespace, logs, self._contents)
         await replay.read(streams)
+        there = {item.key for stream in streams for item in stream.counting}
+        self._contents = {key: held for key, held in self._contents.items() if key in there}
         return replay
 
 

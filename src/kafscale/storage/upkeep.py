@@ -7,6 +7,7 @@
     wal        the WAL is larger than `wal_bytes_max`, and this log holds its oldest object
     explicit   somebody asked: a flush, or a stop
     release    another broker is to serve the log
+    takeover   its records are in the WAL of a dead broker, which can go only then
     state      segments are there that the metadata store does not know, after a crash
 
 Records that segments hold already stay in memory for readers while there is room, and go first.

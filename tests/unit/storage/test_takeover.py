@@ -280,6 +280,43 @@ def test_the_cost_of_opening_is_of_partitions_plus_objects(count):
     simulate(scenario)
 
 
+def test_what_is_known_to_hold_nothing_for_a_log_is_not_read_again():
+    async def scenario():
+        store = CountingStore()
+        dead = await opened(store, broker_id=THIRD_ID, partitions=topic(2))
+        for partition in (0, 1):
+            for _ in range(10):
+                await append(dead, b"value", partition=partition)
+        await fence(store, THIRD_ID)
+        engine = await begun(store)
+        await engine.open([to_open(0, leader_epoch=1, is_clean=False)])
+        assert store.requests["get"] >= 20
+        store.requests.clear()
+        await engine.open([to_open(1, leader_epoch=1, is_clean=False)])
+        assert engine.logs.find(TOPIC, 1).end_offset == 10
+        assert store.requests["get"] < 10 + 4, "those of the other log are known, and left out"
+
+    simulate(scenario)
+
+
+def test_what_was_taken_over_is_soon_in_segments():
+    async def scenario():
+        store, metadata = memory_store(), Metadata()
+        first = await owner(store, metadata, THIRD_ID)
+        await append(first, b"a")
+        second = await taken_over(store, metadata, BROKER_ID, from_id=THIRD_ID)
+        working = asyncio.create_task(second.run())
+        await asyncio.sleep(1)
+        assert metadata.ends[0] == 1
+        reaper = Reaper(store, NAMESPACE, clock_ms)
+        await reaper.reap(metadata.rolled_end, lambda broker_id, _epoch: broker_id == BROKER_ID)
+        left = [key for key in await keys(store, ".kfw") if f"/{THIRD_ID}/" in key]
+        assert len(left) == 2, "the fence, and the object before it"
+        working.cancel()
+
+    simulate(scenario)
+
+
 def test_segments_of_other_partitions_are_left_alone():
     async def scenario():
         store = memory_store()
