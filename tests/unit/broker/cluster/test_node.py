@@ -337,6 +337,60 @@ def test_the_wrong_broker_says_who_is_the_right_one():
     simulate(body)
 
 
+def test_who_takes_over_goes_on_where_the_dead_stopped_and_overwrites_nothing():
+    """N-02 of the checklist."""
+
+    async def body(town):
+        second = await town.broker(2)
+        segments = {}
+
+        async def work_and_die(first):
+            await first.topic("orders", 1)
+            await until(lambda: leaders(first) == [1] and is_served(first, 1))
+            for number in range(50):
+                await write(first, 0, b"%d" % number)
+                if number == 20:
+                    await first.roll("orders")
+            async for chunk in town.stores.objects.list(f"{CONFIG.s3.namespace}/orders/"):
+                for item in chunk:
+                    segments[item.key] = bytes(await town.stores.objects.get(item.key))
+
+        # The one who takes over has led the partition before, and knows some of it.
+        await second.topic("other", 1)
+        await until(lambda: is_served(second, 1, "other"))
+        await town.dying_broker(1, work_and_die)
+        await until(lambda: is_served(second, 1))
+        assert await write(second, 0, b"50") == 50
+        await second.roll("orders")
+        assert len(segments) == 2
+        for key, data in segments.items():
+            assert bytes(await town.stores.objects.get(key)) == data
+
+    simulate(body)
+
+
+def test_a_broker_that_is_not_the_owner_never_says_that_an_offset_is_out_of_range():
+    """N-04 of the checklist."""
+
+    async def body(town):
+        first, second = await town.broker(1), await town.broker(2)
+        await first.topic("orders", 2)
+        await until(lambda: is_served(first, 1) and is_served(second, 1))
+        mine = leaders(first).index(1)
+        for number in range(5):
+            await write(first, mine, b"%d" % number)
+        for offset in (0, 4, 5, 99):
+            wanted = TopicToFetch(
+                topic_id=first.services.catalog.get("orders").id,
+                partitions=[PartitionToFetch(index=mine, offset=offset, max_bytes=1000)],
+            )
+            fetched = await second.ask(FETCH, FetchRequest(max_wait_ms=0, topics=[wanted]))
+            code = fetched.topics[0].partitions[0].error_code
+            assert code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+    simulate(body)
+
+
 def test_nothing_is_left_in_the_wal_of_a_dead_broker_once_segments_hold_it():
     async def body(town):
         second = await town.broker(2)
