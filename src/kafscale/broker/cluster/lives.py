@@ -3,7 +3,7 @@
 The law: a life is over when its lease is lost, or when its WAL stream has been ended by a fence:
 others have taken over, or will. Then everything is let go of at once, and the next life begins with
 a new epoch and owns nothing. If it was another process under the same id that took over, this one
-stops for good.
+stops for good: also one that has other metadata, and only shares the objects.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ from typing import Any
 from kafscale.broker.cluster.controller import Controller
 from kafscale.broker.cluster.membership import Membership
 from kafscale.broker.cluster.ownership import Ownership
-from kafscale.errors import OperatingError
+from kafscale.errors import FencedError, OperatingError
 from kafscale.metadata import counters
 from kafscale.metadata.store import MetadataStore
 from kafscale.observability.logging import get_logger
@@ -58,7 +58,7 @@ class Lives:
         while True:
             await self._until_over()
             self.end()
-            await self._insist_alone()
+            await self._check_alone()
             await self._membership.leave()
             await self._begin_patiently()
 
@@ -78,13 +78,23 @@ class Lives:
         if self._storage.wal.fenced.done():
             log.warning("fenced by another broker", broker_id=self._broker_id)
 
-    async def _insist_alone(self) -> None:
+    async def _check_alone(self) -> None:
+        """Raise `FencedError` if another process is this broker now; ask until that is known."""
+        assert self._membership.registration is not None
+        epoch = self._membership.registration.epoch
         backoff = Backoff(self._random)
         while True:
             try:
-                return await self._membership.check_alone()
+                await self._membership.check_alone()
+                if await self._storage.newest_epoch() > epoch:
+                    raise FencedError(
+                        f"another broker has taken over as broker {self._broker_id}, with the same"
+                        " objects and other metadata; this one stops"
+                    )
             except OperatingError:
                 await asyncio.sleep(backoff.next_seconds())
+            else:
+                return
 
     async def _begin_patiently(self) -> None:
         backoff = Backoff(self._random)
