@@ -18,6 +18,7 @@ def engine_settings(config: Config) -> EngineSettings:
             uploads_max=storage.wal_uploads_max,
             # A local disk is asked one thing at a time: what comes meanwhile travels together.
             idle_uploads_max=storage.wal_uploads_max if remote else 1,
+            quiet_bytes=storage.wal_quiet_bytes if remote else None,
         ),
         puts_per_second=storage.wal_puts_per_second if remote else None,
         puts_burst=storage.wal_puts_burst,

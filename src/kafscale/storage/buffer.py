@@ -4,15 +4,16 @@ Latency and the bill pull apart. What waits longer travels cheaper, since an obj
 whatever it holds. One rule settles it: an object is sealed when it is full, when its first batch
 has waited for as long as may be, when somebody asks, or, before any of these, as soon as an upload
 slot is idle and the budget of PUTs allows. So a quiet producer is answered after one round trip,
-and a busy broker batches by itself.
+and a busy broker batches by itself. Where the budget does not allow, an object that is worth its
+price is still sealed when nothing more comes: everybody waits for it then.
 
 The laws:
 
 1. An object that is due (full, late, asked for) waits for nothing but an upload slot: neither for
    the budget nor for another event.
-2. PUTs number at most the burst and the rate times the time, and those that were due. What is due
-   puts the budget in debt, so that idle slots make up for it later; the debt is bounded, so that
-   they do not stay unused for long after a rush.
+2. PUTs number at most the burst and the rate times the time, and those that were due, or held
+   `quiet_bytes`. These put the budget in debt, so that idle slots make up for it later; the debt is
+   bounded, so that they do not stay unused for long after a rush.
 3. Batches of a partition lie in the order of their offsets, without a gap.
 
 Nothing here knows the time, the format of the object (`wal`) or uploads (`flush`).
@@ -95,7 +96,7 @@ class Gathered(Generic[Key]):
 class OpenObject(Generic[Key]):
     """What the next WAL object will hold."""
 
-    __slots__ = ("_gathered", "count", "flush_requested", "opened_ms", "size_bytes")
+    __slots__ = ("_gathered", "added_ms", "count", "flush_requested", "opened_ms", "size_bytes")
 
     def __init__(self) -> None:
         self._gathered: dict[Key, Gathered[Key]] = {}
@@ -104,6 +105,8 @@ class OpenObject(Generic[Key]):
         """How many records wait."""
         self.opened_ms = 0
         """When the first batch came; meaningless before."""
+        self.added_ms = 0
+        """When the last batch came."""
         self.flush_requested = False
         """Whether somebody has asked for this object to be sealed; set from outside."""
 
@@ -124,6 +127,7 @@ class OpenObject(Generic[Key]):
         """Take in a batch of the partition that `key` stands for."""
         if not self._gathered:
             self.opened_ms = now_ms
+        self.added_ms = now_ms
         gathered = self._gathered.get(key)
         if gathered is None:
             gathered = self._gathered[key] = Gathered(key, base_offset)
@@ -150,6 +154,7 @@ class SealReason(enum.StrEnum):
     INTERVAL = "interval"
     EXPLICIT = "explicit"
     IDLE = "idle"
+    QUIET = "quiet"
 
 
 class Seal(NamedTuple):
@@ -186,6 +191,10 @@ class SealRules:
     idle_uploads_max: int
     """Below this number of uploads a slot counts as idle. One, where the budget is unlimited:
     what comes while the disk is busy then travels together."""
+    quiet_bytes: int | None = None
+    """From this size on it is worth a PUT beyond the budget, if nothing more comes; None: never."""
+    quiet_ms: int = 25
+    """After this time without a batch, nothing more comes."""
 
     def __post_init__(self) -> None:
         assert 1 <= self.idle_uploads_max <= self.uploads_max
@@ -204,7 +213,21 @@ class SealRules:
             return Wait(due_at_ms)
         if budget.available(now_ms):
             return _SEAL[SealReason.IDLE]
-        return Wait(min(due_at_ms, budget.ready_at(now_ms)))
+        return self._decide_beyond(object_, now_ms, min(due_at_ms, budget.ready_at(now_ms)))
+
+    def _decide_beyond(self, object_: OpenObject[Key], now_ms: int, until_ms: int) -> Seal | Wait:
+        """Whether to seal beyond the budget, which has a token at `until_ms`, or then it is due."""
+        if self.quiet_bytes is None:
+            return Wait(until_ms)
+        quiet_at_ms = object_.added_ms + self.quiet_ms
+        if now_ms >= quiet_at_ms and object_.size_bytes >= self.quiet_bytes:
+            return _SEAL[SealReason.QUIET]
+        look_at_ms = quiet_at_ms if quiet_at_ms > now_ms else now_ms + self.quiet_ms
+        return Wait(min(until_ms, look_at_ms))
+
+    def is_full(self, object_: OpenObject[Key]) -> bool:
+        """Whether it is due for what it holds, whatever the time."""
+        return object_.size_bytes >= self.flush_bytes or object_.count >= self.flush_messages
 
     def _due(self, object_: OpenObject[Key], now_ms: int) -> SealReason | None:
         if object_.size_bytes >= self.flush_bytes:

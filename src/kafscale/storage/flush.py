@@ -115,7 +115,8 @@ class WalWriter:
         self._open_future = self._new_future()
         self._sealed: deque[SealedObject] = deque()
         self._uploads: set[asyncio.Task[None]] = set()
-        self._wake: asyncio.Handle | None = None
+        self._soon: asyncio.Handle | None = None
+        self._timer: asyncio.TimerHandle | None = None
         self._drained: asyncio.Future[None] | None = None
         self._store_back: asyncio.Future[None] = self._loop.create_future()
         self.unflushed_bytes = 0
@@ -146,10 +147,10 @@ class WalWriter:
             self._steady_ms(),
         )  # fmt: skip
         self.unflushed_bytes += size_bytes
-        if self._wake is None:
+        if self._soon is None and (self._timer is None or self._rules.is_full(self._open)):
             # At the end of this turn of the loop, so that requests which came in together go out
             # together.
-            self._wake = self._loop.call_soon(self._seal_if_due)
+            self._soon = self._loop.call_soon(self._seal_if_due)
         return self._open_future
 
     def congestion(self) -> "asyncio.Future[None] | None":
@@ -196,9 +197,7 @@ class WalWriter:
     # --- seal ---------------------------------------------------------------------------------
 
     def _seal_if_due(self) -> None:
-        if self._wake is not None:
-            self._wake.cancel()
-            self._wake = None
+        self._rest()
         if self._ended is not None:
             return
         now_ms = self._steady_ms()
@@ -208,7 +207,16 @@ class WalWriter:
             self._seal(decision.reason)
         elif decision.until_ms is not None:
             delay_ms = max(decision.until_ms - now_ms, 1)
-            self._wake = self._loop.call_later(delay_ms / 1000, self._seal_if_due)
+            self._timer = self._loop.call_later(delay_ms / 1000, self._seal_if_due)
+
+    def _rest(self) -> None:
+        """Decide nothing until something happens."""
+        if self._soon is not None:
+            self._soon.cancel()
+            self._soon = None
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
 
     def _seal(self, reason: SealReason) -> None:
         key, header = self._position.take(self._clock())
@@ -303,9 +311,7 @@ class WalWriter:
         if self._ended is not None:
             return
         self._ended = reason
-        if self._wake is not None:
-            self._wake.cancel()
-            self._wake = None
+        self._rest()
         for future in [*(sealed.future for sealed in self._sealed), self._open_future]:
             if not future.done():
                 future.set_exception(reason)

@@ -2,6 +2,7 @@
 
 import heapq
 import itertools
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -95,6 +96,20 @@ def test_what_is_not_due_goes_when_a_slot_is_idle_and_the_budget_allows(uploads,
 
 
 # --- the budget -----------------------------------------------------------------------------------
+
+
+def test_beyond_the_budget_goes_what_is_worth_it_when_nothing_more_comes():
+    rules = replace(RULES, quiet_bytes=50, quiet_ms=25)
+    budget = spent()
+    small, worth_it = opened(size_bytes=49), opened(size_bytes=50)
+    assert rules.decide(worth_it, 24, 0, budget) == Wait(25)
+    assert rules.decide(worth_it, 25, 0, budget) == Seal(SealReason.QUIET)
+    assert rules.decide(small, 25, 0, budget) == Wait(50), "it may grow meanwhile"
+    worth_it.add("b", memoryview(bytes(1)), 0, 0, 1, 0, 20)
+    assert rules.decide(worth_it, 25, 0, budget) == Wait(45), "something has just come"
+    assert rules.decide(worth_it, 45, rules.idle_uploads_max, budget) == Wait(
+        rules.flush_interval_ms
+    ), "there is no slot for it"
 
 
 def test_an_unlimited_budget_is_never_spent():

@@ -7,6 +7,7 @@ import pytest
 
 from kafscale.errors import FencedError, NotOwnerError, OverloadedError
 from kafscale.storage import layout
+from kafscale.storage.buffer import SealRules
 from kafscale.storage.objects.faulty import Fault, FaultyObjectStore, Rule
 from kafscale.testing.virtual_time import clock_ms
 from unit.storage.engines import (
@@ -170,5 +171,25 @@ def test_what_comes_together_travels_together():
         engine = await opened(store)
         await asyncio.gather(*(append(engine, b"a") for _ in range(100)))
         assert await keys(store, ".kfw") == [key_of(0), key_of(1)]
+
+    simulate(scenario)
+
+
+def test_an_object_that_is_full_does_not_wait_for_the_budget():
+    async def scenario():
+        rules = SealRules(
+            flush_bytes=1000, flush_messages=10_000, flush_interval_ms=60_000, uploads_max=8,
+            idle_uploads_max=8,
+        )  # fmt: skip
+        engine = await opened(memory_store(), rules=rules, puts_per_second=0.01, puts_burst=1)
+        await append(engine, b"takes the only token")
+        log = engine.logs.find(TOPIC, 0)
+        log.append(values_batch([b"waits"]), clock_ms())
+        await asyncio.sleep(1)
+        assert log.high_watermark == 1
+        filling = log.append(values_batch([bytes(2000)]), clock_ms())
+        async with asyncio.timeout(1):
+            await filling.durable
+        assert log.high_watermark == 3
 
     simulate(scenario)
