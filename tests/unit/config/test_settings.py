@@ -81,7 +81,7 @@ storage.flushIntervalMs       | 500          | KAFSCALE_FLUSH_INTERVAL_MS
 storage.flushMessages         | 10000        | KAFSCALE_STORAGE_FLUSH_MESSAGES
 storage.walPutsPerSecond      | 2.0          | KAFSCALE_STORAGE_WAL_PUTS_PER_SECOND
 storage.walPutsBurst          | 4            | KAFSCALE_STORAGE_WAL_PUTS_BURST
-storage.walQuietBytes         | 256Ki        | KAFSCALE_STORAGE_WAL_QUIET_BYTES
+storage.walQuietBytes         | 1Mi          | KAFSCALE_STORAGE_WAL_QUIET_BYTES
 storage.maxWalUploads         | 8            | KAFSCALE_STORAGE_MAX_WAL_UPLOADS
 storage.maxWalBytes           | 1Gi          | KAFSCALE_STORAGE_MAX_WAL_BYTES
 storage.maxBufferBytes        | 64Mi         | KAFSCALE_STORAGE_MAX_BUFFER_BYTES
