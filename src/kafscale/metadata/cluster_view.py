@@ -6,7 +6,7 @@ compare. A record that cannot be read is logged, and counts as not there.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Final, TypeVar
 
@@ -70,6 +70,11 @@ class ClusterView:
     def assignments(self, topic: str) -> Mapping[int, Assignment]:
         """Who owns the partitions of a topic, by partition."""
         return self._by_topic.get(topic, _NOTHING)
+
+    def every_assignment(self) -> Iterator[Assignment]:
+        """All of them, of partitions and of shards; who waits in between may miss some."""
+        for topic in self.assigned_topics():
+            yield from list(self.assignments(topic).values())
 
     def assigned_topics(self) -> list[str]:
         return list(self._by_topic)

@@ -19,7 +19,6 @@ from kafscale.broker.cluster.planning import Change, Owner, Plan, plan
 from kafscale.errors import OperatingError
 from kafscale.metadata.catalog import Catalog
 from kafscale.metadata.cluster_view import ClusterView
-from kafscale.metadata.model import Assignment
 from kafscale.metadata.shards import SHARD_COUNT, SHARDS_TOPIC
 from kafscale.metadata.store import Delete, Entry, MetadataStore
 from kafscale.observability.logging import get_logger
@@ -65,7 +64,7 @@ class Assigning:
 
     def moves(self) -> int:
         """How many moves are under way."""
-        return sum(assignment.moving_to is not None for assignment in self._all())
+        return sum(assignment.moving_to is not None for assignment in self._view.every_assignment())
 
     async def step(self, controller: Entry, fencing: Fencing) -> bool:
         """Plan once, and carry it out; false if something could not be written as planned."""
@@ -93,7 +92,7 @@ class Assigning:
             return
         owned = Counter(
             (assignment.broker_id, assignment.broker_epoch)
-            for assignment in self._all()
+            for assignment in self._view.every_assignment()
             if assignment.topic != SHARDS_TOPIC
         )
         for owner in sorted(owners):
@@ -104,7 +103,9 @@ class Assigning:
         return plan(
             partitions={**partitions, SHARDS_TOPIC: SHARD_COUNT},
             brokers=self._view.brokers,
-            assignments={(found.topic, found.partition): found for found in self._all()},
+            assignments={
+                (found.topic, found.partition): found for found in self._view.every_assignment()
+            },
             fenced=fencing.fenced,
             now_ms=self._clock(),
             moves_max=self._moves_max,
@@ -140,12 +141,6 @@ class Assigning:
         if isinstance(written.last.operation, Delete):
             return found is None or found.mod_revision > written.revision
         return found is not None and found.mod_revision >= written.revision
-
-    def _all(self) -> Iterable[Assignment]:
-        view = self._view
-        return (
-            found for topic in view.assigned_topics() for found in view.assignments(topic).values()
-        )
 
     def _tell(self) -> None:
         self._news.set()

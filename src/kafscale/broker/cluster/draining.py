@@ -49,9 +49,5 @@ class Draining:
         ]  # fmt: skip
 
     def _who_has_least(self) -> int:
-        loads = Counter(
-            assignment.broker_id
-            for topic in self._view.assigned_topics()
-            for assignment in self._view.assignments(topic).values()
-        )
+        loads = Counter(assignment.broker_id for assignment in self._view.every_assignment())
         return min(self._others(), key=lambda broker: (loads[broker.id], broker.id)).id

@@ -108,7 +108,11 @@ class Ownership:
             return False
         if len(self._view.assignments(SHARDS_TOPIC)) < SHARD_COUNT:
             return False
-        assigned = [assignment for assignment in self._all() if assignment.broker_id == ours.id]
+        assigned = [
+            assignment
+            for assignment in self._view.every_assignment()
+            if assignment.broker_id == ours.id
+        ]
         return all(self._serves(assignment) for assignment in assigned if self._exists(assignment))
 
     async def settled(self, seconds: float) -> bool:
@@ -157,7 +161,7 @@ class Ownership:
     def _step(self) -> None:
         wanted = {
             (assignment.topic, assignment.partition): assignment
-            for assignment in self._all()
+            for assignment in self._view.every_assignment()
             if self._is_ours(assignment) and self._exists(assignment)
         }
         for place, served in list(self._served.items()):
@@ -296,12 +300,6 @@ class Ownership:
         self._changed.set()
 
     # --- what is whose --------------------------------------------------------------------------
-
-    def _all(self) -> Iterable[Assignment]:
-        view = self._view
-        return (
-            found for topic in view.assigned_topics() for found in view.assignments(topic).values()
-        )
 
     def _is_ours(self, assignment: Assignment) -> bool:
         return assignment.is_of(self.registration) and not self._handover.has_given(assignment)

@@ -71,7 +71,7 @@ class DirectedBroker:
             Partition(each.topic, each.partition): Holding(
                 each.broker_id, each.leader_epoch, each.moving_to
             )
-            for each in standing.every_assignment(view)
+            for each in view.every_assignment()
             if each.is_of(view.brokers.get(each.broker_id))
         }
 
@@ -105,7 +105,7 @@ class DirectedBroker:
                 from_broker=str(each.broker_id),
                 to_broker=str(each.moving_to),
             )
-            for each in standing.every_assignment(view)
+            for each in view.every_assignment()
             if each.moving_to is not None
         ]
 

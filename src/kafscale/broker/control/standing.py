@@ -6,7 +6,6 @@ broker of many partitions gives way to its clients while it counts them.
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterable
 from typing import Final
 
 from kafscale import __version__
@@ -61,7 +60,7 @@ def summaries(view: ClusterView) -> list[BrokerSummary]:
     partitions: Counter[int] = Counter()
     shards: Counter[int] = Counter()
     moving: Counter[int] = Counter()
-    for assignment in every_assignment(view):
+    for assignment in view.every_assignment():
         owner = view.brokers.get(assignment.broker_id)
         if assignment.is_of(owner):
             counts = shards if assignment.topic == SHARDS_TOPIC else partitions
@@ -86,16 +85,11 @@ def summaries(view: ClusterView) -> list[BrokerSummary]:
     ]
 
 
-def every_assignment(view: ClusterView) -> Iterable[Assignment]:
-    for topic in view.assigned_topics():
-        yield from view.assignments(topic).values()
-
-
 async def _add_partitions(
     answer: BrokerStatusResponse, parts: Parts, registration: BrokerInfo
 ) -> None:
     owned = sorted(
-        (each for each in every_assignment(parts.view) if each.is_of(registration)),
+        (each for each in parts.view.every_assignment() if each.is_of(registration)),
         key=lambda each: (each.topic, each.partition),
     )
     for count, assignment in enumerate(owned, 1):
