@@ -84,17 +84,19 @@ class Stream:
         self.acked[message.value()] = (message.partition(), message.offset())
 
 
-def create(cluster: Cluster, topic: str) -> AdminClient:
+def create(cluster: Cluster, topic: str) -> None:
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
     admin.create_topics([NewTopic(topic, PARTITIONS, 1)])[topic].result(30)
-    return admin
 
 
-def leaders(admin: AdminClient, topic: str) -> list[int]:
+def leaders(cluster: Cluster, topic: str) -> list[int]:
+    """Who leads the partitions, as whichever broker tells that is asked first."""
+    # A client stays with the broker that it is connected to, be that asleep; a new one does not.
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
     try:
         partitions = admin.list_topics(topic, timeout=2).topics[topic].partitions
     except KafkaException:
-        return []  # It has asked the one broker that does not answer; the next time, another.
+        return []
     return [partitions[number].leader for number in range(PARTITIONS)]
 
 
@@ -116,8 +118,8 @@ def check_all_there_once(cluster: Cluster, stream: Stream) -> None:
 
 
 def test_leaders_are_spread_over_the_brokers(cluster):
-    admin = create(cluster, "spread")
-    found = leaders(admin, "spread")
+    create(cluster, "spread")
+    found = leaders(cluster, "spread")
     assert {broker: found.count(broker) for broker in (1, 2, 3)} == {1: 4, 2: 4, 3: 4}
 
 
@@ -135,32 +137,34 @@ def test_a_rolling_restart_under_load_is_not_noticed(cluster):
 
 
 def test_a_killed_broker_is_replaced_and_comes_back(cluster):
-    admin = create(cluster, "killed")
+    create(cluster, "killed")
     with Stream(cluster, "killed") as stream:
         cluster.nodes[1].kill()
         wait_until(
-            lambda: set(leaders(admin, "killed")) == {2, 3}, "new leaders", seconds_max=LEASE_S + 20
+            lambda: set(leaders(cluster, "killed")) == {2, 3},
+            "new leaders",
+            seconds_max=LEASE_S + 20,
         )
         stream.wait_for_more()
         cluster.nodes[1].start()
-        wait_until(lambda: 1 in leaders(admin, "killed"), "its share", seconds_max=60)
+        wait_until(lambda: 1 in leaders(cluster, "killed"), "its share", seconds_max=60)
         stream.wait_for_more()
     check_all_there_once(cluster, stream)
 
 
 def test_a_broker_that_was_asleep_makes_nothing_durable_any_more(cluster):
-    admin = create(cluster, "asleep")
+    create(cluster, "asleep")
     with Stream(cluster, "asleep") as stream:
         cluster.nodes[2].pause()
         try:
             wait_until(
-                lambda: set(leaders(admin, "asleep")) == {1, 3}, "new leaders",
+                lambda: set(leaders(cluster, "asleep")) == {1, 3}, "new leaders",
                 seconds_max=LEASE_S + 20,
             )  # fmt: skip
             stream.wait_for_more()
         finally:
             cluster.nodes[2].resume()
-        wait_until(lambda: 2 in leaders(admin, "asleep"), "its share", seconds_max=60)
+        wait_until(lambda: 2 in leaders(cluster, "asleep"), "its share", seconds_max=60)
         stream.wait_for_more()
     assert cluster.endings == [], "it stepped down by itself, and did not have to be started again"
     check_all_there_once(cluster, stream)

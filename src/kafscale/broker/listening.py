@@ -10,6 +10,8 @@ import socket
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from kafscale.errors import OperatingError
+
 Address = tuple[str, int]
 
 
@@ -17,9 +19,12 @@ async def open_listeners(
     host: str, port: int, *, send_buffer_bytes: int = 0, receive_buffer_bytes: int = 0
 ) -> list[socket.socket]:
     """Bind every address of `host`; port 0 takes a free one, a size of 0 is left to the system."""
-    found = await asyncio.get_running_loop().getaddrinfo(
-        host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-    )
+    try:
+        found = await asyncio.get_running_loop().getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )
+    except OSError as error:
+        raise OperatingError(f"{host} is no address to listen on: {error.strerror}") from None
     options = {
         (socket.SOL_SOCKET, socket.SO_REUSEADDR): 1,
         (socket.IPPROTO_TCP, socket.TCP_NODELAY): 1,
@@ -27,7 +32,13 @@ async def open_listeners(
         (socket.SOL_SOCKET, socket.SO_RCVBUF): receive_buffer_bytes,
     }
     addresses = dict.fromkeys((family, address) for family, _, _, _, address in found)
-    return bind_all(addresses, port, {name: value for name, value in options.items() if value})
+    try:
+        return bind_all(addresses, port, {name: value for name, value in options.items() if value})
+    except OSError as error:
+        raise OperatingError(
+            f"{host}:{port} cannot be listened on ({error.strerror}); choose another port, or stop"
+            " what has this one"
+        ) from None
 
 
 def bind_all(

@@ -12,6 +12,7 @@ from kafscale.broker.context import Drain
 from kafscale.broker.dispatch import Dispatcher
 from kafscale.broker.route import route
 from kafscale.broker.server import Server, Settings
+from kafscale.errors import OperatingError
 from kafscale.observability.metrics import Metrics
 from kafscale.protocol.frame import FrameReader
 from kafscale.protocol.messages.fetch import (
@@ -324,7 +325,7 @@ def test_a_port_that_is_taken_is_an_error_and_leaves_nothing_open():
     async def story():
         with socket.create_server((HOST, 0)) as taken:
             found = Stage()
-            with pytest.raises(OSError, match="in use"):
+            with pytest.raises(OperatingError, match="in use"):
                 await found.server.listen(HOST, taken.getsockname()[1])
             assert found.server.addresses == []
 
