@@ -15,14 +15,15 @@ def test_a_store_works_on_any_loop_and_leaves_nothing_behind(etcd, caplog):
     """Much is under way when it is closed, and the next loop begins at once."""
     caplog.set_level(logging.WARNING)
 
-    async def follow(store):
-        async for _ in store.watch("/", 0):
+    async def follow(store, revision):
+        async for _ in store.watch("/", revision):
             pass
 
     async def life():
         store = EtcdStore(etcd.settings())
         await store.check()
-        following = [asyncio.ensure_future(follow(store)) for _ in range(10)]
+        revision = (await store.range("/")).revision
+        following = [asyncio.ensure_future(follow(store, revision)) for _ in range(10)]
         await asyncio.gather(*(store.commit([], [Put("/a", b"")]) for _ in range(10)))
         asking = [asyncio.ensure_future(store.get("/a")) for _ in range(4)]
         await asyncio.sleep(0)
