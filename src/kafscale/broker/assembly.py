@@ -4,7 +4,7 @@ import socket
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from random import Random
 
 from kafscale import __version__
@@ -148,6 +148,7 @@ def _registration(config: Config, node_id: int, addresses: Addresses) -> BrokerI
     )  # fmt: skip
 
 
+@cache  # Finding our name may ask a server for it, and both listeners want to know.
 def _reachable(host: str) -> str:
     """An address that others can reach; where we listen on all of them, the one of our name."""
     if host not in {"0.0.0.0", "::"}:  # noqa: S104 - compared, not bound.

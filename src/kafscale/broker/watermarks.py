@@ -12,6 +12,7 @@ from typing import Final
 
 from kafscale.broker.coordinator.coordinator import Coordinator
 from kafscale.errors import KafscaleError
+from kafscale.groups.offsets import Place
 from kafscale.metadata.cluster_view import ClusterView
 from kafscale.metadata.model import BrokerInfo
 from kafscale.observability.logging import get_logger
@@ -21,8 +22,6 @@ log = get_logger(__name__)
 
 INTERVAL_SECONDS: Final = 10.0
 STALE_MS: Final = 60_000
-
-Place = tuple[str, int]
 
 
 class Watermarks:

@@ -8,6 +8,7 @@ partitions, and saves without reading.
 from collections.abc import Callable, Iterable
 from typing import Final
 
+from kafscale.broker.cluster.planning import Place
 from kafscale.errors import NotOwnerError
 from kafscale.metadata import partition_states
 from kafscale.metadata.catalog import Catalog
@@ -17,8 +18,6 @@ from kafscale.metadata.model import Assignment, PartitionState, SegmentInfo, Top
 from kafscale.metadata.store import MetadataStore
 from kafscale.storage import layout
 from kafscale.storage.log import PartitionLog
-
-Place = tuple[str, int]
 
 NOT_KNOWN_MS: Final = -1
 

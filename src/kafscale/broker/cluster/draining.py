@@ -8,9 +8,9 @@ least, and the controller may level that out again. How it is done is said in `h
 from collections import Counter
 from collections.abc import Collection
 
-from kafscale.broker.cluster.claims import Place
 from kafscale.broker.cluster.membership import Membership
 from kafscale.broker.cluster.ownership import Ownership
+from kafscale.broker.cluster.planning import Place
 from kafscale.metadata.cluster_view import ClusterView
 from kafscale.metadata.model import BrokerInfo
 

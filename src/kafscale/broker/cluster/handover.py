@@ -12,7 +12,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from kafscale.broker.cluster.claims import Place
+from kafscale.broker.cluster.planning import Place
 from kafscale.broker.coordinator.coordinator import Coordinator
 from kafscale.errors import FencedError, OperatingError
 from kafscale.metadata import keys

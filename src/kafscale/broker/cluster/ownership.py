@@ -13,8 +13,9 @@ from collections.abc import Callable, Collection, Coroutine, Iterable
 from functools import partial
 from typing import Any, Final
 
-from kafscale.broker.cluster.claims import Claims, Place
+from kafscale.broker.cluster.claims import Claims
 from kafscale.broker.cluster.handover import Handover
+from kafscale.broker.cluster.planning import Place
 from kafscale.broker.coordinator.coordinator import Coordinator
 from kafscale.broker.topic_configs import TopicDefaults, resolve
 from kafscale.errors import KafscaleError

@@ -9,8 +9,9 @@ import re
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from typing import Any, Final, TypeVar
 
+from kafscale.broker.cluster.planning import Place
 from kafscale.broker.control import standing
-from kafscale.broker.control.parts import Parts, Place
+from kafscale.broker.control.parts import Parts
 from kafscale.control.assignments import Holding, Holdings
 from kafscale.control.broker import Drained
 from kafscale.control.messages import (

@@ -4,14 +4,13 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
+from kafscale.broker.cluster.planning import Place
 from kafscale.metadata.catalog import Catalog
 from kafscale.metadata.cluster_view import ClusterView
 from kafscale.metadata.model import BrokerInfo
 from kafscale.storage.engine import StorageEngine
 from kafscale.storage.log import PartitionLog
 from kafscale.storage.swap import SwapResult
-
-Place = tuple[str, int]
 
 
 class Membership(Protocol):

@@ -236,10 +236,11 @@ class Fetch:
                   if result.error_code in MISLED]  # fmt: skip
         leader_ids = [self._point_to_leader(number) for number in misled]
         response = self.session.answer(self.results, now_ms)
-        response.node_endpoints = [
-            NodeEndpoint(node_id=node.id, host=node.host, port=node.port, rack=node.rack)
-            for node in endpoints(self._context, leader_ids)
-        ]
+        if leader_ids:
+            response.node_endpoints = [
+                NodeEndpoint(node_id=node.id, host=node.host, port=node.port, rack=node.rack)
+                for node in endpoints(self._context, leader_ids)
+            ]
         return response
 
     def _point_to_leader(self, number: int) -> int:
