@@ -3,7 +3,11 @@
     {namespace}/{topic}/{partition}/segment-{base offset:020d}.kfs     a segment, see `segment`
     {namespace}/{topic}/{partition}/segment-{base offset:020d}.index   its index, see `index`
     {namespace}/_wal/{broker}/{epoch:010d}/{sequence:020d}.kfw         a WAL object, see `wal`
+    {namespace}/{topic}/{partition}/log-start-{offset:020d}            the start of the log, where
+                                                                       that is no segment's
     {namespace}/_staging/{job}/{topic}/{partition}/…                   segments to be, see `swap`
+    {namespace}/_catalog/topics.json                                   the topics, for readers of
+                                                                       buckets that see no etcd
 
 The laws: numbers are padded, so that the listing of a prefix comes in the order of offsets, or of
 epochs and sequences; a name that parses is exactly the name that would be built from its parts, so
@@ -23,7 +27,10 @@ WAL_SUFFIX: Final = ".kfw"
 WAL_DIRECTORY: Final = "_wal"
 STAGING_DIRECTORY: Final = "_staging"
 PROBE_DIRECTORY: Final = "_probe"
-RESERVED_TOPICS: Final = frozenset({WAL_DIRECTORY, STAGING_DIRECTORY, PROBE_DIRECTORY})
+CATALOG_DIRECTORY: Final = "_catalog"
+RESERVED_TOPICS: Final = frozenset(
+    {WAL_DIRECTORY, STAGING_DIRECTORY, PROBE_DIRECTORY, CATALOG_DIRECTORY}
+)
 """Names that lie beside topics in a namespace, and that no topic may have therefore."""
 
 INT32_MAX: Final = 2**31 - 1
@@ -35,6 +42,7 @@ _NUMBER: Final = "0|[1-9][0-9]{0,9}"
 _SEGMENT: Final = re.compile(
     rf"([a-zA-Z0-9._-]{{1,249}})/({_NUMBER})/segment-([0-9]{{20}})(\.kfs|\.index)"
 )
+_LOG_START: Final = re.compile(rf"([a-zA-Z0-9._-]{{1,249}})/({_NUMBER})/log-start-([0-9]{{20}})")
 _WAL: Final = re.compile(rf"_wal/({_NUMBER})/([0-9]{{10}})/([0-9]{{20}})\.kfw")
 
 
@@ -79,6 +87,14 @@ def index_key(namespace: str, topic: str, partition: int, base_offset: int) -> s
     return _segment_stem(namespace, topic, partition, base_offset) + INDEX_SUFFIX
 
 
+def log_start_key(namespace: str, topic: str, partition: int, offset: int) -> str:
+    return f"{partition_prefix(namespace, topic, partition)}log-start-{offset:020d}"
+
+
+def catalog_key(namespace: str) -> str:
+    return f"{namespace}/{CATALOG_DIRECTORY}/topics.json"
+
+
 def staging_prefix(namespace: str, job: str, topic: str, partition: int) -> str:
     return f"{namespace}/{STAGING_DIRECTORY}/{job}/{topic}/{partition}/"
 
@@ -121,6 +137,12 @@ def parse_segment(namespace: str, key: str) -> SegmentRef | None:
     if partition > INT32_MAX or base_offset > INT64_MAX:
         return None
     return SegmentRef(topic, partition, base_offset, is_index=found[4] == INDEX_SUFFIX)
+
+
+def parse_log_start(namespace: str, key: str) -> tuple[str, int, int] | None:
+    """The topic, the partition and the offset that the name of a mark says; None if it is none."""
+    found = _LOG_START.fullmatch(_inside(namespace, key))
+    return None if found is None else (found[1], int(found[2]), int(found[3]))
 
 
 def parse_staged(namespace: str, key: str) -> SegmentRef | None:

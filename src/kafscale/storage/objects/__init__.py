@@ -6,6 +6,7 @@ is nobody's slowness. Tests put `FaultyObjectStore` below them.
 """
 
 from kafscale.storage.objects.base import ObjectInfo, ObjectStore
+from kafscale.storage.objects.blocking import BlockingObjectStore
 from kafscale.storage.objects.bucket import S3Bucket
 from kafscale.storage.objects.faulty import Fault, FaultyObjectStore, Rule
 from kafscale.storage.objects.lifecycle import TopicRetention
@@ -20,6 +21,7 @@ from kafscale.storage.objects.s3 import S3ObjectStore
 from kafscale.storage.objects.s3_control import BucketLifecycle, create_bucket
 
 __all__ = [
+    "BlockingObjectStore",
     "BucketLifecycle",
     "Fault",
     "FaultyObjectStore",

@@ -55,6 +55,7 @@ class FileTree:
 
     __slots__ = (
         "_durable", "_fsync", "_is_buffered", "_recycles", "_root", "_serial", "_spares", "_write",
+        "_writer",
     )  # fmt: skip
 
     def __init__(
@@ -64,10 +65,12 @@ class FileTree:
         fsync: bool,
         recycles: Callable[[str], bool] = lambda _key: False,
         write: Write = os.writev,
+        writer: str = "",
     ) -> None:
         """Of objects that it `recycles`, by their keys, the files are used again (see `spares`).
 
-        `write` is how bytes reach a file descriptor; tests hand in a disk that is full.
+        `write` is how bytes reach a file descriptor; tests hand in a disk that is full. `writer`
+        tells the unfinished files of one process from those of others, where several write.
         """
         self._root = root
         self._fsync = fsync
@@ -75,6 +78,7 @@ class FileTree:
         self._recycles = recycles
         self._spares = SpareFiles(f"{root}/{UNFINISHED}")
         self._write = write
+        self._writer = writer
         self._serial = itertools.count()
         # The directories whose own names are known to be on the disk.
         self._durable: set[str] = set()
@@ -92,7 +96,7 @@ class FileTree:
 
     def put(self, key: str, parts: Sequence[Buffer], *, create: bool) -> None:
         spare = self._spares.take() if self._recycles(key) else None
-        temporary = spare.path if spare else f"{self._root}/{UNFINISHED}/{next(self._serial)}"
+        temporary = spare.path if spare else self._unfinished()
         path = f"{self._root}/{key}"
         try:
             with _operation("put", key):
@@ -154,6 +158,9 @@ class FileTree:
                 directories.add(os.path.dirname(path))
         for directory in directories:
             self._prune(directory)
+
+    def _unfinished(self) -> str:
+        return f"{self._root}/{UNFINISHED}/{self._writer}{next(self._serial)}"
 
     def _write_file(self, path: str, parts: Sequence[Buffer], spare_bytes: int) -> None:
         size_bytes = sum(map(len, parts))

@@ -78,8 +78,8 @@ class LimitedObjectStore:
         inner: ObjectStore,
         *,
         requests_max: int,
-        reserved_count: int,
-        is_urgent: Callable[[str, str], bool],
+        reserved_count: int = 0,
+        is_urgent: Callable[[str, str], bool] = lambda _operation, _key: False,
     ) -> None:
         """`is_urgent` is asked with the operation and its key."""
         self._inner = inner

@@ -3,11 +3,16 @@
 The laws: one process at a time has the directory, kept by a lock that dies with it; every call that
 may block runs on a thread of the store's own, never on the event loop; and what a killed process
 left unfinished is removed at the next start. How an object becomes a file is `files`.
+
+Beside whoever has it, others may share the directory: those who read, and jobs that write objects
+of their own. Whoever reads an object whose files are recycled has to prove what was read: its file
+may have become another's meanwhile.
 """
 
 import asyncio
 import fcntl
 import os
+import uuid
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -42,18 +47,25 @@ class LocalObjectStore:
         recycles: Callable[[str], bool] = lambda _key: False,
         threads: int = _THREADS,
         write: Callable[[int, Sequence[Buffer]], int] = os.writev,
+        shared: bool = False,
     ) -> None:
         """Take the directory, making it if need be; refuse one that another process has.
 
         Without `fsync` an object survives this process but perhaps not this machine. Of objects
         that it `recycles`, by their keys, files are written over when they are deleted. `write` is
-        how bytes reach a file, for tests of disks that are full.
+        how bytes reach a file, for tests of disks that are full. A `shared` directory is not taken,
+        only used.
         """
         assert threads > 0
         directory = str(root.absolute())
-        self._files = FileTree(directory, fsync=fsync, recycles=recycles, write=write)
-        self._lock = _lock(directory)
+        writer = f"{uuid.uuid4().hex}-" if shared else ""
+        self._files = FileTree(
+            directory, fsync=fsync, recycles=recycles, write=write, writer=writer
+        )
+        self._lock = -1 if shared else _lock(directory)
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="objects")
+        if shared:
+            return
         leftovers = self._files.remove_unfinished()
         if leftovers:
             _log.info("unfinished objects removed", directory=directory, count=leftovers)

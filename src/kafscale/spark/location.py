@@ -1,0 +1,126 @@
+"""Where the records are: a bucket and a namespace, or the data directory of an embedded Kafscale.
+
+A location is made on the driver and travels to the tasks, each of which opens a store of its own.
+The law: no key and no token is part of its `repr`, so that it may stand in plans and logs; keys
+come from wherever the machine that runs a task keeps them, unless they were handed in.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import Any, ClassVar, Final
+
+from kafscale.errors import InvalidRequestError
+from kafscale.storage.objects.base import ObjectStore
+from kafscale.storage.objects.blocking import BlockingObjectStore
+from kafscale.storage.objects.bucket import S3Bucket
+from kafscale.storage.objects.limit import LimitedObjectStore
+from kafscale.storage.objects.local import LocalObjectStore
+from kafscale.storage.objects.retry import RetryingObjectStore
+from kafscale.storage.objects.s3 import S3ObjectStore
+
+DEFAULT_NAMESPACE: Final = "default"
+OBJECTS_DIRECTORY: Final = "objects"
+"""Where, in its data directory, an embedded Kafscale keeps objects."""
+
+REQUESTS_MAX: Final = 32
+"""How many requests one task has under way at a time."""
+
+RETRIES_MAX: Final = 8
+
+_BUCKET: Final = re.compile(r"s3[an]?://([^/]+)/?(.*)")
+_SETTINGS: Final = {
+    "s3.endpoint": "endpoint",
+    "s3.region": "region",
+    "s3.pathStyle": "path_style",
+    "s3.credentialSource": "credential_source",
+    "s3.profile": "profile",
+    "s3.credentialsFile": "credentials_file",
+    "s3.roleArn": "role_arn",
+    "s3.stsEndpoint": "sts_endpoint",
+}
+"""The options that say how to reach a bucket, named as the settings of a broker are."""
+
+_YES_OR_NO: Final = {"true": True, "false": False}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Location:
+    """A bucket, or a directory, and the namespace in it."""
+
+    OPTIONS: ClassVar[frozenset[str]] = frozenset({"path", "namespace", *_SETTINGS})
+
+    namespace: str
+    bucket: S3Bucket | None = None
+    directory: str = ""
+    """Of the objects; absolute, because tasks have other working directories."""
+
+    @classmethod
+    def parse(cls, path: str, options: Mapping[str, str] | None = None) -> "Location":
+        """The location that a path and options mean.
+
+        >>> print(Location.parse("s3://records/production"))
+        s3://records/production
+        """
+        options = options or {}
+        namespace = options.get("namespace", "")
+        if not path:
+            raise InvalidRequestError("path is missing: s3://bucket/namespace, or a data directory")
+        found = _BUCKET.fullmatch(path)
+        if found is None:
+            return cls._of_directory(path.removeprefix("file://"), namespace)
+        in_path = found[2].strip("/")
+        if namespace and in_path and namespace != in_path:
+            raise InvalidRequestError(f"path names {in_path!r}, namespace says {namespace!r}")
+        bucket = S3Bucket(name=found[1], **_settings(options))
+        return cls(namespace=in_path or namespace or DEFAULT_NAMESPACE, bucket=bucket)
+
+    @classmethod
+    def _of_directory(cls, path: str, namespace: str) -> "Location":
+        if "://" in path:
+            raise InvalidRequestError(
+                f"path {path!r} is neither s3://bucket/namespace nor a data directory"
+            )
+        root = Path(path).absolute()
+        objects = root if root.name == OBJECTS_DIRECTORY else root / OBJECTS_DIRECTORY
+        if not objects.is_dir():
+            raise InvalidRequestError(
+                f"{path} is no data directory of Kafscale: there is no {OBJECTS_DIRECTORY!r} in it"
+            )
+        return cls(namespace=namespace or DEFAULT_NAMESPACE, directory=str(objects))
+
+    def __str__(self) -> str:
+        if self.bucket is not None:
+            return f"s3://{self.bucket.short_name}/{self.namespace}"
+        return f"{self.directory}/{self.namespace}"
+
+    @property
+    def is_local(self) -> bool:
+        """Whether objects are files, which may be written over while they are read."""
+        return self.bucket is None
+
+    def open(self) -> BlockingObjectStore:
+        return BlockingObjectStore(self._store)
+
+    def _store(self) -> ObjectStore:
+        if self.bucket is None:
+            return LocalObjectStore(Path(self.directory), shared=True)
+        limited = LimitedObjectStore(S3ObjectStore(self.bucket), requests_max=REQUESTS_MAX)
+        return RetryingObjectStore(limited, retries_max=RETRIES_MAX, random=Random())  # noqa: S311
+
+
+def _settings(options: Mapping[str, str]) -> dict[str, Any]:
+    settings: dict[str, Any] = {}
+    for name, attribute in _SETTINGS.items():
+        value = options.get(name)
+        if value is None:
+            continue
+        if attribute != "path_style":
+            settings[attribute] = value
+        elif value.lower() in _YES_OR_NO:
+            settings[attribute] = _YES_OR_NO[value.lower()]
+        else:
+            raise InvalidRequestError(f"{name} is true or false, not {value!r}")
+    return settings
