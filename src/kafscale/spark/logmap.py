@@ -15,7 +15,7 @@ Pure: listing and reading is left to `survey`.
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import Final
 
@@ -26,7 +26,7 @@ from kafscale.storage import segment
 Place = tuple[str, int]
 """A topic and a partition."""
 
-_start_of = attrgetter("start_offset")
+_end_of = attrgetter("end_offset")
 
 _OVERHEAD_BYTES: Final = segment.HEADER_BYTES + segment.FOOTER_BYTES
 
@@ -80,33 +80,30 @@ class PartitionMap(msgspec.Struct, frozen=True):
 
     def between(self, start_offset: int, end_offset: int) -> list[Extent]:
         """The extents that hold these offsets; their bytes are still those of the whole."""
-        first = max(bisect_right(self.extents, start_offset, key=_start_of) - 1, 0)
-        clipped = []
-        for extent in self.extents[first:]:
-            if extent.start_offset >= end_offset:
-                break
-            if extent.end_offset > start_offset:
-                clipped.append(
-                    msgspec.structs.replace(
-                        extent,
-                        start_offset=max(extent.start_offset, start_offset),
-                        end_offset=min(extent.end_offset, end_offset),
-                        is_cut=extent.end_offset > end_offset,
-                    )
-                )
-        return clipped
+        return [
+            msgspec.structs.replace(
+                extent,
+                start_offset=max(extent.start_offset, start_offset),
+                end_offset=min(extent.end_offset, end_offset),
+                is_cut=extent.end_offset > end_offset,
+            )
+            for extent in self._touched(start_offset, end_offset)
+        ]
 
     def bytes_between(self, start_offset: int, end_offset: int) -> int:
         """How many bytes these offsets take, roughly where they end within an extent."""
-        first = max(bisect_right(self.extents, start_offset, key=_start_of) - 1, 0)
         total = 0
-        for extent in self.extents[first:]:
-            if extent.start_offset >= end_offset:
-                break
+        for extent in self._touched(start_offset, end_offset):
             held = min(extent.end_offset, end_offset) - max(extent.start_offset, start_offset)
-            if held > 0:
-                total += extent.length * held // (extent.end_offset - extent.start_offset)
+            total += extent.length * held // (extent.end_offset - extent.start_offset)
         return total
+
+    def _touched(self, start_offset: int, end_offset: int) -> Iterator[Extent]:
+        extents = self.extents  # There may be a great many, so none but the touched are looked at.
+        for number in range(bisect_right(extents, start_offset, key=_end_of), len(extents)):
+            if extents[number].start_offset >= end_offset:
+                break
+            yield extents[number]
 
 
 class LogMap(msgspec.Struct, frozen=True):

@@ -1,0 +1,99 @@
+"""Logs made by hand in a store: segments and WAL objects as brokers leave them."""
+
+from collections.abc import Sequence
+
+from kafscale.records import BatchView, Codec, Record, build
+from kafscale.spark.planner import OffsetRange, Slice, plan
+from kafscale.spark.survey import survey
+from kafscale.storage import layout, segment, wal
+from kafscale.storage.objects.blocking import BlockingObjectStore
+from kafscale.storage.objects.memory import MemoryObjectStore
+
+NAMESPACE = "default"
+TOPIC = "orders"
+TOPIC_ID = b"i" * 16
+BATCH_RECORDS = 5
+
+
+def blocking(store: MemoryObjectStore | None = None) -> BlockingObjectStore:
+    return BlockingObjectStore(lambda: store or MemoryObjectStore(lambda: 0))
+
+
+def value_of(offset: int) -> bytes:
+    return b"value %d" % offset
+
+
+def batch(
+    offset: int, count: int = BATCH_RECORDS, *, codec: Codec = Codec.NONE, time_ms: int = 1000
+) -> BatchView:
+    records = [
+        Record(offset + number, time_ms + offset + number, b"key", value_of(offset + number))
+        for number in range(count)
+    ]
+    made = BatchView(build(records, codec=codec))
+    made.stamp(offset, 0)
+    return made
+
+
+def batches(offsets: range, **options: object) -> list[BatchView]:
+    return [
+        batch(start, min(BATCH_RECORDS, offsets.stop - start), **options)
+        for start in range(offsets.start, offsets.stop, BATCH_RECORDS)
+    ]
+
+
+def put_segment(
+    store: BlockingObjectStore, offsets: range, *, topic: str = TOPIC, partition: int = 0,
+    indexed: bool = True, interval_bytes: int = 1,
+) -> str:  # fmt: skip
+    """Write a segment over whatever is there; return its key."""
+    builder = segment.Builder(
+        0, interval_bytes, compression=None, prior_max_timestamp_ms=999 + offsets.start
+    )
+    for one in batches(offsets):
+        builder.append(one)
+    built = builder.finish()
+    key = layout.segment_key(NAMESPACE, topic, partition, offsets.start)
+    store.put(key, built.parts, create=False)
+    if indexed:
+        index_key = layout.index_key(NAMESPACE, topic, partition, offsets.start)
+        store.put(index_key, [built.index], create=False)
+    return key
+
+
+def put_wal(
+    store: BlockingObjectStore, sequence: int, *pieces: range, topic: str = TOPIC,
+    topic_id: bytes = TOPIC_ID, broker_id: int = 0, epoch: int = 0, partition: int = 0,
+) -> str:  # fmt: skip
+    """Write a WAL object that holds these offsets of one partition, or none if it opens one."""
+    header = wal.Header(broker_id, epoch, sequence, 0)
+    made = [
+        wal.Piece(
+            topic_id, topic, partition, one.buffer, one.base_offset, one.last_offset,
+            one.max_timestamp_ms,
+        )
+        for offsets in pieces
+        for one in batches(offsets)
+    ]  # fmt: skip
+    parts = wal.encode(header, made) if made else wal.encode_opening(header)
+    key = layout.wal_key(NAMESPACE, broker_id, epoch, sequence)
+    store.put(key, parts)
+    return key
+
+
+def put_fence(store: BlockingObjectStore, sequence: int, *, epoch: int = 0) -> None:
+    header = wal.Header(0, epoch, sequence, 0, is_fence=True)
+    store.put(layout.wal_key(NAMESPACE, 0, epoch, sequence), wal.encode_fence(header))
+
+
+def slices(store: BlockingObjectStore, offsets: range | None = None, **how: int) -> list[Slice]:
+    """A plan for offsets of the topic's first partition."""
+    found = survey(store, NAMESPACE, [TOPIC])
+    log = found.partitions[TOPIC, 0]
+    wanted = offsets or range(log.start_offset, log.end_offset)
+    tasks = plan(found, [OffsetRange(TOPIC, 0, wanted.start, wanted.stop)], **how)
+    return [part for task in tasks for part in task.slices]
+
+
+def offsets_of(found: Sequence[BatchView]) -> list[int]:
+    return [offset for one in found for offset in range(one.base_offset, one.next_offset)]
