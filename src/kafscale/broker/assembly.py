@@ -39,6 +39,7 @@ from kafscale.storage.objects.lifecycle import TopicRetention
 from kafscale.storage.objects.s3_control import BucketLifecycle
 from kafscale.storage.reaper import Reaper
 from kafscale.storage.streams import Streams
+from kafscale.storage.topics_catalog import CatalogTopic, CatalogWriter
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,6 +108,8 @@ async def assemble(
     metrics.cluster = node.standing
     if (lifecycle := buckets.lifecycle(config)) is not None:
         node.controller.on_topics_changed(partial(_keep_lifecycle, lifecycle, defaults))
+    writer = CatalogWriter(stores.objects, namespace)
+    node.controller.on_publish(partial(_keep_catalog, writer))
     services = Services(
         config=config, node_id=node_id, cluster_id=identity, catalog=stores.catalog,
         cluster=stores.view, membership=membership, topics=node.topics, topic_defaults=defaults,
@@ -123,6 +126,14 @@ async def _keep_lifecycle(
     """Have the bucket's own rules follow the retention of topics, as a safety net."""
     await lifecycle.apply(
         TopicRetention(topic.name, resolve(topic.configs, defaults).retention_ms)
+        for topic in topics.values()
+    )
+
+
+async def _keep_catalog(writer: CatalogWriter, topics: Mapping[str, Topic]) -> None:
+    """Tell those who read the bucket alone which topics there are."""
+    await writer.write(
+        CatalogTopic(topic.name, topic.id.hex(), topic.partitions, topic.configs)
         for topic in topics.values()
     )
 

@@ -36,7 +36,8 @@ class _Listing(msgspec.Struct, frozen=True):
     """What the listing of topics shows."""
 
     segments: _Segments
-    starts: dict[Place, int]
+    marked: set[Place]
+    """Those whose start is told by an object."""
 
 
 class Surveyor:
@@ -75,14 +76,12 @@ class Surveyor:
         self, store: ObjectStore, names: frozenset[str] | None, wanted: Callable[[str], bool],
         *, holes_accepted: bool,
     ) -> tuple[LogMap, int]:  # fmt: skip
-        known = {
-            name: topic
-            for name, topic in (await _known(store, self._namespace)).items()
-            if wanted(name)
-        }
-        runs = _current(await self._runs(store, wanted), known)
+        catalog, known_ms = await _catalog(store, self._namespace)
+        known = {name: topic for name, topic in catalog.items() if wanted(name)}
+        runs = _current(await self._runs(store, wanted), known, known_ms)
         listing = await self._list(store, names, wanted)
         ends = await self._ends(store, listing.segments)
+        starts = await self._starts(store, listing.marked)
         empty = {(name, number) for name in known for number in range(known[name].partitions)}
         partitions = {}
         gaps = 0
@@ -92,7 +91,7 @@ class Surveyor:
                 listing.segments.get(place, ()),
                 ends.get(place, 0),
                 runs.get(place, ()),
-                start_offset=listing.starts.get(place, 0),
+                start_offset=starts.get(place, 0),
                 holes_accepted=holes_accepted,
             )
             gaps += has_gap
@@ -137,7 +136,7 @@ class Surveyor:
             prefixes = [f"{self._namespace}/"]
         else:
             prefixes = [layout.topic_prefix(self._namespace, name) for name in sorted(names)]
-        listing = _Listing(defaultdict(list), {})
+        listing = _Listing(defaultdict(list), set())
         await _all(self._list_below(store, prefix, wanted, listing) for prefix in prefixes)
         return listing
 
@@ -154,10 +153,22 @@ class Surveyor:
                         (item.key, place.base_offset, item.size_bytes)
                     )
                     continue
-                start = layout.parse_log_start(self._namespace, item.key)
-                if start is not None and wanted(start[0]):
-                    known = listing.starts.get(start[:2], 0)
-                    listing.starts[start[:2]] = max(known, start[2])
+                marked = layout.parse_log_start(self._namespace, item.key)
+                if marked is not None and wanted(marked[0]):
+                    listing.marked.add(marked)
+
+    async def _starts(self, store: ObjectStore, marked: Iterable[Place]) -> dict[Place, int]:
+        starts: dict[Place, int] = {}
+
+        async def read(place: Place) -> None:
+            key = layout.log_start_key(self._namespace, *place)
+            data = bytes(await store.get(key))
+            if not data.isdigit():
+                raise DamagedObjectError(key, f"{data[:20]!r} is no offset")
+            starts[place] = int(data)
+
+        await _all(read(place) for place in marked)
+        return starts
 
     async def _ends(self, store: ObjectStore, segments: _Segments) -> dict[Place, int]:
         ends: dict[Place, int] = {}
@@ -193,18 +204,21 @@ async def read_table(store: ObjectStore, item: ObjectInfo) -> list[wal.Range]:
         length = table
 
 
-async def _known(store: ObjectStore, namespace: str) -> dict[str, KnownTopic]:
+async def _catalog(store: ObjectStore, namespace: str) -> tuple[dict[str, KnownTopic], int]:
+    """The topics that brokers tell of, if they do, and when that was."""
     key = layout.catalog_key(namespace)
     try:
+        told_ms = (await store.head(key)).modified_ms
         data = await store.get(key)
     except ObjectNotFoundError:
-        return {}
+        return {}, -1
+    topics = topics_catalog.decode(key, bytes(data)).topics
     return {
         topic.name: KnownTopic(
             topic.name, bytes.fromhex(topic.topic_id), topic.partition_count, topic.configs
         )
-        for topic in topics_catalog.decode(key, bytes(data)).topics
-    }
+        for topic in topics
+    }, told_ms
 
 
 def _counting(stream: Stream) -> list[ObjectInfo]:
@@ -217,20 +231,21 @@ def _counting(stream: Stream) -> list[ObjectInfo]:
 
 
 def _current(
-    runs: dict[Place, list[WalRun]], known: dict[str, KnownTopic]
+    runs: dict[Place, list[WalRun]], known: dict[str, KnownTopic], known_ms: int
 ) -> dict[Place, list[WalRun]]:
     """What is of topics that exist, and not of deleted ones that had the same name.
 
-    Without a catalog, the topic that was written to last is the one that exists.
+    The topic that was written to last is the one that exists; if a catalog is newer, that knows.
     """
-    newest: dict[str, tuple[int, bytes]] = {}
+    newest: dict[str, tuple[int, bytes]] = {
+        name: (known_ms, topic.id) for name, topic in known.items()
+    }
     for (topic, _), held in runs.items():
-        last = max(held, key=lambda run: run.modified_ms)
-        newest[topic] = max(newest.get(topic, (-1, b"")), (last.modified_ms, last.topic_id))
-    ids = {topic: topic_id for topic, (_, topic_id) in newest.items()}
-    ids.update({name: topic.id for name, topic in known.items()})
+        for run in held:
+            if run.modified_ms >= newest.get(topic, (-1, b""))[0]:
+                newest[topic] = (run.modified_ms, run.topic_id)
     return {
-        place: [run for run in held if run.topic_id == ids[place[0]]]
+        place: [run for run in held if run.topic_id == newest[place[0]][1]]
         for place, held in runs.items()
     }
 

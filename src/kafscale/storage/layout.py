@@ -3,8 +3,8 @@
     {namespace}/{topic}/{partition}/segment-{base offset:020d}.kfs     a segment, see `segment`
     {namespace}/{topic}/{partition}/segment-{base offset:020d}.index   its index, see `index`
     {namespace}/_wal/{broker}/{epoch:010d}/{sequence:020d}.kfw         a WAL object, see `wal`
-    {namespace}/{topic}/{partition}/log-start-{offset:020d}            the start of the log, where
-                                                                       that is no segment's
+    {namespace}/{topic}/{partition}/log-start                          an offset in decimal digits:
+                                                                       what lies below is deleted
     {namespace}/_staging/{job}/{topic}/{partition}/…                   segments to be, see `swap`
     {namespace}/_catalog/topics.json                                   the topics, for readers of
                                                                        buckets that see no etcd
@@ -42,7 +42,7 @@ _NUMBER: Final = "0|[1-9][0-9]{0,9}"
 _SEGMENT: Final = re.compile(
     rf"([a-zA-Z0-9._-]{{1,249}})/({_NUMBER})/segment-([0-9]{{20}})(\.kfs|\.index)"
 )
-_LOG_START: Final = re.compile(rf"([a-zA-Z0-9._-]{{1,249}})/({_NUMBER})/log-start-([0-9]{{20}})")
+_LOG_START: Final = re.compile(rf"([a-zA-Z0-9._-]{{1,249}})/({_NUMBER})/log-start")
 _WAL: Final = re.compile(rf"_wal/({_NUMBER})/([0-9]{{10}})/([0-9]{{20}})\.kfw")
 
 
@@ -87,8 +87,8 @@ def index_key(namespace: str, topic: str, partition: int, base_offset: int) -> s
     return _segment_stem(namespace, topic, partition, base_offset) + INDEX_SUFFIX
 
 
-def log_start_key(namespace: str, topic: str, partition: int, offset: int) -> str:
-    return f"{partition_prefix(namespace, topic, partition)}log-start-{offset:020d}"
+def log_start_key(namespace: str, topic: str, partition: int) -> str:
+    return f"{partition_prefix(namespace, topic, partition)}log-start"
 
 
 def catalog_key(namespace: str) -> str:
@@ -139,10 +139,10 @@ def parse_segment(namespace: str, key: str) -> SegmentRef | None:
     return SegmentRef(topic, partition, base_offset, is_index=found[4] == INDEX_SUFFIX)
 
 
-def parse_log_start(namespace: str, key: str) -> tuple[str, int, int] | None:
-    """The topic, the partition and the offset that the name of a mark says; None if it is none."""
+def parse_log_start(namespace: str, key: str) -> tuple[str, int] | None:
+    """The topic and the partition whose start an object tells; None if it is no such."""
     found = _LOG_START.fullmatch(_inside(namespace, key))
-    return None if found is None else (found[1], int(found[2]), int(found[3]))
+    return None if found is None else (found[1], int(found[2]))
 
 
 def parse_staged(namespace: str, key: str) -> SegmentRef | None:

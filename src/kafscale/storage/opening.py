@@ -112,6 +112,8 @@ class Opener:
                 for item in chunk:
                     place = layout.parse_segment(self._namespace, item.key)
                     if place is None:
+                        if layout.parse_log_start(self._namespace, item.key):
+                            continue  # For those who see no metadata; we know it from there.
                         garbage += 1
                         log.debug("object ignored", key=item.key)
                     elif not place.is_index:

@@ -3,6 +3,9 @@
 The order keeps every crash harmless: first readers lose sight of what lies below the new start,
 then the metadata store remembers it, then the objects are deleted. Objects that a crash or a
 failure has left below the start are deleted the next time.
+
+Those who read the bucket alone see the start of a log by its first segment. Where it is another, or
+there are no segments left, an object of a few bytes tells them.
 """
 
 from collections.abc import Awaitable, Callable
@@ -51,6 +54,7 @@ class Retention:
         """Make an offset the first of its log."""
         partition.advance_start(offset)
         await self._save(partition)
+        await self._mark(partition)
 
     async def _roll_expired(self, partition: PartitionLog) -> None:
         """Records that have expired in the tail become a segment first, and are deleted as one."""
@@ -109,6 +113,8 @@ class Retention:
         ]
         # A log whose segments are all gone goes on from the start that is remembered.
         await self._save(partition)
+        if gone == len(segments):
+            await self._mark(partition)
         await self._store.delete(keys)
         segments.drop_first(gone)
         partition.tail.evict_below(start_offset)
@@ -117,6 +123,11 @@ class Retention:
             "segments deleted", topic=partition.topic, partition=partition.partition, count=gone,
             start_offset=start_offset,
         )  # fmt: skip
+
+    async def _mark(self, partition: PartitionLog) -> None:
+        """Tell readers of the bucket where the log starts."""
+        key = layout.log_start_key(self._namespace, partition.topic, partition.partition)
+        await self._store.put(key, [str(partition.start_offset).encode()], create=False)
 
     def _limit_ms(self, partition: PartitionLog) -> int | None:
         kept_ms = partition.settings.retention_ms

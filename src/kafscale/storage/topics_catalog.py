@@ -10,6 +10,8 @@ from typing import Final
 import msgspec
 
 from kafscale.errors import DamagedObjectError
+from kafscale.storage import layout
+from kafscale.storage.objects.base import ObjectStore
 
 VERSION: Final = 1
 
@@ -43,3 +45,18 @@ def decode(key: str, data: bytes) -> Catalog:
     if catalog.version != VERSION:
         raise DamagedObjectError(key, f"version {catalog.version} is unknown")
     return catalog
+
+
+class CatalogWriter:
+    """Writes the catalog of a namespace, when it has changed."""
+
+    def __init__(self, store: ObjectStore, namespace: str) -> None:
+        self._store = store
+        self._key = layout.catalog_key(namespace)
+        self._written = b""
+
+    async def write(self, topics: Iterable[CatalogTopic]) -> None:
+        data = encode(topics)
+        if data != self._written:
+            await self._store.put(self._key, [data], create=False)
+            self._written = data

@@ -5,6 +5,7 @@ import pytest
 from kafscale.errors import DamagedObjectError
 from kafscale.spark.survey import Surveyor, survey
 from kafscale.storage import layout, topics_catalog
+from kafscale.storage.objects.memory import MemoryObjectStore
 from kafscale.storage.topics_catalog import CatalogTopic
 from unit.spark.stored import (
     NAMESPACE,
@@ -81,26 +82,46 @@ def test_merged_segments_beside_old_ones_show_nothing_twice(store):
     assert extents(look(store)[TOPIC, 0]) == [(0, 10, False), (10, 20, False), (20, 30, False)]
 
 
-def test_of_two_topics_with_one_name_the_last_one_written_is_meant():
+def ticking():
+    """A store whose every object is younger than the one before."""
     clock = iter(range(1000))
-    from kafscale.storage.objects.memory import MemoryObjectStore
+    return blocking(MemoryObjectStore(lambda: next(clock)))
 
-    with blocking(MemoryObjectStore(lambda: next(clock))) as store:
+
+def put_catalog(store, *topics):
+    store.put(layout.catalog_key(NAMESPACE), [topics_catalog.encode(topics)])
+
+
+def test_of_two_topics_with_one_name_the_last_one_written_is_meant():
+    with ticking() as store:
         put_wal(store, 0, range(50), topic_id=b"o" * 16)
         put_wal(store, 1, range(10))
         assert look(store)[TOPIC, 0].end_offset == 10
 
 
-def test_the_catalog_tells_which_topic_is_meant_and_knows_empty_ones(store):
-    catalog = [CatalogTopic(TOPIC, TOPIC_ID.hex(), 2), CatalogTopic("empty", "00" * 16, 1)]
-    store.put(layout.catalog_key(NAMESPACE), [topics_catalog.encode(catalog)])
-    put_wal(store, 0, range(10))
-    put_wal(store, 1, range(50), topic_id=b"o" * 16)
-    found = survey(store, NAMESPACE)
-    assert found.partitions[TOPIC, 0].end_offset == 10
-    assert found.partitions[TOPIC, 1].extents == ()
-    assert found.topics == ["empty", TOPIC]
-    assert found.known["empty"].partitions == 1
+def test_the_catalog_tells_which_topic_is_meant_and_knows_empty_ones():
+    with ticking() as store:
+        put_wal(store, 0, range(50), topic_id=b"o" * 16)
+        put_catalog(
+            store, CatalogTopic(TOPIC, TOPIC_ID.hex(), 2), CatalogTopic("empty", "00" * 16, 1)
+        )
+        found = survey(store, NAMESPACE)
+        assert [found.partitions[TOPIC, number].extents for number in (0, 1)] == [(), ()]
+        assert found.topics == ["empty", TOPIC]
+        assert found.known["empty"].partitions == 1
+
+
+def test_a_catalog_that_is_behind_is_not_believed():
+    with ticking() as store:
+        put_catalog(store, CatalogTopic(TOPIC, "00" * 16, 1))
+        put_wal(store, 0, range(10))
+        assert look(store)[TOPIC, 0].end_offset == 10
+
+
+def test_a_mark_that_is_no_offset_is_named(store):
+    store.put(layout.log_start_key(NAMESPACE, TOPIC, 0), [b"twelve"])
+    with pytest.raises(DamagedObjectError, match="log-start"):
+        look(store)
 
 
 def test_a_damaged_catalog_is_named(store):
@@ -111,16 +132,13 @@ def test_a_damaged_catalog_is_named(store):
 
 def test_a_log_starts_where_its_mark_says(store):
     put_segment(store, range(30))
-    store.put(layout.log_start_key(NAMESPACE, TOPIC, 0, 12), [b"1"])
-    store.put(layout.log_start_key(NAMESPACE, TOPIC, 0, 7), [b"1"])
+    store.put(layout.log_start_key(NAMESPACE, TOPIC, 0), [b"12"])
     assert look(store)[TOPIC, 0].start_offset == 12
 
 
 def test_an_empty_log_that_is_marked_ends_where_it_starts(store):
-    store.put(
-        layout.catalog_key(NAMESPACE), [topics_catalog.encode([CatalogTopic(TOPIC, "00" * 16, 1)])]
-    )
-    store.put(layout.log_start_key(NAMESPACE, TOPIC, 0, 500), [b"1"])
+    put_catalog(store, CatalogTopic(TOPIC, "00" * 16, 1))
+    store.put(layout.log_start_key(NAMESPACE, TOPIC, 0), [b"500"])
     found = look(store)[TOPIC, 0]
     assert (found.start_offset, found.end_offset) == (500, 500)
 

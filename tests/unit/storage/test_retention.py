@@ -4,11 +4,14 @@ import asyncio
 from random import Random
 
 import pytest
+from structlog.testing import capture_logs
 
 from kafscale.errors import OffsetOutOfRangeError, StoreUnavailableError
+from kafscale.storage import layout
 from kafscale.storage.objects.faulty import Fault, FaultyObjectStore, Rule
 from kafscale.testing.virtual_time import clock_ms
 from unit.storage.engines import (
+    NAMESPACE,
     TOPIC,
     Epochs,
     append,
@@ -139,5 +142,28 @@ def test_records_are_deleted_up_to_an_offset_within_a_segment():
         assert engine.logs.find(TOPIC, 0).start_offset == 4
         assert await read_offsets(engine) == [3]
         assert await append(engine, b"g") == 6
+
+    simulate(scenario)
+
+
+def test_those_who_see_the_bucket_alone_are_told_where_the_log_starts():
+    async def scenario():
+        store, metadata = memory_store(), Metadata()
+        engine, log = await three_segments(store, metadata, retention_bytes=400)
+        await engine.retention.enforce(log)
+        mark = layout.log_start_key(NAMESPACE, TOPIC, 0)
+        assert mark not in await keys(store), "the first segment tells"
+        await append(engine, b"d", b"e", b"f")
+        await engine.retention.delete_records(log, 4)
+        assert bytes(await store.get(mark)) == b"4"
+        await roll(engine)
+        await engine.retention.delete_records(log, 6)
+        await engine.retention.enforce(log)
+        assert await keys(store, ".kfs") == []
+        assert bytes(await store.get(mark)) == b"6"
+        engine.close()
+        with capture_logs() as logs:
+            await opened(store, partitions=[metadata.to_open()])
+        assert "objects ignored that are no segments" not in [line["event"] for line in logs]
 
     simulate(scenario)

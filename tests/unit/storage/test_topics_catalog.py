@@ -1,10 +1,14 @@
 """The catalog of topics: what is written is what is read, and damage is named."""
 
+import asyncio
+
 import pytest
 
 from kafscale.errors import DamagedObjectError
-from kafscale.storage import topics_catalog
-from kafscale.storage.topics_catalog import CatalogTopic
+from kafscale.storage import layout, topics_catalog
+from kafscale.storage.objects.memory import MemoryObjectStore
+from kafscale.storage.objects.observed import SUCCESS, ObservedObjectStore
+from kafscale.storage.topics_catalog import CatalogTopic, CatalogWriter
 
 ORDERS = CatalogTopic("orders", "0f" * 16, 3, {"cleanup.policy": "compact"})
 
@@ -21,3 +25,19 @@ def test_topics_are_written_by_name_and_read_back():
 def test_what_is_no_catalog_is_damage(data):
     with pytest.raises(DamagedObjectError, match="k"):
         topics_catalog.decode("k", data)
+
+
+def test_it_is_written_when_it_has_changed_only():
+    async def scenario():
+        writes = []
+        store = ObservedObjectStore(
+            MemoryObjectStore(lambda: 0), lambda _operation, status, *_: writes.append(status)
+        )
+        writer = CatalogWriter(store, "default")
+        for topics in ([ORDERS], [ORDERS], [], []):
+            await writer.write(topics)
+        assert writes.count(SUCCESS) == 2
+        data = await store.get(layout.catalog_key("default"))
+        assert topics_catalog.decode("k", bytes(data)).topics == ()
+
+    asyncio.run(scenario())

@@ -81,6 +81,7 @@ class Controller:
         self._reaping = Reaping(store, view, reaper)
         self._elected_listeners: list[Callable[[], None]] = []
         self._topics_listeners: list[TopicsListener] = []
+        self._publish_listeners: list[TopicsListener] = []
         self._to_assign = asyncio.Event()
         self._to_publish = asyncio.Event()
         self._topics_changed = asyncio.Event()
@@ -121,6 +122,10 @@ class Controller:
         It is called `topics_delay_ms` later, and again if it fails.
         """
         self._topics_listeners.append(listener)
+
+    def on_publish(self, listener: TopicsListener) -> None:
+        """Call `listener` with all topics whenever the snapshot is published, changed or not."""
+        self._publish_listeners.append(listener)
 
     async def rebalance(self) -> int:
         """Plan now, and return how many moves are under way then."""
@@ -214,6 +219,8 @@ class Controller:
         self._to_publish.clear()
         try:
             await self._publisher.publish(controller)
+            for listener in self._publish_listeners:
+                await listener(self._catalog.topics)
         except BaseException:
             self._to_publish.set()
             raise

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 import structlog
 
-from kafscale.errors import InvalidRequestError
+from kafscale.errors import InvalidRequestError, StoreUnavailableError
 from kafscale.metadata.shards import SHARD_COUNT, SHARDS_TOPIC
 from unit.broker.cluster.council import TTL_MS, play
 
@@ -159,6 +159,26 @@ def test_changes_of_topics_are_told_once_they_have_been_gathered():
         await council.topic("payments", 1)
         await asyncio.sleep(61)
         assert told[2:] == [["orders", "payments"]]
+
+    play(body)
+
+
+def test_topics_are_published_at_once_and_again_until_that_succeeds():
+    async def body(council):
+        told = []
+        failures = [StoreUnavailableError("not now")]
+
+        async def listen(topics):
+            if failures:
+                raise failures.pop()
+            told.append(sorted(topics))
+
+        seat = await council.seat(1)
+        seat.controller.on_publish(listen)
+        await council.topic("orders", 1)
+        await asyncio.sleep(5)
+        assert told[-1] == ["orders"]
+        assert failures == []
 
     play(body)
 
