@@ -34,8 +34,8 @@ class Contestant:
     def cpu_seconds(self) -> float:
         return cpu_seconds(self.server.process_id)
 
-    def new_topic(self, partitions: int) -> str:
-        name = f"bench-{uuid4()}"
+    def new_topic(self, partitions: int, name: str = "") -> str:
+        name = name or f"bench-{uuid4()}"
         admin = AdminClient({"bootstrap.servers": self.address})
         admin.create_topics([NewTopic(name, partitions)], operation_timeout=30)[name].result(30)
         return name

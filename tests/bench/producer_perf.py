@@ -46,15 +46,16 @@ def produce(
     *,
     batching: Batching = BY_DEFAULT,
     records_per_second: int = -1,
+    record_bytes: int = RECORD_BYTES,
 ) -> ProducerReport:
-    """Produce records of 1 KiB with acks=all, and wait for the last answer."""
+    """Produce records with acks=all, and wait for the last answer."""
     done = subprocess.run(  # noqa: S603 - the command is a bench's own.
         [  # noqa: S607
             "java", *TOOL_FLAGS, "-cp", f"{java.jars()}/*",
             "org.apache.kafka.tools.ProducerPerformance",
             "--topic", topic,
             "--num-records", str(record_count),
-            "--record-size", str(RECORD_BYTES),
+            "--record-size", str(record_bytes),
             "--throughput", str(records_per_second),
             "--producer-props", f"bootstrap.servers={address}", "acks=all", *batching.properties,
         ],

@@ -1,0 +1,37 @@
+"""Decoded values: from the bytes of records to the columns of a table.
+
+    spec            what values are; `decoder_of` it
+    base            what decoders give: columns, which rows are good, why the others are bad
+    json_values     JSON; `json_columns` is fast, `json_rows` careful, `json_inference` guesses
+    avro_values     Avro; `avro_types` maps its types
+    protobuf_values Protobuf; `protobuf_types` maps, `protobuf_files` and `protobuf_source` load
+    frame           the wire format of schema registries
+    registry        asks one; `schema_cache` remembers
+    ddl             schemas as text
+    evolution       how the schema of a table follows
+
+Needs no Spark: tasks hand Arrow arrays in, and write what comes out.
+"""
+
+from kafscale.spark.values.base import BadRow, Decoded, ValueDecoder
+from kafscale.spark.values.evolution import conform, extend, merge
+from kafscale.spark.values.json_inference import infer, observe, settle, unify
+from kafscale.spark.values.registry import RegistryAccess
+from kafscale.spark.values.spec import ValueSpec, decoder_of, pinned
+
+__all__ = [
+    "BadRow",
+    "Decoded",
+    "RegistryAccess",
+    "ValueDecoder",
+    "ValueSpec",
+    "conform",
+    "decoder_of",
+    "extend",
+    "infer",
+    "merge",
+    "observe",
+    "pinned",
+    "settle",
+    "unify",
+]

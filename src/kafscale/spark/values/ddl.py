@@ -1,0 +1,216 @@
+"""Schemas as text, in the manner of Spark's DDL: `id long, tags array<string>, at timestamp`.
+
+The laws: what `render` writes, `parse` reads back as the same schema; names are kept as written,
+and all else may be in any case. A name with other characters than letters, digits and underscores
+stands in backquotes, as in Spark. `not null` is a demand on values, not on columns: see `base`.
+"""
+
+import re
+from collections.abc import Callable
+from typing import Final, NoReturn
+
+import pyarrow as pa
+
+from kafscale.errors import ConfigError
+from kafscale.spark.values.base import TIMESTAMP, list_of
+
+_NAMED: Final = {
+    "boolean": pa.bool_(),
+    "byte": pa.int8(), "tinyint": pa.int8(),
+    "short": pa.int16(), "smallint": pa.int16(),
+    "int": pa.int32(), "integer": pa.int32(),
+    "long": pa.int64(), "bigint": pa.int64(),
+    "float": pa.float32(), "real": pa.float32(),
+    "double": pa.float64(),
+    "string": pa.string(),
+    "binary": pa.binary(),
+    "date": pa.date32(),
+    "timestamp": TIMESTAMP,
+}  # fmt: skip
+_DECIMAL_DIGITS_MAX: Final = 38
+_DEPTH_MAX: Final = 50
+_TOKEN: Final = re.compile(r"\s*(?:(`(?:[^`]|``)+`)|(\w+)|([<>(),:]))")
+_PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def parse(text: str) -> pa.Schema:
+    """The schema that a text describes.
+
+    >>> parse("id long not null, price decimal(10,2)").names
+    ['id', 'price']
+    """
+    parser = _Parser(text)
+    fields = parser.fields()
+    parser.end()
+    return pa.schema(fields)
+
+
+def render(schema: pa.Schema) -> str:
+    """A text that describes the schema.
+
+    >>> render(pa.schema([("id", pa.int64()), ("first name", pa.string())]))
+    'id long, `first name` string'
+    """
+    return ", ".join(_render_field(field, " ") for field in schema)
+
+
+# --- parsing --------------------------------------------------------------------------------------
+
+
+class _Parser:
+    """Recursive descent over the tokens; a method a rule."""
+
+    def __init__(self, text: str) -> None:
+        self._tokens = _tokens(text)
+        self._next = 0
+        self._depth = 0
+        self._compounds: dict[str, Callable[[], pa.DataType]] = {
+            "array": self._array, "map": self._map, "struct": self._struct,
+            "decimal": self._decimal, "numeric": self._decimal,
+        }  # fmt: skip
+
+    def fields(self) -> list[pa.Field]:
+        fields = [self._field()]
+        while self._accept(","):
+            fields.append(self._field())
+        names = [field.name for field in fields]
+        for name in names:
+            if names.count(name) > 1:
+                _refuse(f"two fields are named {name}")
+        return fields
+
+    def end(self) -> None:
+        if self._peek():
+            _refuse(f"{self._peek()} is unexpected")
+
+    def _field(self) -> pa.Field:
+        name = self._take()
+        if name.startswith("`"):
+            name = name[1:-1].replace("``", "`")
+        elif not re.fullmatch(r"\w+", name):
+            _refuse(f"{name} stands where a name should")
+        self._accept(":")
+        type_ = self._type()
+        is_required = self._accept("not")
+        if is_required:
+            self._expect("null")
+        return pa.field(name, type_, nullable=not is_required)
+
+    def _type(self) -> pa.DataType:
+        word = self._take()
+        named = _NAMED.get(word.lower())
+        if named is not None:
+            return named
+        compound = self._compounds.get(word.lower())
+        if compound is None:
+            _refuse(f"there is no type {word}")
+        self._depth += 1
+        if self._depth > _DEPTH_MAX:
+            _refuse(f"types are nested more than {_DEPTH_MAX} deep")
+        type_ = compound()
+        self._depth -= 1
+        return type_
+
+    def _array(self) -> pa.DataType:
+        self._expect("<")
+        element = self._type()
+        self._expect(">")
+        return list_of(element)
+
+    def _map(self) -> pa.DataType:
+        self._expect("<")
+        if self._take().lower() != "string":
+            _refuse("the keys of a map are strings")
+        self._expect(",")
+        item = self._type()
+        self._expect(">")
+        return pa.map_(pa.string(), item)
+
+    def _struct(self) -> pa.DataType:
+        self._expect("<")
+        fields = self.fields()
+        self._expect(">")
+        return pa.struct(fields)
+
+    def _decimal(self) -> pa.DataType:
+        precision, scale = 10, 0  # As in Spark.
+        if self._accept("("):
+            precision = self._number()
+            if self._accept(","):
+                scale = self._number()
+            self._expect(")")
+        if not 1 <= precision <= _DECIMAL_DIGITS_MAX or scale > precision:
+            _refuse(f"there is no decimal({precision},{scale})")
+        return pa.decimal128(precision, scale)
+
+    def _number(self) -> int:
+        word = self._take()
+        if not re.fullmatch("[0-9]{1,3}", word):
+            _refuse(f"{word} stands where a number should")
+        return int(word)
+
+    def _peek(self) -> str:
+        return self._tokens[self._next] if self._next < len(self._tokens) else ""
+
+    def _take(self) -> str:
+        token = self._peek()
+        if not token:
+            _refuse("it ends too early")
+        self._next += 1
+        return token
+
+    def _accept(self, word: str) -> bool:
+        is_there = self._peek().lower() == word
+        self._next += is_there
+        return is_there
+
+    def _expect(self, word: str) -> None:
+        found = self._take()
+        if found.lower() != word:
+            _refuse(f"{found} stands where {word} should")
+
+
+def _tokens(text: str) -> list[str]:
+    tokens = []
+    position, end = 0, len(text.rstrip())
+    while position < end:
+        found = _TOKEN.match(text, position)
+        if found is None:
+            _refuse(f"{text[position:end].lstrip()[:20]} is unexpected")
+        tokens.append(found[found.lastindex or 0])
+        position = found.end()
+    return tokens
+
+
+def _refuse(reason: str) -> NoReturn:
+    raise ConfigError(f"the schema cannot be read: {reason}")
+
+
+# --- rendering ------------------------------------------------------------------------------------
+
+_NAMES: Final = {type_: name for name, type_ in reversed(_NAMED.items())} | {
+    pa.int8(): "byte", pa.int16(): "short", pa.int32(): "int", pa.int64(): "long",
+    pa.float32(): "float", pa.large_string(): "string", pa.large_binary(): "binary",
+}  # fmt: skip
+
+
+def _render_field(field: pa.Field, separator: str) -> str:
+    name = field.name
+    if not _PLAIN.fullmatch(name):
+        name = "`" + name.replace("`", "``") + "`"
+    return f"{name}{separator}{_render_type(field.type)}{'' if field.nullable else ' not null'}"
+
+
+def _render_type(type_: pa.DataType) -> str:
+    if pa.types.is_struct(type_):
+        return f"struct<{', '.join(_render_field(field, ': ') for field in type_)}>"
+    if pa.types.is_list(type_) or pa.types.is_large_list(type_):
+        return f"array<{_render_type(type_.value_type)}>"
+    if pa.types.is_map(type_) and type_.key_type == pa.string():
+        return f"map<string, {_render_type(type_.item_type)}>"
+    if pa.types.is_decimal128(type_):
+        return f"decimal({type_.precision},{type_.scale})"
+    name = _NAMES.get(type_)
+    if name is None:
+        raise ConfigError(f"a schema cannot be written with the type {type_}")
+    return name

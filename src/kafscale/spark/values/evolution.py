@@ -1,0 +1,172 @@
+"""How the schema of a table follows what is found in records.
+
+The law is Iceberg's: a column may be added, as nullable; it may be widened from int to long, from
+float to double, to more digits of a decimal with the same scale; nothing else. Found values that
+are narrower than their column are widened by `conform`. All of it holds within structs, lists and
+maps too. Columns are never dropped: records that lack them have nulls there. Pure.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Final, NoReturn
+
+import pyarrow as pa
+
+from kafscale.errors import InvalidRequestError
+from kafscale.spark.values.base import list_of, nullable
+
+_INTEGERS: Final = (pa.int8(), pa.int16(), pa.int32(), pa.int64())
+_FLOATS: Final = (pa.float32(), pa.float64())
+_UNITS: Final = ("s", "ms", "us", "ns")
+_ALIKE: Final = (
+    {pa.string(), pa.large_string()},
+    {pa.binary(), pa.large_binary()},
+)
+
+_Conflict = Callable[[str, pa.DataType, pa.DataType], pa.DataType]
+
+
+def merge(table: pa.Schema, found: pa.Schema) -> pa.Schema:
+    """The schema of a table that can take what was found; raises if there is none."""
+    return pa.schema(_merge_fields("", table, found, _refuse))
+
+
+def extend(table: pa.Schema, found: pa.Schema) -> pa.Schema:
+    """Like `merge`, but a column keeps its type where the two contradict each other.
+
+    For decoders that learn as they go: the values that do not fit will be bad records.
+    """
+    return pa.schema(_merge_fields("", table, found, lambda _, kept, __: kept))
+
+
+def conform(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """The batch with exactly the columns of the schema: cast, filled with nulls, put in order."""
+    columns = []
+    for field in schema:
+        place = batch.schema.get_field_index(field.name)
+        if place < 0:
+            columns.append(pa.nulls(batch.num_rows, field.type))
+        else:
+            columns.append(_conform_column(field.name, batch.column(place), field.type))
+    if not columns:
+        return batch.select([])
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+# --- merging --------------------------------------------------------------------------------------
+
+
+def _merge_fields(
+    path: str, table: Sequence[pa.Field], found: Sequence[pa.Field], conflict: _Conflict
+) -> list[pa.Field]:
+    new = {field.name: field for field in found}
+    merged = []
+    for field in table:
+        other = new.pop(field.name, None)
+        if other is None:
+            merged.append(field)
+        else:
+            type_ = _merge_type(path + field.name, field.type, other.type, conflict)
+            merged.append(field.with_type(type_))
+    return merged + list(nullable(list(new.values())))
+
+
+def _merge_type(
+    path: str, table: pa.DataType, found: pa.DataType, conflict: _Conflict
+) -> pa.DataType:
+    if table == found or pa.types.is_null(found):
+        return table
+    if pa.types.is_null(table):
+        return found
+    if pa.types.is_struct(table) and pa.types.is_struct(found):
+        return pa.struct(_merge_fields(f"{path}.", table.fields, found.fields, conflict))
+    if _is_list(table) and _is_list(found):
+        element = _merge_type(f"{path}.element", table.value_type, found.value_type, conflict)
+        return table if element == table.value_type else list_of(element)
+    if pa.types.is_map(table) and pa.types.is_map(found) and table.key_type == found.key_type:
+        item = _merge_type(f"{path}.value", table.item_type, found.item_type, conflict)
+        return pa.map_(table.key_type, item)
+    wider = _wider(table, found)
+    return conflict(path, table, found) if wider is None else wider
+
+
+def _wider(table: pa.DataType, found: pa.DataType) -> pa.DataType | None:
+    """The type that a column of the one may have to take the other; None if there is none."""
+    for family in (_INTEGERS, _FLOATS):
+        if table in family and found in family:
+            return max(table, found, key=family.index)
+    if pa.types.is_decimal(table) and pa.types.is_decimal(found):
+        is_same_scale = table.scale == found.scale
+        return max(table, found, key=lambda type_: type_.precision) if is_same_scale else None
+    return table if _takes(table, found) else None
+
+
+def _takes(table: pa.DataType, found: pa.DataType) -> bool:
+    """Whether values of the one can be written as the other, where neither is the wider."""
+    if table == pa.float64():
+        return found in _INTEGERS
+    if pa.types.is_timestamp(table) and pa.types.is_timestamp(found):
+        is_finer = _UNITS.index(table.unit) >= _UNITS.index(found.unit)
+        return is_finer and (table.tz is None) == (found.tz is None)
+    return any(table in alike and found in alike for alike in _ALIKE)
+
+
+def _refuse(path: str, table: pa.DataType, found: pa.DataType) -> NoReturn:
+    raise InvalidRequestError(f"column {path} is {table} and cannot become {found}")
+
+
+def _is_list(type_: pa.DataType) -> bool:
+    return bool(pa.types.is_list(type_) or pa.types.is_large_list(type_))
+
+
+# --- conforming -----------------------------------------------------------------------------------
+
+
+def _conform_column(  # noqa: PLR0911 - a table of types is no maze.
+    path: str, column: pa.Array, type_: pa.DataType
+) -> pa.Array:
+    if column.type == type_:
+        return column
+    if pa.types.is_null(column.type):
+        return pa.nulls(len(column), type_)
+    if pa.types.is_struct(type_) and pa.types.is_struct(column.type):
+        return _conform_struct(path, column, type_)
+    if pa.types.is_large_list(type_) and _is_list(column.type):
+        return _conform_column(path, column, pa.list_(type_.value_field)).cast(type_)
+    if pa.types.is_list(type_) and _is_list(column.type):
+        column = column.cast(pa.list_(column.type.value_type))
+        values = _conform_column(f"{path}.element", column.values, type_.value_type)
+        return pa.ListArray.from_arrays(_offsets(column), values, type=type_)
+    if pa.types.is_map(type_) and pa.types.is_map(column.type):
+        keys = _conform_column(f"{path}.key", column.keys, type_.key_type)
+        items = _conform_column(f"{path}.value", column.items, type_.item_type)
+        return pa.MapArray.from_arrays(_offsets(column), keys, items, type=type_)
+    try:
+        return column.cast(type_)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise InvalidRequestError(
+            f"column {path} is {type_} and cannot take values of {column.type}: {error}"
+        ) from error
+
+
+def _conform_struct(path: str, column: pa.StructArray, type_: pa.DataType) -> pa.Array:
+    children = []
+    for field in type_:
+        place = column.type.get_field_index(field.name)
+        if place < 0:
+            children.append(pa.nulls(len(column), field.type))
+        else:
+            children.append(
+                _conform_column(f"{path}.{field.name}", column.field(place), field.type)
+            )
+    mask = column.is_null() if column.null_count else None
+    if not children:
+        return column.cast(type_)
+    return pa.StructArray.from_arrays(children, fields=list(type_), mask=mask)
+
+
+def _offsets(column: pa.Array) -> pa.Array:
+    """Where the elements begin, null where the list itself is null."""
+    if not column.null_count:
+        return column.offsets
+    is_null = pa.concat_arrays([column.is_null(), pa.array([False])])
+    return pa.compute.if_else(is_null, pa.scalar(None, pa.int32()), column.offsets)

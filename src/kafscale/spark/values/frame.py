@@ -1,0 +1,62 @@
+"""How a value names its schema in a registry: Confluent's wire format.
+
+    0x00 │ id of the schema, 4 bytes │ payload                       Avro and JSON
+    0x00 │ id of the schema, 4 bytes │ message indexes │ payload     Protobuf
+
+Message indexes say which message of the schema's file it is: a count and then the place of the
+message, of the one nested in it, and so on, as zigzag varints; a lone zero is short for the first.
+Pure: what an id means, `registry` knows.
+"""
+
+import struct
+from typing import Final
+
+from kafscale.errors import InvalidRecordError
+
+MAGIC: Final = 0
+HEADER_BYTES: Final = 5
+_HEADER: Final = struct.Struct(">BI")
+_NESTING_MAX: Final = 32
+_VARINT_BYTES_MAX: Final = 5
+assert _HEADER.size == HEADER_BYTES
+
+
+def split(value: bytes) -> tuple[int, bytes]:
+    """The id of the schema, and the rest.
+
+    >>> split(bytes([0, 0, 0, 1, 2, 77]))
+    (258, b'M')
+    """
+    if len(value) < HEADER_BYTES:
+        raise InvalidRecordError(f"{len(value)} bytes are too few to name a schema")
+    magic, schema_id = _HEADER.unpack_from(value)
+    if magic != MAGIC:
+        raise InvalidRecordError(f"it begins with byte {magic} instead of 0, and names no schema")
+    return schema_id, value[HEADER_BYTES:]
+
+
+def split_indexes(payload: bytes) -> tuple[tuple[int, ...], bytes]:
+    """The message indexes, and the rest.
+
+    >>> split_indexes(bytes([4, 2, 0, 77]))
+    ((1, 0), b'M')
+    """
+    count, position = _varint(payload, 0)
+    if count == 0:
+        return (0,), payload[position:]
+    if not 0 < count <= _NESTING_MAX:
+        raise InvalidRecordError(f"it cannot have {count} message indexes")
+    indexes = []
+    for _ in range(count):
+        index, position = _varint(payload, position)
+        indexes.append(index)
+    return tuple(indexes), payload[position:]
+
+
+def _varint(payload: bytes, position: int) -> tuple[int, int]:
+    number = 0
+    for shift, byte in enumerate(payload[position : position + _VARINT_BYTES_MAX]):
+        number |= (byte & 0x7F) << (7 * shift)
+        if byte < 0x80:
+            return (number >> 1) ^ -(number & 1), position + shift + 1
+    raise InvalidRecordError("its message indexes are cut off")

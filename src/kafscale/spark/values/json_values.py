@@ -1,0 +1,76 @@
+"""Values in JSON, one object a record, with a schema or without.
+
+With a schema, that is what comes out, and other fields are ignored; unless the decoder grows: then
+fields that are new in a batch become new columns at the end, but a column never changes its type
+beyond what `evolution` allows, and values that do not fit it are bad. Without a schema, it grows
+from nothing. A column begins with its first value that is not null.
+"""
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafscale.spark.values import evolution, frame, json_inference
+from kafscale.spark.values.base import Decoded, Row, all_good, decode_rows, nullable
+from kafscale.spark.values.json_columns import ColumnReader
+from kafscale.spark.values.json_rows import RowReader
+
+
+class JsonDecoder:
+    """Reads the fast way, and the careful way where that one gives up."""
+
+    __slots__ = ("_columns", "_declared", "_grows", "_is_framed", "_rows", "_schema")
+
+    def __init__(
+        self, schema: pa.Schema | None = None, *, grows: bool = False, is_framed: bool = False
+    ) -> None:
+        self._grows = grows or schema is None
+        self._is_framed = is_framed
+        self._declared = pa.schema([])
+        self._schema: pa.Schema | None = None
+        if schema is not None:
+            self._adopt(schema)
+
+    @property
+    def schema(self) -> pa.Schema | None:
+        return self._schema
+
+    def decode(self, values: pa.BinaryArray) -> Decoded:
+        payloads = _payloads(values) if self._is_framed else values
+        if self._grows:
+            self._grow(payloads)
+        if self._schema is None:
+            self._adopt(pa.schema([]))
+        if payloads.null_count == values.null_count:
+            table = self._columns.read(payloads)
+            if table is not None:
+                return all_good(table)
+        return decode_rows(values, self._read, lambda: self._schema)
+
+    def _read(self, value: bytes) -> Row:
+        return self._rows.read(frame.split(value)[1] if self._is_framed else value)
+
+    def _grow(self, payloads: pa.BinaryArray) -> None:
+        seen = json_inference.observe(payloads)
+        known = [field for field in seen if not pa.types.is_null(field.type)]
+        extended = evolution.extend(self._declared, json_inference.settle(known))
+        if extended != self._declared:
+            self._adopt(extended)
+
+    def _adopt(self, schema: pa.Schema) -> None:
+        self._declared = schema
+        self._schema = nullable(schema)
+        self._columns = ColumnReader(schema)
+        self._rows = RowReader(schema)
+
+
+def _payloads(values: pa.BinaryArray) -> pa.BinaryArray:
+    """The values without their frames; null where there is no frame."""
+    lengths = pc.binary_length(values)
+    is_framed = pc.and_(
+        pc.starts_with(values, bytes([frame.MAGIC])),
+        pc.greater_equal(lengths, frame.HEADER_BYTES),
+    )
+    # Without an end, Arrow loses count of the bytes that it needs.
+    end = max(pc.max(lengths).as_py() or 0, frame.HEADER_BYTES)
+    payloads = pc.binary_slice(values, frame.HEADER_BYTES, end)
+    return pc.if_else(is_framed, payloads, pa.scalar(None, values.type))

@@ -1,0 +1,141 @@
+"""Values in Protobuf: of a given message, or framed with the id of a schema in a registry.
+
+Protobuf needs no writer's schema: where a message is given, framed values are read with it, and the
+registry is not asked. Where none is, each value is read as the message that it names, and the
+columns grow with every message that is met, as `evolution` allows. Fields that the message does not
+have are ignored.
+"""
+
+import base64
+import binascii
+from typing import Final
+
+import pyarrow as pa
+from google.protobuf import descriptor_pb2, message_factory
+from google.protobuf.descriptor import Descriptor
+from google.protobuf.message import DecodeError
+
+from kafscale.errors import ConfigError, InvalidRecordError
+from kafscale.spark.values import evolution, frame
+from kafscale.spark.values.base import Decoded, Row, decode_rows
+from kafscale.spark.values.protobuf_files import FileDescriptorProto, ProtobufFiles
+from kafscale.spark.values.protobuf_source import MAIN_FILE, compile_source
+from kafscale.spark.values.protobuf_types import schema_of
+from kafscale.spark.values.registry import RegisteredSchema, Registry
+from kafscale.spark.values.schema_cache import SchemaCache
+
+_NOT_THE_MESSAGE: Final = (DecodeError, UnicodeDecodeError)
+
+
+class MessageReader:
+    """Reads one message; the Arrow schema is that of its rows."""
+
+    __slots__ = ("_class", "_row", "arrow")
+
+    def __init__(self, message: Descriptor) -> None:
+        self._class = message_factory.GetMessageClass(message)
+        self.arrow, self._row = schema_of(message)
+        if not len(self.arrow):
+            raise ConfigError(f"the message {message.full_name} has no fields")
+
+    def read(self, payload: bytes) -> Row:
+        try:
+            return self._row(self._class.FromString(payload))
+        except _NOT_THE_MESSAGE as error:
+            raise InvalidRecordError(f"{error}") from error
+
+
+class ProtobufDecoder:
+    """Reads all values as one message, whether or not they are framed."""
+
+    __slots__ = ("_is_framed", "_reader", "schema")
+
+    def __init__(self, message: Descriptor, *, is_framed: bool = False) -> None:
+        self._reader = MessageReader(message)
+        self._is_framed = is_framed
+        self.schema = self._reader.arrow
+
+    def decode(self, values: pa.BinaryArray) -> Decoded:
+        return decode_rows(values, self._read, lambda: self.schema)
+
+    def _read(self, value: bytes) -> Row:
+        if self._is_framed:
+            _, rest = frame.split(value)
+            _, value = frame.split_indexes(rest)
+        return self._reader.read(value)
+
+
+class ProtobufRegistryDecoder:
+    """Reads each value as the message that it names."""
+
+    __slots__ = ("_files", "_readers", "_schema")
+
+    def __init__(self, registry: Registry) -> None:
+        self._files = SchemaCache(registry, registered)
+        self._readers: dict[tuple[int, tuple[int, ...]], MessageReader] = {}
+        self._schema: pa.Schema | None = None
+
+    @property
+    def schema(self) -> pa.Schema | None:
+        return self._schema
+
+    def decode(self, values: pa.BinaryArray) -> Decoded:
+        self._files.begin_batch()
+        return decode_rows(values, self._read, lambda: self._schema or pa.schema([]))
+
+    def _read(self, value: bytes) -> Row:
+        schema_id, rest = frame.split(value)
+        indexes, payload = frame.split_indexes(rest)
+        return self._reader(schema_id, indexes).read(payload)
+
+    def _reader(self, schema_id: int, indexes: tuple[int, ...]) -> MessageReader:
+        known = self._readers.get((schema_id, indexes))
+        if known is not None:
+            return known
+        message = self._files.get(schema_id).message_at(indexes)
+        try:
+            reader = MessageReader(message)
+        except ConfigError as error:
+            raise InvalidRecordError(str(error)) from error
+        self._schema = evolution.extend(self._schema or pa.schema([]), reader.arrow)
+        self._readers[schema_id, indexes] = reader
+        return reader
+
+
+# --- the files of a registry ----------------------------------------------------------------------
+
+
+def registered(schema: RegisteredSchema) -> ProtobufFiles:
+    """A registry's schema, with those that it imports."""
+    return ProtobufFiles.of_set(registered_set(schema))
+
+
+def registered_set(schema: RegisteredSchema) -> bytes:
+    """The same as an encoded FileDescriptorSet; registries give descriptors, or source text."""
+    if schema.kind != "PROTOBUF":
+        raise InvalidRecordError(f"it is of kind {schema.kind}, not PROTOBUF")
+    imports = _imports(schema)
+    files = {name: _descriptor(name, text) for name, text in imports.items()}
+    files[MAIN_FILE] = _descriptor(MAIN_FILE, schema.text)
+    found = [file for file in files.values() if file is not None]
+    if len(found) < len(files):
+        return compile_source(schema.text, imports)
+    return descriptor_pb2.FileDescriptorSet(file=found).SerializeToString()
+
+
+def _imports(schema: RegisteredSchema) -> dict[str, str]:
+    texts: dict[str, str] = {}
+    for reference in schema.references:
+        texts.update(_imports(reference.schema))
+        texts[reference.name] = reference.schema.text
+    return texts
+
+
+def _descriptor(name: str, text: str) -> FileDescriptorProto | None:
+    """The descriptor of a file, under the name by which it is imported; None for source text."""
+    try:
+        file = FileDescriptorProto.FromString(base64.b64decode(text, validate=True))
+    except (binascii.Error, ValueError, DecodeError):
+        return None
+    file.name = name
+    return file

@@ -1,0 +1,91 @@
+"""What the benches of Spark share: topics that are filled, a session, and all CPU that is used.
+
+The CPU of a reading is that of everybody who takes part: this process, Spark's Java, its Python
+workers, and the broker that is read from, if one is.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+
+from bench.brokers import Contestant
+from bench.process_usage import tree_cpu_seconds
+from bench.producer_perf import LARGE, produce
+from kafscale.spark import register
+from services.broker import BrokerProcess
+from services.kafka_server import KafkaServer
+from services.spark import running
+
+OURS = "kafscale source"
+KAFKA_ON_OURS = "Kafka source, Kafscale"
+KAFKA_ON_KAFKA = "Kafka source, Apache Kafka"
+PARTITIONS = 6
+
+
+@dataclass(frozen=True)
+class Filled:
+    """A topic with the same records at both brokers."""
+
+    name: str
+    record_bytes: int
+    count: int
+
+    @property
+    def size_bytes(self) -> int:
+        return self.count * self.record_bytes
+
+
+@dataclass(frozen=True)
+class Stage:
+    spark: SparkSession
+    ours: BrokerProcess
+    kafka: KafkaServer
+
+    @property
+    def sources(self) -> list[str]:
+        """The ways to read a topic."""
+        return [KAFKA_ON_KAFKA, KAFKA_ON_OURS, OURS]
+
+    def fill(self, record_bytes: int, size_bytes: int, name: str) -> Filled:
+        """A new topic at both brokers."""
+        filled = Filled(f"{name}-{record_bytes}", record_bytes, size_bytes // record_bytes)
+        for broker in (self.ours, self.kafka):
+            topic = Contestant("", broker).new_topic(PARTITIONS, filled.name)
+            produce(broker.address, topic, filled.count, batching=LARGE, record_bytes=record_bytes)
+        return filled
+
+    def read(self, source: str, topic: Filled, **options: str) -> DataFrame:
+        if source == OURS:
+            reader = self.spark.read.format("kafscale").option("path", str(self.ours.data))
+        else:
+            broker = self.ours if source == KAFKA_ON_OURS else self.kafka
+            reader = self.spark.read.format("kafka")
+            reader = reader.option("kafka.bootstrap.servers", broker.address)
+        return reader.option("subscribe", topic.name).options(**options).load()
+
+    def measured(self, topic: Filled, work: Callable[[], object]) -> dict[str, float]:
+        """What the work takes, of the clock and of all processors."""
+        before, start = tree_cpu_seconds(), time.perf_counter()
+        work()
+        seconds = time.perf_counter() - start
+        used = tree_cpu_seconds() - before
+        return {
+            "MB/s": topic.size_bytes / 1e6 / seconds,
+            "krecords/s": topic.count / 1e3 / seconds,
+            "CPU-s/GB": used / (topic.size_bytes / 1e9),
+        }
+
+
+@contextmanager
+def staged(directory: Path) -> Iterator[Stage]:
+    with (
+        KafkaServer(directory / "kafka") as kafka,
+        BrokerProcess(directory / "ours", local_fsync="false") as ours,
+        running(directory / "spark.log") as spark,
+    ):
+        register(spark)
+        yield Stage(spark, ours, kafka)

@@ -1,0 +1,159 @@
+"""How tables follow records: a table of what may become what, and the casts that go with it."""
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafscale.errors import InvalidRequestError
+from kafscale.spark.values import conform, extend, merge
+from kafscale.spark.values.base import list_of
+
+UTC = pa.timestamp("us", tz="UTC")
+
+
+def one(type_):
+    return pa.schema([("a", type_)])
+
+
+def struct(**types):
+    return pa.struct(list(types.items()))
+
+
+@pytest.mark.parametrize(
+    ("table", "found", "merged"),
+    [
+        (pa.int32(), pa.int32(), pa.int32()),
+        (pa.int32(), pa.int64(), pa.int64()),
+        (pa.int64(), pa.int32(), pa.int64()),
+        (pa.int8(), pa.int32(), pa.int32()),
+        (pa.float32(), pa.float64(), pa.float64()),
+        (pa.float64(), pa.float32(), pa.float64()),
+        (pa.float64(), pa.int64(), pa.float64()),
+        (pa.decimal128(10, 2), pa.decimal128(12, 2), pa.decimal128(12, 2)),
+        (pa.decimal128(12, 2), pa.decimal128(10, 2), pa.decimal128(12, 2)),
+        (pa.large_string(), pa.string(), pa.large_string()),
+        (pa.binary(), pa.large_binary(), pa.binary()),
+        (UTC, pa.timestamp("ms", tz="UTC"), UTC),
+        (pa.string(), pa.null(), pa.string()),
+        (pa.null(), pa.int64(), pa.int64()),
+        (list_of(pa.int32()), list_of(pa.int64()), list_of(pa.int64())),
+        (pa.map_(pa.string(), pa.int32()), pa.map_(pa.string(), pa.int64()),
+         pa.map_(pa.string(), pa.int64())),
+        (struct(x=pa.int32()), struct(y=pa.string(), x=pa.int64()),
+         struct(x=pa.int64(), y=pa.string())),
+        (list_of(struct(x=pa.int32())), list_of(struct(y=pa.bool_())),
+         list_of(struct(x=pa.int32(), y=pa.bool_()))),
+    ],
+)  # fmt: skip
+def test_a_column_may_become_wider(table, found, merged):
+    assert merge(one(table), one(found)) == one(merged)
+    assert extend(one(table), one(found)) == one(merged)
+
+
+@pytest.mark.parametrize(
+    ("table", "found", "column"),
+    [
+        (pa.int64(), pa.string(), "a"),
+        (pa.int64(), pa.float64(), "a"),
+        (pa.int32(), pa.float32(), "a"),
+        (pa.float32(), pa.int32(), "a"),
+        (pa.string(), pa.binary(), "a"),
+        (pa.date32(), UTC, "a"),
+        (UTC, pa.timestamp("us"), "a"),
+        (UTC, pa.timestamp("ns", tz="UTC"), "a"),
+        (pa.decimal128(10, 2), pa.decimal128(10, 3), "a"),
+        (pa.bool_(), pa.int32(), "a"),
+        (struct(x=pa.int32()), pa.string(), "a"),
+        (struct(x=pa.int32()), struct(x=pa.string()), "a.x"),
+        (list_of(pa.int32()), list_of(pa.string()), "a.element"),
+        (pa.map_(pa.string(), pa.int32()), pa.map_(pa.string(), pa.bool_()), "a.value"),
+        (pa.map_(pa.string(), pa.int32()), pa.map_(pa.int32(), pa.int32()), "a"),
+    ],
+)
+def test_other_changes_are_refused_by_name_and_types_or_left_out(table, found, column):
+    with pytest.raises(InvalidRequestError, match=f"column {column} is ") as caught:
+        merge(one(table), one(found))
+    assert "cannot become" in str(caught.value)
+    assert extend(one(table), one(found)) == one(table)
+
+
+def test_new_columns_come_last_and_may_be_null():
+    table = pa.schema([pa.field("id", pa.int64(), nullable=False), ("name", pa.string())])
+    found = pa.schema([pa.field("new", pa.bool_(), nullable=False), ("name", pa.string())])
+    assert merge(table, found) == pa.schema([*table, pa.field("new", pa.bool_())])
+
+
+def test_a_batch_is_brought_into_the_form_of_the_table():
+    batch = pa.RecordBatch.from_pylist(
+        [
+            {"b": 1, "a": {"x": 1}, "l": [{"p": 1}, None], "m": [("k", 5)]},
+            {"b": None, "a": None, "l": None, "m": None},
+            {"b": 3, "a": {"x": None}, "l": [], "m": []},
+        ],
+        pa.schema(
+            [
+                ("b", pa.int32()),
+                ("a", struct(x=pa.int32())),
+                ("l", list_of(struct(p=pa.int32()))),
+                ("m", pa.map_(pa.string(), pa.int32())),
+            ]
+        ),
+    )
+    schema = pa.schema(
+        [
+            ("a", struct(y=pa.string(), x=pa.int64())),
+            ("b", pa.float64()),
+            ("c", list_of(pa.string())),
+            ("l", list_of(struct(p=pa.int64(), q=pa.bool_()))),
+            ("m", pa.map_(pa.string(), pa.int64())),
+        ]
+    )
+    rows = [
+        {"a": {"y": None, "x": 1}, "b": 1.0, "c": None,
+         "l": [{"p": 1, "q": None}, None], "m": [("k", 5)]},
+        {"a": None, "b": None, "c": None, "l": None, "m": None},
+        {"a": {"y": None, "x": None}, "b": 3.0, "c": None, "l": [], "m": []},
+    ]  # fmt: skip
+    whole = conform(batch, schema)
+    assert whole.schema == schema
+    assert whole.to_pylist() == rows
+    whole.validate(full=True)
+    assert conform(batch.slice(1, 2), schema).to_pylist() == rows[1:]
+
+
+def test_lists_may_have_long_offsets():
+    batch = pa.RecordBatch.from_pylist([{"a": [{"x": 1}]}], one(list_of(struct(x=pa.int32()))))
+    schema = one(pa.large_list(struct(x=pa.int64(), y=pa.string())))
+    back = one(list_of(struct(x=pa.int64(), y=pa.string())))
+    large = conform(batch, schema)
+    assert large.schema == schema
+    assert large.to_pylist() == conform(large, back).to_pylist() == [{"a": [{"x": 1, "y": None}]}]
+
+
+@pytest.mark.parametrize("value", [2**40, -(2**31) - 1])
+def test_values_that_do_not_fit_are_refused_by_column(value):
+    batch = pa.RecordBatch.from_pylist([{"a": {"x": value}}])
+    with pytest.raises(InvalidRequestError, match=r"column a\.x is int32"):
+        conform(batch, one(struct(x=pa.int32())))
+
+
+NUMBERS = st.sampled_from([pa.int32(), pa.int64(), pa.float32(), pa.float64()])
+
+
+@given(
+    st.dictionaries(st.sampled_from("abc"), NUMBERS, min_size=1),
+    st.dictionaries(st.sampled_from("bcd"), NUMBERS, min_size=1),
+)
+def test_what_can_be_merged_can_be_written_to_the_merged_table(table, found):
+    table, found = (pa.schema(list(types.items())) for types in (table, found))
+    merged = extend(table, found)
+    assert merged.names[: len(table)] == table.names
+    try:
+        assert merge(table, found) == merged
+    except InvalidRequestError:
+        return
+    for schema in (table, found):
+        batch = pa.RecordBatch.from_pylist([dict.fromkeys(schema.names, 1)], schema)
+        row = conform(batch, merged).to_pylist()[0]
+        assert row == {name: 1 if name in schema.names else None for name in merged.names}
