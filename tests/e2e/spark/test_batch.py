@@ -1,0 +1,265 @@
+"""`spark.read.format("kafscale")`: what Spark reads is what a consumer reads, record by record."""
+
+import json
+import time
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
+
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql.functions import spark_partition_id
+
+from e2e.spark.records import Client, rows, s3a
+from kafscale.spark import register
+from services.broker import BrokerProcess
+from services.s3_server import ACCESS_KEY, SECRET_KEY, broker_settings
+
+TOPICS = {"orders": 3, "clicks": 2, "users": 1}
+SMALL_SEGMENTS = {"segment_bytes": "400000", "local_fsync": "false"}
+SWITCH = "spark.sql.python.filterPushdown.enabled"
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory):
+    """A broker that goes on, its data directory, and what a consumer reads there."""
+    with BrokerProcess(tmp_path_factory.mktemp("log"), **SMALL_SEGMENTS) as broker:
+        client = Client(broker.address)
+        start_ms = time.time_ns() // 1_000_000 - 3_600_000
+        for number, (topic, partitions) in enumerate(TOPICS.items()):
+            client.create(topic, partitions)
+            client.produce_mixed(topic, partitions, start_ms + number * 10_000, seed=number)
+        client.create("empty", 2)
+        yield broker, client.consume(list(TOPICS))
+
+
+@pytest.fixture
+def table(spark, log):
+    """Makes tables of the log by options."""
+    register(spark)
+
+    def make(**options):
+        broker, _ = log
+        options = {"subscribe": "orders", "includeHeaders": "true"} | options
+        if not options["subscribe"]:
+            del options["subscribe"]
+        return spark.read.format("kafscale").options(**options).load(str(broker.data))
+
+    return make
+
+
+@pytest.fixture
+def expected(log):
+    _, found = log
+    return found
+
+
+def of(found, topic="orders"):
+    return [row for row in found if row.topic == topic]
+
+
+# --- records --------------------------------------------------------------------------------------
+
+
+def test_every_record_is_as_a_consumer_reads_it(table, log, expected):
+    """All codecs, 0 B to 1 MiB, nulls, headers; in segments, and in the WAL of a running broker."""
+    broker, _ = log
+    assert broker.objects("**/orders/0/*.kfs")
+    assert len(expected) > 500
+    assert rows(table(subscribe="orders,clicks,users")) == expected
+    assert rows(table(subscribe="", subscribePattern="clicks|us.*")) == [
+        *of(expected, "clicks"), *of(expected, "users"),
+    ]  # fmt: skip
+
+
+def test_every_record_outlives_the_broker(spark, start_broker):
+    broker = start_broker(**SMALL_SEGMENTS)
+    client = Client(broker.address)
+    client.create("orders", 2)
+    client.produce_mixed("orders", 2, time.time_ns() // 1_000_000, seed=9)
+    expected = client.consume(["orders"])
+    register(spark)
+    options = {"subscribe": "orders", "includeHeaders": "true", "path": str(broker.data)}
+    assert rows(spark.read.format("kafscale").options(**options).load()) == expected
+    broker.terminate()
+    assert rows(spark.read.format("kafscale").options(**options).load()) == expected
+
+
+def test_a_bucket_is_read_with_the_keys_that_the_session_has(spark, start_broker, s3, capfd):
+    """They reach planners and tasks, and are shown by no plan and no error."""
+    broker = start_broker(**broker_settings(s3.bucket), storage_wal_puts_per_second="1000")
+    client = Client(broker.address)
+    client.create("orders", 2)
+    client.produce_mixed("orders", 2, time.time_ns() // 1_000_000, seed=5)
+    with s3a(spark, s3.bucket):
+        reader = spark.read.format("kafscale").option("subscribe", "orders")
+        frame = reader.option("includeHeaders", "true").load(f"s3a://{s3.bucket.name}/default")
+        assert rows(frame) == client.consume(["orders"])
+        frame.explain("extended")
+        shown = [capfd.readouterr().out, frame._jdf.queryExecution().toString()]
+        assert "BatchScan kafscale" in shown[0]
+        with pytest.raises(PySparkException) as refused:
+            reader.load("s3a://no-such-bucket/default").count()
+    for text in [*shown, str(refused.value)]:
+        assert SECRET_KEY not in text
+        assert ACCESS_KEY not in text
+
+
+# --- which records --------------------------------------------------------------------------------
+
+
+def test_offsets_of_the_users_choice(table, expected):
+    starting = {"orders": {"0": 5, "1": -2, "2": 11}}
+    ending = {"orders": {"0": 9, "1": 20, "2": -1}}
+    found = rows(table(startingOffsets=json.dumps(starting), endingOffsets=json.dumps(ending)))
+    assert found == [
+        row for row in of(expected)
+        if (row.partition == 0 and 5 <= row.offset < 9)
+        or (row.partition == 1 and row.offset < 20)
+        or (row.partition == 2 and row.offset >= 11)
+    ]  # fmt: skip
+
+
+def test_partitions_of_the_users_choice(table, expected):
+    found = rows(table(subscribe="", assign='{"orders": [1], "users": [0]}'))
+    assert found == [*[row for row in of(expected) if row.partition == 1], *of(expected, "users")]
+
+
+def test_times_of_the_users_choice(table, expected):
+    times = sorted(row.timestamp_ms for row in of(expected))
+    since_ms, until_ms = times[len(times) // 3], times[-3]
+    found = rows(table(startingTimestamp=str(since_ms), endingTimestamp=str(until_ms)))
+    wanted = []
+    for partition in range(3):
+        held = [row for row in of(expected) if row.partition == partition]
+        first = next(row.offset for row in held if row.timestamp_ms >= since_ms)
+        end = next((row.offset for row in held if row.timestamp_ms >= until_ms), len(held))
+        wanted += held[first:end]
+    assert found == wanted
+    assert 0 < len(found) < len(of(expected))
+
+
+def test_nothing_is_read_of_topics_without_records(table):
+    assert rows(table(subscribe="empty")) == []
+
+
+@pytest.mark.parametrize("is_on", ["true", "false"])
+def test_filters_with_and_without_sparks_switch(spark, table, expected, is_on):
+    wanted = [
+        row for row in of(expected)
+        if 10 <= row.offset < 40 and row.partition != 1 and row.timestamp_ms > row.offset
+    ]  # fmt: skip
+    middle_ms = sorted(row.timestamp_ms for row in wanted)[len(wanted) // 2]
+    before = spark.conf.get(SWITCH)
+    spark.conf.set(SWITCH, is_on)
+    try:
+        found = table(subscribe="orders,clicks").where(
+            "topic = 'orders' and offset >= 10 and offset < 40 and partition in (0, 2)"
+        )
+        assert rows(found) == wanted
+        plan = found._jdf.queryExecution().optimizedPlan().toString()
+        assert ("Filter" in plan) is (is_on == "false")
+        young = found.where(f"timestamp >= timestamp_millis({middle_ms})")
+        assert rows(young) == [row for row in wanted if row.timestamp_ms >= middle_ms]
+        assert rows(found.where("key = 'key' or value is null")) == [
+            row for row in wanted if row.key == b"key" or row.value is None
+        ]
+        assert rows(found.where("offset < 0")) == []
+    finally:
+        spark.conf.set(SWITCH, before)
+
+
+# --- how they are given ---------------------------------------------------------------------------
+
+
+def test_columns_of_the_users_choice(spark, table, log, expected):
+    chosen = table(columns="offset,partition").where("partition = 1")
+    assert chosen.columns == ["partition", "offset"]
+    assert [row.offset for row in chosen.orderBy("offset").collect()] == [
+        row.offset for row in of(expected) if row.partition == 1
+    ]
+    reader = (
+        spark.read.format("kafscale")
+        .option("subscribe", "users")
+        .schema("value binary, key binary")
+    )
+    assert sorted(map(tuple, reader.load(str(log[0].data)).collect()), key=repr) == sorted(
+        ((row.value, row.key) for row in of(expected, "users")), key=repr
+    )
+
+
+def test_tasks_of_the_users_choice(table, expected):
+    def counts(**options):
+        by_task = table(subscribe="users", **options).groupBy(spark_partition_id()).count()
+        return [row["count"] for row in by_task.collect()]
+
+    assert counts() == [len(of(expected, "users"))]
+    assert len(counts(minPartitions="4")) >= 4
+    assert max(counts(maxRecordsPerPartition="50")) <= 50
+    assert sum(counts(taskBytes="1000000")) == len(of(expected, "users"))
+
+
+def test_a_query_may_end_early(table):
+    assert len(table().limit(3).collect()) == 3
+
+
+@pytest.mark.parametrize(
+    ("options", "refusal"),
+    [
+        ({"startingOfsets": "earliest"}, "unknown option startingofsets; is it startingOffsets?"),
+        (
+            {"startingOffsets": '{"orders": {"0": 99999, "1": 0, "2": 0}}'},
+            "startingOffsets: orders/0 has no offset 99999, but those from 0 to",
+        ),
+    ],
+)
+def test_what_cannot_be_is_refused_by_name(table, options, refusal):
+    with pytest.raises(PySparkException) as refused:
+        table(**options).count()
+    assert refusal in str(refused.value)
+
+
+# --- a log that moves -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("retention_bytes", ["-1", "300000"], ids=["kept", "deleted"])
+def test_a_broker_rolls_and_deletes_during_the_read(spark, start_broker, retention_bytes):
+    """Whatever objects come and go, every record comes once, in order and as it was produced."""
+    broker = start_broker(
+        segment_bytes="50000", storage_retention_check_interval_ms="200", local_fsync="false"
+    )
+    client = Client(broker.address)
+    client.create("orders", 2, retention_bytes=retention_bytes, compression_type="producer")
+    acknowledged, ended = [0, 0], Event()
+
+    def produce():
+        while not ended.is_set():
+            for partition, first in enumerate(acknowledged):
+                values = [b"%d %s" % (first + number, bytes(500)) for number in range(100)]
+                client.produce("orders", partition, values)
+                acknowledged[partition] = first + 100
+            ended.wait(0.05)
+
+    register(spark)
+    options = {"subscribe": "orders", "path": str(broker.data), "columns": "partition,offset,value"}
+    if retention_bytes != "-1":
+        options["failOnDataLoss"] = "false"
+    with ThreadPoolExecutor(1) as threads:
+        producing = threads.submit(produce)
+        try:
+            for _ in range(4):
+                before = list(acknowledged)
+                found = spark.read.format("kafscale").options(**options).load().collect()
+                for partition in range(2):
+                    held = [row for row in found if row.partition == partition]
+                    offsets = sorted(row.offset for row in held)
+                    assert len(set(offsets)) == len(offsets)
+                    assert all(row.value.startswith(b"%d " % row.offset) for row in held)
+                    assert not offsets or offsets[-1] >= before[partition] - 1
+                    if retention_bytes == "-1":
+                        assert offsets == list(range(len(offsets)))
+        finally:
+            ended.set()
+        producing.result()
+    assert broker.objects("**/orders/0/*.kfs")
+    if retention_bytes != "-1":
+        assert not broker.objects("**/orders/0/segment-00000000000000000000.kfs")
