@@ -27,7 +27,8 @@ run: setup ## Start Kafscale on its embedded default.
 	$(BIN)/kafscale broker
 
 test: setup ## Run all tests.
-	$(BIN)/pytest -n auto --dist worksteal -m "not bench"
+	$(BIN)/pytest -n auto --dist worksteal -m "not bench and not spark"
+	$(BIN)/pytest -p no:xdist -m "spark and not bench" tests/e2e/spark
 
 check: setup ## Check format, lint, types, the floors of the house and its tidiness.
 	$(BIN)/ruff format --check .

