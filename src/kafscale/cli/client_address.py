@@ -1,17 +1,12 @@
-"""Where brokers are, as people write it: `host:port`, `host`, `[::1]:9092`, several with commas."""
+"""Which brokers a command asks: those of its option, several with commas, or of the settings."""
 
-import re
 from collections.abc import Sequence
-from typing import Annotated, Final, NamedTuple
+from typing import Annotated
 
 import typer
 
 from kafscale.cli.config import effective
-
-PORT_DEFAULT: Final = 9092
-_ADDRESS: Final = re.compile(
-    r"(?:\[(?P<bracketed>[^\]]+)\]|(?P<host>[^\s:/@,]+))(?::(?P<port>\d+))?"
-)
+from kafscale.client.address import Address, parse
 
 BootstrapOption = Annotated[
     str,
@@ -25,16 +20,6 @@ BootstrapOption = Annotated[
 ]
 
 
-class Address(NamedTuple):
-    """A host and a port."""
-
-    host: str
-    port: int
-
-    def __str__(self) -> str:
-        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
-
-
 def chosen(option: str) -> list[Address]:
     """The brokers that the option names, or else the settings."""
     names: Sequence[str] = option.split(",") if option else effective().client.bootstrap_servers
@@ -42,16 +27,3 @@ def chosen(option: str) -> list[Address]:
         return [parse(name.strip()) for name in names if name.strip()]
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--bootstrap-server") from None
-
-
-def parse(text: str, port_default: int = PORT_DEFAULT) -> Address:
-    """The address that `text` means.
-
-    >>> parse("broker-0:19092"), parse("broker-0"), str(parse("[::1]:9092"))
-    (Address(host='broker-0', port=19092), Address(host='broker-0', port=9092), '[::1]:9092')
-    """
-    match = _ADDRESS.fullmatch(text)
-    port = int(match["port"] or port_default) if match else 0
-    if match is None or not 0 < port < 65536:
-        raise ValueError(f"{text!r} is not an address; it takes host:port")
-    return Address(match["bracketed"] or match["host"], port)

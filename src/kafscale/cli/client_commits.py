@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
 from kafscale.cli.client_coordinator import Coordinator
-from kafscale.cli.client_errors import check
+from kafscale.client.errors import check
 from kafscale.groups.offsets import Place
 from kafscale.protocol.messages.offset_commit import (
     OFFSET_COMMIT,

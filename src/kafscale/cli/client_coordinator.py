@@ -10,11 +10,11 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any, Final, Self, TypeVar
 
-from kafscale.cli.client import Client, not_where_said
-from kafscale.cli.client_address import Address
-from kafscale.cli.client_connection import Connection
-from kafscale.cli.client_errors import AnsweredError, UnreachableError, check
-from kafscale.cli.client_retry import Pause, retried
+from kafscale.client.address import Address
+from kafscale.client.cluster import Client, not_where_said
+from kafscale.client.connection import Connection
+from kafscale.client.errors import AnsweredError, UnreachableError, check
+from kafscale.client.retry import Pause, retried
 from kafscale.errors import KafscaleError
 from kafscale.protocol.api import Api, Request, Response
 from kafscale.protocol.error_codes import ErrorCode

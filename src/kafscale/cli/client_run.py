@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, TypeVar
 from kafscale.cli.client_address import chosen
 
 if TYPE_CHECKING:
-    from kafscale.cli.client import Client
+    from kafscale.client.cluster import Client
 
 Result = TypeVar("Result")
 
 
 def run(bootstrap: str, task: "Callable[[Client], Awaitable[Result]]") -> Result:
     """What a task gets done with a client."""
-    from kafscale.cli.client import Client  # noqa: PLC0415 - messages are slow to load.
+    from kafscale.client.cluster import Client  # noqa: PLC0415 - messages are slow to load.
 
     async def connected() -> Result:
         async with Client(addresses) as client:

@@ -5,8 +5,8 @@ from typing import Annotated, Final
 
 import typer
 
-from kafscale.cli.client_address import Address, parse
 from kafscale.cli.config import effective
+from kafscale.client.address import Address, parse
 
 PORT_DEFAULT: Final = 9093
 

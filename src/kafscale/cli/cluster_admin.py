@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, Final
 
-from kafscale.cli.client_address import Address
 from kafscale.cli.cluster_client import Cluster
+from kafscale.client.address import Address
 from kafscale.control.messages import (
     BrokerStatusResponse,
     BrokerSummary,

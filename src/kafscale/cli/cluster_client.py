@@ -9,8 +9,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 from typing import Self, TypeVar
 
-from kafscale.cli.client_address import Address
 from kafscale.cli.cluster_address import chosen
+from kafscale.client.address import Address
 from kafscale.control.client import ControlClient
 from kafscale.control.messages import BrokerStatusResponse, BrokerSummary
 from kafscale.control.refusals import UnreachableError

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kafscale.cli.client_address import Address, BootstrapOption, chosen
+from kafscale.cli.client_address import BootstrapOption, chosen
 from kafscale.cli.config import effective
 from kafscale.cli.options import Assignor, Format, FormatOption
 from kafscale.cli.wording import clock
+from kafscale.client.address import Address
 
 if TYPE_CHECKING:
     from kafscale.cli.consume_format import Formatter
@@ -120,7 +121,7 @@ async def _consume(
     assignor: Assignor,
 ) -> None:
     from kafscale.cli import consume_print
-    from kafscale.cli.client import Client
+    from kafscale.client.cluster import Client
 
     async with Client(addresses) as client:
         if group:

@@ -12,9 +12,9 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING, Final, Self
 
 from kafscale.cli.client_commits import by_topic
-from kafscale.cli.client_errors import AnsweredError
 from kafscale.cli.consume_member import FORGOTTEN, Member
 from kafscale.cli.consume_reader import Chunk
+from kafscale.client.errors import AnsweredError
 from kafscale.errors import KafscaleError
 from kafscale.groups.offsets import Place
 from kafscale.protocol.error_codes import ErrorCode

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from kafscale.cli.client_commits import NO_GENERATION, commit
 from kafscale.cli.client_coordinator import Coordinator
-from kafscale.cli.client_errors import AnsweredError, check
 from kafscale.cli.options import Assignor
+from kafscale.client.errors import AnsweredError, check
 from kafscale.groups.assignors import range_assignment, round_robin_assignment
 from kafscale.groups.offsets import Place
 from kafscale.groups.subscription import (

@@ -10,10 +10,8 @@ from collections.abc import Callable, Collection, Sequence
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from kafscale.cli.client import Client
 from kafscale.cli.client_commits import by_topic, committed
 from kafscale.cli.client_coordinator import Coordinator
-from kafscale.cli.client_retry import retried
 from kafscale.cli.consume_format import Formatter
 from kafscale.cli.consume_group import Batches, GroupReader
 from kafscale.cli.consume_member import Member
@@ -21,6 +19,8 @@ from kafscale.cli.consume_reader import Chunk, Reader
 from kafscale.cli.consume_start import Start
 from kafscale.cli.options import Assignor
 from kafscale.cli.wording import clock
+from kafscale.client.cluster import Client
+from kafscale.client.retry import retried
 from kafscale.groups.offsets import Place
 from kafscale.protocol.error_codes import ErrorCode
 

@@ -10,17 +10,17 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from kafscale.cli.client import (
+from kafscale.cli.client_commits import by_topic, place_in_words
+from kafscale.cli.consume_start import Start, offset_of
+from kafscale.client.cluster import (
     EARLIEST_TIME,
     LATEST_TIME,
     NO_LEADER,
     Client,
     leaders_of,
 )
-from kafscale.cli.client_commits import by_topic, place_in_words
-from kafscale.cli.client_errors import AnsweredError, check, may_pass
-from kafscale.cli.client_retry import RETRIES_COUNT_MAX, pause_seconds
-from kafscale.cli.consume_start import Start, offset_of
+from kafscale.client.errors import AnsweredError, check, may_pass
+from kafscale.client.retry import RETRIES_COUNT_MAX, pause_seconds
 from kafscale.errors import KafscaleError
 from kafscale.groups.offsets import Place
 from kafscale.protocol.error_codes import ErrorCode

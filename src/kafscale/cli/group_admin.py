@@ -4,11 +4,11 @@ import asyncio
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from kafscale.cli.client import LATEST_TIME, Client, leaders_of
 from kafscale.cli.client_commits import Committed, by_topic, committed
 from kafscale.cli.client_coordinator import Coordinator
-from kafscale.cli.client_errors import AnsweredError, check
 from kafscale.cli.group_describe import HINT, assigned_to, description
+from kafscale.client.cluster import LATEST_TIME, Client, leaders_of
+from kafscale.client.errors import AnsweredError, check
 from kafscale.errors import KafscaleError
 from kafscale.groups.offsets import Place
 from kafscale.groups.record import Kind

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from kafscale.cli.client_address import Address, BootstrapOption, chosen
+from kafscale.cli.client_address import BootstrapOption, chosen
 from kafscale.cli.options import Format, FormatOption, parse_pairs
 from kafscale.cli.wording import bytes_in_words, clock, counted
+from kafscale.client.address import Address
 from kafscale.config.quantities import parse_size
 
 if TYPE_CHECKING:
@@ -164,10 +165,10 @@ async def _produce(
     settings: "SendSettings",
     sent: "Sent",
 ) -> None:
-    from kafscale.cli.client import Client
     from kafscale.cli.produce_input import CHUNK_BYTES, Input
     from kafscale.cli.produce_lines import LineError
     from kafscale.cli.produce_sender import Sender
+    from kafscale.client.cluster import Client
 
     async with Client(addresses) as client, asyncio.TaskGroup() as group:
         sender = Sender(

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Final
 
-from kafscale.cli.client import NO_LEADER, Client, leaders_of
-from kafscale.cli.client_errors import AnsweredError, check, may_pass
-from kafscale.cli.client_retry import retried
 from kafscale.cli.produce_lines import LineError, Outgoing
 from kafscale.cli.produce_partitioner import Partitioner
+from kafscale.client.cluster import NO_LEADER, Client, leaders_of
+from kafscale.client.errors import AnsweredError, check, may_pass
+from kafscale.client.retry import retried
 from kafscale.errors import KafscaleError
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.init_producer_id import (

@@ -14,7 +14,7 @@ from kafscale.cli.output import Output, OutputOption, print_data
 from kafscale.cli.wording import counted
 
 if TYPE_CHECKING:
-    from kafscale.cli.client import Client
+    from kafscale.client.cluster import Client
 
 app = typer.Typer(
     no_args_is_help=True, help="Create, list, describe, change and delete topics of a cluster."

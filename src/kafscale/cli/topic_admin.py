@@ -4,19 +4,14 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any, Final
 
-from kafscale.cli.client import EARLIEST_TIME, LATEST_TIME, Client, leaders_of
-from kafscale.cli.client_errors import AnsweredError, check
+from kafscale.client import topics as client_topics
+from kafscale.client.cluster import EARLIEST_TIME, LATEST_TIME, Client, leaders_of
+from kafscale.client.errors import AnsweredError, check
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.create_partitions import (
     CREATE_PARTITIONS,
     CreatePartitionsRequest,
     TopicToGrow,
-)
-from kafscale.protocol.messages.create_topics import (
-    CREATE_TOPICS,
-    CreateTopicsRequest,
-    TopicConfig,
-    TopicToCreate,
 )
 from kafscale.protocol.messages.delete_topics import (
     DELETE_TOPICS,
@@ -44,7 +39,6 @@ from kafscale.protocol.messages.metadata import TopicMetadata
 Data = dict[str, Any]
 
 TIMEOUT_MS: Final = 30_000
-BROKERS_DEFAULT: Final = -1
 TOPIC_RESOURCE: Final = 2
 TOPIC_SOURCE: Final = 1
 _SET, _DELETE = 0, 1
@@ -59,22 +53,8 @@ async def create(
     exists_ok: bool,
 ) -> Data | None:
     """Create a topic: what it became, or None where it exists and that is fine."""
-    topic = TopicToCreate(
-        name=name,
-        partition_count=partition_count or BROKERS_DEFAULT,
-        replication_factor=BROKERS_DEFAULT,
-        configs=[TopicConfig(key, value) for key, value in configs.items()],
-    )
-    response = await client.ask_controller(
-        CREATE_TOPICS,
-        CreateTopicsRequest(topics=[topic], timeout_ms=TIMEOUT_MS),
-        wait_seconds=TIMEOUT_MS / 1000,
-    )
-    (created,) = response.topics
-    if exists_ok and created.error_code == ErrorCode.TOPIC_ALREADY_EXISTS:
-        return None
-    check(f"topic {name}", created.error_code, created.error_message)
-    return {"name": name, "partitionCount": created.partition_count}
+    count = await client_topics.create(client, name, partition_count, configs, exists_ok=exists_ok)
+    return None if count is None else {"name": name, "partitionCount": count}
 
 
 async def list_all(client: Client) -> list[Data]:

@@ -208,7 +208,7 @@ def test_a_group_with_members_is_shown_and_neither_reset_nor_deleted(kafscale, t
         (member,) = found["members"]
         assert (found["type"], found["state"], found["assignor"]) == ("classic", "Stable", "range")
         assert found["coordinator"]["address"] == server_of(kafscale)
-        assert (member["host"], member["clientId"]) == ("127.0.0.1", "kafscale-cli")
+        assert (member["host"], member["clientId"]) == ("127.0.0.1", "kafscale")
         assert member["topics"] == [topic]
         assert member["assignment"] == {topic: [0, 1]}
         assert [

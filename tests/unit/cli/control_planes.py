@@ -2,8 +2,8 @@
 
 from contextlib import AsyncExitStack, asynccontextmanager
 
-from kafscale.cli.client_address import Address
 from kafscale.cli.cluster_client import Cluster
+from kafscale.client.address import Address
 from kafscale.control.broker import Drained
 from kafscale.control.messages import BrokerStatusResponse, BrokerSummary, Move, PartitionStatus
 from kafscale.control.partition import Partition
@@ -83,7 +83,7 @@ class BookBroker:
 
 
 @asynccontextmanager
-async def control_planes(**book):
+async def control_planes(make=BookBroker, **book):
     """Two brokers, of which the second is asked first; the book may say otherwise."""
     book = {
         "owners": {0: 1, 1: 2, 2: 1}, "controller": "1", "draining": (), "stuck": (),
@@ -92,7 +92,7 @@ async def control_planes(**book):
     async with AsyncExitStack() as stack:
         brokers = []
         for number in (1, 2):
-            broker = BookBroker(number, book)
+            broker = make(number, book)
             server = ControlServer(broker)
             await server.start("127.0.0.1", 0)
             stack.push_async_callback(server.close)

@@ -2,7 +2,7 @@
 
 from collections import deque
 
-from kafscale.cli.client_address import Address
+from kafscale.client.address import Address
 
 
 class ScriptedCoordinator:

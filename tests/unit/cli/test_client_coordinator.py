@@ -4,10 +4,10 @@ import asyncio
 
 import pytest
 
-from kafscale.cli.client_address import Address
 from kafscale.cli.client_coordinator import Coordinator
-from kafscale.cli.client_errors import AnsweredError, UnreachableError
-from kafscale.cli.client_retry import RETRIES_COUNT_MAX
+from kafscale.client.address import Address
+from kafscale.client.errors import AnsweredError, UnreachableError
+from kafscale.client.retry import RETRIES_COUNT_MAX
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages import find_coordinator
 from kafscale.protocol.messages.find_coordinator import FindCoordinatorResponse

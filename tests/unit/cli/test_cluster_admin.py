@@ -3,8 +3,8 @@
 import pytest
 
 from kafscale.cli import cluster_admin
-from kafscale.cli.client_address import Address
 from kafscale.cli.cluster_client import Cluster
+from kafscale.client.address import Address
 from kafscale.control.partition import Partition
 from kafscale.errors import KafscaleError
 from unit.broker.harness import run

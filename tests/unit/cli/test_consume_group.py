@@ -6,9 +6,9 @@ from contextlib import aclosing
 
 import pytest
 
-from kafscale.cli.client_errors import AnsweredError, UnreachableError
 from kafscale.cli.consume_group import GroupReader
 from kafscale.cli.consume_reader import Chunk
+from kafscale.client.errors import AnsweredError, UnreachableError
 from kafscale.config.serving import Consumer
 from kafscale.protocol.error_codes import ErrorCode
 

@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from kafscale.cli.client_errors import AnsweredError
 from kafscale.cli.consume_member import ROUNDS_COUNT_MAX, Member
 from kafscale.cli.options import Assignor
+from kafscale.client.errors import AnsweredError
 from kafscale.config import Config
 from kafscale.groups.subscription import (
     Subscription,

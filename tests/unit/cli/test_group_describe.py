@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from kafscale.cli.client_errors import AnsweredError
 from kafscale.cli.group_describe import assigned_to, description
+from kafscale.client.errors import AnsweredError
 from kafscale.groups.subscription import Subscription, encode_assignment, encode_subscription
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages import consumer_group_describe, describe_groups

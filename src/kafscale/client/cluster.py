@@ -1,4 +1,4 @@
-"""A small Kafka client for the commands: finds the brokers of a cluster and talks to each.
+"""A small Kafka client for commands and jobs: finds the brokers of a cluster, talks to each.
 
 The law: one connection per broker, made when it is first needed and again after it was lost. What
 topics there are and who leads their partitions is asked, never remembered here: whoever produces or
@@ -9,9 +9,9 @@ import asyncio
 from collections.abc import Sequence
 from typing import Self
 
-from kafscale.cli.client_address import Address
-from kafscale.cli.client_connection import Connection
-from kafscale.cli.client_errors import AnsweredError, UnreachableError, check
+from kafscale.client.address import Address
+from kafscale.client.connection import Connection
+from kafscale.client.errors import AnsweredError, UnreachableError, check
 from kafscale.protocol.api import Api, Request, Response
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.list_offsets import (

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Final, TypeVar
 
-from kafscale.cli.client_errors import may_pass
+from kafscale.client.errors import may_pass
 from kafscale.errors import KafscaleError
 
 RETRIES_COUNT_MAX: Final = 20

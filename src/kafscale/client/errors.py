@@ -1,4 +1,4 @@
-"""What may go wrong between a command and the brokers, in words that say what to do next.
+"""What may go wrong between a client and the brokers, in words that say what to do next.
 
 KafscaleError
 ├── UnreachableError    no broker answers, or one went away before it did: it may come back

@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from kafscale.cli.client_address import Address
-from kafscale.cli.client_connection import Connection
-from kafscale.cli.client_errors import UnreachableError
+from kafscale.client.address import Address
+from kafscale.client.connection import Connection
+from kafscale.client.errors import UnreachableError
 from kafscale.errors import UnknownApiError
 from kafscale.protocol.frame import FrameReader, frame
 from kafscale.protocol.header import decode_request_header, encode_response_header

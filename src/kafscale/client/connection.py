@@ -2,7 +2,7 @@
 
 The laws: a request is written in the highest version that both sides know; every wait for an answer
 ends, with the answer or with an error that names the broker; when the connection is lost, all that
-wait on it are told. Which broker to ask what is left to `client`.
+wait on it are told. Which broker to ask what is left to `cluster`.
 """
 
 import asyncio
@@ -10,8 +10,8 @@ import socket
 from typing import Any, Final, Self
 
 from kafscale import __version__
-from kafscale.cli.client_address import Address
-from kafscale.cli.client_errors import UnreachableError, check
+from kafscale.client.address import Address
+from kafscale.client.errors import UnreachableError, check
 from kafscale.errors import ProtocolError, UnknownApiError
 from kafscale.protocol.api import Api, Request, Response
 from kafscale.protocol.error_codes import ErrorCode
@@ -24,7 +24,7 @@ from kafscale.protocol.header import (
 )
 from kafscale.protocol.messages.api_versions import API_VERSIONS, ApiVersionsRequest
 
-CLIENT_ID: Final = "kafscale-cli"
+CLIENT_ID: Final = "kafscale"
 CONNECT_SECONDS_MAX: Final = 10.0
 ANSWER_SECONDS_MAX: Final = 30.0
 

@@ -1,0 +1,83 @@
+"""`kafscale spark lake`: topics become tables, exactly once."""
+
+# ruff: noqa: B006, D301, PLC0415 - typer makes lists of its own; \b keeps the lines of examples
+# apart; Spark is slow to load.
+
+from kafscale.cli import spark_lake_options as options
+from kafscale.cli.config import effective
+from kafscale.cli.output import Output, OutputOption
+from kafscale.cli.spark_lake_request import Request
+from kafscale.cli.spark_session import ConfOption, MasterOption, PathOption, locate, run
+
+
+def lake(  # noqa: PLR0917 - they are options, all of them named.
+    topics: options.TopicsArgument = None,
+    pattern: options.PatternOption = "",
+    to: options.ToOption = "",
+    table_format: options.TableFormatOption = options.TableFormat.ICEBERG,
+    catalog: options.CatalogOption = "",
+    catalog_property: options.PropertyOption = [],
+    table: options.TableOption = "",
+    value_format: options.ValueFormatOption = options.ValueFormat.RAW,
+    schema: options.SchemaOption = "",
+    message: options.MessageOption = "",
+    descriptors: options.DescriptorsOption = None,
+    registry: options.RegistryOption = "",
+    subject: options.SubjectOption = "",
+    registry_user: options.RegistryUserOption = "",
+    registry_password: options.RegistryPasswordOption = "",
+    registry_token: options.RegistryTokenOption = "",
+    mode: options.ModeOption = options.Mode.APPEND,
+    key: options.KeyOption = [],
+    partition_by: options.UnitOption = None,
+    start: options.StartOption = options.Start.EARLIEST,
+    skip_lost: options.SkipOption = False,
+    once: options.OnceOption = False,
+    interval: options.IntervalOption = "10s",
+    commit_bytes: options.CommitBytesOption = "4Gi",
+    commit_records: options.CommitRecordsOption = 0,
+    compression: options.CompressionOption = options.Compression.ZSTD,
+    compact_files: options.CompactOption = False,
+    expire_snapshots: options.ExpireOption = None,
+    path: PathOption = "",
+    master: MasterOption = "",
+    conf: ConfOption = [],
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Make tables of topics, exactly once: how far a table has come, it says itself.
+
+    It goes on for ever, or with --once until all is read that was there. Stop it as you like, and
+    start it again; run it twice, if you want. Records that cannot be decoded go to a table of
+    their own, NAME_dead_letters, with the reason.
+
+    \b
+    kafscale spark lake orders --to lake --once
+    kafscale spark lake orders --to lake -f json --partition-by day
+    kafscale spark lake customers --to lake -t delta -f json --mode upsert --key id
+    kafscale spark lake --pattern 'shop.*' --catalog prod -f avro --registry http://registry:8081
+    """
+    given = dict(locals())
+    for name in ("path", "master", "conf", "output"):
+        del given[name]
+    request = Request(**given)
+    _log()
+    from kafscale.spark.jobs import lake as job
+
+    location = locate(path)
+    settings, target = request.settings(location), request.target(location)
+    run(
+        "lake", lambda spark: job.run(spark, settings, target),
+        master=master, conf=conf, output=output,
+    )  # fmt: skip
+
+
+def _log() -> None:
+    """What happens is logged; of what libraries have to say, only what is alarming."""
+    import logging as standard
+
+    from kafscale.observability import logging
+
+    config = effective()
+    logging.configure(config.logging.level, config.logging.format)
+    for name in ("py4j", "pyiceberg"):
+        standard.getLogger(name).setLevel(standard.WARNING)

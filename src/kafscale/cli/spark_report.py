@@ -1,0 +1,104 @@
+"""`kafscale spark report`: what is stored, how it grows, what it costs, and who lags behind."""
+
+# ruff: noqa: B006, D301, PLC0415 - typer makes lists of its own; \b keeps the lines of examples
+# apart; Spark is slow to load.
+
+from typing import TYPE_CHECKING
+
+import typer
+
+from kafscale.cli.client_run import run as ask
+from kafscale.cli.output import Output, OutputOption, print_data, print_error
+from kafscale.cli.spark_report_options import (
+    BrokerPriceOption,
+    BrokersOption,
+    ColdReadsOption,
+    GetPriceOption,
+    GetsOption,
+    HtmlOption,
+    LagOption,
+    MergedOption,
+    PutPriceOption,
+    RetentionOption,
+    StoragePriceOption,
+)
+from kafscale.cli.spark_segments import TopicsOption
+from kafscale.cli.spark_session import ConfOption, MasterOption, PathOption, locate, session
+from kafscale.cli.wording import clock
+
+if TYPE_CHECKING:
+    from kafscale.spark.jobs.report import GroupLag
+
+
+def report(
+    *,
+    topic: TopicsOption = [],
+    html: HtmlOption = None,
+    bootstrap: LagOption = "",
+    brokers: BrokersOption = None,
+    retention_days: RetentionOption = 7.0,
+    merged_bytes: MergedOption = 0,
+    cold_reads: ColdReadsOption = 1.0,
+    gets_per_day: GetsOption = None,
+    storage_price: StoragePriceOption = 0.023,
+    put_price: PutPriceOption = 0.005,
+    get_price: GetPriceOption = 0.0004,
+    broker_price: BrokerPriceOption = 30.0,
+    path: PathOption = "",
+    master: MasterOption = "",
+    conf: ConfOption = [],
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Report what topics hold, how they grow, what they cost on S3, and how far groups are behind.
+
+    \b
+    kafscale spark report
+    kafscale spark report --html report.html --bootstrap-server localhost:9092
+    kafscale spark report --path s3://records/production -o json | jq '.topics[].storedBytes'
+    """
+    from kafscale.cli import spark_report_tables
+    from kafscale.spark.jobs import report as job
+    from kafscale.spark.jobs.cost import Prices
+    from kafscale.spark.jobs.report_page import page
+
+    settings = job.ReportSettings(
+        location=locate(path),
+        topics=tuple(topic),
+        prices=Prices(
+            storage_gb_month=storage_price,
+            put_thousand=put_price,
+            get_thousand=get_price,
+            broker_month=broker_price,
+        ),
+        brokers=brokers,
+        retention_days=retention_days,
+        merged_bytes=merged_bytes,
+        cold_reads=cold_reads,
+        gets_per_day=gets_per_day,
+    )
+    lags = _lags(bootstrap, topic) if bootstrap else None
+    with session("report", master, conf) as spark:
+        made = job.run(spark, settings, clock=clock, lags=lags)
+    if html is not None:
+        html.write_text(page(made), encoding="utf-8")
+    if output is Output.TABLE:
+        spark_report_tables.print_report(made, html)
+    else:
+        print_data(spark_report_tables.data(made), output)
+    for damaged in made.damaged:
+        print_error(damaged)
+    if made.damaged:
+        raise typer.Exit(1)
+
+
+def _lags(bootstrap: str, topics: list[str]) -> "list[GroupLag]":
+    """How far groups are behind in topics, as their cluster says."""
+    from kafscale.cli import group_admin
+    from kafscale.spark.jobs.report import GroupLag
+
+    behind: dict[tuple[str, str], list[int]] = {}
+    for group in ask(bootstrap, lambda client: group_admin.describe(client, ())):
+        for row in group["offsets"]:
+            if row["lag"] is not None and row["topic"] in (topics or (row["topic"],)):
+                behind.setdefault((group["group"], row["topic"]), []).append(row["lag"])
+    return [GroupLag(*place, sum(lags), len(lags)) for place, lags in behind.items()]

@@ -1,0 +1,85 @@
+"""A client for code that waits: the tasks and the drivers of jobs.
+
+It runs on an event loop in a thread of its own, as notebooks have a loop already. The law: `close`
+ends everything that was begun, and the thread with it.
+"""
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any, Self, TypeVar
+
+from kafscale.client.address import Address, parse
+from kafscale.client.cluster import Client
+from kafscale.errors import InvalidRequestError
+
+_Result = TypeVar("_Result")
+
+
+class BlockingClient:
+    """A client, its loop and its thread."""
+
+    def __init__(self, bootstrap: Sequence[Address]) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(
+            target=self._loop.run_forever, name="blocking client", daemon=True
+        )
+        self._thread.start()
+        self._client = self._wait(_made(bootstrap))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def run(self, work: Callable[[Client], Coroutine[Any, Any, _Result]]) -> _Result:
+        """Wait for something that uses the client."""
+        return self._wait(work(self._client))
+
+    def close(self) -> None:
+        if self._loop.is_closed():
+            return
+        try:
+            self._wait(_end(self._client))
+        finally:
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join()
+            self._loop.close()
+
+    def _wait(self, coroutine: Coroutine[Any, Any, _Result]) -> _Result:
+        future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+        try:
+            return future.result()
+        except BaseException:
+            future.cancel()  # Whoever waited was interrupted: nobody wants the outcome any more.
+            raise
+
+
+def addresses(text: str) -> tuple[Address, ...]:
+    """The brokers that a list with commas names.
+
+    >>> [str(each) for each in addresses("broker-0:19092, broker-1")]
+    ['broker-0:19092', 'broker-1:9092']
+    """
+    try:
+        found = tuple(parse(name.strip()) for name in text.split(",") if name.strip())
+    except ValueError as error:
+        raise InvalidRequestError(str(error)) from None
+    if not found:
+        raise InvalidRequestError("no broker is named; it takes host:port")
+    return found
+
+
+async def _made(bootstrap: Sequence[Address]) -> Client:
+    return Client(bootstrap)
+
+
+async def _end(client: Client) -> None:
+    """Give up what nobody waits for any more, then close the connections."""
+    others = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+    for task in others:
+        task.cancel()
+    await asyncio.gather(*others, return_exceptions=True)
+    await client.__aexit__()
+    await asyncio.sleep(0)  # Transports close in the turn of the loop after the one that asks.

@@ -1,0 +1,161 @@
+"""One partition of a topic, wherever its leader is by now: its bounds, its batches, new batches.
+
+The law: what may pass is asked again, of whoever leads the partition by then. Batches are handed
+over as they are on the wire, so that nothing here costs per record.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from typing import Final, TypeVar
+
+from kafscale.client.cluster import (
+    EARLIEST_TIME,
+    LATEST_TIME,
+    NO_LEADER,
+    Client,
+    leaders_of,
+)
+from kafscale.client.connection import Connection
+from kafscale.client.errors import AnsweredError, check, may_pass
+from kafscale.client.retry import Pause, retried
+from kafscale.errors import KafscaleError
+from kafscale.protocol.error_codes import ErrorCode
+from kafscale.protocol.messages.fetch import FETCH, FetchRequest, PartitionToFetch, TopicToFetch
+from kafscale.protocol.messages.metadata import TopicMetadata
+from kafscale.protocol.messages.produce import (
+    PRODUCE,
+    PartitionToProduce,
+    ProduceRequest,
+    TopicToProduce,
+)
+from kafscale.records import BatchView, split
+
+FETCH_BYTES_MAX: Final = 4 * 1024 * 1024
+WAIT_MS: Final = 500
+TIMEOUT_MS: Final = 30_000
+ACKS_ALL: Final = -1
+
+Outcome = int | KafscaleError
+"""Where a batch begins in the log, or what kept it out."""
+
+_Result = TypeVar("_Result")
+
+
+class Partition:
+    """A partition, and who leads it."""
+
+    def __init__(
+        self, client: Client, topic: TopicMetadata, index: int, *, pause: Pause = asyncio.sleep
+    ) -> None:
+        self._client = client
+        self._topic = topic
+        self._name = topic.name or ""
+        self._index = index
+        self._pause = pause
+
+    def __str__(self) -> str:
+        return f"topic {self._name}, partition {self._index}"
+
+    # --- reading ------------------------------------------------------------------------------
+
+    async def bounds(self) -> tuple[int, int]:
+        """Where the log begins, and where it ends."""
+
+        async def once() -> tuple[int, int]:
+            starts = await self._client.offsets(self._topic, {self._index: EARLIEST_TIME})
+            ends = await self._client.offsets(self._topic, {self._index: LATEST_TIME})
+            return starts[self._index], ends[self._index]
+
+        return await self._patiently(once)
+
+    async def fetch(self, offset: int) -> list[BatchView]:
+        """Some batches from the one on that holds an offset; none if there is nothing yet."""
+
+        async def once() -> list[BatchView]:
+            asked = PartitionToFetch(index=self._index, offset=offset, max_bytes=FETCH_BYTES_MAX)
+            topic = TopicToFetch(name=self._name, topic_id=self._topic.topic_id, partitions=[asked])
+            request = FetchRequest(
+                max_wait_ms=WAIT_MS, min_bytes=1, max_bytes=FETCH_BYTES_MAX, topics=[topic]
+            )
+            connection = await self._leader()
+            response = await connection.ask(FETCH, request, wait_seconds=WAIT_MS / 1000)
+            check(str(self), response.error_code)
+            fetched = response.topics[0].partitions[0]
+            check(str(self), fetched.error_code)
+            return [
+                batch for piece in fetched.records or () for batch in split(piece, partial_ok=True)
+            ]
+
+        batches = await self._patiently(once)
+        for batch in batches:
+            batch.verify_checksum()
+        return [batch for batch in batches if batch.next_offset > offset]
+
+    async def between(self, offset: int, end_offset: int) -> AsyncIterator[BatchView]:
+        """The batches that hold the offsets of a stretch that is there."""
+        while offset < end_offset:
+            batches = await self.fetch(offset)
+            for batch in batches:
+                if batch.base_offset >= end_offset:
+                    return
+                yield batch
+                offset = batch.next_offset
+
+    async def last_batch(self) -> BatchView | None:
+        """The batch at the end; None where there is none."""
+        start, end = await self.bounds()
+        last = None
+        if start < end:
+            async for batch in self.between(end - 1, end):
+                last = batch
+        return last
+
+    # --- writing ------------------------------------------------------------------------------
+
+    async def produce(self, batches: Sequence[bytearray]) -> list[Outcome]:
+        """Send batches, one after the other without waiting in between; what became of each."""
+        try:
+            connection = await self._leader()
+        except KafscaleError as error:
+            return [error for _ in batches]
+        # Each is written in its first step, before it waits, so that they go out in order.
+        answers = await asyncio.gather(*(self._send(connection, batch) for batch in batches))
+        return list(answers)
+
+    async def look_again(self) -> None:
+        """Find out who leads the partition now."""
+        self._topic = await self._client.topic(self._name)
+
+    async def _send(self, connection: Connection, batch: bytearray) -> Outcome:
+        topic = TopicToProduce(
+            name=self._name,
+            topic_id=self._topic.topic_id,
+            partitions=[PartitionToProduce(self._index, memoryview(batch))],
+        )
+        request = ProduceRequest(acks=ACKS_ALL, timeout_ms=TIMEOUT_MS, topics=[topic])
+        try:
+            response = await connection.ask(PRODUCE, request, wait_seconds=TIMEOUT_MS / 1000)
+            produced = response.topics[0].partitions[0]
+            check(str(self), produced.error_code, produced.error_message)
+        except KafscaleError as error:
+            return error
+        return produced.base_offset
+
+    # --- inside -------------------------------------------------------------------------------
+
+    async def _leader(self) -> Connection:
+        leader_id = leaders_of(self._topic).get(self._index, NO_LEADER)
+        if leader_id == NO_LEADER:
+            raise AnsweredError(str(self), ErrorCode.LEADER_NOT_AVAILABLE)
+        return await self._client.broker(leader_id)
+
+    async def _patiently(self, task: Callable[[], Awaitable[_Result]]) -> _Result:
+        async def once() -> _Result:
+            try:
+                return await task()
+            except KafscaleError as error:
+                if may_pass(error):
+                    await self.look_again()
+                raise
+
+        return await retried(once, pause=self._pause)

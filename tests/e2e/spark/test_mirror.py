@@ -1,0 +1,305 @@
+"""A real Apache Kafka mirrored into a broker of ours, and back, compared record by record."""
+
+from itertools import count
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewPartitions
+
+from kafscale.errors import InvalidRequestError, UnknownTopicError
+from kafscale.spark.jobs import mirror
+from kafscale.spark.jobs.mirror import Mirror, MirrorSettings
+from kafscale.spark.jobs.mirror_cluster import Cluster
+from kafscale.spark.jobs.mirror_mapping import MIRROR_HEADER, Origin
+from kafscale.spark.jobs.mirror_task import mirror_partitions
+from services import java
+from services.broker import BrokerProcess
+from services.kafka_records import Sent, create, produce, read
+from services.kafka_server import KafkaServer
+from services.victim import kill_at
+
+START_MS = 1_700_000_000_000
+CODECS = ["none", "gzip", "snappy", "lz4", "zstd"]
+PARTITIONS = 3
+KEPT = {"retention_ms": "-1"}
+WAIT_S_MAX = 30
+
+numbers = count()
+
+pytestmark = pytest.mark.skipif(not java.is_available(), reason="there is no Java, or no Maven")
+
+
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory):
+    with BrokerProcess(tmp_path_factory.mktemp("broker"), segment_bytes="65536") as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def kafka(tmp_path_factory):
+    with KafkaServer(tmp_path_factory.mktemp("kafka")) as running:
+        create(running.address, "mixed", PARTITIONS, max_message_bytes="2000000", **KEPT)
+        for number, codec in enumerate(CODECS):
+            produce(running.address, "mixed", mixed(START_MS + number * 1000), codec=codec)
+        yield running
+
+
+def mixed(start_ms):
+    for number in range(90):
+        yield Sent(
+            number % PARTITIONS,
+            [None, b"", b"key-%d" % number][number % 4 % 3],
+            [b"value" * number, None, b""][number % 5 % 3],
+            start_ms + number,
+            (("one", b"1"), ("none", None), ("one", b"")) if number % 6 == 0 else (),
+        )
+    yield Sent(1, b"large", bytes(range(256)) * 4096, start_ms + 500)
+
+
+def simple(count, partition=0, start=0):
+    return [Sent(partition, b"%d" % n, b"v", START_MS + n) for n in range(start, start + count)]
+
+
+@pytest.fixture
+def topic(kafka):
+    """A topic of the source, which the test fills."""
+    name = f"topic-{next(numbers)}"
+    create(kafka.address, name, 1, **KEPT)
+    return name
+
+
+@pytest.fixture
+def settings(kafka, broker):
+    def make(*topics, **more):
+        clusters = {"source": Cluster(kafka.address), "target": Cluster(broker.address)}
+        return MirrorSettings(topics=topics, **(clusters | more))
+
+    return make
+
+
+def share(items):
+    return [mirror_partitions(item) for item in items]
+
+
+def mirrored(settings):
+    return Mirror(settings, 2).mirror_once(share)
+
+
+def stripped(found):
+    """The records without what mirrors have added, nor what differs by place."""
+    return {
+        partition: [
+            record._replace(
+                offset=offset, headers=tuple(h for h in record.headers if h[0] != MIRROR_HEADER)
+            )
+            for offset, record in enumerate(records)
+        ]
+        for partition, records in found.items()
+    }
+
+
+def test_there_and_back_every_record_is_what_it_was(kafka, broker, settings):
+    source = read(kafka.address, "mixed")
+    assert mirrored(settings("mixed")) == 5 * 91
+    there = read(broker.address, "mixed")
+    assert stripped(there) == source
+    assert [Origin.last_of(record.headers).offset for record in there[0]] == [
+        record.offset for record in source[0]
+    ]
+    back = settings("mixed", source=Cluster(broker.address), target=Cluster(kafka.address),
+                    prefix="back.")  # fmt: skip
+    assert mirrored(back) == 5 * 91
+    assert stripped(read(kafka.address, "back.mixed")) == source
+    assert mirrored(settings("mixed")) == mirrored(back) == 0
+
+
+def test_what_came_from_a_topic_is_not_sent_back_into_it(kafka, broker, settings, topic):
+    produce(kafka.address, topic, simple(10))
+    mirrored(settings(topic))
+    produce(broker.address, topic, simple(2, start=10))
+    back = settings(topic, source=Cluster(broker.address), target=Cluster(kafka.address))
+    assert mirrored(back) == 2
+    assert mirrored(settings(topic)) == 0
+    assert mirrored(back) == 0
+    assert stripped(read(kafka.address, topic)) == stripped(read(broker.address, topic))
+
+
+@pytest.mark.parametrize("step", [1, 2, 3, 4, 5])
+def test_a_mirror_that_was_killed_goes_on_exactly(kafka, broker, settings, topic, step):
+    """At each step: opened, produced, produced, flushed, committed."""
+    produce(kafka.address, topic, simple(900))
+    wanted = settings(topic)
+    mirrored(wanted)
+    produce(kafka.address, topic, simple(700, start=900))
+    (item,) = Mirror(wanted, 1).plan()
+    assert kill_at(mirror_partitions, item, step)
+    mirrored(wanted)
+    assert stripped(read(broker.address, topic)) == read(kafka.address, topic)
+
+
+def test_aborted_records_stay_behind_and_offsets_are_translated_over_the_gaps(
+    kafka, broker, settings, topic
+):
+    producer = Producer({"bootstrap.servers": kafka.address, "transactional.id": topic})
+    producer.init_transactions()
+    for number in range(6):
+        producer.begin_transaction()
+        for each in range(10):
+            producer.produce(topic, b"%d-%d" % (number, each), timestamp=START_MS, partition=0)
+        if number % 2:
+            producer.flush()
+            producer.abort_transaction()
+        else:
+            producer.commit_transaction()
+    source = read(kafka.address, topic)[0]
+    assert [each.value for each in source] == [
+        b"%d-%d" % (n, each) for n in (0, 2, 4) for each in range(10)
+    ]
+    wanted = settings(topic)
+    assert mirrored(wanted) == 30
+    there = read(broker.address, topic)[0]
+    assert [each.value for each in there] == [each.value for each in source]
+    by_value = {each.value: each.offset for each in there}
+    for place in (source[0], source[7], source[10], source[25]):
+        commit(kafka.address, group := f"group-{next(numbers)}", topic, place.offset)
+        mirror.run_translation(wanted, group)
+        assert committed(broker.address, group, topic) == by_value[place.value]
+    commit(kafka.address, "group-at-a-gap", topic, source[9].offset + 3)
+    mirror.run_translation(wanted, "group-at-a-gap")
+    assert committed(broker.address, "group-at-a-gap", topic) == by_value[source[10].value]
+
+
+def test_a_transaction_that_is_open_is_waited_for(kafka, broker, settings, topic):
+    producer = Producer({"bootstrap.servers": kafka.address, "transactional.id": topic})
+    producer.init_transactions()
+    producer.begin_transaction()
+    producer.produce(topic, b"in time", timestamp=START_MS)
+    producer.flush()
+    passes = Mirror(settings(topic), 1)
+    assert passes.mirror_once(share) == 0
+    producer.commit_transaction()
+    assert passes.mirror_once(share) == 1
+    assert [each.value for each in read(broker.address, topic)[0]] == [b"in time"]
+
+
+def test_a_group_is_never_sent_back(kafka, broker, settings, topic):
+    produce(kafka.address, topic, simple(20))
+    wanted = settings(topic)
+    mirrored(wanted)
+    commit(kafka.address, "forward", topic, 5)
+    assert mirror.run_translation(wanted, "forward").facts["moved"] == 1
+    commit(broker.address, "forward", topic, 9)
+    assert mirror.run_translation(wanted, "forward").facts["moved"] == 0
+    assert committed(broker.address, "forward", topic) == 9
+    with pytest.raises(UnknownTopicError, match="has committed nothing"):
+        mirror.run_translation(wanted, "absent")
+
+
+def test_what_retention_has_removed_from_the_target_is_not_written_again(
+    kafka, broker, settings, topic
+):
+    produce(kafka.address, topic, simple(20))
+    mirrored(settings(topic))
+    forget(broker.address, topic, 20)
+    produce(kafka.address, topic, simple(3, start=20))
+    assert mirrored(settings(topic)) == 3
+    assert [each.key for each in read(broker.address, topic)[0]] == [b"20", b"21", b"22"]
+
+
+def test_what_the_source_has_lost_is_told(kafka, settings, topic):
+    produce(kafka.address, topic, simple(20))
+    mirrored(settings(topic))
+    produce(kafka.address, topic, simple(10, start=20))
+    forget(kafka.address, topic, 27)
+    passes = Mirror(settings(topic), 1)
+    assert passes.mirror_once(share) == 3
+    summary = mirror.summarize(passes.totals.values(), 1, 0.0)
+    assert summary.facts["lost"] == 7
+
+
+def test_a_source_that_was_created_anew_is_refused(kafka, settings, topic):
+    produce(kafka.address, topic, simple(20))
+    mirrored(settings(topic))
+    admin = AdminClient({"bootstrap.servers": kafka.address})
+    admin.delete_topics([topic])[topic].result(WAIT_S_MAX)
+    create(kafka.address, topic, 1)
+    with pytest.raises(InvalidRequestError, match="created anew"):
+        mirrored(settings(topic))
+
+
+def test_topics_keep_their_configs_and_grow_with_their_source(kafka, broker, settings):
+    create(kafka.address, "grows", 1, cleanup_policy="compact", retention_ms="123456")
+    wanted = settings("grows")
+    mirrored(wanted)
+    assert configs(broker.address, "grows", "cleanup.policy", "retention.ms") == [
+        "compact",
+        "123456",
+    ]
+    admin = AdminClient({"bootstrap.servers": kafka.address})
+    admin.create_partitions([NewPartitions("grows", 3)])["grows"].result(WAIT_S_MAX)
+    produce(kafka.address, "grows", simple(5, partition=2))
+    assert mirrored(wanted) == 5
+    assert [len(records) for records in read(broker.address, "grows").values()] == [0, 0, 5]
+
+
+def test_a_topic_that_is_not_there_is_refused(settings):
+    with pytest.raises(UnknownTopicError, match="no topic absent"):
+        mirrored(settings("absent"))
+
+
+def test_on_spark_a_pattern_is_followed_until_somebody_interrupts(kafka, broker, settings, spark):
+    create(kafka.address, "shop.orders", 2, **KEPT)
+    produce(kafka.address, "shop.orders", simple(10))
+    rests = []
+
+    def rest(_seconds):
+        rests.append(len(rests))
+        if rests == [0]:
+            produce(kafka.address, "shop.orders", simple(5, partition=1))
+            create(kafka.address, "shop.users", 1, **KEPT)
+            produce(kafka.address, "shop.users", simple(7))
+        if len(rests) == 3:
+            raise KeyboardInterrupt
+
+    wanted = settings(pattern=r"shop\..*", interval_s=1.0)
+    told = []
+    summary = mirror.run(spark, wanted, progress=False, sleep=rest, notify=told.append)
+    assert told == ["pass 1: 10 records", "pass 2: 12 records", "pass 3: 0 records"]
+    assert (summary.facts["passes"], summary.facts["records"]) == (3, 22)
+    for topic in ("shop.orders", "shop.users"):
+        assert stripped(read(broker.address, topic)) == read(kafka.address, topic)
+
+
+# --- groups, configs, deletion --------------------------------------------------------------------
+
+
+def consumer_of(address, group):
+    return Consumer({"bootstrap.servers": address, "group.id": group, "enable.auto.commit": False})
+
+
+def commit(address, group, topic, offset):
+    consumer = consumer_of(address, group)
+    consumer.commit(offsets=[TopicPartition(topic, 0, offset)], asynchronous=False)
+    consumer.close()
+
+
+def committed(address, group, topic):
+    consumer = consumer_of(address, group)
+    (found,) = consumer.committed([TopicPartition(topic, 0)], timeout=WAIT_S_MAX)
+    consumer.close()
+    return found.offset
+
+
+def forget(address, topic, offset):
+    admin = AdminClient({"bootstrap.servers": address})
+    for future in admin.delete_records([TopicPartition(topic, 0, offset)]).values():
+        future.result(WAIT_S_MAX)
+
+
+def configs(address, topic, *names):
+    from confluent_kafka.admin import ConfigResource, ResourceType
+
+    admin = AdminClient({"bootstrap.servers": address})
+    resource = ConfigResource(ResourceType.TOPIC, topic)
+    found = admin.describe_configs([resource])[resource].result(WAIT_S_MAX)
+    return [found[name].value for name in names]

@@ -1,0 +1,251 @@
+"""Topics replayed into others: filtered, changed, killed, run again, compared with a consumer's."""
+
+from itertools import count
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from kafscale.errors import InvalidRequestError, KafscaleError
+from kafscale.spark.jobs import replay
+from kafscale.spark.jobs.replay_progress import SOURCE_HEADER, mark
+from kafscale.spark.location import Location
+from services.broker import BrokerProcess
+from services.kafka_records import Sent, create, produce, read
+from services.replaying import every, odd, replay_without_spark
+from services.victim import kill_at
+
+START_MS = 1_700_000_000_000
+CODECS = ["none", "gzip", "snappy", "lz4", "zstd"]
+PARTITIONS = 3
+
+numbers = count()
+
+
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("broker")
+    with BrokerProcess(directory, segment_bytes="65536") as running:
+        create(running.address, "orders", PARTITIONS, retention_ms="-1")
+        for number, codec in enumerate(CODECS):
+            produce(running.address, "orders", mixed(START_MS + number * 1000), codec=codec)
+        yield running
+
+
+def mixed(start_ms):
+    for number in range(120):
+        yield Sent(
+            number % PARTITIONS,
+            [b"key-%d" % (number % 7), None, b""][number % 4 % 3],
+            [b'{"id": %d, "user": {"name": "u%d"}}' % (number, number), None, b""][number % 5 % 3],
+            start_ms + number,
+            (("one", b"1"), ("none", None)) if number % 6 == 0 else (),
+        )
+    yield Sent(1, b"large", b'"' + b"x" * 1_000_000 + b'"', start_ms + 500)
+
+
+@pytest.fixture
+def settings(broker):
+    def make(**more):
+        defaults = {
+            "location": Location.parse(str(broker.data)),
+            "topic": "orders",
+            "target": f"replayed-{next(numbers)}",
+            "bootstrap": broker.address,
+        }
+        return replay.ReplaySettings(**(defaults | more))
+
+    return make
+
+
+def as_replayed(source, wanted=lambda _: True):
+    """What a replay makes of records that it leaves as they are."""
+    return {
+        partition: [
+            record._replace(
+                offset=offset,
+                headers=(*record.headers, source_of(partition, record.offset)),
+            )
+            for offset, record in enumerate(filter(wanted, records))
+        ]
+        for partition, records in source.items()
+    }
+
+
+def source_of(partition, offset):
+    return SOURCE_HEADER, mark("orders", partition, offset).encode()
+
+
+def test_everything_is_replayed_with_where_it_is_from(broker, settings):
+    wanted = settings()
+    assert replay_without_spark((wanted, every)) == 5 * 121
+    assert read(broker.address, wanted.target) == as_replayed(read(broker.address, "orders"))
+
+
+@pytest.mark.parametrize("step", [1, 2, 5, 12])
+def test_a_filtered_replay_that_was_killed_is_completed_exactly(broker, settings, step):
+    wanted = settings(where="offset % 2 = 1")
+    assert kill_at(replay_without_spark, (wanted, odd), step)
+    replay_without_spark((wanted, odd))
+    source = read(broker.address, "orders")
+    assert read(broker.address, wanted.target) == as_replayed(source, lambda each: each.offset % 2)
+    assert replay_without_spark((wanted, odd)) == 0
+
+
+@pytest.mark.parametrize("partitioner", ["keep", "key"])
+def test_a_replay_that_fails_again_and_again_is_completed_exactly(broker, settings, partitioner):
+    class FailedError(Exception):
+        pass
+
+    def fail(_step):
+        if next(steps) == 0:
+            raise FailedError
+
+    wanted = settings(partitioner=partitioner)
+    for steps_before in range(1, 8):
+        steps = iter([*range(steps_before, 0, -1), 0, *[1] * 99])
+        with pytest.raises(FailedError):
+            replay_without_spark((wanted, every), fail)
+    replay_without_spark((wanted, every))
+    found = [
+        record for records in read(broker.address, wanted.target).values() for record in records
+    ]
+    marks = sorted(record.headers[-1] for record in found)
+    source = read(broker.address, "orders")
+    assert marks == sorted(source_of(p, record.offset) for p in source for record in source[p])
+
+
+def test_by_key_records_of_a_key_are_in_one_partition_and_in_order(broker, settings):
+    wanted = settings(partitioner="key", partition_count=5)
+    replay_without_spark((wanted, every))
+    found = read(broker.address, wanted.target)
+    assert sorted(found) == list(range(5))
+    homes = {}
+    places = {}
+    for partition, records in found.items():
+        for record in records:
+            if record.key is not None:
+                assert homes.setdefault(record.key, partition) == partition
+            *source, offset = record.headers[-1][1].decode().split("/")
+            assert int(offset) > places.get((partition, *source), -1)
+            places[partition, *source] = int(offset)
+
+
+def test_two_runs_at_once_write_every_record_once(broker, settings):
+    wanted = settings()
+    begun = []
+
+    def let_the_other_go_first(_step):
+        if not begun:
+            begun.append(replay_without_spark((wanted, every)))
+
+    try:
+        replay_without_spark((wanted, every), let_the_other_go_first)
+    except KafscaleError as error:
+        assert "another run of this job" in str(error)  # noqa: PT017
+    assert read(broker.address, wanted.target) == as_replayed(read(broker.address, "orders"))
+
+
+def test_what_others_write_in_between_is_passed_over(broker, settings):
+    wanted = settings(bounds={"endingTimestamp": str(START_MS + 1000)})
+    assert replay_without_spark((wanted, every)) == 121
+    produce(
+        broker.address,
+        wanted.target,
+        [Sent(n % PARTITIONS, None, b"foreign", START_MS) for n in range(6_000)],
+    )
+    assert replay_without_spark((wanted, every)) == 0
+    later = settings(target=wanted.target)
+    assert replay_without_spark((later, every)) == 4 * 121
+
+
+def test_a_replay_with_another_beginning_stands_beside_the_first(settings):
+    late = settings(bounds={"startingTimestamp": str(START_MS + 4_000)})
+    assert replay_without_spark((late, every)) == 121
+    assert replay_without_spark((settings(target=late.target), every)) == 5 * 121
+
+
+def test_a_topic_is_not_replayed_into_itself_nor_into_fewer_partitions(settings):
+    with pytest.raises(InvalidRequestError, match="into itself"):
+        settings(target="orders")
+    with pytest.raises(InvalidRequestError, match="set the partitioner to key"):
+        replay.prepare(settings(partition_count=2))
+
+
+# --- on Spark -------------------------------------------------------------------------------------
+
+
+def test_sql_filters_and_changes_records(broker, settings, spark):
+    wanted = settings(
+        where="json:id::int >= 100",
+        select=(
+            "concat(string(key), '!') AS key",
+            "struct(json:user.name::string AS name, partition) AS value",
+            "timestamp + INTERVAL 1 HOUR AS timestamp",
+        ),
+    )
+    summary = replay.run(spark, wanted, progress=False)
+    source = read(broker.address, "orders")
+    expected = {
+        partition: [
+            (
+                None if record.key is None else record.key + b"!",
+                b'{"name":"u%d","partition":%d}' % (number, partition),
+                record.timestamp_ms + 3_600_000,
+                (*record.headers, source_of(partition, record.offset)),
+            )
+            for record in records
+            if record.value and record.value.startswith(b'{"id": 1')
+            for number in [int(record.value[7 : record.value.index(b",")])]
+            if number >= 100
+        ]
+        for partition, records in source.items()
+    }
+    found = read(broker.address, wanted.target)
+    assert {
+        partition: [(each.key, each.value, each.timestamp_ms, each.headers) for each in records]
+        for partition, records in found.items()
+    } == expected
+    assert summary.facts["written"] == sum(map(len, expected.values())) > 0
+    assert replay.run(spark, wanted, progress=False).facts["written"] == 0
+
+
+def twice(records):
+    """Every record two times, the second with another value."""
+    rows = np.repeat(np.arange(records.num_rows), 2)
+    doubled = records.take(pa.array(rows))
+    values = pa.array([b"first", b"second"] * records.num_rows)
+    return doubled.set_column(doubled.schema.get_field_index("value"), "value", values)
+
+
+def test_a_function_makes_several_records_of_one(broker, settings, spark):
+    wanted = settings(function=f"{__name__}:twice", where="key IS NOT NULL AND partition = 2")
+    replay.run(spark, wanted, progress=False)
+    found = read(broker.address, wanted.target)
+    source = [each for each in read(broker.address, "orders")[2] if each.key is not None]
+    assert [(each.key, each.value) for each in found[2]] == [
+        (each.key, value) for each in source for value in (b"first", b"second")
+    ]
+    assert replay.run(spark, wanted, progress=False).facts["written"] == 0
+
+
+@pytest.mark.parametrize(
+    ("more", "problem"),
+    [
+        ({"where": "nonsense = 1"}, "nonsense"),
+        ({"where": "key ="}, "yntax error"),
+        ({"select": ("upper(text)",)}, "name them with AS"),
+        ({"select": ("1 AS offset",)}, "name them with AS"),
+    ],
+)
+def test_sql_that_cannot_be_understood_is_told_in_a_sentence(settings, spark, more, problem):
+    with pytest.raises(InvalidRequestError, match=problem) as caught:
+        replay.run(spark, settings(**more), progress=False)
+    assert "\n" not in str(caught.value)
+    assert "SQLSTATE" not in str(caught.value)
+
+
+def test_sql_that_fails_on_a_record_is_told_in_a_sentence(settings, spark):
+    with pytest.raises(KafscaleError, match="raised on purpose") as caught:
+        replay.run(spark, settings(where="raise_error('raised on purpose')"), progress=False)
+    assert len(str(caught.value)) < 500

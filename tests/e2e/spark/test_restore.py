@@ -1,0 +1,231 @@
+"""Topics restored from a bucket, compared record by record with what a consumer reads."""
+
+import shutil
+from itertools import count
+
+import pytest
+
+from kafscale.errors import InvalidRequestError, KafscaleError, UnknownTopicError
+from kafscale.spark.jobs import restore
+from kafscale.spark.jobs.restore_task import restore_partition
+from kafscale.spark.location import Location
+from services.broker import BrokerProcess
+from services.kafka_records import Sent, create, produce, read
+from services.victim import kill_at
+
+START_MS = 1_700_000_000_000
+CODECS = ["none", "gzip", "snappy", "lz4", "zstd"]
+PARTITIONS = 3
+
+numbers = count()
+
+
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("broker")
+    with BrokerProcess(directory, segment_bytes="65536") as running:
+        create(
+            running.address, "orders", PARTITIONS, retention_ms="-1", max_message_bytes="2000000"
+        )
+        for number, codec in enumerate(CODECS):
+            produce(running.address, "orders", mixed(START_MS + number * 1000), codec=codec)
+        disorder = [(40, b"late"), (9_000, b"early"), (50, b"late"), (9_000, b"last")]
+        produce(
+            running.address,
+            "orders",
+            [Sent(0, b"disorder", value, START_MS + time_ms) for time_ms, value in disorder],
+        )
+        yield running
+
+
+def mixed(start_ms):
+    """Nulls, headers, empty values and a large one, in all partitions."""
+    for number in range(120):
+        yield Sent(
+            number % PARTITIONS,
+            [None, b"", b"key-%d" % number][number % 4 % 3],
+            [b"value" * number, None, b""][number % 5 % 3],
+            start_ms + number,
+            (("one", b"1"), ("none", None), ("one", b"")) if number % 6 == 0 else (),
+        )
+    yield Sent(1, b"large", bytes(range(256)) * 4096, start_ms + 500)
+
+
+@pytest.fixture
+def settings(broker):
+    def make(**more):
+        defaults = {
+            "location": Location.parse(str(broker.data)),
+            "topic": "orders",
+            "target": f"restored-{next(numbers)}",
+            "bootstrap": broker.address,
+        }
+        return restore.RestoreSettings(**(defaults | more))
+
+    return make
+
+
+def restored(settings):
+    items = restore.prepare(settings)
+    results = [restore_partition(item) for item in items]
+    return restore.summarize(settings, items, results, 0.0)
+
+
+def expected(source, until_ms=None):
+    return {
+        partition: [
+            record._replace(offset=offset)
+            for offset, record in enumerate(
+                record for record in records if until_ms is None or record.timestamp_ms <= until_ms
+            )
+        ]
+        for partition, records in source.items()
+    }
+
+
+def test_everything_is_restored_as_it_is_with_its_offsets(broker, settings):
+    wanted = settings()
+    summary = restored(wanted)
+    assert read(broker.address, wanted.target) == read(broker.address, "orders")
+    assert summary.facts["equalOffsets"]
+    assert sum(row[summary.columns.index("rebuilt")] for row in summary.rows) == 0
+
+
+@pytest.mark.parametrize("after_ms", [-1, 0, 45, 2_060, 4_119, 4_500, 10_000])
+def test_as_of_a_time_every_record_up_to_it_is_restored_in_any_order(broker, settings, after_ms):
+    wanted = settings(until_ms=START_MS + after_ms)
+    restored(wanted)
+    source = read(broker.address, "orders")
+    assert read(broker.address, wanted.target) == expected(source, START_MS + after_ms)
+
+
+def test_as_of_offsets_partitions_end_where_it_is_said(broker, settings):
+    wanted = settings(end_offsets='{"orders": {"0": 17, "1": -1, "2": 0}}')
+    restored(wanted)
+    source = read(broker.address, "orders")
+    assert read(broker.address, wanted.target) == {0: source[0][:17], 1: source[1], 2: []}
+
+
+def test_a_second_run_writes_nothing(settings):
+    wanted = settings(until_ms=START_MS + 2_060)
+    first, second = restored(wanted), restored(wanted)
+    assert second.facts["written"] == 0
+    assert second.facts["records"] == first.facts["records"] > 0
+
+
+@pytest.mark.parametrize("step", [1, 2])
+def test_a_run_that_was_killed_is_completed_by_the_next(broker, settings, step):
+    wanted = settings(until_ms=START_MS + 3_070)
+    assert kill_at(restore_partition, restore.prepare(wanted)[1], step)
+    restored(wanted)
+    source = read(broker.address, "orders")
+    assert read(broker.address, wanted.target) == expected(source, START_MS + 3_070)
+
+
+def test_a_run_that_was_killed_anywhere_is_completed_by_the_next(broker, settings):
+    class KilledError(Exception):
+        pass
+
+    def die(_step):
+        if next(steps) == 0:
+            raise KilledError
+
+    create(broker.address, "many-batches", 1, retention_ms="-1")
+    produce(
+        broker.address,
+        "many-batches",
+        [Sent(0, b"%d" % number, b"", START_MS + number % 5) for number in range(150)],
+        settings={"batch.num.messages": 5},
+    )
+    source = read(broker.address, "many-batches")
+    wanted = settings(topic="many-batches", until_ms=START_MS + 3)
+    for steps_before in range(4):
+        steps = iter([*range(steps_before, 0, -1), 0, *[1] * 99])
+        (item,) = restore.prepare(wanted)
+        with pytest.raises(KilledError):
+            restore_partition(item, die)
+    restored(wanted)
+    assert read(broker.address, wanted.target) == expected(source, START_MS + 3)
+
+
+def test_two_runs_at_once_write_every_record_once(broker, settings):
+    wanted = settings()
+    first = restore.prepare(wanted)
+    second = restore.prepare(wanted)
+    begun = {}
+
+    def let_the_other_go_first(_step):
+        if not begun:
+            begun["other"] = [restore_partition(item) for item in second]
+
+    for item in first:
+        try:
+            restore_partition(item, let_the_other_go_first)
+        except KafscaleError as error:
+            assert "another run of this job" in str(error)  # noqa: PT017
+    assert read(broker.address, wanted.target) == read(broker.address, "orders")
+
+
+def test_a_broker_that_is_killed_meanwhile_is_waited_for(broker, settings):
+    wanted = settings()
+    killed = []
+
+    def kill_it_once(step):
+        if step == "appended" and not killed:
+            killed.append(step)
+            broker.kill()
+            broker.start()
+
+    for item in restore.prepare(wanted):
+        restore_partition(item, kill_it_once)
+    assert killed
+    assert read(broker.address, wanted.target) == read(broker.address, "orders")
+
+
+def test_a_topic_of_somebody_else_is_refused_before_anything_is_written(broker, settings):
+    create(broker.address, "foreign", PARTITIONS)
+    produce(broker.address, "foreign", [Sent(2, b"mine", b"mine", START_MS * 2)])
+    before = read(broker.address, "foreign")
+    with pytest.raises(InvalidRequestError, match="of somebody else"):
+        restored(settings(target="foreign"))
+    assert read(broker.address, "foreign") == before
+
+
+def test_what_was_restored_as_of_another_time_is_refused(settings):
+    wanted = settings(until_ms=START_MS + 50)
+    restored(wanted)
+    with pytest.raises(InvalidRequestError, match="another restore"):
+        restored(settings(target=wanted.target, until_ms=START_MS + 60))
+
+
+def test_a_topic_with_other_partitions_is_refused(broker, settings):
+    create(broker.address, "narrow", PARTITIONS - 1)
+    with pytest.raises(InvalidRequestError, match="has 2 partitions, but 3 are needed"):
+        restored(settings(target="narrow"))
+
+
+def test_a_topic_that_is_not_there_is_refused(settings):
+    with pytest.raises(UnknownTopicError, match="nothing of a topic absent"):
+        restored(settings(topic="absent"))
+
+
+def test_times_of_the_broker_become_those_of_the_records(broker, settings):
+    create(broker.address, "stamped", 1, message_timestamp_type="LogAppendTime")
+    produce(broker.address, "stamped", [Sent(0, None, b"%d" % n, n + 1) for n in range(10)])
+    wanted = settings(topic="stamped")
+    restored(wanted)
+    assert read(broker.address, wanted.target) == read(broker.address, "stamped")
+
+
+def test_a_deleted_topic_is_restored_from_a_copy_of_its_objects(broker, settings, tmp_path, spark):
+    """On Spark, with everything that the command does but reading its options."""
+    create(broker.address, "doomed", PARTITIONS, retention_ms="-1")
+    produce(broker.address, "doomed", [each for each in mixed(START_MS) if each.key != b"large"])
+    source = read(broker.address, "doomed")
+    backup = tmp_path / "backup"
+    shutil.copytree(broker.data / "objects", backup / "objects")
+    shutil.rmtree(backup / "objects" / "default" / "_catalog")
+    wanted = settings(topic="doomed", location=Location.parse(str(backup)))
+    summary = restore.run(spark, wanted, progress=False)
+    assert read(broker.address, wanted.target) == source
+    assert summary.facts["records"] == sum(map(len, source.values()))

@@ -1,0 +1,118 @@
+"""Records as a test gives and gets them: produced by librdkafka, and read back from the beginning.
+
+produce(address, "orders", [Sent(0, b"key", b"value", 1_000)], codec="lz4")
+assert read(address, "orders") == {0: [Read(0, 1_000, b"key", b"value")]}
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+
+READ_S_MAX = 15
+BYTES_MAX = 4 * 1024 * 1024
+
+Headers = tuple[tuple[str, bytes | None], ...]
+
+
+class Sent(NamedTuple):
+    partition: int
+    key: bytes | None
+    value: bytes | None
+    timestamp_ms: int
+    headers: Headers = ()
+
+
+class Read(NamedTuple):
+    offset: int
+    timestamp_ms: int
+    key: bytes | None
+    value: bytes | None
+    headers: Headers = ()
+
+
+def create(address: str, topic: str, partitions: int, **configs: str) -> None:
+    """Create a topic; the dots of configs' names are underscores here."""
+    named = {name.replace("_", "."): value for name, value in configs.items()}
+    admin = AdminClient({"bootstrap.servers": address})
+    (future,) = admin.create_topics([NewTopic(topic, partitions, config=named)]).values()
+    future.result(READ_S_MAX)
+
+
+def produce(
+    address: str,
+    topic: str,
+    records: Iterable[Sent],
+    *,
+    codec: str = "none",
+    settings: Mapping[str, object] | None = None,
+) -> None:
+    producer = Producer(
+        {
+            "bootstrap.servers": address,
+            "compression.type": codec,
+            "enable.idempotence": True,
+            "message.max.bytes": BYTES_MAX,
+            **(settings or {}),
+        }
+    )
+    failed = []
+
+    def on_delivery(error, _message):
+        if error is not None:
+            failed.append(error)
+
+    for record in records:
+        producer.produce(
+            topic,
+            partition=record.partition,
+            key=record.key,
+            value=record.value,
+            timestamp=record.timestamp_ms,
+            headers=list(record.headers),
+            on_delivery=on_delivery,
+        )
+        producer.poll(0)
+    left = producer.flush(READ_S_MAX)
+    assert not left
+    assert not failed, failed
+
+
+def read(address: str, topic: str) -> dict[int, list[Read]]:
+    """Every record of every partition, up to where the topic ends now."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": address,
+            "group.id": "reader",
+            "enable.auto.commit": False,
+            "auto.offset.reset": "earliest",
+            "enable.partition.eof": True,
+            "fetch.message.max.bytes": BYTES_MAX,
+        }
+    )
+    try:
+        partitions = sorted(consumer.list_topics(topic, READ_S_MAX).topics[topic].partitions)
+        consumer.assign([TopicPartition(topic, each, 0) for each in partitions])
+        found: dict[int, list[Read]] = {each: [] for each in partitions}
+        ended: set[int] = set()
+        while ended != set(partitions):
+            message = consumer.poll(READ_S_MAX)
+            assert message is not None, f"{topic} is silent; read so far: {_counts(found)}"
+            if message.error():
+                assert message.error().name() == "_PARTITION_EOF", message.error()
+                ended.add(message.partition())
+                continue
+            found[message.partition()].append(
+                Read(
+                    message.offset(), message.timestamp()[1], message.key(), message.value(),
+                    tuple(message.headers() or ()),
+                )
+            )  # fmt: skip
+        return found
+    finally:
+        consumer.close()
+
+
+def _counts(found: Mapping[int, Sequence[Read]]) -> dict[int, int]:
+    return {partition: len(records) for partition, records in found.items()}
