@@ -41,6 +41,8 @@ NEXT = (
     ("kafscale consume orders -g billing", "share them out among all who read in the group"),
     ("kafscale group describe billing", "how far a group has come, and who its members are"),
     ("kafscale cluster status", "all brokers, how they do and what they own"),
+    ('kafscale sql "select * from orders"', "query topics, straight from where they are kept"),
+    ("kafscale spark lake orders --to lake", "make a table of a topic, exactly once"),
     ("kafscale config show", "every setting, its value and where it was set"),
     ("kafscale segment list kafscale-data", "the objects that hold the records"),
     ("kafscale protocol show produce 9", "the fields of a Kafka message on the wire"),

@@ -4,7 +4,6 @@
 # apart; Spark is slow to load.
 
 from kafscale.cli import spark_lake_options as options
-from kafscale.cli.config import effective
 from kafscale.cli.output import Output, OutputOption
 from kafscale.cli.spark_lake_request import Request
 from kafscale.cli.spark_session import ConfOption, MasterOption, PathOption, locate, run
@@ -60,7 +59,6 @@ def lake(  # noqa: PLR0917 - they are options, all of them named.
     for name in ("path", "master", "conf", "output"):
         del given[name]
     request = Request(**given)
-    _log()
     from kafscale.spark.jobs import lake as job
 
     location = locate(path)
@@ -69,15 +67,3 @@ def lake(  # noqa: PLR0917 - they are options, all of them named.
         "lake", lambda spark: job.run(spark, settings, target),
         master=master, conf=conf, output=output,
     )  # fmt: skip
-
-
-def _log() -> None:
-    """What happens is logged; of what libraries have to say, only what is alarming."""
-    import logging as standard
-
-    from kafscale.observability import logging
-
-    config = effective()
-    logging.configure(config.logging.level, config.logging.format)
-    for name in ("py4j", "pyiceberg"):
-        standard.getLogger(name).setLevel(standard.WARNING)

@@ -11,6 +11,7 @@ import typer
 from kafscale.cli import spark_lake_options as options
 from kafscale.cli.options import parse_pairs
 from kafscale.config.quantities import parse_duration, parse_size
+from kafscale.errors import InvalidRequestError
 
 if TYPE_CHECKING:
     from kafscale.spark.jobs.lake_settings import LakeSettings
@@ -84,6 +85,9 @@ class Request:
         """Where tables are made; what is known of the records' bucket holds for theirs, too."""
         from kafscale.spark.tables.target import TableFormat, Target
 
+        is_plain = self.table_format is options.TableFormat.PARQUET
+        if is_plain and (self.compact_files or self.mode is options.Mode.UPSERT):
+            raise InvalidRequestError("plain Parquet is only added to: use Iceberg or Delta")
         known: dict[str, str] = {}
         if location.bucket is not None and self.to.startswith("s3"):
             bucket = location.bucket

@@ -80,6 +80,7 @@ def session(name: str, master: str, conf: Sequence[str]) -> "Iterator[SparkSessi
     """A session for a command of this name."""
     from kafscale.spark import session as sessions
 
+    _log()
     settings = dict(parse_pairs(conf)) | ({"spark.master": master} if master else {})
     with tempfile.NamedTemporaryFile(prefix="kafscale-spark-", suffix=".log", delete=False) as made:
         log = Path(made.name)
@@ -123,6 +124,18 @@ def _configured(config: "Config") -> "Location":
     if config.s3.bucket:
         return Location(namespace=config.s3.namespace, bucket=bucket(config))
     return Location.parse(config.broker.data_dir, {"namespace": config.s3.namespace})
+
+
+def _log() -> None:
+    """What happens is logged; of what libraries have to say, only what is alarming."""
+    import logging as standard
+
+    from kafscale.observability import logging
+
+    config = effective()
+    logging.configure(config.logging.level, config.logging.format)
+    for name in ("py4j", "pyiceberg"):
+        standard.getLogger(name).setLevel(standard.WARNING)
 
 
 def _may_be_explained(error: Exception) -> bool:

@@ -235,8 +235,7 @@ def scan(
                 row += 1
         if position != end:
             return -1 - index
-        rows = min(row, table.timestamp_types.size)
-        table.timestamp_types[min(first_row, rows) : rows] = is_append_time
+        table.timestamp_types[first_row:row] = is_append_time  # A slice ends with its array.
     return row
 
 

@@ -38,7 +38,7 @@ NAMES: Final = frozenset(
         "endingOffsets", "endingOffsetsByTimestamp", "endingTimestamp",
         "failOnDataLoss", "includeHeaders", "minPartitions", "maxRecordsPerPartition",
         "maxOffsetsPerTrigger", "minOffsetsPerTrigger", "maxTriggerDelay",
-        "columns", "taskBytes",
+        "columns", "pushFilters", "taskBytes",
     }
     | Location.OPTIONS
 )  # fmt: skip
@@ -71,6 +71,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     starts_late: bool
     """Whether a time that no record has reached yet is a place to start, the latest offset."""
     fail_on_data_loss: bool
+    pushes_filters: bool
+    """Whether conditions of a query narrow what is read; see `source`."""
     task_bytes: int
     tasks_min: int
     records_per_task_max: int
@@ -132,6 +134,7 @@ def parse(options: Mapping[str, str]) -> Options:
         ending=_bound(given, "ending"),
         starts_late=strategy == "latest",
         fail_on_data_loss=given.flag("failOnDataLoss", default=True),
+        pushes_filters=given.flag("pushFilters", default=False),
         task_bytes=given.parsed("taskBytes", _task_bytes) or _TASK_BYTES,
         tasks_min=given.count("minPartitions") or 0,
         records_per_task_max=given.count("maxRecordsPerPartition") or 0,

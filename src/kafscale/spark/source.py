@@ -4,10 +4,15 @@
     spark.read.format("kafscale").option("subscribe", "orders").load("s3://records/production")
 
 Spark runs this in Python processes of its own: options are read in one, a plan is made in another,
-and each task runs in a third; what they share is pickled. The law: a query works whatever Spark's
-settings are. Spark refuses a reader that takes filters while its switch for them is off, but does
-not tell whether it is. So there are two readers, and which one is made depends on the process that
-asks: there is a program for plans with filters, which nobody loads without the switch.
+and each task runs in a third; what they share is pickled. The law: a query gives the right rows
+whatever Spark's settings are. Two traps of Spark 4.2 lie in the way of filters:
+
+* It refuses a reader that takes filters while its switch for them is off, but does not tell whether
+  it is. So there are two readers, and which one is made depends on the process that asks: there is
+  a program for plans with filters, which nobody loads without the switch.
+* What the filters of one query have left to read is kept for all queries of the same `load()`, and
+  for all of its scans in one query: `frame.filter(...)`, then `frame.count()` would miss records.
+  So filters are taken only where `pushFilters` says that what was loaded is used once.
 """
 
 import sys
@@ -53,7 +58,8 @@ class KafscaleSource(DataSource):
 
     def reader(self, schema: StructType) -> DataSourceReader:
         query = Query.of(self._location, self._options, schema)
-        return FilteringReader(query) if _FILTERING_PROGRAM in sys.modules else BatchReader(query)
+        is_asked = self._options.pushes_filters and _FILTERING_PROGRAM in sys.modules
+        return FilteringReader(query) if is_asked else BatchReader(query)
 
     def streamReader(self, schema: StructType) -> StreamReader:  # noqa: N802 - Spark's name.
         return StreamReader(Query.of(self._location, self._options, schema))
@@ -81,7 +87,7 @@ class BatchReader(DataSourceReader):
 
 
 class FilteringReader(BatchReader):
-    """The same, for a Spark that hands its filters over."""
+    """The same, for a Spark that hands its filters over, and a frame that is used once."""
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802 - Spark's name.
         self._scope, left = narrow(filters)

@@ -1,0 +1,115 @@
+"""Clicks of a web shop become an Iceberg table, exactly once, and a plot of it.
+
+    python examples/clickstream_to_iceberg.py --plot clicks.svg
+
+1. Clicks of three days are produced as JSON, into a topic of three partitions.
+2. `kafscale spark lake` makes a table of them, partitioned by day. Its columns are the fields that
+   the clicks have; nobody wrote a schema down.
+3. It is run again, after more clicks, and again: how far the table has come, it says itself, so
+   that no click is missing or there twice.
+4. The table is read by pyiceberg, as anything can that knows Iceberg, and plotted by hour.
+"""
+
+# ruff: noqa: INP001, S311, T201 - examples are scripts that make data up, and talk.
+
+import json
+import random
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import matplotlib as mpl
+import pyarrow as pa
+import pyarrow.compute as pc
+import sandbox
+from confluent_kafka import Producer
+from pyiceberg.catalog.sql import SqlCatalog
+
+TOPIC = "clicks"
+PAGES = ("/", "/search", "/product", "/cart", "/checkout")
+WEIGHTS = (30, 25, 30, 10, 5)
+DAY_MS = 86_400_000
+
+
+def produce(kafscale: sandbox.Kafscale, count: int, since_ms: int, until_ms: int) -> None:
+    """Clicks at random times, more of them in the evening."""
+    dice = random.Random(count)
+    producer = Producer(
+        {"bootstrap.servers": kafscale.bootstrap_servers, "compression.type": "zstd"}
+    )
+    for _ in range(count):
+        time_ms = int(dice.triangular(since_ms, until_ms, until_ms - (until_ms - since_ms) // 6))
+        user = dice.randrange(1000)
+        click = {
+            "user": user,
+            "page": dice.choices(PAGES, WEIGHTS)[0],
+            "country": dice.choice(("DE", "FR", "IT", "PL")),
+            "load_ms": round(dice.lognormvariate(5, 0.5), 1),
+        }
+        producer.produce(TOPIC, json.dumps(click), key=str(user), timestamp=time_ms)
+        producer.poll(0)
+    producer.flush()
+
+
+def read(lake: Path) -> pa.Table:
+    """The table, by way of the catalog that the lake job has made beside it."""
+    catalog = SqlCatalog("kafscale", uri=f"sqlite:///{lake / 'catalog.db'}", warehouse=str(lake))
+    try:
+        return catalog.load_table(f"kafscale.{TOPIC}").scan().to_arrow()
+    finally:
+        catalog.engine.dispose()
+
+
+def plot(table: pa.Table, path: Path) -> None:
+    """Clicks by hour and page."""
+    mpl.use("Agg")
+    from matplotlib import pyplot as plt  # noqa: PLC0415 - not before it knows that there is no screen.
+
+    hours = pc.floor_temporal(table["_kafscale_timestamp"], unit="hour")
+    counted = (
+        pa.table({"hour": hours, "page": table["page"]})
+        .group_by(["hour", "page"])
+        .aggregate([([], "count_all")])
+        .sort_by("hour")
+    )
+    figure, axes = plt.subplots(figsize=(9, 4))
+    for page in PAGES:
+        of_page = counted.filter(pc.equal(counted["page"], page))
+        axes.plot(of_page["hour"].to_pylist(), of_page["count_all"].to_pylist(), label=page)
+    axes.set_ylabel("clicks an hour")
+    axes.set_ylim(bottom=0)
+    axes.legend(ncols=len(PAGES), frameon=False, loc="lower left", bbox_to_anchor=(0, 1))
+    axes.spines[["top", "right"]].set_visible(False)
+    figure.autofmt_xdate()
+    figure.tight_layout()
+    figure.savefig(path)
+    plt.close(figure)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = sandbox.parser(__doc__)
+    parser.add_argument("--lake", type=Path, help="where to put the table; else it is temporary")
+    parser.add_argument("--plot", type=Path, default=Path("clicks.svg"), help=".svg or .png")
+    options = parser.parse_args(arguments)
+    now_ms = int(time.time() * 1000)
+    with sandbox.running(options) as kafscale, tempfile.TemporaryDirectory() as temporary:
+        lake = options.lake or Path(temporary)
+        to_table = (
+            "spark", "lake", TOPIC, "--path", kafscale.path, "--to", str(lake),
+            "--format", "json", "--partition-by", "day", "--once",
+        )  # fmt: skip
+        sandbox.create_topic(kafscale, TOPIC, 3)
+        produce(kafscale, options.records, now_ms - 3 * DAY_MS, now_ms - DAY_MS)
+        sandbox.command(*to_table)
+        produce(kafscale, options.records // 2, now_ms - DAY_MS, now_ms)
+        sandbox.command(*to_table)
+        sandbox.command(*to_table)
+        table = read(lake)
+    plot(table, options.plot)
+    print(f"\n{table.num_rows:,} clicks are in the table; the plot is {options.plot}")
+    return table.num_rows
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,256 @@
+"""`kafscale sql` and what is below it, on a real Spark, over topics made by hand or by a broker."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Producer
+from typer.testing import CliRunner
+
+from kafscale.cli.main import app
+from kafscale.records import Record, build
+from kafscale.records.batch import BatchView
+from kafscale.records.record import Header
+from kafscale.spark.location import Location
+from kafscale.spark.sql import Sql
+from kafscale.spark.sql_errors import QueryError
+from kafscale.storage import layout, segment, topics_catalog
+
+NAMESPACE = "default"
+START_MS = 1_700_000_000_000
+"""2023-11-14 22:13:20 UTC."""
+
+
+UNION = """select count(*) from
+ (select id from orders where _offset > 250 union all select id from orders)"""
+JOIN = """with some as (select * from orders)
+select count(*) from some a join some b on a.id = b.id + 1 where a._offset > 250"""
+
+
+def order(offset: int) -> bytes:
+    status = "paid" if offset % 3 else "open"
+    return json.dumps({"id": offset, "status": status, "item": {"price": offset * 1.5}}).encode()
+
+
+def put(location: Location, topic: str, offsets: range, partition: int = 0, value=order) -> str:
+    """A segment of records that are a second apart; its key."""
+    builder = segment.Builder(START_MS, 1, compression=None, prior_max_timestamp_ms=-1)
+    for offset in offsets:
+        made = Record(
+            offset, START_MS + offset * 1000, b"key %d" % offset, value(offset),
+            (Header("trace", b"%d" % offset),),
+        )  # fmt: skip
+        builder.append(BatchView(build([made])))
+    built = builder.finish()
+    key = layout.segment_key(NAMESPACE, topic, partition, offsets.start)
+    with location.open() as store:
+        store.put(key, built.parts)
+        store.put(layout.index_key(NAMESPACE, topic, partition, offsets.start), [built.index])
+    return key
+
+
+@pytest.fixture
+def location(tmp_path) -> Location:
+    (tmp_path / "objects").mkdir()
+    return Location.parse(str(tmp_path))
+
+
+@pytest.fixture
+def orders(location) -> list[str]:
+    """A topic of three segments with 100 records each; their keys."""
+    return [put(location, "orders", range(start, start + 100)) for start in (0, 100, 200)]
+
+
+@pytest.fixture
+def topics(spark, location) -> Sql:
+    return Sql(spark, location)
+
+
+def answer(topics: Sql, statement: str) -> list[Sequence[object]]:
+    return list(map(tuple, topics.run(statement).rows))
+
+
+def spoil(location: Location, key: str) -> None:
+    """Make a segment unreadable, while all that tells what is in it stays."""
+    path = Path(location.directory) / key
+    data = bytearray(path.read_bytes())
+    data[segment.HEADER_BYTES + 61 : -segment.FOOTER_BYTES] = bytes(len(data) - 61 - 48)
+    path.write_bytes(data)
+
+
+@pytest.mark.usefixtures("orders")
+def test_fields_are_columns_beside_what_every_record_has(topics):
+    found = topics.run("select * from orders where id = 7")
+    assert found.columns == (
+        "id", "status", "item",
+        "_key", "_value", "_topic", "_partition", "_offset", "_timestamp", "_headers",
+    )  # fmt: skip
+    (row,) = found.rows
+    assert row[:3] == (7, "paid", {"price": 10.5})
+    assert row[3:8] == ("key 7", order(7).decode(), "orders", 0, 7)
+    assert row[8].timestamp() * 1000 == START_MS + 7000
+    assert row[9] == [{"key": "trace", "value": b"7"}]
+
+
+@pytest.mark.usefixtures("orders")
+def test_topics_can_be_grouped_and_joined(topics, location):
+    put(location, "page-views.v1", range(50), value=lambda offset: b'{"id": %d}' % (offset * 2))
+    assert answer(topics, "select status, count(*) from orders group by 1 order by 1") == [
+        ("open", 100),
+        ("paid", 200),
+    ]
+    joined = "select count(*) from orders join `page-views.v1` views on orders.id = views.id"
+    assert answer(topics, joined) == [(50,)]
+
+
+@pytest.mark.parametrize(
+    ("condition", "count"),
+    [
+        ("_offset >= 250", 50),
+        ("_offset between 260 and 269", 10),
+        ("_offset in (205, 299)", 2),
+        ("_timestamp >= timestamp'2023-11-14 22:17:00Z'", 80),
+        ("_partition = 5", 0),
+    ],
+)
+def test_segments_that_cannot_matter_are_not_read(topics, location, orders, condition, count):
+    for key in orders[:2]:
+        spoil(location, key)
+    counted = f"select count(*) from orders where {condition}"  # noqa: S608 - it is ours.
+    assert answer(topics, counted) == [(count,)]
+    with pytest.raises(QueryError, match="segment-0"):
+        answer(topics, "select count(*) from orders")
+
+
+@pytest.mark.usefixtures("orders")
+@pytest.mark.parametrize(
+    ("statement", "expected"),
+    [
+        (
+            "select (select count(*) from orders where _offset > 250), count(*) from orders",
+            (49, 300),
+        ),
+        (UNION, (349,)),
+        (JOIN, (49,)),
+    ],
+)
+def test_a_topic_that_is_read_twice_is_read_as_a_whole_where_it_has_to_be(
+    topics, statement, expected
+):
+    assert answer(topics, statement) == [expected]
+
+
+@pytest.mark.usefixtures("orders")
+def test_every_statement_sees_the_log_as_it_is_then(topics, location):
+    count = "select count(*), max(id) from orders"
+    assert answer(topics, count) == [(300, 299)]
+    put(location, "orders", range(300, 320))
+    assert answer(topics, count) == [(320, 319)]
+    assert answer(topics, "create or replace temp view paid as select * from orders") == []
+    put(location, "orders", range(320, 330))
+    assert answer(topics, "select count(*) from paid") == [(330,)]
+
+
+def test_an_empty_topic_has_columns_for_its_fields_once_it_has_records(topics, location):
+    catalog = topics_catalog.encode([topics_catalog.CatalogTopic("new", "00" * 16, 1)])
+    with location.open() as store:
+        store.put(layout.catalog_key(NAMESPACE), [catalog])
+    assert answer(topics, "select _offset, _value from new") == []
+    put(location, "new", range(5))
+    assert answer(topics, "select sum(id) from new") == [(10,)]
+
+
+@pytest.mark.usefixtures("orders")
+def test_columns_that_are_not_needed_are_not_read(topics, capfd):
+    planned = topics.query("select _offset from orders where status = 'open'")
+    planned.explain()
+    scan = next(line for line in capfd.readouterr().out.splitlines() if "BatchScan" in line)
+    assert "value" in scan
+    assert "offset" in scan
+    assert "key" not in scan
+    assert "headers" not in scan
+    assert planned.count() == 100
+
+
+def test_what_is_no_json_is_text_or_bytes(topics, location):
+    put(location, "lines", range(3), value=lambda offset: b"line %d" % offset)
+    put(location, "blobs", range(3), value=lambda offset: bytes([255, offset]))
+    assert answer(topics, "select _value from lines order by _offset limit 1") == [("line 0",)]
+    assert answer(topics, "select _value from blobs order by _offset limit 1") == [(b"\xff\x00",)]
+    kinds = dict(row[:2] for row in answer(topics, "describe blobs"))
+    assert (kinds["_key"], kinds["_value"], kinds["_offset"]) == ("string", "binary", "bigint")
+
+
+@pytest.mark.usefixtures("orders")
+def test_topics_and_their_columns_are_listed(topics, location):
+    put(location, "other", range(7))
+    put(location, "other", range(5), partition=1)
+    shown = topics.run("show tables")
+    assert shown.columns == ("topic", "partitions", "records", "bytes")
+    assert [row[:3] for row in shown.rows] == [("orders", 1, 300), ("other", 2, 12)]
+    assert [row[0] for row in topics.run("show tables like 'ord*'").rows] == ["orders"]
+    assert answer(topics, "describe orders")[0][:2] == ("id", "bigint")
+
+
+@pytest.mark.usefixtures("orders")
+@pytest.mark.parametrize(
+    ("statement", "said"),
+    [
+        ("select * from ordres", "there is no topic ordres; did you mean orders?"),
+        ("select * from x", "there is no topic x; `show tables` lists all"),
+        ("select * from a.b", "the name of topic a.b has dots in it: write `a.b`"),
+        ("select stats from orders", "name `stats` cannot be resolved"),
+        ("selct 1", "Syntax error at or near 'selct'. (line 1, position 1)"),
+        ("select 1 / 0", "Division by zero."),
+    ],
+)
+def test_what_is_wrong_is_said_in_a_sentence(topics, location, statement, said):
+    put(location, "a.b", range(1))
+    with pytest.raises(QueryError) as caught:
+        topics.run(statement)
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert "SQLSTATE" not in str(caught.value)
+
+
+def test_records_of_a_running_broker_are_rows_as_soon_as_they_are_acknowledged(
+    spark, start_broker, topic
+):
+    broker = start_broker()
+    producer = Producer({"bootstrap.servers": broker.address, "compression.type": "zstd"})
+    for number in range(1000):
+        producer.produce(topic, order(number), key=f"{number}")
+    producer.flush()
+    topics = Sql(spark, Location.parse(str(broker.data)))
+    counted = f"select count(distinct id), sum(item.price) from `{topic}`"  # noqa: S608
+    assert answer(topics, counted) == [(1000, sum(number * 1.5 for number in range(1000)))]
+
+
+# --- the command ----------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("spark", "orders")
+def test_the_command_prints_rows_for_people_and_for_programs(location, tmp_path):
+    def run(*arguments: str) -> tuple[int, str, str]:
+        path = str(Path(location.directory).parent)
+        done = CliRunner().invoke(app, ["sql", "--path", path, *arguments])
+        return done.exit_code, done.stdout, done.stderr
+
+    query = "select id, item, _timestamp from orders where _offset < 2 order by id"
+    code, out, _ = run(query, "-o", "json")
+    assert code == 0
+    assert json.loads(out)[1] == {
+        "id": 1, "item": {"price": 1.5}, "_timestamp": "2023-11-14T22:13:21Z",
+    }  # fmt: skip
+    _, out, _ = run("select id, item from orders where id < 2 order by id", "-o", "csv")
+    assert out == 'id,item\n0,"{""price"": 0.0}"\n1,"{""price"": 1.5}"\n'
+    _, out, _ = run("select id from orders", "--limit", "5")
+    assert "5 rows, and there are more (--limit 5)" in out
+    script = tmp_path / "script.sql"
+    script.write_text("show tables; -- all of them\nselect count(*) from orders;\n")
+    _, out, _ = run("--file", str(script), "-o", "csv")
+    assert out.splitlines()[2:] == ["count(1)", "300"]
+    code, out, err = run("select nope from orders")
+    assert (code, out) == (1, "")
+    assert err.startswith("error: A column")
