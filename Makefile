@@ -6,10 +6,10 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check format bench chaos docs generate lock clean
+.PHONY: help setup run test check format bench bench-spark chaos docs generate lock clean
 
 help: ## Show this list.
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  \033[1m%-8s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  \033[1m%-11s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(READY) ## Make .venv with kafscale and all its extras, exactly as locked.
 
@@ -42,7 +42,12 @@ format: setup ## Rewrite the code in the house's format.
 	$(BIN)/ruff check --fix .
 
 bench: setup ## Measure; prints tables and keeps the figures as JSON in .bench/.
-	$(BIN)/python -m pytest -m bench -p no:randomly -p no:xdist --quiet -s tests/bench
+	$(BIN)/python -m pytest -m "bench and not spark" -p no:randomly -p no:xdist --quiet -s tests/bench
+
+bench-spark: setup ## Measure the pipeline on Spark beside Spark's own Kafka source; BENCH_OPTIONS go to pytest.
+	$(BIN)/python -m pytest -m bench -p no:randomly -p no:xdist --quiet -s $(BENCH_OPTIONS) \
+	  tests/bench/test_spark_decoder.py tests/bench/test_spark_planning.py \
+	  tests/bench/test_spark_reading.py tests/bench/test_spark_freshness.py
 
 chaos: setup ## Trouble a cluster for CHAOS_SECONDS, from CHAOS_SEED on, and judge what clients saw.
 	PYTHONPATH=tests $(BIN)/python -m chaos $(CHAOS_OPTIONS) \

@@ -49,7 +49,7 @@ def title(name: str) -> str:
     >>> title("writtenBytes"), title("recordCount"), title("topic"), title("bytes")
     ('written', 'record count', 'topic', 'bytes')
     """
-    return re.sub(r"(?<=[a-z])([A-Z])", r" \1", _UNIT.sub("", name) or name).lower()
+    return re.sub(r"(?<=[a-z0-9])([A-Z])", r" \1", _UNIT.sub("", name) or name).lower()
 
 
 def cell(name: str, value: "Cell") -> str:

@@ -1,0 +1,251 @@
+"""Tables of Iceberg, by pyiceberg: tasks write Parquet, the driver commits.
+
+How far a table has come is a property, `kafscale.offsets.TOPIC`, set in the transaction that adds
+the files: properties survive the expiry of snapshots. The laws beyond those of `base`:
+
+* Every commit makes a snapshot, also one without files, and the catalog is asked to refuse it if
+  the newest snapshot is not the one that was seen. This is what makes two writers exclude each
+  other: a property alone could be set by both.
+* There is one attempt. pyiceberg would repeat a commit by itself on top of whatever came between,
+  offsets and all, which would double rows; so it is told not to.
+* Where the answer to a commit is lost, the table is asked whether the snapshot is there.
+"""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import msgspec
+import pyarrow as pa
+from pyiceberg.catalog import Catalog
+from pyiceberg.exceptions import (
+    CommitFailedException,
+    NamespaceAlreadyExistsError,
+    NoSuchTableError,
+    TableAlreadyExistsError,
+    ValidationException,
+)
+from pyiceberg.manifest import DataFile as IcebergFile
+from pyiceberg.manifest import DataFileContent, FileFormat
+from pyiceberg.table import Table as LoadedTable
+from pyiceberg.transforms import DayTransform, HourTransform, MonthTransform, Transform
+from pyiceberg.typedef import Record
+
+from kafscale.errors import InvalidRequestError, OperatingError
+from kafscale.spark.tables.base import (
+    PREFIX,
+    Change,
+    DataFile,
+    Progress,
+    RaceLostError,
+    Version,
+)
+from kafscale.spark.tables.iceberg_files import IcebergFiles, arrow_schema
+from kafscale.spark.tables.storage import Storage
+from kafscale.spark.tables.times import Unit
+
+OFFSETS: Final = "kafscale.offsets."
+MARK: Final = "kafscale.topic-mark."
+
+DEFAULTS: Final = {
+    "format-version": "2",
+    "write.parquet.compression-codec": "zstd",
+    # A stream of commits must not leave a trail of metadata that grows for ever.
+    "commit.manifest-merge.enabled": "true",
+    "write.metadata.delete-after-commit.enabled": "true",
+}
+"""What a new table is created with."""
+
+_ONCE: Final = {"commit.retry.num-retries": "0"}
+_TRANSFORMS: Final[dict[Unit, Transform[Any, int]]] = {
+    Unit.HOUR: HourTransform(),
+    Unit.DAY: DayTransform(),
+    Unit.MONTH: MonthTransform(),
+}
+
+
+class IcebergTable:
+    """A table in a catalog, filled from one topic."""
+
+    def __init__(
+        self, catalog: Catalog, identifier: Sequence[str], topic: str, time_column: str
+    ) -> None:
+        """Rows are partitioned by `time_column`, if at all."""
+        self._catalog = catalog
+        self._identifier = tuple(identifier)
+        self._topic = topic
+        self._time_column = time_column
+
+    @property
+    def name(self) -> str:
+        return ".".join(self._identifier)
+
+    # --- looking ------------------------------------------------------------------------------
+
+    def load(self) -> Version | None:
+        try:
+            return self._version(self._catalog.load_table(self._identifier))
+        except NoSuchTableError:
+            return None
+
+    def files(self, version: Version) -> IcebergFiles:
+        return IcebergFiles.of(version.token, version.unit)
+
+    def current(self, version: Version) -> list[DataFile]:
+        found = []
+        for task in version.token.scan().plan_files():
+            file = task.file
+            found.append(
+                DataFile(
+                    file.file_path, file.record_count, file.file_size_in_bytes,
+                    file.partition[0] if version.unit else None, task,
+                )
+            )  # fmt: skip
+        return found
+
+    def _version(self, loaded: LoadedTable) -> Version:
+        properties = loaded.properties
+        offsets = properties.get(OFFSETS + self._topic)
+        mark = properties.get(MARK + self._topic)
+        progress = Progress(
+            msgspec.json.decode(offsets, type=dict[int, int]) if offsets else {},
+            int(mark) if mark else None,
+        )
+        schema = arrow_schema(loaded.schema(), ids=False)
+        return Version(progress, schema, self._unit(loaded), loaded)
+
+    def _unit(self, loaded: LoadedTable) -> Unit | None:
+        """What the table is partitioned by, which need not be our work."""
+        fields = loaded.spec().fields
+        if not fields:
+            return None
+        units = {str(transform): unit for unit, transform in _TRANSFORMS.items()}
+        source = loaded.schema().find_column_name(fields[0].source_id)
+        if len(fields) == 1 and source == self._time_column and str(fields[0].transform) in units:
+            return units[str(fields[0].transform)]
+        raise InvalidRequestError(
+            f"{self.name} is partitioned by {loaded.spec()}: only hours, days or months of "
+            f"{self._time_column} can be written"
+        )
+
+    # --- changing -----------------------------------------------------------------------------
+
+    def create(self, schema: pa.Schema, unit: Unit | None) -> Version:
+        with suppress(NamespaceAlreadyExistsError):
+            self._catalog.create_namespace(self._identifier[:-1])
+        with suppress(TableAlreadyExistsError, CommitFailedException):
+            creation = self._catalog.create_table_transaction(
+                self._identifier, schema, properties=DEFAULTS
+            )
+            if unit is not None:
+                with creation.update_spec() as spec:
+                    spec.add_field(self._time_column, _TRANSFORMS[unit], unit.column)
+            creation.commit_transaction()
+        return self._version(self._catalog.load_table(self._identifier))
+
+    def evolve(self, version: Version, schema: pa.Schema) -> Version:
+        try:
+            with version.token.update_schema() as update:
+                update.union_by_name(schema)
+        except CommitFailedException as error:
+            raise RaceLostError(f"{self.name}: {error}") from error
+        return self._version(self._catalog.load_table(self._identifier))
+
+    def commit(self, version: Version, change: Change) -> None:
+        loaded = _once(version.token)
+        transaction = loaded.transaction()
+        properties = self._properties(change.progress)
+        update = transaction.update_snapshot(snapshot_properties=properties)
+        producer = update.overwrite() if change.removed else update.merge_append()
+        for file in change.added:
+            producer.append_data_file(_iceberg_file(loaded, file))
+        for file in change.removed:
+            producer.delete_data_file(file.details.file)
+        try:
+            producer.commit()
+            if properties:
+                transaction.set_properties(properties)
+            transaction.commit_transaction()
+        except ValidationException as error:
+            raise RaceLostError(f"{self.name}: {error}") from error
+        except Exception as error:  # What catalogs raise has no common root.
+            if self._has(producer.snapshot_id):
+                return
+            if isinstance(error, CommitFailedException):
+                raise RaceLostError(f"{self.name}: {error}") from error
+            raise OperatingError(f"{self.name}: the commit failed: {error}") from error
+
+    def _has(self, snapshot_id: int) -> bool:
+        now = self._catalog.load_table(self._identifier)
+        return now.snapshot_by_id(snapshot_id) is not None
+
+    def _properties(self, progress: Progress | None) -> dict[str, str]:
+        if progress is None:
+            return {}
+        properties = {OFFSETS + self._topic: _json(progress)}
+        if progress.topic_mark is not None:
+            properties[MARK + self._topic] = str(progress.topic_mark)
+        return properties
+
+    # --- upkeep -------------------------------------------------------------------------------
+
+    def expire(self, version: Version, older_than_ms: int) -> int:
+        loaded = version.token
+        count = len(loaded.snapshots())
+        moment = datetime.fromtimestamp(older_than_ms / 1000, UTC)
+        try:
+            loaded.maintenance.expire_snapshots().older_than(moment).commit()
+        except CommitFailedException as error:
+            raise RaceLostError(f"{self.name}: {error}") from error
+        now = self._catalog.load_table(self._identifier)
+        return count - len(now.snapshots())
+
+    def orphans(self, version: Version, older_than_ms: int) -> list[DataFile]:
+        """Files of ours with rows, and the lists of files of snapshots that are forgotten."""
+        loaded = version.token
+        named = set()
+        for snapshot in loaded.snapshots():
+            named.add(snapshot.manifest_list)
+            for manifest in snapshot.manifests(loaded.io):
+                named.add(manifest.manifest_path)
+                entries = manifest.fetch_manifest_entry(loaded.io)
+                named.update(entry.data_file.file_path for entry in entries)
+        data = self.files(version).storage
+        lists = Storage(f"{loaded.location()}/metadata", data.properties)
+        return [
+            DataFile(item.key, 0, item.size_bytes)
+            for storage, prefix, suffix in ((data, PREFIX, ".parquet"), (lists, "", ".avro"))
+            for item in storage.list(storage.root)
+            if item.modified_ms < older_than_ms and item.key not in named
+            if (name := item.key.rpartition("/")[2]).startswith(prefix) and name.endswith(suffix)
+        ]
+
+
+def _once(loaded: LoadedTable) -> LoadedTable:
+    """The table as pyiceberg sees it that has been told not to try again by itself."""
+    properties = {**loaded.metadata.properties, **_ONCE}
+    metadata = loaded.metadata.model_copy(update={"properties": properties})
+    return LoadedTable(
+        loaded.name(), metadata, loaded.metadata_location, loaded.io, loaded.catalog, loaded.config
+    )
+
+
+def _iceberg_file(loaded: LoadedTable, file: DataFile) -> IcebergFile:
+    return IcebergFile.from_args(
+        content=DataFileContent.DATA,
+        file_path=file.path,
+        file_format=FileFormat.PARQUET,
+        partition=Record() if file.moment is None else Record(file.moment),
+        file_size_in_bytes=file.size_bytes,
+        sort_order_id=None,
+        spec_id=loaded.spec().spec_id,
+        equality_ids=None,
+        key_metadata=None,
+        **file.details,
+    )
+
+
+def _json(progress: Progress) -> str:
+    offsets = {str(partition): offset for partition, offset in sorted(progress.offsets.items())}
+    return msgspec.json.encode(offsets).decode()

@@ -1,0 +1,136 @@
+"""The files of an Iceberg table: Parquet whose columns carry the table's ids.
+
+Statistics are taken from the file's own metadata where it is written, so that the driver opens no
+file at all.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyiceberg.io.pyarrow import (
+    compute_statistics_plan,
+    data_file_statistics_from_parquet_metadata,
+    parquet_path_to_id_mapping,
+    schema_to_pyarrow,
+)
+from pyiceberg.schema import Schema
+from pyiceberg.table import Table as LoadedTable
+from pyiceberg.table import TableProperties
+
+from kafscale.errors import InvalidRequestError
+from kafscale.spark.tables import reading, times
+from kafscale.spark.tables.base import DataFile
+from kafscale.spark.tables.storage import Storage
+from kafscale.spark.tables.times import Unit
+from kafscale.spark.values import conform
+
+_ID: Final = b"PARQUET:field_id"
+
+
+@dataclass(frozen=True)
+class IcebergFiles:
+    """How files of one version of a table are written and read."""
+
+    table_schema: Schema
+    unit: Unit | None
+    storage: Storage
+    """Of the table's data."""
+    properties: Mapping[str, str]
+    """Of the table: they say which statistics it wants."""
+
+    @classmethod
+    def of(cls, loaded: LoadedTable, unit: Unit | None) -> "IcebergFiles":
+        properties = loaded.properties
+        root = properties.get(TableProperties.WRITE_DATA_PATH) or f"{loaded.location()}/data"
+        storage = Storage.of(root, {key: str(text) for key, text in loaded.io.properties.items()})
+        return cls(loaded.schema(), unit, storage, dict(properties))
+
+    @property
+    def schema(self) -> pa.Schema:
+        return arrow_schema(self.table_schema, ids=True)
+
+    def write(
+        self, name: str, data: pa.Buffer, metadata: pq.FileMetaData, moment: int | None
+    ) -> DataFile:
+        directory = ""
+        if moment is not None and self.unit is not None:
+            directory = f"{self.unit.column}={times.text(moment, self.unit)}"
+        path = self.storage.join(directory, name)
+        self.storage.write(path, data)
+        statistics = data_file_statistics_from_parquet_metadata(
+            parquet_metadata=metadata,
+            stats_columns=compute_statistics_plan(self.table_schema, dict(self.properties)),
+            parquet_column_mapping=parquet_path_to_id_mapping(self.table_schema),
+        )
+        details = statistics.to_serialized_dict()
+        return DataFile(path, metadata.num_rows, data.size, moment, details)
+
+    def read(
+        self, file: DataFile, columns: Sequence[str] | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """Read without pyiceberg, which takes missing lists for empty ones."""
+        if file.details.delete_files:
+            raise InvalidRequestError(
+                f"{file.path} has rows that another engine has deleted without rewriting it; let"
+                " that engine rewrite the table's files first"
+            )
+        schema = self.schema
+        if columns is not None:
+            schema = pa.schema([schema.field(name) for name in columns])
+        for batch in reading.batches(
+            self.storage, file.path, lambda one: schema.get_field_index(self._name(one)) >= 0
+        ):
+            names = [self._name(column) for column in batch.schema]
+            yield conform(batch.rename_columns(names), schema)
+
+    def _name(self, field: pa.Field) -> str:
+        """What a column of a file is called in the table by now; ids stay when names change."""
+        number = (field.metadata or {}).get(_ID)
+        if number is None:
+            return str(field.name)
+        for child in _children(field.type):
+            if self._name(child) != child.name:
+                raise InvalidRequestError(
+                    f"{field.name}.{child.name} was renamed: its files cannot be rewritten here"
+                )
+        try:
+            return self.table_schema.find_field(int(number)).name
+        except ValueError:
+            return f"{field.name} that was dropped"
+
+    def bounds(self, file: DataFile, column: str) -> tuple[Any, Any] | None:
+        return reading.bounds(self.storage, file.path, lambda one: self._name(one) == column)
+
+    def discard(self, files: Sequence[DataFile]) -> None:
+        self.storage.delete([file.path for file in files])
+
+
+def _children(type_: pa.DataType) -> list[pa.Field]:
+    return [type_.field(index) for index in range(type_.num_fields)]
+
+
+def arrow_schema(schema: Schema, *, ids: bool) -> pa.Schema:
+    """The columns of a table, with the ids that Parquet is to carry, or without."""
+    return pa.schema([_field(field) for field in schema_to_pyarrow(schema, include_field_ids=ids)])
+
+
+def _field(field: pa.Field) -> pa.Field:
+    return field.with_type(_small(field.type))
+
+
+def _small(type_: pa.DataType) -> pa.DataType:
+    """Types of 32 bits where pyiceberg takes those of 64: files are the same, memory is less."""
+    if pa.types.is_large_string(type_):
+        return pa.string()
+    if pa.types.is_large_binary(type_):
+        return pa.binary()
+    if pa.types.is_struct(type_):
+        return pa.struct([_field(field) for field in type_.fields])
+    if pa.types.is_large_list(type_):
+        return pa.list_(_field(type_.value_field))
+    if pa.types.is_map(type_):
+        return pa.map_(_field(type_.key_field), _field(type_.item_field))
+    return type_

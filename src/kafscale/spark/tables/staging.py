@@ -1,0 +1,48 @@
+"""Files on their way into a table: rows that are still to be put together with others.
+
+They lie beside the table's own, where no reader looks, and no commit ever names them.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from kafscale.spark.tables import reading
+from kafscale.spark.tables.base import DataFile
+from kafscale.spark.tables.storage import Storage
+from kafscale.spark.tables.times import Unit
+
+STAGED: Final = "_kafscale_staged"
+
+
+@dataclass(frozen=True)
+class StagedFiles:
+    """How such files are written and read."""
+
+    schema: pa.Schema
+    storage: Storage
+    """Of the table's data."""
+    unit: Unit | None = None
+
+    def write(
+        self, name: str, data: pa.Buffer, metadata: pq.FileMetaData, moment: int | None
+    ) -> DataFile:
+        path = self.storage.join(STAGED, name)
+        self.storage.write(path, data)
+        return DataFile(path, metadata.num_rows, data.size, moment)
+
+    def read(
+        self, file: DataFile, columns: Sequence[str] | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        return reading.batches(
+            self.storage, file.path, lambda one: columns is None or one.name in columns
+        )
+
+    def bounds(self, file: DataFile, column: str) -> tuple[Any, Any] | None:
+        return reading.bounds(self.storage, file.path, lambda one: one.name == column)
+
+    def discard(self, files: Sequence[DataFile]) -> None:
+        self.storage.delete([file.path for file in files])

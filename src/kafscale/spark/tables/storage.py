@@ -1,0 +1,149 @@
+"""Where the files of tables are: a directory, a bucket, or whatever pyiceberg can write to.
+
+All formats share it, so that one set of properties (`s3.endpoint`, `s3.access-key-id`, …, named as
+pyiceberg names them) reaches every kind of table. A storage is made on the driver and travels to
+the tasks. The law: properties may hold secrets, and are no part of its `repr`.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import pyarrow as pa
+from pyarrow.fs import FileSelector, FileSystem, FileType
+from pyiceberg.io.pyarrow import PyArrowFileIO
+
+from kafscale.errors import InvalidRequestError
+from kafscale.storage.objects.base import ObjectInfo, ObjectStore
+from kafscale.storage.objects.blocking import BlockingObjectStore
+from kafscale.storage.objects.bucket import S3Bucket
+from kafscale.storage.objects.local import LocalObjectStore
+from kafscale.storage.objects.s3 import S3ObjectStore
+
+_FILE: Final = "file://"
+_BUCKET_SETTINGS: Final = {
+    "s3.endpoint": "endpoint",
+    "s3.region": "region",
+    "s3.access-key-id": "access_key",
+    "s3.secret-access-key": "secret_key",
+    "s3.session-token": "session_token",
+    "s3.role-arn": "role_arn",
+}
+
+
+@dataclass(frozen=True)
+class Storage:
+    """Files below a root; paths are whole, as `join` makes them."""
+
+    root: str
+    properties: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def of(cls, root: str, properties: Mapping[str, str] | None = None) -> "Storage":
+        """The storage at a root, which for a directory is made absolute.
+
+        Directories may be named as URLs, and keep that name: tables write it down.
+
+        >>> Storage.of("s3://lake/tables/").join("orders", "a.parquet")
+        's3://lake/tables/orders/a.parquet'
+        """
+        text = root.rstrip("/")
+        if not text:
+            raise InvalidRequestError(f"{root!r} is no place for a table")
+        is_relative = "://" not in text
+        return cls(str(Path(text).absolute()) if is_relative else text, dict(properties or {}))
+
+    @property
+    def is_local(self) -> bool:
+        return "://" not in self.root or self.root.startswith(_FILE)
+
+    @property
+    def url(self) -> str:
+        """The root with a scheme, also of a directory."""
+        return self.root if "://" in self.root else f"{_FILE}{self.root}"
+
+    def join(self, *parts: str) -> str:
+        return "/".join((self.root, *(part for part in parts if part)))
+
+    def write(self, path: str, data: pa.Buffer) -> None:
+        """Store a file, whole."""
+        system, inside = self._resolve(path)
+        if self.is_local:
+            system.create_dir(str(Path(inside).parent), recursive=True)
+        with system.open_output_stream(inside) as stream:
+            stream.write(data)
+
+    def open(self, path: str) -> pa.NativeFile:
+        system, inside = self._resolve(path)
+        return system.open_input_file(inside)
+
+    def exists(self, path: str) -> bool:
+        system, inside = self._resolve(path)
+        return bool(system.get_file_info(inside).type == FileType.File)
+
+    def move(self, path: str, to: str) -> None:
+        """Rename a file; on a bucket that is a copy, and then the end of the old one."""
+        system, inside = self._resolve(path)
+        _, target = self._resolve(to)
+        if self.is_local:
+            system.create_dir(str(Path(target).parent), recursive=True)
+        system.move(inside, target)
+
+    def delete(self, paths: Sequence[str]) -> None:
+        for path in paths:
+            system, inside = self._resolve(path)
+            try:
+                system.delete_file(inside)
+            except FileNotFoundError:
+                continue
+
+    def list(self, path: str) -> Iterator[ObjectInfo]:
+        """Every file below a path; none where there is no such path."""
+        system, inside = self._resolve(path)
+        scheme, separator, _ = self.root.rpartition("://")
+        selector = FileSelector(inside, recursive=True, allow_not_found=True)
+        for info in system.get_file_info(selector):
+            if info.type == FileType.File:
+                modified_ms = (info.mtime_ns or 0) // 1_000_000
+                yield ObjectInfo(f"{scheme}{separator}{info.path}", info.size, modified_ms)
+
+    def objects(self) -> tuple[BlockingObjectStore, str]:
+        """A store whose create-only PUT can be relied on, and the prefix of the root in it."""
+        if self.is_local:
+            directory = Path(self.root.removeprefix(_FILE))
+            directory.mkdir(parents=True, exist_ok=True)
+            return BlockingObjectStore(lambda: LocalObjectStore(directory, shared=True)), ""
+        parts = urlsplit(self.root)
+        if parts.scheme not in {"s3", "s3a", "s3n"}:
+            raise InvalidRequestError(f"{self.root}: a directory or an s3:// path is needed")
+        bucket = self._bucket(parts.netloc)
+
+        def connect() -> ObjectStore:
+            return S3ObjectStore(bucket)
+
+        prefix = parts.path.strip("/")
+        return BlockingObjectStore(connect), f"{prefix}/" if prefix else ""
+
+    def _bucket(self, name: str) -> S3Bucket:
+        settings: dict[str, Any] = {
+            attribute: self.properties[key]
+            for key, attribute in _BUCKET_SETTINGS.items()
+            if key in self.properties
+        }
+        virtual = self.properties.get("s3.force-virtual-addressing", "").lower() == "true"
+        path_style = bool(settings.get("endpoint")) and not virtual
+        return S3Bucket(name=name, path_style=path_style, **settings)
+
+    def _resolve(self, path: str) -> tuple[FileSystem, str]:
+        files = _files(tuple(sorted(self.properties.items())))
+        scheme, place, inside = files.parse_location(path)
+        return files.fs_by_scheme(scheme, place), inside
+
+
+@lru_cache(maxsize=16)
+def _files(properties: tuple[tuple[str, str], ...]) -> PyArrowFileIO:
+    """Connections are kept, as long as the properties are the same."""
+    return PyArrowFileIO(dict(properties))

@@ -1,0 +1,102 @@
+"""The lake in a bucket: every format, exactly once, and looked after.
+
+The server is the simulated one: the real one of the other tests, with connections that are kept,
+loses its way with the client inside of Arrow, and answers that it cannot parse requests.
+"""
+
+from collections.abc import Iterator
+from contextlib import closing, suppress
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable
+from pyarrow.dataset import dataset
+from pyarrow.fs import S3FileSystem
+from pyiceberg.catalog.sql import SqlCatalog
+
+from kafscale.spark.jobs.lake import Lake
+from kafscale.spark.jobs.lake_settings import LakeSettings
+from kafscale.spark.subscription import Subscription
+from kafscale.spark.tables.maintenance import Upkeep
+from kafscale.spark.tables.target import TableFormat, Target
+from kafscale.spark.tables.times import Unit
+from kafscale.storage.objects import S3Bucket
+from services import s3_server
+from unit.spark.jobs.lake_log import LakeLog, raw_rows
+from unit.spark.jobs.lake_runs import Killed, inline, killer
+
+pytestmark = pytest.mark.timeout(120)
+
+
+@pytest.fixture(scope="module")
+def bucket(tmp_path_factory) -> Iterator[S3Bucket]:
+    with s3_server.moto_server(tmp_path_factory.mktemp("s3")) as made:
+        yield made
+
+
+def properties(bucket: S3Bucket) -> dict[str, str]:
+    return {
+        "s3.endpoint": bucket.endpoint,
+        "s3.region": bucket.region,
+        "s3.access-key-id": bucket.access_key,
+        "s3.secret-access-key": bucket.secret_key,
+    }
+
+
+def target_in(bucket: S3Bucket, table_format: TableFormat, tmp_path) -> Target:
+    given = properties(bucket)
+    if table_format is TableFormat.ICEBERG:
+        given |= {"type": "sql", "uri": f"sqlite:///{tmp_path}/catalog.db"}
+    path = f"s3://{bucket.name}/{tmp_path.name}"
+    return Target(table_format=table_format, path=path, properties=given)
+
+
+def rows(bucket: S3Bucket, target: Target) -> pa.Table:
+    """The table as others see it."""
+    if target.table_format is TableFormat.ICEBERG:
+        with closing(SqlCatalog("kafscale", **target.properties)) as catalog:
+            return catalog.load_table(("kafscale", "orders")).scan().to_arrow()
+    if target.table_format is TableFormat.DELTA:
+        options = {
+            "AWS_ENDPOINT_URL": bucket.endpoint, "AWS_ALLOW_HTTP": "true",
+            "AWS_ACCESS_KEY_ID": bucket.access_key, "AWS_SECRET_ACCESS_KEY": bucket.secret_key,
+            "AWS_REGION": bucket.region,
+        }  # fmt: skip
+        return DeltaTable(f"{target.path}/orders", storage_options=options).to_pyarrow_table()
+    system = S3FileSystem(
+        endpoint_override=bucket.endpoint, access_key=bucket.access_key,
+        secret_key=bucket.secret_key, region=bucket.region,
+    )  # fmt: skip
+    directory = f"{target.path.removeprefix('s3://')}/orders"
+    return dataset(directory, filesystem=system, partitioning="hive").to_table()
+
+
+@pytest.mark.parametrize("table_format", list(TableFormat))
+def test_killed_raced_and_looked_after(bucket, tmp_path, table_format):
+    log = LakeLog(tmp_path / "data")
+    log.fill("orders", partitions=2, count=13)
+    target = target_in(bucket, table_format, tmp_path)
+    is_plain = table_format is TableFormat.PARQUET
+
+    def run(checkpoint=lambda _step: None, records_max: int = 9) -> None:
+        settings = LakeSettings(
+            location=log.location, subscription=Subscription.to_topics("orders"), is_once=True,
+            commit_records_max=records_max, unit=Unit.DAY,
+            upkeep=Upkeep(merges_files=not is_plain, expires_after_ms=0),
+        )  # fmt: skip
+        Lake(settings, target, inline, checkpoint=checkpoint).run()
+
+    def overtake(step: str) -> None:
+        if step == "written":
+            run(records_max=5)
+
+    for count in (3, 4, 5):
+        with suppress(Killed):
+            run(killer(count))
+    run(overtake)
+    assert raw_rows(rows(bucket, target)) == log.rows("orders")
+    log.fill("orders", partitions=2, count=3)
+    run()
+    assert raw_rows(rows(bucket, target)) == log.rows("orders")
+    if target.table_format is TableFormat.ICEBERG:
+        target._catalog.close()

@@ -1,0 +1,21 @@
+"""What the tests of the lake job share."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from unit.spark.jobs.lake_log import LakeLog
+from unit.spark.jobs.lake_tables import FORMATS, Tables
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> LakeLog:
+    return LakeLog(tmp_path / "data")
+
+
+@pytest.fixture(params=FORMATS)
+def tables(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Tables]:
+    made = Tables(request.param, tmp_path / "lake")
+    yield made
+    made.close()

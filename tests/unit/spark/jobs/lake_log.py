@@ -1,0 +1,112 @@
+"""A log made by hand in a data directory, and the rows that the lake has to hold of it."""
+
+from collections.abc import Sequence
+from itertools import cycle
+from pathlib import Path
+from typing import Any
+
+from kafscale.records import BatchView, Codec, Header, Record, build
+from kafscale.spark.location import Location
+from kafscale.spark.summary import Summary
+from kafscale.storage import layout, segment, topics_catalog
+from kafscale.storage.objects.blocking import BlockingObjectStore
+from kafscale.storage.objects.local import LocalObjectStore
+
+NAMESPACE = "default"
+BATCH_RECORDS = 4
+START_MS = 1_700_000_000_000
+
+Row = tuple[Any, ...]
+
+
+class LakeLog:
+    """Topics in a data directory; every batch has another codec."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        (directory / "objects").mkdir(parents=True)
+        self.records: dict[tuple[str, int], list[Record]] = {}
+        self._codecs = cycle(Codec)
+
+    @property
+    def location(self) -> Location:
+        return Location.parse(str(self.directory))
+
+    def append(
+        self, topic: str, partition: int, values: Sequence[bytes | None], *,
+        keys: Sequence[bytes | None] | None = None, step_ms: int = 1000,
+    ) -> None:  # fmt: skip
+        """Add a segment with these values."""
+        known = self.records.setdefault((topic, partition), [])
+        made = [
+            Record(
+                len(known) + index, START_MS + (len(known) + index) * step_ms,
+                keys[index] if keys else b"key %d" % (index % 3), value,
+                (Header("trace", b"%d" % index),) if index % 2 else (),
+            )
+            for index, value in enumerate(values)
+        ]  # fmt: skip
+        known += made
+        builder = segment.Builder(0, 1, compression=None, prior_max_timestamp_ms=None)
+        for start in range(0, len(made), BATCH_RECORDS):
+            batch = BatchView(build(made[start : start + BATCH_RECORDS], codec=next(self._codecs)))
+            batch.stamp(batch.base_offset, 0)
+            builder.append(batch)
+        built = builder.finish()
+        base_offset = made[0].offset
+        with self.open() as store:
+            store.put(layout.segment_key(NAMESPACE, topic, partition, base_offset), built.parts)
+            store.put(layout.index_key(NAMESPACE, topic, partition, base_offset), [built.index])
+
+    def fill(self, topic: str, *, partitions: int = 3, count: int = 21) -> None:
+        """Add so many records to each of some partitions."""
+        for partition in range(partitions):
+            known = len(self.records.get((topic, partition), ()))
+            values = [
+                None if index % 7 == 6 else b"value %d of %d" % (known + index, partition)
+                for index in range(count)
+            ]
+            self.append(topic, partition, values)
+
+    def publish(self, topic: str, topic_id: bytes, partitions: int) -> None:
+        """Write the catalog of topics that brokers keep."""
+        known = topics_catalog.CatalogTopic(topic, topic_id.hex(), partitions)
+        with self.open() as store:
+            store.put(layout.catalog_key(NAMESPACE), [topics_catalog.encode([known])], create=False)
+
+    def delete_segment(self, topic: str, partition: int, base_offset: int) -> None:
+        with self.open() as store:
+            store.delete([layout.segment_key(NAMESPACE, topic, partition, base_offset)])
+
+    def open(self) -> BlockingObjectStore:
+        objects = self.directory / "objects"
+        return BlockingObjectStore(lambda: LocalObjectStore(objects, shared=True, fsync=False))
+
+    def rows(self, topic: str) -> list[Row]:
+        """What a table of the records as they are holds, by partition and offset."""
+        return [
+            (
+                partition, record.offset, record.timestamp_ms, record.key, record.value,
+                [(header.key, header.value) for header in record.headers],
+            )
+            for (name, partition), records in sorted(self.records.items())
+            if name == topic
+            for record in records
+        ]  # fmt: skip
+
+
+def raw_rows(table: Any) -> list[Row]:
+    """The rows of a table in the lake, to be compared with those of the log."""
+    found = [
+        (
+            row["partition"], row["offset"], int(row["timestamp"].timestamp() * 1000 + 0.5),
+            row["key"], row["value"],
+            [(header["key"], header["value"]) for header in row["headers"] or ()],
+        )
+        for row in table.to_pylist()
+    ]  # fmt: skip
+    return sorted(found, key=lambda row: row[:2])
+
+
+def total(summary: Summary, column: str) -> int:
+    return sum(row[summary.columns.index(column)] or 0 for row in summary.rows)

@@ -1,0 +1,139 @@
+"""Upkeep: fewer files, the same rows, whatever others do meanwhile."""
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+
+from kafscale.spark.tables.base import Change, DataFile, Progress
+from kafscale.spark.tables.maintenance import (
+    DAY_MS,
+    Upkeep,
+    maintain,
+    merge_files,
+    small_groups,
+)
+from kafscale.spark.tables.times import Unit
+from kafscale.spark.tables.writer import Encoding
+from unit.spark.jobs.lake_runs import inline
+from unit.spark.tables.table_rows import SCHEMA, write
+
+KEPT_MS = 7 * DAY_MS
+
+
+def filled(tables, unit=None, commits=4):
+    table = tables("orders", time_column="timestamp")
+    table.create(SCHEMA, unit)
+    for number in range(commits):
+        version = table.load()
+        files = write(table, version, [number * 2, number * 2 + 1])
+        table.commit(version, Change(Progress({0: number * 2 + 2}), files))
+    return table
+
+
+def ids(tables) -> list[int]:
+    return sorted(tables.rows("orders").column("id").to_pylist())
+
+
+@pytest.mark.parametrize("unit", [None, Unit.DAY])
+def test_small_files_become_large_ones(changing_tables, unit):
+    table = filled(changing_tables, unit)
+    before = table.current(table.load())
+    merged = merge_files(table, "timestamp", Encoding(), inline)
+    version = table.load()
+    after = table.current(version)
+    moments = {file.moment for file in before}
+    assert len(after) == len(moments) < len(before)
+    assert merged == len(before) - sum(
+        1 for moment in moments if [file.moment for file in before].count(moment) == 1
+    )
+    assert version.progress.offsets == {0: 8}
+    assert ids(changing_tables) == list(range(8))
+    assert merge_files(table, "timestamp", Encoding(), inline) == 0
+
+
+def test_what_others_append_meanwhile_stays(changing_tables):
+    table = filled(changing_tables)
+
+    def meanwhile(
+        items: Sequence[Any], function: Callable[[Any], Any], *, description: str
+    ) -> list[Any]:
+        done = inline(items, function, description=description)
+        version = table.load()
+        table.commit(version, Change(Progress({0: 100}), write(table, version, [99])))
+        return done
+
+    assert merge_files(table, "timestamp", Encoding(), meanwhile) == 4
+    assert ids(changing_tables) == [*range(8), 99]
+    assert table.load().progress.offsets == {0: 100}
+    assert len(table.current(table.load())) == 2
+
+
+def test_what_others_replace_meanwhile_is_left_alone(changing_tables):
+    table = filled(changing_tables)
+
+    def meanwhile(
+        items: Sequence[Any], function: Callable[[Any], Any], *, description: str
+    ) -> list[Any]:
+        done = inline(items, function, description=description)
+        version = table.load()
+        one = next(file for file in table.current(version) if file.record_count == 2)
+        table.commit(version, Change(None, write(table, version, [77]), [one]))
+        return done
+
+    count = len(changing_tables.data_files())
+    assert merge_files(table, "timestamp", Encoding(), meanwhile) == 0
+    assert len(ids(changing_tables)) == 7
+    assert 77 in ids(changing_tables)
+    assert len(changing_tables.data_files()) == count + 1, "what was written in vain is gone"
+
+
+def test_old_versions_are_forgotten_and_progress_is_not(changing_tables):
+    table = filled(changing_tables)
+    merge_files(table, "timestamp", Encoding(), inline)
+    files = len(changing_tables.data_files())
+    assert files == 5
+    age(changing_tables, 30 * DAY_MS)
+    now_ms = 2**42  # In a hundred years.
+    upkeep = Upkeep(expires_after_ms=KEPT_MS)
+    done = maintain(
+        table, upkeep, "timestamp", encoding=Encoding(), execute=inline, clock=lambda: now_ms
+    )
+    assert done.expired_count == 4
+    assert len(changing_tables.data_files()) == 1
+    assert ids(changing_tables) == list(range(8))
+    assert table.load().progress.offsets == {0: 8}
+
+
+def test_left_overs_are_removed_when_they_are_old(tables):
+    table = filled(tables)
+    version = table.load()
+    orphans = write(table, version, [1000])
+    upkeep = Upkeep(merges_files=False, expires_after_ms=KEPT_MS)
+    how = {"encoding": Encoding(), "execute": inline, "clock": lambda: 2**41}
+    age(tables, -(2**41))
+    assert maintain(table, upkeep, "timestamp", **how).orphan_count == 0
+    age(tables, DAY_MS)
+    maintain(table, upkeep, "timestamp", **how)
+    if tables.kind != "delta":  # It goes by its own clock.
+        assert not [path for path in tables.data_files() if path.name in orphans[0].path]
+    assert ids(tables) == list(range(8))
+
+
+def age(tables, by_ms: int) -> None:
+    """Make all files as old, seen from 2**41."""
+    for path in tables.directory.rglob("*"):
+        if path.is_file() and path.suffix in {".parquet", ".avro"}:
+            when_s = max((2**41 - by_ms) / 1000 - 60, 0) if by_ms > 0 else 2**41 / 1000
+            os.utime(path, (when_s, when_s))
+
+
+def test_groups_are_of_one_moment_and_not_too_large():
+    def file(size: int, moment: int | None = None) -> DataFile:
+        return DataFile(f"{size}", 1, size, moment)
+
+    files = [file(10), file(20), file(70), file(80), file(5, 1), file(6, 1), file(7, 2)]
+    groups = [tuple(one.size_bytes for one in group) for group in small_groups(files, 100)]
+    assert groups == [(10, 20, 70), (5, 6)]
+    assert list(small_groups([file(75), file(99)], 100)) == []

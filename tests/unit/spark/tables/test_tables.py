@@ -1,0 +1,147 @@
+"""The laws of tables, over all formats."""
+
+import pickle
+
+import pyarrow as pa
+import pytest
+
+from kafscale.errors import InvalidRequestError
+from kafscale.spark.tables.base import Change, Progress, RaceLostError
+from kafscale.spark.tables.times import Unit
+from unit.spark.jobs.lake_tables import Tables
+from unit.spark.tables.table_rows import SCHEMA, rows, write
+
+UNITS = [None, *Unit]
+
+
+def ids(tables: Tables, name: str = "orders") -> list[int]:
+    return sorted(tables.rows(name).column("id").to_pylist())
+
+
+def opened(tables: Tables, topic: str = "orders"):
+    return tables(topic, time_column="timestamp")
+
+
+def test_there_is_none_before_it_is_made(tables):
+    assert opened(tables).load() is None
+
+
+def test_making_one_twice_makes_one(tables):
+    first = opened(tables).create(SCHEMA, Unit.DAY)
+    second = opened(tables).create(pa.schema([("other", pa.int64())]), None)
+    for version in (first, second, opened(tables).load()):
+        assert version.schema == SCHEMA
+        assert version.unit is Unit.DAY
+        assert version.progress == Progress()
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_rows_and_progress_come_together(tables, unit):
+    table = opened(tables)
+    version = table.create(SCHEMA, unit)
+    progress = Progress({0: 30, 7: 2**40}, 2**63 - 1)
+    table.commit(version, Change(progress, write(table, version, range(30))))
+    now = opened(tables).load()
+    assert now.progress == progress
+    assert ids(tables) == list(range(30))
+    table.commit(now, Change(Progress({0: 31}, 5)))
+    assert opened(tables).load().progress.offsets[0] == 31, "there need not be any rows"
+    assert ids(tables) == list(range(30))
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_a_version_is_committed_upon_once(tables, unit):
+    table, other = opened(tables), opened(tables)
+    table.create(SCHEMA, unit)
+    seen, seen_by_other = table.load(), other.load()
+    table.commit(seen, Change(Progress({0: 5}), write(table, seen, range(5))))
+    files = write(other, seen_by_other, range(5))
+    with pytest.raises(RaceLostError):
+        other.commit(seen_by_other, Change(Progress({0: 5}), files))
+    with pytest.raises(RaceLostError):
+        table.commit(seen, Change(Progress({0: 9})))
+    other.files(seen_by_other).discard(files)
+    other.files(seen_by_other).discard(files)
+    assert ids(tables) == list(range(5))
+    assert table.load().progress.offsets == {0: 5}
+
+
+def test_progress_is_by_topic(tables):
+    orders = opened(tables)
+    version = orders.create(SCHEMA, None)
+    orders.commit(version, Change(Progress({0: 5})))
+    payments = type(orders)(*_arguments(tables, orders))
+    assert payments.load().progress == Progress()
+    payments.commit(payments.load(), Change(Progress({0: 7})))
+    assert orders.load().progress.offsets == {0: 5}
+
+
+def _arguments(tables, table):
+    if tables.kind == "iceberg":
+        return (tables.catalog(), ("lake", "orders"), "payments", "timestamp")
+    return (table.files(table.load()).storage, "payments")
+
+
+def test_a_change_may_leave_progress_as_it_is(tables):
+    table = opened(tables)
+    version = table.create(SCHEMA, None)
+    table.commit(version, Change(Progress({0: 5}, 1)))
+    now = table.load()
+    table.commit(now, Change(None, write(table, now, range(3))))
+    assert table.load().progress == Progress({0: 5}, 1)
+    assert ids(tables) == [0, 1, 2]
+
+
+def test_columns_are_added(tables):
+    table = opened(tables)
+    version = table.create(SCHEMA, None)
+    table.commit(version, Change(Progress({0: 2}), write(table, version, range(2))))
+    wider = SCHEMA.append(pa.field("price", pa.float64()))
+    evolved = table.evolve(table.load(), wider)
+    assert evolved.schema == wider == table.load().schema
+    assert evolved.progress.offsets == {0: 2}
+    assert ids(tables) == [0, 1]
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_rows_are_read_back_as_they_are(changing_tables, unit):
+    """Also those of files that were written before a column was added; missing lists stay so."""
+    table = opened(changing_tables)
+    version = table.create(SCHEMA, unit)
+    table.commit(version, Change(Progress({0: 2}), write(table, version, range(30))))
+    wider = SCHEMA.append(pa.field("price", pa.float64()))
+    version = table.evolve(table.load(), wider)
+    packed = pickle.dumps((table.files(version), table.current(version)))
+    files, current = pickle.loads(packed)  # noqa: S301 - our own.
+    found = [row for file in current for batch in files.read(file) for row in batch.to_pylist()]
+    expected = [{**row, "price": None} for row in rows(range(30)).to_pylist()]
+    assert sorted(found, key=lambda row: row["id"]) == expected
+    some = [row for file in current for batch in files.read(file, ["id"]) for row in
+            batch.to_pylist()]  # fmt: skip
+    assert sorted(row["id"] for row in some) == list(range(30))
+    assert sum(file.record_count for file in current) == 30
+    bounds = [files.bounds(file, "id") for file in current]
+    assert min(low for low, _ in bounds) == 0
+    assert max(high for _, high in bounds) == 29
+    assert files.bounds(current[0], "price") is None
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_files_are_replaced(changing_tables, unit):
+    table = opened(changing_tables)
+    version = table.create(SCHEMA, unit)
+    table.commit(version, Change(Progress({0: 2}), write(table, version, [1, 2])))
+    version = table.load()
+    old = table.current(version)
+    table.commit(version, Change(Progress({0: 3}), write(table, version, [3]), old))
+    version = table.load()
+    assert ids(changing_tables) == [3]
+    assert version.progress.offsets == {0: 3}
+    assert not {file.path for file in old} & {file.path for file in table.current(version)}
+
+
+def test_plain_files_cannot_be_replaced(tmp_path):
+    tables = Tables("parquet", tmp_path)
+    table = opened(tables)
+    with pytest.raises(InvalidRequestError, match="use Iceberg or Delta"):
+        table.current(table.create(SCHEMA, None))

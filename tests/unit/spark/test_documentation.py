@@ -1,0 +1,28 @@
+"""docs/spark.md says what there is, and nothing else: options, jobs, examples."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from kafscale.cli.spark import app
+from kafscale.spark.options import NAMES
+
+ROOT = Path(__file__).parents[3]
+PAGE = (ROOT / "docs" / "spark.md").read_text()
+
+
+def test_every_option_is_documented_and_no_other():
+    rows = re.findall(r"^\| (`.+?`) \|", PAGE, re.MULTILINE)
+    documented = {name for row in rows for name in re.findall(r"`([\w.]+)`", row)}
+    assert documented == NAMES
+
+
+def test_every_job_is_documented_and_no_other():
+    jobs = {command.name or command.callback.__name__ for command in app.registered_commands}
+    assert set(re.findall(r"kafscale spark ([a-z]+)", PAGE)) == jobs - {"check"}
+
+
+@pytest.mark.parametrize("path", re.findall(r"\]\(\.\./(examples/\w+\.py)\)", PAGE))
+def test_examples_are_there(path):
+    assert (ROOT / path).is_file()
