@@ -10,6 +10,8 @@ from typing import NamedTuple
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from services.waiting import wait_until
+
 READ_S_MAX = 15
 BYTES_MAX = 4 * 1024 * 1024
 
@@ -38,6 +40,8 @@ def create(address: str, topic: str, partitions: int, **configs: str) -> None:
     admin = AdminClient({"bootstrap.servers": address})
     (future,) = admin.create_topics([NewTopic(topic, partitions, config=named)]).values()
     future.result(READ_S_MAX)
+    # Kafka answers before its metadata shows the topic.
+    wait_until(lambda: topic in admin.list_topics(timeout=READ_S_MAX).topics, topic)
 
 
 def produce(

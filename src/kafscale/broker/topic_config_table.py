@@ -5,7 +5,7 @@ The law: a config that exists does something. There are three ways to keep it:
 * An honoured config takes any value of its kind, and the logs of the topic obey it.
 * A settled config takes any value of its kind too, because we keep what each of them promises:
   min.insync.replicas is met by storage that is durable before it answers, and the configs of the
-  log cleaner say something about compacted topics only, which there are none of.
+  log cleaner are for the job that compacts topics, which brokers leave to Spark.
 * A fixed config has one value only, its default. Naming that changes nothing; another would
   promise what we do not do, and is refused.
 
@@ -55,7 +55,8 @@ _ROWS: Final = (
     TopicConfig(
         HONOURED, "cleanup.policy", Words(), "delete",
         synonym="log.cleanup.policy",
-        documentation="What happens to old records: delete. Compaction is refused.",
+        documentation="What happens to old records: delete removes them by retention.ms and"
+        " retention.bytes; compact leaves the newest of each key, whenever the job compact runs.",
     ),
     TopicConfig(
         HONOURED, "compression.type",

@@ -25,6 +25,9 @@ _TIMESTAMP_TYPES: Final = {
     "CreateTime": TimestampType.CREATE_TIME,
     "LogAppendTime": TimestampType.LOG_APPEND_TIME,
 }
+COMPACT: Final = "compact"
+DELETE: Final = "delete"
+_FOREVER: Final = "-1"
 _AS_SENT: Final = frozenset({"none", "uncompressed", "producer"})
 
 
@@ -95,10 +98,8 @@ def _parse_value(name: str, text: str, defaults: TopicDefaults) -> str:
 
 def _check_policy(value: str) -> None:
     policies = set(split(value))
-    if not policies or policies - {"compact", "delete"}:
+    if not policies or policies - {COMPACT, DELETE}:
         raise ValueError("String must be one of: compact, delete")
-    if "compact" in policies:
-        raise ValueError("Compaction is not supported; String must be delete")
 
 
 def _check_fixed(row: TopicConfig, value: str, only: str) -> None:
@@ -175,6 +176,9 @@ def resolve(configs: Mapping[str, str], defaults: TopicDefaults) -> LogSettings:
         row = TOPIC_CONFIGS.get(name)
         if row is not None and row.effect is Effect.HONOURED:
             values[name] = _parse_value(name, value, defaults)
+    is_pruned = DELETE in split(values["cleanup.policy"])
+    if not is_pruned:
+        values["retention.ms"] = values["retention.bytes"] = _FOREVER
     compression = values["compression.type"]
     return LogSettings(
         segment_bytes=int(values["segment.bytes"]),
@@ -184,6 +188,7 @@ def resolve(configs: Mapping[str, str], defaults: TopicDefaults) -> LogSettings:
         message_bytes_max=int(values["max.message.bytes"]),
         timestamp_type=_TIMESTAMP_TYPES[values["message.timestamp.type"]],
         compression=None if compression in _AS_SENT else Codec[compression.upper()],
+        is_pruned=is_pruned,
     )
 
 

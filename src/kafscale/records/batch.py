@@ -8,9 +8,12 @@ Layout, big-endian, 61 bytes before the records:
     at 16  magic                   int8     2
     at 17  CRC                     uint32   CRC-32C of everything from the attributes to the end
     at 21  attributes              int16    bits 0-2 codec, 3 timestamp type, 4 transactional,
-                                            5 control; the others are unused, and let through
+                                            5 control, 6 delete horizon (KIP-534: what compaction
+                                            has put into the base timestamp); the others are
+                                            unused, and let through
     at 23  last offset delta       int32    last offset less base offset
-    at 27  base timestamp          int64    milliseconds; of the first record
+    at 27  base timestamp          int64    milliseconds; of the first record, or any other that
+                                            the records' deltas are reckoned from
     at 35  max timestamp           int64    milliseconds
     at 43  producer id             int64    -1 without idempotence, as the two below
     at 51  producer epoch          int16
@@ -59,6 +62,7 @@ COUNT_POSITION: Final = 57
 TIMESTAMP_TYPE_BIT: Final = 0x08
 TRANSACTIONAL_BIT: Final = 0x10
 CONTROL_BIT: Final = 0x20
+DELETE_HORIZON_BIT: Final = 0x40
 
 NO_PRODUCER_ID: Final = -1
 NO_PRODUCER_EPOCH: Final = -1
@@ -146,9 +150,10 @@ class BatchView:
     ) -> BatchHeader:
         """Raise unless the batch may be stored; the header, which was read for that.
 
-        What a producer may not send, but a broker may write itself, is let through where
-        `from_producer` is false: control records, broker's timestamps, sequences left out. Reserved
-        attribute bits and any timestamps are let through always, as Kafka does.
+        What a producer may not send, but a broker or a job may write itself, is let through where
+        `from_producer` is false: control records, broker's timestamps, sequences left out, and
+        offsets without a record, which compaction leaves. Reserved attribute bits and any
+        timestamps are let through always, as Kafka does.
         """
         if size_bytes_max is not None and len(self.buffer) > size_bytes_max:
             raise BatchTooLargeError(
@@ -160,7 +165,8 @@ class BatchView:
         codec_of(header.attributes)
         if count < 1:
             raise InvalidRecordError(f"a batch says it has {count} records")
-        if count != header.last_offset_delta + 1:
+        span = header.last_offset_delta + 1
+        if count > span or (from_producer and count < span):
             raise InvalidRecordError(
                 f"a batch of {count} records has {header.last_offset_delta}"
                 " as its last offset delta"
@@ -253,6 +259,11 @@ class BatchView:
     @property
     def is_control(self) -> bool:
         return bool(self.attributes & CONTROL_BIT)
+
+    @property
+    def delete_horizon_ms(self) -> int | None:
+        """From when on the marks of deleted keys in this batch may go; None if none is set."""
+        return self.base_timestamp_ms if self.attributes & DELETE_HORIZON_BIT else None
 
     @property
     def base_timestamp_ms(self) -> int:

@@ -102,7 +102,7 @@ def prepare(master: str) -> None:
 
 
 def _start(name: str, settings: dict[str, str], log: Path | None) -> "SparkSession":
-    from py4j.protocol import Py4JError  # type: ignore[import-untyped] # noqa: PLC0415 - as above.
+    from py4j.protocol import Py4JError  # noqa: PLC0415 - as above.
     from pyspark import SparkConf, SparkContext  # noqa: PLC0415
     from pyspark.errors import PySparkException  # noqa: PLC0415
     from pyspark.sql import SparkSession  # noqa: PLC0415

@@ -21,3 +21,5 @@ class LogSettings(msgspec.Struct, frozen=True, gc=False):
     timestamp_type: TimestampType
     compression: Codec | None
     """What segments compress uncompressed batches with; None leaves them as they came."""
+    is_pruned: bool = True
+    """Whether records are deleted from the log's start on; not where it is compacted only."""

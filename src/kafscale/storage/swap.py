@@ -106,6 +106,8 @@ class Swapper:
             swap = _Swap(partition, staging, staging.replaced(new), new)
             await self._delete_strays(partition)
             await self._write(swap)
+            # Who reads what is newest in memory sees what the segments hold from now on.
+            partition.tail.evict_below(new[-1].next_offset)
             await self._delete_old(swap)
             await self._retry(partition, "partition state", lambda: self._save(partition))
         await self._store.delete(staging.keys)

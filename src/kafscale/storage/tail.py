@@ -133,7 +133,7 @@ class Tail:
         return freed_bytes
 
     def evict_below(self, offset: int) -> None:
-        """Let go of what retention has deleted, as far as segments hold it.
+        """Let go of what retention has deleted or a job replaced, as far as segments hold it.
 
         What they do not hold yet is rolled like the rest, for its producers' sake: segments are
         what brokers remember them by.

@@ -142,7 +142,8 @@ async def _first_segment(reader: LogReader, partition: PartitionLog, timestamp_m
 
 def _times(batch: BatchView) -> Iterable[tuple[int, int]]:
     """The offset and the time of each record."""
-    if batch.timestamp_type is TimestampType.LOG_APPEND_TIME:
+    is_gapless = batch.count == batch.last_offset_delta + 1  # Not after compaction.
+    if batch.timestamp_type is TimestampType.LOG_APPEND_TIME and is_gapless:
         return (
             (offset, batch.max_timestamp_ms)
             for offset in range(batch.base_offset, batch.next_offset)

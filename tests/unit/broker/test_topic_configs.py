@@ -62,8 +62,6 @@ def test_values_are_stored_in_one_form():
         ("segment.bytes", str(2**31), "at most 2147483647"),
         ("message.timestamp.type", "Now", "one of: CreateTime, LogAppendTime"),
         ("compression.type", "brotli", "one of: none, uncompressed, producer"),
-        ("cleanup.policy", "compact", "Compaction is not supported"),
-        ("cleanup.policy", "delete, compact", "Compaction is not supported"),
         ("cleanup.policy", "shred", "one of: compact, delete"),
         ("cleanup.policy", "", "one of: compact, delete"),
         ("min.insync.replicas", "0", "at least 1"),
@@ -123,6 +121,36 @@ def test_a_topic_s_own_configs_win_over_the_broker_s_and_those_over_the_defaults
     assert topic_configs.resolve({}, defaults).segment_bytes == 5000
 
 
+@pytest.mark.parametrize(
+    ("policy", "retention"),
+    [("delete", (1000, 5)), ("compact, delete", (1000, 5)), ("compact", (-1, -1))],
+)
+def test_retention_is_for_topics_whose_policy_is_to_delete(policy, retention):
+    own = parse(cleanup_policy=policy, retention_ms="1000", retention_bytes="5")
+    settings = topic_configs.resolve(own, DEFAULTS)
+    assert (settings.retention_ms, settings.retention_bytes) == retention
+    assert settings.is_pruned == (policy != "compact")
+
+
+def test_a_compacted_topic_takes_what_kafka_s_cleaner_takes():
+    own = {
+        "cleanup.policy": "compact",
+        "delete.retention.ms": "0",
+        "max.compaction.lag.ms": "3600000",
+        "min.cleanable.dirty.ratio": "0.01",
+        "min.compaction.lag.ms": "60000",
+    }
+    assert topic_configs.parse(own, DEFAULTS) == own
+    defaults = {name: described({}, name).value for name in own}
+    assert defaults == {
+        "cleanup.policy": "delete",
+        "delete.retention.ms": "86400000",
+        "max.compaction.lag.ms": str(2**63 - 1),
+        "min.cleanable.dirty.ratio": "0.5",
+        "min.compaction.lag.ms": "0",
+    }
+
+
 @pytest.mark.parametrize("value", ["none", "uncompressed", "producer"])
 def test_batches_can_be_left_as_they_came(value):
     assert topic_configs.resolve({"compression.type": value}, DEFAULTS).compression is None
@@ -157,8 +185,8 @@ def test_deleting_what_is_not_there_is_no_error():
 
 def test_a_list_begins_as_its_default_and_has_every_word_once():
     assert alter({}, (Operation.APPEND, "cleanup.policy", "delete")) == {"cleanup.policy": "delete"}
-    with pytest.raises(InvalidConfigError, match="Compaction is not supported"):
-        alter({}, (Operation.APPEND, "cleanup.policy", "compact"))
+    changed = alter({}, (Operation.APPEND, "cleanup.policy", "compact"))
+    assert changed == {"cleanup.policy": "delete,compact"}
 
 
 def test_words_are_subtracted_from_a_list():

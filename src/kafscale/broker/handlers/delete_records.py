@@ -3,6 +3,8 @@
 Behaviour:
 * An offset becomes the first of its log, and is remembered before the answer; what lies below it is
   not served any more, and its objects go with the next round of retention.
+* A topic that is compacted only keeps the newest record of each key, so that nothing can be deleted
+  from it: POLICY_VIOLATION.
 * -1 is the high watermark, which leaves nothing. An offset that was deleted before changes nothing
   and is no error; one above the high watermark is OFFSET_OUT_OF_RANGE.
 * Each partition succeeds or fails on its own.
@@ -17,7 +19,7 @@ from kafscale.broker import admin_rules
 from kafscale.broker.context import RequestContext
 from kafscale.broker.partitions import find_named
 from kafscale.broker.services import Services
-from kafscale.errors import KafscaleError, OffsetOutOfRangeError
+from kafscale.errors import KafscaleError, OffsetOutOfRangeError, PolicyViolationError
 from kafscale.protocol.messages.delete_records import (
     DeleteRecordsRequest,
     DeleteRecordsResponse,
@@ -62,6 +64,10 @@ async def _trim_topic(broker: Services, topic: TopicToTrim) -> TrimmedTopic:
 async def _trim(broker: Services, topic: str, asked: PartitionToTrim) -> TrimmedPartition:
     try:
         partition = find_named(broker, topic, asked.index)
+        if not partition.settings.is_pruned:
+            raise PolicyViolationError(
+                f"topic {topic!r} is compacted: its cleanup.policy is not delete"
+            )
         offset = asked.offset
         if offset == HIGH_WATERMARK:
             offset = partition.high_watermark

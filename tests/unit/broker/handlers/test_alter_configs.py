@@ -50,7 +50,7 @@ def test_what_is_not_named_returns_to_its_default(version):
         (resource(("no.such", "1")), ErrorCode.INVALID_CONFIG),
         (resource(("segment.ms", "9"), ("retention.ms", "soon")), ErrorCode.INVALID_CONFIG),
         (resource(("retention.ms", None)), ErrorCode.INVALID_CONFIG),
-        (resource(("cleanup.policy", "compact")), ErrorCode.INVALID_CONFIG),
+        (resource(("cleanup.policy", "shred")), ErrorCode.INVALID_CONFIG),
         (
             resource(("retention.ms", "1"), ("retention.ms", "2")),
             ErrorCode.INVALID_REQUEST,

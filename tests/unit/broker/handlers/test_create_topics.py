@@ -73,7 +73,7 @@ def test_a_topic_is_there_when_it_is_answered(version):
         (wanted(configs=[TopicConfig("no.such", "1")]), ErrorCode.INVALID_CONFIG),
         (wanted(configs=[TopicConfig("retention.ms", "soon")]), ErrorCode.INVALID_CONFIG),
         (wanted(configs=[TopicConfig("retention.ms", None)]), ErrorCode.INVALID_CONFIG),
-        (wanted(configs=[TopicConfig("cleanup.policy", "compact")]), ErrorCode.INVALID_CONFIG),
+        (wanted(configs=[TopicConfig("cleanup.policy", "shred")]), ErrorCode.INVALID_CONFIG),
     ],
 )
 @pytest.mark.parametrize("validate_only", [False, True])

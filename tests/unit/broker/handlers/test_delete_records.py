@@ -56,6 +56,20 @@ def test_what_is_not_there_cannot_be_deleted(place, code):
     serve(body)
 
 
+def test_a_topic_that_is_compacted_only_keeps_its_records():
+    async def body(broker):
+        await broker.topic("orders", cleanup_policy="compact")
+        await broker.topic("both", cleanup_policy="compact,delete")
+        await broker.write("orders", 1000)
+        await broker.write("both", 1000)
+
+        assert await trim(broker, 1) == (ErrorCode.POLICY_VIOLATION, -1)
+        assert broker.log("orders").start_offset == 0
+        assert await trim(broker, 1, topic="both") == (ErrorCode.NONE, 1)
+
+    serve(body)
+
+
 def test_what_was_deleted_stays_deleted():
     async def scenario(_random):
         stores = Stores()

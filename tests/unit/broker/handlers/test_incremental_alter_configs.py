@@ -59,7 +59,7 @@ def test_what_is_not_named_stays(version):
         (resource(("retention.ms", SET, "1"), ("segment.ms", SET, "x")), ErrorCode.INVALID_CONFIG),
         (resource(("retention.ms", SET, None)), ErrorCode.INVALID_REQUEST),
         (resource(("retention.ms", APPEND, "1")), ErrorCode.INVALID_CONFIG),
-        (resource(("cleanup.policy", APPEND, "compact")), ErrorCode.INVALID_CONFIG),
+        (resource(("cleanup.policy", APPEND, "shred")), ErrorCode.INVALID_CONFIG),
         (resource(("retention.ms", 9, "1")), ErrorCode.INVALID_REQUEST),
         (
             resource(("retention.ms", SET, "1"), ("retention.ms", SET, "2")),

@@ -1,0 +1,168 @@
+"""A compacted topic has the latest record of each key, for every client, whatever happens."""
+
+import json
+import time
+from random import Random
+
+import pytest
+
+from e2e.spark.keyed_topic import (
+    READERS,
+    TOPIC,
+    KeyedTopic,
+    Seen,
+    group_consumer,
+    killed_after,
+    taken,
+    with_java,
+    with_librdkafka,
+)
+from e2e.spark.records import rows
+from kafscale.spark import register
+from kafscale.spark.jobs import compact
+from kafscale.spark.jobs.compact import CompactSettings
+from services import java
+from services.waiting import wait_until
+
+FAST = {"local_fsync": "false", "group_initial_rebalance_delay_ms": "0"}
+
+
+def clock():
+    return time.time_ns() // 1_000_000
+
+
+def compacted(spark, topic, *, reached=lambda _step: None, later_ms=0, **how):
+    settings = CompactSettings(
+        location=topic.location, control=topic.control, topics=(TOPIC,), **how
+    )
+    summary = compact.run(
+        spark, settings, clock=lambda: clock() + later_ms, random=Random(), progress=False,
+        reached=reached,
+    )  # fmt: skip
+    assert summary.problems == ()
+    return summary.data()
+
+
+def with_spark(spark, topic):
+    register(spark)
+    options = {"subscribe": TOPIC, "includeHeaders": "true"}
+    table = spark.read.format("kafscale").options(**options).load(str(topic.broker.data))
+    return [Seen(row.partition, row.offset, row.key, row.value) for row in rows(table)]
+
+
+@pytest.fixture
+def topic(start_broker):
+    return KeyedTopic(start_broker(**FAST))
+
+
+def test_every_client_reads_the_latest_of_each_key(spark, topic):
+    topic.fill()
+    told = compacted(spark, topic)
+    assert told["rows"][0]["recordsBefore"] == len(topic.written) == 1000
+    assert told["rows"][0]["recordsAfter"] == len(topic.latest())
+    assert len(topic.segment_keys()) == 2
+    for life in ("before a restart", "after it"):
+        for name, read in READERS.items():
+            assert read(topic) == topic.latest(), (name, life)
+        assert with_spark(spark, topic) == topic.latest()
+        topic.broker.terminate()
+        topic.broker.start()
+    topic.write(50)
+    assert with_librdkafka(topic) == sorted(
+        {*topic.latest(), *topic.written[-50:], *with_librdkafka(topic)}
+    )
+    assert topic.staged_keys() == []
+
+
+@pytest.mark.skipif(not java.is_available(), reason="no Java or no Maven here")
+def test_java_s_consumer_reads_it_too(spark, topic):
+    topic.fill()
+    compacted(spark, topic)
+    assert with_java(topic) == topic.latest()
+
+
+def test_marks_of_deletion_go_in_their_time(spark, start_broker):
+    topic = KeyedTopic(start_broker(**FAST), delete_retention_ms="3600000")
+    topic.fill()
+    compacted(spark, topic)
+    compacted(spark, topic, later_ms=3_000_000, is_forced=True)
+    assert with_librdkafka(topic) == topic.latest()
+    compacted(spark, topic, later_ms=3_700_000, is_forced=True)
+    left = [seen for seen in topic.latest() if seen.value is not None]
+    assert len(left) < len(topic.latest())
+    assert with_librdkafka(topic) == left
+
+
+def test_retention_spares_what_is_compacted(start_broker):
+    broker = start_broker(**FAST, storage_retention_check_interval_ms="200")
+    topic = KeyedTopic(broker, retention_ms="1", retention_bytes="1")
+    topic.write(50)
+    topic.flush()
+    time.sleep(1)
+    assert len(with_librdkafka(topic)) == 50
+    topic.shell("topic", "alter", TOPIC, "--config", "cleanup.policy=compact,delete")
+    wait_until(lambda: topic.segment_keys() == [], "retention")
+
+
+def test_killed_at_any_step_it_loses_nothing_and_can_be_run_again(spark, topic):
+    topic.fill()
+    steps, is_over = 0, False
+    while not is_over:
+        is_over = not killed_after(steps, lambda reached: compacted(spark, topic, reached=reached))
+        steps += 1
+        assert set(topic.latest()) <= set(with_librdkafka(topic)), steps
+    assert steps >= 6, "there are steps to be killed at"
+    assert with_librdkafka(topic) == topic.latest()
+    assert topic.staged_keys() == []
+
+
+def test_a_broker_that_dies_when_it_is_to_swap_costs_nothing(spark, topic):
+    topic.fill()
+    deaths = []
+
+    def reached(step):
+        if step.startswith("swap ") and not deaths:
+            deaths.append(step)
+            topic.broker.kill()
+            topic.broker.start()
+
+    compacted(spark, topic, reached=reached)
+    assert deaths
+    assert with_librdkafka(topic) == topic.latest()
+
+
+def test_a_group_that_reads_meanwhile_gets_nothing_twice(spark, topic):
+    """It stands somewhere in the log, perhaps where records have gone, and goes on from there."""
+    topic.fill()
+    seen = []
+    with group_consumer(topic, "readers") as consumer:
+        seen += taken(consumer, 300)
+        compacted(
+            spark, topic,
+            reached=lambda step: seen.extend(taken(consumer, 10)) if "swap " in step else None,
+        )  # fmt: skip
+        seen += taken(consumer, 20)
+    topic.write(40)
+    with group_consumer(topic, "readers") as consumer:
+        while max(topic.written) not in seen:
+            seen += taken(consumer, 1)
+    assert len(seen) == len(set(seen))
+    assert set(seen) <= set(topic.written)
+
+
+@pytest.mark.usefixtures("spark")
+def test_the_command_compacts_what_says_so(topic):
+    topic.write(200)
+    topic.flush()
+    command = ("spark", "compact", "--path", str(topic.broker.data), "-o", "json")
+    told = json.loads(topic.shell(*command))
+    assert [row["topic"] for row in told["rows"]] == [TOPIC]
+    assert told["rows"][0]["recordsAfter"] == len(topic.latest())
+    assert json.loads(topic.shell(*command))["rows"] == [], "nothing is dirty any more"
+    topic.shell("topic", "create", "others")
+    others = ("spark", "compact", "--path", str(topic.broker.data), "--topic", "others")
+    assert "there is no topic" in topic.shell(*others[:-1], "absent", code=1)
+    topic.wait_for("others")
+    assert "is not compact" in topic.shell(*others, code=1)
+    refused = topic.shell("spark", "compact", "--force", code=2)
+    assert "name the topics" in refused

@@ -1,0 +1,105 @@
+"""A scrub over what real brokers and jobs have written, beside a broker that goes on."""
+
+import json
+import time
+from random import Random
+from threading import Event, Thread
+
+import pytest
+from typer.testing import CliRunner
+
+from e2e.spark.keyed_topic import TOPIC, KeyedTopic, with_librdkafka
+from kafscale.cli.main import app
+from kafscale.spark.jobs import compact, merge, scrub
+from kafscale.spark.jobs.compact import CompactSettings
+from kafscale.spark.jobs.merge import MergeSettings
+from kafscale.spark.jobs.scrub import ScrubSettings
+
+FAST = {"local_fsync": "false"}
+
+
+def clock():
+    return time.time_ns() // 1_000_000
+
+
+def scrubbed(spark, topic, **how):
+    settings = ScrubSettings(location=topic.location, **how)
+    return scrub.run(spark, settings, clock=clock, progress=False)
+
+
+@pytest.fixture
+def topic(start_broker):
+    return KeyedTopic(start_broker(**FAST))
+
+
+def test_what_brokers_and_jobs_write_is_whole(spark, topic):
+    topic.fill()
+    topic.write(50)
+    report = scrubbed(spark, topic)
+    assert report.findings == ()
+    told = report.data()
+    assert (told["rows"][0]["segments"], told["rows"][0]["records"]) == (10, 1000)
+    assert told["walObjects"] > 0
+    settings = CompactSettings(location=topic.location, control=topic.control)
+    compact.run(spark, settings, clock=clock, random=Random(), progress=False)
+    report = scrubbed(spark, topic)
+    assert report.findings == ()
+    assert report.data()["rows"][0]["records"] < 1000
+
+
+def test_a_broker_that_goes_on_is_no_damage(spark, topic):
+    topic.fill()
+    is_over = Event()
+
+    def go_on():
+        while not is_over.is_set():
+            topic.write(50)
+            topic.flush()
+
+    writer = Thread(target=go_on)
+    writer.start()
+    try:
+        for _ in range(2):
+            merging = MergeSettings(location=topic.location, control=topic.control)
+            merge.run(spark, merging, clock=clock, random=Random(), progress=False)
+            assert scrubbed(spark, topic).findings == ()
+    finally:
+        is_over.set()
+        writer.join()
+    assert with_librdkafka(topic) == sorted(topic.written)
+
+
+def test_the_command_finds_damage_and_mends_indexes(spark, topic):
+    topic.fill()
+    command = ("spark", "scrub", "--path", str(topic.broker.data))
+    assert "scrub: damaged 0" in topic.shell(*command)
+    indexes = topic.broker.objects(f"**/{TOPIC}/0/*.index")
+    segments = topic.broker.objects(f"**/{TOPIC}/1/*.kfs")
+    topic.broker.terminate()
+    indexes[0].unlink()
+    indexes[1].write_bytes(indexes[1].read_bytes()[:-1])
+    data = bytearray(segments[2].read_bytes())
+    data[50] ^= 1
+    segments[2].write_bytes(data)
+    later_ms = clock() + 120_000
+    settings = ScrubSettings(location=topic.location)
+    found = scrub.run(spark, settings, clock=lambda: later_ms, progress=False)
+    assert sorted(str(each.kind) for each in found.findings if each.is_damage) == [
+        "damaged index", "damaged segment", "missing index",
+    ]  # fmt: skip
+    refused = topic.shell(*command, "--repair", code=1)
+    assert "damaged segment" in refused
+    assert "damaged index" not in refused
+    repair = ScrubSettings(location=topic.location, repair=True)
+    scrub.run(spark, repair, clock=lambda: later_ms, progress=False)
+    told = json.loads(_printed(*command, "-o", "json"))
+    assert [each["kind"] for each in told["findings"]] == ["damaged segment"]
+    assert indexes[0].exists()
+    topic.broker.start()
+
+
+def _printed(*command):
+    """What a command prints that complains."""
+    result = CliRunner().invoke(app, command, prog_name="kafscale")
+    assert result.exit_code == 1
+    return result.stdout

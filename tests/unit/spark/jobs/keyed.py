@@ -1,0 +1,182 @@
+"""Logs of keyed records in memory, and compaction of them without Spark or brokers."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from random import Random
+from typing import Any, Self
+
+from kafscale.records import BatchView, Record, build, iterate
+from kafscale.spark.batches import SliceReader
+from kafscale.spark.jobs import compaction_marks
+from kafscale.spark.jobs.compact import CompactSettings, choose
+from kafscale.spark.jobs.compaction import CompactionPlan
+from kafscale.spark.jobs.keys import newest_of
+from kafscale.spark.jobs.rewriting import rewrite_one
+from kafscale.spark.jobs.staging import Staged
+from kafscale.spark.jobs.survivors import kept_aside, placed
+from kafscale.spark.jobs.swapping import Outcome
+from kafscale.spark.logmap import LogMap
+from kafscale.spark.planner import OffsetRange, plan
+from kafscale.spark.survey import survey
+from kafscale.storage import layout, segment, topics_catalog, wal
+from kafscale.storage.objects.blocking import BlockingObjectStore
+from kafscale.storage.objects.memory import MemoryObjectStore
+from kafscale.storage.topics_catalog import CatalogTopic
+
+TOPIC = "customers"
+TOPIC_ID = b"c" * 16
+NOW_MS = 1_750_000_000_000
+
+Pair = tuple[bytes | None, bytes | None]
+
+
+class MemoryLocation:
+    """What tasks take for a `Location`: a store in memory that all who open it share."""
+
+    namespace = "default"
+
+    def __init__(self) -> None:
+        self.objects = MemoryObjectStore(lambda: NOW_MS)
+
+    def open(self) -> BlockingObjectStore:
+        return BlockingObjectStore(lambda: self.objects)
+
+
+class KeyedLog:
+    """One partition, written by hand."""
+
+    def __init__(self, **configs: str) -> None:
+        self.location = MemoryLocation()
+        self.store = self.location.open()
+        self.next_offset = 0
+        self.time_ms = NOW_MS
+        self._sequence = 0
+        self.configure(**configs)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.store.close()
+
+    def configure(self, **configs: str) -> None:
+        """Publish the topic's configs; dots are written as underscores."""
+        named = {name.replace("_", "."): value for name, value in configs.items()}
+        topics = [CatalogTopic(TOPIC, TOPIC_ID.hex(), 1, {"cleanup.policy": "compact"} | named)]
+        key = layout.catalog_key(self.location.namespace)
+        self.store.put(key, [topics_catalog.encode(topics)], create=False)
+
+    # --- writing ------------------------------------------------------------------------------
+
+    def batch(self, pairs: Sequence[Pair], **fields: Any) -> BatchView:
+        """The next batch of the log, a millisecond for each record."""
+        records = [
+            Record(self.next_offset + number, self.time_ms + number, key, value)
+            for number, (key, value) in enumerate(pairs)
+        ]
+        self.next_offset += len(records)
+        self.time_ms += len(records)
+        return BatchView(build(records, **fields))
+
+    def put_segment(self, batches: Sequence[BatchView], *, prior_ms: int | None = None) -> str:
+        builder = segment.Builder(
+            self.time_ms, 1, compression=None, prior_max_timestamp_ms=prior_ms
+        )
+        for each in batches:
+            builder.append(each)
+        built = builder.finish()
+        place = (self.location.namespace, TOPIC, 0, built.base_offset)
+        self.store.put(layout.segment_key(*place), built.parts, create=False)
+        self.store.put(layout.index_key(*place), [built.index], create=False)
+        return layout.segment_key(*place)
+
+    def put_pairs(self, *several: Sequence[Pair]) -> str:
+        """A segment with a batch for each of several lists of keys and values."""
+        return self.put_segment([self.batch(pairs) for pairs in several], prior_ms=self.time_ms)
+
+    def put_wal(self, batches: Sequence[BatchView]) -> str:
+        pieces = [
+            wal.Piece(
+                TOPIC_ID, TOPIC, 0, each.buffer, each.base_offset, each.last_offset,
+                each.max_timestamp_ms,
+            )
+            for each in batches
+        ]  # fmt: skip
+        key = layout.wal_key(self.location.namespace, 0, 0, self._sequence)
+        self.store.put(key, wal.encode(wal.Header(0, 0, self._sequence, 0), pieces))
+        self._sequence += 1
+        return key
+
+    # --- reading ------------------------------------------------------------------------------
+
+    def survey(self) -> LogMap:
+        return survey(self.store, self.location.namespace, [TOPIC])
+
+    def batches(self) -> list[BatchView]:
+        """All batches, as readers find them."""
+        found = self.survey()
+        partition = found.partitions[TOPIC, 0]
+        wanted = [OffsetRange(TOPIC, 0, partition.start_offset, partition.end_offset)]
+        reader = SliceReader(self.store, self.location.namespace)
+        return [
+            BatchView(bytes(each.buffer))
+            for task in plan(found, wanted)
+            for part in task.slices
+            for read in reader.read(part)
+            for each in read.batches
+        ]
+
+    def records(self) -> list[Record]:
+        return [record for batch in self.batches() for record in iterate(batch)]
+
+    def segment_bases(self) -> list[int]:
+        return [each.start_offset for each in self.survey().partitions[TOPIC, 0].extents]
+
+    # --- compacting ---------------------------------------------------------------------------
+
+    def compact(self, now_ms: int = NOW_MS, **how: Any) -> list[Staged]:
+        """What `compact.run` does, with a shuffle of dictionaries, and owners that are blind."""
+        settings = CompactSettings(location=self.location, control=(), topics=(TOPIC,), **how)
+        found = self.survey()
+        chosen = list(choose(self.store, settings, found, now_ms))
+        planned = CompactionPlan(self.location, chosen, "run", settings.target_bytes)
+        counts = self.survivors(planned, found, now_ms)
+        made = [
+            rewrite_one(self.location, "run", now_ms, item) for item in planned.rewrites(counts)
+        ]
+        self.store.delete(planned.kept_aside(counts))
+        staged = [each for each in made if each is not None]
+        for each in staged:
+            self._swap(each)
+        ends = planned.clean_ends(counts, [Outcome(each) for each in staged], [])
+        for topic, own in ends.items():
+            compaction_marks.write(self.store, self.location.namespace, topic, TOPIC_ID, own)
+        return staged
+
+    def survivors(self, planned: CompactionPlan, found: LogMap, now_ms: int) -> dict[int, int]:
+        keys_work = planned.keys_work(found, Random(0).randbytes(16), now_ms)
+        rows = (row for index in range(len(keys_work.tasks)) for row in newest_of(keys_work, index))
+        offsets = (
+            row
+            for several in _by_key(rows).values()
+            for row in placed(planned.survivors_work, several)
+        )
+        return {
+            segment: count
+            for several in _by_key(offsets).values()
+            for segment, count in kept_aside(planned.survivors_work, several)
+        }
+
+    def _swap(self, staged: Staged) -> None:
+        first, *others = staged.group.sources
+        self.store.put(first.key, [bytes(self.store.get(staged.key))], create=False)
+        stems = [other.key.removesuffix(layout.SEGMENT_SUFFIX) for other in (first, *others)]
+        self.store.delete([stem + layout.INDEX_SUFFIX for stem in stems])
+        self.store.delete([staged.key, *(other.key for other in others)])
+
+
+def _by_key(rows: Iterator[tuple[int, bytes]]) -> dict[int, list[tuple[int, bytes]]]:
+    shared: dict[int, list[tuple[int, bytes]]] = defaultdict(list)
+    for number, data in rows:
+        shared[number].append((number, data))
+    return shared

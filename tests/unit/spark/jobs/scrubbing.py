@@ -1,0 +1,52 @@
+"""Namespaces to scrub, and scrubbing without Spark."""
+
+from functools import partial
+from typing import Any
+
+from kafscale.spark.jobs import scrub, scrub_contiguity, scrub_listing
+from kafscale.spark.jobs.scrub_findings import Finding, Kind
+from kafscale.spark.jobs.scrub_task import items_of, scrub_one
+from kafscale.spark.logmap import KnownTopic
+from kafscale.storage.objects.blocking import BlockingObjectStore
+from unit.spark.jobs.keyed import MemoryLocation
+from unit.spark.stored import NAMESPACE, TOPIC, TOPIC_ID
+
+NOW_MS = 1_760_000_000_000
+"""Later than anything that is stored."""
+
+KNOWN = {TOPIC: KnownTopic(TOPIC, TOPIC_ID, 1)}
+
+
+def scrubbed(
+    location: MemoryLocation,
+    store: BlockingObjectStore,
+    *,
+    now_ms: int = NOW_MS,
+    repair: bool = False,
+    known: Any = None,
+    topics: tuple[str, ...] = (),
+    bytes_max: int = 1000,
+) -> scrub.ScrubReport:
+    """What a scrub says, each task in turn."""
+    listing = scrub_listing.look(
+        store, NAMESPACE, KNOWN if known is None else known, now_ms,
+        partial(scrub._is_wanted, topics),
+    )  # fmt: skip
+    wal = [(item.key, item.size_bytes) for item in listing.wal]
+    results = [
+        scrub_one(location, now_ms, item, repair=repair)
+        for item in items_of(listing.segments, wal, bytes_max)
+    ]
+    checked = [each for result in results for each in result.checked]
+    findings = [*listing.findings, *(each for result in results for each in result.findings)]
+    findings += scrub_contiguity.holes(store, NAMESPACE, checked)
+    return scrub.report(checked, findings, {})
+
+
+def kinds(report: scrub.ScrubReport) -> list[tuple[Kind, str]]:
+    return [(each.kind, each.key) for each in report.findings]
+
+
+def only(report: scrub.ScrubReport) -> Finding:
+    [finding] = report.findings
+    return finding
