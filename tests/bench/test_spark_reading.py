@@ -24,7 +24,7 @@ pytestmark = [
 
 SIZE_BYTES = 1_000_000_000
 WARM_BYTES = 30_000_000
-ROUNDS = 3
+ROUNDS = 1
 
 
 @pytest.fixture(scope="module")

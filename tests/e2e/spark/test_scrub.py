@@ -73,6 +73,7 @@ def test_the_command_finds_damage_and_mends_indexes(spark, topic):
     topic.fill()
     command = ("spark", "scrub", "--path", str(topic.broker.data))
     assert "scrub: damaged 0" in topic.shell(*command)
+    assert "there is no topic 'absent'" in topic.shell(*command, "-t", "absent", code=1)
     indexes = topic.broker.objects(f"**/{TOPIC}/0/*.index")
     segments = topic.broker.objects(f"**/{TOPIC}/1/*.kfs")
     topic.broker.terminate()

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from kafscale.errors import DamagedObjectError
+from kafscale.errors import DamagedObjectError, UnknownTopicError
 from kafscale.spark.jobs import scrub_contiguity, scrub_listing
 from kafscale.spark.jobs.scrub_findings import Finding, Kind
 from kafscale.spark.jobs.scrub_task import Checked, items_of, scrub_one
@@ -84,6 +84,8 @@ def run(
         listing = scrub_listing.look(
             store, location.namespace, found.known, began_ms, partial(_is_wanted, names)
         )
+        for name in names - found.known.keys() - {each.place[0] for each in listing.segments}:
+            raise UnknownTopicError(f"there is no topic {name!r}")
         wal = [] if names else [(item.key, item.size_bytes) for item in listing.wal]
         results = run_tasks(
             spark,
