@@ -126,6 +126,9 @@ class Link:
     # --- connections --------------------------------------------------------------------------
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if self.fault.refuses:
+            reset(writer)  # It came in just before.
+            return
         self.carried.connections += 1
         task = asyncio.current_task()
         assert task is not None

@@ -60,12 +60,12 @@ def ranges(
 def _reach(found: PartitionMap, start: int, end: int, bytes_max: int) -> int:
     """How far so many bytes go, at least one offset."""
     reached = start
-    left = bytes_max
+    left = max(bytes_max, 0)
     for extent in found.between(start, end):
         size_bytes = found.bytes_between(extent.start_offset, extent.end_offset)
         if size_bytes > left:
             count = extent.end_offset - extent.start_offset
-            reached = extent.start_offset + count * max(left, 0) // size_bytes
+            reached = extent.start_offset + count * left // size_bytes
             break
         left -= size_bytes
         reached = extent.end_offset

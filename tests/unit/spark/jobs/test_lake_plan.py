@@ -1,7 +1,7 @@
 """Which offsets a round takes."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kafscale.errors import OffsetOutOfRangeError
@@ -47,6 +47,7 @@ def test_it_always_moves_on():
     assert chosen(huge, starts={0: 1}, bytes_max=1) == {0: (1, 2)}
 
 
+@example([[(1, 2)], [(1, 0), (1, 2)]], 1, 0)
 @given(
     st.lists(st.lists(st.tuples(st.integers(1, 50), st.integers(0, 5000)), max_size=5), max_size=5),
     st.integers(1, 10_000),
