@@ -13,7 +13,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 
 from bench.brokers import Contestant
-from bench.process_usage import tree_cpu_seconds
+from bench.process_usage import FamilyUsage
 from bench.producer_perf import LARGE, produce
 from kafscale.spark import register
 from services.broker import BrokerProcess
@@ -69,14 +69,14 @@ class Stage:
 
     def measured(self, topic: Filled, work: Callable[[], object]) -> dict[str, float]:
         """What the work takes, of the clock and of all processors."""
-        before, start = tree_cpu_seconds(), time.perf_counter()
-        work()
-        seconds = time.perf_counter() - start
-        used = tree_cpu_seconds() - before
+        with FamilyUsage() as usage:
+            start = time.perf_counter()
+            work()
+            seconds = time.perf_counter() - start
         return {
             "MB/s": topic.size_bytes / 1e6 / seconds,
             "krecords/s": topic.count / 1e3 / seconds,
-            "CPU-s/GB": used / (topic.size_bytes / 1e9),
+            "CPU-s/GB": usage.cpu_seconds / (topic.size_bytes / 1e9),
         }
 
 
