@@ -1,9 +1,9 @@
 """Record batches turned into Arrow batches, in compiled code.
 
-The laws: every batch handed in is verified by its checksum, also one that is then skipped, because
-what lets it be skipped is under that checksum. A batch is decoded whole or not at all. Whatever is
-wrong raises `DamagedObjectError` with the name of the object, exactly where `decoder_reference`
-does, which says the same in plain Python.
+The laws: every batch handed in is verified by its checksum, here or by whoever read it; also one
+that is then skipped, because what lets it be skipped is under that checksum. A batch is decoded
+whole or not at all. Whatever is wrong raises `DamagedObjectError` with the name of the object,
+exactly where `decoder_reference` does, which says the same in plain Python.
 
 Nothing here is done per record, and little per batch: payloads are laid into one source, without
 a copy where they are uncompressed and lie in one buffer already, and one call of the kernel finds
@@ -93,14 +93,16 @@ class Decoder:
         *,
         from_ms: int | None = None,
         part_bytes: int = PART_BYTES,
+        is_verified: bool = False,
     ) -> Iterator[pa.RecordBatch]:
         """The same as several Arrow batches, none of which is empty.
 
         Each is ended as soon as it holds `part_bytes` of records, decompressed: the memory that it
-        takes is bounded by that and one batch, however well the batches are compressed.
+        takes is bounded by that and one batch, however well the batches are compressed. Checksums
+        are left alone where the caller has compared them, and says so by `is_verified`.
         """
         wanted = _Range(key, topic, partition, start_offset, end_offset)
-        chosen = choose(key, batches, start_offset, end_offset, from_ms)
+        chosen = choose(key, batches, start_offset, end_offset, from_ms, is_verified=is_verified)
         payloads: list[memoryview] = []
         start = size_bytes = 0
         for end, payload in enumerate(self._payloads(key, chosen), 1):

@@ -27,4 +27,5 @@ def read(
                 yield from decoder.decode_in_parts(
                     found.key, part.topic, part.partition, found.batches,
                     part.start_offset, part.end_offset, from_ms=part.since_ms,
+                    is_verified=True,
                 )  # fmt: skip

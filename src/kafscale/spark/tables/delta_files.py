@@ -1,8 +1,6 @@
 """The files of a Delta table: Parquet without the column that the table is partitioned by."""
 
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, Final
 
@@ -10,10 +8,9 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kafscale.spark.tables import reading, times
+from kafscale.spark.tables import times
 from kafscale.spark.tables.base import DataFile
-from kafscale.spark.tables.storage import Storage
-from kafscale.spark.tables.times import Unit
+from kafscale.spark.tables.stored_files import StoredFiles
 
 TEXT_MAX: Final = 32
 """Longer texts have no bounds: cut ones would have to be rounded."""
@@ -21,13 +18,8 @@ TEXT_MAX: Final = 32
 _MILLISECOND: Final = timedelta(milliseconds=1)
 
 
-@dataclass(frozen=True)
-class DeltaFiles:
+class DeltaFiles(StoredFiles):
     """How files of one version of a table are written and read."""
-
-    schema: pa.Schema
-    unit: Unit | None
-    storage: Storage
 
     def write(
         self, name: str, data: pa.Buffer, metadata: pq.FileMetaData, moment: int | None
@@ -42,17 +34,6 @@ class DeltaFiles:
             "modified_ms": time.time_ns() // 1_000_000,
         }
         return DataFile(path, metadata.num_rows, data.size, moment, details)
-
-    def read(
-        self, file: DataFile, columns: Sequence[str] | None = None
-    ) -> Iterator[pa.RecordBatch]:
-        return reading.conformed(self.storage, file.path, self.schema, columns)
-
-    def bounds(self, file: DataFile, column: str) -> tuple[Any, Any] | None:
-        return reading.bounds(self.storage, file.path, lambda one: one.name == column)
-
-    def discard(self, files: Sequence[DataFile]) -> None:
-        self.storage.delete([file.path for file in files])
 
 
 def statistics(metadata: pq.FileMetaData) -> str:

@@ -16,10 +16,9 @@ Readers skip what begins with an underscore. The laws beyond those of `base`:
 
 import base64
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from contextlib import closing, suppress
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 import pyarrow as pa
@@ -32,9 +31,10 @@ from kafscale.errors import (
     ObjectNotFoundError,
     StoreUnavailableError,
 )
-from kafscale.spark.tables import reading, times
+from kafscale.spark.tables import times
 from kafscale.spark.tables.base import Change, DataFile, Progress, RaceLostError, Version
 from kafscale.spark.tables.storage import Storage
+from kafscale.spark.tables.stored_files import StoredFiles
 from kafscale.spark.tables.times import Unit
 from kafscale.storage.objects.blocking import BlockingObjectStore
 
@@ -190,13 +190,8 @@ class ParquetTable:
         self._finished = number
 
 
-@dataclass(frozen=True)
-class ParquetFiles:
+class ParquetFiles(StoredFiles):
     """How files are written; nothing is ever read back but to be looked at."""
-
-    schema: pa.Schema
-    unit: Unit | None
-    storage: Storage
 
     def write(
         self, name: str, data: pa.Buffer, metadata: pq.FileMetaData, moment: int | None
@@ -207,17 +202,6 @@ class ParquetFiles:
         path = self.storage.join(STAGED, name)
         self.storage.write(path, data)
         return DataFile(path, metadata.num_rows, data.size, moment, final)
-
-    def read(
-        self, file: DataFile, columns: Sequence[str] | None = None
-    ) -> Iterator[pa.RecordBatch]:
-        return reading.conformed(self.storage, file.path, self.schema, columns)
-
-    def bounds(self, file: DataFile, column: str) -> tuple[Any, Any] | None:
-        return reading.bounds(self.storage, file.path, lambda one: one.name == column)
-
-    def discard(self, files: Sequence[DataFile]) -> None:
-        self.storage.delete([file.path for file in files])
 
 
 def _key(number: int) -> str:

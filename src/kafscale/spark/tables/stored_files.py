@@ -1,0 +1,35 @@
+"""Files of a table that lie in a storage under their own paths: how they are read and discarded.
+
+How they are written, and what has to be known of them besides, is each format's own.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from kafscale.spark.tables import reading
+from kafscale.spark.tables.base import DataFile
+from kafscale.spark.tables.storage import Storage
+from kafscale.spark.tables.times import Unit
+
+
+@dataclass(frozen=True)
+class StoredFiles:
+    """The part of `Files` that is the same wherever columns are known by their names."""
+
+    schema: pa.Schema
+    unit: Unit | None
+    storage: Storage
+
+    def read(
+        self, file: DataFile, columns: Sequence[str] | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        return reading.conformed(self.storage, file.path, self.schema, columns)
+
+    def bounds(self, file: DataFile, column: str) -> tuple[Any, Any] | None:
+        return reading.bounds(self.storage, file.path, lambda one: one.name == column)
+
+    def discard(self, files: Sequence[DataFile]) -> None:
+        self.storage.delete([file.path for file in files])
