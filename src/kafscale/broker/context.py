@@ -4,16 +4,20 @@ The law: a handler touches only what its `RequestContext` offers; it knows no so
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from kafscale.auth.identity import NOBODY, Identity
+from kafscale.broker.denials import denial
+from kafscale.broker.listeners import Listener
+from kafscale.metadata.access_model import CLUSTER_NAME, Operation, ResourceType
 from kafscale.protocol.api import Api
 
 if TYPE_CHECKING:  # Rooms may know who asks; that must not make them part of a circle.
     from kafscale.broker.services import Services
 
-ANONYMOUS: Final = "User:ANONYMOUS"
+_LISTENER = Listener()
 
 
 class ClientInfo(msgspec.Struct, gc=False):
@@ -27,7 +31,12 @@ class ClientInfo(msgspec.Struct, gc=False):
     broker_host: str = ""
     """The address at which the client has reached us, and will reach us again."""
     broker_port: int = 0
-    principal: str = ANONYMOUS
+    listener: Listener = _LISTENER
+    """The one at which the client has come."""
+    identity: Identity = NOBODY
+    """Who the client is, as far as it has shown it; its `client.id` counts for nothing."""
+    throttled_ms: int = 0
+    """For how long the connection is to be left alone, as its quotas say."""
     software_name: str = ""
     """Told by clients that ask ApiVersions in v3 or later (KIP-511), empty before."""
     software_version: str = ""
@@ -81,6 +90,29 @@ class RequestContext(msgspec.Struct, gc=False):
     broker: "Services"
     drain: Drain
 
-    @property
-    def principal(self) -> str:
-        return self.client.principal
+    def may(
+        self,
+        operation: Operation,
+        resource_type: ResourceType,
+        name: str = CLUSTER_NAME,
+        *,
+        quiet: bool = False,
+    ) -> bool:
+        """Whether the client may do this; `quiet` where a no is an everyday answer, and no denial.
+
+        To be asked once for each thing that a request names, by the table in `permissions`.
+        """
+        access = self.broker.access
+        return access is None or access.allows(self, operation, resource_type, name, quiet=quiet)
+
+    def may_any(self, operation: Operation, resource_type: ResourceType) -> bool:
+        """Whether there is, or could be, a resource of that type that the client may do this to."""
+        access = self.broker.access
+        return access is None or access.allows_any(self, operation, resource_type)
+
+    def demand(
+        self, operation: Operation, resource_type: ResourceType, name: str = CLUSTER_NAME
+    ) -> None:
+        """Raise what is told to somebody who may not."""
+        if not self.may(operation, resource_type, name):
+            raise denial(resource_type, name)

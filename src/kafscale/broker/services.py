@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from kafscale.broker.access import Access
 from kafscale.broker.cluster.membership import Membership
 from kafscale.broker.coordinator.coordinator import Coordinator
 from kafscale.broker.fetch_sessions import FetchSessions
@@ -36,3 +37,5 @@ class Services:
     metrics: Metrics
     health: Health
     clock: Callable[[], int]
+    access: Access | None = None
+    """What clients may do; None where everybody may do everything."""

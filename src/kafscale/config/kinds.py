@@ -72,10 +72,10 @@ class Choice(_Plain[str]):
         return f"one of {', '.join(self.words)}"
 
     def read(self, text: str) -> str:
-        word = text.strip().lower()
-        if word not in self.words:
-            raise ValueError("is not one of the choices")
-        return word
+        for word in self.words:
+            if word.lower() == text.strip().lower():
+                return word
+        raise ValueError("is not one of the choices")
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from typing import Any
 
 from kafscale.config.declaration import settings_of
 from kafscale.config.groups import Group, Offsets
+from kafscale.config.security import Authorization, Control, Sasl, Tls
 from kafscale.config.serving import (
     Broker,
     Client,
@@ -31,6 +32,10 @@ class Config:
 
     broker: Broker = field(default_factory=Broker)
     network: Network = field(default_factory=Network)
+    tls: Tls = field(default_factory=Tls)
+    sasl: Sasl = field(default_factory=Sasl)
+    authorization: Authorization = field(default_factory=Authorization)
+    control: Control = field(default_factory=Control)
     s3: S3 = field(default_factory=S3)
     etcd: Etcd = field(default_factory=Etcd)
     storage: Storage = field(default_factory=Storage)

@@ -4,15 +4,17 @@ The law: a string under each field says what it means, its unit and why its defa
 the documentation is made from these strings.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from kafscale.config.declaration import setting
 from kafscale.config.kinds import Choice, Duration, Flag, Names, Number, OptionalNumber, Size, Text
 from kafscale.config.quantities import GIB, HOUR_MS, KIB, MIB, MINUTE_MS, SECOND_MS
+from kafscale.config.security import MECHANISMS, PROTOCOLS, ClientTls
 from kafscale.config.stores import ENDPOINT
 
 _HOST = Text("a host name or an address", r"[0-9A-Za-z._:%-]+")
 _PORT = Number(0, 65535)
+_LISTENER = r"[A-Za-z0-9_-]+://(\[[0-9A-Fa-f:.%]+\]|[0-9A-Za-z._-]*):PORT"
 _TIMEOUT = Duration(100, HOUR_MS, unit_in_name=False)
 _GROUP_TIMEOUT = Duration(SECOND_MS, HOUR_MS)
 _SERVERS = Names(
@@ -55,6 +57,30 @@ class Broker:
     advertised_port: int | None = setting(None, OptionalNumber(Number(1, 65535)))
     """The port under which clients reach this broker. Empty, the default, tells each client the
     port at which it has come."""
+
+    security_protocol: str = setting("PLAINTEXT", Choice(PROTOCOLS))
+    """How clients are served on that port: PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL. PLAINTEXT,
+    because a first try has neither certificates nor users."""
+
+    listeners: tuple[str, ...] = setting(
+        (), Names(Text("of the form NAME://host:port", _LISTENER.replace("PORT", r"\d{1,5}")))
+    )
+    """Several listeners for clients, in place of `host` and `port`, each with a name:
+    `INTERNAL://:9092,EXTERNAL://:9094`. Without a host every address is served; port 0 takes any
+    free one. Empty, the default, has the one listener."""
+
+    advertised_listeners: tuple[str, ...] = setting(
+        (), Names(Text("of the form NAME://host:port", _LISTENER.replace("PORT", r"\d{1,5}")))
+    )
+    """The names under which clients reach those listeners: `EXTERNAL://broker-0.example.com:9094`.
+    A client is told of all brokers by the addresses of the listener at which it has come. For
+    listeners that are not in here, the same holds as for an empty `advertisedHost`."""
+
+    listener_security_protocol_map: tuple[str, ...] = setting(
+        (), Names(Text("of the form NAME:PROTOCOL", rf"[A-Za-z0-9_-]+:({'|'.join(PROTOCOLS)})"))
+    )
+    """How each of the listeners is served: `INTERNAL:PLAINTEXT,EXTERNAL:SASL_SSL`. A listener whose
+    name is that of a protocol needs no entry; empty is the default."""
 
     data_dir: str = setting("kafscale-data", Text("a directory"), variables=("KAFSCALE_DATA_DIR",))
     """The directory of the embedded mode: objects and metadata of a broker that has neither a
@@ -99,6 +125,27 @@ class Network:
     connections_max: int = setting(10_000, Number(1, 1_000_000), key="maxConnections")
     """The most client connections at once; further ones are closed as they arrive. 10,000 is far
     above what a healthy cluster needs and below what exhausts a broker."""
+
+    connections_per_ip_max: int | None = setting(
+        None, OptionalNumber(Number(1, 1_000_000)), key="maxConnectionsPerIp"
+    )
+    """The most connections from one address; further ones are closed as they arrive. Empty, the
+    default, bounds them by `maxConnections` alone, as in Kafka: many clients may share an
+    address."""
+
+    connections_per_ip_overrides: tuple[str, ...] = setting(
+        (),
+        Names(Text("of the form address:count", r"[0-9A-Za-z.:%-]+:\d{1,6}")),
+        key="maxConnectionsPerIpOverrides",
+    )
+    """The most connections from addresses that have a limit of their own: `10.0.0.7:500`. Empty is
+    the default."""
+
+    connection_rate_max: int | None = setting(
+        None, OptionalNumber(Number(1, 1_000_000)), key="maxConnectionCreationRate"
+    )
+    """How many new connections are taken in a second; further ones wait in the queue of the system.
+    Empty, the default, takes all."""
 
     request_bytes_max: int = setting(100 * MIB, Size(KIB, 2 * GIB - 1), key="maxRequestSize")
     """The largest request, in bytes; a connection that announces a larger one is closed before
@@ -222,6 +269,30 @@ class Client:
     )
     """The brokers to ask first; one that answers is enough. By default the one on this machine,
     where `kafscale broker` without settings serves."""
+
+    security_protocol: str = setting("PLAINTEXT", Choice(PROTOCOLS))
+    """How to talk to the brokers: PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL. PLAINTEXT, as brokers
+    serve by default."""
+
+    sasl_mechanism: str = setting("SCRAM-SHA-512", Choice(MECHANISMS))
+    """How to show who asks, where the protocol is SASL_PLAINTEXT or SASL_SSL. SCRAM-SHA-512 never
+    sends the password."""
+
+    username: str = setting("", Text(optional=True))
+    """The user to log in as, with PLAIN and SCRAM. Empty is the default."""
+
+    password: str = setting("", Text(optional=True), secret=True)
+    """The password of that user. Empty is the default."""
+
+    token_file: str = setting("", Text("a file", optional=True))
+    """A file with the token to log in with, for OAUTHBEARER; read anew for each connection. Empty
+    is the default."""
+
+    tls: ClientTls = field(default_factory=ClientTls)
+
+    control_tls: bool = setting(False, Flag())
+    """Whether the control plane is asked over TLS, with the files of `client.tls`. False, as
+    brokers serve it by default."""
 
     control_servers: tuple[str, ...] = setting(
         ("localhost:9093",), _SERVERS, variables=("KAFSCALE_CONTROL_SERVERS",)

@@ -28,6 +28,11 @@
         ├── InvalidConfigError
         ├── OutOfOrderSequenceError, InvalidProducerEpochError, UnknownProducerIdError
         ├── FencedLeaderEpochError, UnknownLeaderEpochError
+        ├── AuthenticationError, UnsupportedMechanismError, IllegalSaslStateError
+        ├── AuthorizationError     ... no rule allows it, or one denies it: Topic-, Group-,
+        │                          Cluster-, TransactionalIdAuthorizationError
+        ├── SecurityDisabledError, ThrottledError, ResourceNotFoundError, DuplicateResourceError,
+        │   UnacceptableCredentialError
         └── GroupError         a consumer group says no
             ├── CoordinatorUnavailableError, CoordinatorLoadingError, NotCoordinatorError
             ├── InvalidGroupIdError, GroupNotFoundError, NonEmptyGroupError, GroupFullError
@@ -65,6 +70,21 @@ from kafscale.errors.groups import (
     UnknownMemberError,
     UnreleasedInstanceError,
     UnsupportedAssignorError,
+)
+from kafscale.errors.security import (
+    AuthenticationError,
+    AuthorizationError,
+    ClusterAuthorizationError,
+    DuplicateResourceError,
+    GroupAuthorizationError,
+    IllegalSaslStateError,
+    ResourceNotFoundError,
+    SecurityDisabledError,
+    ThrottledError,
+    TopicAuthorizationError,
+    TransactionalIdAuthorizationError,
+    UnacceptableCredentialError,
+    UnsupportedMechanismError,
 )
 from kafscale.errors.tree import (
     BatchTooLargeError,
@@ -110,22 +130,28 @@ from kafscale.errors.tree import (
 )
 
 __all__ = [
+    "AuthenticationError",
+    "AuthorizationError",
     "BatchTooLargeError",
+    "ClusterAuthorizationError",
     "ConfigError",
     "CoordinatorLoadingError",
     "CoordinatorUnavailableError",
     "CorruptBatchError",
     "DamagedObjectError",
+    "DuplicateResourceError",
     "EncodeError",
     "FencedError",
     "FencedInstanceError",
     "FencedLeaderEpochError",
     "FencedMemberEpochError",
     "FrameError",
+    "GroupAuthorizationError",
     "GroupError",
     "GroupFullError",
     "GroupNotFoundError",
     "IllegalGenerationError",
+    "IllegalSaslStateError",
     "InconsistentProtocolError",
     "InvalidAcksError",
     "InvalidAssignmentError",
@@ -158,10 +184,16 @@ __all__ = [
     "RebalanceInProgressError",
     "RecordsError",
     "RefusedError",
+    "ResourceNotFoundError",
+    "SecurityDisabledError",
     "StaleMemberEpochError",
     "StoreUnavailableError",
     "SubscribedTopicError",
+    "ThrottledError",
+    "TopicAuthorizationError",
     "TopicExistsError",
+    "TransactionalIdAuthorizationError",
+    "UnacceptableCredentialError",
     "UnknownApiError",
     "UnknownLeaderEpochError",
     "UnknownMemberError",
@@ -172,4 +204,5 @@ __all__ = [
     "UnsupportedAssignorError",
     "UnsupportedCodecError",
     "UnsupportedFormatError",
+    "UnsupportedMechanismError",
 ]

@@ -7,11 +7,12 @@ when a scrape comes. Serving `/metrics` over HTTP is left to the applications.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from time import monotonic
 from typing import Final
 
 import kafscale
+from kafscale.observability.access_metrics import ACCESS_DECLARATIONS
+from kafscale.observability.declaration import Declaration, counter, gauge
 from kafscale.observability.exposition import Series, render
 from kafscale.observability.traffic import (
     GroupTraffic,
@@ -30,17 +31,6 @@ ADMIN_APIS: Final = (
     "DescribeConfigs",
     "IncrementalAlterConfigs",
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Declaration:
-    """One metric: what the documentation says about it, and where a scrape finds it."""
-
-    name: str
-    type: str
-    labels: tuple[str, ...]
-    meaning: str
-    read: Callable[[Traffic], Series]
 
 
 class Metrics(Traffic):
@@ -63,14 +53,6 @@ class Metrics(Traffic):
                 declared.labels,
                 declared.read(self),
             ).encode()
-
-
-def _gauge(name: str, meaning: str, read: Callable[[Traffic], float]) -> Declaration:
-    return Declaration(name, "gauge", (), meaning, lambda traffic: (((), read(traffic)),))
-
-
-def _counter(name: str, meaning: str, read: Callable[[Traffic], float]) -> Declaration:
-    return Declaration(name, "counter", (), meaning, lambda traffic: (((), read(traffic)),))
 
 
 def _partition(
@@ -138,7 +120,7 @@ DECLARATIONS: Final = (
         "Always 1; its label tells which version of Kafscale is running.",
         lambda _: (((kafscale.__version__,), 1),),
     ),
-    _gauge(
+    gauge(
         "kafscale_broker_uptime_seconds",
         "How long this process has been running.",
         lambda traffic: traffic.timer() - traffic.started,
@@ -150,13 +132,14 @@ DECLARATIONS: Final = (
         "How late a timer runs that is due: what everything else has to wait as well.",
         lambda traffic: (((), traffic.event_loop_lag_seconds),),
     ),
+    *ACCESS_DECLARATIONS,
     # --- clients ----------------------------------------------------------------------------------
-    _gauge(
+    gauge(
         "kafscale_active_connections",
         "Clients that are connected.",
         lambda traffic: traffic.connections.active,
     ),
-    _counter(
+    counter(
         "kafscale_connections_refused_total",
         "Connections closed as they arrived, because there were too many.",
         lambda traffic: traffic.connections.refused,
@@ -176,17 +159,17 @@ DECLARATIONS: Final = (
         "The time from reading a request until its answer is ready to be sent.",
         lambda traffic: (((api,), seconds) for api, seconds in traffic.by_api.items()),
     ),
-    _gauge(
+    gauge(
         "kafscale_produce_requests_per_second",
         "Produce requests per second, over the last minute.",
         lambda traffic: traffic.per_second("Produce"),
     ),
-    _gauge(
+    gauge(
         "kafscale_produce_rps",
         "The same, under the name that older dashboards know.",
         lambda traffic: traffic.per_second("Produce"),
     ),
-    _gauge(
+    gauge(
         "kafscale_fetch_rps",
         "Fetch requests per second, over the last minute.",
         lambda traffic: traffic.per_second("Fetch"),
@@ -278,34 +261,34 @@ DECLARATIONS: Final = (
         "Commits of offsets that a group has asked for, of any number of partitions.",
         lambda group: group.commits,
     ),
-    _counter(
+    counter(
         "kafscale_consumer_transactions_total",
         "Transactions that groups have written to the metadata store, each for all that came "
         "together.",
         lambda traffic: traffic.metadata_writes(),
     ),
     # --- the cluster ------------------------------------------------------------------------------
-    _gauge(
+    gauge(
         "kafscale_brokers",
         "Brokers that are alive, as far as this one knows.",
         lambda traffic: traffic.cluster().brokers,
     ),
-    _gauge(
+    gauge(
         "kafscale_controller",
         "1 on the broker that is controller, 0 on all others.",
         lambda traffic: int(traffic.cluster().is_controller),
     ),
-    _gauge(
+    gauge(
         "kafscale_lease_valid",
         "1 while the metadata store has confirmed this broker's lease, so that it serves.",
         lambda traffic: int(traffic.cluster().is_proven),
     ),
-    _gauge(
+    gauge(
         "kafscale_owned_partitions",
         "Partitions that this broker serves.",
         lambda traffic: traffic.cluster().partitions,
     ),
-    _gauge(
+    gauge(
         "kafscale_owned_shards",
         "Shards of consumer groups that this broker answers for.",
         lambda traffic: traffic.cluster().shards,
@@ -334,52 +317,52 @@ DECLARATIONS: Final = (
             ((state,), int(state == traffic.store_health.state)) for state in StoreHealth.STATES
         ),
     ),
-    _gauge(
+    gauge(
         "kafscale_s3_error_rate",
         "The share of requests to the object store that failed lately.",
         lambda traffic: traffic.store_health.error_rate,
     ),
-    _gauge(
+    gauge(
         "kafscale_cache_size_bytes",
         "Blocks of segments in the cache.",
         lambda traffic: traffic.log.cache_bytes,
     ),
-    _gauge(
+    gauge(
         "kafscale_unflushed_bytes",
         "Records in memory that are not durable yet, over all partitions.",
         lambda traffic: traffic.log.unflushed_bytes,
     ),
-    _gauge(
+    gauge(
         "kafscale_tail_bytes",
         "Records kept in memory for readers, because no segment holds them yet.",
         lambda traffic: traffic.log.tail_bytes,
     ),
-    _gauge(
+    gauge(
         "kafscale_wal_objects",
         "WAL objects that segments have not replaced yet.",
         lambda traffic: traffic.log.wal_objects,
     ),
-    _counter(
+    counter(
         "kafscale_wal_puts_total",
         "WAL objects written.",
         lambda traffic: traffic.log.wal_puts,
     ),
-    _counter(
+    counter(
         "kafscale_wal_bytes_total",
         "Bytes of WAL objects written.",
         lambda traffic: traffic.log.wal_bytes,
     ),
-    _counter(
+    counter(
         "kafscale_wal_retries_total",
         "Attempts to write a WAL object that failed and were repeated.",
         lambda traffic: traffic.log.wal_retries,
     ),
-    _counter(
+    counter(
         "kafscale_segments_rolled_total",
         "Segments written.",
         lambda traffic: traffic.log.segments_rolled,
     ),
-    _counter(
+    counter(
         "kafscale_segment_bytes_rolled_total",
         "Bytes of segments written.",
         lambda traffic: traffic.log.segment_bytes_rolled,

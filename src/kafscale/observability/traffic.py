@@ -51,6 +51,24 @@ class ConnectionTraffic:
         self.refused = 0
 
 
+class AccessTraffic:
+    """Who was let in, and who was not."""
+
+    __slots__ = ("denied", "logins", "throttled")
+
+    def __init__(self) -> None:
+        self.denied = 0
+        """Requests for something that the client may not do, counted by what they named."""
+        self.logins: dict[tuple[str, bool], int] = {}
+        """Attempts to log in, by mechanism, and by whether they succeeded."""
+        self.throttled: dict[str, int] = {}
+        """Answers that told a client to slow down, by the quota that was used up."""
+
+    def logged_in(self, mechanism: str, *, succeeded: bool) -> None:
+        kind = (mechanism, succeeded)
+        self.logins[kind] = self.logins.get(kind, 0) + 1
+
+
 class PartitionTraffic:
     """What happens to one partition. Whoever serves it keeps this and moves the numbers."""
 
@@ -204,6 +222,7 @@ class Traffic:
         self.timer = timer
         self.started = timer()
         self.connections = ConnectionTraffic()
+        self.access = AccessTraffic()
         self.log = LogTraffic()
         self.store_health = StoreHealth()
         self.event_loop_lag_seconds = Distribution(ANSWER_BOUNDS)

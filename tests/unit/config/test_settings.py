@@ -15,6 +15,10 @@ broker.host                   | 0.0.0.0      | KAFSCALE_BROKER_HOST
 broker.port                   | 9092         | KAFSCALE_BROKER_PORT
 broker.advertisedHost         |              | KAFSCALE_BROKER_ADVERTISED_HOST
 broker.advertisedPort         |              | KAFSCALE_BROKER_ADVERTISED_PORT
+broker.securityProtocol       | PLAINTEXT    | KAFSCALE_BROKER_SECURITY_PROTOCOL
+broker.listeners              |              | KAFSCALE_BROKER_LISTENERS
+broker.advertisedListeners    |              | KAFSCALE_BROKER_ADVERTISED_LISTENERS
+broker.listenerSecurityProtocolMap | | KAFSCALE_BROKER_LISTENER_SECURITY_PROTOCOL_MAP
 broker.dataDir                | kafscale-data | KAFSCALE_DATA_DIR
 broker.metricsHost            | 0.0.0.0      | KAFSCALE_BROKER_METRICS_HOST
 broker.metricsPort            | 9093         | KAFSCALE_BROKER_METRICS_PORT
@@ -24,6 +28,9 @@ broker.drainTimeoutSec        | 20           | KAFSCALE_BROKER_DRAIN_TIMEOUT_SEC
 broker.allowAdminApis         | true         | KAFSCALE_ALLOW_ADMIN_APIS
 broker.startupTimeoutSec      | 30           | KAFSCALE_STARTUP_TIMEOUT_SEC
 network.maxConnections        | 10000        | KAFSCALE_NETWORK_MAX_CONNECTIONS
+network.maxConnectionsPerIp   |              | KAFSCALE_NETWORK_MAX_CONNECTIONS_PER_IP
+network.maxConnectionsPerIpOverrides | | KAFSCALE_NETWORK_MAX_CONNECTIONS_PER_IP_OVERRIDES
+network.maxConnectionCreationRate |              | KAFSCALE_NETWORK_MAX_CONNECTION_CREATION_RATE
 network.maxRequestSize        | 104857600    | KAFSCALE_NETWORK_MAX_REQUEST_SIZE
 network.socketSendBuffer      | 1048576      | KAFSCALE_NETWORK_SOCKET_SEND_BUFFER
 network.socketReceiveBuffer   | 1048576      | KAFSCALE_NETWORK_SOCKET_RECEIVE_BUFFER
@@ -33,6 +40,40 @@ network.maxInFlightRequests   | 64           | KAFSCALE_NETWORK_MAX_IN_FLIGHT_RE
 network.maxFetchSize          | 55Mi         | KAFSCALE_NETWORK_MAX_FETCH_SIZE
 network.maxFetchSessions      | 1000         | KAFSCALE_NETWORK_MAX_FETCH_SESSIONS
 network.requestTimeout        | 60s          | KAFSCALE_NETWORK_REQUEST_TIMEOUT
+tls.certFile                  |              | KAFSCALE_TLS_CERT_FILE
+tls.keyFile                   |              | KAFSCALE_TLS_KEY_FILE
+tls.keyPassword               |              | KAFSCALE_TLS_KEY_PASSWORD
+tls.caFile                    |              | KAFSCALE_TLS_CA_FILE
+tls.clientAuth                | none         | KAFSCALE_TLS_CLIENT_AUTH
+tls.minVersion                | 1.2          | KAFSCALE_TLS_MIN_VERSION
+tls.ciphers                   |              | KAFSCALE_TLS_CIPHERS
+tls.principalMappingRules     | DEFAULT      | KAFSCALE_TLS_PRINCIPAL_MAPPING_RULES
+tls.reloadIntervalMs          | 10s          | KAFSCALE_TLS_RELOAD_INTERVAL_MS
+sasl.enabledMechanisms        |              | KAFSCALE_SASL_ENABLED_MECHANISMS
+sasl.plainUsers               |              | KAFSCALE_SASL_PLAIN_USERS
+sasl.plainUsersFile           |              | KAFSCALE_SASL_PLAIN_USERS_FILE
+sasl.oauthJwksFile            |              | KAFSCALE_SASL_OAUTH_JWKS_FILE
+sasl.oauthJwksUrl             |              | KAFSCALE_SASL_OAUTH_JWKS_URL
+sasl.oauthJwksRefreshMs       | 1h           | KAFSCALE_SASL_OAUTH_JWKS_REFRESH_MS
+sasl.oauthExpectedIssuer      |              | KAFSCALE_SASL_OAUTH_EXPECTED_ISSUER
+sasl.oauthExpectedAudience    |              | KAFSCALE_SASL_OAUTH_EXPECTED_AUDIENCE
+sasl.oauthRequiredScopes      |              | KAFSCALE_SASL_OAUTH_REQUIRED_SCOPES
+sasl.oauthPrincipalClaim      | sub          | KAFSCALE_SASL_OAUTH_PRINCIPAL_CLAIM
+sasl.oauthScopeClaim          | scope        | KAFSCALE_SASL_OAUTH_SCOPE_CLAIM
+sasl.oauthGroupsClaim         | groups       | KAFSCALE_SASL_OAUTH_GROUPS_CLAIM
+sasl.oauthClockSkewSec        | 30s          | KAFSCALE_SASL_OAUTH_CLOCK_SKEW_SEC
+sasl.connectionsMaxReauthMs   | 0            | KAFSCALE_SASL_CONNECTIONS_MAX_REAUTH_MS
+sasl.serverMaxReceiveSize     | 512Ki        | KAFSCALE_SASL_SERVER_MAX_RECEIVE_SIZE
+sasl.failedDelayMs | 100ms        | KAFSCALE_SASL_FAILED_DELAY_MS
+sasl.failedDelayMaxMs | 10s          | KAFSCALE_SASL_FAILED_DELAY_MAX_MS
+authorization.enabled         | false        | KAFSCALE_AUTHORIZATION_ENABLED
+authorization.superUsers      |              | KAFSCALE_AUTHORIZATION_SUPER_USERS
+authorization.allowEveryoneIfNoAclFound | false        | KAFSCALE_AUTHORIZATION_ALLOW_EVERYONE_IF_NO_ACL_FOUND
+control.tls.enabled           | false        | KAFSCALE_CONTROL_TLS_ENABLED
+control.tls.certFile          |              | KAFSCALE_CONTROL_TLS_CERT_FILE
+control.tls.keyFile           |              | KAFSCALE_CONTROL_TLS_KEY_FILE
+control.tls.caFile            |              | KAFSCALE_CONTROL_TLS_CA_FILE
+control.allowedNames          |              | KAFSCALE_CONTROL_ALLOWED_NAMES
 s3.bucket                     |              | KAFSCALE_S3_BUCKET
 s3.region                     | us-east-1    | KAFSCALE_S3_REGION
 s3.endpoint                   |              | KAFSCALE_S3_ENDPOINT
@@ -120,6 +161,16 @@ operator.etcdEndpoints        |              | KAFSCALE_OPERATOR_ETCD_ENDPOINTS
 ui.username                   |              | KAFSCALE_UI_USERNAME
 ui.password                   |              | KAFSCALE_UI_PASSWORD
 client.bootstrapServers       | localhost:9092 | KAFSCALE_BOOTSTRAP_SERVERS
+client.securityProtocol       | PLAINTEXT    | KAFSCALE_CLIENT_SECURITY_PROTOCOL
+client.saslMechanism          | SCRAM-SHA-512 | KAFSCALE_CLIENT_SASL_MECHANISM
+client.username               |              | KAFSCALE_CLIENT_USERNAME
+client.password               |              | KAFSCALE_CLIENT_PASSWORD
+client.tokenFile              |              | KAFSCALE_CLIENT_TOKEN_FILE
+client.tls.caFile             |              | KAFSCALE_CLIENT_TLS_CA_FILE
+client.tls.certFile           |              | KAFSCALE_CLIENT_TLS_CERT_FILE
+client.tls.keyFile            |              | KAFSCALE_CLIENT_TLS_KEY_FILE
+client.tls.checkHost          | true         | KAFSCALE_CLIENT_TLS_CHECK_HOST
+client.controlTls             | false        | KAFSCALE_CLIENT_CONTROL_TLS
 client.controlServers         | localhost:9093 | KAFSCALE_CONTROL_SERVERS
 """
 ROWS = [[cell.strip() for cell in line.split("|")] for line in NAMED.strip().splitlines()]
@@ -146,6 +197,9 @@ def test_no_two_settings_share_a_variable():
 
 def test_what_is_secret_is_marked_so():
     assert {setting.path for setting in SETTINGS if setting.secret} == {
+        "tls.keyPassword",
+        "sasl.plainUsers",
+        "client.password",
         "s3.accessKey",
         "s3.secretKey",
         "s3.sessionToken",

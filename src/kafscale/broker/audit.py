@@ -1,0 +1,89 @@
+"""The audit log: who was let in, who was not, what was denied, and what was changed by whom.
+
+The laws: every line says who, from where and what; no line holds a secret. A flood of denials does
+not become a flood of lines: the same denial of the same client is told once a second, with how
+often it happened. Lines go where the log goes, under the name `kafscale.audit`, so that they can be
+kept apart.
+"""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+from kafscale.metadata.access_model import Operation, ResourceType
+from kafscale.observability.logging import get_logger
+from kafscale.observability.traffic import AccessTraffic
+
+if TYPE_CHECKING:
+    from kafscale.broker.context import ClientInfo, RequestContext
+
+log = get_logger("kafscale.audit")
+
+KINDS_COUNT_MAX: Final = 1_000
+"""How many different denials are told apart within a second."""
+
+
+class Audit:
+    """Writes what has to be known afterwards."""
+
+    def __init__(self, traffic: AccessTraffic, clock: Callable[[], int]) -> None:
+        self._traffic = traffic
+        self._clock = clock
+        self._second = 0
+        self._denials: dict[tuple[str, ...], int] = {}
+
+    def denied(
+        self,
+        context: "RequestContext",
+        operation: Operation,
+        resource_type: ResourceType,
+        name: str,
+    ) -> None:
+        """Tell that somebody may not do something."""
+        self._traffic.denied += 1
+        client = context.client
+        kind = (
+            client.identity.principal, client.host, context.api.name, operation.name,
+            resource_type.name, name,
+        )  # fmt: skip
+        if self._is_repeated(kind):
+            return
+        log.warning(
+            "access denied", **_who(client), api=context.api.name, client_id=context.client_id,
+            operation=operation.name, resource_type=resource_type.name, resource=name,
+        )  # fmt: skip
+
+    def changed(self, context: "RequestContext", change: str, **facts: Any) -> None:
+        """Tell that somebody has changed something: a topic, a rule, a user, a quota."""
+        log.info("changed", **_who(context.client), api=context.api.name, change=change, **facts)
+
+    def logged_in(self, client: "ClientInfo", mechanism: str) -> None:
+        self._traffic.logged_in(mechanism, succeeded=True)
+        log.info("logged in", **_who(client), mechanism=mechanism)
+
+    def login_failed(self, client: "ClientInfo", mechanism: str, reason: str) -> None:
+        self._traffic.logged_in(mechanism, succeeded=False)
+        if not self._is_repeated((client.host, mechanism, reason)):
+            log.warning("login failed", **_who(client), mechanism=mechanism, reason=reason)
+
+    def _is_repeated(self, kind: tuple[str, ...]) -> bool:
+        """Whether this second has had one like it; the next second tells how many there were."""
+        second = self._clock() // 1000
+        if second != self._second:
+            repeated = sum(self._denials.values())
+            if repeated:
+                log.warning("repeated denials left out", count=repeated)
+            self._second = second
+            self._denials = {}
+        if kind in self._denials or len(self._denials) >= KINDS_COUNT_MAX:
+            self._denials[kind] = self._denials.get(kind, 0) + 1
+            return True
+        self._denials[kind] = 0
+        return False
+
+
+def _who(client: "ClientInfo") -> dict[str, str]:
+    return {
+        "principal": client.identity.principal,
+        "client": str(client),
+        "listener": client.listener.name,
+    }

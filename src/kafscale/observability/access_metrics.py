@@ -1,0 +1,35 @@
+"""The metrics of who is let in: logins, denials and quotas."""
+
+from typing import Final
+
+from kafscale.observability.declaration import Declaration, counter
+from kafscale.observability.exposition import Series
+from kafscale.observability.traffic import Traffic
+
+
+def _logins(traffic: Traffic) -> Series:
+    for (mechanism, succeeded), count in traffic.access.logins.items():
+        yield (mechanism, "success" if succeeded else "error"), count
+
+
+ACCESS_DECLARATIONS: Final = (
+    counter(
+        "kafscale_authz_denied_total",
+        "Things that clients asked for and may not do.",
+        lambda traffic: traffic.access.denied,
+    ),
+    Declaration(
+        "kafscale_logins_total",
+        "counter",
+        ("mechanism", "status"),
+        "Attempts to log in, and to log in again.",
+        _logins,
+    ),
+    Declaration(
+        "kafscale_throttled_answers_total",
+        "counter",
+        ("quota",),
+        "Answers that told a client to slow down.",
+        lambda traffic: (((quota,), count) for quota, count in traffic.access.throttled.items()),
+    ),
+)
