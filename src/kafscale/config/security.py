@@ -85,8 +85,8 @@ class Tls:
 
     principal_mapping_rules: str = setting("DEFAULT", Text())
     """How the name in a client's certificate becomes a principal, in Kafka's words: rules like
-    `RULE:^CN=(.*?),.*$/$1/L` separated by commas, the first that matches wins, `DEFAULT` takes the
-    whole name."""
+    `RULE:^CN=(.*?),.*$/$1/L` separated by commas, the first that matches wins. The default,
+    `DEFAULT`, takes the whole name, which is as long as it is unmistakable."""
 
     reload_interval_ms: int = setting(10 * SECOND_MS, Duration(100, HOUR_MS))
     """How often the files are looked at for changes. In milliseconds; 10 seconds cost nothing, and

@@ -23,9 +23,9 @@ _LEVELS = {
     "warn": logging.WARNING,
     "error": logging.ERROR,
 }
-_SECRET = re.compile(
-    r"(^|_)(password|passphrase|secret|token|authorization|(access|secret|private)_key)$"
-)
+_SECRET = re.compile(r"(^|_)(password|passphrase|secret|token|(access|secret|private)_key)$")
+_SECRET_TEXT = re.compile(r"(^|_)authorization$")
+"""A header of HTTP if it is text; a group of our settings otherwise."""
 
 
 def configure(level: str, style: str, stream: TextIO | None = None) -> None:
@@ -97,7 +97,10 @@ def _mask_secrets(_logger: WrappedLogger, _method: str, event: EventDict) -> Eve
 
 def _masked(name: object, value: object) -> object:
     """`value` without secrets, at any depth; an empty secret may show that it is empty."""
-    if value and _SECRET.search(_snake_case(str(name))):
+    name_in_words = _snake_case(str(name))
+    if value and _SECRET.search(name_in_words):
+        return MASK
+    if isinstance(value, str | bytes) and value and _SECRET_TEXT.search(name_in_words):
         return MASK
     if isinstance(value, dict):
         return {key: _masked(key, inner) for key, inner in value.items()}

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
-from kafscale.broker.context import ANONYMOUS, ClientInfo
+from kafscale.auth.identity import ANONYMOUS
+from kafscale.broker.context import ClientInfo
 from kafscale.broker.dispatch import Waiting
 from kafscale.broker.route import route
 from kafscale.errors import NotOwnerError
@@ -90,7 +91,7 @@ def test_a_handler_is_told_who_asks_what():
     [(context, asked)] = seen
     assert asked.group_id == "readers"
     assert context.client is client
-    assert (context.client_id, context.principal) == ("tester", ANONYMOUS)
+    assert (context.client_id, context.client.identity.principal) == ("tester", ANONYMOUS)
     assert (context.api, context.version, context.correlation_id) == (HEARTBEAT, 4, 7)
     assert (context.received_ms, context.started) == (NOW_MS, 100.0)
     assert not context.drain.begun

@@ -35,6 +35,8 @@ def busy():
     metrics.topic("orders").fetched(True, 0.02)
     metrics.operation("put").observe(0.2, succeeded=True)
     metrics.group("readers").commits += 1
+    metrics.access.logged_in("PLAIN", succeeded=False)
+    metrics.access.throttled["producer_byte_rate"] = 1
     metrics.group_states = lambda: {"Stable": 1}
     metrics.cluster = lambda: ClusterStanding(3, True, True, 12, 17)
     metrics.group_lags = lambda: [("readers", "orders", 0, 3)]
