@@ -1,8 +1,9 @@
 """Where clients are told to connect to: this broker, and all the others.
 
 The law: an answer that names this broker names it as the client can reach it: by what the settings
-advertise, else by the address of ours at which the client has come. That is right behind any number
-of addresses, and wherever nothing stands in between. Other brokers are named as they registered.
+advertise for the listener, else by the address of ours at which the client has come. That is right
+behind any number of addresses, and wherever nothing stands in between. Other brokers are named as
+they registered, at the same listener; those that do not have it are not named.
 """
 
 from ipaddress import IPv6Address, ip_address
@@ -35,15 +36,18 @@ def node(context: RequestContext, broker_id: int) -> Node | None:
     if broker_id == broker.node_id:
         host, port = advertised(context)
         return Node(broker_id, host, port, broker.config.broker.rack or None)
-    return None if info is None else Node(info.id, info.host, info.port, info.rack or None)
+    address = None if info is None else info.address_at(context.client.listener.name)
+    if info is None or address is None:
+        return None
+    return Node(info.id, *address, info.rack or None)
 
 
 def advertised(context: RequestContext) -> tuple[str, int]:
     """The host and the port of this broker, for this client."""
-    settings = context.broker.config.broker
     client = context.client
-    host = settings.advertised_host or as_others_write_it(client.served_host)
-    return host, settings.advertised_port or client.served_port
+    listener = client.listener
+    host = listener.advertised_host or as_others_write_it(client.served_host)
+    return host, listener.advertised_port or client.served_port
 
 
 def as_others_write_it(host: str) -> str:

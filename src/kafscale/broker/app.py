@@ -23,14 +23,18 @@ from kafscale.broker.connection import Limits
 from kafscale.broker.context import Drain
 from kafscale.broker.control.serving import control_plane
 from kafscale.broker.dispatch import Dispatcher
+from kafscale.broker.door import overrides
+from kafscale.broker.entrance import Entry, announcement, open_entries, serve
 from kafscale.broker.health import Health
 from kafscale.broker.listening import address_of
+from kafscale.broker.login import Logins
 from kafscale.broker.routes import ROUTES
 from kafscale.broker.server import Server
 from kafscale.broker.server import Settings as ServerSettings
 from kafscale.broker.services import Services
 from kafscale.broker.stores import describe_objects, open_metadata, open_objects
 from kafscale.config import Config
+from kafscale.metadata.access import AccessStore
 from kafscale.metadata.catalog import Catalog
 from kafscale.metadata.cluster_view import ClusterView
 from kafscale.observability.logging import get_logger
@@ -69,8 +73,9 @@ async def run(config: Config, announce: Callable[[str], None]) -> None:
             log.info("broker stopped before it had started")
             return
         broker = starting.result()
-        for host, port in broker.server.addresses:
-            announce(f"broker listening on {host}:{port}")
+        for entry in broker.entries:
+            for bound in entry.sockets:
+                announce(announcement(entry, address_of(bound)))
         await _until(stopping, broker)
         log.info("broker stopping")
     log.info("broker stopped")
@@ -79,8 +84,11 @@ async def run(config: Config, announce: Callable[[str], None]) -> None:
 class Broker:
     """A broker that serves."""
 
-    def __init__(self, server: Server, http: AdminHttp, storage: StorageEngine) -> None:
+    def __init__(
+        self, server: Server, entries: list[Entry], http: AdminHttp, storage: StorageEngine
+    ) -> None:
         self.server = server
+        self.entries = entries
         self.http = http
         self.storage = storage
         self.background: asyncio.Task[None] | None = None
@@ -98,23 +106,20 @@ async def start(config: Config) -> AsyncIterator[Broker]:
         metadata = await open_metadata(config, steady_clock)
         stack.push_async_callback(metadata.close)
         catalog = Catalog(metadata, namespace=config.s3.namespace)
-        await catalog.start()
-        stack.push_async_callback(catalog.close)
-        view = ClusterView(metadata)
-        await view.start()
-        stack.push_async_callback(view.close)
+        view, rules = ClusterView(metadata), AccessStore(metadata)
+        for seen in (catalog, view, rules):
+            await seen.start()
+            stack.push_async_callback(seen.close)
 
         # Others are told where this broker serves, so the ports come first, and clients last.
-        listeners = await _server_settings(config).open_listeners(
-            config.broker.host, config.broker.port
-        )
-        for listener in listeners:
-            stack.callback(listener.close)
+        entries = await stack.enter_async_context(open_entries(config, _server_settings(config)))
         http = AdminHttp(metrics, health.problems)
         await http.listen(config.broker.metrics_host, config.broker.metrics_port)
         stack.push_async_callback(http.close)
-        stores = Stores(objects=objects, metadata=metadata, catalog=catalog, view=view)
-        addresses = Addresses(clients=address_of(listeners[0]), control=http.addresses[0])
+        stores = Stores(objects=objects, metadata=metadata, catalog=catalog, view=view, rules=rules)
+        addresses = Addresses(
+            clients={entry.listener: entry.address for entry in entries}, control=http.addresses[0]
+        )
         parts = await assemble(
             config, stores, addresses, metrics=metrics, health=health, random=random
         )
@@ -126,12 +131,13 @@ async def start(config: Config) -> AsyncIterator[Broker]:
         stack.push_async_callback(node.close)
         drain = Drain()
         drain.watch(groups.retire)
-        server = _server(config, parts.services, drain)
-        broker = Broker(server, http, storage)
+        logins = await stack.enter_async_context(_logins(config, parts.services, entries, random))
+        server = _server(config, parts.services, drain, logins)
+        broker = Broker(server, entries, http, storage)
         broker.background = asyncio.create_task(_work(parts, health, objects))
         stack.push_async_callback(_end, broker.background)
         await _settle(node, broker.background, config)
-        await server.serve(listeners)
+        serve(server, entries)
         _spare_collector()
         log.info(
             "broker started", node_id=parts.services.node_id, epoch=epoch,
@@ -151,14 +157,33 @@ async def start(config: Config) -> AsyncIterator[Broker]:
             await storage.stop(flush_seconds=FLUSH_SECONDS, roll_seconds=ROLL_SECONDS)
 
 
-def _server(config: Config, services: Services, drain: Drain) -> Server:
+@asynccontextmanager
+async def _logins(
+    config: Config, services: Services, entries: list[Entry], random: SystemRandom
+) -> AsyncIterator[Logins | None]:
+    """How clients log in, where a listener asks them to."""
+    if not any(entry.listener.authenticates for entry in entries):
+        yield None
+        return
+    # Tokens and certificates are slow to load, and most first tries have neither.
+    from kafscale.auth.mechanisms import Mechanisms  # noqa: PLC0415
+
+    mechanisms = Mechanisms(config.sasl, services.rules.credential, clock=clock, random=random)
+    await mechanisms.start()
+    try:
+        yield Logins(mechanisms, config.sasl, services.audit, clock)
+    finally:
+        await mechanisms.close()
+
+
+def _server(config: Config, services: Services, drain: Drain, logins: Logins | None) -> Server:
     dispatcher = Dispatcher(
         ROUTES, services, services.metrics, drain,
         request_timeout_ms=config.network.request_timeout_ms, clock=clock, timer=time.monotonic,
     )  # fmt: skip
     return Server(
         dispatcher, _server_settings(config), services.metrics, drain,
-        congestion=services.storage.congestion,
+        congestion=services.storage.congestion, logins=logins,
     )  # fmt: skip
 
 
@@ -230,12 +255,17 @@ def _server_settings(config: Config) -> ServerSettings:
     network = config.network
     return ServerSettings(
         connections_max=network.connections_max,
+        connections_per_host_max=network.connections_per_ip_max,
+        connections_per_host_overrides=overrides(network.connections_per_ip_overrides),
+        connection_rate_max=network.connection_rate_max,
+        reload_seconds=config.tls.reload_interval_ms / 1000,
         send_buffer_bytes=network.socket_send_buffer_bytes,
         receive_buffer_bytes=network.socket_receive_buffer_bytes,
         limits=Limits(
             request_bytes_max=network.request_bytes_max,
             in_flight_requests_max=network.in_flight_requests_max,
             first_request_seconds=network.connection_timeout_ms / 1000,
+            frame_seconds=network.request_timeout_ms / 1000,
             idle_seconds=network.idle_timeout_ms / 1000,
             linger_seconds=DRAIN_SECONDS,
         ),

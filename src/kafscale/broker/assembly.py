@@ -8,7 +8,10 @@ from functools import cache, partial
 from random import Random
 
 from kafscale import __version__
+from kafscale.auth.authorizer import Authorizer
 from kafscale.broker import buckets
+from kafscale.broker.access import Access
+from kafscale.broker.audit import Audit
 from kafscale.broker.clocks import clock, steady_clock
 from kafscale.broker.cluster.claims import Claims
 from kafscale.broker.cluster.controller import ControllerSettings
@@ -21,16 +24,18 @@ from kafscale.broker.engine_settings import engine_settings
 from kafscale.broker.fetch_sessions import FetchSessions
 from kafscale.broker.group_settings import group_settings, offset_retention
 from kafscale.broker.health import Health
+from kafscale.broker.listeners import Listener
 from kafscale.broker.listening import Address
 from kafscale.broker.producer_ids import ProducerIds
 from kafscale.broker.services import Services
 from kafscale.broker.topic_configs import TopicDefaults, resolve
 from kafscale.broker.watermarks import Watermarks
 from kafscale.config import Config
+from kafscale.metadata.access import AccessStore
 from kafscale.metadata.catalog import Catalog
 from kafscale.metadata.cluster import cluster_id
 from kafscale.metadata.cluster_view import ClusterView
-from kafscale.metadata.model import BrokerInfo, Topic
+from kafscale.metadata.model import BrokerInfo, ListenerEndpoint, Topic
 from kafscale.metadata.store import MetadataStore
 from kafscale.observability.metrics import Metrics
 from kafscale.storage.engine import StorageEngine
@@ -50,13 +55,15 @@ class Stores:
     metadata: MetadataStore
     catalog: Catalog
     view: ClusterView
+    rules: AccessStore
 
 
 @dataclass(frozen=True, kw_only=True)
 class Addresses:
     """Where a broker listens."""
 
-    clients: Address
+    clients: Mapping[Listener, Address]
+    """By listener, the first of which is what the broker is known by."""
     control: Address
 
 
@@ -110,14 +117,22 @@ async def assemble(
         node.controller.on_topics_changed(partial(_keep_lifecycle, lifecycle, defaults))
     writer = CatalogWriter(stores.objects, namespace)
     node.controller.on_publish(partial(_keep_catalog, writer))
+    audit = Audit(metrics.access, clock)
     services = Services(
         config=config, node_id=node_id, cluster_id=identity, catalog=stores.catalog,
         cluster=stores.view, membership=membership, topics=node.topics, topic_defaults=defaults,
         storage=storage, fetch_sessions=_fetch_sessions(config, random),
         producer_ids=ProducerIds(stores.metadata), groups=groups, metrics=metrics, health=health,
-        clock=clock,
+        rules=stores.rules, audit=audit, access=_access(config, stores.rules, audit), clock=clock,
     )  # fmt: skip
     return Assembly(node, services, watermarks)
+
+
+def _access(config: Config, rules: AccessStore, audit: Audit) -> Access | None:
+    """What clients may do, where that is asked."""
+    if not config.authorization.enabled:
+        return None
+    return Access(Authorizer(config.authorization, rules), audit)
 
 
 async def _keep_lifecycle(
@@ -148,12 +163,20 @@ def broker_id(config: Config) -> int:
 
 def _registration(config: Config, node_id: int, addresses: Addresses) -> BrokerInfo:
     """What others, and their clients, are told of this broker."""
-    host, port = addresses.clients
     control_host, control_port = addresses.control
+    endpoints = tuple(
+        ListenerEndpoint(
+            listener.name,
+            listener.advertised_host or _reachable(host),
+            listener.advertised_port or port,
+            str(listener.protocol),
+        )  # fmt: skip
+        for listener, (host, port) in addresses.clients.items()
+    )
+    first = endpoints[0]
     return BrokerInfo(
-        id=node_id, epoch=0, host=config.broker.advertised_host or _reachable(host),
-        port=config.broker.advertised_port or port, rack=config.broker.rack, version=__version__,
-        started_ms=clock(),
+        id=node_id, epoch=0, host=first.host, port=first.port, endpoints=endpoints,
+        rack=config.broker.rack, version=__version__, started_ms=clock(),
         control_host=config.broker.advertised_host or _reachable(control_host),
         control_port=control_port,
     )  # fmt: skip

@@ -10,6 +10,8 @@ The laws:
 * A client that leaves takes along its requests that only wait; an append goes on without it.
 * An idle connection holds no buffer: all connections of a loop receive into the same one, which
   `FrameReader` leaves empty between two calls.
+* Strangers get little: until a client has logged in, where it has to, its frames are small, and it
+  has to be done within the time for a first request. Nobody may take for ever to send a frame.
 * No clock is read and no timer is kept here: `sweep` is told the time, now and then.
 
 What a request means is left to `dispatch`; who may connect to `server`.
@@ -20,10 +22,13 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final, cast
 
+from kafscale.auth.tls import ListenerTls
 from kafscale.broker.context import ClientInfo
-from kafscale.broker.dispatch import Dispatcher, Waiting
+from kafscale.broker.dispatch import Dispatcher, Pending
 from kafscale.broker.endpoint import Parts
-from kafscale.errors import FrameError
+from kafscale.broker.listeners import Listener
+from kafscale.broker.login import Logins
+from kafscale.errors import AuthenticationError, FrameError
 from kafscale.observability.logging import get_logger
 from kafscale.protocol.frame import RECEIVE_BYTES, FrameReader
 from kafscale.protocol.messages.produce import PRODUCE
@@ -43,7 +48,9 @@ class Limits:
     request_bytes_max: int
     in_flight_requests_max: int
     first_request_seconds: float
-    """How long a new connection may take until its first whole request."""
+    """How long a new connection may take until its first whole request, and to log in."""
+    frame_seconds: float
+    """How long a frame may take to come in, once it has begun."""
     idle_seconds: float
     """How long a connection may be silent, if it awaits nothing."""
     linger_seconds: float
@@ -51,9 +58,19 @@ class Limits:
 
 
 class Lobby:
-    """What the connections of one event loop share, and where they come and go."""
+    """What the connections at one listener share, and where they come and go."""
 
-    __slots__ = ("closed", "congestion", "dispatcher", "limits", "opened", "receive")
+    __slots__ = (
+        "closed",
+        "congestion",
+        "dispatcher",
+        "limits",
+        "listener",
+        "logins",
+        "opened",
+        "receive",
+        "tls",
+    )
 
     def __init__(
         self,
@@ -63,15 +80,23 @@ class Lobby:
         opened: "Callable[[Connection], bool]",
         closed: "Callable[[Connection], None]",
         congestion: Congestion | None = None,
+        listener: Listener | None = None,
+        tls: ListenerTls | None = None,
+        logins: Logins | None = None,
+        receive: bytearray | None = None,
     ) -> None:
+        """`tls` and `logins` are there if the listener asks for them; `receive` may be shared."""
         self.dispatcher = dispatcher
         self.limits = limits
+        self.listener = listener or Listener()
+        self.tls = tls
+        self.logins = logins
         self.opened = opened
         """Told of every connection; whether it may stay."""
         self.closed = closed
         """told of every connection when it is gone."""
         self.congestion = congestion
-        self.receive = bytearray(RECEIVE_BYTES)
+        self.receive = bytearray(RECEIVE_BYTES) if receive is None else receive
 
 
 class Connection(asyncio.BufferedProtocol):
@@ -79,9 +104,13 @@ class Connection(asyncio.BufferedProtocol):
 
     __slots__ = (
         "_answers",
+        "_frame_count",
+        "_frame_swept",
         "_frames",
+        "_gone",
         "_lobby",
         "_moved",
+        "_muted",
         "_quiet_since",
         "_reader",
         "_reading",
@@ -91,29 +120,39 @@ class Connection(asyncio.BufferedProtocol):
         "_transport",
         "_writable",
         "client",
+        "is_made",
     )
 
-    def __init__(self, lobby: Lobby, now: float) -> None:
+    def __init__(self, lobby: Lobby, now: float, gone: Callable[[], None] = lambda: None) -> None:
+        """`gone` is called when the connection is no more, if there ever was one."""
         self._lobby = lobby
+        self._gone = gone
+        self.is_made = False
         self._reader = FrameReader(lobby.limits.request_bytes_max, lobby.receive)
         self._frames: list[memoryview] = []  # Read, but not begun: at most one receive buffer.
-        self._answers: list[Parts | Waiting] = []  # Of requests begun, in their order.
+        self._answers: list[Parts | Pending] = []  # Of requests begun, in their order.
         self._reading = True
         self._writable = True
         self._relief: asyncio.Future[object] | None = None  # Awaited while producers are held back.
+        self._muted: asyncio.TimerHandle | None = None  # Until a quota is kept again.
         self._stopping = False
-        self._spoke = False  # Whether a whole request has come.
+        self._spoke = False  # Whether a whole request has come, of somebody who is in.
+        self._frame_count = 0
+        self._frame_swept = (0, now)  # Which frame was awaited at a sweep, and since when.
         self._moved = False  # Whether bytes have come since the last sweep.
         self._quiet_since = now
 
     # --- what the transport tells -----------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.is_made = True
         self._transport = cast("asyncio.Transport", transport)
         host, port = (transport.get_extra_info("peername") or ("", 0))[:2]
         broker_host, broker_port = (transport.get_extra_info("sockname") or ("", 0))[:2]
-        self.client = ClientInfo(host, port, broker_host, broker_port)
-        if not self._lobby.opened(self):
+        self.client = ClientInfo(
+            host, port, broker_host, broker_port, listener=self._lobby.listener
+        )
+        if not (self._lobby.opened(self) and self._identify()):
             self._stopping = True
             self._transport.abort()
 
@@ -125,13 +164,21 @@ class Connection(asyncio.BufferedProtocol):
         try:
             frames = self._reader.received(count)
         except FrameError as error:
-            log.warning("unreadable frame", client=str(self.client), reason=str(error))
+            strangers = self._lobby.dispatcher.strangers
+            if strangers.lets_through():
+                log.warning(
+                    "unreadable frame", client=str(self.client), reason=str(error),
+                    left_out=strangers.take_hushed(),
+                )  # fmt: skip
             self.close()
             return
         if frames:
-            self._spoke = True
+            self._frame_count += len(frames)
             self._frames += frames
             self._advance()
+            if not self._spoke and (self.client.login is None or self.client.login.identity):
+                self._spoke = True
+                self._reader.frame_bytes_max = self._lobby.limits.request_bytes_max
 
     def pause_writing(self) -> None:
         self._writable = False
@@ -144,6 +191,7 @@ class Connection(asyncio.BufferedProtocol):
     def connection_lost(self, _error: Exception | None) -> None:
         self._leave()
         self._lobby.closed(self)
+        self._gone()
 
     # --- what the server tells --------------------------------------------------------------------
 
@@ -167,6 +215,10 @@ class Connection(asyncio.BufferedProtocol):
     def sweep(self, now: float) -> None:
         """Close the connection if it has been silent for too long."""
         limits = self._lobby.limits
+        if self._is_dragging(now):
+            log.debug("connection closed in the middle of a frame", client=str(self.client))
+            self.close()
+            return
         if self._spoke and (self._moved or self._answers):
             self._moved = False
             self._quiet_since = now
@@ -179,6 +231,32 @@ class Connection(asyncio.BufferedProtocol):
             log.debug("silent connection closed", client=str(self.client))
             self.close()
 
+    def _is_dragging(self, now: float) -> bool:
+        """Whether one frame has been coming in for too long, though we were ready to take it."""
+        number, since = self._frame_swept
+        if number != self._frame_count or not self._reader.pending or not self._reading:
+            self._frame_swept = (self._frame_count, now)
+            return False
+        return now - since > self._lobby.limits.frame_seconds
+
+    def _identify(self) -> bool:
+        """Find out who it is, as far as that is known by now; whether it may stay."""
+        lobby = self._lobby
+        if lobby.logins is not None:
+            login = self.client.login = lobby.logins.open(lobby.listener.name)
+            self._reader.frame_bytes_max = login.receive_bytes_max
+        elif lobby.tls is not None:
+            try:
+                self.client.identity = lobby.tls.identity(
+                    self._transport.get_extra_info("ssl_object")
+                )
+            except AuthenticationError as error:
+                log.warning(
+                    "certificate without a name", client=str(self.client), reason=str(error)
+                )
+                return False
+        return True
+
     # --- requests in, answers out -----------------------------------------------------------------
 
     @property
@@ -186,7 +264,9 @@ class Connection(asyncio.BufferedProtocol):
         return (
             self._writable
             and not self._stopping
+            and not self.client.is_leaving
             and self._relief is None
+            and self._muted is None
             and len(self._answers) < self._lobby.limits.in_flight_requests_max
         )
 
@@ -207,13 +287,15 @@ class Connection(asyncio.BufferedProtocol):
         if answer is None:
             self.close()
             return
-        if isinstance(answer, Waiting):
+        if isinstance(answer, Pending):
             answer.notify = self._finish
             self._answers.append(answer)
         elif self._answers:
             self._answers.append(answer)
         elif answer:
             self._transport.writelines(answer)
+        if self.client.throttled_ms:
+            self._mute()
         if self._lobby.congestion is not None and frame[:2] == _PRODUCE_KEY:
             self._hold_back(self._lobby.congestion())
 
@@ -222,7 +304,7 @@ class Connection(asyncio.BufferedProtocol):
         parts: Parts = []
         count = 0
         for answer in self._answers:
-            if isinstance(answer, Waiting):
+            if isinstance(answer, Pending):
                 if not answer.done:
                     break
                 if answer.parts is None:
@@ -236,10 +318,24 @@ class Connection(asyncio.BufferedProtocol):
         if count:
             del self._answers[:count]
             self._transport.writelines(parts)
-            if self._stopping and not self._answers:
+            if (self._stopping or self.client.is_leaving) and not self._answers:
                 self._transport.close()
-            else:
-                self._advance()
+                return
+            if self.client.throttled_ms:
+                self._mute()
+            self._advance()
+
+    def _mute(self) -> None:
+        """Read nothing from the client for as long as its quotas say (KIP-219)."""
+        if self._muted is not None:
+            self._muted.cancel()
+        loop = asyncio.get_running_loop()
+        self._muted = loop.call_later(self.client.throttled_ms / 1000, self._unmute)
+        self.client.throttled_ms = 0
+
+    def _unmute(self) -> None:
+        self._muted = None
+        self._advance()
 
     def _hold_back(self, relief: Awaitable[object] | None) -> None:
         if relief is not None:
@@ -254,8 +350,10 @@ class Connection(asyncio.BufferedProtocol):
 
     def _leave(self) -> None:
         self._stopping = True
+        if self._muted is not None:
+            self._muted.cancel()
         self._frames.clear()
         for answer in self._answers:
-            if isinstance(answer, Waiting):
+            if isinstance(answer, Pending):
                 answer.client_left()
         self._answers.clear()

@@ -15,12 +15,13 @@ from kafscale.metadata.access_model import CLUSTER_NAME, Operation, ResourceType
 from kafscale.protocol.api import Api
 
 if TYPE_CHECKING:  # Rooms may know who asks; that must not make them part of a circle.
+    from kafscale.broker.login import Login
     from kafscale.broker.services import Services
 
 _LISTENER = Listener()
 
 
-class ClientInfo(msgspec.Struct, gc=False):
+class ClientInfo(msgspec.Struct):
     """One connection, as handlers know it."""
 
     host: str
@@ -35,6 +36,10 @@ class ClientInfo(msgspec.Struct, gc=False):
     """The one at which the client has come."""
     identity: Identity = NOBODY
     """Who the client is, as far as it has shown it; its `client.id` counts for nothing."""
+    login: "Login | None" = None
+    """Where the client stands that has to log in; None at a listener that asks nobody to."""
+    is_leaving: bool = False
+    """Whether the connection is to be closed when what was asked is answered."""
     throttled_ms: int = 0
     """For how long the connection is to be left alone, as its quotas say."""
     software_name: str = ""
@@ -89,6 +94,8 @@ class RequestContext(msgspec.Struct, gc=False):
     """The same moment in seconds, by the clock that measures how long things take."""
     broker: "Services"
     drain: Drain
+    request_bytes: int = 0
+    """How large the request is, header included."""
 
     def may(
         self,

@@ -9,6 +9,7 @@ The laws:
   by a body that reads as a success.
 * A request whose handler answers at once costs no task and no future.
 * Every request that waits ends: by its own time limit, or by the broker's.
+* Who has to log in and has not is served nothing but what logging in takes (`login`).
 
 ApiVersions is served here, because what it tells is this table. Sockets, and the order of answers,
 are left to `connection`.
@@ -23,8 +24,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kafscale.broker.context import ClientInfo, Drain, RequestContext
 from kafscale.broker.endpoint import Endpoint, Parts
+from kafscale.broker.hush import Hush
+from kafscale.broker.login import Login
 from kafscale.broker.route import Route, route
 from kafscale.errors import (
+    AuthenticationError,
     InvalidRequestError,
     KafscaleError,
     OverloadedError,
@@ -37,7 +41,7 @@ from kafscale.protocol import header as headers
 from kafscale.protocol.api import Api
 from kafscale.protocol.apis import api_versions_response
 from kafscale.protocol.error_codes import ErrorCode
-from kafscale.protocol.frame import frame
+from kafscale.protocol.frame import LENGTH, frame
 from kafscale.protocol.messages.api_versions import (
     API_VERSIONS,
     ApiVersionsRequest,
@@ -54,20 +58,31 @@ _UNFORESEEN: Final = ErrorCode.UNKNOWN_SERVER_ERROR.message
 _SOFTWARE: Final = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?")
 
 
-class Waiting:
-    """A request whose answer is awaited; `notify` is called once it is there."""
+class Pending:
+    """An answer that is awaited; `notify` is called once it is there."""
 
-    __slots__ = (
-        "context",
-        "deadline",
-        "done",
-        "endpoint",
-        "future",
-        "left",
-        "notify",
-        "parts",
-        "request",
-    )
+    __slots__ = ("done", "notify", "parts")
+
+    def __init__(self) -> None:
+        self.done = False
+        self.parts: Parts | None = None
+        """None closes the connection."""
+        self.notify: Callable[[], None] = _nobody
+
+    def client_left(self) -> None:
+        """Nobody awaits the answer any more."""
+        self.notify = _nobody
+
+    def finish(self, parts: Parts | None) -> None:
+        self.parts = parts
+        self.done = True
+        self.notify()
+
+
+class Waiting(Pending):
+    """The answer to a request that is being served."""
+
+    __slots__ = ("context", "deadline", "endpoint", "future", "left", "request")
 
     def __init__(
         self,
@@ -77,20 +92,18 @@ class Waiting:
         future: asyncio.Future[Any],
         deadline: float,
     ) -> None:
+        super().__init__()
         self.endpoint = endpoint
         self.context = context
         self.request = request
         self.future = future
         self.deadline = deadline
-        self.done = False
         self.left = False
-        self.parts: Parts | None = None
-        self.notify: Callable[[], None] = _nobody
 
     def client_left(self) -> None:
         """Nobody awaits the answer: end what only waits; let everything else finish."""
+        super().client_left()
         self.left = True
-        self.notify = _nobody
         if self.endpoint.route.ends_with_client:
             self.future.cancel()
 
@@ -119,6 +132,8 @@ class Dispatcher:
         self._clock = clock
         self._timer = timer
         self._by_number: dict[int, Endpoint] = {}
+        self.strangers = Hush(clock)
+        """Keeps what is told of clients that nobody knows within bounds."""
         # Tasks are only weakly held by their event loop: this keeps them, and counts them.
         self._waiting: set[Waiting] = set()
 
@@ -132,9 +147,16 @@ class Dispatcher:
         """How many requests have been begun and not answered."""
         return len(self._waiting)
 
-    def dispatch(self, client: ClientInfo, request_frame: memoryview) -> Parts | Waiting | None:
+    def dispatch(self, client: ClientInfo, request_frame: memoryview) -> Parts | Pending | None:
         """Serve one request: its answer, or the wait for it; None means: close the connection."""
         started = self._timer()
+        login = client.login
+        if login is not None:
+            if login.is_bare:
+                return _take_token(client, login, request_frame)
+            if not login.admits(int.from_bytes(request_frame[:2], "big")):
+                self._tell_stranger(client, request_frame)
+                return None
         try:
             # The API key and the version are the first two int16 of every header.
             number = int.from_bytes(request_frame[:4], "big")
@@ -152,6 +174,7 @@ class Dispatcher:
             started,
             self._services,
             self._drain,
+            len(request_frame),
         )
         try:
             result = endpoint.handle(context, request)
@@ -194,16 +217,15 @@ class Dispatcher:
         self._waiting.discard(waiting)
         endpoint, context = waiting.endpoint, waiting.context
         try:
-            waiting.parts = self._answer(endpoint, context, future.result())
+            parts: Parts | None = self._answer(endpoint, context, future.result())
         except asyncio.CancelledError:
             if waiting.left:
                 return
             late = OverloadedError("the request was not finished in time")
-            waiting.parts = self._refuse(endpoint, context, waiting.request, late)
+            parts = self._refuse(endpoint, context, waiting.request, late)
         except Exception as error:  # noqa: BLE001 - the same edge, later.
-            waiting.parts = self._refuse(endpoint, context, waiting.request, error)
-        waiting.done = True
-        waiting.notify()
+            parts = self._refuse(endpoint, context, waiting.request, error)
+        waiting.finish(parts)
 
     def _answer(
         self, endpoint: Endpoint, context: RequestContext, response: Message | None
@@ -257,9 +279,20 @@ class Dispatcher:
                 )
         except ProtocolError:
             pass  # The header itself is unreadable; the first error says enough.
-        facts = _facts(client, key, version, client_id)
-        log.warning("unreadable request", **facts, reason=str(error))
+        if self.strangers.lets_through():
+            facts = _facts(client, key, version, client_id)
+            left_out = self.strangers.take_hushed()
+            log.warning("unreadable request", **facts, reason=str(error), left_out=left_out)
         return None
+
+    def _tell_stranger(self, client: ClientInfo, request_frame: memoryview) -> None:
+        """Tell of somebody who asks for something without being logged in."""
+        if self.strangers.lets_through():
+            log.warning(
+                "request without a login", client=str(client), listener=client.listener.name,
+                api_key=int.from_bytes(request_frame[:2], "big"),
+                left_out=self.strangers.take_hushed(),
+            )  # fmt: skip
 
     def _api_versions(
         self, context: RequestContext, request: ApiVersionsRequest
@@ -271,6 +304,18 @@ class Dispatcher:
             context.client.software_name = name
             context.client.software_version = version
         return api_versions_response(self.served)
+
+
+def _take_token(client: ClientInfo, login: Login, token: memoryview) -> Parts | Pending:
+    """Answer a token that came without a header by one, as after SaslHandshake v0."""
+    try:
+        return [LENGTH.pack(len(answer := login.authenticate(client, bytes(token)).token)), answer]
+    except AuthenticationError:
+        # There is no way to say it; the connection is closed, after the same while as for others.
+        silence = Pending()
+        delay_seconds = login.delay_ms(client) / 1000
+        asyncio.get_running_loop().call_later(delay_seconds, silence.finish, None)
+        return silence
 
 
 def _nobody() -> None:

@@ -1,6 +1,7 @@
 """Every API that the broker serves, in the order of their keys; ApiVersions is `dispatch`'s own."""
 
 from kafscale.broker.handlers import (
+    alter_client_quotas,
     alter_configs,
     consumer_group_describe,
     consumer_group_heartbeat,
@@ -9,6 +10,7 @@ from kafscale.broker.handlers import (
     delete_groups,
     delete_records,
     delete_topics,
+    describe_client_quotas,
     describe_cluster,
     describe_configs,
     describe_groups,
@@ -33,10 +35,12 @@ from kafscale.broker.handlers import (
     offset_fetch,
     offset_for_leader_epoch,
     produce,
+    sasl_authenticate,
     sasl_handshake,
     sync_group,
 )
 from kafscale.broker.route import Route, route
+from kafscale.protocol.messages.alter_client_quotas import ALTER_CLIENT_QUOTAS
 from kafscale.protocol.messages.alter_configs import ALTER_CONFIGS
 from kafscale.protocol.messages.consumer_group_describe import CONSUMER_GROUP_DESCRIBE
 from kafscale.protocol.messages.consumer_group_heartbeat import CONSUMER_GROUP_HEARTBEAT
@@ -45,6 +49,7 @@ from kafscale.protocol.messages.create_topics import CREATE_TOPICS
 from kafscale.protocol.messages.delete_groups import DELETE_GROUPS
 from kafscale.protocol.messages.delete_records import DELETE_RECORDS
 from kafscale.protocol.messages.delete_topics import DELETE_TOPICS
+from kafscale.protocol.messages.describe_client_quotas import DESCRIBE_CLIENT_QUOTAS
 from kafscale.protocol.messages.describe_cluster import DESCRIBE_CLUSTER
 from kafscale.protocol.messages.describe_configs import DESCRIBE_CONFIGS
 from kafscale.protocol.messages.describe_groups import DESCRIBE_GROUPS
@@ -69,6 +74,7 @@ from kafscale.protocol.messages.offset_delete import OFFSET_DELETE
 from kafscale.protocol.messages.offset_fetch import OFFSET_FETCH
 from kafscale.protocol.messages.offset_for_leader_epoch import OFFSET_FOR_LEADER_EPOCH
 from kafscale.protocol.messages.produce import PRODUCE
+from kafscale.protocol.messages.sasl_authenticate import SASL_AUTHENTICATE
 from kafscale.protocol.messages.sasl_handshake import SASL_HANDSHAKE
 from kafscale.protocol.messages.sync_group import SYNC_GROUP
 
@@ -86,7 +92,7 @@ ROUTES: tuple[Route, ...] = (
     route(SYNC_GROUP, sync_group.handle, brings_time_limit=True),
     route(DESCRIBE_GROUPS, describe_groups.handle, describe_groups.refuse),
     route(LIST_GROUPS, list_groups.handle),
-    route(SASL_HANDSHAKE, sasl_handshake.handle),
+    route(SASL_HANDSHAKE, sasl_handshake.handle, sasl_handshake.refuse),
     route(CREATE_TOPICS, create_topics.handle, create_topics.refuse),
     route(DELETE_TOPICS, delete_topics.handle, delete_topics.refuse),
     route(DELETE_RECORDS, delete_records.handle, delete_records.refuse),
@@ -94,6 +100,7 @@ ROUTES: tuple[Route, ...] = (
     route(OFFSET_FOR_LEADER_EPOCH, offset_for_leader_epoch.handle, offset_for_leader_epoch.refuse),
     route(DESCRIBE_CONFIGS, describe_configs.handle, describe_configs.refuse),
     route(ALTER_CONFIGS, alter_configs.handle, alter_configs.refuse),
+    route(SASL_AUTHENTICATE, sasl_authenticate.handle, brings_time_limit=True),
     route(DESCRIBE_LOG_DIRS, describe_log_dirs.handle, describe_log_dirs.refuse),
     route(CREATE_PARTITIONS, create_partitions.handle, create_partitions.refuse),
     route(DELETE_GROUPS, delete_groups.handle, delete_groups.refuse),
@@ -105,6 +112,8 @@ ROUTES: tuple[Route, ...] = (
     ),
     route(LIST_PARTITION_REASSIGNMENTS, list_partition_reassignments.handle),
     route(OFFSET_DELETE, offset_delete.handle),
+    route(DESCRIBE_CLIENT_QUOTAS, describe_client_quotas.handle, describe_client_quotas.refuse),
+    route(ALTER_CLIENT_QUOTAS, alter_client_quotas.handle, alter_client_quotas.refuse),
     route(DESCRIBE_CLUSTER, describe_cluster.handle),
     route(DESCRIBE_PRODUCERS, describe_producers.handle, describe_producers.refuse),
     route(

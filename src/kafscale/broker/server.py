@@ -1,20 +1,26 @@
 """Listens for Kafka clients, bounds how many there are, and says goodbye to them in good order.
 
-The law: beyond `connections_max` a connection is closed as it arrives, before it costs anything.
-What clients say is left to `connection`.
+The law: whom the door does not let in is closed as they arrive, before they cost anything. How they
+arrive is left to `reception`, what they say to `connection`.
 """
 
 import asyncio
 import socket
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
+from kafscale.auth.tls import ListenerTls
 from kafscale.broker.connection import Congestion, Connection, Limits, Lobby
 from kafscale.broker.context import Drain
 from kafscale.broker.dispatch import Dispatcher
+from kafscale.broker.door import Door
+from kafscale.broker.listeners import Listener
 from kafscale.broker.listening import Address, address_of, open_listeners
+from kafscale.broker.login import Logins
+from kafscale.broker.reception import Reception
 from kafscale.observability.logging import get_logger
 from kafscale.observability.metrics import Metrics
+from kafscale.protocol.frame import RECEIVE_BYTES
 
 log = get_logger(__name__)
 
@@ -24,6 +30,10 @@ class Settings:
     """What a server takes from the network."""
 
     connections_max: int
+    connections_per_host_max: int | None = None
+    connections_per_host_overrides: dict[str, int] = field(default_factory=dict)
+    connection_rate_max: int | None = None
+    """How many are accepted in a second; None takes all."""
     send_buffer_bytes: int = 0
     """Of the kernel, for each connection; 0 leaves it to the kernel."""
     receive_buffer_bytes: int = 0
@@ -31,6 +41,8 @@ class Settings:
     """How many connections the kernel may hold for us to accept."""
     sweep_seconds: float = 1.0
     """How often silent connections and overdue requests are looked for."""
+    reload_seconds: float = 10.0
+    """How often the files of certificates are looked at."""
     limits: Limits
 
     async def open_listeners(self, host: str, port: int) -> list[socket.socket]:
@@ -54,50 +66,76 @@ class Server:
         drain: Drain,
         *,
         congestion: Congestion | None = None,
+        logins: Logins | None = None,
+        delay_ms: Callable[[str], int] = lambda _host: 0,
     ) -> None:
+        """`logins` is for listeners at which clients have to log in.
+
+        `delay_ms` tells how long somebody from an address has to wait for being served.
+        """
         self._dispatcher = dispatcher
         self._settings = settings
         self._metrics = metrics
         self._traffic = metrics.connections
         self._drain = drain
-        self._lobby = Lobby(
-            dispatcher,
-            settings.limits,
-            opened=self._opened,
-            closed=self._closed,
-            congestion=congestion,
+        self._congestion = congestion
+        self._logins = logins
+        self._delay_ms = delay_ms
+        self._door = Door(
+            settings.connections_max,
+            per_host_max=settings.connections_per_host_max,
+            per_host_overrides=settings.connections_per_host_overrides,
+            rate_max=settings.connection_rate_max,
         )
+        self._receive = bytearray(RECEIVE_BYTES)
         self._connections: set[Connection] = set()
-        self._listeners: list[asyncio.Server] = []
+        self._receptions: list[Reception] = []
+        self._certificates: list[ListenerTls] = []
         self.addresses: list[Address] = []
         """Where clients are served."""
         self._sweeper: asyncio.TimerHandle | None = None
+        self._reloaded_at = 0.0
         self._emptied = asyncio.Event()
         self._refused_told = 0
 
     async def listen(self, host: str, port: int) -> None:
         """Serve clients on every address of `host`; port 0 takes a free one, the same for all."""
-        await self.serve(await self._settings.open_listeners(host, port))
+        self.serve(await self._settings.open_listeners(host, port))
 
-    async def serve(self, listeners: Sequence[socket.socket]) -> None:
-        """Serve clients on sockets that are bound."""
-        loop = asyncio.get_running_loop()
-        for listener in listeners:
-            self.addresses.append(address_of(listener))
-            self._listeners.append(
-                await loop.create_server(
-                    lambda: Connection(self._lobby, loop.time()),
-                    sock=listener,
-                    backlog=self._settings.backlog,
-                )
-            )
+    def serve(
+        self,
+        sockets: Sequence[socket.socket],
+        listener: Listener | None = None,
+        tls: ListenerTls | None = None,
+    ) -> None:
+        """Serve clients on sockets that are bound, as a listener asks for."""
+        listener = listener or Listener()
+        lobby = Lobby(
+            self._dispatcher,
+            self._settings.limits,
+            opened=self._opened,
+            closed=self._closed,
+            congestion=self._congestion,
+            listener=listener,
+            tls=tls,
+            logins=self._logins if listener.authenticates else None,
+            receive=self._receive,
+        )
+        if tls is not None:
+            self._certificates.append(tls)
+        for listening in sockets:
+            self.addresses.append(address_of(listening))
+            listening.listen(self._settings.backlog)
+            reception = Reception(listening, lobby, self._door, self._traffic, self._delay_ms)
+            reception.open()
+            self._receptions.append(reception)
         if self._sweeper is None:
             self._schedule_sweep()
 
     async def drain(self, timeout_seconds: float) -> None:
         """Take no more clients and requests, answer those in flight, and close everything."""
-        for listener in self._listeners:
-            listener.close()
+        for reception in self._receptions:
+            reception.close()
         self._drain.begin()
         for connection in list(self._connections):
             connection.stop()
@@ -114,7 +152,7 @@ class Server:
             self._sweeper.cancel()
 
     def _opened(self, connection: Connection) -> bool:
-        if len(self._connections) >= self._settings.connections_max or self._drain.begun:
+        if self._drain.begun:
             self._traffic.refused += 1
             return False
         self._connections.add(connection)
@@ -139,10 +177,14 @@ class Server:
         self._schedule_sweep()
 
     def sweep(self, now: float) -> None:
-        """Close silent connections, end overdue requests, and tell of connections refused."""
+        """Close silent connections, end overdue requests, take new certificates, tell refusals."""
         for connection in list(self._connections):
             connection.sweep(now)
         self._dispatcher.expire()
+        if now - self._reloaded_at > self._settings.reload_seconds:
+            self._reloaded_at = now
+            for certificate in self._certificates:
+                certificate.refresh()
         refused = self._traffic.refused
         if refused > self._refused_told:
             # One line a sweep, however many come: a flood of clients must not become one of lines.

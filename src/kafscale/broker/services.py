@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from kafscale.broker.access import Access
+from kafscale.broker.audit import Audit
 from kafscale.broker.cluster.membership import Membership
 from kafscale.broker.coordinator.coordinator import Coordinator
 from kafscale.broker.fetch_sessions import FetchSessions
@@ -12,6 +13,7 @@ from kafscale.broker.producer_ids import ProducerIds
 from kafscale.broker.topic_configs import TopicDefaults
 from kafscale.broker.topics import Topics
 from kafscale.config import Config
+from kafscale.metadata.access import AccessStore
 from kafscale.metadata.catalog import Catalog
 from kafscale.metadata.cluster_view import ClusterView
 from kafscale.observability.metrics import Metrics
@@ -34,6 +36,9 @@ class Services:
     fetch_sessions: FetchSessions
     producer_ids: ProducerIds
     groups: Coordinator
+    rules: AccessStore
+    """Rules, credentials and quotas, as they are kept."""
+    audit: Audit
     metrics: Metrics
     health: Health
     clock: Callable[[], int]

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from kafscale.broker.coordinator.coordinator import Coordinator
+from kafscale.config.security import ClientTls
 from kafscale.errors import KafscaleError
 from kafscale.groups.offsets import Place
 from kafscale.metadata.cluster_view import ClusterView
@@ -29,13 +30,15 @@ class Watermarks:
 
     def __init__(
         self, logs: LogDirectory, groups: Coordinator, view: ClusterView, *, broker_id: int,
-        steady: Callable[[], int],
+        steady: Callable[[], int], tls: ClientTls | None = None,
     ) -> None:  # fmt: skip
+        """`tls` is what other brokers are asked with, where their control planes are encrypted."""
         self._logs = logs
         self._groups = groups
         self._view = view
         self._broker_id = broker_id
         self._steady = steady
+        self._tls = tls
         self._told: dict[Place, tuple[int, int]] = {}
         """What other brokers said, and when."""
 
@@ -83,7 +86,7 @@ class Watermarks:
         from kafscale.control.client import ControlClient  # noqa: PLC0415
 
         host = f"[{broker.control_host}]" if ":" in broker.control_host else broker.control_host
-        async with ControlClient(f"{host}:{broker.control_port}") as client:
+        async with ControlClient(f"{host}:{broker.control_port}", self._tls) as client:
             status = await client.status()
         now_ms = self._steady()
         for told in status.partitions:

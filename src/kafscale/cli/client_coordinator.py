@@ -39,13 +39,13 @@ class Coordinator:
         client: Client,
         group_id: str,
         *,
-        connect: Callable[[Address], Awaitable[Connection]] = Connection.open,
+        connect: Callable[[Address], Awaitable[Connection]] | None = None,
         pause: Pause = asyncio.sleep,
     ) -> None:
         self.group_id = group_id
         self.node_id = -1
         self._client = client
-        self._connect = connect
+        self._connect = connect or client.connect
         self._pause = pause
         self._connection: Connection | None = None
         self._was_reached = False

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, TypeVar
 
-from kafscale.cli.client_address import chosen
+from kafscale.cli.client_address import chosen, secured
 
 if TYPE_CHECKING:
     from kafscale.client.cluster import Client
@@ -14,11 +14,17 @@ Result = TypeVar("Result")
 
 def run(bootstrap: str, task: "Callable[[Client], Awaitable[Result]]") -> Result:
     """What a task gets done with a client."""
-    from kafscale.client.cluster import Client  # noqa: PLC0415 - messages are slow to load.
 
     async def connected() -> Result:
-        async with Client(addresses) as client:
+        async with client:
             return await task(client)
 
-    addresses = chosen(bootstrap)
+    client = client_of(bootstrap)
     return asyncio.run(connected())
+
+
+def client_of(bootstrap: str) -> "Client":
+    """A client of the brokers that the option names, or else the settings."""
+    from kafscale.client.cluster import Client  # noqa: PLC0415 - messages are slow to load.
+
+    return Client(chosen(bootstrap), secured())

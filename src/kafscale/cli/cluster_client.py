@@ -10,7 +10,10 @@ from contextlib import AsyncExitStack
 from typing import Self, TypeVar
 
 from kafscale.cli.cluster_address import chosen
+from kafscale.cli.config import effective
 from kafscale.client.address import Address
+from kafscale.config import control_tls
+from kafscale.config.security import ClientTls
 from kafscale.control.client import ControlClient
 from kafscale.control.messages import BrokerStatusResponse, BrokerSummary
 from kafscale.control.refusals import UnreachableError
@@ -23,7 +26,7 @@ def run(control: str, task: "Callable[[Cluster], Awaitable[Result]]") -> Result:
     """What a task gets done with a cluster."""
 
     async def connected() -> Result:
-        async with Cluster(addresses) as cluster:
+        async with Cluster(addresses, control_tls(effective())) as cluster:
             return await task(cluster)
 
     addresses = chosen(control)
@@ -33,8 +36,10 @@ def run(control: str, task: "Callable[[Cluster], Awaitable[Result]]") -> Result:
 class Cluster:
     """The brokers of a cluster, as one of them knows them."""
 
-    def __init__(self, addresses: Sequence[Address]) -> None:
+    def __init__(self, addresses: Sequence[Address], tls: ClientTls | None = None) -> None:
+        """`tls` is what brokers are asked with, where the control plane is encrypted."""
         self._addresses = addresses
+        self._tls = tls
         self._stack = AsyncExitStack()
         self._clients: dict[str, ControlClient] = {}
         self._first: BrokerStatusResponse | None = None
@@ -42,7 +47,7 @@ class Cluster:
     async def __aenter__(self) -> Self:
         problems = []
         for address in self._addresses:
-            client = await self._stack.enter_async_context(ControlClient(str(address)))
+            client = await self._stack.enter_async_context(ControlClient(str(address), self._tls))
             try:
                 self._first = await client.status(with_partitions=False)
             except UnreachableError as error:
@@ -78,7 +83,7 @@ class Cluster:
         if not broker.control_port:
             raise KafscaleError(f"broker {broker_id} has not said where its control plane is")
         address = str(Address(broker.control_host or broker.host, broker.control_port))
-        client = await self._stack.enter_async_context(ControlClient(address))
+        client = await self._stack.enter_async_context(ControlClient(address, self._tls))
         self._clients[broker_id] = client
         return client
 

@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kafscale.cli.client_address import BootstrapOption, chosen
+from kafscale.cli.client_address import BootstrapOption
+from kafscale.cli.client_run import client_of
 from kafscale.cli.config import effective
 from kafscale.cli.options import Assignor, Format, FormatOption
 from kafscale.cli.wording import clock
-from kafscale.client.address import Address
 
 if TYPE_CHECKING:
     from kafscale.cli.consume_format import Formatter
     from kafscale.cli.consume_print import Wanted
+    from kafscale.client.cluster import Client
 
 StartOption = Annotated[
     str,
@@ -105,7 +106,7 @@ def consume(
     formatter = _formatter(form, show, template)
     wanted = Wanted(names, begin, formatter, not no_follow, count_max, _tell)
     try:
-        asyncio.run(_consume(chosen(bootstrap), wanted, partition, group, assignor))
+        asyncio.run(_consume(client_of(bootstrap), wanted, partition, group, assignor))
     except (KeyboardInterrupt, asyncio.CancelledError):
         pass  # The ways to end it.
     except BrokenPipeError:
@@ -114,16 +115,15 @@ def consume(
 
 
 async def _consume(
-    addresses: list[Address],
+    client: "Client",
     wanted: "Wanted",
     partitions: list[int],
     group: str,
     assignor: Assignor,
 ) -> None:
     from kafscale.cli import consume_print
-    from kafscale.client.cluster import Client
 
-    async with Client(addresses) as client:
+    async with client:
         if group:
             _end_in_order_when_terminated()
             settings = effective().consumer

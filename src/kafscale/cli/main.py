@@ -25,6 +25,7 @@ from kafscale.cli import (
     sql,
     topic,
 )
+from kafscale.cli.client_address import take_command_config
 from kafscale.cli.output import print_error, print_line
 from kafscale.config import SETTINGS, Config, load
 from kafscale.errors import KafscaleError
@@ -87,6 +88,7 @@ app.add_typer(protocol.app, name="protocol")
 app.add_typer(segment.app, name="segment")
 app.add_typer(spark.app, name="spark")
 app.add_typer(topic.app, name="topic")
+take_command_config(app)
 
 
 def main() -> None:

@@ -15,16 +15,17 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from kafscale.cli.client_address import BootstrapOption, chosen
+from kafscale.cli.client_address import BootstrapOption
+from kafscale.cli.client_run import client_of
 from kafscale.cli.options import Format, FormatOption, parse_pairs
 from kafscale.cli.wording import bytes_in_words, clock, counted
-from kafscale.client.address import Address
 from kafscale.config.quantities import parse_size
 
 if TYPE_CHECKING:
     from kafscale.cli.produce_input import Input
     from kafscale.cli.produce_lines import LineParser
     from kafscale.cli.produce_sender import Sender, SendSettings, Sent
+    from kafscale.client.cluster import Client
 
 LINGER_SECONDS: Final = 0.005
 """How long a batch that is not full waits for more lines, when none is there."""
@@ -128,11 +129,11 @@ def produce(
         batch_bytes=_size(batch_bytes),
         idempotent=acks is Acks.ALL if idempotent is None else idempotent,
     )
-    _run(chosen(bootstrap), topic, parser, settings, quiet=quiet)
+    _run(client_of(bootstrap), topic, parser, settings, quiet=quiet)
 
 
 def _run(
-    addresses: list[Address],
+    client: "Client",
     topic: str,
     parser: "LineParser",
     settings: "SendSettings",
@@ -147,7 +148,7 @@ def _run(
     sent, began = Sent(), time.monotonic()
     complete = False
     try:
-        asyncio.run(_produce(addresses, topic, parser, settings, sent))
+        asyncio.run(_produce(client, topic, parser, settings, sent))
         complete = True
     except KeyboardInterrupt:
         raise typer.Exit(1) from None
@@ -159,7 +160,7 @@ def _run(
 
 
 async def _produce(
-    addresses: list[Address],
+    client: "Client",
     topic: str,
     parser: "LineParser",
     settings: "SendSettings",
@@ -168,9 +169,8 @@ async def _produce(
     from kafscale.cli.produce_input import CHUNK_BYTES, Input
     from kafscale.cli.produce_lines import LineError
     from kafscale.cli.produce_sender import Sender
-    from kafscale.client.cluster import Client
 
-    async with Client(addresses) as client, asyncio.TaskGroup() as group:
+    async with client, asyncio.TaskGroup() as group:
         sender = Sender(
             client, topic, settings, group,
             clock=clock, random=SystemRandom(), notify=_tell, sent=sent,

@@ -11,6 +11,7 @@ from typing import Any, Self, TypeVar
 
 from kafscale.client.address import Address, parse
 from kafscale.client.cluster import Client
+from kafscale.client.security import PLAINTEXT, Security
 from kafscale.errors import InvalidRequestError
 
 _Result = TypeVar("_Result")
@@ -19,13 +20,13 @@ _Result = TypeVar("_Result")
 class BlockingClient:
     """A client, its loop and its thread."""
 
-    def __init__(self, bootstrap: Sequence[Address]) -> None:
+    def __init__(self, bootstrap: Sequence[Address], security: Security = PLAINTEXT) -> None:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(
             target=self._loop.run_forever, name="blocking client", daemon=True
         )
         self._thread.start()
-        self._client = self._wait(_made(bootstrap))
+        self._client = self._wait(_made(bootstrap, security))
 
     def __enter__(self) -> Self:
         return self
@@ -71,8 +72,8 @@ def addresses(text: str) -> tuple[Address, ...]:
     return found
 
 
-async def _made(bootstrap: Sequence[Address]) -> Client:
-    return Client(bootstrap)
+async def _made(bootstrap: Sequence[Address], security: Security) -> Client:
+    return Client(bootstrap, security)
 
 
 async def _end(client: Client) -> None:
@@ -82,4 +83,3 @@ async def _end(client: Client) -> None:
         task.cancel()
     await asyncio.gather(*others, return_exceptions=True)
     await client.__aexit__()
-    await asyncio.sleep(0)  # Transports close in the turn of the loop after the one that asks.

@@ -12,6 +12,7 @@ from typing import Self
 from kafscale.client.address import Address
 from kafscale.client.connection import Connection
 from kafscale.client.errors import AnsweredError, UnreachableError, check
+from kafscale.client.security import PLAINTEXT, Security
 from kafscale.protocol.api import Api, Request, Response
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.list_offsets import (
@@ -34,21 +35,26 @@ NO_LEADER = -1
 
 
 class Client:
-    """A cluster, reached through any of its bootstrap servers. An asynchronous context manager."""
+    """A cluster, reached through any of its bootstrap servers. An asynchronous context manager.
 
-    def __init__(self, bootstrap: Sequence[Address]) -> None:
+    All its brokers are talked to in the same safe way.
+    """
+
+    def __init__(self, bootstrap: Sequence[Address], security: Security = PLAINTEXT) -> None:
         self._bootstrap = bootstrap
+        self._security = security
         self._brokers: dict[int, Address] = {}
         self._controller_id = -1
         self._connections: dict[Address, Connection] = {}
+        self._opened: list[Connection] = []
+        """Those and the ones that others have for themselves."""
         self._opening = asyncio.Lock()
 
     async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        for connection in self._connections.values():
-            connection.close()
+        await asyncio.gather(*(connection.end() for connection in self._opened))
 
     @property
     def broker_ids(self) -> list[int]:
@@ -139,11 +145,18 @@ class Client:
         )
         return found
 
+    async def connect(self, address: Address) -> Connection:
+        """A new connection, for whoever wants one for itself."""
+        connection = await Connection.open(address, self._security)
+        self._opened = [each for each in self._opened if not each.has_ended]
+        self._opened.append(connection)
+        return connection
+
     async def _connect(self, address: Address) -> Connection:
         async with self._opening:
             connection = self._connections.get(address)
             if connection is None or not connection.is_open:
-                connection = self._connections[address] = await Connection.open(address)
+                connection = self._connections[address] = await self.connect(address)
             return connection
 
 

@@ -9,6 +9,7 @@ from typing import Any, Final, Self
 
 import grpc
 
+from kafscale.config.security import ClientTls
 from kafscale.control.messages import (
     Ack,
     AssignmentWatchRequest,
@@ -30,6 +31,7 @@ from kafscale.control.messages import (
 from kafscale.control.methods import METHODS
 from kafscale.control.partition import Partition
 from kafscale.control.refusals import refusal
+from kafscale.control.tls import open_channel
 
 ASK_SECONDS_MAX: Final = 10.0
 WORK_SECONDS_MAX: Final = 300.0
@@ -46,16 +48,27 @@ _OPTIONS: Final = (
 class ControlClient:
     """A connection to the control plane of one broker."""
 
-    def __init__(self, address: str) -> None:
-        """`address` is host:port, with brackets round the host if it is an IPv6 address."""
+    def __init__(self, address: str, tls: ClientTls | None = None) -> None:
+        """`address` is host:port, with brackets round the host if it is an IPv6 address.
+
+        With `tls`, the broker has to show the right certificate, and is shown ours.
+        """
         self.address = address
-        self._channel = grpc.aio.insecure_channel(address, options=_OPTIONS)
+        self._tls = tls
+        self._opened: grpc.aio.Channel | None = None
 
     async def __aenter__(self) -> Self:
+        """Raises `ConfigError` where the files of `tls` are of no use."""
+        self._opened = await open_channel(self.address, self._tls, _OPTIONS)
         return self
 
     async def __aexit__(self, *_: object) -> None:
         await self._channel.close()
+
+    @property
+    def _channel(self) -> grpc.aio.Channel:
+        assert self._opened is not None, "not entered"
+        return self._opened
 
     async def status(
         self, *, with_partitions: bool = True, with_samples: bool = False

@@ -14,6 +14,7 @@ from typing import Final
 import grpc
 
 from kafscale.errors import (
+    AuthorizationError,
     KafscaleError,
     NotOwnerError,
     OperatingError,
@@ -57,11 +58,20 @@ _STATUSES: Final = (
     (UnknownTopicIdError, grpc.StatusCode.NOT_FOUND),
     (NotOwnerError, grpc.StatusCode.FAILED_PRECONDITION),
     (NotControllerError, grpc.StatusCode.FAILED_PRECONDITION),
+    (AuthorizationError, grpc.StatusCode.PERMISSION_DENIED),
     (OverloadedError, grpc.StatusCode.RESOURCE_EXHAUSTED),
     (RefusedError, grpc.StatusCode.INVALID_ARGUMENT),
     (OperatingError, grpc.StatusCode.UNAVAILABLE),
     (TimeoutError, grpc.StatusCode.DEADLINE_EXCEEDED),
 )
+
+_WORDS: Final = {
+    "CERTIFICATE_VERIFY_FAILED": "its certificate is from somebody whom we do not know (caFile)",
+    "Hostname Verification Check failed": "its certificate is for another name (checkHost)",
+    "WRONG_VERSION_NUMBER": "it is not encrypted there (controlTls)",
+    "Socket closed": "it hangs up; encrypted, it wants a certificate (controlTls, certFile)",
+}
+"""What gRPC says of TLS, and what it means; the settings that decide are in parentheses."""
 
 
 def status_of(error: Exception) -> grpc.StatusCode:
@@ -83,5 +93,8 @@ def refusal(address: str, error: grpc.aio.AioRpcError) -> ControlError:
     is_answer = any(key == BROKER_KEY for key, _ in error.trailing_metadata() or ())
     if is_answer or status not in _ON_THE_WAY:
         return ControlError(address, status.name, details)
+    for part, words in _WORDS.items():
+        if part in details:
+            return UnreachableError(address, status.name, words)
     # What went wrong on the way is told with all its causes, of which the last one counts.
     return UnreachableError(address, status.name, details.rpartition(": ")[2].rstrip("]"))

@@ -1,10 +1,12 @@
 """The gRPC server of the control plane.
 
-It listens on a socket of its own that nobody else can open, through which the port for metrics
-hands connections in (`dial`), and on a port of its own where there is one.
+In the clear, it listens on a socket of its own that nobody else can open, through which the port
+for metrics hands connections in (`dial`), and on a port of its own where there is one. Encrypted,
+it listens on its own port alone.
 
 The law: a request costs little. Those at once, their sizes, and connections that say nothing have
-bounds; a client that is gone is found out. Whoever may ask is up to the interceptors.
+bounds; a client that is gone is found out. Whoever may ask is up to `Admission`, and to
+interceptors.
 """
 
 import asyncio
@@ -16,12 +18,14 @@ from typing import Any, Final
 
 import grpc
 
+from kafscale.control.admission import Admission
 from kafscale.control.assignments import AssignmentFeed
 from kafscale.control.broker import ControlledBroker
 from kafscale.control.methods import METHODS, Method
 from kafscale.control.refusals import BROKER_KEY, status_of
 from kafscale.control.samples import Samples
 from kafscale.control.service import ControlService
+from kafscale.control.tls import ServerTls
 from kafscale.errors import ConfigError
 from kafscale.observability.logging import get_logger
 
@@ -54,9 +58,13 @@ class ControlServer:
         broker: ControlledBroker,
         *,
         interceptors: Sequence[grpc.aio.ServerInterceptor] = (),
+        tls: ServerTls | None = None,
+        admission: Admission | None = None,
     ) -> None:
         self._broker = broker
         self._interceptors = interceptors
+        self._tls = tls
+        self._admission = admission
         self._feed = AssignmentFeed(broker.holdings)
         self._samples = Samples()
         self._server: grpc.aio.Server | None = None
@@ -67,6 +75,7 @@ class ControlServer:
     async def start(self, host: str = "", port: int | None = None) -> None:
         """Serve who comes by `dial`, and at an address as well if a port is named; 0 is any."""
         assert self._server is None, "started twice"
+        assert self._tls is None or port is not None, "nobody could come"
         self._broker.subscribe(self._feed.changed)
         self._server = grpc.aio.server(
             interceptors=self._interceptors,
@@ -74,12 +83,13 @@ class ControlServer:
             maximum_concurrent_rpcs=REQUESTS_MAX,
         )
         self._server.add_generic_rpc_handlers(self._handlers())
-        # Only we may open what is in a temporary directory of ours.
-        self._directory = tempfile.TemporaryDirectory(prefix="kafscale-")
-        self._server.add_insecure_port(f"unix:{self._socket}")
+        if self._tls is None:
+            # Only we may open what is in a temporary directory of ours.
+            self._directory = tempfile.TemporaryDirectory(prefix="kafscale-")
+            self._server.add_insecure_port(f"unix:{self._socket}")
         if port is not None:
             try:
-                self.port = self._server.add_insecure_port(_target(host, port))
+                self.port = self._listen(self._server, _target(host, port))
             except RuntimeError as error:
                 await self.close()
                 raise ConfigError(f"the control plane cannot listen on {host}:{port}") from error
@@ -99,6 +109,11 @@ class ControlServer:
             await self._server.stop(CLOSE_SECONDS)
         if self._directory is not None:
             self._directory.cleanup()
+
+    def _listen(self, server: grpc.aio.Server, target: str) -> int:
+        if self._tls is None:
+            return server.add_insecure_port(target)
+        return server.add_secure_port(target, self._tls.credentials)
 
     @property
     def _socket(self) -> str:
@@ -140,6 +155,7 @@ class ControlServer:
     ) -> Callable[[Any, Context], Awaitable[Any]]:
         async def handle(request: Any, context: Context) -> Any:
             try:
+                self._admit(method, context)
                 return await answer(request)
             except Exception as error:  # noqa: BLE001 - an edge; it is told, and logged if ours.
                 await self._refuse(method, context, error)
@@ -151,6 +167,7 @@ class ControlServer:
     ) -> Callable[[Any, Context], Awaitable[None]]:
         async def handle(request: Any, context: Context) -> None:
             try:
+                self._admit(method, context)
                 async with aclosing(answer(request)) as answers:
                     async for message in answers:
                         await context.write(message)
@@ -158,6 +175,10 @@ class ControlServer:
                 await self._refuse(method, context, error)
 
         return handle
+
+    def _admit(self, method: Method, context: Context) -> None:
+        if self._admission is not None:
+            self._admission.admit(method.name, context)
 
     async def _refuse(self, method: Method, context: Context, error: Exception) -> None:
         status = status_of(error)

@@ -7,7 +7,7 @@ and keys these are written as text.
 from kafscale.errors import DamagedObjectError
 from kafscale.metadata import keys
 from kafscale.metadata._generated import metadata_pb2 as messages
-from kafscale.metadata.model import Assignment, BrokerInfo
+from kafscale.metadata.model import Assignment, BrokerInfo, ListenerEndpoint
 from kafscale.metadata.parsing import parse_message, read_time
 from kafscale.metadata.store import Entry
 from kafscale.metadata.timestamps import format_time
@@ -26,6 +26,15 @@ def encode_broker(broker: BrokerInfo, now_ms: int) -> bytes:
         control_host=broker.control_host,
         control_port=broker.control_port,
         draining=broker.is_draining,
+        endpoints=[
+            messages.ListenerEndpoint(
+                name=each.name,
+                host=each.host,
+                port=each.port,
+                security_protocol=each.security_protocol,
+            )
+            for each in broker.endpoints
+        ],
     )
     return record.SerializeToString(deterministic=True)
 
@@ -46,6 +55,10 @@ def decode_broker(entry: Entry) -> BrokerInfo:
         started_ms=read_time(entry, record.started_at),
         control_host=record.control_host,
         control_port=record.control_port,
+        endpoints=tuple(
+            ListenerEndpoint(each.name, each.host, each.port, each.security_protocol)
+            for each in record.endpoints
+        ),
         is_draining=record.draining,
         lease=entry.lease,
         mod_revision=entry.mod_revision,

@@ -78,6 +78,15 @@ class PartitionState(msgspec.Struct, frozen=True, kw_only=True):
         return max(self.rolled_offset, newest)
 
 
+class ListenerEndpoint(msgspec.Struct, frozen=True):
+    """Where a broker is reached by the clients of one listener."""
+
+    name: str
+    host: str
+    port: int
+    security_protocol: str
+
+
 class BrokerInfo(msgspec.Struct, frozen=True, kw_only=True):
     """A broker that is registered, and so alive."""
 
@@ -91,10 +100,19 @@ class BrokerInfo(msgspec.Struct, frozen=True, kw_only=True):
     started_ms: int = 0
     control_host: str = ""
     control_port: int = 0
+    endpoints: tuple[ListenerEndpoint, ...] = ()
+    """By listener; `host` and `port` are those of the first."""
     is_draining: bool = False
     """Whether it is about to leave: what it has is moved to others."""
     lease: int = 0
     mod_revision: int = NEVER_SAVED
+
+    def address_at(self, listener: str) -> tuple[str, int] | None:
+        """Where clients of a listener reach it; None where it does not have that listener."""
+        for endpoint in self.endpoints:
+            if endpoint.name == listener:
+                return endpoint.host, endpoint.port
+        return None if self.endpoints else (self.host, self.port)
 
 
 class Assignment(msgspec.Struct, frozen=True, kw_only=True):

@@ -14,6 +14,11 @@ def _logins(traffic: Traffic) -> Series:
 
 ACCESS_DECLARATIONS: Final = (
     counter(
+        "kafscale_handshakes_failed_total",
+        "Connections that ended before their first request, most of them because TLS failed.",
+        lambda traffic: traffic.connections.handshakes_failed,
+    ),
+    counter(
         "kafscale_authz_denied_total",
         "Things that clients asked for and may not do.",
         lambda traffic: traffic.access.denied,

@@ -44,11 +44,12 @@ class RequestTraffic:
 class ConnectionTraffic:
     """The connections of clients."""
 
-    __slots__ = ("active", "refused")
+    __slots__ = ("active", "handshakes_failed", "refused")
 
     def __init__(self) -> None:
         self.active = 0
         self.refused = 0
+        self.handshakes_failed = 0
 
 
 class AccessTraffic:

@@ -33,12 +33,13 @@ class FrameReader:
     event loop may share one: an idle connection then costs no buffer.
     """
 
-    __slots__ = ("_filled", "_frame", "_frame_bytes_max", "_receive", "_rest")
+    __slots__ = ("_filled", "_frame", "_receive", "_rest", "frame_bytes_max")
 
     def __init__(
         self, frame_bytes_max: int = FRAME_BYTES_MAX, receive: bytearray | None = None
     ) -> None:
-        self._frame_bytes_max = frame_bytes_max
+        self.frame_bytes_max = frame_bytes_max
+        """May be changed at any time; it holds for the next frame that begins."""
         self._receive = memoryview(bytearray(RECEIVE_BYTES) if receive is None else receive)
         assert len(self._receive) > LENGTH.size
         self._rest = b""  # The first bytes of a length that has not come whole.
@@ -105,9 +106,9 @@ class FrameReader:
     def _check(self, length: int) -> None:
         if length < 0:
             raise FrameError(f"a frame has a length of {length}; is the peer speaking Kafka?")
-        if length > self._frame_bytes_max:
+        if length > self.frame_bytes_max:
             raise FrameError(
-                f"a frame of {length} bytes is above the cap of {self._frame_bytes_max} bytes"
+                f"a frame of {length} bytes is above the cap of {self.frame_bytes_max} bytes"
             )
 
 

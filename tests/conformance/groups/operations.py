@@ -3,14 +3,14 @@
 from msgspec.structs import replace
 
 from conformance.groups.duet import Answer
-from kafscale.broker.operations import Operation
+from kafscale.metadata.access_model import Operation
 
 
 def without_configs(answer: Answer) -> Answer:
     """Groups have no settings of their own here, so that nobody can describe or alter them."""
-    configs = Operation.DESCRIBE_CONFIGS | Operation.ALTER_CONFIGS
+    configs = 1 << Operation.DESCRIBE_CONFIGS | 1 << Operation.ALTER_CONFIGS
     groups = [
-        replace(group, authorized_operations=group.authorized_operations & ~int(configs))
+        replace(group, authorized_operations=group.authorized_operations & ~configs)
         for group in answer.groups
     ]
     return replace(answer, groups=groups)

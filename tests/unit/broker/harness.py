@@ -23,6 +23,7 @@ LIMITS = Limits(
     request_bytes_max=4096,
     in_flight_requests_max=3,
     first_request_seconds=30,
+    frame_seconds=60,
     idle_seconds=600,
     linger_seconds=5,
 )

@@ -4,6 +4,7 @@ import pytest
 
 from kafscale.broker.addresses import advertised
 from kafscale.broker.context import ClientInfo
+from kafscale.broker.listeners import listeners
 from kafscale.config import Config
 from kafscale.config.serving import Broker
 from kafscale.config.stores import S3
@@ -13,13 +14,15 @@ from unit.broker.handlers.serving import serve
 
 def told(client, **settings):
     found = []
+    config = Config(s3=S3(use_memory=True), broker=Broker(**settings))
+    [client.listener] = listeners(config)
 
     async def body(broker):
         context = broker.context(METADATA, METADATA.version_max)
         context.client = client
         found.append(advertised(context))
 
-    serve(body, config=Config(s3=S3(use_memory=True), broker=Broker(**settings)))
+    serve(body, config=config)
     return found[0]
 
 

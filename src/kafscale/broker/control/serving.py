@@ -3,29 +3,45 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from kafscale.auth.watched_file import WatchedFiles
 from kafscale.broker.admin_http import AdminHttp
 from kafscale.broker.cluster.node import ClusterNode
 from kafscale.broker.control.direction import DirectedBroker
 from kafscale.broker.control.parts import Parts
 from kafscale.broker.services import Services
+from kafscale.config.security import PeerTls
+from kafscale.control.admission import Admission
 from kafscale.control.server import ControlServer
+from kafscale.control.tls import ServerTls
 
 
 @asynccontextmanager
 async def control_plane(
     services: Services, node: ClusterNode, http: AdminHttp
 ) -> AsyncIterator[ControlServer]:
-    """Serve the control plane inside the block: through `http`, and at a port of its own if set."""
-    settings = services.config.broker
+    """Serve the control plane inside the block.
+
+    In the clear that is through `http`, and at a port of its own if set; encrypted, at the latter
+    alone.
+    """
+    settings, security = services.config.broker, services.config.control
     broker = DirectedBroker(_parts(services, node))
-    server = ControlServer(broker)
+    tls = _tls(security.tls) if security.tls.enabled else None
+    admission = Admission(security.allowed_names) if tls else None
+    server = ControlServer(broker, tls=tls, admission=admission)
     await server.start(settings.control_host, settings.control_port)
-    http.serve_control(server.dial)
+    if tls is None:
+        http.serve_control(server.dial)
     try:
         yield server
     finally:
         await server.close()
         await broker.close()
+
+
+def _tls(settings: PeerTls) -> ServerTls:
+    files = WatchedFiles([settings.cert_file, settings.key_file, settings.ca_file])
+    return ServerTls(settings, files.changed)
 
 
 def _parts(services: Services, node: ClusterNode) -> Parts:

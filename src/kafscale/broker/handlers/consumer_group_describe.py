@@ -5,6 +5,8 @@ Behaviour:
   GROUP_ID_NOT_FOUND, on which Kafka's tools ask DescribeGroups. An empty name is INVALID_GROUP_ID.
 * A member is told with what it reads now and with what it shall read in the end; topics that are
   gone are left out.
+* Needs DESCRIBE on each group, GROUP_AUTHORIZATION_FAILED otherwise; and on every topic that its
+  members are assigned, or else the group is TOPIC_AUTHORIZATION_FAILED.
 
 Version notes:
 * v1+: whether a member speaks the classic protocol, in a group that is about to change.
@@ -15,9 +17,10 @@ from typing import Final
 from kafscale.broker import operations
 from kafscale.broker.context import RequestContext
 from kafscale.broker.group_requests import check_group_id
-from kafscale.errors import GroupNotFoundError, KafscaleError
+from kafscale.errors import GroupNotFoundError, KafscaleError, TopicAuthorizationError
 from kafscale.groups.partitions import Partitions
 from kafscale.groups.record import GroupRecord, Kind, MemberRecord
+from kafscale.metadata.access_model import Operation, ResourceType
 from kafscale.protocol.messages.consumer_group_describe import (
     Assignment,
     ConsumerGroupDescribeRequest,
@@ -34,10 +37,8 @@ CONSUMER_MEMBER: Final = 1
 def handle(
     context: RequestContext, request: ConsumerGroupDescribeRequest
 ) -> ConsumerGroupDescribeResponse:
-    asked = request.include_authorized_operations
-    allowed = operations.ON_GROUP if asked else operations.NOT_ASKED
     return ConsumerGroupDescribeResponse(
-        groups=[_describe(context, group_id, allowed) for group_id in request.group_ids]
+        groups=[_describe(context, request, group_id) for group_id in request.group_ids]
     )
 
 
@@ -50,12 +51,36 @@ def refuse(
     )
 
 
-def _describe(context: RequestContext, group_id: str, allowed: int) -> DescribedGroup:
+def _describe(
+    context: RequestContext, request: ConsumerGroupDescribeRequest, group_id: str
+) -> DescribedGroup:
+    allowed = operations.NOT_ASKED
     try:
-        record = _found(context, group_id)
+        context.demand(Operation.DESCRIBE, ResourceType.GROUP, group_id)
+        group = _described(context, _found(context, group_id))
+        _check_topics(context, group)
     except KafscaleError as error:
         return _failed(group_id, error)
-    return _described(context, record, allowed)
+    if request.include_authorized_operations:
+        allowed = operations.allowed(context, ResourceType.GROUP, group_id)
+    group.authorized_operations = allowed
+    return group
+
+
+def _check_topics(context: RequestContext, group: DescribedGroup) -> None:
+    """Refuse to tell of a group that reads what the client may not see."""
+    if context.broker.access is None:
+        return
+    names = {
+        topic.topic_name
+        for member in group.members
+        for assignment in (member.assignment, member.target_assignment)
+        for topic in assignment.topic_partitions
+    }
+    if not all([context.may(Operation.DESCRIBE, ResourceType.TOPIC, name) for name in names]):
+        raise TopicAuthorizationError(
+            "The group has described topic(s) that the client is not authorized to describe."
+        )
 
 
 def _found(context: RequestContext, group_id: str) -> GroupRecord:
@@ -66,7 +91,7 @@ def _found(context: RequestContext, group_id: str) -> GroupRecord:
     return record
 
 
-def _described(context: RequestContext, record: GroupRecord, allowed: int) -> DescribedGroup:
+def _described(context: RequestContext, record: GroupRecord) -> DescribedGroup:
     return DescribedGroup(
         group_id=record.group_id,
         group_state=record.state,
@@ -74,7 +99,6 @@ def _described(context: RequestContext, record: GroupRecord, allowed: int) -> De
         assignment_epoch=record.assignment_epoch,
         assignor_name=record.protocol,
         members=[_member(context, member) for member in record.members.values()],
-        authorized_operations=allowed,
     )
 
 

@@ -6,6 +6,8 @@ Behaviour:
   heartbeat, nothing is said, by either side.
 * A request that makes no sense in itself is INVALID_REQUEST: a blank name of a group, an instance
   or a rack; joining without a subscription or a rebalance timeout, or with partitions.
+* Needs READ on the group, GROUP_AUTHORIZATION_FAILED otherwise; and DESCRIBE on every topic that is
+  subscribed to by its name, TOPIC_AUTHORIZATION_FAILED otherwise.
 
 Version notes:
 * v0: a new member may come without an id, and is given one.
@@ -24,6 +26,7 @@ from kafscale.groups.answers import Reconciled
 from kafscale.groups.effects import NO_TICKET
 from kafscale.groups.events import ConsumerHeartbeat
 from kafscale.groups.partitions import Partitions
+from kafscale.metadata.access_model import Operation, ResourceType
 from kafscale.protocol.messages.consumer_group_heartbeat import (
     Assignment,
     ConsumerGroupHeartbeatRequest,
@@ -42,8 +45,11 @@ NOT_SAID: Final = -1
 def handle(
     context: RequestContext, request: ConsumerGroupHeartbeatRequest
 ) -> ConsumerGroupHeartbeatResponse | Awaitable[ConsumerGroupHeartbeatResponse]:
-    _check(context, request)
+    context.demand(Operation.READ, ResourceType.GROUP, request.group_id)
     names = request.subscribed_topic_names
+    for name in dict.fromkeys(names or ()):
+        context.demand(Operation.DESCRIBE, ResourceType.TOPIC, name)
+    _check(context, request)
     event = ConsumerHeartbeat(
         ticket=NO_TICKET,
         member_id=request.member_id or new_member_id(),

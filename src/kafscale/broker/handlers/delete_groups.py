@@ -4,6 +4,7 @@ Behaviour:
 * Groups are deleted side by side, with their offsets; each succeeds or fails on its own. One that
   is named twice is deleted once.
 * A group that has members is NON_EMPTY_GROUP, one that does not exist GROUP_ID_NOT_FOUND.
+* Needs DELETE on each group, GROUP_AUTHORIZATION_FAILED otherwise.
 
 Version notes: all versions are served alike.
 """
@@ -13,6 +14,7 @@ import asyncio
 from kafscale.broker import admin_rules
 from kafscale.broker.context import RequestContext
 from kafscale.errors import KafscaleError
+from kafscale.metadata.access_model import Operation, ResourceType
 from kafscale.protocol.messages.delete_groups import (
     DeletedGroup,
     DeleteGroupsRequest,
@@ -38,7 +40,9 @@ def refuse(
 
 async def _delete(context: RequestContext, group_id: str) -> DeletedGroup:
     try:
+        context.demand(Operation.DELETE, ResourceType.GROUP, group_id)
         await context.broker.groups.delete(group_id)
     except KafscaleError as error:
         return DeletedGroup(group_id, error.code)
+    context.broker.audit.changed(context, "group deleted", group=group_id)
     return DeletedGroup(group_id)

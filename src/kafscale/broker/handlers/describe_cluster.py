@@ -3,6 +3,8 @@
 Behaviour:
 * The cluster's id, its controller, and all brokers that are alive; this one at the address under
   which the client reaches it.
+* Everybody may ask. What one may do to the cluster is told to those who may DESCRIBE it; others may
+  do nothing.
 * There are no endpoints of controllers: who asks for those here is told so, as by a broker of
   Kafka's.
 
@@ -35,7 +37,9 @@ def handle(context: RequestContext, request: DescribeClusterRequest) -> Describe
             error_message=f"This is an endpoint of type {BROKERS}, a broker's;"
             f" the request wants type {request.endpoint_type}.",
         )
-    asked = request.include_cluster_authorized_operations
+    allowed = operations.NOT_ASKED
+    if request.include_cluster_authorized_operations:
+        allowed = operations.allowed_on_cluster(context)
     return DescribeClusterResponse(
         cluster_id=context.broker.cluster_id,
         controller_id=context.broker.cluster.controller_id,
@@ -43,5 +47,5 @@ def handle(context: RequestContext, request: DescribeClusterRequest) -> Describe
             Broker(node_id=node.id, host=node.host, port=node.port, rack=node.rack)
             for node in nodes(context)
         ],
-        cluster_authorized_operations=operations.ON_CLUSTER if asked else operations.NOT_ASKED,
+        cluster_authorized_operations=allowed,
     )

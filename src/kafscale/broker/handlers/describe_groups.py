@@ -5,6 +5,7 @@ Behaviour:
   which Kafka's tools ask ConsumerGroupDescribe.
 * What members have offered is told while the group is stable, when it is settled which protocol
   that is; what they were assigned last is always told.
+* Needs DESCRIBE on each group, GROUP_AUTHORIZATION_FAILED otherwise.
 
 Version notes:
 * v0-5: a group that does not exist is Dead, and no error. v6+: GROUP_ID_NOT_FOUND.
@@ -18,6 +19,7 @@ from kafscale.broker import operations
 from kafscale.broker.context import RequestContext
 from kafscale.errors import GroupNotFoundError, KafscaleError
 from kafscale.groups.record import GroupRecord, Kind, MemberRecord
+from kafscale.metadata.access_model import Operation, ResourceType
 from kafscale.protocol.messages.describe_groups import (
     DescribedGroup,
     DescribedMember,
@@ -32,10 +34,8 @@ STABLE: Final = "Stable"
 
 
 def handle(context: RequestContext, request: DescribeGroupsRequest) -> DescribeGroupsResponse:
-    asked = request.include_authorized_operations
-    allowed = operations.ON_GROUP if asked else operations.NOT_ASKED
     return DescribeGroupsResponse(
-        groups=[_describe(context, group_id, allowed) for group_id in request.group_ids]
+        groups=[_describe(context, request, group_id) for group_id in request.group_ids]
     )
 
 
@@ -48,8 +48,14 @@ def refuse(
     )
 
 
-def _describe(context: RequestContext, group_id: str, allowed: int) -> DescribedGroup:
+def _describe(
+    context: RequestContext, request: DescribeGroupsRequest, group_id: str
+) -> DescribedGroup:
+    allowed = operations.NOT_ASKED
     try:
+        context.demand(Operation.DESCRIBE, ResourceType.GROUP, group_id)
+        if request.include_authorized_operations:
+            allowed = operations.allowed(context, ResourceType.GROUP, group_id)
         record = _found(context, group_id)
     except GroupNotFoundError as error:
         if context.version >= NOT_FOUND_SINCE:

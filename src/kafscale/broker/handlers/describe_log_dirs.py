@@ -4,6 +4,8 @@ Behaviour:
 * There is one directory, the object store, under the name that the broker's log gives it. A
   partition's size is that of its segments and of what still waits to become one.
 * Topics and partitions that do not exist are left out, as in Kafka.
+* Needs DESCRIBE on the cluster, CLUSTER_AUTHORIZATION_FAILED otherwise; where the store is, is not
+  told then.
 
 Version notes:
 * v3+: an error of the whole answer; before, it is told as the directory's.
@@ -11,11 +13,13 @@ Version notes:
 """
 
 from collections.abc import Iterator
+from typing import Final
 
 from kafscale.broker.context import RequestContext
 from kafscale.broker.services import Services
 from kafscale.broker.stores import describe_objects
-from kafscale.errors import KafscaleError
+from kafscale.errors import AuthorizationError, KafscaleError
+from kafscale.metadata.access_model import Operation, ResourceType
 from kafscale.protocol.messages.describe_log_dirs import (
     DescribeLogDirsRequest,
     DescribeLogDirsResponse,
@@ -25,8 +29,11 @@ from kafscale.protocol.messages.describe_log_dirs import (
 )
 from kafscale.storage.log import PartitionLog
 
+ERROR_SINCE: Final = 3
+
 
 def handle(context: RequestContext, request: DescribeLogDirsRequest) -> DescribeLogDirsResponse:
+    context.demand(Operation.DESCRIBE, ResourceType.CLUSTER)
     broker = context.broker
     topics = [
         TopicInLogDir(name=name, partitions=[_measured(partition) for partition in partitions])
@@ -41,6 +48,10 @@ def handle(context: RequestContext, request: DescribeLogDirsRequest) -> Describe
 def refuse(
     context: RequestContext, _request: DescribeLogDirsRequest, error: KafscaleError
 ) -> DescribeLogDirsResponse:
+    if isinstance(error, AuthorizationError):
+        is_told = context.version >= ERROR_SINCE
+        log_dirs = [] if is_told else [LogDir(error_code=error.code)]
+        return DescribeLogDirsResponse(error_code=error.code, log_dirs=log_dirs)
     path = describe_objects(context.broker.config)
     return DescribeLogDirsResponse(
         error_code=error.code, log_dirs=[LogDir(error_code=error.code, path=path)]

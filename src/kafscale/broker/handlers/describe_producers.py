@@ -3,6 +3,7 @@
 Behaviour:
 * The idempotent producers that a partition remembers. None of them has a transaction.
 * Each partition succeeds or fails on its own.
+* Needs READ on each topic, TOPIC_AUTHORIZATION_FAILED otherwise, whether it exists or not.
 
 Version notes: there is one version.
 """
@@ -10,9 +11,11 @@ Version notes: there is one version.
 from typing import Final
 
 from kafscale.broker.context import RequestContext
+from kafscale.broker.denials import denial
 from kafscale.broker.partitions import find_named
 from kafscale.broker.services import Services
 from kafscale.errors import KafscaleError
+from kafscale.metadata.access_model import Operation, ResourceType
 from kafscale.protocol.messages.describe_producers import (
     ActiveProducer,
     DescribedPartition,
@@ -26,15 +29,7 @@ NO_COORDINATOR: Final = -1
 
 def handle(context: RequestContext, request: DescribeProducersRequest) -> DescribeProducersResponse:
     return DescribeProducersResponse(
-        topics=[
-            DescribedTopic(
-                name=topic.name,
-                partitions=[
-                    _describe(context.broker, topic.name, index) for index in topic.partitions
-                ],
-            )
-            for topic in request.topics
-        ]
+        topics=[_describe_topic(context, topic) for topic in request.topics]
     )
 
 
@@ -43,12 +38,22 @@ def refuse(
 ) -> DescribeProducersResponse:
     """The same error for every partition."""
     return DescribeProducersResponse(
-        topics=[
-            DescribedTopic(
-                name=topic.name, partitions=[_failed(index, error) for index in topic.partitions]
-            )
-            for topic in request.topics
-        ]
+        topics=[_failed_topic(topic, error) for topic in request.topics]
+    )
+
+
+def _failed_topic(topic: TopicToDescribe, error: KafscaleError) -> DescribedTopic:
+    return DescribedTopic(
+        name=topic.name, partitions=[_failed(index, error) for index in topic.partitions]
+    )
+
+
+def _describe_topic(context: RequestContext, topic: TopicToDescribe) -> DescribedTopic:
+    if not context.may(Operation.READ, ResourceType.TOPIC, topic.name):
+        return _failed_topic(topic, denial(ResourceType.TOPIC, topic.name))
+    return DescribedTopic(
+        name=topic.name,
+        partitions=[_describe(context.broker, topic.name, index) for index in topic.partitions],
     )
 
 

@@ -4,6 +4,7 @@ Behaviour:
 * A partition that has a leader has the one that it should have: ELECTION_NOT_NEEDED. One that has
   none is about to get one: PREFERRED_LEADER_NOT_AVAILABLE, or ELIGIBLE_LEADERS_NOT_AVAILABLE. Of
   all partitions (null), only those are answered that an election was tried for, which is none.
+* Needs ALTER on the cluster, CLUSTER_AUTHORIZATION_FAILED otherwise.
 
 Version notes:
 * v1+: an error of the whole answer, and the kind of election.
@@ -14,6 +15,7 @@ from typing import Final
 from kafscale.broker.context import RequestContext
 from kafscale.broker.services import Services
 from kafscale.errors import InvalidRequestError, KafscaleError, UnknownTopicError
+from kafscale.metadata.access_model import Operation, ResourceType
 from kafscale.metadata.cluster_view import NOBODY
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.elect_leaders import (
@@ -33,6 +35,7 @@ _KINDS: Final = {
 
 
 def handle(context: RequestContext, request: ElectLeadersRequest) -> ElectLeadersResponse:
+    context.demand(Operation.ALTER, ResourceType.CLUSTER)
     if request.election_type not in _KINDS:
         raise InvalidRequestError(f"Unknown election type: {request.election_type}")
     return ElectLeadersResponse(

@@ -6,6 +6,8 @@ Behaviour:
 * Transactions and share groups are not supported: INVALID_REQUEST, on which clients give up and
   show the message to their user. A transactional producer asks this first of all, and
   InitProducerId has no message, so this is where it has to be said.
+* Needs DESCRIBE on each group, GROUP_AUTHORIZATION_FAILED otherwise; or on the transactional id,
+  TRANSACTIONAL_ID_AUTHORIZATION_FAILED.
 
 Version notes:
 * v0-3: one key, answered at the top. v1+: a message beside the error.
@@ -14,11 +16,11 @@ Version notes:
 
 from typing import Final
 
-from kafscale.broker.addresses import node
+from kafscale.broker.addresses import Node, node
 from kafscale.broker.context import RequestContext
-from kafscale.errors import InvalidRequestError, KafscaleError
+from kafscale.errors import CoordinatorUnavailableError, InvalidRequestError, KafscaleError
+from kafscale.metadata.access_model import Operation, ResourceType
 from kafscale.metadata.shards import SHARDS_TOPIC, shard_of
-from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.find_coordinator import (
     Coordinator,
     FindCoordinatorRequest,
@@ -29,34 +31,44 @@ GROUP, TRANSACTION, SHARE = 0, 1, 2
 
 SEVERAL_SINCE: Final = 4
 
-_REFUSED: Final = {
-    TRANSACTION: "Transactions are not supported: do not set a transactional.id",
-    SHARE: "Share groups are not supported",
-}
+_RESOURCES: Final = {GROUP: ResourceType.GROUP, TRANSACTION: ResourceType.TRANSACTIONAL_ID}
 
 
 def handle(context: RequestContext, request: FindCoordinatorRequest) -> FindCoordinatorResponse:
-    if request.key_type != GROUP:
-        unknown = f"Unknown coordinator type: {request.key_type}"
-        raise InvalidRequestError(_REFUSED.get(request.key_type, unknown))
+    if request.key_type == SHARE:
+        raise InvalidRequestError("Share groups are not supported")
+    if request.key_type not in _RESOURCES:
+        raise InvalidRequestError(f"Unknown coordinator type: {request.key_type}")
     if context.version < SEVERAL_SINCE:
-        found = _find(context, request.key)
+        found = _answer(context, request.key_type, request.key)
         return FindCoordinatorResponse(
             error_code=found.error_code, error_message=found.error_message, node_id=found.node_id,
             host=found.host, port=found.port,
         )  # fmt: skip
-    return FindCoordinatorResponse(coordinators=[_find(context, key) for key in request.keys])
+    return FindCoordinatorResponse(
+        coordinators=[_answer(context, request.key_type, key) for key in request.keys]
+    )
 
 
-def _find(context: RequestContext, group_id: str) -> Coordinator:
+def _answer(context: RequestContext, key_type: int, key: str) -> Coordinator:
+    try:
+        context.demand(Operation.DESCRIBE, _RESOURCES[key_type], key)
+        if key_type == TRANSACTION:
+            raise InvalidRequestError(
+                "Transactions are not supported: do not set a transactional.id"
+            )
+        found = _find(context, key)
+    except KafscaleError as error:
+        return _failed(key, error)
+    return Coordinator(key=key, node_id=found.id, host=found.host, port=found.port)
+
+
+def _find(context: RequestContext, group_id: str) -> Node:
     leader_id, _ = context.broker.cluster.leader(SHARDS_TOPIC, shard_of(group_id))
     found = node(context, leader_id)
     if found is None:
-        return Coordinator(
-            key=group_id, node_id=-1, port=-1, error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE,
-            error_message="The group's coordinator is being chosen.",
-        )  # fmt: skip
-    return Coordinator(key=group_id, node_id=found.id, host=found.host, port=found.port)
+        raise CoordinatorUnavailableError("The group's coordinator is being chosen.")
+    return found
 
 
 def refuse(
@@ -66,9 +78,10 @@ def refuse(
     code, message = error.code, str(error)
     if context.version < SEVERAL_SINCE:
         return FindCoordinatorResponse(error_code=code, error_message=message, node_id=-1, port=-1)
-    return FindCoordinatorResponse(
-        coordinators=[
-            Coordinator(key=key, node_id=-1, port=-1, error_code=code, error_message=message)
-            for key in request.keys
-        ]
+    return FindCoordinatorResponse(coordinators=[_failed(key, error) for key in request.keys])
+
+
+def _failed(key: str, error: KafscaleError) -> Coordinator:
+    return Coordinator(
+        key=key, node_id=-1, port=-1, error_code=error.code, error_message=str(error)
     )

@@ -6,6 +6,7 @@ Behaviour:
 * While the group is being loaded, whoever asks is taken for alive, as in Kafka: Java's consumers
   know no error that says so here, and would give up.
 * An empty group id is INVALID_GROUP_ID.
+* Needs READ on the group, GROUP_AUTHORIZATION_FAILED otherwise.
 
 Version notes: all versions are served alike.
 """
@@ -18,12 +19,14 @@ from kafscale.errors import CoordinatorLoadingError
 from kafscale.groups.answers import Alive
 from kafscale.groups.effects import NO_TICKET
 from kafscale.groups.events import Heartbeat
+from kafscale.metadata.access_model import Operation, ResourceType
 from kafscale.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 
 
 def handle(
     context: RequestContext, request: HeartbeatRequest
 ) -> HeartbeatResponse | Awaitable[HeartbeatResponse]:
+    context.demand(Operation.READ, ResourceType.GROUP, request.group_id)
     check_group_id(request.group_id)
     event = Heartbeat(
         ticket=NO_TICKET,

@@ -5,6 +5,8 @@ Behaviour:
   it still gets a new id: so does Kafka, whose coordinator remembers those of transactions only.
 * Transactions are not supported: a transactional id is refused with INVALID_REQUEST, on which
   clients give up at once. They have been told why before, by FindCoordinator.
+* Needs IDEMPOTENT_WRITE on the cluster or WRITE on some topic, CLUSTER_AUTHORIZATION_FAILED
+  otherwise; of transactional producers WRITE on their id, TRANSACTIONAL_ID_AUTHORIZATION_FAILED.
 
 Version notes:
 * v3+: an id and an epoch may be brought, both or neither.
@@ -12,6 +14,7 @@ Version notes:
 
 from kafscale.broker.context import RequestContext
 from kafscale.errors import InvalidRequestError, KafscaleError
+from kafscale.metadata.access_model import Operation, ResourceType
 from kafscale.protocol.messages.init_producer_id import (
     InitProducerIdRequest,
     InitProducerIdResponse,
@@ -22,12 +25,20 @@ NONE = -1
 
 
 async def handle(context: RequestContext, request: InitProducerIdRequest) -> InitProducerIdResponse:
+    _check_allowed(context, request)
     if request.transactional_id is not None:
         raise InvalidRequestError("Transactions are not supported: do not set a transactional.id")
     if (request.producer_id == NONE) != (request.producer_epoch == NONE):
         raise InvalidRequestError("A producer id and an epoch come together")
     producer_id = await context.broker.producer_ids.take()
     return InitProducerIdResponse(producer_id=producer_id, producer_epoch=0)
+
+
+def _check_allowed(context: RequestContext, request: InitProducerIdRequest) -> None:
+    if request.transactional_id is not None:
+        context.demand(Operation.WRITE, ResourceType.TRANSACTIONAL_ID, request.transactional_id)
+    elif not context.may_any(Operation.WRITE, ResourceType.TOPIC):
+        context.demand(Operation.IDEMPOTENT_WRITE, ResourceType.CLUSTER)
 
 
 def refuse(

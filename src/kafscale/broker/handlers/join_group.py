@@ -6,6 +6,7 @@ Behaviour:
 * A new member gets an id that begins with its instance, or with the name of its client. A refusal
   tells the id by which the member was known, or with MEMBER_ID_REQUIRED the one to join with.
 * An empty group id is INVALID_GROUP_ID.
+* Needs READ on the group, GROUP_AUTHORIZATION_FAILED otherwise.
 
 Version notes:
 * v0: the session's timeout serves for the rebalance, too.
@@ -28,6 +29,7 @@ from kafscale.errors import KafscaleError, MemberIdRequiredError
 from kafscale.groups.answers import Joined
 from kafscale.groups.effects import NO_TICKET
 from kafscale.groups.events import Join
+from kafscale.metadata.access_model import Operation, ResourceType
 from kafscale.protocol.messages.join_group import (
     JoinedMember,
     JoinGroupRequest,
@@ -42,6 +44,7 @@ SKIPPED_ASSIGNMENT_SINCE = 9
 def handle(
     context: RequestContext, request: JoinGroupRequest
 ) -> JoinGroupResponse | Awaitable[JoinGroupResponse]:
+    context.demand(Operation.READ, ResourceType.GROUP, request.group_id)
     check_group_id(request.group_id)
     instance_id = request.group_instance_id
     rebalance_timeout_ms = request.rebalance_timeout_ms

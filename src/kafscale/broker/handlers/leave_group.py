@@ -5,6 +5,7 @@ Behaviour:
   ones may be named by their instance alone, which is how an administrator sends them away.
 * In a group that nobody knows, no member is known: UNKNOWN_MEMBER_ID for each of them.
 * An empty group id is INVALID_GROUP_ID.
+* Needs READ on the group, GROUP_AUTHORIZATION_FAILED otherwise.
 
 Version notes:
 * v0-2: one member, whose error is that of the answer.
@@ -20,6 +21,7 @@ from kafscale.errors import KafscaleError, UnknownMemberError
 from kafscale.groups.answers import Left
 from kafscale.groups.effects import NO_TICKET
 from kafscale.groups.events import Leave, Leaver
+from kafscale.metadata.access_model import Operation, ResourceType
 from kafscale.protocol.messages.leave_group import (
     DepartedMember,
     LeaveGroupRequest,
@@ -33,6 +35,7 @@ SEVERAL_SINCE = 3
 def handle(
     context: RequestContext, request: LeaveGroupRequest
 ) -> LeaveGroupResponse | Awaitable[LeaveGroupResponse]:
+    context.demand(Operation.READ, ResourceType.GROUP, request.group_id)
     check_group_id(request.group_id)
     leavers = tuple(
         Leaver(

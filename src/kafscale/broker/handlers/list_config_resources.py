@@ -3,6 +3,7 @@
 Behaviour:
 * Every topic, this broker and its logger. Client metrics and groups have no configs, so none are
   listed; a type that Kafka does not know is UNSUPPORTED_VERSION, as there.
+* Needs DESCRIBE_CONFIGS on the cluster, CLUSTER_AUTHORIZATION_FAILED otherwise.
 
 Version notes:
 * v0: client metrics only. v1+: the types asked for, or all of them.
@@ -14,6 +15,8 @@ from kafscale.broker.config_resources import ResourceType
 from kafscale.broker.context import RequestContext
 from kafscale.broker.services import Services
 from kafscale.errors import UnknownApiError
+from kafscale.metadata import access_model
+from kafscale.metadata.access_model import Operation
 from kafscale.protocol.messages.list_config_resources import (
     ListConfigResourcesRequest,
     ListConfigResourcesResponse,
@@ -24,6 +27,7 @@ from kafscale.protocol.messages.list_config_resources import (
 def handle(
     context: RequestContext, request: ListConfigResourcesRequest
 ) -> ListConfigResourcesResponse:
+    context.demand(Operation.DESCRIBE_CONFIGS, access_model.ResourceType.CLUSTER)
     if context.version == 0:
         return ListConfigResourcesResponse()
     known = {int(kind) for kind in ResourceType}

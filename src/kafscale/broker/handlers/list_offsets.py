@@ -7,6 +7,7 @@ Behaviour:
   is the offset -1 and no error. These may have to read from the store, all others answer at once.
 * Nothing is tiered behind our backs, so -5 and -6 are answered as by a Kafka without tiered
   storage: with -1.
+* Needs DESCRIBE on each topic, TOPIC_AUTHORIZATION_FAILED otherwise, whether it exists or not.
 * A leader epoch that the client believes in and that is not ours is refused: 74 older, 75 newer.
 
 Version notes:
@@ -24,7 +25,13 @@ from typing import Final
 from kafscale.broker.context import RequestContext
 from kafscale.broker.leader_epochs import check_leader_epoch
 from kafscale.broker.partitions import find_named
-from kafscale.errors import InvalidRequestError, KafscaleError, UnknownApiError
+from kafscale.errors import (
+    InvalidRequestError,
+    KafscaleError,
+    TopicAuthorizationError,
+    UnknownApiError,
+)
+from kafscale.metadata.access_model import Operation, ResourceType
 from kafscale.protocol.messages.list_offsets import (
     ListedPartition,
     ListedTopic,
@@ -62,16 +69,7 @@ def handle(
         (topic.name, asked.index) for topic in request.topics for asked in topic.partitions
     )
     response = ListOffsetsResponse(
-        topics=[
-            ListedTopic(
-                name=topic.name,
-                partitions=[
-                    _list(context, topic, asked, named[topic.name, asked.index] > 1, searches)
-                    for asked in topic.partitions
-                ],
-            )
-            for topic in request.topics
-        ]
+        topics=[_list_topic(context, topic, named, searches) for topic in request.topics]
     )
     return _when_found(response, searches) if searches else response
 
@@ -80,17 +78,32 @@ def refuse(
     _context: RequestContext, request: ListOffsetsRequest, error: KafscaleError
 ) -> ListOffsetsResponse:
     """The same error for every partition."""
-    return ListOffsetsResponse(
-        topics=[
-            ListedTopic(
-                name=topic.name,
-                partitions=[
-                    ListedPartition(index=asked.index, error_code=error.code)
-                    for asked in topic.partitions
-                ],
-            )
-            for topic in request.topics
-        ]
+    return ListOffsetsResponse(topics=[_failed(topic, error.code) for topic in request.topics])
+
+
+def _failed(topic: TopicToList, code: int) -> ListedTopic:
+    return ListedTopic(
+        name=topic.name,
+        partitions=[
+            ListedPartition(index=each.index, error_code=code) for each in topic.partitions
+        ],
+    )
+
+
+def _list_topic(
+    context: RequestContext,
+    topic: TopicToList,
+    named: Counter[tuple[str, int]],
+    searches: _Searches,
+) -> ListedTopic:
+    if not context.may(Operation.DESCRIBE, ResourceType.TOPIC, topic.name):
+        return _failed(topic, TopicAuthorizationError.code)
+    return ListedTopic(
+        name=topic.name,
+        partitions=[
+            _list(context, topic, asked, named[topic.name, asked.index] > 1, searches)
+            for asked in topic.partitions
+        ],
     )
 
 

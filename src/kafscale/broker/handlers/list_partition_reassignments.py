@@ -2,11 +2,13 @@
 
 Behaviour:
 * None: partitions have no replicas that could be on their way to other brokers.
+* Needs DESCRIBE on the cluster, CLUSTER_AUTHORIZATION_FAILED otherwise.
 
 Version notes: there is one version.
 """
 
 from kafscale.broker.context import RequestContext
+from kafscale.metadata.access_model import Operation, ResourceType
 from kafscale.protocol.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsResponse,
@@ -14,6 +16,7 @@ from kafscale.protocol.messages.list_partition_reassignments import (
 
 
 def handle(
-    _context: RequestContext, _request: ListPartitionReassignmentsRequest
+    context: RequestContext, _request: ListPartitionReassignmentsRequest
 ) -> ListPartitionReassignmentsResponse:
+    context.demand(Operation.DESCRIBE, ResourceType.CLUSTER)
     return ListPartitionReassignmentsResponse(error_message=None)

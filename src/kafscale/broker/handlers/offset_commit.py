@@ -7,6 +7,8 @@ Behaviour:
   every partition that there is. A topic of which no partitions are named is passed over.
 * Who is no member of a group (generation -1) may commit while it has no members; the group need not
   have been there before, and may have an empty name.
+* Needs READ on the group, GROUP_AUTHORIZATION_FAILED otherwise for every partition; and READ on each
+  topic, TOPIC_AUTHORIZATION_FAILED otherwise, whether it exists or not.
 * An offset is that of the topic which has the name now: one created again begins anew.
 
 Version notes:
@@ -26,11 +28,13 @@ from kafscale.errors import (
     KafscaleError,
     OffsetMetadataTooLargeError,
     StaleMemberEpochError,
+    TopicAuthorizationError,
     UnknownApiError,
     UnknownTopicError,
     UnknownTopicIdError,
 )
 from kafscale.groups.offsets import CommittedOffset, Place
+from kafscale.metadata.access_model import Operation, ResourceType
 from kafscale.metadata.model import Topic
 from kafscale.protocol.messages.offset_commit import (
     CommittedPartition,
@@ -44,7 +48,12 @@ from kafscale.protocol.messages.offset_commit import (
 CONSUMER_PROTOCOL_SINCE: Final = 9
 TOPIC_IDS_SINCE: Final = 10
 
-NOT_THERE: Final = {UnknownTopicError.code, UnknownTopicIdError.code}
+NOT_FOR_GROUPS: Final = {
+    UnknownTopicError.code,
+    UnknownTopicIdError.code,
+    TopicAuthorizationError.code,
+}
+"""What is wrong with a partition before its group has a say."""
 
 NOT_SAID: Final = -1
 """Stands for a time that the client leaves to us."""
@@ -53,6 +62,7 @@ NOT_SAID: Final = -1
 def handle(
     context: RequestContext, request: OffsetCommitRequest
 ) -> OffsetCommitResponse | Awaitable[OffsetCommitResponse]:
+    context.demand(Operation.READ, ResourceType.GROUP, request.group_id)
     offsets: dict[Place, CommittedOffset] = {}
     response = OffsetCommitResponse(
         topics=[_gather(context, request, topic, offsets) for topic in _named(request)]
@@ -80,7 +90,7 @@ def refuse(
 
     def told(asked: TopicToCommit, partition: PartitionToCommit) -> int:
         if isinstance(error, GroupError):
-            return _missing_code(context, asked, partition) or code
+            return _own_code(context, asked, partition) or code
         return code
 
     return OffsetCommitResponse(
@@ -104,7 +114,7 @@ def _named(request: OffsetCommitRequest) -> list[TopicToCommit]:
 def _is_nothing_there(response: OffsetCommitResponse) -> bool:
     """Whether there is nothing that the group could be asked for."""
     codes = {each.error_code for topic in response.topics for each in topic.partitions}
-    return codes <= NOT_THERE
+    return codes <= NOT_FOR_GROUPS
 
 
 async def _when_committed(
@@ -122,10 +132,17 @@ def _gather(
 ) -> CommittedTopic:
     """Add what can be committed of a topic to `offsets`, and answer for all of it."""
     answer = CommittedTopic(name=asked.name, topic_id=asked.topic_id)
+    try:
+        topic = _topic(context, asked)
+    except KafscaleError as error:
+        answer.partitions = [
+            CommittedPartition(each.index, error.code) for each in asked.partitions
+        ]
+        return answer
     for partition in asked.partitions:
         code = 0
         try:
-            topic = _topic(context, asked, partition)
+            _check_partition(topic, partition)
             _check_metadata(context, partition)
             offsets[topic.name, partition.index] = _offset(context, request, topic, partition)
         except KafscaleError as error:
@@ -134,18 +151,17 @@ def _gather(
     return answer
 
 
-def _missing_code(
-    context: RequestContext, asked: TopicToCommit, partition: PartitionToCommit
-) -> int:
+def _own_code(context: RequestContext, asked: TopicToCommit, partition: PartitionToCommit) -> int:
+    """What is wrong with a partition itself."""
     try:
-        _topic(context, asked, partition)
+        _check_partition(_topic(context, asked, quiet=True), partition)
     except KafscaleError as error:
         return error.code
     return 0
 
 
-def _topic(context: RequestContext, asked: TopicToCommit, partition: PartitionToCommit) -> Topic:
-    """The topic of a partition that there is."""
+def _topic(context: RequestContext, asked: TopicToCommit, *, quiet: bool = False) -> Topic:
+    """The topic that is meant, if there is one and the client may read it."""
     catalog = context.broker.catalog
     if context.version >= TOPIC_IDS_SINCE:
         topic = catalog.by_id.get(asked.topic_id)
@@ -153,11 +169,18 @@ def _topic(context: RequestContext, asked: TopicToCommit, partition: PartitionTo
     else:
         topic = catalog.get(asked.name)
         unknown = UnknownTopicError(f"there is no topic {asked.name!r}")
+    name = topic.name if topic else asked.name
+    # Of a topic that nobody has, only a name says whether the client may ask for it.
+    if name and not context.may(Operation.READ, ResourceType.TOPIC, name, quiet=quiet):
+        raise TopicAuthorizationError("not allowed to read the topic")
     if topic is None:
         raise unknown
+    return topic
+
+
+def _check_partition(topic: Topic, partition: PartitionToCommit) -> None:
     if not 0 <= partition.index < topic.partitions:
         raise UnknownTopicError(f"topic {topic.name!r} has no partition {partition.index}")
-    return topic
 
 
 def _check_metadata(context: RequestContext, partition: PartitionToCommit) -> None:

@@ -7,14 +7,17 @@ Behaviour:
 * A group that does not exist is GROUP_ID_NOT_FOUND, one without a name INVALID_GROUP_ID, one with
   members that are no consumers NON_EMPTY_GROUP: told for the whole request, without its partitions.
 * A topic of which no partitions are named is passed over.
+* Needs DELETE on the group, GROUP_AUTHORIZATION_FAILED otherwise; and READ on each topic, or else
+  TOPIC_AUTHORIZATION_FAILED, whether it exists or not.
 
 Version notes: there is one version.
 """
 
 from kafscale.broker.context import RequestContext
 from kafscale.broker.group_requests import check_group_id
-from kafscale.errors import UnknownTopicError
+from kafscale.errors import TopicAuthorizationError, UnknownTopicError
 from kafscale.groups.offsets import Place
+from kafscale.metadata.access_model import Operation, ResourceType
 from kafscale.protocol.messages.offset_delete import (
     DeletedPartition,
     DeletedTopic,
@@ -25,13 +28,21 @@ from kafscale.protocol.messages.offset_delete import (
 
 
 async def handle(context: RequestContext, request: OffsetDeleteRequest) -> OffsetDeleteResponse:
+    context.demand(Operation.DELETE, ResourceType.GROUP, request.group_id)
     check_group_id(request.group_id)
-    places = [place for topic in request.topics for place in _known(context, topic)]
+    topics = [topic for topic in request.topics if topic.partitions]
+    codes: dict[Place, int] = {}
+    places: list[Place] = []
+    for topic in topics:
+        if context.may(Operation.READ, ResourceType.TOPIC, topic.name):
+            places += _known(context, topic)
+        else:
+            denied = TopicAuthorizationError.code
+            codes.update({(topic.name, each.index): denied for each in topic.partitions})
     deleted = await context.broker.groups.delete_offsets(request.group_id, places)
-    codes = {place: error.code if error else 0 for place, error in deleted.items()}
-    return OffsetDeleteResponse(
-        topics=[_deleted(topic, codes) for topic in request.topics if topic.partitions]
-    )
+    codes.update({place: error.code if error else 0 for place, error in deleted.items()})
+    _tell(context, request.group_id, codes)
+    return OffsetDeleteResponse(topics=[_deleted(topic, codes) for topic in topics])
 
 
 def _known(context: RequestContext, asked: TopicToDelete) -> list[Place]:
@@ -39,6 +50,11 @@ def _known(context: RequestContext, asked: TopicToDelete) -> list[Place]:
     topic = context.broker.catalog.get(asked.name)
     numbers = range(topic.partitions if topic else 0)
     return [(asked.name, each.index) for each in asked.partitions if each.index in numbers]
+
+
+def _tell(context: RequestContext, group_id: str, codes: dict[Place, int]) -> None:
+    for topic in dict.fromkeys(topic for (topic, _), code in codes.items() if not code):
+        context.broker.audit.changed(context, "offsets deleted", group=group_id, topic=topic)
 
 
 def _deleted(asked: TopicToDelete, codes: dict[Place, int]) -> DeletedTopic:

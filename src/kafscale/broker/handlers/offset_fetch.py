@@ -4,6 +4,8 @@ Behaviour:
 * What is committed, for the partitions asked for or for all that the group has; offset -1 and no
   error where nothing is, whether the partition, the topic and the group exist or not.
 * An offset that was committed for an earlier topic of the same name counts as none.
+* Needs DESCRIBE on each group, GROUP_AUTHORIZATION_FAILED otherwise; and on each topic that is
+  named, TOPIC_AUTHORIZATION_FAILED otherwise. Of all topics, others are not told.
 * There are no transactions, so that every offset is stable.
 
 Version notes:
@@ -18,8 +20,9 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from kafscale.broker.context import RequestContext
-from kafscale.errors import KafscaleError, UnknownTopicIdError
+from kafscale.errors import KafscaleError, TopicAuthorizationError, UnknownTopicIdError
 from kafscale.groups.offsets import CommittedOffset, Place
+from kafscale.metadata.access_model import Operation, ResourceType
 from kafscale.protocol.messages.offset_fetch import (
     FetchedGroup,
     FetchedPartition,
@@ -67,6 +70,7 @@ def _response(context: RequestContext, groups: list[FetchedGroup]) -> OffsetFetc
 
 def _fetch(context: RequestContext, group: GroupToFetch) -> FetchedGroup:
     try:
+        context.demand(Operation.DESCRIBE, ResourceType.GROUP, group.group_id)
         committed = context.broker.groups.fetch(group.group_id, group.member_id, group.member_epoch)
     except KafscaleError as error:
         return _failed(context, group, error)
@@ -99,6 +103,10 @@ def _asked(context: RequestContext, asked: TopicToFetch, committed: _Offsets) ->
         code = 0 if topic else UnknownTopicIdError.code
     else:
         topic = catalog.get(asked.name)
+    name = topic.name if topic else asked.name
+    # Of a topic that nobody has, only a name says whether the client may ask for it.
+    if name and not context.may(Operation.DESCRIBE, ResourceType.TOPIC, name):
+        topic, code = None, TopicAuthorizationError.code
     for index in asked.partitions:
         found = committed.get((topic.name, index)) if topic else None
         if topic and found and found.is_of(topic.id):
@@ -112,10 +120,14 @@ def _all(context: RequestContext, committed: _Offsets) -> list[FetchedTopic]:
     topics: dict[str, FetchedTopic] = {}
     for (name, index), found in sorted(committed.items(), key=lambda each: each[0]):
         topic = context.broker.catalog.get(name)
-        if topic and found.is_of(topic.id):
+        if topic and found.is_of(topic.id) and _sees(context, name):
             answer = topics.setdefault(name, FetchedTopic(name=name, topic_id=topic.id))
             answer.partitions.append(_partition(index, found))
     return list(topics.values())
+
+
+def _sees(context: RequestContext, topic: str) -> bool:
+    return context.may(Operation.DESCRIBE, ResourceType.TOPIC, topic, quiet=True)
 
 
 def _partition(index: int, found: CommittedOffset) -> FetchedPartition:

@@ -4,6 +4,8 @@ Behaviour:
 * Where an epoch ends in this log, so that a reader finds out whether what it has read is still
   there. An epoch without records is answered with the one before it.
 * A client that believes in a leader epoch that is not ours is refused: 74 older, 75 newer.
+* Needs DESCRIBE on each topic, or CLUSTER_ACTION on the cluster, TOPIC_AUTHORIZATION_FAILED
+  otherwise, whether it exists or not.
 * Nobody sees past the high watermark, whoever asks: brokers do not follow each other.
 
 Version notes:
@@ -14,11 +16,13 @@ from kafscale.broker.context import RequestContext
 from kafscale.broker.leader_epochs import check_leader_epoch
 from kafscale.broker.partitions import find_named
 from kafscale.broker.services import Services
-from kafscale.errors import KafscaleError
+from kafscale.errors import KafscaleError, TopicAuthorizationError
+from kafscale.metadata.access_model import Operation, ResourceType
 from kafscale.protocol.messages.offset_for_leader_epoch import (
     EpochEndOfPartition,
     EpochEndsOfTopic,
     EpochOfPartition,
+    EpochsOfTopic,
     OffsetForLeaderEpochRequest,
     OffsetForLeaderEpochResponse,
 )
@@ -27,12 +31,12 @@ from kafscale.protocol.messages.offset_for_leader_epoch import (
 def handle(
     context: RequestContext, request: OffsetForLeaderEpochRequest
 ) -> OffsetForLeaderEpochResponse:
+    sees_all = context.may(Operation.CLUSTER_ACTION, ResourceType.CLUSTER, quiet=True)
     return OffsetForLeaderEpochResponse(
         topics=[
-            EpochEndsOfTopic(
-                name=topic.name,
-                partitions=[_answer(context.broker, topic.name, each) for each in topic.partitions],
-            )
+            _answer_topic(context, topic)
+            if sees_all or context.may(Operation.DESCRIBE, ResourceType.TOPIC, topic.name)
+            else _failed(topic, TopicAuthorizationError.code)
             for topic in request.topics
         ]
     )
@@ -43,16 +47,23 @@ def refuse(
 ) -> OffsetForLeaderEpochResponse:
     """The same error for every partition."""
     return OffsetForLeaderEpochResponse(
-        topics=[
-            EpochEndsOfTopic(
-                name=topic.name,
-                partitions=[
-                    EpochEndOfPartition(error_code=error.code, index=asked.index)
-                    for asked in topic.partitions
-                ],
-            )
-            for topic in request.topics
-        ]
+        topics=[_failed(topic, error.code) for topic in request.topics]
+    )
+
+
+def _failed(topic: EpochsOfTopic, code: int) -> EpochEndsOfTopic:
+    return EpochEndsOfTopic(
+        name=topic.name,
+        partitions=[
+            EpochEndOfPartition(error_code=code, index=asked.index) for asked in topic.partitions
+        ],
+    )
+
+
+def _answer_topic(context: RequestContext, topic: EpochsOfTopic) -> EpochEndsOfTopic:
+    return EpochEndsOfTopic(
+        name=topic.name,
+        partitions=[_answer(context.broker, topic.name, each) for each in topic.partitions],
     )
 
 

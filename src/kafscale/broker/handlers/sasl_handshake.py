@@ -1,16 +1,30 @@
 """SaslHandshake: v0-1.
 
 Behaviour:
-* There is no authentication: no mechanism is offered, any that is named is refused with
-  UNSUPPORTED_SASL_MECHANISM, and the connection stays open.
+* The client names a mechanism. One that is not offered, which is every one while the listener asks
+  nobody to log in, is refused with UNSUPPORTED_SASL_MECHANISM and those that are; the connection
+  stays open, so that the client may choose another.
 
-Version notes: both versions are served alike.
+Version notes:
+* v0: the tokens that follow are bare. v1: they come in SaslAuthenticate.
 """
 
 from kafscale.broker.context import RequestContext
-from kafscale.protocol.error_codes import ErrorCode
+from kafscale.errors import KafscaleError, UnsupportedMechanismError
 from kafscale.protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 
 
-def handle(_context: RequestContext, _request: SaslHandshakeRequest) -> SaslHandshakeResponse:
-    return SaslHandshakeResponse(error_code=ErrorCode.UNSUPPORTED_SASL_MECHANISM)
+def handle(context: RequestContext, request: SaslHandshakeRequest) -> SaslHandshakeResponse:
+    login = context.client.login
+    if login is None:
+        raise UnsupportedMechanismError("nobody has to log in at this listener")
+    login.handshake(request.mechanism, context.version)
+    return SaslHandshakeResponse(mechanisms=list(login.offered))
+
+
+def refuse(
+    context: RequestContext, _request: SaslHandshakeRequest, error: KafscaleError
+) -> SaslHandshakeResponse:
+    login = context.client.login
+    offered = list(login.offered) if login is not None else []
+    return SaslHandshakeResponse(error_code=error.code, mechanisms=offered)

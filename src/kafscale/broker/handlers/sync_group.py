@@ -6,6 +6,7 @@ Behaviour:
 * While the group is being loaded, members are told to join again (REBALANCE_IN_PROGRESS), as in
   Kafka: Java's consumers know no error that says so here, and would give up.
 * An empty group id is INVALID_GROUP_ID.
+* Needs READ on the group, GROUP_AUTHORIZATION_FAILED otherwise.
 
 Version notes:
 * v5+: a member says by which protocol it believes to be assigned, INCONSISTENT_GROUP_PROTOCOL if it
@@ -24,6 +25,7 @@ from kafscale.errors import (
 from kafscale.groups.answers import Synced
 from kafscale.groups.effects import NO_TICKET
 from kafscale.groups.events import Sync
+from kafscale.metadata.access_model import Operation, ResourceType
 from kafscale.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 
 PROTOCOL_SINCE = 5
@@ -32,6 +34,7 @@ PROTOCOL_SINCE = 5
 def handle(
     context: RequestContext, request: SyncGroupRequest
 ) -> SyncGroupResponse | Awaitable[SyncGroupResponse]:
+    context.demand(Operation.READ, ResourceType.GROUP, request.group_id)
     if context.version >= PROTOCOL_SINCE and None in {request.protocol_type, request.protocol_name}:
         raise InconsistentProtocolError("the type and the name of the protocol have to be given")
     check_group_id(request.group_id)

@@ -201,7 +201,7 @@ class CommittedOffset(_message.Message):
     def __init__(self, offset: _Optional[int] = ..., metadata: _Optional[str] = ..., committed_at: _Optional[str] = ..., leader_epoch: _Optional[int] = ..., expires_at: _Optional[str] = ..., topic_id: _Optional[bytes] = ...) -> None: ...
 
 class BrokerRegistration(_message.Message):
-    __slots__ = ("broker_id", "host", "port", "rack", "started_at", "last_heartbeat", "version", "epoch", "control_host", "control_port", "draining")
+    __slots__ = ("broker_id", "host", "port", "rack", "started_at", "last_heartbeat", "version", "epoch", "control_host", "control_port", "draining", "endpoints")
     BROKER_ID_FIELD_NUMBER: _ClassVar[int]
     HOST_FIELD_NUMBER: _ClassVar[int]
     PORT_FIELD_NUMBER: _ClassVar[int]
@@ -213,6 +213,7 @@ class BrokerRegistration(_message.Message):
     CONTROL_HOST_FIELD_NUMBER: _ClassVar[int]
     CONTROL_PORT_FIELD_NUMBER: _ClassVar[int]
     DRAINING_FIELD_NUMBER: _ClassVar[int]
+    ENDPOINTS_FIELD_NUMBER: _ClassVar[int]
     broker_id: str
     host: str
     port: int
@@ -224,7 +225,20 @@ class BrokerRegistration(_message.Message):
     control_host: str
     control_port: int
     draining: bool
-    def __init__(self, broker_id: _Optional[str] = ..., host: _Optional[str] = ..., port: _Optional[int] = ..., rack: _Optional[str] = ..., started_at: _Optional[str] = ..., last_heartbeat: _Optional[str] = ..., version: _Optional[str] = ..., epoch: _Optional[int] = ..., control_host: _Optional[str] = ..., control_port: _Optional[int] = ..., draining: _Optional[bool] = ...) -> None: ...
+    endpoints: _containers.RepeatedCompositeFieldContainer[ListenerEndpoint]
+    def __init__(self, broker_id: _Optional[str] = ..., host: _Optional[str] = ..., port: _Optional[int] = ..., rack: _Optional[str] = ..., started_at: _Optional[str] = ..., last_heartbeat: _Optional[str] = ..., version: _Optional[str] = ..., epoch: _Optional[int] = ..., control_host: _Optional[str] = ..., control_port: _Optional[int] = ..., draining: _Optional[bool] = ..., endpoints: _Optional[_Iterable[_Union[ListenerEndpoint, _Mapping]]] = ...) -> None: ...
+
+class ListenerEndpoint(_message.Message):
+    __slots__ = ("name", "host", "port", "security_protocol")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    HOST_FIELD_NUMBER: _ClassVar[int]
+    PORT_FIELD_NUMBER: _ClassVar[int]
+    SECURITY_PROTOCOL_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    host: str
+    port: int
+    security_protocol: str
+    def __init__(self, name: _Optional[str] = ..., host: _Optional[str] = ..., port: _Optional[int] = ..., security_protocol: _Optional[str] = ...) -> None: ...
 
 class PartitionAssignment(_message.Message):
     __slots__ = ("broker_id", "epoch", "assigned_at", "broker_epoch", "clean", "moving_to")
@@ -241,3 +255,56 @@ class PartitionAssignment(_message.Message):
     clean: bool
     moving_to: str
     def __init__(self, broker_id: _Optional[str] = ..., epoch: _Optional[int] = ..., assigned_at: _Optional[str] = ..., broker_epoch: _Optional[int] = ..., clean: _Optional[bool] = ..., moving_to: _Optional[str] = ...) -> None: ...
+
+class AccessRule(_message.Message):
+    __slots__ = ("resource_type", "pattern_type", "resource_name", "principal", "host", "operation", "permission")
+    RESOURCE_TYPE_FIELD_NUMBER: _ClassVar[int]
+    PATTERN_TYPE_FIELD_NUMBER: _ClassVar[int]
+    RESOURCE_NAME_FIELD_NUMBER: _ClassVar[int]
+    PRINCIPAL_FIELD_NUMBER: _ClassVar[int]
+    HOST_FIELD_NUMBER: _ClassVar[int]
+    OPERATION_FIELD_NUMBER: _ClassVar[int]
+    PERMISSION_FIELD_NUMBER: _ClassVar[int]
+    resource_type: int
+    pattern_type: int
+    resource_name: str
+    principal: str
+    host: str
+    operation: int
+    permission: int
+    def __init__(self, resource_type: _Optional[int] = ..., pattern_type: _Optional[int] = ..., resource_name: _Optional[str] = ..., principal: _Optional[str] = ..., host: _Optional[str] = ..., operation: _Optional[int] = ..., permission: _Optional[int] = ...) -> None: ...
+
+class ScramCredential(_message.Message):
+    __slots__ = ("user", "mechanism", "salt", "iterations", "stored_key", "server_key")
+    USER_FIELD_NUMBER: _ClassVar[int]
+    MECHANISM_FIELD_NUMBER: _ClassVar[int]
+    SALT_FIELD_NUMBER: _ClassVar[int]
+    ITERATIONS_FIELD_NUMBER: _ClassVar[int]
+    STORED_KEY_FIELD_NUMBER: _ClassVar[int]
+    SERVER_KEY_FIELD_NUMBER: _ClassVar[int]
+    user: str
+    mechanism: int
+    salt: bytes
+    iterations: int
+    stored_key: bytes
+    server_key: bytes
+    def __init__(self, user: _Optional[str] = ..., mechanism: _Optional[int] = ..., salt: _Optional[bytes] = ..., iterations: _Optional[int] = ..., stored_key: _Optional[bytes] = ..., server_key: _Optional[bytes] = ...) -> None: ...
+
+class Quota(_message.Message):
+    __slots__ = ("user", "client_id", "ip", "limits")
+    class LimitsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: float
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[float] = ...) -> None: ...
+    USER_FIELD_NUMBER: _ClassVar[int]
+    CLIENT_ID_FIELD_NUMBER: _ClassVar[int]
+    IP_FIELD_NUMBER: _ClassVar[int]
+    LIMITS_FIELD_NUMBER: _ClassVar[int]
+    user: str
+    client_id: str
+    ip: str
+    limits: _containers.ScalarMap[str, float]
+    def __init__(self, user: _Optional[str] = ..., client_id: _Optional[str] = ..., ip: _Optional[str] = ..., limits: _Optional[_Mapping[str, float]] = ...) -> None: ...

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 from typing import Final, Self
 
+from kafscale.config.security import ClientTls
 from kafscale.control.client import ControlClient
 from kafscale.control.messages import BrokerStatusResponse, BrokerSummary, SwapSegmentsResponse
 from kafscale.control.partition import Partition
@@ -28,10 +29,13 @@ class Owners:
     def __init__(
         self,
         addresses: Sequence[str],
+        tls: ClientTls | None = None,
         *,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
+        """`tls` is what brokers are asked with, where the control plane is encrypted."""
         self._addresses = addresses
+        self._tls = tls
         self._sleep = sleep
         self._stack = AsyncExitStack()
         self._clients: dict[str, ControlClient] = {}
@@ -100,7 +104,7 @@ class Owners:
 
     async def _client(self, address: str) -> ControlClient:
         if address not in self._clients:
-            client = ControlClient(address)
+            client = ControlClient(address, self._tls)
             self._clients[address] = await self._stack.enter_async_context(client)
         return self._clients[address]
 

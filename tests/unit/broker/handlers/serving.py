@@ -18,6 +18,7 @@ from contextlib import asynccontextmanager
 from random import Random
 from typing import Any
 
+from kafscale.broker.audit import Audit
 from kafscale.broker.cluster.claims import Claims
 from kafscale.broker.cluster.controller import ControllerSettings
 from kafscale.broker.cluster.membership import Membership
@@ -39,6 +40,7 @@ from kafscale.broker.watermarks import Watermarks
 from kafscale.config import Config
 from kafscale.config.serving import Broker
 from kafscale.config.stores import S3
+from kafscale.metadata.access import AccessStore
 from kafscale.metadata.catalog import Catalog
 from kafscale.metadata.cluster_view import ClusterView
 from kafscale.metadata.memory import MemoryStore
@@ -145,8 +147,10 @@ async def life(
     await catalog.start()
     view = ClusterView(stores.metadata)
     await view.start()
+    rules = AccessStore(stores.metadata)
+    await rules.start()
     node, services = _assembled(
-        stores, config, catalog=catalog, view=view, metrics=metrics, node_id=node_id
+        stores, config, catalog=catalog, view=view, rules=rules, metrics=metrics, node_id=node_id
     )
     await services.groups.start()
     watermarks = Watermarks(
@@ -169,11 +173,12 @@ async def life(
         services.groups.retire()
         await services.topics.close()
         services.storage.close()
+        await rules.close()
         await view.close()
         await catalog.close()
 
 
-def _assembled(stores, config, *, catalog, view, metrics, node_id):
+def _assembled(stores, config, *, catalog, view, rules, metrics, node_id):
     clock = virtual_time.clock_ms
     namespace = config.s3.namespace
     defaults = TopicDefaults.of(config)
@@ -236,6 +241,8 @@ def _assembled(stores, config, *, catalog, view, metrics, node_id):
         fetch_sessions=FetchSessions(lambda: 1),
         producer_ids=ProducerIds(stores.metadata),
         groups=groups,
+        rules=rules,
+        audit=Audit(metrics.access, clock),
         metrics=metrics,
         health=Health(config.s3, metrics, clock),
         clock=clock,

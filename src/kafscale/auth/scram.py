@@ -1,0 +1,107 @@
+"""The arithmetic of SCRAM (RFC 5802, RFC 7677): passwords into keys, keys into proofs.
+
+    salted password ──"Client Key"──▶ client key ──hash──▶ stored key ──message──▶ client signature
+                    ──"Server Key"──▶ server key ──message──▶ server signature
+    proof = client key XOR client signature
+
+The laws: a server keeps the stored key and the server key, from which nobody can log in. Passwords
+are their bytes in UTF-8, without any normalization, because Kafka's clients do it so. Who says what
+when is left to `scram_exchange` for the server and to `scram_initiation` for the client.
+"""
+
+import hashlib
+import hmac
+from random import Random
+from typing import Final
+
+from kafscale.errors import UnacceptableCredentialError
+from kafscale.metadata.access_model import ScramCredential, ScramMechanism
+
+ITERATIONS_MIN: Final = 4_096
+ITERATIONS_MAX: Final = 16_384
+ITERATIONS_DEFAULT: Final = 4_096
+"""Kafka's numbers, for both mechanisms."""
+
+_SALT_BIT_COUNT: Final = 130
+_SALT_DIGITS: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
+
+
+def credential(
+    user: str,
+    mechanism: ScramMechanism,
+    salt: bytes,
+    iterations: int,
+    *,
+    password: str | None = None,
+    salted_password: bytes | None = None,
+) -> ScramCredential:
+    """What a server keeps of a user, from the password or from the salted one."""
+    assert (password is None) != (salted_password is None), "one of them, not both"
+    if not user:
+        raise UnacceptableCredentialError("Username must not be empty")
+    if iterations < ITERATIONS_MIN:
+        raise UnacceptableCredentialError("Too few iterations")
+    if iterations > ITERATIONS_MAX:
+        raise UnacceptableCredentialError("Too many iterations")
+    if salted_password is None:
+        assert password is not None
+        salted_password = salted(password, mechanism, salt, iterations)
+    return credential_from_salted(user, mechanism, salt, iterations, salted_password)
+
+
+def credential_from_salted(
+    user: str, mechanism: ScramMechanism, salt: bytes, iterations: int, salted_password: bytes
+) -> ScramCredential:
+    """What a server keeps of a user; the limits of Kafka are left to the caller."""
+    return ScramCredential(
+        user=user,
+        mechanism=mechanism,
+        salt=salt,
+        iterations=iterations,
+        stored_key=stored_key(mechanism, client_key(mechanism, salted_password)),
+        server_key=server_key(mechanism, salted_password),
+    )
+
+
+def new_salt(random: Random) -> bytes:
+    """A salt, in the form that Kafka's tools give it."""
+    return salt_of(random.getrandbits(_SALT_BIT_COUNT))
+
+
+def salt_of(number: int) -> bytes:
+    """A number as a salt: its lowest 130 bits in base 36, as Java writes them."""
+    number %= 1 << _SALT_BIT_COUNT
+    digits = ""
+    while number:
+        number, digit = divmod(number, len(_SALT_DIGITS))
+        digits = _SALT_DIGITS[digit] + digits
+    return (digits or "0").encode()
+
+
+def salted(password: str, mechanism: ScramMechanism, salt: bytes, iterations: int) -> bytes:
+    """The salted password; it takes as long as the iterations say, on purpose."""
+    return hashlib.pbkdf2_hmac(mechanism.digest, password.encode(), salt, iterations)
+
+
+def client_key(mechanism: ScramMechanism, salted_password: bytes) -> bytes:
+    return signature(mechanism, salted_password, b"Client Key")
+
+
+def server_key(mechanism: ScramMechanism, salted_password: bytes) -> bytes:
+    return signature(mechanism, salted_password, b"Server Key")
+
+
+def stored_key(mechanism: ScramMechanism, key: bytes) -> bytes:
+    return hashlib.new(mechanism.digest, key).digest()
+
+
+def signature(mechanism: ScramMechanism, key: bytes, message: bytes) -> bytes:
+    """What somebody who has the key can say about a message."""
+    return hmac.digest(key, message, mechanism.digest)
+
+
+def xor(left: bytes, right: bytes) -> bytes:
+    """The proof from the client key and the client signature; and each of them from the others."""
+    assert len(left) == len(right)
+    mixed = int.from_bytes(left) ^ int.from_bytes(right)
+    return mixed.to_bytes(len(left))

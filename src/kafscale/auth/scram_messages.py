@@ -1,0 +1,148 @@
+r"""The messages of SCRAM (RFC 5802, section 7): what each side says, out of bytes.
+
+    client first    n,,n=alice,r=clientnonce
+    server first    r=clientnonceservernonce,s=salt,i=4096
+    client final    c=biws,r=clientnonceservernonce,p=proof
+    server final    v=signature
+
+The laws: what is not of this form, or longer than it need be, is an `AuthenticationError`, whose
+text repeats nothing of what was said. Both sides sign the bytes that were sent, never a message
+that was put together again. Whether it convinces is left to the two sides.
+"""
+
+import base64
+import re
+from typing import Final, NamedTuple
+
+from kafscale.errors import AuthenticationError
+
+MESSAGE_BYTES_MAX: Final = 4 * 1024
+"""More than names and nonces of any client need."""
+
+_NAME = r"(?:[^=,\0]|=2C|=3D)+"
+_PRINTABLE = r"[\x21-\x2b\x2d-\x7e]+"
+_BASE64 = r"[A-Za-z0-9/+]+={0,2}"
+_EXTENSIONS = r"(?:,[A-Za-z]+=[^,\0]+)*"
+
+_CLIENT_FIRST = re.compile(
+    rf"(?P<header>n,(?:a=(?P<authorization_id>{_NAME}))?,)"
+    rf"(?P<bare>n=(?P<user>{_NAME}),r=(?P<nonce>{_PRINTABLE})(?P<extensions>{_EXTENSIONS}))"
+)
+_SERVER_FIRST = re.compile(
+    rf"r=(?P<nonce>{_PRINTABLE}),s=(?P<salt>{_BASE64}),i=(?P<iterations>[1-9][0-9]{{0,9}})"
+    rf"{_EXTENSIONS}"
+)
+_CLIENT_FINAL = re.compile(
+    rf"(?P<unproven>c=(?P<binding>{_BASE64}),r=(?P<nonce>{_PRINTABLE}){_EXTENSIONS})"
+    rf",p=(?P<proof>{_BASE64})"
+)
+_SERVER_FINAL = re.compile(rf"(?:e=(?P<error>[^,\0]+)|v=(?P<signature>{_BASE64})){_EXTENSIONS}")
+
+
+class ClientFirst(NamedTuple):
+    """Who wants to come in."""
+
+    header: bytes
+    """How it began, which the client has to repeat under its proof."""
+    bare: bytes
+    """The rest, which both sides sign."""
+    user: str
+    authorization_id: str
+    nonce: str
+    extensions: dict[str, str]
+
+
+class ServerFirst(NamedTuple):
+    """How the client is to prove it."""
+
+    nonce: str
+    salt: bytes
+    iterations: int
+
+
+class ClientFinal(NamedTuple):
+    """The proof."""
+
+    unproven: bytes
+    """All but the proof, which both sides sign."""
+    binding: bytes
+    nonce: str
+    proof: bytes
+
+
+def client_first(message: bytes) -> ClientFirst:
+    found = _match(_CLIENT_FIRST, message, "client first")
+    pairs = found["extensions"].removeprefix(",").split(",") if found["extensions"] else []
+    return ClientFirst(
+        header=found["header"].encode(),
+        bare=found["bare"].encode(),
+        user=unescaped(found["user"]),
+        authorization_id=unescaped(found["authorization_id"] or ""),
+        nonce=found["nonce"],
+        extensions={name: value for name, _, value in (pair.partition("=") for pair in pairs)},
+    )
+
+
+def server_first(message: bytes) -> ServerFirst:
+    found = _match(_SERVER_FIRST, message, "server first")
+    salt = _bytes(found["salt"], "server first")
+    return ServerFirst(found["nonce"], salt, int(found["iterations"]))
+
+
+def client_final(message: bytes) -> ClientFinal:
+    found = _match(_CLIENT_FINAL, message, "client final")
+    return ClientFinal(
+        unproven=found["unproven"].encode(),
+        binding=_bytes(found["binding"], "client final"),
+        nonce=found["nonce"],
+        proof=_bytes(found["proof"], "client final"),
+    )
+
+
+def server_final(message: bytes) -> bytes:
+    """The signature of the server."""
+    found = _match(_SERVER_FINAL, message, "server final")
+    if found["error"] is not None:
+        raise AuthenticationError(f"the server refuses the proof: {found['error']}")
+    return _bytes(found["signature"], "server final")
+
+
+def text(value: bytes) -> str:
+    """Bytes as messages carry them."""
+    return base64.b64encode(value).decode()
+
+
+def escaped(name: str) -> str:
+    """A name as messages carry it.
+
+    >>> escaped("a,b=c")
+    'a=2Cb=3Dc'
+    """
+    return name.replace("=", "=3D").replace(",", "=2C")
+
+
+def unescaped(name: str) -> str:
+    """A name that a message has carried."""
+    return name.replace("=2C", ",").replace("=3D", "=")
+
+
+def _match(pattern: re.Pattern[str], message: bytes, kind: str) -> re.Match[str]:
+    if len(message) <= MESSAGE_BYTES_MAX:
+        try:
+            found = pattern.fullmatch(message.decode())
+        except UnicodeDecodeError:
+            found = None
+        if found is not None:
+            return found
+    raise _malformed(kind)
+
+
+def _bytes(value: str, kind: str) -> bytes:
+    try:
+        return base64.b64decode(value, validate=True)
+    except ValueError:
+        raise _malformed(kind) from None
+
+
+def _malformed(kind: str) -> AuthenticationError:
+    return AuthenticationError(f"Invalid SCRAM {kind} message format")

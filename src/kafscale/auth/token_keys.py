@@ -1,0 +1,119 @@
+"""The public keys that tokens may be signed with, out of a JWKS (RFC 7517).
+
+The laws: a key verifies what its kind is made for, and nothing else: RSA for RS and PS, each curve
+for its own hash, Edwards curves for EdDSA. Shared secrets are no public keys and are left out, and
+so are RSA keys that are too short to trust and keys that are for encryption. Private parts, if
+somebody has published them, are never looked at. Where a JWKS comes from is left to `jwks`.
+"""
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+import msgspec
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
+from cryptography.hazmat.primitives.asymmetric.ed448 import Ed448PublicKey
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
+from jwt import PyJWTError
+from jwt.algorithms import ECAlgorithm, OKPAlgorithm, RSAAlgorithm
+
+PublicKey = RSAPublicKey | EllipticCurvePublicKey | Ed25519PublicKey | Ed448PublicKey
+
+RSA_BIT_COUNT_MIN: Final = 2048
+KEY_COUNT_MAX: Final = 1_000
+CANDIDATE_COUNT_MAX: Final = 16
+"""How many keys are tried on one token, so that a token that fits none costs little."""
+
+ALGORITHMS: Final = {
+    "RSA": ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512"),
+    "P-256": ("ES256",),
+    "P-384": ("ES384",),
+    "P-521": ("ES512",),
+    "Ed25519": ("EdDSA",),
+    "Ed448": ("EdDSA",),
+}
+"""What a key of each kind, or on each curve, may have signed. Neither `none` nor anything with a
+shared secret is among it."""
+
+_READERS: Final = {"RSA": RSAAlgorithm, "EC": ECAlgorithm, "OKP": OKPAlgorithm}
+
+
+class TokenKey(msgspec.Struct, frozen=True):
+    """A key, and what it may be used for."""
+
+    key: PublicKey
+    algorithms: tuple[str, ...]
+    id: str | None = None
+
+
+class _Jwks(msgspec.Struct):
+    keys: list[msgspec.Raw]
+
+
+class _Jwk(msgspec.Struct, omit_defaults=True):
+    """A key as written: the public parts alone."""
+
+    kty: str
+    crv: str = ""
+    n: str = ""
+    e: str = ""
+    x: str = ""
+    y: str = ""
+    alg: str = ""
+    kid: str | None = None
+    use: str = "sig"
+    key_ops: list[str] | None = None
+
+
+def read(content: bytes) -> tuple[TokenKey, ...]:
+    """The keys of a JWKS that can be used; raises `ValueError` if there is none, or no JWKS."""
+    try:
+        written = msgspec.json.decode(content, type=_Jwks).keys
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        raise ValueError("is not a JWKS") from None
+    if len(written) > KEY_COUNT_MAX:
+        raise ValueError(f"holds more than {KEY_COUNT_MAX} keys")
+    keys = tuple(key for key in map(_key, written) if key is not None)
+    if not keys:
+        raise ValueError("holds no public key that tokens can be verified with")
+    return keys
+
+
+def fitting(keys: Iterable[TokenKey], key_id: str | None, algorithm: str) -> list[PublicKey]:
+    """The keys that may have signed a token; without names, all that could have."""
+    found = [
+        key.key
+        for key in keys
+        if algorithm in key.algorithms and (None in {key_id, key.id} or key_id == key.id)
+    ]
+    return found[:CANDIDATE_COUNT_MAX]
+
+
+def _key(written: msgspec.Raw) -> TokenKey | None:
+    try:
+        jwk = msgspec.json.decode(written, type=_Jwk)
+    except msgspec.MsgspecError:
+        return None
+    if jwk.use != "sig" or (jwk.key_ops is not None and "verify" not in jwk.key_ops):
+        return None
+    algorithms = ALGORITHMS.get(jwk.crv or jwk.kty, ())
+    if jwk.alg:
+        algorithms = tuple(name for name in algorithms if name == jwk.alg)
+    key = _public_key(jwk) if algorithms else None
+    return TokenKey(key, algorithms, jwk.kid) if key is not None else None
+
+
+def _public_key(jwk: _Jwk) -> PublicKey | None:
+    reader = _READERS.get(jwk.kty)
+    if reader is None:
+        return None
+    parts: dict[str, Any] = msgspec.to_builtins(jwk)
+    try:
+        key = reader.from_jwk(parts)
+    except (PyJWTError, ValueError, TypeError, KeyError, UnsupportedAlgorithm):
+        return None
+    if isinstance(key, RSAPublicKey) and key.key_size < RSA_BIT_COUNT_MIN:
+        return None
+    assert isinstance(key, PublicKey)
+    return key

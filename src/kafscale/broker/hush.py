@@ -1,0 +1,36 @@
+"""`Hush`: keeps a flood of strangers from becoming a flood of lines in the log."""
+
+from collections.abc import Callable
+from typing import Final
+
+LINES_A_SECOND_MAX: Final = 10
+
+
+class Hush:
+    """Lets a few events of a kind through in a second, and counts the others."""
+
+    __slots__ = ("_clock", "_left", "_second", "hushed")
+
+    def __init__(self, clock: Callable[[], int]) -> None:
+        """`clock` tells the time in ms."""
+        self._clock = clock
+        self._second = -1
+        self._left = 0
+        self.hushed = 0
+        """How many were not told since the last that was."""
+
+    def lets_through(self) -> bool:
+        second = self._clock() // 1000
+        if second != self._second:
+            self._second = second
+            self._left = LINES_A_SECOND_MAX
+        if not self._left:
+            self.hushed += 1
+            return False
+        self._left -= 1
+        return True
+
+    def take_hushed(self) -> int:
+        """How many were left out before the one that is told now."""
+        hushed, self.hushed = self.hushed, 0
+        return hushed

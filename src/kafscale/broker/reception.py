@@ -1,0 +1,135 @@
+"""Where clients arrive at one listener: accepted, counted, encrypted if need be, and handed on.
+
+The laws:
+
+* Whoever is accepted has passed the door, before anything is spent on them; they are counted until
+  they are gone, also while they are only about to encrypt.
+* A flood of newcomers does not starve those who are in: few are accepted at a time, and in between
+  everybody else has their turn.
+* A new certificate holds for the next one who comes; nobody is sent away for it.
+"""
+
+import asyncio
+import errno
+import socket
+import ssl
+from collections.abc import Callable
+from typing import Final
+
+from kafscale.broker.connection import Connection, Lobby
+from kafscale.broker.door import Door
+from kafscale.broker.hush import Hush
+from kafscale.observability.logging import get_logger
+from kafscale.observability.traffic import ConnectionTraffic
+
+log = get_logger(__name__)
+
+ACCEPTED_AT_A_TIME: Final = 4
+PAUSE_SECONDS: Final = 0.2
+"""How long to wait when the system has no file or memory left for another connection."""
+_EXHAUSTED: Final = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
+
+
+class Reception:
+    """Accepts the clients of one listening socket."""
+
+    def __init__(
+        self,
+        listening: socket.socket,
+        lobby: Lobby,
+        door: Door,
+        traffic: ConnectionTraffic,
+        delay_ms: Callable[[str], int],
+    ) -> None:
+        """`delay_ms` says how long somebody from an address has to wait before they are served."""
+        self._listening = listening
+        self._lobby = lobby
+        self._door = door
+        self._traffic = traffic
+        self._delay_ms = delay_ms
+        self._loop = asyncio.get_running_loop()
+        self._arriving: set[asyncio.Task[None]] = set()
+        self._pause: asyncio.TimerHandle | None = None
+        self._failures = Hush(lambda: int(self._loop.time() * 1000))
+
+    def open(self) -> None:
+        self._pause = None
+        self._loop.add_reader(self._listening.fileno(), self._accept)
+
+    def close(self) -> None:
+        """Accept nobody any more, and send away those who are not in yet."""
+        if self._pause is not None:
+            self._pause.cancel()
+        self._loop.remove_reader(self._listening.fileno())
+        self._listening.close()
+        for arriving in self._arriving:
+            arriving.cancel()
+
+    def _accept(self) -> None:
+        for _ in range(ACCEPTED_AT_A_TIME):
+            wait_seconds = self._door.wait_seconds(self._loop.time())
+            if wait_seconds:
+                self._close_for(wait_seconds)
+                return
+            try:
+                client, address = self._listening.accept()
+            except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+                return
+            except OSError as error:
+                if error.errno not in _EXHAUSTED:
+                    raise
+                log.warning("no more connections can be accepted", reason=error.strerror)
+                self._close_for(PAUSE_SECONDS)
+                return
+            self._welcome(client, address[0])
+
+    def _close_for(self, seconds: float) -> None:
+        """Leave newcomers in the queue of the system for a while."""
+        self._loop.remove_reader(self._listening.fileno())
+        self._pause = self._loop.call_later(seconds, self.open)
+
+    def _welcome(self, client: socket.socket, host: str) -> None:
+        if not self._door.enter(host):
+            self._traffic.refused += 1
+            client.close()
+            return
+        client.setblocking(False)
+        arriving = self._loop.create_task(self._usher(client, host))
+        self._arriving.add(arriving)
+        arriving.add_done_callback(self._arriving.discard)
+
+    async def _usher(self, client: socket.socket, host: str) -> None:
+        """See somebody in; from then on it is the connection that tells when they leave."""
+        tls, limits = self._lobby.tls, self._lobby.limits
+        connection = Connection(self._lobby, self._loop.time(), gone=lambda: self._door.leave(host))
+        try:
+            if delay_ms := self._delay_ms(host):
+                await asyncio.sleep(delay_ms / 1000)
+            await self._loop.connect_accepted_socket(
+                lambda: connection,
+                client,
+                ssl=tls.context if tls else None,
+                ssl_handshake_timeout=limits.first_request_seconds if tls else None,
+            )
+        except (OSError, ssl.SSLError) as error:
+            # Also a handshake that takes too long.
+            self._tell_failure(host, error)
+        finally:
+            if not connection.is_made:
+                client.close()
+                self._door.leave(host)
+
+    def _tell_failure(self, host: str, error: Exception) -> None:
+        self._traffic.handshakes_failed += 1
+        if self._failures.lets_through():
+            log.warning(
+                "connection failed before its first request", client=host,
+                listener=self._lobby.listener.name, reason=_reason(error),
+                left_out=self._failures.take_hushed(),
+            )  # fmt: skip
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, ssl.SSLError):
+        return error.reason or "not TLS"
+    return str(error) or type(error).__name__
