@@ -78,7 +78,7 @@ def make(
     if taken := {"ca", "truststore", _SERVER}.intersection(users):
         raise ConfigError(f"a user cannot be called {min(taken)}: files have that name already")
     authority = DevAuthority.create(now, days, authority_name)
-    names = list(dict.fromkeys((*hosts, *LOCAL_HOSTS)))
+    names = list(dict.fromkeys((*LOCAL_HOSTS, *hosts)))
     directory.mkdir(parents=True, exist_ok=True)
     _write(files.authority, authority.own.certificate_pem, _PUBLIC)
     _write(files.authority_key, authority.own.key_pem, _PRIVATE)

@@ -5,9 +5,11 @@ others write `::1`, and a socket that serves both families shows IPv4 addresses 
 rule that denies one of them must not be passed by another.
 """
 
+from functools import lru_cache
 from ipaddress import IPv6Address, ip_address
 
 
+@lru_cache(4_096)
 def canonical(host: str) -> str:
     """An address as it is usually written; what is none stays as it is.
 

@@ -1,4 +1,4 @@
-r"""The client's side of each mechanism: showing a broker who we are.
+"""The client's side of each mechanism: showing a broker who we are.
 
     attempt = initiation("SCRAM-SHA-512", username, password, token, random)
     token = attempt.first()
@@ -17,7 +17,6 @@ import msgspec
 
 from kafscale.auth import scram, scram_messages
 from kafscale.auth.exchange import Initiation
-from kafscale.auth.mechanisms import OAUTHBEARER, PLAIN, new_nonce
 from kafscale.errors import AuthenticationError, UnsupportedMechanismError
 from kafscale.metadata.access_model import ScramMechanism
 
@@ -32,13 +31,13 @@ def initiation(
     mechanism: str, username: str, password: str, token: str, random: Random
 ) -> Initiation:
     """An attempt by a mechanism, with what it needs out of the rest."""
-    if mechanism == PLAIN:
+    if mechanism == "PLAIN":
         return PlainInitiation(username, password)
-    if mechanism == OAUTHBEARER:
+    if mechanism == "OAUTHBEARER":
         return OAuthInitiation(token)
     for kind in ScramMechanism:
         if kind.label == mechanism:
-            return ScramInitiation(kind, username, password, new_nonce(random))
+            return ScramInitiation(kind, username, password, scram.new_nonce(random))
     raise UnsupportedMechanismError(f"{mechanism} is no mechanism that is known here")
 
 

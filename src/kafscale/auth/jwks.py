@@ -80,12 +80,14 @@ class Jwks:
         pause_ms = self._refresh_ms
         while True:
             await self._wait(pause_ms)
+            pause_ms = min(self._refresh_ms, RETRY_MS)
             try:
                 await self._refresh()
                 pause_ms = self._refresh_ms
             except OperatingError as error:
                 log.warning("keys of tokens not fetched", url=self._url, reason=str(error))
-                pause_ms = min(self._refresh_ms, RETRY_MS)
+            except Exception:
+                log.exception("keys of tokens not fetched", url=self._url)
 
     async def _wait(self, pause_ms: int) -> None:
         """Wait until keys are due, or until a key is missed; the least time passes in any case."""

@@ -20,7 +20,7 @@ _PIECE_BYTES: Final = 64 * 1024
 
 
 class _NoRedirection(HTTPRedirectHandler):
-    def redirect_request(
+    def redirect_request(  # noqa: PLR0917 - as the standard library calls it.
         self, req: Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
     ) -> None:
         """Follow nobody: keys are trusted because of where they are."""

@@ -9,11 +9,11 @@ The law: what is offered works; a mechanism that has nothing to go by is no star
 an exchange is left to each of them, who may try and how often to those who hold the connection.
 """
 
-import base64
 from collections.abc import Callable
 from random import Random
 from typing import Final
 
+from kafscale.auth import scram
 from kafscale.auth.exchange import Exchange
 from kafscale.auth.jwks import Jwks
 from kafscale.auth.oauth import OAuthExchange
@@ -25,11 +25,7 @@ from kafscale.config.security import Sasl, all_for_listener
 from kafscale.errors import UnsupportedMechanismError
 from kafscale.metadata.access_model import ScramMechanism
 
-PLAIN: Final = "PLAIN"
-OAUTHBEARER: Final = "OAUTHBEARER"
-
 _SECRET_BYTES: Final = 32
-_NONCE_BYTES: Final = 24
 
 
 class Mechanisms:
@@ -58,12 +54,12 @@ class Mechanisms:
         for kind in ScramMechanism:
             if kind.label in enabled:
                 self._makers[kind.label] = self._scram(kind)
-        if PLAIN in enabled:
-            self._makers[PLAIN] = self._plain()
-        if OAUTHBEARER in enabled:
+        if "PLAIN" in enabled:
+            self._makers["PLAIN"] = self._plain()
+        if "OAUTHBEARER" in enabled:
             await self._jwks.start()
             verifier = TokenVerifier(self._settings, self._jwks.find, self._clock)
-            self._makers[OAUTHBEARER] = lambda: OAuthExchange(verifier.identity)
+            self._makers["OAUTHBEARER"] = lambda: OAuthExchange(verifier.identity)
 
     async def close(self) -> None:
         await self._jwks.close()
@@ -81,7 +77,7 @@ class Mechanisms:
 
     def _scram(self, mechanism: ScramMechanism) -> Callable[[], Exchange]:
         return lambda: ScramExchange(
-            mechanism, self._credentials, nonce=new_nonce(self._random), secret=self._secret
+            mechanism, self._credentials, nonce=scram.new_nonce(self._random), secret=self._secret
         )
 
     def _plain(self) -> Callable[[], Exchange]:
@@ -92,8 +88,3 @@ class Mechanisms:
             clock=self._clock,
         )
         return lambda: PlainExchange(users.is_right)
-
-
-def new_nonce(random: Random) -> str:
-    """Text that nobody can foresee, without the commas that messages are divided by."""
-    return base64.b64encode(random.randbytes(_NONCE_BYTES)).decode()

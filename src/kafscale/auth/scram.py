@@ -6,9 +6,10 @@
 
 The laws: a server keeps the stored key and the server key, from which nobody can log in. Passwords
 are their bytes in UTF-8, without any normalization, because Kafka's clients do it so. Who says what
-when is left to `scram_exchange` for the server and to `scram_initiation` for the client.
+when is left to `scram_exchange` for the server and to `initiations` for the client.
 """
 
+import base64
 import hashlib
 import hmac
 from random import Random
@@ -22,6 +23,7 @@ ITERATIONS_MAX: Final = 16_384
 ITERATIONS_DEFAULT: Final = 4_096
 """Kafka's numbers, for both mechanisms."""
 
+_NONCE_BYTES: Final = 24
 _SALT_BIT_COUNT: Final = 130
 _SALT_DIGITS: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
 
@@ -61,6 +63,11 @@ def credential_from_salted(
         stored_key=stored_key(mechanism, client_key(mechanism, salted_password)),
         server_key=server_key(mechanism, salted_password),
     )
+
+
+def new_nonce(random: Random) -> str:
+    """Text that nobody can foresee, without the commas that messages are divided by."""
+    return base64.b64encode(random.randbytes(_NONCE_BYTES)).decode()
 
 
 def new_salt(random: Random) -> bytes:

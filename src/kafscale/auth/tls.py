@@ -16,6 +16,7 @@ from typing import Final
 from kafscale.auth import distinguished_name
 from kafscale.auth.identity import NOBODY, USER, Identity
 from kafscale.auth.principal_rules import PrincipalRules
+from kafscale.auth.tls_alerts import AlertingContext
 from kafscale.auth.watched_file import WatchedFiles
 from kafscale.config import pem_files
 from kafscale.config.security import ClientTls, Tls, for_listener
@@ -87,7 +88,7 @@ class ListenerTls:
         return Identity(USER + self._rules.principal(name))
 
     def _build(self) -> ssl.SSLContext:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context = AlertingContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = _VERSIONS[self._settings.min_version]
         context.options |= _OPTIONS
         try:

@@ -6,7 +6,7 @@ so are RSA keys that are too short to trust and keys that are for encryption. Pr
 somebody has published them, are never looked at. Where a JWKS comes from is left to `jwks`.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 import msgspec
@@ -36,7 +36,11 @@ ALGORITHMS: Final = {
 """What a key of each kind, or on each curve, may have signed. Neither `none` nor anything with a
 shared secret is among it."""
 
-_READERS: Final = {"RSA": RSAAlgorithm, "EC": ECAlgorithm, "OKP": OKPAlgorithm}
+_READERS: Final[dict[str, Callable[[dict[str, Any]], object]]] = {
+    "RSA": RSAAlgorithm.from_jwk,
+    "EC": ECAlgorithm.from_jwk,
+    "OKP": OKPAlgorithm.from_jwk,
+}
 
 
 class TokenKey(msgspec.Struct, frozen=True):
@@ -97,7 +101,7 @@ def _key(written: msgspec.Raw) -> TokenKey | None:
         return None
     if jwk.use != "sig" or (jwk.key_ops is not None and "verify" not in jwk.key_ops):
         return None
-    algorithms = ALGORITHMS.get(jwk.crv or jwk.kty, ())
+    algorithms = ALGORITHMS.get("RSA" if jwk.kty == "RSA" else jwk.crv, ())
     if jwk.alg:
         algorithms = tuple(name for name in algorithms if name == jwk.alg)
     key = _public_key(jwk) if algorithms else None
@@ -105,12 +109,11 @@ def _key(written: msgspec.Raw) -> TokenKey | None:
 
 
 def _public_key(jwk: _Jwk) -> PublicKey | None:
-    reader = _READERS.get(jwk.kty)
-    if reader is None:
+    read_key = _READERS.get(jwk.kty)
+    if read_key is None:
         return None
-    parts: dict[str, Any] = msgspec.to_builtins(jwk)
     try:
-        key = reader.from_jwk(parts)
+        key = read_key(msgspec.to_builtins(jwk))
     except (PyJWTError, ValueError, TypeError, KeyError, UnsupportedAlgorithm):
         return None
     if isinstance(key, RSAPublicKey) and key.key_size < RSA_BIT_COUNT_MIN:

@@ -6,6 +6,7 @@ makes sense for the resource is not asked. Where authorization is off, there are
 about.
 """
 
+from contextlib import suppress
 from enum import IntEnum
 from typing import Final, Protocol, TypeVar
 
@@ -28,9 +29,7 @@ Number = TypeVar("Number", bound=IntEnum)
 LENGTH_MAX: Final = 4_096
 """How long a name in a rule may be, so that a rule fits into the store."""
 
-_FOR_FILTERS: Final = (
-    ResourceType.ANY, PatternType.ANY, PatternType.MATCH, Operation.ANY, Permission.ANY,
-)  # fmt: skip
+_UNKNOWN: Final = 0
 
 
 class WrittenFilter(Protocol):
@@ -62,9 +61,13 @@ def read_acl(written: AclToCreate) -> Acl:
         _known(Operation, written.operation),
         _known(Permission, written.permission_type),
     )
-    for value in (acl.resource_type, acl.pattern_type, acl.operation, acl.permission):
-        if value in _FOR_FILTERS:
-            raise InvalidRequestError(f"Invalid {type(value).__name__} {value.name}")
+    if (
+        acl.resource_type is ResourceType.ANY
+        or acl.pattern_type in {PatternType.ANY, PatternType.MATCH}
+        or acl.operation is Operation.ANY
+        or acl.permission is Permission.ANY
+    ):
+        raise InvalidRequestError("ANY and MATCH are for filters; a rule says what it means")
     _check_names(acl)
     return acl
 
@@ -114,7 +117,7 @@ def _check_names(acl: Acl) -> None:
 
 def _known(kind: type[Number], number: int) -> Number:
     """What a number means; neither UNKNOWN nor what newer clients may know means anything."""
-    try:
-        return kind(number or None)
-    except ValueError:
-        raise InvalidRequestError(f"Invalid {kind.__name__} {number}") from None
+    with suppress(ValueError):
+        if number != _UNKNOWN:
+            return kind(number)
+    raise InvalidRequestError(f"Invalid {kind.__name__} {number}")

@@ -8,8 +8,10 @@ ask for is left to its handler.
 from collections.abc import Iterable
 from typing import Final
 
+from kafscale.broker.context import RequestContext
 from kafscale.broker.services import Services
 from kafscale.errors import PolicyViolationError
+from kafscale.metadata.access_model import Operation, ResourceType
 
 PARTITIONS_COUNT_MAX: Final = 10_000
 """How many partitions all topics of one request may get: as many as Kafka's controller allows."""
@@ -23,6 +25,14 @@ def check_allowed(broker: Services) -> None:
     """Refuse, where administration is not for clients."""
     if not broker.config.broker.allow_admin_apis:
         raise PolicyViolationError("broker.allowAdminApis is false: clients may not change topics")
+
+
+def creatable(context: RequestContext, names: Iterable[str]) -> set[str]:
+    """Which of these topics the client may create, as far as that is a question of permission."""
+    wanted = set(names)
+    if not wanted or context.may(Operation.CREATE, ResourceType.CLUSTER, quiet=True):
+        return wanted
+    return {name for name in wanted if context.may(Operation.CREATE, ResourceType.TOPIC, name)}
 
 
 def check_new_partitions(counts: Iterable[int]) -> None:

@@ -21,7 +21,7 @@ from kafscale.broker.clocks import clock, steady_clock
 from kafscale.broker.cluster.node import ClusterNode
 from kafscale.broker.connection import Limits
 from kafscale.broker.context import Drain
-from kafscale.broker.control.serving import control_plane
+from kafscale.broker.control.serving import control_address, control_plane
 from kafscale.broker.dispatch import Dispatcher
 from kafscale.broker.door import overrides
 from kafscale.broker.entrance import Entry, announcement, open_entries, serve
@@ -118,7 +118,8 @@ async def start(config: Config) -> AsyncIterator[Broker]:
         stack.push_async_callback(http.close)
         stores = Stores(objects=objects, metadata=metadata, catalog=catalog, view=view, rules=rules)
         addresses = Addresses(
-            clients={entry.listener: entry.address for entry in entries}, control=http.addresses[0]
+            clients={entry.listener: entry.address for entry in entries},
+            control=control_address(config, http),
         )
         parts = await assemble(
             config, stores, addresses, metrics=metrics, health=health, random=random
@@ -171,7 +172,9 @@ async def _logins(
     mechanisms = Mechanisms(config.sasl, services.rules.credential, clock=clock, random=random)
     await mechanisms.start()
     try:
-        yield Logins(mechanisms, config.sasl, services.audit, clock)
+        yield Logins(
+            mechanisms, config.sasl, services.audit, clock, services.throttling.login_delay_ms
+        )
     finally:
         await mechanisms.close()
 
@@ -180,10 +183,12 @@ def _server(config: Config, services: Services, drain: Drain, logins: Logins | N
     dispatcher = Dispatcher(
         ROUTES, services, services.metrics, drain,
         request_timeout_ms=config.network.request_timeout_ms, clock=clock, timer=time.monotonic,
+        throttling=services.throttling,
     )  # fmt: skip
     return Server(
         dispatcher, _server_settings(config), services.metrics, drain,
         congestion=services.storage.congestion, logins=logins,
+        delay_ms=services.throttling.connection_delay_ms,
     )  # fmt: skip
 
 

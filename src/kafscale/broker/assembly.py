@@ -28,6 +28,7 @@ from kafscale.broker.listeners import Listener
 from kafscale.broker.listening import Address
 from kafscale.broker.producer_ids import ProducerIds
 from kafscale.broker.services import Services
+from kafscale.broker.throttling import Throttling
 from kafscale.broker.topic_configs import TopicDefaults, resolve
 from kafscale.broker.watermarks import Watermarks
 from kafscale.config import Config
@@ -101,8 +102,9 @@ async def assemble(
     )  # fmt: skip
     await groups.start()
     watermarks = Watermarks(
-        storage.logs, groups, stores.view, broker_id=node_id, steady=steady_clock
-    )
+        storage.logs, groups, stores.view, broker_id=node_id, steady=steady_clock,
+        tls=config.control.tls.as_client(),
+    )  # fmt: skip
     statistics.show(metrics, groups, watermarks.lags)
     identity = await cluster_id(stores.metadata, _new_cluster_id())
     node = ClusterNode(
@@ -123,7 +125,8 @@ async def assemble(
         cluster=stores.view, membership=membership, topics=node.topics, topic_defaults=defaults,
         storage=storage, fetch_sessions=_fetch_sessions(config, random),
         producer_ids=ProducerIds(stores.metadata), groups=groups, metrics=metrics, health=health,
-        rules=stores.rules, audit=audit, access=_access(config, stores.rules, audit), clock=clock,
+        rules=stores.rules, audit=audit, access=_access(config, stores.rules, audit),
+        throttling=Throttling(stores.rules, metrics.access, metrics.timer), clock=clock,
     )  # fmt: skip
     return Assembly(node, services, watermarks)
 
@@ -170,7 +173,7 @@ def _registration(config: Config, node_id: int, addresses: Addresses) -> BrokerI
             listener.advertised_host or _reachable(host),
             listener.advertised_port or port,
             str(listener.protocol),
-        )  # fmt: skip
+        )
         for listener, (host, port) in addresses.clients.items()
     )
     first = endpoints[0]

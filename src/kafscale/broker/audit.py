@@ -29,7 +29,8 @@ class Audit:
         self._traffic = traffic
         self._clock = clock
         self._second = 0
-        self._denials: dict[tuple[str, ...], int] = {}
+        self._denials: set[tuple[str, ...]] = set()  # Those of this second,
+        self._left_out = 0  # and how many more there were.
 
     def denied(
         self,
@@ -69,16 +70,16 @@ class Audit:
         """Whether this second has had one like it; the next second tells how many there were."""
         second = self._clock() // 1000
         if second != self._second:
-            repeated = sum(self._denials.values())
-            if repeated:
-                log.warning("repeated denials left out", count=repeated)
+            if self._left_out:
+                log.warning("repeated denials left out", count=self._left_out)
             self._second = second
-            self._denials = {}
-        if kind in self._denials or len(self._denials) >= KINDS_COUNT_MAX:
-            self._denials[kind] = self._denials.get(kind, 0) + 1
-            return True
-        self._denials[kind] = 0
-        return False
+            self._left_out = 0
+            self._denials.clear()
+        if kind not in self._denials and len(self._denials) < KINDS_COUNT_MAX:
+            self._denials.add(kind)
+            return False
+        self._left_out += 1
+        return True
 
 
 def _who(client: "ClientInfo") -> dict[str, str]:

@@ -135,6 +135,43 @@ _SHOWN = (
         "socket.send.buffer.bytes", "network.socketSendBuffer", ConfigType.INT,
         "The kernel's send buffer of a connection.",
     ),
+    _Shown(
+        "allow.everyone.if.no.acl.found", "authorization.allowEveryoneIfNoAclFound",
+        ConfigType.BOOLEAN,
+        "Whether anybody may use what no rule speaks of.",
+    ),
+    _Shown(
+        "connections.max.reauth.ms", "sasl.connectionsMaxReauthMs", ConfigType.LONG,
+        "After how long clients have to log in again; 0 is never.",
+    ),
+    _Shown(
+        "listener.security.protocol.map", "broker.listenerSecurityProtocolMap", ConfigType.LIST,
+        "How each of the listeners is served.",
+    ),
+    _Shown(
+        "max.connection.creation.rate", "network.maxConnectionCreationRate", ConfigType.INT,
+        "How many new connections are taken in a second; empty takes all.",
+    ),
+    _Shown(
+        "max.connections.per.ip", "network.maxConnectionsPerIp", ConfigType.INT,
+        "The most connections from one address; empty is any number.",
+    ),
+    _Shown(
+        "sasl.enabled.mechanisms", "sasl.enabledMechanisms", ConfigType.LIST,
+        "The ways to log in that are offered.",
+    ),
+    _Shown(
+        "sasl.server.max.receive.size", "sasl.serverMaxReceiveSize", ConfigType.INT,
+        "The largest request of somebody who has not logged in.",
+    ),
+    _Shown(
+        "ssl.client.auth", "tls.clientAuth", ConfigType.LIST,
+        "Whether clients are asked for a certificate.",
+    ),
+    _Shown(
+        "ssl.principal.mapping.rules", "tls.principalMappingRules", ConfigType.STRING,
+        "How the name in a certificate becomes a principal.",
+    ),
 )  # fmt: skip
 
 assert not any(_BY_PATH[shown.path].secret for shown in _SHOWN)
@@ -186,6 +223,8 @@ def _text(value: object) -> str:
     match value:
         case bool():
             return str(value).lower()
+        case None:
+            return ""
         case tuple():
             return ",".join(value)
         case _:

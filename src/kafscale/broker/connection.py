@@ -215,7 +215,7 @@ class Connection(asyncio.BufferedProtocol):
     def sweep(self, now: float) -> None:
         """Close the connection if it has been silent for too long."""
         limits = self._lobby.limits
-        if self._is_dragging(now):
+        if self._is_dragging(now) and not self._transport.is_closing():
             log.debug("connection closed in the middle of a frame", client=str(self.client))
             self.close()
             return

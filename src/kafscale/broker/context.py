@@ -96,6 +96,8 @@ class RequestContext(msgspec.Struct, gc=False):
     drain: Drain
     request_bytes: int = 0
     """How large the request is, header included."""
+    busy_seconds: float = 0.0
+    """How long the event loop was busy with the request before it had to wait, if it had to."""
 
     def may(
         self,

@@ -27,6 +27,7 @@ from kafscale.broker.endpoint import Endpoint, Parts
 from kafscale.broker.hush import Hush
 from kafscale.broker.login import Login
 from kafscale.broker.route import Route, route
+from kafscale.broker.throttling import Throttling
 from kafscale.errors import (
     AuthenticationError,
     InvalidRequestError,
@@ -121,11 +122,13 @@ class Dispatcher:
         request_timeout_ms: int,
         clock: Callable[[], int],
         timer: Callable[[], float],
+        throttling: Throttling | None = None,
     ) -> None:
         """Time is told by `clock`, in ms since 1970, and measured by `timer`, in seconds."""
         own = route(API_VERSIONS, self._api_versions)
         self._routes = {served.api.key: served for served in (own, *routes)}
         self._services = services
+        self._throttling = throttling
         self._metrics = metrics
         self._drain = drain
         self._request_timeout_seconds = request_timeout_ms / 1000
@@ -181,6 +184,7 @@ class Dispatcher:
             if result is None or isinstance(result, Message):
                 return self._answer(endpoint, context, result)
             future = asyncio.ensure_future(result)
+            context.busy_seconds = self._timer() - started
         except Exception as error:  # noqa: BLE001 - an edge: whatever it is, it is answered.
             return self._refuse(endpoint, context, request, error)
         return self._wait(endpoint, context, request, future)
@@ -230,9 +234,23 @@ class Dispatcher:
     def _answer(
         self, endpoint: Endpoint, context: RequestContext, response: Message | None
     ) -> Parts:
+        if self._throttling is not None and not self._throttling.is_idle:
+            self._throttle(self._throttling, context, response)
         parts = [] if response is None else endpoint.write(context.correlation_id, response)
         endpoint.traffic.answered(self._timer() - context.started)
         return parts
+
+    def _throttle(
+        self, throttling: Throttling, context: RequestContext, response: Message | None
+    ) -> None:
+        """Have the connection left alone for as long as the quotas of its client say."""
+        # A request that had to wait was worked on before it began to; what came after is little.
+        busy_seconds = context.busy_seconds or self._timer() - context.started
+        throttled_ms = throttling.charge(context, response, busy_seconds)
+        if throttled_ms:
+            context.client.throttled_ms = max(context.client.throttled_ms, throttled_ms)
+            if response is not None and "throttle_time_ms" in response.__struct_fields__:
+                response.throttle_time_ms = throttled_ms  # type: ignore[attr-defined]
 
     def _refuse(
         self,
@@ -251,6 +269,8 @@ class Dispatcher:
             log.debug("request refused", **facts, api=endpoint.api.name, error=name)
         try:
             response = endpoint.route.refuse(context, request, told)
+            if self._throttling is not None and not self._throttling.is_idle:
+                self._throttle(self._throttling, context, response)
             if response is not None:
                 return endpoint.write(context.correlation_id, response)
         except Exception:

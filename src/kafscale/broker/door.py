@@ -25,7 +25,7 @@ class Door:
         self._per_host_max = inf if per_host_max is None else per_host_max
         self._per_host_overrides = dict(per_host_overrides or {})
         self._rate_max = rate_max
-        self._tokens = rate_max or inf
+        self._tokens: float = rate_max or inf
         self._filled_at: float | None = None
         self._by_host: dict[str, int] = {}
         self.count = 0
@@ -49,17 +49,18 @@ class Door:
             del self._by_host[host]
 
     def wait_seconds(self, now: float) -> float:
-        """How long to let the next ones wait outside; 0 takes one of those who may come now."""
+        """How long to let the next one wait outside; 0 if one may come now."""
         if self._rate_max is None:
             return 0.0
         if self._filled_at is not None:
             earned = (now - self._filled_at) * self._rate_max
             self._tokens = min(self._rate_max, self._tokens + earned)
         self._filled_at = now
-        if self._tokens < 1:
-            return (1 - self._tokens) / self._rate_max
+        return max(0.0, (1 - self._tokens) / self._rate_max)
+
+    def pay(self) -> None:
+        """Note that somebody has come, let in or not."""
         self._tokens -= 1
-        return 0.0
 
 
 def overrides(entries: Iterable[str]) -> dict[str, int]:

@@ -13,8 +13,6 @@ from kafscale.config import Config
 from kafscale.config.security import PROTOCOLS
 from kafscale.errors import ConfigError
 
-DEFAULT_NAME: Final = "CLIENTS"
-"""How the one listener of `broker.host` and `broker.port` is called."""
 EVERY_ADDRESS: Final = "0.0.0.0"  # noqa: S104 - what an empty host stands for.
 
 
@@ -30,7 +28,7 @@ class Protocol(enum.StrEnum):
 class Listener(msgspec.Struct, frozen=True):
     """Where clients are served, and how."""
 
-    name: str = DEFAULT_NAME
+    name: str = "PLAINTEXT"
     protocol: Protocol = Protocol.PLAINTEXT
     host: str = EVERY_ADDRESS
     port: int = 9092
@@ -54,6 +52,7 @@ def listeners(config: Config) -> list[Listener]:
     if not settings.listeners:
         return [
             Listener(
+                name=settings.security_protocol,
                 protocol=Protocol(settings.security_protocol),
                 host=settings.host,
                 port=settings.port,

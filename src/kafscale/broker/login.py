@@ -49,11 +49,18 @@ class Logins:
     """What the logins of a broker share."""
 
     def __init__(
-        self, mechanisms: "Mechanisms", settings: Sasl, audit: Audit, clock: Callable[[], int]
+        self,
+        mechanisms: "Mechanisms",
+        settings: Sasl,
+        audit: Audit,
+        clock: Callable[[], int],
+        throttled_ms: Callable[[Identity], int] = lambda _identity: 0,
     ) -> None:
+        """`throttled_ms` says how long somebody has to wait who has just logged in."""
         self.mechanisms = mechanisms
         self.audit = audit
         self.clock = clock
+        self.throttled_ms = throttled_ms
         self.receive_bytes_max = settings.receive_bytes_max
         self.session_ms_max = settings.max_reauth_ms
         self.backoff = LoginBackoff(settings.failed_delay_ms, settings.failed_delay_ms_max)
@@ -127,6 +134,8 @@ class Login:
             raise
         self._exchange = None
         self.is_bare = False
+        if self.identity is None:
+            client.throttled_ms = self._logins.throttled_ms(step.identity)
         self.identity = client.identity = step.identity
         lifetime_ms = self._begin_session(step.identity)
         self._logins.audit.logged_in(client, self._mechanism)

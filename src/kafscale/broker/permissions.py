@@ -160,6 +160,9 @@ PERMISSIONS: Final[dict[str, tuple[Need, ...]]] = {
     "OffsetForLeaderEpoch": (
         Need(TOPIC, Operation.DESCRIBE, instead=Grant(CLUSTER, Operation.CLUSTER_ACTION)),
     ),
+    "DescribeAcls": (Need(CLUSTER, Operation.DESCRIBE),),
+    "CreateAcls": (Need(CLUSTER, Operation.ALTER),),
+    "DeleteAcls": (Need(CLUSTER, Operation.ALTER),),
     "DescribeConfigs": _on_configs(Operation.DESCRIBE_CONFIGS),
     "AlterConfigs": _on_configs(Operation.ALTER_CONFIGS),
     "DescribeLogDirs": (Need(CLUSTER, Operation.DESCRIBE),),
@@ -172,6 +175,8 @@ PERMISSIONS: Final[dict[str, tuple[Need, ...]]] = {
     "OffsetDelete": (Need(GROUP, Operation.DELETE), Need(TOPIC, Operation.READ)),
     "DescribeClientQuotas": (Need(CLUSTER, Operation.DESCRIBE_CONFIGS),),
     "AlterClientQuotas": (Need(CLUSTER, Operation.ALTER_CONFIGS),),
+    "DescribeUserScramCredentials": (Need(CLUSTER, Operation.DESCRIBE),),
+    "AlterUserScramCredentials": (Need(CLUSTER, Operation.ALTER),),
     "DescribeCluster": (_TELLS_OF_CLUSTER,),
     "DescribeProducers": (Need(TOPIC, Operation.READ),),
     "ConsumerGroupHeartbeat": (
@@ -228,7 +233,7 @@ def documentation() -> str:
 def _rows() -> Iterator[str]:
     for api, needs in PERMISSIONS.items():
         if not needs:
-            yield f"| {api} | – | – | – | – |"
+            yield f"| {api} | none | | | |"
         for need in needs:
             instead = f", or {need.instead}" if need.instead else ""
             otherwise = "left out" if need.is_silent else need.code.name

@@ -16,6 +16,7 @@ import ssl
 from collections.abc import Callable
 from typing import Final
 
+from kafscale.auth.tls_alerts import alerts_to
 from kafscale.broker.connection import Connection, Lobby
 from kafscale.broker.door import Door
 from kafscale.broker.hush import Hush
@@ -41,7 +42,7 @@ class Reception:
         traffic: ConnectionTraffic,
         delay_ms: Callable[[str], int],
     ) -> None:
-        """`delay_ms` says how long somebody from an address has to wait before they are served."""
+        """`delay_ms` says after how long somebody is sent away who comes too often; 0 lets in."""
         self._listening = listening
         self._lobby = lobby
         self._door = door
@@ -81,6 +82,7 @@ class Reception:
                 log.warning("no more connections can be accepted", reason=error.strerror)
                 self._close_for(PAUSE_SECONDS)
                 return
+            self._door.pay()
             self._welcome(client, address[0])
 
     def _close_for(self, seconds: float) -> None:
@@ -94,30 +96,37 @@ class Reception:
             client.close()
             return
         client.setblocking(False)
-        arriving = self._loop.create_task(self._usher(client, host))
-        self._arriving.add(arriving)
-        arriving.add_done_callback(self._arriving.discard)
-
-    async def _usher(self, client: socket.socket, host: str) -> None:
-        """See somebody in; from then on it is the connection that tells when they leave."""
-        tls, limits = self._lobby.tls, self._lobby.limits
         connection = Connection(self._lobby, self._loop.time(), gone=lambda: self._door.leave(host))
-        try:
-            if delay_ms := self._delay_ms(host):
-                await asyncio.sleep(delay_ms / 1000)
-            await self._loop.connect_accepted_socket(
-                lambda: connection,
-                client,
-                ssl=tls.context if tls else None,
-                ssl_handshake_timeout=limits.first_request_seconds if tls else None,
-            )
-        except (OSError, ssl.SSLError) as error:
-            # Also a handshake that takes too long.
-            self._tell_failure(host, error)
-        finally:
+
+        def arrived(arriving: "asyncio.Task[None]") -> None:
+            self._arriving.discard(arriving)
             if not connection.is_made:
                 client.close()
                 self._door.leave(host)
+
+        arriving = self._loop.create_task(self._usher(client, host, connection))
+        self._arriving.add(arriving)
+        arriving.add_done_callback(arrived)
+
+    async def _usher(self, client: socket.socket, host: str, connection: Connection) -> None:
+        """See somebody in; from then on it is the connection that tells when they leave."""
+        tls, limits = self._lobby.tls, self._lobby.limits
+        if delay_ms := self._delay_ms(host):
+            # Sent away at once, most would be back at once.
+            await asyncio.sleep(delay_ms / 1000)
+            self._traffic.refused += 1
+            return
+        try:
+            with alerts_to(client.send):
+                await self._loop.connect_accepted_socket(
+                    lambda: connection,
+                    client,
+                    ssl=tls.context if tls else None,
+                    ssl_handshake_timeout=limits.first_request_seconds if tls else None,
+                )
+        except (OSError, ssl.SSLError) as error:
+            # Also a handshake that takes too long.
+            self._tell_failure(host, error)
 
     def _tell_failure(self, host: str, error: Exception) -> None:
         self._traffic.handshakes_failed += 1

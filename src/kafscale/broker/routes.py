@@ -3,13 +3,17 @@
 from kafscale.broker.handlers import (
     alter_client_quotas,
     alter_configs,
+    alter_user_scram_credentials,
     consumer_group_describe,
     consumer_group_heartbeat,
+    create_acls,
     create_partitions,
     create_topics,
+    delete_acls,
     delete_groups,
     delete_records,
     delete_topics,
+    describe_acls,
     describe_client_quotas,
     describe_cluster,
     describe_configs,
@@ -17,6 +21,7 @@ from kafscale.broker.handlers import (
     describe_log_dirs,
     describe_producers,
     describe_topic_partitions,
+    describe_user_scram_credentials,
     elect_leaders,
     fetch,
     find_coordinator,
@@ -42,13 +47,17 @@ from kafscale.broker.handlers import (
 from kafscale.broker.route import Route, route
 from kafscale.protocol.messages.alter_client_quotas import ALTER_CLIENT_QUOTAS
 from kafscale.protocol.messages.alter_configs import ALTER_CONFIGS
+from kafscale.protocol.messages.alter_user_scram_credentials import ALTER_USER_SCRAM_CREDENTIALS
 from kafscale.protocol.messages.consumer_group_describe import CONSUMER_GROUP_DESCRIBE
 from kafscale.protocol.messages.consumer_group_heartbeat import CONSUMER_GROUP_HEARTBEAT
+from kafscale.protocol.messages.create_acls import CREATE_ACLS
 from kafscale.protocol.messages.create_partitions import CREATE_PARTITIONS
 from kafscale.protocol.messages.create_topics import CREATE_TOPICS
+from kafscale.protocol.messages.delete_acls import DELETE_ACLS
 from kafscale.protocol.messages.delete_groups import DELETE_GROUPS
 from kafscale.protocol.messages.delete_records import DELETE_RECORDS
 from kafscale.protocol.messages.delete_topics import DELETE_TOPICS
+from kafscale.protocol.messages.describe_acls import DESCRIBE_ACLS
 from kafscale.protocol.messages.describe_client_quotas import DESCRIBE_CLIENT_QUOTAS
 from kafscale.protocol.messages.describe_cluster import DESCRIBE_CLUSTER
 from kafscale.protocol.messages.describe_configs import DESCRIBE_CONFIGS
@@ -56,6 +65,9 @@ from kafscale.protocol.messages.describe_groups import DESCRIBE_GROUPS
 from kafscale.protocol.messages.describe_log_dirs import DESCRIBE_LOG_DIRS
 from kafscale.protocol.messages.describe_producers import DESCRIBE_PRODUCERS
 from kafscale.protocol.messages.describe_topic_partitions import DESCRIBE_TOPIC_PARTITIONS
+from kafscale.protocol.messages.describe_user_scram_credentials import (
+    DESCRIBE_USER_SCRAM_CREDENTIALS,
+)
 from kafscale.protocol.messages.elect_leaders import ELECT_LEADERS
 from kafscale.protocol.messages.fetch import FETCH
 from kafscale.protocol.messages.find_coordinator import FIND_COORDINATOR
@@ -98,10 +110,13 @@ ROUTES: tuple[Route, ...] = (
     route(DELETE_RECORDS, delete_records.handle, delete_records.refuse),
     route(INIT_PRODUCER_ID, init_producer_id.handle, init_producer_id.refuse),
     route(OFFSET_FOR_LEADER_EPOCH, offset_for_leader_epoch.handle, offset_for_leader_epoch.refuse),
+    route(DESCRIBE_ACLS, describe_acls.handle),
+    route(CREATE_ACLS, create_acls.handle, create_acls.refuse),
+    route(DELETE_ACLS, delete_acls.handle, delete_acls.refuse),
     route(DESCRIBE_CONFIGS, describe_configs.handle, describe_configs.refuse),
     route(ALTER_CONFIGS, alter_configs.handle, alter_configs.refuse),
-    route(SASL_AUTHENTICATE, sasl_authenticate.handle, brings_time_limit=True),
     route(DESCRIBE_LOG_DIRS, describe_log_dirs.handle, describe_log_dirs.refuse),
+    route(SASL_AUTHENTICATE, sasl_authenticate.handle, brings_time_limit=True),
     route(CREATE_PARTITIONS, create_partitions.handle, create_partitions.refuse),
     route(DELETE_GROUPS, delete_groups.handle, delete_groups.refuse),
     route(ELECT_LEADERS, elect_leaders.handle, elect_leaders.refuse),
@@ -114,6 +129,12 @@ ROUTES: tuple[Route, ...] = (
     route(OFFSET_DELETE, offset_delete.handle),
     route(DESCRIBE_CLIENT_QUOTAS, describe_client_quotas.handle, describe_client_quotas.refuse),
     route(ALTER_CLIENT_QUOTAS, alter_client_quotas.handle, alter_client_quotas.refuse),
+    route(DESCRIBE_USER_SCRAM_CREDENTIALS, describe_user_scram_credentials.handle),
+    route(
+        ALTER_USER_SCRAM_CREDENTIALS,
+        alter_user_scram_credentials.handle,
+        alter_user_scram_credentials.refuse,
+    ),
     route(DESCRIBE_CLUSTER, describe_cluster.handle),
     route(DESCRIBE_PRODUCERS, describe_producers.handle, describe_producers.refuse),
     route(

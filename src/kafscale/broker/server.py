@@ -71,7 +71,7 @@ class Server:
     ) -> None:
         """`logins` is for listeners at which clients have to log in.
 
-        `delay_ms` tells how long somebody from an address has to wait for being served.
+        `delay_ms` tells after how long somebody is sent away who comes too often from an address.
         """
         self._dispatcher = dispatcher
         self._settings = settings

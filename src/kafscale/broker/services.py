@@ -10,6 +10,7 @@ from kafscale.broker.coordinator.coordinator import Coordinator
 from kafscale.broker.fetch_sessions import FetchSessions
 from kafscale.broker.health import Health
 from kafscale.broker.producer_ids import ProducerIds
+from kafscale.broker.throttling import Throttling
 from kafscale.broker.topic_configs import TopicDefaults
 from kafscale.broker.topics import Topics
 from kafscale.config import Config
@@ -39,6 +40,7 @@ class Services:
     rules: AccessStore
     """Rules, credentials and quotas, as they are kept."""
     audit: Audit
+    throttling: Throttling
     metrics: Metrics
     health: Health
     clock: Callable[[], int]

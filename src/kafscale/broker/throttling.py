@@ -44,7 +44,8 @@ from kafscale.protocol.messages.sasl_handshake import SASL_HANDSHAKE
 from kafscale.protocol.wire import Message
 
 REFUSED_SINCE: Final = {CREATE_TOPICS.key: 6, DELETE_TOPICS.key: 5, CREATE_PARTITIONS.key: 3}
-"""The versions from which on changes of topics are refused, where older ones only have to wait."""
+"""The versions from which on changes of topics are refused, where older ones only have to wait.
+Topics that come into being by being named are not created, and stay unknown."""
 
 FETCH_SECONDS_MAX: Final = 10
 """For how long one fetch may use up a quota; as long as Kafka's windows are."""
@@ -90,13 +91,13 @@ class Throttling:
         """Record that partitions are about to be created or deleted; raises where that is too much.
 
         As in Kafka, a quota that is not used up lets any number pass; only the next has to wait.
-        Requests that do not know the error are not refused: `charge` tells them to wait.
+        Versions that do not know the error are not refused: `charge` tells them to wait.
         """
         bucket = self._buckets(context).get(CONTROLLER_MUTATION_RATE)
         if bucket is None:
             return
         now = self._timer()
-        if _knows_refusal(context) and bucket.debt_seconds(now) > 0:
+        if not _only_waits(context) and bucket.debt_seconds(now) > 0:
             raise ThrottledError("The throttling quota has been exceeded.")
         bucket.spend(partition_count, now)
 
@@ -174,14 +175,13 @@ def _amount(
     if key == CONTROLLER_MUTATION_RATE and api_key in REFUSED_SINCE:
         # It was spent before. Who was let through need not wait; who was refused, or would have
         # been if they knew the error, has to.
-        is_due = not _knows_refusal(context) or _is_refused(response)
+        is_due = _only_waits(context) or _is_refused(response)
         return 0 if is_due else None
     return None
 
 
-def _knows_refusal(context: RequestContext) -> bool:
-    since = REFUSED_SINCE.get(context.api.key)
-    return since is not None and context.version >= since
+def _only_waits(context: RequestContext) -> bool:
+    return context.version < REFUSED_SINCE.get(context.api.key, 0)
 
 
 def _is_refused(response: Any) -> bool:

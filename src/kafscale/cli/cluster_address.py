@@ -1,4 +1,4 @@
-"""Where the control plane of a cluster is, from an option or from the settings."""
+"""Where the control plane of a cluster is, and how it is asked: by an option or the settings."""
 
 from collections.abc import Sequence
 from typing import Annotated, Final
@@ -7,6 +7,7 @@ import typer
 
 from kafscale.cli.config import effective
 from kafscale.client.address import Address, parse
+from kafscale.config.security import ClientTls
 
 PORT_DEFAULT: Final = 9093
 
@@ -29,3 +30,9 @@ def chosen(option: str) -> list[Address]:
         return [parse(name.strip(), PORT_DEFAULT) for name in names if name.strip()]
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--control") from None
+
+
+def encryption() -> ClientTls | None:
+    """The files to ask with, or None where the settings say that it is asked in the clear."""
+    settings = effective().client
+    return settings.tls if settings.control_tls else None

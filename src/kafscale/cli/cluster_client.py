@@ -9,10 +9,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 from typing import Self, TypeVar
 
-from kafscale.cli.cluster_address import chosen
-from kafscale.cli.config import effective
+from kafscale.cli.cluster_address import chosen, encryption
 from kafscale.client.address import Address
-from kafscale.config import control_tls
 from kafscale.config.security import ClientTls
 from kafscale.control.client import ControlClient
 from kafscale.control.messages import BrokerStatusResponse, BrokerSummary
@@ -26,7 +24,7 @@ def run(control: str, task: "Callable[[Cluster], Awaitable[Result]]") -> Result:
     """What a task gets done with a cluster."""
 
     async def connected() -> Result:
-        async with Cluster(addresses, control_tls(effective())) as cluster:
+        async with Cluster(addresses, encryption()) as cluster:
             return await task(cluster)
 
     addresses = chosen(control)

@@ -39,14 +39,19 @@ def applied(settings: Client, properties: Mapping[str, str]) -> Client:
                 of_client |= _CLIENT[key](value)
             elif key in _TLS:
                 of_tls |= _TLS[key](value)
-            elif key.startswith(_ABOUT_SECURITY):
-                raise ValueError("it is not understood here; remove it if it is not needed")
+            else:
+                _check_harmless(key)
         except ValueError as error:
             raise ValueError(f"{key}: {error}") from None
     for store in _STORES:
         if f"{store}.location" in properties and f"{store}.type" not in properties:
             raise ValueError(f"{store}.location: {_TO_PEM}, and set {store}.type=PEM")
     return replace(settings, **of_client, tls=replace(settings.tls, **of_tls))
+
+
+def _check_harmless(key: str) -> None:
+    if key.startswith(_ABOUT_SECURITY):
+        raise ValueError("it is not understood here; remove it if it is not needed")
 
 
 def _text(field: str) -> Callable[[str], Changes]:

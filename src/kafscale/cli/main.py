@@ -12,7 +12,9 @@ from typer.core import TyperGroup
 
 from kafscale import __version__
 from kafscale.cli import (
+    acl,
     broker,
+    cert,
     cluster,
     config,
     consume,
@@ -20,10 +22,12 @@ from kafscale.cli import (
     group,
     produce,
     protocol,
+    quota,
     segment,
     spark,
     sql,
     topic,
+    user,
 )
 from kafscale.cli.client_address import take_command_config
 from kafscale.cli.output import print_error, print_line
@@ -44,6 +48,7 @@ NEXT = (
     ("kafscale cluster status", "all brokers, how they do and what they own"),
     ('kafscale sql "select * from orders"', "query topics, straight from where they are kept"),
     ("kafscale spark lake orders --to lake", "make a table of a topic, exactly once"),
+    ("kafscale cert dev", "certificates to try TLS out with, and what to do with them"),
     ("kafscale config show", "every setting, its value and where it was set"),
     ("kafscale segment list kafscale-data", "the objects that hold the records"),
     ("kafscale protocol show produce 9", "the fields of a Kafka message on the wire"),
@@ -80,14 +85,18 @@ app.command("broker")(broker.broker)
 app.command("produce")(produce.produce)
 app.command("consume")(consume.consume)
 app.command("sql")(sql.sql)
+app.add_typer(acl.app, name="acl")
+app.add_typer(cert.app, name="cert")
 app.add_typer(cluster.app, name="cluster")
 app.add_typer(config.app, name="config")
 app.add_typer(docs.app, name="docs")
 app.add_typer(group.app, name="group")
 app.add_typer(protocol.app, name="protocol")
+app.add_typer(quota.app, name="quota")
 app.add_typer(segment.app, name="segment")
 app.add_typer(spark.app, name="spark")
 app.add_typer(topic.app, name="topic")
+app.add_typer(user.app, name="user")
 take_command_config(app)
 
 

@@ -1,7 +1,7 @@
 r"""Properties as Java writes them: a key and a value on each line, for the files of Kafka's tools.
 
-    >>> parse("# who\nsasl.mechanism = PLAIN\nsasl.jaas.config=PlainLoginModule required \\\n  x=1;")
-    {'sasl.mechanism': 'PLAIN', 'sasl.jaas.config': 'PlainLoginModule required x=1;'}
+    >>> parse("# who\nsasl.mechanism = PLAIN\nsasl.username: al\\\n  ice")
+    {'sasl.mechanism': 'PLAIN', 'sasl.username': 'alice'}
 
 The law: what `java.util.Properties` reads is read the same here. What keys mean is left to others.
 """

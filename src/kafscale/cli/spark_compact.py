@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from kafscale.cli.cluster_address import ControlOption, chosen
+from kafscale.cli.cluster_address import ControlOption, chosen, encryption
 from kafscale.cli.output import Output, OutputOption
 from kafscale.cli.spark_segments import TargetOption, TopicsOption, read_target
 from kafscale.cli.spark_session import ConfOption, MasterOption, PathOption, locate, run
@@ -45,6 +45,7 @@ def compact(  # noqa: PLR0917 - typer makes options of them.
     settings = job.CompactSettings(
         location=locate(path),
         control=tuple(map(str, chosen(control))),
+        control_tls=encryption(),
         topics=tuple(topic),
         is_forced=force,
         target_bytes=read_target(target),

@@ -5,7 +5,7 @@
 
 from random import SystemRandom
 
-from kafscale.cli.cluster_address import ControlOption, chosen
+from kafscale.cli.cluster_address import ControlOption, chosen, encryption
 from kafscale.cli.output import Output, OutputOption
 from kafscale.cli.spark_segments import TargetOption, TopicsOption, read_target
 from kafscale.cli.spark_session import ConfOption, MasterOption, PathOption, locate, run
@@ -33,6 +33,7 @@ def merge(  # noqa: PLR0917 - typer makes options of them.
     settings = job.MergeSettings(
         location=locate(path),
         control=tuple(map(str, chosen(control))),
+        control_tls=encryption(),
         topics=tuple(topic),
         target_bytes=read_target(target),
     )

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from kafscale.cli.client_address import BootstrapOption
+from kafscale.cli.client_address import BootstrapOption, secured
 from kafscale.cli.options import parse_pairs
 from kafscale.cli.output import Output, OutputOption
 from kafscale.cli.spark_copies import (
@@ -108,7 +108,7 @@ def replay(  # noqa: PLR0917 - typer makes options of them.
         "startingTimestamp": _text(read_time("--since", since)),
         "endingTimestamp": _text(read_time("--until", until)),
     }
-    servers = brokers(bootstrap)
+    servers, security = brokers(bootstrap), secured()
     configs = dict(parse_pairs(topic_config))
 
     from kafscale.records import Codec
@@ -121,6 +121,7 @@ def replay(  # noqa: PLR0917 - typer makes options of them.
         topic=topic,
         target=target,
         bootstrap=servers,
+        security=security,
         where=where,
         select=tuple(select),
         function=function,

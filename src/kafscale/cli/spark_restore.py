@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from kafscale.cli.client_address import BootstrapOption
+from kafscale.cli.client_address import BootstrapOption, secured
 from kafscale.cli.options import parse_pairs
 from kafscale.cli.output import Output, OutputOption
 from kafscale.cli.spark_copies import (
@@ -62,7 +62,7 @@ def restore(  # noqa: PLR0917 - typer makes options of them.
     if as_of and offsets:
         raise typer.BadParameter("give a time or offsets, not both", param_hint="--as-of")
     until_ms = read_time("--as-of", as_of)
-    servers = brokers(bootstrap)
+    servers, security = brokers(bootstrap), secured()
     configs = dict(parse_pairs(topic_config))
 
     from kafscale.spark.jobs import restore as job
@@ -72,6 +72,7 @@ def restore(  # noqa: PLR0917 - typer makes options of them.
         topic=topic,
         target=target,
         bootstrap=servers,
+        security=security,
         until_ms=until_ms,
         end_offsets=offsets,
         partition_count=partitions,

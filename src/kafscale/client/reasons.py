@@ -28,10 +28,13 @@ def not_connected(
         return AuthenticationError(_why_not_trusted(address, error))
     if isinstance(error, ssl.SSLError) and _is_alert(error):
         return AuthenticationError(_why_not_accepted(address, security, error))
-    if isinstance(error, ssl.SSLError | ConnectionResetError) and security.encrypts:
+    if security.encrypts and isinstance(error, ssl.SSLError | ConnectionResetError):
+        plain = security.protocol.replace("SSL", "PLAINTEXT")
+        # Many servers close the connection instead of telling what they do not like.
+        certificate = "" if isinstance(error, ssl.SSLError) else f"; {_remedy(security)}"
         return UnreachableError(
-            f"{address} does not speak TLS ({_reason(error)}); if it is not meant to, set"
-            f" {_PROTOCOL} to {security.protocol.replace('SSL', 'PLAINTEXT')}"
+            f"{address} does not go on with TLS ({_reason(error)}); if it does not speak it, set"
+            f" {_PROTOCOL} to {plain}{certificate}"
         )
     if isinstance(error, socket.gaierror):
         return UnreachableError(
@@ -72,7 +75,9 @@ def not_kafka(
 
 def _hint(security: Security, answer_count: int) -> str:
     """What may be wrong with somebody who leaves so early."""
-    if answer_count == 0 and not security.encrypts:
+    if answer_count == 0 and security.encrypts:
+        return f"; {_remedy(security)}"
+    if answer_count == 0:
         encrypted = security.protocol.replace("PLAINTEXT", "SSL")
         return f"; if it speaks TLS, set {_PROTOCOL} to {encrypted}"
     if answer_count == 1 and not security.authenticates:
@@ -100,13 +105,14 @@ def _why_not_trusted(address: Address, error: ssl.SSLCertVerificationError) -> s
 
 
 def _why_not_accepted(address: Address, security: Security, error: ssl.SSLError) -> str:
-    ours = security.tls.cert_file
-    remedy = (
-        f"look at who issued {ours} (client.tls.certFile), and for how long it is valid"
-        if ours
-        else "if it asks for a certificate, set client.tls.certFile (KAFSCALE_CLIENT_TLS_CERT_FILE)"
-    )
-    return f"the broker at {address} does not accept us: {_reason(error)}; {remedy}"
+    return f"the broker at {address} does not accept us: {_reason(error)}; {_remedy(security)}"
+
+
+def _remedy(security: Security) -> str:
+    """What to do about a server that may not like our certificate."""
+    if ours := security.tls.cert_file:
+        return f"look at who issued {ours} (client.tls.certFile), and for how long it is valid"
+    return "if it asks for a certificate, set client.tls.certFile (KAFSCALE_CLIENT_TLS_CERT_FILE)"
 
 
 def _is_alert(error: ssl.SSLError) -> bool:

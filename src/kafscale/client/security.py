@@ -8,7 +8,7 @@ cannot be made.
 """
 
 import ssl
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, Self
 
@@ -46,14 +46,20 @@ class Security:
 
     @classmethod
     def of(cls, settings: ClientSettings) -> Self:
-        """What the settings say."""
+        """What the settings say; files by their whole paths, as tasks run in other directories."""
+        tls = settings.tls
         return cls(
             protocol=settings.security_protocol,
             mechanism=settings.sasl_mechanism,
             username=settings.username,
             password=settings.password,
-            token_file=settings.token_file,
-            tls=settings.tls,
+            token_file=_absolute(settings.token_file),
+            tls=replace(
+                tls,
+                ca_file=_absolute(tls.ca_file),
+                cert_file=_absolute(tls.cert_file),
+                key_file=_absolute(tls.key_file),
+            ),
         )
 
     @property
@@ -85,6 +91,10 @@ class Security:
             return Path(self.token_file).read_text("utf-8").strip()
         except (OSError, UnicodeDecodeError) as error:
             raise ConfigError(f"client.tokenFile cannot be read: {error}") from None
+
+
+def _absolute(file: str) -> str:
+    return str(Path(file).absolute()) if file else ""
 
 
 PLAINTEXT: Final = Security()

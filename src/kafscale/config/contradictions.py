@@ -13,7 +13,7 @@ from kafscale.config.model import Config
 
 def contradictions(config: Config) -> list[str]:
     """Every pair of settings that cannot both be meant, as sentences."""
-    checks = (_stores, _credentials, _etcd, _listeners, _thresholds, _groups)
+    checks = (_stores, _credentials, _etcd, _listeners, _clients, _control, _thresholds, _groups)
     return [problem for check in checks for problem in check(config)]
 
 
@@ -102,6 +102,60 @@ def _listeners(config: Config) -> Iterator[str]:
         if port and port in first:
             yield f"{first[port]} and {path} are both {port}; give each its own port"
         first.setdefault(port, path)
+
+
+def _clients(config: Config) -> Iterator[str]:
+    """What the protocols of all listeners need; what a single one lacks shows as it starts."""
+    tls, protocols = config.tls, _protocols(config)
+    encrypts = bool(protocols & {"SSL", "SASL_SSL"})
+    if encrypts and not tls.cert_file:
+        yield (
+            "clients are to be served over TLS, but tls.certFile is not set: there is nothing to "
+            "encrypt with; set it, or have them served over PLAINTEXT or SASL_PLAINTEXT"
+        )
+    if encrypts and not tls.ca_file and any(not each.endswith("none") for each in tls.client_auth):
+        yield (
+            "tls.clientAuth asks clients for certificates, but tls.caFile is not set: none could "
+            "be checked; set tls.caFile, or set tls.clientAuth to none"
+        )
+    if protocols & {"SASL_PLAINTEXT", "SASL_SSL"} and not config.sasl.enabled_mechanisms:
+        yield (
+            "clients are to log in, but sasl.enabledMechanisms is empty: nobody could; name some, "
+            "such as SCRAM-SHA-512"
+        )
+
+
+def _protocols(config: Config) -> set[str]:
+    broker = config.broker
+    if not broker.listeners:
+        return {broker.security_protocol}
+    mapped = dict(entry.rsplit(":", 1) for entry in broker.listener_security_protocol_map)
+    names = [entry.partition("://")[0] for entry in broker.listeners]
+    return {mapped.get(name, name) for name in names}
+
+
+def _control(config: Config) -> Iterator[str]:
+    control, tls = config.control, config.control.tls
+    files = {"certFile": tls.cert_file, "keyFile": tls.key_file, "caFile": tls.ca_file}
+    if not tls.enabled:
+        if control.allowed_names or any(files.values()):
+            yield (
+                "control.allowedNames is set, or files are named in control.tls, but "
+                "control.tls.enabled is false: anybody could use the control plane; set it to "
+                "true, or remove the others"
+            )
+        return
+    for key, path in files.items():
+        if not path:
+            yield (
+                f"control.tls.enabled is true, but control.tls.{key} is not set: those who talk on "
+                "the control plane check each other's certificates; set it"
+            )
+    if not config.broker.control_port:
+        yield (
+            "control.tls.enabled is true, but broker.controlPort names no port: what is encrypted "
+            "is served on a port of its own, which the others are told; name one"
+        )
 
 
 def _thresholds(config: Config) -> Iterator[str]:

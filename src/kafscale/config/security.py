@@ -160,9 +160,7 @@ class Sasl:
     receive_bytes_max: int = setting(512 * KIB, Size(KIB, 100 * MIB), key="serverMaxReceiveSize")
     """The largest request of somebody who has not authenticated, in bytes. 512 KiB, as in Kafka."""
 
-    failed_delay_ms: int = setting(
-        100, Duration(0, 10 * SECOND_MS), key="failedDelayMs"
-    )
+    failed_delay_ms: int = setting(100, Duration(0, 10 * SECOND_MS), key="failedDelayMs")
     """How long the answer to a failed login is held back; it doubles with every failure from the
     same address. In milliseconds; 100, as in Kafka."""
 
@@ -207,6 +205,12 @@ class PeerTls:
     ca_file: str = setting("", _FILE)
     """The authorities that certificates of the others are checked against, as PEM. Empty, the
     default, goes with no TLS."""
+
+    def as_client(self) -> "ClientTls | None":
+        """How this broker asks others; None stands for in the clear."""
+        if not self.enabled:
+            return None
+        return ClientTls(ca_file=self.ca_file, cert_file=self.cert_file, key_file=self.key_file)
 
 
 @dataclass(frozen=True, kw_only=True)

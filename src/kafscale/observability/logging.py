@@ -80,7 +80,8 @@ def _renderers(style: str, stream: TextIO) -> list[Processor]:
     colors = stream.isatty() and not os.environ.get("NO_COLOR")
     plain = structlog.dev.plain_traceback
     return [
-        structlog.dev.ConsoleRenderer(colors=colors, sort_keys=False, exception_formatter=plain)
+        _escape,
+        structlog.dev.ConsoleRenderer(colors=colors, sort_keys=False, exception_formatter=plain),
     ]
 
 
@@ -89,6 +90,17 @@ def _arrange(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDic
     now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     first = {"timestamp": now, "level": event.pop("level"), "logger": event.pop("logger")}
     return {**first, "event": event.pop("event"), **event}
+
+
+def _escape(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
+    """Keep what strangers call themselves from giving orders to a terminal."""
+    return {name: _printable(value) for name, value in event.items()}
+
+
+def _printable(value: object) -> object:
+    if isinstance(value, str) and not value.isprintable() and "\n" not in value:
+        return repr(value)
+    return value
 
 
 def _mask_secrets(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:

@@ -10,9 +10,10 @@ complete.
     >>> [bytes(frame) for frame in reader.feed(b"w")]
     [b'wow']
 
-Laws: a length is compared with the cap before anything is allocated for it. Every frame has memory
-of its own, writable, that nothing else will change; a frame that does not come in one piece is read
-straight into it. What it leaves to others: sockets, and what is inside a frame.
+Laws: a length is compared with the cap before anything is allocated for it, and memory grows with
+what comes, not with what is announced. Every frame has memory of its own, writable, that nothing
+else will change; a frame that does not come in one piece is read straight into it. What it leaves
+to others: sockets, and what is inside a frame.
 """
 
 import struct
@@ -22,6 +23,8 @@ from kafscale.protocol.codec import Buffer
 
 FRAME_BYTES_MAX = 100 * 1024 * 1024
 RECEIVE_BYTES = 64 * 1024
+FRAME_BYTES_FIRST = 16 * 1024
+FRAME_GROWTH = 4
 LENGTH = struct.Struct(">i")
 assert LENGTH.size == 4
 
@@ -33,7 +36,7 @@ class FrameReader:
     event loop may share one: an idle connection then costs no buffer.
     """
 
-    __slots__ = ("_filled", "_frame", "_receive", "_rest", "frame_bytes_max")
+    __slots__ = ("_filled", "_frame", "_length", "_receive", "_rest", "frame_bytes_max")
 
     def __init__(
         self, frame_bytes_max: int = FRAME_BYTES_MAX, receive: bytearray | None = None
@@ -43,8 +46,9 @@ class FrameReader:
         self._receive = memoryview(bytearray(RECEIVE_BYTES) if receive is None else receive)
         assert len(self._receive) > LENGTH.size
         self._rest = b""  # The first bytes of a length that has not come whole.
-        self._frame: memoryview | None = None  # A frame that has not come whole,
-        self._filled = 0  # and how much of it has.
+        self._frame: memoryview | None = None  # A frame that has not come whole, or its beginning,
+        self._filled = 0  # how much of it has come,
+        self._length = 0  # and how long it is.
 
     def buffer(self) -> memoryview:
         """Where the next bytes belong. Fill it, from its start, then call `received` at once."""
@@ -58,6 +62,9 @@ class FrameReader:
         if self._frame is not None:
             self._filled += count
             if self._filled < len(self._frame):
+                return []
+            if self._filled < self._length:
+                self._allocate(self._frame)
                 return []
             frame, self._frame = self._frame, None
             return [frame]
@@ -99,9 +106,15 @@ class FrameReader:
         return frames
 
     def _begin(self, length: int, start: memoryview) -> None:
-        self._frame = memoryview(bytearray(length))
+        self._length = length
         self._filled = len(start)
-        self._frame[: self._filled] = start
+        self._allocate(start)
+
+    def _allocate(self, start: memoryview) -> None:
+        """Set aside a few times what has come: a length alone is only a claim."""
+        size_bytes = min(self._length, max(FRAME_BYTES_FIRST, FRAME_GROWTH * len(start)))
+        self._frame = memoryview(bytearray(size_bytes))
+        self._frame[: len(start)] = start
 
     def _check(self, length: int) -> None:
         if length < 0:

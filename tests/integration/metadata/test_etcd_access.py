@@ -111,10 +111,16 @@ def test_one_side_that_encrypts_is_not_enough(encrypted, etcd, certificates):
 @pytest.mark.parametrize(
     ("files", "complaint"),
     [
-        ({"ca_file": "none"}, "caFile: .*none cannot be read"),
-        ({"ca_file": "client.key"}, "caFile: .* holds no certificates"),
-        ({"cert_file": "client.crt", "key_file": "server.key"}, "KEY_VALUES_MISMATCH"),
-        ({"cert_file": "client.crt", "key_file": "client.crt"}, "not a certificate and its key"),
+        ({"ca_file": "none"}, "caFile names .*none, which cannot be read"),
+        ({"ca_file": "client.key"}, "caFile names .*, which holds no certificate"),
+        (
+            {"cert_file": "client.crt", "key_file": "server.key"},
+            "does not belong to the certificate",
+        ),
+        (
+            {"cert_file": "client.crt", "key_file": "client.crt"},
+            "keyFile names .*, which holds no private key",
+        ),
     ],
 )
 def test_files_that_are_of_no_use_are_named(certificates, files, complaint):

@@ -6,6 +6,14 @@ from kafscale.broker.door import Door, overrides
 from kafscale.errors import ConfigError
 
 
+def waited(door, now):
+    """How long somebody had to wait, who came if they had not to."""
+    seconds = door.wait_seconds(now)
+    if not seconds:
+        door.pay()
+    return seconds
+
+
 def test_there_is_room_for_so_many_and_no_more():
     door = Door(2)
     assert [door.enter("a"), door.enter("b"), door.enter("c")] == [True, True, False]
@@ -34,16 +42,19 @@ def test_who_is_refused_is_not_counted():
 
 def test_newcomers_beyond_the_rate_wait_outside():
     door = Door(100, rate_max=2)
-    assert [door.wait_seconds(10.0), door.wait_seconds(10.0)] == [0.0, 0.0]
-    assert door.wait_seconds(10.0) == 0.5
-    assert door.wait_seconds(10.5) == 0.0
-    assert door.wait_seconds(10.5) == 0.5
+    assert [waited(door, 10.0) for _ in range(3)] == [0.0, 0.0, 0.5]
+    assert [waited(door, 10.5) for _ in range(2)] == [0.0, 0.5]
+
+
+def test_looking_whether_somebody_may_come_costs_nothing():
+    door = Door(100, rate_max=2)
+    assert {door.wait_seconds(10.0) for _ in range(10)} == {0.0}
 
 
 def test_a_quiet_time_saves_up_no_more_than_a_second():
     door = Door(100, rate_max=2)
-    door.wait_seconds(0.0)
-    assert [door.wait_seconds(1000.0) for _ in range(3)] == [0.0, 0.0, 0.5]
+    waited(door, 0.0)
+    assert [waited(door, 1000.0) for _ in range(3)] == [0.0, 0.0, 0.5]
 
 
 def test_without_a_rate_nobody_waits():

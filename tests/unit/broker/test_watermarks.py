@@ -3,9 +3,17 @@
 import asyncio
 
 from kafscale.broker.watermarks import STALE_MS, Watermarks
+from kafscale.config.security import PeerTls
+from kafscale.control.admission import Admission
+from kafscale.control.server import ControlServer
+from kafscale.control.tls import ServerTls
 from kafscale.groups.offsets import CommittedOffset
+from kafscale.metadata.model import BrokerInfo
 from kafscale.testing import virtual_time
+from services.certificates import make_certificates
 from unit.broker.handlers.serving import serve
+from unit.broker.harness import run
+from unit.control.stage import ScriptedBroker
 
 
 def watermarks(broker):
@@ -61,3 +69,28 @@ def test_what_was_told_is_believed_for_a_while():
         assert known.get("orders", 1) is None
 
     serve(body)
+
+
+def test_others_are_asked_over_tls_where_they_serve_it(tmp_path):
+    made = make_certificates(tmp_path)
+    settings = PeerTls(
+        enabled=True,
+        cert_file=str(made.server_certificate),
+        key_file=str(made.server_key),
+        ca_file=str(made.authority),
+    )
+
+    async def story():
+        tls = ServerTls(settings, lambda: False)
+        other = ControlServer(ScriptedBroker(), tls=tls, admission=Admission(["localhost"]))
+        await other.start("127.0.0.1", 0)
+        known = Watermarks(None, None, None, broker_id=1, steady=int, tls=settings.as_client())
+        await known._ask(
+            BrokerInfo(
+                id=3, epoch=1, host="", port=0, control_host="localhost", control_port=other.port
+            )
+        )
+        await other.close()
+        assert known._told == {("orders", 0): (0, 0)}
+
+    run(story)

@@ -9,6 +9,21 @@ BUCKET = {"KAFSCALE_S3_BUCKET": "records"}
 ETCD = {"KAFSCALE_ETCD_ENDPOINTS": "etcd-0:2379,etcd-1:2379"}
 KEYS = {"KAFSCALE_S3_ACCESS_KEY": "key", "KAFSCALE_S3_SECRET_KEY": "secret"}
 
+CONTROL = {
+    "KAFSCALE_CONTROL_TLS_ENABLED": "true",
+    "KAFSCALE_CONTROL_TLS_CERT_FILE": "/crt",
+    "KAFSCALE_CONTROL_TLS_KEY_FILE": "/key",
+    "KAFSCALE_CONTROL_TLS_CA_FILE": "/ca",
+    "KAFSCALE_CONTROL_ADDR": ":9095",
+}
+SSL = {"KAFSCALE_BROKER_SECURITY_PROTOCOL": "SSL", "KAFSCALE_TLS_CERT_FILE": "/crt"}
+SASL = {"KAFSCALE_BROKER_SECURITY_PROTOCOL": "SASL_PLAINTEXT"}
+LISTENERS = {
+    "KAFSCALE_BROKER_LISTENERS": "INSIDE://:9092,OUTSIDE://:9094",
+    "KAFSCALE_BROKER_LISTENER_SECURITY_PROTOCOL_MAP": "INSIDE:PLAINTEXT,OUTSIDE:SASL_SSL",
+}
+MECHANISMS = {"KAFSCALE_SASL_ENABLED_MECHANISMS": "SCRAM-SHA-512"}
+
 
 @pytest.mark.parametrize(
     ("environ", "problem"),
@@ -64,6 +79,25 @@ KEYS = {"KAFSCALE_S3_ACCESS_KEY": "key", "KAFSCALE_S3_SECRET_KEY": "secret"}
         ),
         ({"KAFSCALE_BROKER_PORT": "9093"}, "broker.port and broker.metricsPort are both 9093"),
         ({"KAFSCALE_CONTROL_ADDR": ":9093"}, "broker.metricsPort and broker.controlPort are both"),
+        (
+            {"KAFSCALE_BROKER_SECURITY_PROTOCOL": "SSL"},
+            "served over TLS, but tls.certFile is not set",
+        ),
+        (LISTENERS | MECHANISMS, "served over TLS, but tls.certFile is not set"),
+        (SSL | {"KAFSCALE_TLS_CLIENT_AUTH": "required"}, "but tls.caFile is not set"),
+        (SSL | {"KAFSCALE_TLS_CLIENT_AUTH": "none,OUT=requested"}, "but tls.caFile is not set"),
+        (SASL, "log in, but sasl.enabledMechanisms is empty"),
+        (
+            LISTENERS | {"KAFSCALE_TLS_CERT_FILE": "/crt"},
+            "log in, but sasl.enabledMechanisms is empty",
+        ),
+        *(
+            (CONTROL | {f"KAFSCALE_CONTROL_TLS_{name}_FILE": ""}, f"but control.tls.{key} is not")
+            for name, key in {"CERT": "certFile", "KEY": "keyFile", "CA": "caFile"}.items()
+        ),
+        (CONTROL | {"KAFSCALE_CONTROL_ADDR": ":0"}, "but broker.controlPort names no port"),
+        (CONTROL | {"KAFSCALE_CONTROL_TLS_ENABLED": "0"}, "but control.tls.enabled is false"),
+        ({"KAFSCALE_CONTROL_ALLOWED_NAMES": "operator"}, "but control.tls.enabled is false"),
         ({"KAFSCALE_S3_LATENCY_WARN_MS": "3001"}, "s3.latencyWarnMs is above s3.latencyCritMs"),
         ({"KAFSCALE_S3_ERROR_RATE_CRIT": "0.1"}, "s3.errorRateWarn is above s3.errorRateCrit"),
         (
@@ -105,6 +139,11 @@ def test_a_contradiction_is_refused(environ, problem):
         | {"KAFSCALE_ETCD_ENDPOINTS": "https://etcd:2379", "KAFSCALE_ETCD_TLS_ENABLED": "true"},
         {"KAFSCALE_UI_USERNAME": "admin", "KAFSCALE_UI_PASSWORD": "secret"},
         {"KAFSCALE_OPERATOR_ETCD_ENDPOINTS": "etcd:2379"},
+        CONTROL | {"KAFSCALE_CONTROL_ALLOWED_NAMES": "operator"},
+        SSL | {"KAFSCALE_TLS_CLIENT_AUTH": "required", "KAFSCALE_TLS_CA_FILE": "/ca"},
+        SASL | MECHANISMS | {"KAFSCALE_SASL_ENABLED_MECHANISMS": "PLAIN"},  # passwords in the clear
+        LISTENERS | MECHANISMS | {"KAFSCALE_TLS_CERT_FILE": "OUTSIDE=/crt"},
+        {"KAFSCALE_TLS_CERT_FILE": "/crt"},  # for a listener that is to come
         {"KAFSCALE_GROUP_MAX_SESSION_TIMEOUT_MS": "6000"},  # every session is as long
     ],
 )

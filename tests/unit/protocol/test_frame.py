@@ -4,7 +4,7 @@ import struct
 import tracemalloc
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafscale.errors import FrameError
@@ -59,13 +59,33 @@ def test_a_frame_owns_writable_memory():
 
 def test_a_large_frame_is_read_straight_into_its_own_memory():
     reader = FrameReader()
-    reader.feed(struct.pack(">i", 1_000_000))
+    reader.feed(struct.pack(">i", 60_000) + bytes(20_000))
     place = reader.buffer()
-    assert len(place) == 1_000_000
+    assert len(place) == 40_000
     place[-1:] = b"!"
-    (whole,) = reader.received(1_000_000)
+    (whole,) = reader.received(40_000)
     assert whole.obj is place.obj
     assert whole[-1:] == b"!"
+
+
+def test_memory_grows_with_what_comes_and_not_with_what_is_announced():
+    reader = FrameReader()
+    reader.feed(struct.pack(">i", 50_000_000) + b"x")
+    assert len(reader.buffer()) < 20_000
+    reader.feed(bytes(100_000))
+    assert len(reader.buffer()) < 400_000
+
+
+@given(st.binary(max_size=300_000), st.integers(1, 70_000))
+@settings(max_examples=20)
+def test_a_frame_that_comes_in_pieces_is_whole(payload, piece_bytes):
+    reader = FrameReader()
+    stream = struct.pack(">i", len(payload)) + payload
+    frames = []
+    for position in range(0, len(stream), piece_bytes):
+        frames += reader.feed(stream[position : position + piece_bytes])
+    assert [bytes(frame) for frame in frames] == [payload]
+    assert not reader.pending
 
 
 @pytest.mark.parametrize("length", [-1, -(2**31), 101, 2**31 - 1])

@@ -8,11 +8,21 @@ from kafscale.broker.admin_http import AdminHttp
 from kafscale.broker.cluster.node import ClusterNode
 from kafscale.broker.control.direction import DirectedBroker
 from kafscale.broker.control.parts import Parts
+from kafscale.broker.listening import Address
 from kafscale.broker.services import Services
+from kafscale.config import Config
 from kafscale.config.security import PeerTls
 from kafscale.control.admission import Admission
 from kafscale.control.server import ControlServer
 from kafscale.control.tls import ServerTls
+
+
+def control_address(config: Config, http: AdminHttp) -> Address:
+    """Where the control plane is served, for the others to be told."""
+    if not config.control.tls.enabled:
+        return http.addresses[0]
+    assert config.broker.control_port, "refused as a contradiction"
+    return config.broker.control_host, config.broker.control_port
 
 
 @asynccontextmanager

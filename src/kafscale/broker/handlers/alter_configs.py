@@ -4,14 +4,17 @@ Behaviour:
 * What a topic sets itself is replaced as a whole: configs that are not named return to their
   defaults. A resource changes entirely or not at all, and obeys its new configs at once.
 * Brokers are read-only. A resource that stands in the request twice is refused.
+* Needs ALTER_CONFIGS on each topic or group, or for others on the cluster, and is told which it
+  lacks: TOPIC_, GROUP_ or CLUSTER_AUTHORIZATION_FAILED.
 * `validate_only` checks all of this and changes nothing.
 
 Version notes: all versions are served alike.
 """
 
-from kafscale.broker import config_resources, topic_configs
+from kafscale.broker import config_access, config_resources, topic_configs
 from kafscale.broker.context import RequestContext
 from kafscale.errors import InvalidRequestError, KafscaleError
+from kafscale.metadata.access_model import Operation
 from kafscale.protocol.messages.alter_configs import (
     AlterConfigsRequest,
     AlterConfigsResponse,
@@ -22,6 +25,7 @@ from kafscale.protocol.messages.alter_configs import (
 
 async def handle(context: RequestContext, request: AlterConfigsRequest) -> AlterConfigsResponse:
     def replacement(resource: ResourceToAlter) -> config_resources.Change:
+        config_access.demand(context, Operation.ALTER_CONFIGS, resource)
         wanted = {config.name: config.value for config in resource.configs}
         if len(wanted) < len(resource.configs):
             raise InvalidRequestError("Error due to duplicate config keys")
@@ -30,6 +34,8 @@ async def handle(context: RequestContext, request: AlterConfigsRequest) -> Alter
     errors = await config_resources.alter(
         context.broker, request.resources, replacement, validate_only=request.validate_only
     )
+    if not request.validate_only:
+        config_access.tell(context, request.resources, errors)
     return AlterConfigsResponse(resources=list(map(_answer, request.resources, errors)))
 
 

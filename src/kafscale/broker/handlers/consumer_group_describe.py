@@ -72,12 +72,12 @@ def _check_topics(context: RequestContext, group: DescribedGroup) -> None:
     if context.broker.access is None:
         return
     names = {
-        topic.topic_name
+        topic.name
         for member in group.members
         for assignment in (member.assignment, member.target_assignment)
-        for topic in assignment.topic_partitions
+        for topic in assignment.assigned_partitions
     }
-    if not all([context.may(Operation.DESCRIBE, ResourceType.TOPIC, name) for name in names]):
+    if not all(context.may(Operation.DESCRIBE, ResourceType.TOPIC, name) for name in names):
         raise TopicAuthorizationError(
             "The group has described topic(s) that the client is not authorized to describe."
         )

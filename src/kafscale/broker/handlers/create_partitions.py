@@ -5,8 +5,11 @@ Behaviour:
   the answer comes. Records of one key may lie in two partitions then, as in Kafka.
 * Topics grow side by side; each succeeds or fails on its own. A name that stands in the request
   twice is refused, and answered once; all are, if they want too many new partitions together.
+* Needs ALTER on each topic, TOPIC_AUTHORIZATION_FAILED otherwise, whether it exists or not.
 * An assignment of replicas, which could not be kept, is refused.
-* `validate_only` checks all of this and changes nothing.
+* New partitions count against the client's quota; if that is used up, THROTTLING_QUOTA_EXCEEDED
+  (v3+), or a wait after the answer (KIP-599).
+* `validate_only` checks all of this, but for the quota, and changes nothing.
 
 Version notes: all versions are served alike.
 """
@@ -17,6 +20,7 @@ from collections import Counter
 from kafscale.broker import admin_rules
 from kafscale.broker.config_resources import find_topic
 from kafscale.broker.context import RequestContext
+from kafscale.broker.denials import denial
 from kafscale.broker.services import Services
 from kafscale.errors import (
     InvalidAssignmentError,
@@ -24,7 +28,7 @@ from kafscale.errors import (
     InvalidRequestError,
     KafscaleError,
 )
-from kafscale.observability.logging import get_logger
+from kafscale.metadata.access_model import Operation, ResourceType
 from kafscale.protocol.messages.create_partitions import (
     CreatePartitionsRequest,
     CreatePartitionsResponse,
@@ -32,26 +36,36 @@ from kafscale.protocol.messages.create_partitions import (
     TopicToGrow,
 )
 
-log = get_logger(__name__)
-
 
 async def handle(
     context: RequestContext, request: CreatePartitionsRequest
 ) -> CreatePartitionsResponse:
     broker = context.broker
     admin_rules.check_allowed(broker)
-    admin_rules.check_new_partitions(_added(broker, topic) for topic in request.topics)
+    denied = {
+        topic.name
+        for topic in request.topics
+        if not context.may(Operation.ALTER, ResourceType.TOPIC, topic.name)
+    }
+    admin_rules.check_new_partitions(
+        _added(broker, topic) for topic in request.topics if topic.name not in denied
+    )
     counts = Counter(topic.name for topic in request.topics)
     grown = await asyncio.gather(
         *(
-            _grow(broker, topic, validate_only=request.validate_only)
+            _grow(context, topic, validate_only=request.validate_only)
             for topic in request.topics
-            if counts[topic.name] == 1
+            if counts[topic.name] == 1 and topic.name not in denied
         )
     )
     twice = InvalidRequestError("Duplicate topic name.")
-    duplicates = [_failed(name, twice) for name, count in counts.items() if count > 1]
-    return CreatePartitionsResponse(topics=[*grown, *duplicates])
+    return CreatePartitionsResponse(
+        topics=[
+            *grown,
+            *(_failed(name, denial(ResourceType.TOPIC, name)) for name in denied),
+            *(_failed(name, twice) for name in counts if counts[name] > 1 and name not in denied),
+        ]
+    )
 
 
 def refuse(
@@ -61,12 +75,17 @@ def refuse(
     return CreatePartitionsResponse(topics=[_failed(topic.name, error) for topic in request.topics])
 
 
-async def _grow(broker: Services, topic: TopicToGrow, *, validate_only: bool) -> GrownTopic:
+async def _grow(context: RequestContext, topic: TopicToGrow, *, validate_only: bool) -> GrownTopic:
+    broker = context.broker
     try:
-        _check(topic, find_topic(broker, topic.name).partitions)
+        current_count = find_topic(broker, topic.name).partitions
+        _check(topic, current_count)
         if not validate_only:
+            broker.throttling.mutate(context, topic.partition_count - current_count)
             await broker.topics.grow(topic.name, topic.partition_count)
-            log.info("topic grown", topic=topic.name, partitions=topic.partition_count)
+            broker.audit.changed(
+                context, "topic grown", topic=topic.name, partitions=topic.partition_count
+            )
     except KafscaleError as error:
         return _failed(topic.name, error)
     return GrownTopic(name=topic.name)

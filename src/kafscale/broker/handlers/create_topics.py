@@ -6,7 +6,12 @@ Behaviour:
 * When a topic is answered, its partitions can be written to.
 * Records are replicated by the store: any replication factor is accepted and answered as 1, and an
   assignment of replicas, which could not be kept, is refused.
-* `validate_only` checks all of this and creates nothing, so its answers have no topic id.
+* Needs CREATE on each topic or on the cluster, TOPIC_AUTHORIZATION_FAILED otherwise, whether it
+  exists or not; and DESCRIBE_CONFIGS on the topic for what is told of it in the answer.
+* Partitions count against the client's quota; if that is used up, THROTTLING_QUOTA_EXCEEDED (v6+),
+  or a wait after the answer (KIP-599).
+* `validate_only` checks all of this, but for the quota, and creates nothing, so its answers have no
+  topic id.
 
 Version notes:
 * v4 lets clients ask for -1 partitions, the broker's number. As in Kafka it is granted in all
@@ -20,14 +25,16 @@ from typing import Final
 
 from kafscale.broker import admin_rules, topic_configs
 from kafscale.broker.context import RequestContext
+from kafscale.broker.denials import denial
 from kafscale.errors import (
     InvalidAssignmentError,
     InvalidPartitionsError,
     InvalidReplicationFactorError,
     InvalidRequestError,
     KafscaleError,
+    TopicAuthorizationError,
 )
-from kafscale.observability.logging import get_logger
+from kafscale.metadata.access_model import Operation, ResourceType
 from kafscale.protocol.messages.create_topics import (
     CreatedTopic,
     CreatedTopicConfig,
@@ -37,22 +44,28 @@ from kafscale.protocol.messages.create_topics import (
 )
 from kafscale.protocol.wire import UUID_ZERO
 
-log = get_logger(__name__)
-
 DEFAULT: Final = -1
 REPLICATION_FACTOR: Final = 1
+DESCRIBED_SINCE: Final = 5
 
 
 async def handle(context: RequestContext, request: CreateTopicsRequest) -> CreateTopicsResponse:
     admin_rules.check_allowed(context.broker)
-    admin_rules.check_new_partitions(_wanted(context, topic) for topic in request.topics)
     counts = Counter(topic.name for topic in request.topics)
+    allowed = admin_rules.creatable(context, counts)
+    topics = [topic for topic in request.topics if topic.name in allowed]
+    admin_rules.check_new_partitions(_wanted(context, topic) for topic in topics)
     created = await asyncio.gather(
-        *(_create(context, request, topic) for topic in request.topics if counts[topic.name] == 1)
+        *(_create(context, request, topic) for topic in topics if counts[topic.name] == 1)
     )
     twice = InvalidRequestError("Duplicate topic name.")
-    duplicates = [_failed(name, twice) for name, count in counts.items() if count > 1]
-    return CreateTopicsResponse(topics=[*created, *duplicates])
+    return CreateTopicsResponse(
+        topics=[
+            *created,
+            *(_failed(name, twice) for name in counts if counts[name] > 1 and name in allowed),
+            *(_denied(name) for name in counts if name not in allowed),
+        ]
+    )
 
 
 def refuse(
@@ -76,20 +89,19 @@ async def _create(
         )
         topic_id = UUID_ZERO
         if not request.validate_only:
+            broker.throttling.mutate(context, partition_count)
             timeout_ms = max(request.timeout_ms, admin_rules.TIMEOUT_MS_MIN)
             made = await broker.topics.create(topic.name, partition_count, configs, timeout_ms)
             topic_id = made.id
-            log.info("topic created", topic=topic.name, partitions=partition_count)
+            broker.audit.changed(
+                context, "topic created", topic=topic.name, partitions=partition_count
+            )
     except KafscaleError as error:
         return _failed(topic.name, error)
-    return CreatedTopic(
-        name=topic.name,
-        topic_id=topic_id,
-        error_message=None,
-        partition_count=partition_count,
-        replication_factor=REPLICATION_FACTOR,
-        configs=_described(context, configs),
-    )
+    answer = CreatedTopic(name=topic.name, topic_id=topic_id, error_message=None)
+    if context.version >= DESCRIBED_SINCE:
+        _describe(context, answer, partition_count, configs)
+    return answer
 
 
 def _partition_count(context: RequestContext, topic: TopicToCreate) -> int:
@@ -117,10 +129,17 @@ def _wanted(context: RequestContext, topic: TopicToCreate) -> int:
     return topic.partition_count
 
 
-def _described(context: RequestContext, configs: dict[str, str]) -> list[CreatedTopicConfig]:
-    if context.version < 5:
-        return []
-    return [
+def _describe(
+    context: RequestContext, answer: CreatedTopic, partition_count: int, configs: dict[str, str]
+) -> None:
+    """Tell what has become of a topic, if the client may know that."""
+    may_know = Operation.DESCRIBE_CONFIGS, ResourceType.TOPIC, answer.name
+    if not context.may(*may_know, quiet=True):
+        answer.config_error_code = TopicAuthorizationError.code
+        return
+    answer.partition_count = partition_count
+    answer.replication_factor = REPLICATION_FACTOR
+    answer.configs = [
         CreatedTopicConfig(
             name=config.name,
             value=config.value,
@@ -130,6 +149,10 @@ def _described(context: RequestContext, configs: dict[str, str]) -> list[Created
         )
         for config in topic_configs.describe(configs, context.broker.topic_defaults)
     ]
+
+
+def _denied(name: str) -> CreatedTopic:
+    return _failed(name, denial(ResourceType.TOPIC, name))
 
 
 def _failed(name: str, error: KafscaleError) -> CreatedTopic:

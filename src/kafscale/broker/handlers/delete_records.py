@@ -8,6 +8,7 @@ Behaviour:
 * -1 is the high watermark, which leaves nothing. An offset that was deleted before changes nothing
   and is no error; one above the high watermark is OFFSET_OUT_OF_RANGE.
 * Each partition succeeds or fails on its own.
+* Needs DELETE on each topic, TOPIC_AUTHORIZATION_FAILED otherwise, whether it exists or not.
 
 Version notes: all versions are served alike.
 """
@@ -17,9 +18,10 @@ from typing import Final
 
 from kafscale.broker import admin_rules
 from kafscale.broker.context import RequestContext
+from kafscale.broker.denials import denial
 from kafscale.broker.partitions import find_named
-from kafscale.broker.services import Services
 from kafscale.errors import KafscaleError, OffsetOutOfRangeError, PolicyViolationError
+from kafscale.metadata.access_model import Operation, ResourceType
 from kafscale.protocol.messages.delete_records import (
     DeleteRecordsRequest,
     DeleteRecordsResponse,
@@ -35,7 +37,7 @@ NOT_KNOWN: Final = -1
 
 async def handle(context: RequestContext, request: DeleteRecordsRequest) -> DeleteRecordsResponse:
     admin_rules.check_allowed(context.broker)
-    topics = await asyncio.gather(*(_trim_topic(context.broker, topic) for topic in request.topics))
+    topics = await asyncio.gather(*(_trim_topic(context, topic) for topic in request.topics))
     return DeleteRecordsResponse(topics=topics)
 
 
@@ -43,25 +45,27 @@ def refuse(
     _context: RequestContext, request: DeleteRecordsRequest, error: KafscaleError
 ) -> DeleteRecordsResponse:
     """The same error for every partition."""
-    return DeleteRecordsResponse(
-        topics=[
-            TrimmedTopic(
-                name=topic.name,
-                partitions=[_failed(partition.index, error) for partition in topic.partitions],
-            )
-            for topic in request.topics
-        ]
+    return DeleteRecordsResponse(topics=[_failed_topic(topic, error) for topic in request.topics])
+
+
+def _failed_topic(topic: TopicToTrim, error: KafscaleError) -> TrimmedTopic:
+    return TrimmedTopic(
+        name=topic.name,
+        partitions=[_failed(partition.index, error) for partition in topic.partitions],
     )
 
 
-async def _trim_topic(broker: Services, topic: TopicToTrim) -> TrimmedTopic:
+async def _trim_topic(context: RequestContext, topic: TopicToTrim) -> TrimmedTopic:
+    if not context.may(Operation.DELETE, ResourceType.TOPIC, topic.name):
+        return _failed_topic(topic, denial(ResourceType.TOPIC, topic.name))
     partitions = await asyncio.gather(
-        *(_trim(broker, topic.name, partition) for partition in topic.partitions)
+        *(_trim(context, topic.name, partition) for partition in topic.partitions)
     )
     return TrimmedTopic(name=topic.name, partitions=partitions)
 
 
-async def _trim(broker: Services, topic: str, asked: PartitionToTrim) -> TrimmedPartition:
+async def _trim(context: RequestContext, topic: str, asked: PartitionToTrim) -> TrimmedPartition:
+    broker = context.broker
     try:
         partition = find_named(broker, topic, asked.index)
         if not partition.settings.is_pruned:
@@ -76,6 +80,9 @@ async def _trim(broker: Services, topic: str, asked: PartitionToTrim) -> Trimmed
         await broker.storage.retention.delete_records(partition, offset)
     except KafscaleError as error:
         return _failed(asked.index, error)
+    broker.audit.changed(
+        context, "records deleted", topic=topic, partition=asked.index, before_offset=offset
+    )
     return TrimmedPartition(index=asked.index, low_watermark=partition.start_offset)
 
 

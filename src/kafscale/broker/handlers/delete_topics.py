@@ -7,6 +7,10 @@ Behaviour:
   waits a little for that, as long as the client's timeout and no longer than `WAIT_MS_MAX`, so that
   a topic which is created again at once is there at once; that it is not over by then is no error.
 * A topic that is named twice, by its name or by its id, is refused.
+* Needs DELETE on each topic or on the cluster, TOPIC_AUTHORIZATION_FAILED otherwise. Who names a
+  topic that it may not even DESCRIBE is told the same, whether it exists or not.
+* Partitions count against the client's quota; if that is used up, THROTTLING_QUOTA_EXCEEDED (v5+),
+  or a wait after the answer (KIP-599).
 
 Version notes:
 * v5+: a message beside the error.
@@ -21,6 +25,7 @@ from typing import Final
 
 from kafscale.broker import admin_rules
 from kafscale.broker.context import RequestContext
+from kafscale.broker.denials import denial
 from kafscale.broker.services import Services
 from kafscale.errors import (
     InvalidRequestError,
@@ -28,8 +33,8 @@ from kafscale.errors import (
     UnknownTopicError,
     UnknownTopicIdError,
 )
+from kafscale.metadata.access_model import Operation, ResourceType
 from kafscale.metadata.model import Topic
-from kafscale.observability.logging import get_logger
 from kafscale.protocol.messages.delete_topics import (
     DeletedTopic,
     DeleteTopicsRequest,
@@ -37,8 +42,6 @@ from kafscale.protocol.messages.delete_topics import (
     TopicToDelete,
 )
 from kafscale.protocol.wire import UUID_ZERO
-
-log = get_logger(__name__)
 
 WAIT_MS_MAX: Final = 5_000
 POLL_SECONDS: Final = 0.01
@@ -48,11 +51,11 @@ async def handle(context: RequestContext, request: DeleteTopicsRequest) -> Delet
     broker = context.broker
     admin_rules.check_allowed(broker)
     asked = _asked(context, request)
-    found = [_find(broker, topic) for topic in asked]
+    found = [_find(context, topic) for topic in asked]
     counts = Counter(topic.id for topic in found if isinstance(topic, Topic))
     answers = await asyncio.gather(
         *(
-            _delete(broker, topic, result, counts)
+            _delete(context, topic, result, counts)
             for topic, result in zip(asked, found, strict=True)
         )
     )
@@ -75,7 +78,23 @@ def _asked(context: RequestContext, request: DeleteTopicsRequest) -> Sequence[To
     return [TopicToDelete(name=name) for name in request.topic_names]
 
 
-def _find(broker: Services, asked: TopicToDelete) -> Topic | KafscaleError:
+def _find(context: RequestContext, asked: TopicToDelete) -> Topic | KafscaleError:
+    """The topic that is meant, if the client may delete it."""
+    found = _known(context, asked)
+    if context.may(Operation.DELETE, ResourceType.CLUSTER, quiet=True):
+        return found
+    # Of a topic that nobody has, only a name says whether the client may ask for it.
+    needed = [Operation.DESCRIBE] if asked.name is not None else []
+    if isinstance(found, Topic):
+        needed.append(Operation.DELETE)
+    name = found.name if isinstance(found, Topic) else asked.name or ""
+    if not all(context.may(operation, ResourceType.TOPIC, name) for operation in needed):
+        return denial(ResourceType.TOPIC, asked.name or asked.topic_id.hex())
+    return found
+
+
+def _known(context: RequestContext, asked: TopicToDelete) -> Topic | KafscaleError:
+    broker = context.broker
     by_name, by_id = asked.name is not None, asked.topic_id != UUID_ZERO
     if by_name and by_id:
         return InvalidRequestError("You may not specify both topic name and topic id.")
@@ -90,17 +109,21 @@ def _find(broker: Services, asked: TopicToDelete) -> Topic | KafscaleError:
 
 
 async def _delete(
-    broker: Services, asked: TopicToDelete, found: Topic | KafscaleError, counts: Counter[bytes]
+    context: RequestContext,
+    asked: TopicToDelete,
+    found: Topic | KafscaleError,
+    counts: Counter[bytes],
 ) -> DeletedTopic:
     if isinstance(found, KafscaleError):
         return _failed(asked, found)
     if counts[found.id] > 1:
         return _failed(asked, InvalidRequestError("Duplicate topic name or id."))
     try:
-        await broker.catalog.delete(found.name)
+        context.broker.throttling.mutate(context, found.partitions)
+        await context.broker.catalog.delete(found.name)
     except KafscaleError as error:
         return _failed(asked, error)
-    log.info("topic deleted", topic=found.name)
+    context.broker.audit.changed(context, "topic deleted", topic=found.name)
     return DeletedTopic(name=found.name, topic_id=found.id)
 
 

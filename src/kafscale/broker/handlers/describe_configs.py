@@ -6,18 +6,21 @@ Behaviour:
   run, which is nothing.
 * The loggers of this broker: one, at the level of its settings.
 * Each resource succeeds or fails on its own; other types are INVALID_REQUEST.
+* Needs DESCRIBE_CONFIGS on each topic or group, or for others on the cluster, and is told which it
+  lacks: TOPIC_, GROUP_ or CLUSTER_AUTHORIZATION_FAILED.
 
 Version notes:
 * v0: whether a value is a default. v1+: where it comes from, and on request its synonyms.
 * v3+: the type, and on request the documentation.
 """
 
-from kafscale.broker import broker_configs, topic_configs
+from kafscale.broker import broker_configs, config_access, topic_configs
 from kafscale.broker.addresses import advertised
 from kafscale.broker.config_kinds import ConfigSource, ConfigType
 from kafscale.broker.config_resources import ResourceType, check_broker, find_topic
 from kafscale.broker.context import RequestContext
 from kafscale.errors import InvalidRequestError, KafscaleError
+from kafscale.metadata.access_model import Operation
 from kafscale.protocol.messages.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResponse,
@@ -46,6 +49,7 @@ def _describe(
     context: RequestContext, request: DescribeConfigsRequest, resource: ResourceToDescribe
 ) -> DescribedResource:
     try:
+        config_access.demand(context, Operation.DESCRIBE_CONFIGS, resource)
         configs = _configs(context, resource)
     except KafscaleError as error:
         return _failed(resource, error)
@@ -87,7 +91,8 @@ def _configs(context: RequestContext, resource: ResourceToDescribe) -> list[Desc
 
 def _listener(context: RequestContext) -> str:
     host, port = advertised(context)
-    return f"PLAINTEXT://[{host}]:{port}" if ":" in host else f"PLAINTEXT://{host}:{port}"
+    name = context.client.listener.name
+    return f"{name}://[{host}]:{port}" if ":" in host else f"{name}://{host}:{port}"
 
 
 def _logger(level: str) -> DescribedConfig:

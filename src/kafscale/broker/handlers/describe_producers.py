@@ -22,6 +22,7 @@ from kafscale.protocol.messages.describe_producers import (
     DescribedTopic,
     DescribeProducersRequest,
     DescribeProducersResponse,
+    TopicToDescribe,
 )
 
 NO_COORDINATOR: Final = -1

@@ -6,6 +6,8 @@ Behaviour:
   it ends, a cursor says with which partition the next one begins. A topic that is gone by then is
   answered as unknown if it was asked for, and left out if it was not.
 * Topics are never created here.
+* Needs DESCRIBE on each topic that is named, TOPIC_AUTHORIZATION_FAILED otherwise, whether it
+  exists or not. Of all topics, those are told that the client may see.
 
 Version notes: there is one version.
 """
@@ -15,8 +17,9 @@ from typing import Final
 
 from kafscale.broker import operations
 from kafscale.broker.context import RequestContext
-from kafscale.errors import InvalidRequestError, KafscaleError
+from kafscale.errors import InvalidRequestError, KafscaleError, TopicAuthorizationError
 from kafscale.metadata import topic_names
+from kafscale.metadata.access_model import Operation, ResourceType
 from kafscale.metadata.cluster_view import NOBODY
 from kafscale.metadata.model import Topic
 from kafscale.protocol.error_codes import ErrorCode
@@ -44,6 +47,9 @@ def handle(
         if not left:
             return DescribeTopicPartitionsResponse(topics=topics, next_cursor=Cursor(name, 0))
         topic = context.broker.catalog.get(name)
+        if request.topics and not context.may(Operation.DESCRIBE, ResourceType.TOPIC, name):
+            topics.append(DescribedTopic(error_code=TopicAuthorizationError.code, name=name))
+            continue
         if topic is None:
             topics.append(_unknown(name))
             continue
@@ -72,8 +78,17 @@ def _names(
     context: RequestContext, request: DescribeTopicPartitionsRequest, cursor: Cursor
 ) -> list[str]:
     """The topics of this page and of those after it."""
-    asked = {topic.name for topic in request.topics} or context.broker.catalog.topics
+    asked = {topic.name for topic in request.topics} or _seen(context)
     return sorted(name for name in asked if name >= cursor.topic_name)
+
+
+def _seen(context: RequestContext) -> set[str]:
+    """All topics that the client may see."""
+    return {
+        name
+        for name in context.broker.catalog.topics
+        if context.may(Operation.DESCRIBE, ResourceType.TOPIC, name, quiet=True)
+    }
 
 
 def _described(context: RequestContext, topic: Topic, numbers: Iterable[int]) -> DescribedTopic:
@@ -81,7 +96,7 @@ def _described(context: RequestContext, topic: Topic, numbers: Iterable[int]) ->
         name=topic.name,
         topic_id=topic.id,
         partitions=[_partition(context, topic.name, number) for number in numbers],
-        authorized_operations=operations.ON_TOPIC,
+        authorized_operations=operations.allowed(context, ResourceType.TOPIC, topic.name),
     )
 
 

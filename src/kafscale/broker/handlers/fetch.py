@@ -8,6 +8,8 @@ Behaviour:
   watermark wakes it.
 * What is in memory is read in the order asked; older records of several partitions are fetched from
   the store together.
+* Needs READ on each topic, TOPIC_AUTHORIZATION_FAILED otherwise, whether it exists or not. Who
+  claims to be a replica needs CLUSTER_ACTION on the cluster instead, and is told the same.
 * Trouble with the store is told as KAFKA_STORAGE_ERROR, which all clients try again; at once,
   while the store is known to be unavailable.
 
@@ -20,9 +22,10 @@ Version notes:
 """
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Iterable
 
 from kafscale.broker.context import RequestContext
+from kafscale.broker.denials import denial
 from kafscale.broker.fetch_sessions import FetchContext, Wanted
 from kafscale.broker.leader_epochs import check_leader_epoch
 from kafscale.broker.leaders import MISLED, endpoints, leader_of
@@ -31,6 +34,7 @@ from kafscale.errors import (
     KafscaleError,
     UnsupportedCodecError,
 )
+from kafscale.metadata.access_model import Operation, ResourceType
 from kafscale.metadata.cluster_view import NOBODY
 from kafscale.protocol.messages.fetch import (
     FetchedPartition,
@@ -49,13 +53,16 @@ TIMESTAMPS_SINCE = 2
 ZSTD_SINCE = 10
 SESSIONS_SINCE = 7
 
+_NONE: frozenset[str | bytes] = frozenset()
+
 
 def handle(
     context: RequestContext, request: FetchRequest
 ) -> FetchResponse | Awaitable[FetchResponse]:
     now_ms = context.received_ms
     session = context.broker.fetch_sessions.begin(request, context.version, now_ms)
-    fetch = Fetch(context, request, session)
+    denied = _NONE if context.broker.access is None else _denied(context, request, session.wanted)
+    fetch = Fetch(context, request, session, denied)
     fetch.read_memory()
     if not fetch.cold and fetch.is_enough:
         return fetch.answer(now_ms)
@@ -77,6 +84,33 @@ def refuse(context: RequestContext, request: FetchRequest, error: KafscaleError)
     )
 
 
+def _denied(
+    context: RequestContext, request: FetchRequest, wanted: Iterable[Wanted]
+) -> frozenset[str | bytes]:
+    """The topics that the client may not read, by what it has called them: name or id."""
+    asked = {partition.key[0] for partition in wanted}
+    if _is_replica(request):
+        may_follow = context.may(Operation.CLUSTER_ACTION, ResourceType.CLUSTER)
+        return _NONE if may_follow else frozenset(asked)
+    topics = context.broker.catalog.by_id
+    denied = set()
+    for topic in asked:
+        if isinstance(topic, str):
+            name = topic
+        elif topic in topics:
+            name = topics[topic].name
+        else:
+            continue  # Nobody has it, which is no secret of anybody's.
+        if not context.may(Operation.READ, ResourceType.TOPIC, name):
+            denied.add(topic)
+    return frozenset(denied)
+
+
+def _is_replica(request: FetchRequest) -> bool:
+    state = request.replica_state
+    return request.replica_id >= 0 or (state is not None and state.replica_id >= 0)
+
+
 async def _wait(context: RequestContext, request: FetchRequest, fetch: "Fetch") -> FetchResponse:
     loop = asyncio.get_running_loop()
     deadline = loop.time() + request.max_wait_ms / 1000
@@ -92,14 +126,19 @@ class Fetch:
     """One fetch at work: its partitions, and what was read of them."""
 
     __slots__ = (
-        "_bytes_left", "_context", "_logs", "_missed", "_request", "_size_bytes", "_woken", "cold",
-        "results", "session",
+        "_bytes_left", "_context", "_denied", "_logs", "_missed", "_request", "_size_bytes",
+        "_woken", "cold", "results", "session",
     )  # fmt: skip
 
     def __init__(
-        self, context: RequestContext, request: FetchRequest, session: FetchContext
+        self,
+        context: RequestContext,
+        request: FetchRequest,
+        session: FetchContext,
+        denied: frozenset[str | bytes],
     ) -> None:
         self._context = context
+        self._denied = denied
         self._request = request
         self._logs: list[PartitionLog | None] = []
         self._missed: list[bool] = []
@@ -126,8 +165,10 @@ class Fetch:
 
     def read_memory(self) -> None:
         """Begin the answer with what tails hold."""
-        fetch_bytes_max = self._context.broker.config.network.fetch_bytes_max
-        self._bytes_left = min(self._request.max_bytes, fetch_bytes_max)
+        broker = self._context.broker
+        self._bytes_left = min(self._request.max_bytes, broker.config.network.fetch_bytes_max)
+        if not broker.throttling.is_idle:
+            self._bytes_left = broker.throttling.fetch_bytes_max(self._context, self._bytes_left)
         self._size_bytes = 0
         self.results = []
         self._logs = []
@@ -206,6 +247,8 @@ class Fetch:
         )
 
     def _find(self, wanted: Wanted) -> PartitionLog:
+        if self._denied and wanted.key[0] in self._denied:
+            raise denial(ResourceType.TOPIC, wanted.name or wanted.topic_id.hex())
         partition = find_partition(
             self._context.broker, wanted.name, wanted.topic_id, wanted.request.index
         )

@@ -5,14 +5,17 @@ Behaviour:
   others stay. A resource changes entirely or not at all, and obeys its new configs at once. Of two
   clients that change different configs in one moment, both succeed.
 * Brokers are read-only. A resource that stands in the request twice is refused.
+* Needs ALTER_CONFIGS on each topic or group, or for others on the cluster, and is told which it
+  lacks: TOPIC_, GROUP_ or CLUSTER_AUTHORIZATION_FAILED.
 * `validate_only` checks all of this and changes nothing.
 
 Version notes: all versions are served alike.
 """
 
-from kafscale.broker import config_resources, topic_configs
+from kafscale.broker import config_access, config_resources, topic_configs
 from kafscale.broker.context import RequestContext
 from kafscale.errors import KafscaleError
+from kafscale.metadata.access_model import Operation
 from kafscale.protocol.messages.incremental_alter_configs import (
     AlteredResource,
     IncrementalAlterConfigsRequest,
@@ -25,6 +28,7 @@ async def handle(
     context: RequestContext, request: IncrementalAlterConfigsRequest
 ) -> IncrementalAlterConfigsResponse:
     def change(resource: ResourceToAlter) -> config_resources.Change:
+        config_access.demand(context, Operation.ALTER_CONFIGS, resource)
         return lambda current: topic_configs.apply_incremental(
             current, resource.configs, context.broker.topic_defaults
         )
@@ -32,6 +36,8 @@ async def handle(
     errors = await config_resources.alter(
         context.broker, request.resources, change, validate_only=request.validate_only
     )
+    if not request.validate_only:
+        config_access.tell(context, request.resources, errors)
     return IncrementalAlterConfigsResponse(resources=list(map(_answer, request.resources, errors)))
 
 

@@ -4,21 +4,25 @@ Behaviour:
 * The brokers and the topics asked for, or all of them; each partition has one replica, its leader.
   One whose leader is gone, or not chosen yet, is LEADER_NOT_AVAILABLE for a moment.
 * A topic that does not exist is created, if the request and the broker's settings both allow it.
+* Needs DESCRIBE on each topic that is named, and CREATE on it or on the cluster where it is to be
+  created, TOPIC_AUTHORIZATION_FAILED otherwise, whether it exists or not. Of all topics, those are
+  told that the client may see.
 * This broker's address is the advertised one, or else the one at which the client has come.
 
 Version notes:
 * v0: no topics named means all. From v1 on null means all, and an empty list none.
 * v4+: the client may forbid that topics are created.
-* v8+: authorized operations, which are not kept while there is no authorization.
+* v8+: what the client may do to topics; v8-10: and to the cluster.
 * v10+: topic ids in the answer; v12+: topics may be asked for by id.
 """
 
 from collections.abc import Awaitable
 
+from kafscale.broker import admin_rules, operations
 from kafscale.broker.addresses import nodes
 from kafscale.broker.context import RequestContext
-from kafscale.broker.operations import NOT_ASKED, ON_CLUSTER, ON_TOPIC
-from kafscale.errors import KafscaleError
+from kafscale.errors import KafscaleError, ThrottledError, TopicAuthorizationError
+from kafscale.metadata.access_model import Operation, ResourceType
 from kafscale.metadata.cluster_view import NOBODY
 from kafscale.metadata.model import Topic
 from kafscale.protocol.error_codes import ErrorCode
@@ -33,18 +37,21 @@ from kafscale.protocol.messages.metadata import (
 
 ERROR_SINCE = 13
 
+_Errors = dict[str | bytes, int]
+"""What is wrong with topics, by what the client has called them: name or id."""
+
 
 def handle(
     context: RequestContext, request: MetadataRequest
 ) -> MetadataResponse | Awaitable[MetadataResponse]:
-    broker = context.broker
-    names = _missing(context, request)
-    if names:
-        return _create_and_answer(context, request, names)
     if _wants_all(context, request):
-        topics = [_described(context, request, topic) for topic in broker.catalog.topics.values()]
-    else:
-        topics = [_find(context, request, asked, {}) for asked in request.topics or ()]
+        seen = [topic for topic in context.broker.catalog.topics.values() if _sees(context, topic)]
+        return _answer(context, request, [_described(context, request, topic) for topic in seen])
+    errors: _Errors = {} if context.broker.access is None else _denied(context, request)
+    names = _missing(context, request, errors)
+    if names:
+        return _create_and_answer(context, request, names, errors)
+    topics = [_find(context, request, asked, errors) for asked in request.topics or ()]
     return _answer(context, request, topics)
 
 
@@ -63,17 +70,18 @@ def refuse(
 
 
 async def _create_and_answer(
-    context: RequestContext, request: MetadataRequest, names: list[str]
+    context: RequestContext, request: MetadataRequest, names: list[str], errors: _Errors
 ) -> MetadataResponse:
     broker = context.broker
-    errors: dict[str, int] = {}
+    partition_count = broker.config.topics.auto_create_partitions
     for name in names:
         try:
+            broker.throttling.mutate(context, partition_count)
             await broker.topics.create_if_missing(
-                name,
-                broker.config.topics.auto_create_partitions,
-                broker.config.network.request_timeout_ms,
+                name, partition_count, broker.config.network.request_timeout_ms
             )
+        except ThrottledError:
+            continue  # It is not known yet, as in Kafka, so that the client asks again.
         except KafscaleError as error:
             errors[name] = error.code
     topics = [_find(context, request, asked, errors) for asked in request.topics or ()]
@@ -83,7 +91,9 @@ async def _create_and_answer(
 def _answer(
     context: RequestContext, request: MetadataRequest, topics: list[TopicMetadata]
 ) -> MetadataResponse:
-    asked = request.include_cluster_authorized_operations
+    allowed = operations.NOT_ASKED
+    if request.include_cluster_authorized_operations:
+        allowed = operations.allowed_on_cluster(context)
     return MetadataResponse(
         brokers=[
             Broker(node_id=node.id, host=node.host, port=node.port, rack=node.rack)
@@ -92,7 +102,7 @@ def _answer(
         cluster_id=context.broker.cluster_id,
         controller_id=context.broker.cluster.controller_id,
         topics=topics,
-        cluster_authorized_operations=ON_CLUSTER if asked else NOT_ASKED,
+        cluster_authorized_operations=allowed,
     )
 
 
@@ -100,20 +110,43 @@ def _wants_all(context: RequestContext, request: MetadataRequest) -> bool:
     return request.topics is None or (context.version == 0 and not request.topics)
 
 
-def _missing(context: RequestContext, request: MetadataRequest) -> list[str]:
-    """The topics that are to be created first."""
+def _sees(context: RequestContext, topic: Topic) -> bool:
+    return context.may(Operation.DESCRIBE, ResourceType.TOPIC, topic.name, quiet=True)
+
+
+def _denied(context: RequestContext, request: MetadataRequest) -> _Errors:
+    """The topics that are named and that the client may not see."""
+    catalog = context.broker.catalog
+    errors: _Errors = {}
+    for asked in request.topics or ():
+        known = catalog.by_id.get(asked.topic_id) if asked.name is None else None
+        name = known.name if known else asked.name
+        if name and not context.may(Operation.DESCRIBE, ResourceType.TOPIC, name):
+            errors[_named(asked)] = TopicAuthorizationError.code
+    return errors
+
+
+def _named(asked: TopicToDescribe) -> str | bytes:
+    return asked.topic_id if asked.name is None else asked.name
+
+
+def _missing(context: RequestContext, request: MetadataRequest, errors: _Errors) -> list[str]:
+    """The topics that are to be created first; that the client may not create one is an error."""
     broker = context.broker
     if not request.allow_auto_topic_creation or not broker.config.topics.auto_create:
         return []
     names = dict.fromkeys(asked.name for asked in request.topics or () if asked.name)
-    return [name for name in names if name not in broker.catalog.topics]
+    missing = [name for name in names if name not in broker.catalog.topics and name not in errors]
+    allowed = admin_rules.creatable(context, missing)
+    errors.update(dict.fromkeys(set(missing) - allowed, TopicAuthorizationError.code))
+    return [name for name in missing if name in allowed]
 
 
 def _find(
     context: RequestContext,
     request: MetadataRequest,
     asked: TopicToDescribe,
-    errors: dict[str, int],
+    errors: _Errors,
 ) -> TopicMetadata:
     catalog = context.broker.catalog
     if asked.name is None:
@@ -121,19 +154,22 @@ def _find(
         unknown = ErrorCode.UNKNOWN_TOPIC_ID
     else:
         topic = catalog.get(asked.name)
-        unknown = ErrorCode.of(errors.get(asked.name, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
-    if topic is None:
-        return TopicMetadata(error_code=unknown, name=asked.name, topic_id=asked.topic_id)
+        unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    code = errors.get(_named(asked), 0 if topic else unknown)
+    if topic is None or code:
+        return TopicMetadata(error_code=code, name=asked.name, topic_id=asked.topic_id)
     return _described(context, request, topic)
 
 
 def _described(context: RequestContext, request: MetadataRequest, topic: Topic) -> TopicMetadata:
-    asked = request.include_topic_authorized_operations
+    allowed = operations.NOT_ASKED
+    if request.include_topic_authorized_operations:
+        allowed = operations.allowed(context, ResourceType.TOPIC, topic.name)
     return TopicMetadata(
         name=topic.name,
         topic_id=topic.id,
         partitions=[_partition(context, topic.name, index) for index in range(topic.partitions)],
-        authorized_operations=ON_TOPIC if asked else NOT_ASKED,
+        authorized_operations=allowed,
     )
 
 

@@ -7,8 +7,8 @@ Behaviour:
   every partition that there is. A topic of which no partitions are named is passed over.
 * Who is no member of a group (generation -1) may commit while it has no members; the group need not
   have been there before, and may have an empty name.
-* Needs READ on the group, GROUP_AUTHORIZATION_FAILED otherwise for every partition; and READ on each
-  topic, TOPIC_AUTHORIZATION_FAILED otherwise, whether it exists or not.
+* Needs READ on the group, GROUP_AUTHORIZATION_FAILED otherwise for every partition; and READ on
+  each topic, TOPIC_AUTHORIZATION_FAILED otherwise, whether it exists or not.
 * An offset is that of the topic which has the name now: one created again begins anew.
 
 Version notes:

@@ -8,6 +8,9 @@ Behaviour:
   `timeout_ms`: it may become durable still, and an idempotent producer that sends it again is
   answered with the first one's offset.
 * A topic that does not exist is created where the broker's settings allow it.
+* Needs WRITE on each topic, and CREATE on it or on the cluster where it is to be created,
+  TOPIC_AUTHORIZATION_FAILED otherwise, whether it exists or not; of transactional producers WRITE
+  on their id, TRANSACTIONAL_ID_AUTHORIZATION_FAILED otherwise for every partition.
 
 Version notes:
 * v0-2: message sets are turned into a batch. Some clients send batches already, as Kafka accepts.
@@ -19,18 +22,22 @@ Version notes:
 
 import asyncio
 from collections.abc import Awaitable
+from contextlib import suppress
 
+from kafscale.broker import admin_rules
 from kafscale.broker.context import RequestContext
+from kafscale.broker.denials import denial
 from kafscale.broker.leaders import MISLED, endpoints, leader_of
 from kafscale.broker.partitions import find_partition
-from kafscale.broker.services import Services
 from kafscale.errors import (
     InvalidAcksError,
     InvalidTransactionStateError,
     KafscaleError,
     OverloadedError,
+    ThrottledError,
     UnsupportedCodecError,
 )
+from kafscale.metadata.access_model import Operation, ResourceType
 from kafscale.observability.logging import get_logger, is_debugging
 from kafscale.protocol.messages.produce import (
     LeaderIdAndEpoch,
@@ -57,17 +64,23 @@ INFLATION_MAX = 8
 
 _Pending = list[tuple[ProducedPartition, "asyncio.Future[None]"]]
 
+_Denied = set[str | bytes]
+"""The topics that the client may not write to, by what it has called them: name or id."""
+
 
 def handle(
     context: RequestContext, request: ProduceRequest
 ) -> ProduceResponse | Awaitable[ProduceResponse | None] | None:
     if request.acks not in (NO_ACKS, LEADER_ACKS, ALL_ACKS):
         raise InvalidAcksError(f"acks is {request.acks}, and may be 0, 1 or -1")
+    if request.transactional_id is not None:
+        context.demand(Operation.WRITE, ResourceType.TRANSACTIONAL_ID, request.transactional_id)
     context.broker.health.check_writable()
-    missing = _missing(context.broker, request)
+    denied = set() if context.broker.access is None else _denied(context, request)
+    missing = _missing(context, request, denied)
     if missing:
-        return _create_and_append(context, request, missing)
-    return _append(context, request)
+        return _create_and_append(context, request, missing, denied)
+    return _append(context, request, denied)
 
 
 def refuse(
@@ -76,25 +89,16 @@ def refuse(
     """The same error for every partition."""
     if request.acks == NO_ACKS:
         return None
-    return ProduceResponse(
-        topics=[
-            ProducedTopic(
-                name=topic.name,
-                topic_id=topic.topic_id,
-                partitions=[_failed(partition.index, error) for partition in topic.partitions],
-            )
-            for topic in request.topics
-        ]
-    )
+    return ProduceResponse(topics=[_failed_topic(topic, error) for topic in request.topics])
 
 
 def _append(
-    context: RequestContext, request: ProduceRequest
+    context: RequestContext, request: ProduceRequest, denied: _Denied
 ) -> "ProduceResponse | asyncio.Future[ProduceResponse] | None":
     if is_debugging():
         _tell(request)
     pending: _Pending = []
-    topics = [_append_topic(context, topic, pending) for topic in request.topics]
+    topics = [_append_topic(context, topic, denied, pending) for topic in request.topics]
     if request.acks == NO_ACKS:
         _check_unanswered(topics)
         return None
@@ -106,8 +110,10 @@ def _append(
 
 
 def _append_topic(
-    context: RequestContext, topic: TopicToProduce, pending: _Pending
+    context: RequestContext, topic: TopicToProduce, denied: _Denied, pending: _Pending
 ) -> ProducedTopic:
+    if denied and (topic.name or topic.topic_id) in denied:
+        return _failed_topic(topic, denial(ResourceType.TOPIC, topic.name or topic.topic_id.hex()))
     produced: list[ProducedPartition] = []
     for partition in topic.partitions:
         try:
@@ -242,25 +248,49 @@ def _point_to_leader(
 
 
 async def _create_and_append(
-    context: RequestContext, request: ProduceRequest, missing: list[str]
+    context: RequestContext, request: ProduceRequest, missing: list[str], denied: _Denied
 ) -> ProduceResponse | None:
-    settings = context.broker.config.topics
+    broker = context.broker
+    partition_count = broker.config.topics.auto_create_partitions
     for name in missing:
-        await context.broker.topics.create_if_missing(
-            name, settings.auto_create_partitions, request.timeout_ms
-        )
-    answer = _append(context, request)
+        with suppress(ThrottledError):  # It stays unknown then, so that the client tries again.
+            broker.throttling.mutate(context, partition_count)
+            await broker.topics.create_if_missing(name, partition_count, request.timeout_ms)
+    answer = _append(context, request, denied)
     return await answer if isinstance(answer, Awaitable) else answer
 
 
-def _missing(broker: Services, request: ProduceRequest) -> list[str]:
-    """The topics that are to be created first."""
-    topics = broker.catalog.topics
+def _denied(context: RequestContext, request: ProduceRequest) -> _Denied:
+    catalog = context.broker.catalog
+    denied: _Denied = set()
+    for topic in request.topics:
+        known = None if topic.name else catalog.by_id.get(topic.topic_id)
+        name = known.name if known else topic.name
+        if name and not context.may(Operation.WRITE, ResourceType.TOPIC, name):
+            denied.add(topic.name or topic.topic_id)
+    return denied
+
+
+def _missing(context: RequestContext, request: ProduceRequest, denied: _Denied) -> list[str]:
+    """The topics that are to be created first; those that the client may not create are denied."""
+    topics = context.broker.catalog.topics
     if all(topic.name in topics or not topic.name for topic in request.topics):
         return []
-    if not broker.config.topics.auto_create:
+    if not context.broker.config.topics.auto_create:
         return []
-    return [topic.name for topic in request.topics if topic.name and topic.name not in topics]
+    named = [topic.name for topic in request.topics if topic.name and topic.name not in denied]
+    missing = [name for name in named if name not in topics]
+    allowed = admin_rules.creatable(context, missing)
+    denied.update(set(missing) - allowed)
+    return [name for name in missing if name in allowed]
+
+
+def _failed_topic(topic: TopicToProduce, error: KafscaleError) -> ProducedTopic:
+    return ProducedTopic(
+        name=topic.name,
+        topic_id=topic.topic_id,
+        partitions=[_failed(partition.index, error) for partition in topic.partitions],
+    )
 
 
 def _failed(index: int, error: KafscaleError) -> ProducedPartition:

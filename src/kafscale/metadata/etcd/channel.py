@@ -11,8 +11,8 @@ from typing import Final
 
 import grpc
 
+from kafscale.config import pem_files
 from kafscale.config.stores import Etcd, Tls
-from kafscale.errors import ConfigError
 
 ANSWER_BYTES_MAX: Final = 32 << 20
 """What one answer may hold; ranges come in pages that fit, watches in fragments."""
@@ -64,42 +64,18 @@ def channel_credentials(settings: Etcd) -> grpc.ChannelCredentials | None:
     tls = settings.tls
     if not tls.enabled:
         return None
-    authorities = _read(tls.ca_file, "caFile") if tls.ca_file else _system_authorities()
-    key = _read(tls.key_file, "keyFile") if tls.key_file else None
-    certificate = _read(tls.cert_file, "certFile") if tls.cert_file else None
     _check(tls)
+    authorities = Path(tls.ca_file).read_bytes() if tls.ca_file else pem_files.system_authorities()
+    key = Path(tls.key_file).read_bytes() if tls.key_file else None
+    certificate = Path(tls.cert_file).read_bytes() if tls.cert_file else None
+    # Without authorities gRPC brings a list of its own.
     return grpc.ssl_channel_credentials(authorities, key, certificate)
 
 
 def _check(tls: Tls) -> None:
     """Refuse files that are of no use; gRPC would only tell of members that cannot be reached."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    try:
-        if tls.ca_file:
-            context.load_verify_locations(tls.ca_file)
-    except ssl.SSLError:
-        raise ConfigError(f"etcd.tls.caFile: {tls.ca_file} holds no certificates") from None
-    try:
-        if tls.cert_file:
-            # A password is given so that nobody is asked for one where the key has one.
-            context.load_cert_chain(tls.cert_file, tls.key_file, password="")
-    except ssl.SSLError as error:
-        raise ConfigError(
-            f"etcd.tls.certFile and etcd.tls.keyFile: {tls.cert_file} and {tls.key_file} are not a"
-            f" certificate and its key ({error.reason or 'unreadable'})"
-        ) from None
-
-
-def _system_authorities() -> bytes | None:
-    system = ssl.get_default_verify_paths()
-    for path in (system.cafile, f"{system.capath}/ca-certificates.crt"):
-        if path and Path(path).is_file():
-            return Path(path).read_bytes()
-    return None  # gRPC brings a list of its own.
-
-
-def _read(path: str, setting: str) -> bytes:
-    try:
-        return Path(path).read_bytes()
-    except OSError as error:
-        raise ConfigError(f"etcd.tls.{setting}: {path} cannot be read ({error.strerror})") from None
+    if tls.ca_file:
+        pem_files.trust(context, "etcd.tls", tls.ca_file)
+    if tls.cert_file:
+        pem_files.show(context, "etcd.tls", tls.cert_file, tls.key_file)

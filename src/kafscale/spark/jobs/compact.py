@@ -18,6 +18,7 @@ from operator import attrgetter
 from random import Random
 from typing import TYPE_CHECKING
 
+from kafscale.config.security import ClientTls
 from kafscale.errors import InvalidRequestError
 from kafscale.spark.jobs import compaction_marks, staging
 from kafscale.spark.jobs.compaction import CompactionPlan
@@ -48,6 +49,8 @@ class CompactSettings:
     location: Location
     control: tuple[str, ...]
     """Addresses of brokers on the control plane."""
+    control_tls: ClientTls | None = None
+    """The files to ask them with, where the control plane is encrypted."""
     topics: tuple[str, ...] = ()
     """Their names; none is all whose policy says so."""
     is_forced: bool = False
@@ -70,8 +73,8 @@ def run(
         raise InvalidRequestError("name the topics that are to be compacted whatever they say")
     began_ms = clock()
     installer = Installer(
-        location=settings.location, control=settings.control, kind=JOB,
-        run=f"{random.getrandbits(32):08x}", progress=progress, reached=reached,
+        location=settings.location, control=settings.control, control_tls=settings.control_tls,
+        kind=JOB, run=f"{random.getrandbits(32):08x}", progress=progress, reached=reached,
     )  # fmt: skip
     with settings.location.open() as store:
         installer.check(store)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn
 
+from kafscale.config.security import ClientTls
 from kafscale.errors import DamagedObjectError, OffsetOutOfRangeError
 from kafscale.observability.logging import get_logger
 from kafscale.spark.jobs import staging
@@ -46,6 +47,8 @@ class Installer:
     location: Location
     control: tuple[str, ...]
     """Addresses of brokers on the control plane."""
+    control_tls: ClientTls | None = None
+    """The files to ask them with, where the control plane is encrypted."""
     kind: str
     run: str
     """What tells this run from others."""
@@ -57,7 +60,7 @@ class Installer:
         """Raise unless there are brokers that could swap something in."""
 
         async def look(_store: ObjectStore) -> None:
-            async with Owners(self.control):
+            async with Owners(self.control, self.control_tls):
                 pass
 
         store.run(look)
@@ -105,7 +108,7 @@ class Installer:
             task = bar.add_task("", total=len(staged))
 
             async def swap(objects: ObjectStore) -> list[Outcome]:
-                async with Owners(self.control) as owners:
+                async with Owners(self.control, self.control_tls) as owners:
                     return await swap_in(
                         objects, owners, staged,
                         on_done=lambda _outcome: bar.advance(task), reached=self.reached,

@@ -14,6 +14,7 @@ from operator import attrgetter
 from random import Random
 from typing import TYPE_CHECKING, Final
 
+from kafscale.config.security import ClientTls
 from kafscale.spark.batches import SliceReader
 from kafscale.spark.jobs import staging
 from kafscale.spark.jobs.grouping import Group, check_known, grouped, segments_of, size_bytes
@@ -41,6 +42,8 @@ class MergeSettings:
     location: Location
     control: tuple[str, ...]
     """Addresses of brokers on the control plane."""
+    control_tls: ClientTls | None = None
+    """The files to ask them with, where the control plane is encrypted."""
     topics: tuple[str, ...] = ()
     """Their names; none is all."""
     target_bytes: int = 0
@@ -59,8 +62,8 @@ def run(
     """Merge what is small; `reached` is told each step before it is taken."""
     began_ms = clock()
     installer = Installer(
-        location=settings.location, control=settings.control, kind=JOB,
-        run=f"{random.getrandbits(32):08x}", progress=progress, reached=reached,
+        location=settings.location, control=settings.control, control_tls=settings.control_tls,
+        kind=JOB, run=f"{random.getrandbits(32):08x}", progress=progress, reached=reached,
     )  # fmt: skip
     with settings.location.open() as store:
         installer.check(store)

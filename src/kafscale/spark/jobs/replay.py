@@ -26,6 +26,7 @@ from kafscale.client.appender import producer_id_of
 from kafscale.client.blocking import BlockingClient, addresses
 from kafscale.client.cluster import Client
 from kafscale.client.partition import Partition
+from kafscale.client.security import PLAINTEXT, Security
 from kafscale.errors import InvalidRequestError, KafscaleError
 from kafscale.records import Codec
 from kafscale.spark.arrow_map import map_in_arrow
@@ -64,6 +65,8 @@ class ReplaySettings:
     target: str
     bootstrap: str
     """Brokers of the cluster that gets the records."""
+    security: Security = PLAINTEXT
+    """How to talk to them; the files that it names have to be where tasks run, too."""
     where: str = ""
     select: tuple[str, ...] = ()
     function: str = ""
@@ -137,7 +140,7 @@ def prepare(settings: ReplaySettings) -> tuple[list[Slice], dict[int, ReplayItem
             f"{settings.topic} has {count} partitions; to spread its records over"
             f" {target.partition_count}, set the partitioner to key"
         )
-    with BlockingClient(bootstrap) as client:
+    with BlockingClient(bootstrap, settings.security) as client:
         ids, progress = client.run(partial(_progress, settings, target, count))
     slices = []
     for one in ranges:
@@ -149,6 +152,7 @@ def prepare(settings: ReplaySettings) -> tuple[list[Slice], dict[int, ReplayItem
         one.partition: ReplayItem(
             settings.topic, one.partition, bootstrap, settings.target, target.partition_count,
             settings.partitioner, settings.codec, ids[one.partition], progress[one.partition],
+            settings.security,
         )
         for one in slices
     }  # fmt: skip
@@ -186,7 +190,7 @@ def _written(
                 continue
             if sink is None:
                 item = items[batch.column("partition")[0].as_py()]
-                client = BlockingClient(item.bootstrap)
+                client = BlockingClient(item.bootstrap, item.security)
                 sink = Sink(item, client)
                 step("opened")
             sink.write(apply(function, batch) if function else batch)

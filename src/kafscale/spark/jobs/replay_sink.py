@@ -20,6 +20,7 @@ from kafscale.client.appender import Appender
 from kafscale.client.blocking import BlockingClient
 from kafscale.client.cluster import Client
 from kafscale.client.partition import Partition
+from kafscale.client.security import PLAINTEXT, Security
 from kafscale.client.topics import led
 from kafscale.errors import InvalidRequestError
 from kafscale.records import Codec
@@ -42,6 +43,7 @@ class ReplayItem(msgspec.Struct, frozen=True):
     codec: Codec
     producer_id: int
     progress: Progress
+    security: Security = PLAINTEXT
 
     @property
     def partitions(self) -> range:

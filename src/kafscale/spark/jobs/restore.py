@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 from kafscale.client.blocking import BlockingClient, addresses
 from kafscale.client.cluster import Client
 from kafscale.client.partition import Partition
+from kafscale.client.security import PLAINTEXT, Security
 from kafscale.errors import InvalidRequestError, UnknownTopicError
 from kafscale.protocol.messages.metadata import TopicMetadata
 from kafscale.spark import offsets
@@ -52,6 +53,8 @@ class RestoreSettings:
     target: str
     bootstrap: str
     """Brokers of the cluster that gets the new topic."""
+    security: Security = PLAINTEXT
+    """How to talk to them; the files that it names have to be where tasks run, too."""
     until_ms: int | None = None
     """The time of the latest record that is wanted."""
     end_offsets: str = ""
@@ -94,17 +97,18 @@ def prepare(settings: RestoreSettings) -> list[RestoreItem]:
             f"{settings.topic} has {len(slices)} partitions, which do not fit into"
             f" {target.partition_count}"
         )
-    with BlockingClient(bootstrap) as client:
+    with BlockingClient(bootstrap, settings.security) as client:
         topic = client.run(partial(_ready, target))
         ids = {part: identity(topic.topic_id, part, settings.until_ms) for part in slices}
         for part, producer_id in ids.items():
             client.run(partial(_check, topic=topic, part=part, producer_id=producer_id))
     return [
         RestoreItem(
-            settings.location, part, settings.until_ms, bootstrap, settings.target, producer_id
+            settings.location, part, settings.until_ms, bootstrap, settings.target, producer_id,
+            settings.security,
         )
         for part, producer_id in ids.items()
-    ]
+    ]  # fmt: skip
 
 
 def summarize(

@@ -17,6 +17,7 @@ from kafscale.client.appender import UNTOLD, Appender, producer_id_of
 from kafscale.client.blocking import BlockingClient
 from kafscale.client.cluster import Client
 from kafscale.client.partition import Partition
+from kafscale.client.security import PLAINTEXT, Security
 from kafscale.client.topics import led
 from kafscale.errors import InvalidRequestError
 from kafscale.records import BatchView, iterate
@@ -42,6 +43,7 @@ class RestoreItem(msgspec.Struct, frozen=True):
     bootstrap: tuple[Address, ...]
     target: str
     producer_id: int
+    security: Security = PLAINTEXT
 
     @property
     def selection(self) -> Selection:
@@ -77,7 +79,10 @@ def identity(topic_id: bytes, source: Slice, until_ms: int | None) -> int:
 
 def restore_partition(item: RestoreItem, step: Callable[[str], None] = lambda _: None) -> Restored:
     """Restore a partition; `step` is told what was done, for tests that stop there."""
-    with item.location.open() as store, BlockingClient(item.bootstrap) as client:
+    with (
+        item.location.open() as store,
+        BlockingClient(item.bootstrap, item.security) as client,
+    ):
         partition, there = client.run(lambda cluster: _open(cluster, item))
         step("opened")
         reader = SliceReader(store, item.location.namespace)

@@ -18,6 +18,10 @@ from contextlib import asynccontextmanager
 from random import Random
 from typing import Any
 
+import msgspec
+
+from kafscale.auth.authorizer import Authorizer
+from kafscale.broker.access import Access
 from kafscale.broker.audit import Audit
 from kafscale.broker.cluster.claims import Claims
 from kafscale.broker.cluster.controller import ControllerSettings
@@ -32,9 +36,11 @@ from kafscale.broker.engine_settings import engine_settings
 from kafscale.broker.fetch_sessions import FetchSessions
 from kafscale.broker.group_settings import group_settings, offset_retention
 from kafscale.broker.health import Health
+from kafscale.broker.listeners import listeners
 from kafscale.broker.producer_ids import ProducerIds
 from kafscale.broker.routes import ROUTES
 from kafscale.broker.services import Services
+from kafscale.broker.throttling import Throttling
 from kafscale.broker.topic_configs import TopicDefaults
 from kafscale.broker.watermarks import Watermarks
 from kafscale.config import Config
@@ -80,6 +86,8 @@ class Served:
     def __init__(self, stores: Stores, services: Services, node: ClusterNode) -> None:
         self.stores = stores
         self.node = node
+        [listener] = listeners(services.config)
+        self.client = msgspec.structs.replace(CLIENT, listener=listener)
         self.services = services
         self._drain = Drain()
         self._dispatcher = Dispatcher(
@@ -90,14 +98,21 @@ class Served:
             request_timeout_ms=services.config.network.request_timeout_ms,
             clock=virtual_time.clock_ms,
             timer=asyncio.get_running_loop().time,
+            throttling=services.throttling,
         )
 
     async def ask(
-        self, api: Api[Any, Any], message: Message, version: int | None = None, *, is_closed=False
+        self,
+        api: Api[Any, Any],
+        message: Message,
+        version: int | None = None,
+        *,
+        is_closed: bool = False,
+        client: ClientInfo | None = None,
     ) -> Any:
         """The answer in this version, the newest by default; or that there is none."""
         asked = api.version_max if version is None else version
-        parts = self._dispatcher.dispatch(CLIENT, framed(request(api, asked, message)))
+        parts = self._dispatcher.dispatch(client or self.client, framed(request(api, asked, message)))
         if isinstance(parts, Waiting):
             parts = await settled(parts)
         if is_closed:
@@ -110,7 +125,7 @@ class Served:
         """What a handler is given with a request."""
         now_ms = virtual_time.clock_ms()
         return RequestContext(
-            CLIENT, "tester", api, version, 1, now_ms, 0.0, self.services, self._drain
+            self.client, "tester", api, version, 1, now_ms, 0.0, self.services, self._drain
         )
 
     async def topic(self, name: str, partition_count: int = 1, **configs: str) -> Topic:
@@ -180,6 +195,7 @@ async def life(
 
 def _assembled(stores, config, *, catalog, view, rules, metrics, node_id):
     clock = virtual_time.clock_ms
+    audit = Audit(metrics.access, clock)
     namespace = config.s3.namespace
     defaults = TopicDefaults.of(config)
     membership = Membership(
@@ -242,12 +258,20 @@ def _assembled(stores, config, *, catalog, view, rules, metrics, node_id):
         producer_ids=ProducerIds(stores.metadata),
         groups=groups,
         rules=rules,
-        audit=Audit(metrics.access, clock),
+        audit=audit,
+        access=_access(config, rules, audit),
+        throttling=Throttling(rules, metrics.access, asyncio.get_running_loop().time),
         metrics=metrics,
         health=Health(config.s3, metrics, clock),
         clock=clock,
     )
     return node, services
+
+
+def _access(config, rules, audit):
+    if not config.authorization.enabled:
+        return None
+    return Access(Authorizer(config.authorization, rules), audit)
 
 
 def serve(body: Callable[[Served], Awaitable[None]], *, config: Config = CONFIG) -> None:

@@ -1,0 +1,119 @@
+"""AlterUserScramCredentials: v0.
+
+Behaviour:
+* Each user succeeds or fails alone: a credential is set, or deleted. What is kept are the keys made
+  from the salted password, from which nobody can log in.
+* As in Kafka, a user who is named twice is DUPLICATE_RESOURCE, whatever the mechanisms; so
+  credentials for two mechanisms take two requests.
+* Too few or too many iterations and empty names are UNACCEPTABLE_CREDENTIAL, mechanisms that nobody
+  knows UNSUPPORTED_SASL_MECHANISM, deleting what is not there RESOURCE_NOT_FOUND.
+
+Version notes: there is one version.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Final
+
+from kafscale.auth import scram
+from kafscale.broker import admin_rules
+from kafscale.broker.context import RequestContext
+from kafscale.errors import (
+    DuplicateResourceError,
+    KafscaleError,
+    ResourceNotFoundError,
+    UnacceptableCredentialError,
+    UnsupportedMechanismError,
+)
+from kafscale.metadata.access_model import Operation, ResourceType, ScramMechanism
+from kafscale.protocol.messages.alter_user_scram_credentials import (
+    AlteredUser,
+    AlterUserScramCredentialsRequest,
+    AlterUserScramCredentialsResponse,
+    CredentialToDelete,
+    CredentialToSet,
+)
+
+USER_LENGTH_MAX: Final = 4_096
+SALT_BYTES_MAX: Final = 1_024
+"""Both so that a credential fits into the store."""
+
+
+async def handle(
+    context: RequestContext, request: AlterUserScramCredentialsRequest
+) -> AlterUserScramCredentialsResponse:
+    context.demand(Operation.ALTER, ResourceType.CLUSTER)
+    admin_rules.check_allowed(context.broker)
+    counts = Counter(change.user for change in _changes(request))
+    errors: dict[str, KafscaleError | None] = {}
+    for change in _changes(request):
+        if counts[change.user] > 1:
+            errors[change.user] = DuplicateResourceError(
+                "A user credential cannot be altered twice in the same request"
+            )
+            continue
+        try:
+            await _apply(context, change)
+            errors[change.user] = None
+        except KafscaleError as error:
+            errors[change.user] = error
+    return AlterUserScramCredentialsResponse(
+        users=[_answer(user, error) for user, error in errors.items()]
+    )
+
+
+def refuse(
+    _context: RequestContext, request: AlterUserScramCredentialsRequest, error: KafscaleError
+) -> AlterUserScramCredentialsResponse:
+    """The same error for every user."""
+    users = dict.fromkeys(change.user for change in _changes(request))
+    return AlterUserScramCredentialsResponse(users=[_answer(user, error) for user in users])
+
+
+def _changes(
+    request: AlterUserScramCredentialsRequest,
+) -> Iterator[CredentialToDelete | CredentialToSet]:
+    yield from request.deletions
+    yield from request.upsertions
+
+
+async def _apply(context: RequestContext, change: CredentialToDelete | CredentialToSet) -> None:
+    user, broker = change.user, context.broker
+    if not user:
+        raise UnacceptableCredentialError("Username must not be empty")
+    if len(user) > USER_LENGTH_MAX:
+        raise UnacceptableCredentialError(f"Username has more than {USER_LENGTH_MAX} characters")
+    mechanism = _mechanism(change.mechanism)
+    if isinstance(change, CredentialToSet):
+        await _set(context, change, mechanism)
+        told = "scram credential set"
+    else:
+        if not await broker.rules.remove_credential(user, mechanism):
+            raise ResourceNotFoundError("Attempt to delete a user credential that does not exist")
+        told = "scram credential deleted"
+    broker.audit.changed(context, told, user=user, mechanism=mechanism.label)
+
+
+async def _set(context: RequestContext, change: CredentialToSet, mechanism: ScramMechanism) -> None:
+    if not 0 < len(change.salt) <= SALT_BYTES_MAX:
+        raise UnacceptableCredentialError(f"A salt has 1 to {SALT_BYTES_MAX} bytes")
+    if not change.salted_password:
+        raise UnacceptableCredentialError("A salted password is never empty")
+    credential = scram.credential(
+        change.user, mechanism, bytes(change.salt), change.iterations,
+        salted_password=bytes(change.salted_password),
+    )  # fmt: skip
+    await context.broker.rules.set_credential(credential)
+
+
+def _mechanism(number: int) -> ScramMechanism:
+    try:
+        return ScramMechanism(number)
+    except ValueError:
+        raise UnsupportedMechanismError("Unknown SCRAM mechanism") from None
+
+
+def _answer(user: str, error: KafscaleError | None) -> AlteredUser:
+    if error is None:
+        return AlteredUser(name=user, error_message=None)
+    return AlteredUser(name=user, error_code=error.code, error_message=str(error))

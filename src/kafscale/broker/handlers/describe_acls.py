@@ -1,0 +1,52 @@
+"""DescribeAcls: v0-3.
+
+Behaviour:
+* The rules that match the filter, by resource. Roles are rules whose operation Kafka's tools do not
+  know, and show as UNKNOWN.
+* Where authorization is off: SECURITY_DISABLED.
+
+Version notes:
+* v0: literal patterns only, so that others are left out. v1+: the filter says which.
+"""
+
+from itertools import groupby
+
+from kafscale.broker.acl_requests import check_enabled, read_filter
+from kafscale.broker.context import RequestContext
+from kafscale.metadata.access_model import Operation, ResourceType
+from kafscale.protocol.messages.describe_acls import (
+    DescribeAclsRequest,
+    DescribeAclsResponse,
+    DescribedAcl,
+    DescribedResource,
+)
+
+
+def handle(context: RequestContext, request: DescribeAclsRequest) -> DescribeAclsResponse:
+    context.demand(Operation.DESCRIBE, ResourceType.CLUSTER)
+    check_enabled(context.broker)
+    wanted = read_filter(request)
+    found = sorted(filter(wanted.matches, context.broker.rules.acls))
+    by_resource = groupby(
+        found, key=lambda acl: (acl.resource_type, acl.pattern_type, acl.resource_name)
+    )
+    return DescribeAclsResponse(
+        error_message=None,
+        resources=[
+            DescribedResource(
+                resource_type=resource_type,
+                resource_name=name,
+                pattern_type=pattern_type,
+                acls=[
+                    DescribedAcl(
+                        principal=acl.principal,
+                        host=acl.host,
+                        operation=acl.operation,
+                        permission_type=acl.permission,
+                    )
+                    for acl in acls
+                ],
+            )
+            for (resource_type, pattern_type, name), acls in by_resource
+        ],
+    )

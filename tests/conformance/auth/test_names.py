@@ -1,0 +1,40 @@
+"""Java and Kafka make of names of certificates what we make of them."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from kafscale.auth.distinguished_name import written
+from kafscale.auth.principal_rules import PrincipalRules
+from services import java
+from unit.auth.names import NAMES, element
+from unit.auth.rules import RULES
+
+PROGRAM = Path(__file__).with_name("Names.java")
+SECONDS_MAX = 60
+
+pytestmark = [
+    pytest.mark.skipif(not java.is_available(), reason="no Java here"),
+    pytest.mark.timeout(2 * SECONDS_MAX),
+]
+
+
+def ask(questions):
+    """What Java answers."""
+    done = subprocess.run(  # noqa: S603 - the program is our own.
+        ["java", "-cp", f"{java.jars()}/*", PROGRAM],  # noqa: S607
+        input="".join(f"{question}\n" for question in questions),
+        capture_output=True, text=True, timeout=SECONDS_MAX, check=True,
+    )  # fmt: skip
+    return [bytes.fromhex(line[1:]).decode() for line in done.stdout.splitlines()]
+
+
+def test_java_writes_names_as_we_do():
+    answers = ask(f"name {element(0x30, name).hex()}" for name in NAMES.values())
+    assert answers == [written(name) for name in NAMES.values()]
+
+
+def test_kafka_makes_the_same_principals():
+    answers = ask(f"rule {rules.encode().hex()} {name.encode().hex()}" for rules, name, _ in RULES)
+    assert answers == [PrincipalRules(rules).principal(name) for rules, name, _ in RULES]

@@ -1,0 +1,204 @@
+"""Quotas, with clients that know nothing of us: rates are kept, and clients are told to wait."""
+
+import json
+import time
+
+import pytest
+from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
+
+from kafscale.protocol.messages.metadata import METADATA, MetadataRequest
+from services import java
+from services.process import free_port
+from services.shell import Shell
+from services.wire import Wire
+
+pytestmark = pytest.mark.timeout(90)
+
+MIB = 1024 * 1024
+WAIT_S_MAX = 60
+VALUE = bytes(1024)
+
+
+@pytest.fixture
+def limited(start_broker):
+    """A broker of the test's own."""
+    return start_broker()
+
+
+@pytest.fixture
+def kafscale(limited):
+    return Shell(limited.address)
+
+
+def produce(address: str, topic: str, count: int, **settings) -> tuple[float, list[float]]:
+    """Produce records of a KiB: how many seconds that took, and the waits that were told."""
+    waits: list[float] = []
+    producer = Producer(
+        {
+            "bootstrap.servers": address,
+            "batch.size": 65536,
+            "throttle_cb": lambda event: waits.append(event.throttle_time),
+        }
+        | settings
+    )
+    # The first answer comes after the client has found the topic, which takes a while of its own.
+    producer.produce(topic, b"first", partition=0)
+    assert producer.flush(WAIT_S_MAX) == 0
+    began = time.monotonic()
+    for _ in range(count):
+        producer.produce(topic, VALUE, partition=0)
+    assert producer.flush(WAIT_S_MAX) == 0
+    return time.monotonic() - began, waits
+
+
+def consume(address: str, topic: str, count: int, **settings) -> float:
+    """Consume so many records: how many seconds that took from the first one on."""
+    given = {"bootstrap.servers": address, "group.id": "none", "enable.auto.commit": False}
+    consumer = Consumer(given | {"fetch.message.max.bytes": 262144} | settings)
+    consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING)])
+    began, found = 0.0, 0
+    deadline = time.monotonic() + WAIT_S_MAX
+    while found < count and time.monotonic() < deadline:
+        found += len(consumer.consume(1000, 0.1))
+        began = began or (time.monotonic() if found else 0.0)
+    consumer.close()
+    assert found >= count
+    return time.monotonic() - began
+
+
+def throttled(broker, quota: str) -> float:
+    """How often clients were told to wait because of a quota."""
+    name = f'kafscale_throttled_answers_total{{quota="{quota}"}} '
+    lines = broker.http("/metrics")[1].splitlines()
+    return sum(float(line.removeprefix(name)) for line in lines if line.startswith(name))
+
+
+def test_a_producer_is_held_to_its_rate_and_told_to_wait(limited, kafscale, topic):
+    kafscale("topic", "create", topic)
+    kafscale("quota", "set", "--client-id", "loader", "producer_byte_rate=1Mi")
+    seconds, waits = produce(limited.address, topic, 5 * 1024, **{"client.id": "loader"})
+    # A burst of a second is free, so that this takes four seconds, and a little.
+    assert 3 < seconds < 15
+    assert waits
+    count = throttled(limited, "producer_byte_rate")
+    assert count > 0
+
+    _, waits = produce(limited.address, topic, 5 * 1024, **{"client.id": "other"})
+    assert not waits
+    assert throttled(limited, "producer_byte_rate") == count
+
+
+def test_a_consumer_is_held_to_its_rate(limited, kafscale, topic):
+    kafscale("topic", "create", topic)
+    produce(limited.address, topic, 4 * 1024)
+    kafscale("quota", "set", "--client-id", "reader", "consumer_byte_rate=1Mi")
+    assert 2 < consume(limited.address, topic, 4 * 1024, **{"client.id": "reader"}) < 15
+    count = throttled(limited, "consumer_byte_rate")
+    assert count > 0
+    consume(limited.address, topic, 4 * 1024, **{"client.id": "other"})
+    assert throttled(limited, "consumer_byte_rate") == count
+
+
+def test_the_limit_of_a_user_holds_whatever_clients_call_themselves(start_broker, topic):
+    ports = free_port(), free_port()
+    broker = start_broker(
+        broker_listeners=f"PLAINTEXT://127.0.0.1:{ports[0]},SASL_PLAINTEXT://127.0.0.1:{ports[1]}",
+        sasl_enabled_mechanisms="PLAIN",
+        sasl_plain_users="alice:secret,bob:secret",
+    )
+    kafscale = Shell(f"127.0.0.1:{ports[0]}")
+    kafscale("topic", "create", topic)
+    kafscale("quota", "set", "--user", "alice", "producer_byte_rate=1Mi")
+    kafscale("quota", "set", "--client-id", "loader", "producer_byte_rate=100Mi")
+
+    def waits_of(user: str, client_id: str) -> list[float]:
+        login = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN"}
+        named = {"sasl.username": user, "sasl.password": "secret", "client.id": client_id}
+        return produce(f"127.0.0.1:{ports[1]}", topic, 2 * 1024, **login, **named)[1]
+
+    assert not waits_of("bob", "alice")
+    assert waits_of("alice", "loader")
+    assert waits_of("alice", "bob")
+    assert throttled(broker, "producer_byte_rate") > 0
+
+
+def test_an_answer_comes_at_once_and_the_next_after_the_wait(limited, kafscale):
+    kafscale("quota", "set", "--user", "ANONYMOUS", "request_rate=2")
+    with Wire(limited.port) as wire:
+        waits_ms = []
+        began = time.monotonic()
+        for _ in range(4):
+            answer = wire.call(METADATA, 12, MetadataRequest(topics=[]))
+            waits_ms.append(answer.throttle_time_ms)
+        seconds = time.monotonic() - began
+    assert waits_ms[-1] > 0
+    # The last answer was not waited for, but those before it were.
+    assert sum(waits_ms[:-1]) / 1000 - 0.1 < seconds < sum(waits_ms) / 1000
+    kafscale("quota", "remove", "--user", "ANONYMOUS")
+
+
+def test_addresses_that_connect_too_often_are_turned_away(limited, kafscale):
+    kafscale("quota", "set", "--ip-default", "connection_creation_rate=5")
+
+    def is_served() -> bool:
+        try:
+            with Wire(limited.port) as wire:
+                wire.call(METADATA, 12, MetadataRequest(topics=[]))
+        except OSError:
+            return False
+        return True
+
+    served = [is_served() for _ in range(10)]
+    assert True in served
+    assert False in served
+    assert throttled(limited, "connection_creation_rate") > 0
+
+
+def test_quotas_are_listed_changed_and_removed(kafscale):
+    assert "there are no quotas" in kafscale("quota", "list")
+    kafscale("quota", "set", "--user", "alice", "producer_byte_rate=1Mi", "request_rate=50")
+    kafscale("quota", "set", "--user-default", "--client-id", "a", "consumer_byte_rate=2Mi")
+    listed = json.loads(kafscale("quota", "list", "-o", "json"))
+    assert listed == [
+        {
+            "entity": {"user": None, "client-id": "a"},
+            "limits": {"consumer_byte_rate": 2 * MIB},
+        },
+        {
+            "entity": {"user": "alice"},
+            "limits": {"producer_byte_rate": MIB, "request_rate": 50},
+        },
+    ]
+    assert "1.0 MiB/s" in kafscale("quota", "list", "--user", "alice")
+    removed = kafscale("quota", "remove", "--user", "alice", "request_rate")
+    assert removed == "removed request_rate of user alice\n"
+    removed = kafscale("quota", "remove", "--user", "alice")
+    assert removed == "removed producer_byte_rate of user alice\n"
+    assert "has no such quota" in kafscale("quota", "remove", "--user", "alice", code=1)
+    assert len(json.loads(kafscale("quota", "list", "-o", "json"))) == 1
+
+
+@pytest.mark.skipif(not java.is_available(), reason="no Java here")
+def test_kafkas_own_tools_set_show_and_obey_quotas(limited, kafscale, topic):
+    def configs(*arguments: str) -> str:
+        server = ("--bootstrap-server", limited.address)
+        return java.run("kafka.admin.ConfigCommand", *server, *arguments)
+
+    kafscale("topic", "create", topic)
+    loader = ("--entity-type", "clients", "--entity-name", "perf")
+    configs("--alter", *loader, "--add-config", f"producer_byte_rate={MIB},request_percentage=90")
+    shown = configs("--describe", *loader)
+    assert f"producer_byte_rate={MIB}" in shown
+    limits = {"producer_byte_rate": MIB, "request_percentage": 90}
+    (quota,) = json.loads(kafscale("quota", "list", "-o", "json"))
+    assert quota == {"entity": {"client-id": "perf"}, "limits": limits}
+
+    report = java.run(
+        "org.apache.kafka.tools.ProducerPerformance", "--topic", topic, "--num-records", "6144",
+        "--record-size", "1024", "--throughput", "-1", "--producer-props",
+        f"bootstrap.servers={limited.address}", "client.id=perf",
+    )  # fmt: skip
+    rate = float(report.splitlines()[-1].partition("(")[2].partition(" MB/sec")[0])
+    assert 0.5 < rate < 1.6
+    configs("--alter", *loader, "--delete-config", "producer_byte_rate,request_percentage")
+    assert "there are no quotas" in kafscale("quota", "list")

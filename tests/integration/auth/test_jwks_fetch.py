@@ -1,0 +1,139 @@
+"""Keys come over HTTP, within limits, and tokens are verified by those that are there now."""
+
+import asyncio
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from random import SystemRandom
+
+import pytest
+
+from kafscale.auth.initiations import OAuthInitiation
+from kafscale.auth.jwks_fetch import CONTENT_BYTES_MAX, TIME_MS_MAX, fetch
+from kafscale.auth.mechanisms import Mechanisms
+from kafscale.config.security import Sasl
+from kafscale.errors import ConfigError, OperatingError
+from unit.auth.signing import NOW_MS, jwk, jwks, private_key, token
+
+
+class Issuer:
+    """An HTTP server that publishes keys."""
+
+    def __init__(self, content):
+        self.content = content
+        self.status = 200
+        self.headers = {}
+        issuer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self):
+                self.send_response(issuer.status)
+                for name, value in issuer.headers.items():
+                    self.send_header(name, value)
+                self.end_headers()
+                self.wfile.write(issuer.content)
+
+            def log_message(self, *_args):
+                """Say nothing."""
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
+        self._thread.start()
+        self.url = f"http://127.0.0.1:{self._server.server_port}/keys"
+
+    def close(self):
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+
+@pytest.fixture
+def issuer():
+    made = Issuer(b"content")
+    yield made
+    made.close()
+
+
+def clock():
+    return NOW_MS
+
+
+def test_what_is_there_is_fetched(issuer):
+    assert fetch(issuer.url, clock) == b"content"
+    issuer.content = bytes(CONTENT_BYTES_MAX)
+    assert fetch(issuer.url, clock) == issuer.content
+
+
+def test_too_much_is_refused(issuer):
+    issuer.content = bytes(CONTENT_BYTES_MAX + 1)
+    with pytest.raises(OperatingError, match="larger than"):
+        fetch(issuer.url, clock)
+
+
+def test_too_slow_is_refused(issuer):
+    times_ms = iter((NOW_MS, NOW_MS + TIME_MS_MAX + 1))
+    with pytest.raises(OperatingError, match="takes longer than"):
+        fetch(issuer.url, lambda: next(times_ms))
+
+
+@pytest.mark.parametrize("status", [304, 404, 500])
+def test_another_answer_is_told(issuer, status):
+    issuer.status = status
+    with pytest.raises(OperatingError, match=f"the answer is {status}"):
+        fetch(issuer.url, clock)
+
+
+@pytest.mark.parametrize("target", ["/elsewhere", "file:///etc/passwd"])
+def test_a_redirection_is_not_followed(issuer, target):
+    issuer.status, issuer.headers = 302, {"Location": target}
+    with pytest.raises(OperatingError, match="the answer is 302"):
+        fetch(issuer.url, clock)
+
+
+def test_nobody_there_is_told(issuer):
+    issuer.close()
+    with pytest.raises(OperatingError, match="refused"):
+        fetch(issuer.url, clock)
+
+
+def log_in(mechanisms, key, name):
+    """Who gets in with a token that is signed with that key."""
+    client = OAuthInitiation(token(key, "ES256", headers={"kid": name}))
+    return mechanisms.exchange("OAUTHBEARER").step(client.first()).identity
+
+
+def settings(issuer):
+    return Sasl(
+        enabled_mechanisms=("OAUTHBEARER",),
+        oauth_jwks_url=issuer.url,
+        oauth_jwks_refresh_ms=1000,
+    )
+
+
+def test_keys_are_replaced_while_the_broker_runs(issuer):
+    old, new = private_key("P-256", "old"), private_key("P-256", "new")
+
+    async def body():
+        issuer.content = jwks(jwk(old, kid="old"))
+        mechanisms = Mechanisms(settings(issuer), _none, clock=clock, random=SystemRandom())
+        await mechanisms.start()
+        assert log_in(mechanisms, old, "old")
+        assert not log_in(mechanisms, new, "new")
+        issuer.content = jwks(jwk(new, kid="new"))
+        async with asyncio.timeout(15):
+            while not log_in(mechanisms, new, "new"):  # noqa: ASYNC110 - it is what clients do.
+                await asyncio.sleep(0.05)
+        assert not log_in(mechanisms, old, "old")
+        await mechanisms.close()
+
+    asyncio.run(body())
+
+
+def test_without_an_issuer_there_is_no_start(issuer):
+    issuer.status = 503
+    mechanisms = Mechanisms(settings(issuer), _none, clock=clock, random=SystemRandom())
+    with pytest.raises(ConfigError, match=r"sasl\.oauthJwksUrl .* 503 Service Unavailable"):
+        asyncio.run(mechanisms.start())
+
+
+def _none(_user, _mechanism):
+    return None

@@ -1,0 +1,129 @@
+"""A broker that does not take everybody, and the ways in to it.
+
+    with SecuredBroker(tmp_path, users=("alice",)) as broker:
+        admin = AdminClient(broker.plain("admin").librdkafka())
+
+It has a listener of every protocol. Rules decide on all of them, so that nobody may do anything at
+first, but for `admin`, who is a super user. A user's password is the same by every mechanism;
+credentials of SCRAM have to be made first, which is done by clients (`add_scram_users`).
+"""
+
+from pathlib import Path
+
+from confluent_kafka.admin import (
+    AdminClient,
+    ScramCredentialInfo,
+    ScramMechanism,
+    UserScramCredentialUpsertion,
+)
+
+from services.broker import HOST, BrokerProcess
+from services.certificates import Certificates, make_certificates
+from services.identity_provider import IdentityProvider
+from services.process import free_port
+from services.way_in import WayIn
+
+ADMIN = "admin"
+PROTOCOLS = {
+    "OPEN": "PLAINTEXT",
+    "MUTUAL": "SSL",
+    "SECURE": "SASL_SSL",
+    "INSIDE": "SASL_PLAINTEXT",
+}
+MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
+ITERATIONS = 4096
+
+
+def password_of(user: str) -> str:
+    """What no log may ever hold."""
+    return f"secret-of-{user}"
+
+
+class SecuredBroker(BrokerProcess):
+    """One broker with four listeners."""
+
+    def __init__(self, directory: Path, *, users: tuple[str, ...] = (), **settings: str) -> None:
+        """`users` have certificates and can log in by PLAIN, and so has and can `admin`."""
+        self.certificates: Certificates = make_certificates(
+            directory / "certificates", *(ADMIN, *users)
+        )
+        self.provider = IdentityProvider(directory / "provider")
+        self.ports = {name: free_port() for name in PROTOCOLS}
+        super().__init__(directory, **(self._secured((ADMIN, *users)) | settings))
+
+    def plain(self, user: str) -> WayIn:
+        return self._secure("PLAIN", user=user, password=password_of(user))
+
+    def scram(self, user: str, digest: str = "SHA-512") -> WayIn:
+        return self._secure(f"SCRAM-{digest}", user=user, password=password_of(user))
+
+    def token(self, user: str, *, lasts_s: float = 600, **claims: object) -> WayIn:
+        def new() -> str:
+            return self.provider.token(user, lasts_s=lasts_s, **claims)
+
+        return self._secure("OAUTHBEARER", user=user, token=new, token_s=max(60, lasts_s))
+
+    def certificate(self, user: str) -> WayIn:
+        """By a certificate, and nothing else."""
+        return self._way("MUTUAL").but(
+            user=user,
+            authority=self.certificates.authority,
+            truststore=self.certificates.truststore,
+            credential=self.certificates.users[user],
+        )
+
+    def inside(self, user: str) -> WayIn:
+        """By SCRAM in the clear."""
+        return self._way("INSIDE").but(
+            mechanism="SCRAM-SHA-512", user=user, password=password_of(user)
+        )
+
+    def anonymous(self) -> WayIn:
+        return self._way("OPEN")
+
+    def add_scram_users(self, *users: str) -> None:
+        """Have `admin` make their credentials, of both kinds: by one request each, as in Kafka."""
+        admin = AdminClient(self.plain(ADMIN).librdkafka())
+        for mechanism in (ScramMechanism.SCRAM_SHA_256, ScramMechanism.SCRAM_SHA_512):
+            info = ScramCredentialInfo(mechanism, ITERATIONS)
+            asked = [
+                UserScramCredentialUpsertion(user, info, password_of(user).encode())
+                for user in users
+            ]
+            for future in admin.alter_user_scram_credentials(asked).values():
+                future.result(timeout=15)
+
+    def _secure(self, mechanism: str, **who: object) -> WayIn:
+        return self._way("SECURE").but(
+            mechanism=mechanism,
+            authority=self.certificates.authority,
+            truststore=self.certificates.truststore,
+            **who,
+        )
+
+    def _way(self, listener: str) -> WayIn:
+        return WayIn(port=self.ports[listener], protocol=PROTOCOLS[listener])
+
+    def _secured(self, users: tuple[str, ...]) -> dict[str, str]:
+        files = self.certificates
+        return {
+            "broker_listeners": ",".join(
+                f"{name}://{HOST}:{port}" for name, port in self.ports.items()
+            ),
+            "broker_listener_security_protocol_map": ",".join(
+                f"{name}:{protocol}" for name, protocol in PROTOCOLS.items()
+            ),
+            "tls_cert_file": str(files.server_certificate),
+            "tls_key_file": str(files.server_key),
+            "tls_ca_file": str(files.authority),
+            "tls_client_auth": "none,MUTUAL=required",
+            "tls_principal_mapping_rules": "RULE:^CN=(.*)$/$1/,DEFAULT",
+            "sasl_enabled_mechanisms": ",".join((*MECHANISMS, "INSIDE=SCRAM-SHA-512")),
+            "sasl_plain_users": ",".join(f"{user}:{password_of(user)}" for user in users),
+            "sasl_oauth_jwks_file": str(self.provider.keys_file),
+            "sasl_oauth_clock_skew_sec": "0",
+            "sasl_failed_delay_max_ms": "100",
+            "authorization_enabled": "true",
+            "authorization_super_users": f"User:{ADMIN}",
+            "group_initial_rebalance_delay_ms": "0",
+        }

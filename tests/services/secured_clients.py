@@ -1,0 +1,219 @@
+"""Clients that come in by a way: what they send and read there, and what they say if they may not.
+
+    values = LIBRDKAFKA.read(way, topic, 3)
+    assert "Invalid username or password" in LIBRDKAFKA.complaint(wrong)
+
+Each is a client as people use it, with its defaults. Nothing here retries: what a client gives up
+on is an error.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Protocol
+from uuid import uuid4
+
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
+from kafka import KafkaConsumer, KafkaProducer
+
+from services import kcat
+from services.way_in import WayIn
+
+WAIT_S = 20
+COMPLAIN_S_MAX = 8
+COMPLAINT_S = 1.5
+"""How long clients are listened to that never give up."""
+
+
+class SecuredClient(Protocol):
+    """One kind of client."""
+
+    name: str
+
+    def send(self, way: WayIn, topic: str, values: list[bytes]) -> None: ...
+
+    def read(self, way: WayIn, topic: str, count: int) -> list[bytes]:
+        """The first records of a topic, as the only member of a new group."""
+        ...
+
+    def complaint(self, way: WayIn) -> str:
+        """What it tells people when it cannot come in."""
+        ...
+
+
+class Librdkafka:
+    name = "librdkafka"
+
+    def send(self, way: WayIn, topic: str, values: list[bytes]) -> None:
+        errors: list[KafkaError | None] = []
+        producer = Producer(way.librdkafka())
+        for value in values:
+            producer.produce(topic, value, on_delivery=lambda error, _: errors.append(error))
+        assert producer.flush(WAIT_S) == 0
+        for error in errors:
+            if error is not None:
+                raise KafkaException(error)
+
+    def read(self, way: WayIn, topic: str, count: int) -> list[bytes]:
+        settings = {"group.id": new_group(way.user), "auto.offset.reset": "earliest"}
+        consumer = Consumer(way.librdkafka() | settings)
+        try:
+            consumer.subscribe([topic])
+            return [_value(consumer) for _ in range(count)]
+        finally:
+            consumer.close()
+
+    def complaint(self, way: WayIn) -> str:
+        errors: list[KafkaError] = []
+        producer = Producer(way.librdkafka() | {"error_cb": errors.append})
+        deadline = time.monotonic() + COMPLAIN_S_MAX
+        while not errors and time.monotonic() < deadline:
+            producer.poll(0.05)
+        return "\n".join(f"{error.name()}: {error}" for error in errors)
+
+
+class AioKafka:
+    name = "aiokafka"
+
+    def send(self, way: WayIn, topic: str, values: list[bytes]) -> None:
+        async def sending() -> None:
+            producer = AIOKafkaProducer(**way.aiokafka())
+            await producer.start()
+            try:
+                for value in values:
+                    await producer.send_and_wait(topic, value)
+            finally:
+                await producer.stop()
+
+        asyncio.run(asyncio.wait_for(sending(), WAIT_S))
+
+    def read(self, way: WayIn, topic: str, count: int) -> list[bytes]:
+        async def reading() -> list[bytes]:
+            consumer = AIOKafkaConsumer(
+                topic, **way.aiokafka(), group_id=new_group(way.user), auto_offset_reset="earliest"
+            )
+            await consumer.start()
+            try:
+                return [(await consumer.getone()).value for _ in range(count)]
+            finally:
+                await consumer.stop()
+
+        return asyncio.run(asyncio.wait_for(reading(), WAIT_S))
+
+    def complaint(self, way: WayIn) -> str:
+        async def trying() -> None:
+            producer = AIOKafkaProducer(**way.aiokafka())
+            try:
+                await producer.start()
+            finally:
+                await producer.stop()
+
+        def complain() -> None:
+            asyncio.run(asyncio.wait_for(trying(), COMPLAIN_S_MAX))
+
+        return _complaint("aiokafka", complain)
+
+
+class KafkaPython:
+    name = "kafka-python"
+
+    def send(self, way: WayIn, topic: str, values: list[bytes]) -> None:
+        producer = KafkaProducer(**way.kafka_python())
+        try:
+            for sent in [producer.send(topic, value) for value in values]:
+                sent.get(WAIT_S)
+        finally:
+            producer.close(timeout=5)
+
+    def read(self, way: WayIn, topic: str, count: int) -> list[bytes]:
+        consumer = KafkaConsumer(
+            topic, **way.kafka_python(), group_id=new_group(way.user),
+            auto_offset_reset="earliest", consumer_timeout_ms=WAIT_S * 1000,
+        )  # fmt: skip
+        try:
+            return [record.value for _, record in zip(range(count), consumer, strict=False)]
+        finally:
+            consumer.close()
+
+    def complaint(self, way: WayIn) -> str:
+        def complain() -> None:
+            KafkaProducer(**way.kafka_python(), bootstrap_timeout_ms=int(COMPLAINT_S * 1000))
+
+        return _complaint("kafka", complain)
+
+
+class Kcat:
+    name = "kcat"
+
+    def send(self, way: WayIn, topic: str, values: list[bytes]) -> None:
+        kcat.run(*self._settings(way), "-P", "-t", topic, given=b"".join(v + b"\n" for v in values))
+
+    def read(self, way: WayIn, topic: str, count: int) -> list[bytes]:
+        asked = ("-C", "-t", topic, "-o", "beginning", "-c", str(count), "-q")
+        return kcat.run(*self._settings(way), *asked).splitlines()
+
+    def complaint(self, way: WayIn) -> str:
+        try:
+            kcat.run(*self._settings(way), "-L", "-m", str(COMPLAINT_S))
+        except AssertionError as error:
+            return str(error)
+        return ""
+
+    def _settings(self, way: WayIn) -> list[str]:
+        settings = way.librdkafka()
+        del settings["log_level"]
+        assert "oauth_cb" not in settings, "kcat has no tokens"
+        return [part for name, value in settings.items() for part in ("-X", f"{name}={value}")]
+
+
+LIBRDKAFKA: SecuredClient = Librdkafka()
+CLIENTS: tuple[SecuredClient, ...] = (LIBRDKAFKA, AioKafka(), KafkaPython(), Kcat())
+
+
+def new_group(user: str) -> str:
+    """A group that a user may be a member of, where users have names that begin with theirs."""
+    return f"{user}-{uuid4()}"
+
+
+def _value(consumer: Consumer) -> bytes:
+    message = consumer.poll(WAIT_S)
+    assert message is not None, "nothing comes"
+    if message.error() is not None:
+        raise KafkaException(message.error())
+    value = message.value()
+    assert isinstance(value, bytes)
+    return value
+
+
+def _complaint(logger: str, complain: Callable[[], None]) -> str:
+    """What is logged until an error comes, and the error."""
+    with _logged(logger) as lines:
+        try:
+            complain()
+        except Exception as error:  # noqa: BLE001 - whatever it is, people see it.
+            lines.append(f"{type(error).__name__}: {error}")
+    return "\n".join(lines)
+
+
+@contextmanager
+def _logged(name: str) -> Iterator[list[str]]:
+    lines: list[str] = []
+
+    class Keeping(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            lines.append(record.getMessage())
+
+    logger, handler = logging.getLogger(name), Keeping(logging.WARNING)
+    logger.addHandler(handler)
+    try:
+        yield lines
+    finally:
+        logger.removeHandler(handler)
+
+
+def settings_of(way: WayIn, **further: Any) -> dict[str, Any]:
+    """Settings of librdkafka, and further ones, written with underscores for dots."""
+    return way.librdkafka() | {name.replace("_", "."): value for name, value in further.items()}

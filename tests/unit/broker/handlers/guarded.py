@@ -1,0 +1,36 @@
+"""A broker that goes by rules, and who talks to it: root, who may do everything, and others."""
+
+from msgspec.structs import replace
+
+from kafscale.auth.identity import Identity
+from kafscale.config import Config
+from kafscale.config.security import Authorization
+from kafscale.config.serving import Broker
+from kafscale.config.stores import S3
+from kafscale.metadata.access_model import (
+    ANY_HOST,
+    CLUSTER_NAME,
+    Acl,
+    Operation,
+    PatternType,
+    Permission,
+    ResourceType,
+)
+from unit.broker.handlers.serving import CLIENT
+
+AUTHORIZATION = Authorization(enabled=True, super_users=("User:root",))
+GUARDED = Config(s3=S3(use_memory=True), authorization=AUTHORIZATION)
+GUARDED_WITHOUT_ADMINISTRATION = Config(
+    s3=S3(use_memory=True), authorization=AUTHORIZATION, broker=Broker(allow_admin_apis=False)
+)
+
+ROOT = replace(CLIENT, identity=Identity("User:root"))
+ALICE = replace(CLIENT, identity=Identity("User:alice"))
+
+
+def on_cluster(operation, principal="User:alice"):
+    """The rule that allows somebody an operation on the cluster."""
+    return Acl(
+        ResourceType.CLUSTER, PatternType.LITERAL, CLUSTER_NAME, principal, ANY_HOST,
+        Operation(operation), Permission.ALLOW,
+    )  # fmt: skip

@@ -1,0 +1,94 @@
+"""The table of permissions, walked with real requests: what it says is what is asked for.
+
+Every row is shown by at least one request, in every version: somebody who may do everything else is
+told the error that the row names, and is not once one of the permissions is given back.
+"""
+
+import pytest
+
+from kafscale.broker.permissions import PERMISSIONS, documentation
+from kafscale.broker.routes import ROUTES
+from kafscale.protocol.messages.api_versions import API_VERSIONS
+from unit.broker.handlers import needs_of_clusters, needs_of_groups, needs_of_topics
+from unit.broker.handlers.authorized import (
+    AUTHORIZED,
+    allow_everything,
+    client,
+    deny,
+    scene,
+)
+from unit.broker.handlers.serving import serve
+
+CASES = [*needs_of_topics.CASES, *needs_of_groups.CASES, *needs_of_clusters.CASES]
+NEEDS = {(api, need.grant): need for api, needs in PERMISSIONS.items() for need in needs}
+
+
+def walk():
+    for case in CASES:
+        api, grant = case.key
+        for version in case.api.versions if case.versions is None else case.versions:
+            label = f" {case.label}" if case.label else ""
+            name = f"{api}-v{version}: {grant}{label}"
+            yield pytest.param(case, version, id=name.replace(" ", "-"))
+
+
+def test_every_api_has_an_entry():
+    assert PERMISSIONS.keys() == {API_VERSIONS.name, *(route.api.name for route in ROUTES)}
+
+
+def test_every_row_has_a_case_and_every_case_a_row():
+    assert {case.key for case in CASES} == NEEDS.keys()
+
+
+def test_a_grant_stands_in_one_row_of_an_api():
+    assert sum(map(len, PERMISSIONS.values())) == len(NEEDS)
+
+
+@pytest.mark.parametrize(("case", "version"), list(walk()))
+def test_what_the_table_says_is_needed(case, version):
+    need = NEEDS[case.key]
+
+    async def body(broker):
+        here = await scene(broker)
+        if case.prepare is not None:
+            await case.prepare(broker)
+        await allow_everything(broker)
+
+        async def is_denied():
+            request = case.ask(here, version)
+            response = await broker.ask(case.api, request, version, client=client())
+            return case.is_denied(need, response)
+
+        await deny(broker, need.grants)
+        assert await is_denied()
+        for given in need.grants:
+            await deny(broker, [grant for grant in need.grants if grant != given])
+            assert not await is_denied()
+
+    serve(body, config=AUTHORIZED)
+
+
+@pytest.mark.parametrize(("case", "version"), list(walk()))
+def test_who_may_do_nothing_gets_nothing(case, version):
+    """Closed by default: without any rule, the answer is an error, or empty."""
+    need = NEEDS[case.key]
+
+    async def body(broker):
+        here = await scene(broker)
+        if case.prepare is not None:
+            await case.prepare(broker)
+        response = await broker.ask(
+            case.api, case.ask(here, version), version, client=client("User:mallory")
+        )
+        if need.is_silent:
+            assert not case.told(response)
+
+    serve(body, config=AUTHORIZED)
+
+
+def test_the_documentation_tells_every_row():
+    text = documentation()
+    for api, needs in PERMISSIONS.items():
+        lines = [line for line in text.splitlines() if line.startswith(f"| {api} |")]
+        assert len(lines) == max(len(needs), 1)
+        assert all(need.code.name in text or need.is_silent for need in needs)

@@ -1,0 +1,147 @@
+"""DescribeAcls: the rules that match a filter, by resource."""
+
+import pytest
+
+from kafscale.metadata.access_model import Acl, Operation, PatternType, Permission, ResourceType
+from kafscale.protocol.error_codes import ErrorCode
+from kafscale.protocol.messages.describe_acls import (
+    DESCRIBE_ACLS,
+    DescribeAclsRequest,
+    DescribedAcl,
+    DescribedResource,
+)
+from unit.broker.handlers.guarded import ALICE, GUARDED, ROOT, on_cluster
+from unit.broker.handlers.serving import serve
+
+TOPIC, GROUP = ResourceType.TOPIC, ResourceType.GROUP
+LITERAL, PREFIXED, ANY = PatternType.LITERAL, PatternType.PREFIXED, PatternType.ANY
+READ, WRITE, ALLOW, DENY = Operation.READ, Operation.WRITE, Permission.ALLOW, Permission.DENY
+EVERYTHING = {
+    "resource_type": ResourceType.ANY,
+    "resource_name": None,
+    "pattern_type": ANY,
+    "principal": None,
+    "host": None,
+    "operation": Operation.ANY,
+    "permission_type": Permission.ANY,
+}
+RULES = [
+    Acl(TOPIC, LITERAL, "orders", "User:alice", "*", READ, ALLOW),
+    Acl(TOPIC, LITERAL, "orders", "User:bob", "10.0.0.1", WRITE, DENY),
+    Acl(TOPIC, PREFIXED, "ord", "User:alice", "*", Operation.PRODUCER, ALLOW),
+    Acl(GROUP, LITERAL, "*", "Group:analysts", "*", READ, ALLOW),
+]
+
+
+async def describe(broker, version=DESCRIBE_ACLS.version_max, client=ROOT, **wanted):
+    request = DescribeAclsRequest(**EVERYTHING | wanted)
+    return await broker.ask(DESCRIBE_ACLS, request, version, client=client)
+
+
+def rules(response):
+    """The rules of an answer."""
+    assert response.error_code == ErrorCode.NONE
+    return [
+        Acl(
+            each.resource_type, each.pattern_type, each.resource_name, acl.principal, acl.host,
+            acl.operation, acl.permission_type,
+        )
+        for each in response.resources
+        for acl in each.acls
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("version", [each for each in DESCRIBE_ACLS.versions if each >= 1])
+def test_all_rules_by_resource(version):
+    async def body(broker):
+        await broker.services.rules.add_acls(RULES)
+        response = await describe(broker, version)
+        assert (response.error_code, response.error_message) == (0, None)
+        assert response.resources == [
+            DescribedResource(
+                TOPIC,
+                "orders",
+                LITERAL,
+                [
+                    DescribedAcl("User:alice", "*", READ, ALLOW),
+                    DescribedAcl("User:bob", "10.0.0.1", WRITE, DENY),
+                ],
+            ),
+            DescribedResource(
+                TOPIC, "ord", PREFIXED, [DescribedAcl("User:alice", "*", Operation.PRODUCER, ALLOW)]
+            ),
+            DescribedResource(
+                GROUP, "*", LITERAL, [DescribedAcl("Group:analysts", "*", READ, ALLOW)]
+            ),
+        ]
+
+    serve(body, config=GUARDED)
+
+
+def test_clients_that_know_no_prefixes_are_not_told_of_any():
+    async def body(broker):
+        await broker.services.rules.add_acls(RULES)
+        expected = [rule for rule in RULES if rule.pattern_type is LITERAL]
+        assert rules(await describe(broker, version=0)) == expected
+
+    serve(body, config=GUARDED)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "found"),
+    [
+        ({"resource_type": GROUP}, [3]),
+        ({"principal": "User:alice"}, [0, 2]),
+        ({"host": "10.0.0.1"}, [1]),
+        ({"operation": WRITE}, [1]),
+        ({"operation": Operation.PRODUCER}, [2]),
+        ({"permission_type": ALLOW}, [0, 2, 3]),
+        ({"resource_name": "orders"}, [0, 1]),
+        ({"pattern_type": PREFIXED}, [2]),
+        ({"pattern_type": PatternType.MATCH, "resource_name": "orders"}, [0, 1, 2, 3]),
+        ({"principal": "User:nobody"}, []),
+    ],
+    ids=str,
+)
+def test_a_filter_says_which(wanted, found):
+    async def body(broker):
+        await broker.services.rules.add_acls(RULES)
+        assert rules(await describe(broker, **wanted)) == [RULES[index] for index in found]
+
+    serve(body, config=GUARDED)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"resource_type": 0}, {"pattern_type": 9}, {"operation": 99}, {"permission_type": 0}],
+    ids=str,
+)
+def test_a_filter_that_makes_no_sense_is_refused(wrong):
+    async def body(broker):
+        response = await describe(broker, **wrong)
+        assert response.error_code == ErrorCode.INVALID_REQUEST
+        assert response.error_message
+
+    serve(body, config=GUARDED)
+
+
+@pytest.mark.parametrize("version", DESCRIBE_ACLS.versions)
+def test_only_those_who_may_describe_the_cluster_are_told(version):
+    async def body(broker):
+        await broker.services.rules.add_acls(RULES)
+        response = await describe(broker, version, client=ALICE)
+        assert response.error_code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+        assert response.resources == []
+        await broker.services.rules.add_acls([on_cluster(Operation.DESCRIBE)])
+        assert rules(await describe(broker, version, client=ALICE))
+
+    serve(body, config=GUARDED)
+
+
+@pytest.mark.parametrize("version", DESCRIBE_ACLS.versions)
+def test_without_authorization_there_are_no_rules(version):
+    async def body(broker):
+        response = await describe(broker, version)
+        assert response.error_code == ErrorCode.SECURITY_DISABLED
+
+    serve(body)

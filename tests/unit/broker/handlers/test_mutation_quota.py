@@ -1,0 +1,142 @@
+"""A quota on changes of topics (KIP-599), in all handlers that create or delete partitions."""
+
+import asyncio
+
+import pytest
+
+from kafscale.metadata.access_model import QuotaEntity
+from kafscale.protocol.error_codes import ErrorCode
+from kafscale.protocol.messages.create_partitions import (
+    CREATE_PARTITIONS,
+    CreatePartitionsRequest,
+    TopicToGrow,
+)
+from kafscale.protocol.messages.create_topics import (
+    CREATE_TOPICS,
+    CreateTopicsRequest,
+    TopicToCreate,
+)
+from kafscale.protocol.messages.delete_topics import (
+    DELETE_TOPICS,
+    DeleteTopicsRequest,
+    TopicToDelete,
+)
+from kafscale.protocol.messages.metadata import METADATA, MetadataRequest, TopicToDescribe
+from kafscale.protocol.messages.produce import (
+    PRODUCE,
+    PartitionToProduce,
+    ProduceRequest,
+    TopicToProduce,
+)
+from kafscale.records import Record, build
+from unit.broker.handlers.serving import serve
+
+NOBODYS = QuotaEntity(user="ANONYMOUS")
+DEBT_MS = 9_000
+
+
+def create(name, partition_count=1, *, validate_only=False):
+    topic = TopicToCreate(name, partition_count, replication_factor=-1)
+    return CreateTopicsRequest([topic], timeout_ms=10_000, validate_only=validate_only)
+
+
+async def go_into_debt(broker):
+    """Use up a quota of one partition a second, and nine more, by making a topic."""
+    await broker.services.rules.alter_quota(NOBODYS, {"controller_mutation_rate": 1.0})
+    made = await broker.ask(CREATE_TOPICS, create("orders", 20))
+    assert made.topics[0].error_code == ErrorCode.NONE
+    assert made.throttle_time_ms == 0
+
+
+CHANGES = [
+    pytest.param(
+        CREATE_TOPICS, 6, create("payments"),
+        lambda broker: "payments" in broker.services.catalog.topics,
+        id="CreateTopics",
+    ),
+    pytest.param(
+        CREATE_PARTITIONS, 3,
+        CreatePartitionsRequest(topics=[TopicToGrow("orders", 21, None)], timeout_ms=10_000),
+        lambda broker: broker.services.catalog.topics["orders"].partitions == 21,
+        id="CreatePartitions",
+    ),
+    pytest.param(
+        DELETE_TOPICS, 5,
+        DeleteTopicsRequest([TopicToDelete("orders")], topic_names=["orders"], timeout_ms=0),
+        lambda broker: "orders" not in broker.services.catalog.topics,
+        id="DeleteTopics",
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("api", "refused_since", "request_", "is_done"), CHANGES)
+def test_who_has_used_up_the_quota_is_refused_until_it_is_repaid(
+    api, refused_since, request_, is_done
+):
+    async def body(broker):
+        await go_into_debt(broker)
+        for version in range(refused_since, api.version_max + 1):
+            response = await broker.ask(api, request_, version)
+            assert response.topics[0].error_code == ErrorCode.THROTTLING_QUOTA_EXCEEDED
+            assert DEBT_MS - 1000 < response.throttle_time_ms <= DEBT_MS
+        assert not is_done(broker)
+
+        await asyncio.sleep(DEBT_MS / 1000)
+        response = await broker.ask(api, request_)
+        assert (response.topics[0].error_code, response.throttle_time_ms) == (ErrorCode.NONE, 0)
+        assert is_done(broker)
+
+    serve(body)
+
+
+@pytest.mark.parametrize(("api", "refused_since", "request_", "is_done"), CHANGES)
+def test_who_does_not_know_the_error_is_served_and_waits(api, refused_since, request_, is_done):
+    async def body(broker):
+        await go_into_debt(broker)
+        response = await broker.ask(api, request_, refused_since - 1)
+        assert response.topics[0].error_code == ErrorCode.NONE
+        assert response.throttle_time_ms > DEBT_MS - 1000
+        assert is_done(broker)
+
+    serve(body)
+
+
+def test_a_check_costs_nothing():
+    async def body(broker):
+        await broker.services.rules.alter_quota(NOBODYS, {"controller_mutation_rate": 1.0})
+        for _ in range(5):
+            checked = await broker.ask(CREATE_TOPICS, create("orders", 20, validate_only=True))
+            assert checked.topics[0].error_code == ErrorCode.NONE
+
+    serve(body)
+
+
+def test_naming_topics_is_no_way_around_the_quota():
+    async def body(broker):
+        await go_into_debt(broker)
+        asked = MetadataRequest([TopicToDescribe(name="payments")])
+        described = await broker.ask(METADATA, asked)
+        assert described.topics[0].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+        records = memoryview(build([Record(0, 0, None, b"value")]))
+        sent = ProduceRequest(
+            acks=1,
+            timeout_ms=10_000,
+            topics=[
+                TopicToProduce("payments", partitions=[PartitionToProduce(0, records)]),
+                TopicToProduce("orders", partitions=[PartitionToProduce(0, records)]),
+            ],
+        )
+        produced = await broker.ask(PRODUCE, sent, 9)
+        codes = {each.name: each.partitions[0].error_code for each in produced.topics}
+        assert codes == {
+            "payments": ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+            "orders": ErrorCode.NONE,
+        }
+        assert "payments" not in broker.services.catalog.topics
+
+        await asyncio.sleep(DEBT_MS / 1000)
+        described = await broker.ask(METADATA, asked)
+        assert described.topics[0].error_code == ErrorCode.NONE
+
+    serve(body)

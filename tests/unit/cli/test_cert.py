@@ -1,0 +1,60 @@
+"""`kafscale cert dev` makes files, and says what to do with them."""
+
+import json
+import shlex
+
+import pytest
+
+from kafscale.auth.tls import ListenerTls, client_context
+from kafscale.config import load
+from unit.auth.handshake import shake_hands
+
+
+@pytest.fixture
+def made(kafscale, tmp_path):
+    done = kafscale("cert", "dev", "--out", str(tmp_path / "a b"), "--user", "alice", "-o", "json")
+    assert done.exit_code == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_its_settings_work_as_they_stand(made):
+    broker = load(made["brokerSettings"])
+    [user] = made["users"]
+    client = load(user["settings"]).client
+    assert client.control_tls
+    assert client.control_servers == (f"localhost:{broker.broker.control_port}",)
+    listener = ListenerTls(broker.tls, "CLIENTS")
+    pair = shake_hands(client_context(client.tls), listener.context)
+    assert listener.identity(pair.server).principal == user["principal"] == "User:CN=alice"
+
+
+def test_people_can_copy_what_it_prints(kafscale, tmp_path):
+    done = kafscale("cert", "dev", "--out", str(tmp_path / "a b"))
+    exports = dict(
+        shlex.split(line)[1].split("=", 1)
+        for line in done.stdout.splitlines()
+        if line.strip().startswith("export ")
+    )
+    assert load(exports).tls.cert_file == (str(tmp_path / "a b" / "server.crt"),)
+    assert load(exports).client.tls.cert_file == str(tmp_path / "a b" / "client.crt")
+    assert "password changeit" in done.stdout
+    assert "kcat -b localhost:9092 -L -X security.protocol=ssl" in done.stdout
+
+
+def test_what_is_there_stays_unless_it_is_forced(kafscale, tmp_path):
+    again = ("cert", "dev", "--out", str(tmp_path))
+    assert kafscale(*again).exit_code == 0
+    refused = kafscale(*again)
+    assert (refused.exit_code, refused.stdout) == (1, "")
+    assert "exists; it is not overwritten" in refused.stderr
+    assert kafscale(*again, "--force").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    "arguments", [("--user", "../alice"), ("--user", ""), ("--host", "a b"), ("--days", "0")]
+)
+def test_wrong_usage_is_refused(kafscale, tmp_path, arguments):
+    done = kafscale("cert", "dev", "--out", str(tmp_path), *arguments)
+    assert done.exit_code == 2
+    assert arguments[0] in done.stderr
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,124 @@
+"""A server on this machine that lets clients in as a broker does, and then answers Metadata.
+
+    async with Gatekeeper(Sasl(...), context=tls) as gatekeeper:
+        connection = await Connection.open(gatekeeper.address, security)
+
+It goes by the mechanisms of `kafscale.auth`, and keeps what it was asked, in order.
+"""
+
+import asyncio
+import ssl
+from contextlib import suppress
+from random import Random
+
+from kafscale.auth.mechanisms import Mechanisms
+from kafscale.client.address import Address
+from kafscale.config.security import Sasl
+from kafscale.errors import AuthenticationError
+from kafscale.protocol.frame import frame
+from kafscale.protocol.header import decode_request_header, encode_response_header
+from kafscale.protocol.messages.api_versions import (
+    API_VERSIONS,
+    ApiVersionRange,
+    ApiVersionsResponse,
+)
+from kafscale.protocol.messages.metadata import METADATA, MetadataResponse
+from kafscale.protocol.messages.sasl_authenticate import (
+    SASL_AUTHENTICATE,
+    SaslAuthenticateResponse,
+)
+from kafscale.protocol.messages.sasl_handshake import SASL_HANDSHAKE, SaslHandshakeResponse
+
+APIS = {api.key: api for api in (API_VERSIONS, METADATA, SASL_HANDSHAKE, SASL_AUTHENTICATE)}
+NOW_MS = 1_750_000_000_000
+
+
+class Gatekeeper:
+    """Asks for a login where it has mechanisms; encrypts where it has a context."""
+
+    def __init__(
+        self,
+        sasl: Sasl | None = None,
+        *,
+        context: ssl.SSLContext | None = None,
+        credentials=lambda _user, _mechanism: None,
+        session_ms: int = 0,
+        handshake_code: int = 33,
+        host: str = "127.0.0.1",
+    ) -> None:
+        self.asked: list[str] = []
+        self.session_ms = session_ms
+        self._mechanisms = Mechanisms(
+            sasl or Sasl(), credentials, clock=lambda: NOW_MS, random=Random(1)
+        )
+        self._is_open = sasl is None
+        self._context = context
+        self._handshake_code = handshake_code
+        self._host = host
+        self._clients: set[asyncio.StreamWriter] = set()
+
+    async def __aenter__(self):
+        await self._mechanisms.start()
+        self._server = await asyncio.start_server(self._serve, self._host, 0, ssl=self._context)
+        self.address = Address(self._host, self._server.sockets[0].getsockname()[1])
+        return self
+
+    async def __aexit__(self, *_):
+        self._server.close()
+        for client in self._clients:
+            client.transport.abort()
+        await self._mechanisms.close()
+
+    async def _serve(self, reader, writer):
+        self._clients.add(writer)
+        exchange, is_in = None, self._is_open
+        with suppress(asyncio.IncompleteReadError, ConnectionError, ssl.SSLError):
+            while True:
+                length = int.from_bytes(await reader.readexactly(4))
+                if length > 2**20:
+                    break  # Not Kafka.
+                request = memoryview(await reader.readexactly(length))
+                api = APIS[int.from_bytes(request[:2])]
+                version = int.from_bytes(request[2:4])
+                header, position = decode_request_header(
+                    request, api.request_header_version(version)
+                )
+                message = api.request_codec(version).decode(request[position:])
+                self.asked.append(api.name)
+                if api is API_VERSIONS:
+                    answer = _versions()
+                elif api is SASL_HANDSHAKE:
+                    exchange, answer = self._begin(message.mechanism)
+                elif api is SASL_AUTHENTICATE:
+                    answer, is_in = self._step(exchange, message.token)
+                elif is_in:
+                    answer = MetadataResponse(cluster_id="it")
+                else:
+                    break
+                head = encode_response_header(
+                    header.correlation_id, api.response_header_version(version)
+                )
+                writer.writelines(frame(head, api.response_codec(version).encode(answer)))
+                await writer.drain()
+        writer.close()
+        self._clients.discard(writer)
+
+    def _begin(self, mechanism):
+        offered = list(self._mechanisms.offered("PLAINTEXT"))
+        if mechanism in offered:
+            return self._mechanisms.exchange(mechanism), SaslHandshakeResponse(mechanisms=offered)
+        return None, SaslHandshakeResponse(error_code=self._handshake_code, mechanisms=offered)
+
+    def _step(self, exchange, token):
+        try:
+            step = exchange.step(token)
+        except AuthenticationError as error:
+            return SaslAuthenticateResponse(error_code=58, error_message=str(error)), False
+        answer = SaslAuthenticateResponse(token=step.token, session_lifetime_ms=self.session_ms)
+        return answer, step.identity is not None
+
+
+def _versions():
+    return ApiVersionsResponse(
+        apis=[ApiVersionRange(api.key, api.version_min, api.version_max) for api in APIS.values()]
+    )

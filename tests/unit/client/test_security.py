@@ -1,0 +1,49 @@
+"""What a client is told about being safe, and what it does not tell others."""
+
+import pickle
+from pathlib import Path
+
+import pytest
+
+from kafscale.client.security import PLAINTEXT, Security
+from kafscale.config import load
+from kafscale.errors import ConfigError
+
+SETTINGS = {
+    "KAFSCALE_CLIENT_SECURITY_PROTOCOL": "SASL_SSL",
+    "KAFSCALE_CLIENT_SASL_MECHANISM": "PLAIN",
+    "KAFSCALE_CLIENT_USERNAME": "alice",
+    "KAFSCALE_CLIENT_PASSWORD": "hush",
+    "KAFSCALE_CLIENT_TLS_CA_FILE": "ca.pem",
+    "KAFSCALE_CLIENT_TLS_CHECK_HOST": "false",
+}
+
+
+def test_without_settings_nothing_is_encrypted_and_nobody_logs_in():
+    assert Security.of(load({}).client) == PLAINTEXT
+    assert not PLAINTEXT.encrypts
+    assert not PLAINTEXT.authenticates
+    assert PLAINTEXT.context() is None
+
+
+def test_it_is_what_the_settings_say_and_travels_without_being_shown():
+    security = Security.of(load(SETTINGS).client)
+    assert (security.encrypts, security.authenticates) == (True, True)
+    assert (security.mechanism, security.username, security.password) == ("PLAIN", "alice", "hush")
+    assert security.tls.ca_file == str(Path.cwd() / "ca.pem")
+    assert not security.tls.check_host
+    assert "hush" not in repr(security)
+    assert pickle.loads(pickle.dumps(security)) == security  # noqa: S301
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"username": "alice"}, "client.username and client.password"),
+        ({"password": "hush"}, "client.username and client.password"),
+        ({"mechanism": "OAUTHBEARER", "username": "a", "password": "b"}, "client.tokenFile"),
+    ],
+)
+def test_what_cannot_work_is_told_before_anybody_is_asked(changes, problem):
+    with pytest.raises(ConfigError, match=problem):
+        Security(protocol="SASL_PLAINTEXT", **changes)
