@@ -22,10 +22,15 @@ class Step(msgspec.Struct, frozen=True):
     token: bytes
     identity: Identity | None = None
     """Who it is, when this was the last step; None asks for another token."""
+    refusal: str = ""
+    """Why the next token cannot help any more, where a mechanism has the client ask for it."""
 
 
 class Exchange(Protocol):
     """The server's side of a mechanism, for one attempt."""
+
+    claimed: str
+    """Who the client says it is, for the log; empty as long as it has not said it."""
 
     def step(self, token: bytes) -> Step:
         """Take the client's token; raises `AuthenticationError` where it does not convince."""

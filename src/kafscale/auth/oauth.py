@@ -36,6 +36,7 @@ class OAuthExchange:
         """`verify` says whom a token is for, or raises `TokenError`."""
         self._verify = verify
         self._refusal: TokenError | None = None
+        self.claimed = ""
 
     def step(self, token: bytes) -> Step:
         if self._refusal is not None:
@@ -45,7 +46,7 @@ class OAuthExchange:
             identity = self._verify(bearer)
         except TokenError as error:
             self._refusal = error
-            return Step(_explanation(error))
+            return Step(_explanation(error), refusal=error.reason)
         if authorization_id not in {"", identity.user}:
             raise AuthenticationError(
                 "Authentication failed: Client requested an authorization id that is different"

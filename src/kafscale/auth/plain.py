@@ -25,9 +25,11 @@ class PlainExchange:
     def __init__(self, is_right: Callable[[str, str], bool]) -> None:
         """`is_right` says whether that user has that password."""
         self._is_right = is_right
+        self.claimed = ""
 
     def step(self, token: bytes) -> Step:
         authorization_id, user, password = _parts(token)
+        self.claimed = user
         if not user:
             raise AuthenticationError("Authentication failed: username not specified")
         if not password:

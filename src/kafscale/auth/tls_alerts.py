@@ -14,7 +14,6 @@ import ssl
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from typing import Any
 
 Send = Callable[[bytes], object]
 
@@ -55,8 +54,15 @@ class AlertingContext(ssl.SSLContext):
 
     sslobject_class = AlertingObject
 
-    def wrap_bio(self, incoming: ssl.MemoryBIO, outgoing: ssl.MemoryBIO, **options: Any) -> Any:
-        made = super().wrap_bio(incoming, outgoing, **options)
+    def wrap_bio(
+        self,
+        incoming: ssl.MemoryBIO,
+        outgoing: ssl.MemoryBIO,
+        server_side: bool = False,
+        server_hostname: str | bytes | None = None,
+        session: ssl.SSLSession | None = None,
+    ) -> ssl.SSLObject:
+        made = super().wrap_bio(incoming, outgoing, server_side, server_hostname, session)
         assert isinstance(made, AlertingObject)
         made.outgoing = outgoing
         made.send = _SEND.get()

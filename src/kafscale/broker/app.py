@@ -187,7 +187,7 @@ def _server(config: Config, services: Services, drain: Drain, logins: Logins | N
     )  # fmt: skip
     return Server(
         dispatcher, _server_settings(config), services.metrics, drain,
-        congestion=services.storage.congestion, logins=logins,
+        congestion=services.storage.congestion, logins=logins, audit=services.audit,
         delay_ms=services.throttling.connection_delay_ms,
     )  # fmt: skip
 

@@ -61,10 +61,13 @@ class Audit:
         self._traffic.logged_in(mechanism, succeeded=True)
         log.info("logged in", **_who(client), mechanism=mechanism)
 
-    def login_failed(self, client: "ClientInfo", mechanism: str, reason: str) -> None:
+    def login_failed(self, client: "ClientInfo", mechanism: str, claimed: str, reason: str) -> None:
+        """Tell that somebody could not show to be who they claim to be."""
         self._traffic.logged_in(mechanism, succeeded=False)
-        if not self._is_repeated((client.host, mechanism, reason)):
-            log.warning("login failed", **_who(client), mechanism=mechanism, reason=reason)
+        if not self._is_repeated((client.host, mechanism, claimed, reason)):
+            log.warning(
+                "login failed", **_who(client), mechanism=mechanism, claimed=claimed, reason=reason
+            )
 
     def _is_repeated(self, kind: tuple[str, ...]) -> bool:
         """Whether this second has had one like it; the next second tells how many there were."""

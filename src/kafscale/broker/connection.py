@@ -22,7 +22,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final, cast
 
+from kafscale.auth.identity import NOBODY
 from kafscale.auth.tls import ListenerTls
+from kafscale.broker.audit import Audit
 from kafscale.broker.context import ClientInfo
 from kafscale.broker.dispatch import Dispatcher, Pending
 from kafscale.broker.endpoint import Parts
@@ -61,6 +63,7 @@ class Lobby:
     """What the connections at one listener share, and where they come and go."""
 
     __slots__ = (
+        "audit",
         "closed",
         "congestion",
         "dispatcher",
@@ -83,6 +86,7 @@ class Lobby:
         listener: Listener | None = None,
         tls: ListenerTls | None = None,
         logins: Logins | None = None,
+        audit: Audit | None = None,
         receive: bytearray | None = None,
     ) -> None:
         """`tls` and `logins` are there if the listener asks for them; `receive` may be shared."""
@@ -91,6 +95,7 @@ class Lobby:
         self.listener = listener or Listener()
         self.tls = tls
         self.logins = logins
+        self.audit = audit
         self.opened = opened
         """Told of every connection; whether it may stay."""
         self.closed = closed
@@ -246,15 +251,20 @@ class Connection(asyncio.BufferedProtocol):
             login = self.client.login = lobby.logins.open(lobby.listener.name)
             self._reader.frame_bytes_max = login.receive_bytes_max
         elif lobby.tls is not None:
-            try:
-                self.client.identity = lobby.tls.identity(
-                    self._transport.get_extra_info("ssl_object")
-                )
-            except AuthenticationError as error:
-                log.warning(
-                    "certificate without a name", client=str(self.client), reason=str(error)
-                )
-                return False
+            return self._recognize(lobby.tls)
+        return True
+
+    def _recognize(self, tls: ListenerTls) -> bool:
+        """Take the client for whom its certificate names; whether it may stay."""
+        audit = self._lobby.audit
+        try:
+            self.client.identity = tls.identity(self._transport.get_extra_info("ssl_object"))
+        except AuthenticationError as error:
+            if audit is not None:
+                audit.login_failed(self.client, "SSL", "", str(error))
+            return False
+        if audit is not None and self.client.identity is not NOBODY:
+            audit.logged_in(self.client, "SSL")
         return True
 
     # --- requests in, answers out -----------------------------------------------------------------

@@ -333,7 +333,7 @@ def _take_token(client: ClientInfo, login: Login, token: memoryview) -> Parts | 
     except AuthenticationError:
         # There is no way to say it; the connection is closed, after the same while as for others.
         silence = Pending()
-        delay_seconds = login.delay_ms(client) / 1000
+        delay_seconds = (login.delay_ms or 0) / 1000
         asyncio.get_running_loop().call_later(delay_seconds, silence.finish, None)
         return silence
 

@@ -76,6 +76,7 @@ class Login:
         "_exchange",
         "_logins",
         "_mechanism",
+        "delay_ms",
         "expires_ms",
         "identity",
         "is_bare",
@@ -87,6 +88,8 @@ class Login:
         self.offered = offered
         self._mechanism = ""
         self._exchange: Exchange | None = None
+        self.delay_ms: int | None = None
+        """How long to hold back the answer to the attempt that has failed, in ms."""
         self.is_bare = False
         """Whether the next frame is a token and nothing else."""
         self.identity: Identity | None = None
@@ -123,14 +126,16 @@ class Login:
             raise IllegalSaslStateError("no SaslHandshake has come before")
         try:
             step = self._exchange.step(token)
+            if step.refusal:
+                self._tell_failure(client, self._exchange, step.refusal)
             if step.identity is None:
                 return Passed(step.token)
             self._check_same(step.identity)
         except AuthenticationError as error:
+            self._tell_failure(client, self._exchange, str(error))
             self._exchange = None
             self.identity = None
             client.is_leaving = True
-            self._logins.audit.login_failed(client, self._mechanism, str(error))
             raise
         self._exchange = None
         self.is_bare = False
@@ -141,9 +146,11 @@ class Login:
         self._logins.audit.logged_in(client, self._mechanism)
         return Passed(step.token, lifetime_ms)
 
-    def delay_ms(self, client: "ClientInfo") -> int:
-        """How long to hold back the answer to a failure that was just made."""
-        return self._logins.backoff.failed(client.host, self._logins.clock())
+    def _tell_failure(self, client: "ClientInfo", exchange: Exchange, reason: str) -> None:
+        """Note a failure, once for each attempt: who fails may leave before the last word."""
+        if self.delay_ms is None:
+            self._logins.audit.login_failed(client, self._mechanism, exchange.claimed, reason)
+            self.delay_ms = self._logins.backoff.failed(client.host, self._logins.clock())
 
     def _begin_session(self, identity: Identity) -> int:
         """How long the session lasts, in ms; 0 for one that does not end."""

@@ -24,6 +24,7 @@ from kafscale.observability.logging import get_logger
 from kafscale.observability.traffic import ConnectionTraffic
 
 log = get_logger(__name__)
+audit = get_logger("kafscale.audit")
 
 ACCEPTED_AT_A_TIME: Final = 4
 PAUSE_SECONDS: Final = 0.2
@@ -131,7 +132,7 @@ class Reception:
     def _tell_failure(self, host: str, error: Exception) -> None:
         self._traffic.handshakes_failed += 1
         if self._failures.lets_through():
-            log.warning(
+            (audit if "CERTIFICATE" in _reason(error) else log).warning(
                 "connection failed before its first request", client=host,
                 listener=self._lobby.listener.name, reason=_reason(error),
                 left_out=self._failures.take_hushed(),

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from kafscale.auth.tls import ListenerTls
+from kafscale.broker.audit import Audit
 from kafscale.broker.connection import Congestion, Connection, Limits, Lobby
 from kafscale.broker.context import Drain
 from kafscale.broker.dispatch import Dispatcher
@@ -67,9 +68,10 @@ class Server:
         *,
         congestion: Congestion | None = None,
         logins: Logins | None = None,
+        audit: Audit | None = None,
         delay_ms: Callable[[str], int] = lambda _host: 0,
     ) -> None:
-        """`logins` is for listeners at which clients have to log in.
+        """`logins` and `audit` are for listeners at which clients show who they are.
 
         `delay_ms` tells after how long somebody is sent away who comes too often from an address.
         """
@@ -80,6 +82,7 @@ class Server:
         self._drain = drain
         self._congestion = congestion
         self._logins = logins
+        self._audit = audit
         self._delay_ms = delay_ms
         self._door = Door(
             settings.connections_max,
@@ -119,6 +122,7 @@ class Server:
             listener=listener,
             tls=tls,
             logins=self._logins if listener.authenticates else None,
+            audit=self._audit,
             receive=self._receive,
         )
         if tls is not None:

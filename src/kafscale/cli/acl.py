@@ -59,7 +59,7 @@ def list_rules(
     output: OutputOption = Output.TABLE,
     bootstrap: BootstrapOption = "",
 ) -> None:
-    """List rules: all of them, or those that bear on some resources or speak of somebody.
+    """List rules: all, those that bear on a resource, or those about somebody.
 
     \b
     kafscale acl list
@@ -101,17 +101,19 @@ def add(
     consumer: ConsumerOption = False,
     bootstrap: BootstrapOption = "",
 ) -> None:
-    """Add rules: for everybody, every resource and every operation that is named.
+    """Add rules: for everybody, every resource and every operation named.
 
-    Without an operation, all of them are meant. A role is one rule: admin may create, delete, alter
-    and describe, producer may write and describe, consumer may read and describe.
+    Without operations, all of them are meant. A role is one rule: an admin may
+    create, delete, alter and describe, a producer may write and describe, a
+    consumer may read and describe.
 
     \b
     kafscale acl add --allow-principal User:alice --producer --topic orders
-    kafscale acl add --allow-principal User:bob --consumer --topic orders --group billing
-    kafscale acl add --allow-principal User:ops --role admin --topic '*' --group '*' --cluster
-    kafscale acl add --deny-principal User:eve --operation Read --topic 'hr-' \\
-        --resource-pattern-type prefixed
+    kafscale acl add --allow-principal User:bob --consumer --topic orders \\
+      --group billing
+    kafscale acl add --allow-principal User:ops --role admin --topic '*' --cluster
+    kafscale acl add --deny-principal User:eve --operation Read --topic hr- \\
+      --resource-pattern-type prefixed
     """
     from kafscale.cli import acl_admin, acl_tables
     from kafscale.cli.acl_rules import Wanted
@@ -148,12 +150,12 @@ def remove(
     yes: YesOption = False,
     bootstrap: BootstrapOption = "",
 ) -> None:
-    """Remove rules; what is not named may be anything. On a terminal it shows them and asks.
+    """Remove rules; what is not named may be anything. On a terminal it asks.
 
     \b
     kafscale acl remove --topic orders
-    kafscale acl remove --allow-principal User:alice
-    kafscale acl remove --allow-principal User:bob --consumer --topic orders --group billing --yes
+    kafscale acl remove --allow-principal User:alice --yes
+    kafscale acl remove --allow-principal User:bob --operation Read --topic orders
     """
     from kafscale.cli import acl_admin, acl_tables
     from kafscale.cli.acl_rules import Wanted

@@ -74,7 +74,12 @@ OperationOption = Annotated[
 ]
 RoleOption = Annotated[
     Role | None,
-    typer.Option("--role", help="What they are, in place of operations.", show_default=False),
+    typer.Option(
+        "--role",
+        metavar="ROLE",
+        help="admin, producer or consumer, in place of operations.",
+        show_default=False,
+    ),
 ]
 ProducerOption = Annotated[
     bool, typer.Option("--producer", help="Rules that a producer to the topics needs.")

@@ -52,7 +52,7 @@ MechanismOption = Annotated[
 
 @app.command("list")
 def list_users(output: OutputOption = Output.TABLE, bootstrap: BootstrapOption = "") -> None:
-    """List the users of the cluster who can log in by SCRAM. Passwords are kept nowhere.
+    """List the users of the cluster who can log in by SCRAM, and how.
 
     \b
     kafscale user list
@@ -76,10 +76,10 @@ def create(
     password_file: PasswordFileOption = "",
     bootstrap: BootstrapOption = "",
 ) -> None:
-    """Let somebody log in: by SCRAM-SHA-256 and SCRAM-SHA-512, unless one of them is chosen.
+    """Let somebody log in: by both kinds of SCRAM, unless one is chosen.
 
-    The password is asked for twice, or read from a file. It does not leave this machine, since
-    brokers need only what shows that somebody knows it.
+    The password is asked for twice, or read from a file. It does not leave this
+    machine: brokers need only what shows that somebody knows it.
 
     \b
     kafscale user create alice
@@ -104,7 +104,7 @@ def password(
     password_file: PasswordFileOption = "",
     bootstrap: BootstrapOption = "",
 ) -> None:
-    """Give a user another password. Who is logged in stays so until they have to log in again.
+    """Give a user another password. Who is logged in stays so for the session.
 
     \b
     kafscale user password alice
@@ -131,7 +131,7 @@ def delete(
     ] = False,
     bootstrap: BootstrapOption = "",
 ) -> None:
-    """Let users not log in any more. Rules about them stay. On a terminal it asks before.
+    """Let users not log in any more. On a terminal it asks before it does.
 
     \b
     kafscale user delete alice

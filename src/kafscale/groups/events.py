@@ -4,7 +4,7 @@ A `ticket` names who waits for the answer; it comes back in the `Reply`. Everyth
 the id of a new member, is made by the shell and handed in.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import msgspec
 
@@ -88,6 +88,8 @@ class ConsumerHeartbeat(msgspec.Struct, frozen=True, kw_only=True):
     subscribed_names: tuple[str, ...] | None = None
     subscribed_regex: str | None = None
     """Empty to subscribe to names alone again."""
+    sees: Callable[[str], bool] | None = None
+    """Which topics the member may know of by a regular expression; None where it may know all."""
     server_assignor: str | None = None
     owned: Partitions | None = None
 

@@ -7,9 +7,11 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 from services.rules import Rules, rule
-from services.secured_broker import ADMIN, SecuredBroker
+from services.secured_broker import ADMIN, SecuredBroker, password_of
 
 USERS = ("alice", "bob", "carol")
+TOKEN_BEGINS = "eyJ"
+"""All of them do: it is how a JSON object looks in Base64."""
 
 
 @pytest.fixture(scope="session")
@@ -28,10 +30,13 @@ def _shared_secured(tmp_path_factory) -> Iterator[SecuredBroker]:
 
 @pytest.fixture
 def secured(_shared_secured) -> Iterator[SecuredBroker]:
-    """The broker that all tests of this process share; what it logs meanwhile is shown."""
+    """The broker that all tests of this process share; what it logs meanwhile holds no secret."""
     logged_bytes = _shared_secured.log.stat().st_size
     yield _shared_secured
-    print(_shared_secured.logged(logged_bytes))  # noqa: T201 - shown where the test failed.
+    logged = _shared_secured.logged(logged_bytes)
+    print(logged)  # noqa: T201 - shown where the test failed.
+    assert password_of("") not in logged
+    assert TOKEN_BEGINS not in logged
 
 
 @pytest.fixture

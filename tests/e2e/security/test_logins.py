@@ -19,22 +19,18 @@ WAYS = {
 KCAT_LACKS = {"OAUTHBEARER", "SCRAM-SHA-256", "SCRAM-SHA-512", "SCRAM in the clear"}
 """kcat has no tokens; and in its package is a librdkafka from before 2.6.1, whose SCRAM repeats a
 nonce, so that Kafka 4 refuses it as well."""
+PAIRS = [
+    pytest.param(client, way, id=f"{client.name}, {way}")
+    for client in CLIENTS
+    for way in WAYS
+    if not (client.name == "kcat" and way in KCAT_LACKS)
+]
 
 
-@pytest.fixture(params=CLIENTS, ids=lambda client: client.name)
-def client(request):
-    if request.param.name == "kcat" and not kcat.is_available():
+@pytest.mark.parametrize(("client", "way"), PAIRS)
+def test_records_come_back_to_whom_they_belong(client, way, secured, own_topic):
+    if client.name == "kcat" and not kcat.is_available():
         pytest.skip("no kcat here, and no apt to fetch it with")
-    return request.param
-
-
-@pytest.fixture(params=WAYS)
-def way(request, client, secured):
-    if client.name == "kcat" and request.param in KCAT_LACKS:
-        pytest.skip("kcat does not have it")
-    return WAYS[request.param](secured)
-
-
-def test_records_come_back_to_whom_they_belong(client, way, own_topic):
-    client.send(way, own_topic, VALUES)
-    assert client.read(way, own_topic, len(VALUES)) == VALUES
+    coming = WAYS[way](secured)
+    client.send(coming, own_topic, VALUES)
+    assert client.read(coming, own_topic, len(VALUES)) == VALUES

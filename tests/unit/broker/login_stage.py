@@ -42,10 +42,14 @@ BEAT = route(HEARTBEAT, beat)
 class Scripted:
     """An exchange that does what its tokens say."""
 
+    claimed = "somebody"
+
     def step(self, token: bytes) -> Step:
         match token.split():
             case [b"more"]:
                 return Step(b"go on")
+            case [b"refused"]:
+                return Step(b"say yes", refusal="that is not enough")
             case [principal] if principal.startswith(b"User:"):
                 return Step(b"welcome", Identity(principal.decode()))
             case [principal, expires_ms]:
@@ -63,8 +67,8 @@ class Audience(Audit):
     def logged_in(self, client: Any, mechanism: str) -> None:
         self.told.append(("in", client.identity.principal, mechanism))
 
-    def login_failed(self, _client: Any, mechanism: str, reason: str) -> None:
-        self.told.append(("failed", mechanism, reason))
+    def login_failed(self, _client: Any, mechanism: str, claimed: str, reason: str) -> None:
+        self.told.append(("failed", mechanism, claimed, reason))
 
 
 def new_logins(clock: Any, audit: Audit | None = None, settings: Sasl = SASL) -> Logins:

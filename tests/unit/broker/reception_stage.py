@@ -11,13 +11,14 @@ import pytest
 import uvloop
 
 from kafscale.auth.tls import ListenerTls
+from kafscale.broker.audit import Audit
 from kafscale.broker.connection import Connection, Lobby
 from kafscale.broker.door import Door
 from kafscale.broker.listeners import Listener, Protocol
 from kafscale.broker.reception import Reception
 from kafscale.broker.route import route
 from kafscale.config.security import Tls
-from kafscale.observability.traffic import ConnectionTraffic
+from kafscale.observability.traffic import AccessTraffic, ConnectionTraffic
 from kafscale.protocol.messages.heartbeat import HEARTBEAT
 from services.certificates import Certificates
 from unit.broker.harness import LIMITS, beat, dispatcher, heartbeat
@@ -58,6 +59,7 @@ class Desk:
             closed=self.connections.remove,
             listener=SECURE if tls else None,
             tls=tls,
+            audit=Audit(AccessTraffic(), lambda: 0),
         )
         wrap = options.get("wrap", lambda wrapped: wrapped)
         delay_ms = options.get("delay_ms", 0)
@@ -106,7 +108,7 @@ async def is_sent_away(streams: Streams) -> bool:
     """Whether the connection ends without a word."""
     reader, writer = streams
     said = b""
-    with suppress(ConnectionError):  # Which says the same, more rudely.
+    with suppress(OSError):  # A reset or an alert says the same, more rudely.
         said = await reader.read()
     writer.close()
     return said == b""

@@ -65,7 +65,7 @@ def test_a_token_that_does_not_convince_ends_it_for_good():
         story.enter(b"wrong")
     assert story.client.is_leaving
     assert not story.login.admits(PRODUCE.key)
-    assert story.audit.told == [("failed", "PLAIN", "that does not convince")]
+    assert story.audit.told == [("failed", "PLAIN", "somebody", "that does not convince")]
     with pytest.raises(IllegalSaslStateError):
         story.login.authenticate(story.client, b"User:alice")
     assert story.login.identity is None
@@ -181,9 +181,29 @@ def test_a_second_login_that_fails_ends_the_first_one_too():
 
 def test_failures_from_an_address_are_answered_later_every_time():
     story = Story(failed_delay_ms=100, failed_delay_ms_max=350)
-    assert [story.login.delay_ms(story.client) for _ in range(4)] == [100, 200, 350, 350]
-    elsewhere = ClientInfo("10.0.0.2", 50_000)
-    assert story.logins.open("OUTSIDE").delay_ms(elsewhere) == 100
+
+    def failed(host):
+        client = ClientInfo(host, 50_000)
+        login = story.logins.open("OUTSIDE")
+        login.handshake("PLAIN", 1)
+        with pytest.raises(AuthenticationError):
+            login.authenticate(client, b"wrong")
+        return login.delay_ms
+
+    assert [failed("10.0.0.1") for _ in range(4)] == [100, 200, 350, 350]
+    assert failed("10.0.0.2") == 100
+
+
+def test_a_refusal_that_is_to_be_acknowledged_is_told_and_counted_once():
+    story = Story(failed_delay_ms=100)
+    assert story.enter(b"refused") == Passed(b"say yes")
+    told = [("failed", "PLAIN", "somebody", "that is not enough")]
+    assert (story.audit.told, story.login.delay_ms) == (told, 100)
+    assert not story.login.admits(PRODUCE.key)
+    with pytest.raises(AuthenticationError):
+        story.login.authenticate(story.client, b"wrong")
+    assert (story.audit.told, story.login.delay_ms) == (told, 100)
+    assert story.client.is_leaving
 
 
 def test_only_the_first_login_of_a_connection_counts_as_a_new_connection():

@@ -42,9 +42,10 @@ def test_in_between_newcomers_everybody_else_has_their_turn(loop):
         async with desk(Door(100)) as found:
             callers = [found.call() for _ in range(5 * ACCEPTED_AT_A_TIME)]
             counts = [found.door.count]
-            while len(found.connections) < len(callers):
+            while found.door.count < len(callers):
                 await turn(1)
                 counts.append(found.door.count)
+            await until(lambda: not found.reception._arriving)
             assert max(after - before for before, after in pairwise(counts)) <= ACCEPTED_AT_A_TIME
             for caller in callers:
                 caller.close()

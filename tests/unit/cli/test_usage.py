@@ -1,7 +1,8 @@
-"""What `topic`, `group`, `produce` and `consume` refuse before they ask any broker: exit code 2."""
+"""What commands refuse before they ask any broker: exit code 2."""
 
 import pytest
 
+GRANT = ["acl", "add", "--allow-principal", "User:alice", "--topic", "orders"]
 RESET = ["group", "reset-offsets", "billing"]
 
 
@@ -35,6 +36,20 @@ RESET = ["group", "reset-offsets", "billing"]
         ([*RESET, "--topic", "orders:x", "--to-latest"], "is not a topic"),
         ([*RESET, "--to-latest"], "say what to reset"),
         ([*RESET, "--to-latest", "--topic", "orders", "--all-topics"], "say what to reset"),
+        (["user", "create", "alice"], "--password-file"),
+        (["user", "create", "alice", "--password-file", "absent"], "cannot be read"),
+        (["user", "create", "alice", "--iterations", "4095"], "--iterations"),
+        (["user", "create", "alice", "--mechanism", "PLAIN"], "--mechanism"),
+        (["user", "delete"], "NAME"),
+        (["acl", "add", "--topic", "orders"], "say who"),
+        (["acl", "add", "--allow-principal", "User:a"], "say what it is about"),
+        (["acl", "add", "--allow-principal", "a", "--topic", "orders"], "such as User:alice"),
+        ([*GRANT, "--operation", "raed"], "is not an operation"),
+        ([*GRANT, "--operation", "Read", "--role", "admin"], "leave out --operation"),
+        ([*GRANT, "--consumer"], "--topic and a --group"),
+        ([*GRANT, "--resource-pattern-type", "match"], "--resource-pattern-type"),
+        (["acl", "remove"], "say which rules"),
+        (["acl", "list", "--principal", "alice"], "such as User:alice"),
     ],
 )
 def test_wrong_usage_is_refused_with_what_is_wrong(kafscale, arguments, problem):

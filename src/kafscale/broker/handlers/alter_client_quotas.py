@@ -5,6 +5,7 @@ Behaviour:
   its own. When it is answered, a change holds here; the other brokers hear of it at once.
 * An entity, or a key of one, that stands in the request twice is refused, and answered once.
 * To remove what is not there is no error, whatever its key.
+* Needs ALTER_CONFIGS on the cluster, CLUSTER_AUTHORIZATION_FAILED otherwise for every entity.
 * `validate_only` checks all of this and changes nothing.
 
 Version notes: both versions are served alike.
@@ -16,6 +17,7 @@ from collections.abc import Sequence
 
 from kafscale.auth.quota_entities import Part, entity_of
 from kafscale.auth.quota_kinds import kind_for
+from kafscale.broker import admin_rules
 from kafscale.broker.context import RequestContext
 from kafscale.errors import InvalidRequestError, KafscaleError
 from kafscale.metadata.access_model import Operation, QuotaEntity, ResourceType
@@ -32,6 +34,7 @@ from kafscale.protocol.messages.alter_client_quotas import (
 async def handle(
     context: RequestContext, request: AlterClientQuotasRequest
 ) -> AlterClientQuotasResponse:
+    admin_rules.check_allowed(context.broker)
     context.demand(Operation.ALTER_CONFIGS, ResourceType.CLUSTER)
     named = Counter(_name(quota.entity) for quota in request.quotas)
     # Of those that stand there twice one is as good as another: all of them are refused.

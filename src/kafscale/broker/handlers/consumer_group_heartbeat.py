@@ -7,7 +7,8 @@ Behaviour:
 * A request that makes no sense in itself is INVALID_REQUEST: a blank name of a group, an instance
   or a rack; joining without a subscription or a rebalance timeout, or with partitions.
 * Needs READ on the group, GROUP_AUTHORIZATION_FAILED otherwise; and DESCRIBE on every topic that is
-  subscribed to by its name, TOPIC_AUTHORIZATION_FAILED otherwise.
+  subscribed to by its name, TOPIC_AUTHORIZATION_FAILED otherwise. A regular expression matches what
+  the member may DESCRIBE.
 
 Version notes:
 * v0: a new member may come without an id, and is given one.
@@ -17,6 +18,7 @@ Version notes:
 import base64
 import uuid
 from collections.abc import Awaitable, Iterable
+from functools import partial
 from typing import Final
 
 from kafscale.broker.context import RequestContext
@@ -61,6 +63,7 @@ def handle(
         rebalance_timeout_ms=request.rebalance_timeout_ms,
         subscribed_names=None if names is None else tuple(names),
         subscribed_regex=request.subscribed_topic_regex,
+        sees=None if context.broker.access is None else partial(_sees, context),
         server_assignor=request.server_assignor,
         owned=_owned(request.owned_partitions),
     )
@@ -98,6 +101,10 @@ def _check(context: RequestContext, request: ConsumerGroupHeartbeatRequest) -> N
         raise InvalidRequestError("InstanceId can't be null.")
     elif epoch < LEAVING_FOR_A_WHILE:
         raise InvalidRequestError("MemberEpoch is invalid.")
+
+
+def _sees(context: RequestContext, topic: str) -> bool:
+    return context.may(Operation.DESCRIBE, ResourceType.TOPIC, topic, quiet=True)
 
 
 def _is_blank(name: str | None) -> bool:

@@ -4,6 +4,7 @@ Behaviour:
 * The quotas of all entities that every filter matches; without filters, all of them. `strict`
   leaves out entities with parts that no filter names.
 * An address cannot be looked for together with a user or a client id, which no entity has.
+* Needs DESCRIBE_CONFIGS on the cluster, CLUSTER_AUTHORIZATION_FAILED otherwise.
 
 Version notes: both versions are served alike.
 """

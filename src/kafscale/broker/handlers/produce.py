@@ -35,6 +35,7 @@ from kafscale.errors import (
     KafscaleError,
     OverloadedError,
     ThrottledError,
+    TopicAuthorizationError,
     UnsupportedCodecError,
 )
 from kafscale.metadata.access_model import Operation, ResourceType
@@ -304,4 +305,6 @@ def _check_unanswered(topics: list[ProducedTopic]) -> None:
     for topic in topics:
         for partition in topic.partitions:
             if partition.error_code:
-                raise KafscaleError(f"{topic.name}: {partition.error_message}")
+                is_denied = partition.error_code == TopicAuthorizationError.code
+                kind = TopicAuthorizationError if is_denied else KafscaleError
+                raise kind(f"{topic.name}: {partition.error_message}")

@@ -29,7 +29,7 @@ def handle(
     try:
         passed = login.authenticate(context.client, bytes(request.token))
     except AuthenticationError as error:
-        return _refused_later(error, login.delay_ms(context.client))
+        return _refused_later(error, login.delay_ms or 0)
     return SaslAuthenticateResponse(
         error_message=None, token=passed.token, session_lifetime_ms=passed.session_lifetime_ms
     )

@@ -33,6 +33,8 @@ class Catalogue:
         self._topics = topics
         self.wanted = lru_cache(maxsize=WISHES_MAX)(self._wanted)
         """The ids of the topics that a wish comes to, as far as they exist."""
+        self.matching = lru_cache(maxsize=WISHES_MAX)(self._matching)
+        """The names of the topics that a regular expression matches."""
 
     def partition_counts(self, wishes: Iterable[Wish]) -> dict[bytes, int]:
         """All topics that somebody wants, by id."""
@@ -59,9 +61,11 @@ class Catalogue:
         topics = self._topics
         ids = {topics[name].id for name in names if name in topics}
         if regex:
-            matches = compiled(regex).fullmatch
-            ids.update(topic.id for name, topic in topics.items() if matches(name))
+            ids.update(topics[name].id for name in self.matching(regex))
         return frozenset(ids)
+
+    def _matching(self, regex: str) -> frozenset[str]:
+        return frozenset(filter(compiled(regex).fullmatch, self._topics))
 
 
 def compiled(regex: str) -> Pattern:

@@ -29,6 +29,9 @@ def consumer_heartbeat(roster: Roster, event: ConsumerHeartbeat, now_ms: int) ->
     profile = member.profile.told(event, roster.settings.consumer_session_timeout_ms)
     if profile.regex != member.profile.regex and profile.regex:
         compiled(profile.regex)
+    if profile.regex and event.sees is not None:
+        # Before the member is told anything; topics and permissions may have changed meanwhile.
+        profile = profile.knowing(roster.catalogue.matching(profile.regex), event.sees)
     assigned = member.standing.assigned
     is_joining = event.member_epoch == JOINING
     effects = roster.settle(member, profile, {} if is_joining else event.owned, now_ms)

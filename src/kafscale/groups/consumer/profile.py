@@ -4,6 +4,8 @@ Members of the new protocol say only what has changed; those of the classic one 
 every join, and what they want to read is in the bytes that were meant for their leader.
 """
 
+from collections.abc import Callable
+
 import msgspec
 
 from kafscale.errors import InconsistentProtocolError, ProtocolError
@@ -23,6 +25,8 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     rack_id: str | None = None
     names: frozenset[str] = frozenset()
     regex: str = ""
+    narrowed: frozenset[str] | None = None
+    """What the expression comes to for a member that may not know of all topics that it matches."""
     server_assignor: str | None = None
     session_timeout_ms: int = 0
     rebalance_timeout_ms: int = 0
@@ -31,6 +35,8 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def wish(self) -> Wish:
+        if self.narrowed is not None:
+            return self.names | self.narrowed, ""
         return self.names, self.regex
 
     @property
@@ -58,6 +64,11 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
             session_timeout_ms=session_timeout_ms,
             rebalance_timeout_ms=self.rebalance_timeout_ms if timeout_ms == -1 else timeout_ms,
         )
+
+    def knowing(self, matching: frozenset[str], sees: Callable[[str], bool]) -> "Profile":
+        """Its successor, where the expression matches these topics and the member sees some."""
+        seen = frozenset(filter(sees, matching))
+        return self if seen == matching else msgspec.structs.replace(self, narrowed=seen)
 
     def joined(self, event: Join, subscription: Subscription) -> "Profile":
         """Its successor after a join; whoever sends one speaks the classic protocol."""

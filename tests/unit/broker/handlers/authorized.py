@@ -6,6 +6,8 @@ Whoever a test does not name is a super user, so that things can be prepared as 
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, NamedTuple
 
+import msgspec
+
 from kafscale.auth.identity import ANONYMOUS, Identity
 from kafscale.broker.context import ClientInfo
 from kafscale.broker.permissions import Grant, Need
@@ -115,12 +117,31 @@ class Case(NamedTuple):
     def key(self) -> tuple[str, Grant]:
         return self.api.name, Grant(self.resource_type, self.operation)
 
+    @property
+    def version_numbers(self) -> range:
+        return self.api.versions if self.versions is None else self.versions
+
+    def __str__(self) -> str:
+        api, grant = self.key
+        return f"{api}: {grant} {self.label}".strip().replace(" ", "-")
+
     def is_denied(self, need: Need, response: Any) -> bool:
         told = self.told(response)
         if need.is_silent:
             return not told
         assert told == need.code or told not in DENIALS, told
         return told == need.code
+
+
+def codes(told: Any) -> set[int]:
+    """Every error code that stands in an answer."""
+    if isinstance(told, list):
+        return set().union(*map(codes, told))
+    if not isinstance(told, Message):
+        return set()
+    fields = msgspec.structs.asdict(told)
+    own_code = {fields["error_code"]} if "error_code" in fields else set()
+    return own_code.union(*map(codes, fields.values()))
 
 
 def first_partition(response: Any) -> int:

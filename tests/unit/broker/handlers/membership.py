@@ -3,6 +3,7 @@
 import asyncio
 from typing import Any
 
+from kafscale.broker.context import ClientInfo
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.consumer_group_heartbeat import (
     CONSUMER_GROUP_HEARTBEAT,
@@ -13,7 +14,7 @@ from kafscale.protocol.messages.heartbeat import HEARTBEAT, HeartbeatRequest
 from kafscale.protocol.messages.join_group import JOIN_GROUP, JoinGroupRequest, OfferedProtocol
 from kafscale.protocol.messages.leave_group import LEAVE_GROUP, LeaveGroupRequest, LeavingMember
 from kafscale.protocol.messages.sync_group import SYNC_GROUP, MemberAssignment, SyncGroupRequest
-from unit.broker.handlers.serving import Served
+from unit.broker.handlers.serving import CLIENT, Served
 
 GROUP = "readers"
 SESSION_TIMEOUT_MS = 10_000
@@ -132,8 +133,16 @@ async def settle(*members: Member, assignment: bytes | None = None) -> Member:
 class ConsumerMember:
     """A member of a group of the consumer protocol."""
 
-    def __init__(self, broker: Served, member_id: str, *, instance_id: str | None = None) -> None:
+    def __init__(
+        self,
+        broker: Served,
+        member_id: str,
+        *,
+        instance_id: str | None = None,
+        client: ClientInfo = CLIENT,
+    ) -> None:
         self.broker = broker
+        self.client = client
         self.member_id = member_id
         self.instance_id = instance_id
         self.epoch = 0
@@ -150,7 +159,7 @@ class ConsumerMember:
                 **fields,
             }
         )
-        return await self.broker.ask(CONSUMER_GROUP_HEARTBEAT, request, version)
+        return await self.broker.ask(CONSUMER_GROUP_HEARTBEAT, request, version, client=self.client)
 
     async def join(self, *topics: str, **fields: Any) -> Any:
         return await self.beat(

@@ -14,7 +14,7 @@ from kafscale.protocol.messages.alter_client_quotas import (
     QuotaChange,
     QuotaToAlter,
 )
-from unit.broker.handlers.serving import serve
+from unit.broker.handlers.serving import WITHOUT_ADMINISTRATION, serve
 
 ALICE = [EntityPart("user", "alice")]
 
@@ -129,3 +129,13 @@ def test_who_changed_what_can_be_read_afterwards():
         assert line["quota"] == {"request_rate": 1.0}
 
     serve(body)
+
+
+@pytest.mark.parametrize("version", ALTER_CLIENT_QUOTAS.versions)
+def test_a_broker_without_administration_refuses(version):
+    async def body(broker):
+        ((code, _),) = await alter(broker, quota(ALICE, request_rate=1.0), version=version)
+        assert code == ErrorCode.POLICY_VIOLATION
+        assert broker.services.rules.quotas == {}
+
+    serve(body, config=WITHOUT_ADMINISTRATION)
