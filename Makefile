@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check format bench bench-spark chaos docs generate lock clean
+.PHONY: help setup run test check audit format bench bench-spark chaos docs generate lock clean
 
 help: ## Show this list.
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  \033[1m%-11s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -30,12 +30,20 @@ test: setup ## Run all tests.
 	$(BIN)/pytest -n auto --dist worksteal -m "not bench and not spark"
 	$(BIN)/pytest -p no:xdist -m "spark and not bench" tests/e2e/spark
 
-check: setup ## Check format, lint, types, the floors of the house and its tidiness.
+check: setup ## Check format, lint, types, the floors of the house, its tidiness and what it depends on.
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/pytest --quiet -p no:randomly tests/test_architecture.py
+	@$(MAKE) --no-print-directory audit
+
+# Where the index cannot be asked, nothing is found out: that is said, and no reason to fail.
+audit: setup ## Look for known vulnerabilities in what is locked.
+	@if $(BIN)/pip-audit --requirement requirements.lock --disable-pip --require-hashes --timeout 5 --progress-spinner off > $(VENV)/audit 2>&1; \
+	then echo "no known vulnerabilities in $$(grep -c '^[a-z].*==' requirements.lock) packages; $$(grep -c 'could not be audited' $(VENV)/audit) could not be looked up"; \
+	elif grep -q 'known vulnerabilit' $(VENV)/audit; then cat $(VENV)/audit; exit 1; \
+	else echo "vulnerabilities could not be looked up: $$(tail -n 1 $(VENV)/audit)"; fi
 
 format: setup ## Rewrite the code in the house's format.
 	$(BIN)/ruff format .

@@ -20,8 +20,9 @@ from kafscale.metadata.access_model import ScramCredential, ScramMechanism
 
 ITERATIONS_MIN: Final = 4_096
 ITERATIONS_MAX: Final = 16_384
-ITERATIONS_DEFAULT: Final = 4_096
-"""Kafka's numbers, for both mechanisms."""
+"""Kafka's bounds, for both mechanisms."""
+ITERATIONS_DEFAULT: Final = 8_192
+"""What our own commands choose, and what users seem to have who do not exist."""
 
 _NONCE_BYTES: Final = 24
 _SALT_BIT_COUNT: Final = 130

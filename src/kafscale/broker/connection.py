@@ -337,11 +337,13 @@ class Connection(asyncio.BufferedProtocol):
 
     def _mute(self) -> None:
         """Read nothing from the client for as long as its quotas say (KIP-219)."""
-        if self._muted is not None:
-            self._muted.cancel()
         loop = asyncio.get_running_loop()
-        self._muted = loop.call_later(self.client.throttled_ms / 1000, self._unmute)
+        until = loop.time() + self.client.throttled_ms / 1000
         self.client.throttled_ms = 0
+        if self._muted is not None:
+            until = max(until, self._muted.when())
+            self._muted.cancel()
+        self._muted = loop.call_at(until, self._unmute)
 
     def _unmute(self) -> None:
         self._muted = None

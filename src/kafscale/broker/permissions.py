@@ -212,7 +212,13 @@ _LISTED: Final = frozenset(
     (api, *grant) for api, needs in PERMISSIONS.items() for need in needs for grant in need.grants
 )
 
-HEAD: Final = """\
+_HEAD: Final = """\
+# Permissions
+
+What a client has to be allowed for each API, where `authorization.enabled` is true: see [security.md](security.md). This page is written by `make docs` from the table that
+the broker goes by. READ, WRITE, DELETE and ALTER bring DESCRIBE along, ALTER_CONFIGS brings DESCRIBE_CONFIGS. Where a thing is *left out*, the answer is as if it did not
+exist. What clients ask about their own rights (KIP-430) is always answered.
+
 | API | operation | on | needed when | otherwise |
 |---|---|---|---|---|
 """
@@ -225,9 +231,9 @@ def is_listed(api: Api[Any, Any], operation: Operation, resource_type: ResourceT
     return resource_type in TELLERS.get(api.name, ())
 
 
-def documentation() -> str:
-    """The table, as docs/security.md shows it."""
-    return HEAD + "\n".join(_rows()) + "\n"
+def page() -> str:
+    """The table, as docs/permissions.md shows it."""
+    return _HEAD + "\n".join(_rows()) + "\n"
 
 
 def _rows() -> Iterator[str]:

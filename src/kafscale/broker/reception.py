@@ -50,7 +50,7 @@ class Reception:
         self._traffic = traffic
         self._delay_ms = delay_ms
         self._loop = asyncio.get_running_loop()
-        self._arriving: set[asyncio.Task[None]] = set()
+        self._arriving: dict[asyncio.Task[None], Connection] = {}
         self._pause: asyncio.TimerHandle | None = None
         self._failures = Hush(lambda: int(self._loop.time() * 1000))
 
@@ -64,8 +64,10 @@ class Reception:
             self._pause.cancel()
         self._loop.remove_reader(self._listening.fileno())
         self._listening.close()
-        for arriving in self._arriving:
-            arriving.cancel()
+        for arriving, connection in self._arriving.items():
+            # Who is in, but for the last turn of the loop, is seen out like all others.
+            if not connection.is_made:
+                arriving.cancel()
 
     def _accept(self) -> None:
         for _ in range(ACCEPTED_AT_A_TIME):
@@ -100,13 +102,13 @@ class Reception:
         connection = Connection(self._lobby, self._loop.time(), gone=lambda: self._door.leave(host))
 
         def arrived(arriving: "asyncio.Task[None]") -> None:
-            self._arriving.discard(arriving)
+            del self._arriving[arriving]
             if not connection.is_made:
                 client.close()
                 self._door.leave(host)
 
         arriving = self._loop.create_task(self._usher(client, host, connection))
-        self._arriving.add(arriving)
+        self._arriving[arriving] = connection
         arriving.add_done_callback(arrived)
 
     async def _usher(self, client: socket.socket, host: str, connection: Connection) -> None:

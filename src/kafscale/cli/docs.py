@@ -33,9 +33,16 @@ def _protocol() -> str:
     return protocol.page({API_VERSIONS.key, *(route.api.key for route in ROUTES)})
 
 
+def _permissions() -> str:
+    from kafscale.broker import permissions  # noqa: PLC0415
+
+    return permissions.page()
+
+
 PAGES: dict[str, Callable[[], str]] = {
     "configuration.md": documentation.page,
     "metrics.md": _metrics,
+    "permissions.md": _permissions,
     "protocol.md": _protocol,
 }
 """Every generated page: its name in the directory, and the function that returns its text."""

@@ -21,12 +21,12 @@ def test_rules_are_shown_by_resource_and_what_somebody_may_do_in_one_row(capsys)
         ).rules(),
     ]
     acl_tables.print_rules(rules)
-    rows = [line.split() for line in capsys.readouterr().out.splitlines()[2:]]
+    rows = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()[2:]]
     assert rows == [
-        "Topic orders name User:alice may Read, Describe anywhere".split(),
-        "User:eve must not All 10.0.0.7".split(),
-        "Topic shop- prefix User:alice may role admin anywhere".split(),
-        "Group billing name User:alice may Read anywhere".split(),
+        "Topic orders name User:alice may Read, Describe anywhere",
+        "User:eve must not All 10.0.0.7",
+        "Topic shop- prefix User:alice may role admin anywhere",
+        "Group billing name User:alice may Read anywhere",
     ]
 
 

@@ -30,7 +30,7 @@ def test_a_file_of_java_is_understood():
         security_protocol="SASL_SSL",
         sasl_mechanism="SCRAM-SHA-256",
         username="alice",
-        password='pa"ss',
+        password='pa"ss',  # noqa: S106
         tls=ClientTls(ca_file="ca.pem", cert_file="alice.pem", check_host=False),
     )
 

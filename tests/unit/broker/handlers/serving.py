@@ -112,7 +112,9 @@ class Served:
     ) -> Any:
         """The answer in this version, the newest by default; or that there is none."""
         asked = api.version_max if version is None else version
-        parts = self._dispatcher.dispatch(client or self.client, framed(request(api, asked, message)))
+        parts = self._dispatcher.dispatch(
+            client or self.client, framed(request(api, asked, message))
+        )
         if isinstance(parts, Waiting):
             parts = await settled(parts)
         if is_closed:

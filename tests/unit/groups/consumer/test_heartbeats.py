@@ -136,6 +136,44 @@ def test_an_expression_subscribes_to_what_it_matches():
     assert driver.member("a").assigned == parts(users=(0,))
 
 
+def test_an_expression_matches_what_a_member_may_know_of():
+    driver = Driver(topics=facts(orders=1, orders_eu=1))
+    seen = {"orders"}
+    sees = seen.__contains__
+    driver.beat("a", 0, subscribed_regex="orders.*", owned={}, rebalance_timeout_ms=1, sees=sees)
+    assert driver.member("a").assigned == parts(orders=(0,))
+    assert driver.member("a").subscribed_regex == "orders.*"
+
+    driver.change_topics(orders=1, orders_eu=1, orders_us=1, orders_asia=1)
+    seen.add("orders_us")
+    driver.beat("a", 1, sees=sees)
+    assert driver.member("a").assigned == parts(orders=(0,), orders_us=(0,))
+
+    seen.remove("orders")
+    driver.beat("a", 2, sees=sees)
+    driver.beat("a", 2, sees=sees, owned=parts(orders_us=(0,)))
+    assert driver.member("a").assigned == parts(orders_us=(0,))
+
+
+def test_a_restart_tells_nobody_what_they_may_not_know_of():
+    driver = Driver(topics=facts(orders=1, orders_eu=1))
+    sees = {"orders"}.__contains__
+    driver.beat("a", 0, subscribed_regex="orders.*", owned={}, rebalance_timeout_ms=1, sees=sees)
+    driver.restart()
+    driver.change_topics(orders=2, orders_eu=2)
+    driver.beat("a", 1, sees=sees)
+    assert driver.member("a").assigned == parts(orders=(0, 1))
+
+
+def test_who_sees_all_that_an_expression_matches_causes_no_rebalance():
+    driver = Driver(topics=facts(orders=1))
+    fields = {"subscribed_regex": "orders.*", "owned": {}, "rebalance_timeout_ms": 1}
+    driver.beat("a", 0, sees=lambda _: True, **fields)
+    driver.restart()
+    driver.beat("a", 1, sees=lambda _: True)
+    assert driver.group.record().generation == 1
+
+
 def test_an_expression_that_is_none_changes_nothing(driver):
     with pytest.raises(InvalidRegexError):
         driver.enter("a", subscribed_regex="(")

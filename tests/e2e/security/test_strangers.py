@@ -1,0 +1,77 @@
+"""Before somebody has logged in, nothing is answered but ApiVersions and what logging in takes."""
+
+import struct
+
+import pytest
+
+from kafscale.protocol import header as headers
+from kafscale.protocol.apis import BY_KEY
+from kafscale.protocol.frame import frame
+from kafscale.protocol.messages.api_versions import API_VERSIONS, ApiVersionsRequest
+from kafscale.protocol.messages.metadata import METADATA, MetadataRequest
+from kafscale.protocol.messages.sasl_authenticate import SASL_AUTHENTICATE
+from kafscale.protocol.messages.sasl_handshake import SASL_HANDSHAKE, SaslHandshakeRequest
+from services.secured_wire import SecuredWire
+
+pytestmark = pytest.mark.timeout(60)
+
+OPEN = {API_VERSIONS.key, SASL_HANDSHAKE.key, SASL_AUTHENTICATE.key}
+KEYS = [key for key in range(101) if key not in OPEN]
+VERSIONS = {key: BY_KEY[key].versions if key in BY_KEY else range(2) for key in KEYS}
+
+
+@pytest.fixture
+def connect(secured):
+    return lambda: SecuredWire(secured.inside("alice"))
+
+
+def request(key: int, version: int) -> bytes:
+    """A request that is right in every other way, where there is such an API."""
+    asked = headers.RequestHeader(key, version, 1, "stranger")
+    if key not in BY_KEY:
+        return b"".join(frame(headers.encode_request_header(asked, 1), [b""]))
+    api = BY_KEY[key]
+    header = headers.encode_request_header(asked, api.request_header_version(version))
+    return b"".join(frame(header, api.request_codec(version).encode(api.request())))
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_nobody_is_told_anything_else(connect, key):
+    for version in VERSIONS[key]:
+        with connect() as wire:
+            wire.socket.sendall(request(key, version))
+            assert wire.is_hung_up(), version
+
+
+def test_numbers_that_no_request_has_are_not_answered(connect):
+    for key, version in [(-1, 0), (18, -1), (17, 2), (17, -1), (36, 3), (32767, 32767)]:
+        with connect() as wire:
+            header = struct.pack(">hhih", key, version, 1, -1)
+            wire.socket.sendall(b"".join(frame(header, [bytes(4)])))
+            if key == API_VERSIONS.key:
+                assert wire.receive_frame()  # In version 0, by which clients find theirs.
+            else:
+                assert wire.is_hung_up(), (key, version)
+
+
+def test_half_a_login_is_none(connect):
+    with connect() as wire:
+        wire.call(API_VERSIONS, 3, ApiVersionsRequest("a-client", "1.0"))
+        assert wire.handshake("SCRAM-SHA-512").error_code == 0
+        assert wire.authenticate(b"n,,n=alice,r=nonce").error_code == 0
+        wire.send(METADATA, 9, MetadataRequest(topics=None))
+        assert wire.is_hung_up()
+
+
+def test_what_comes_together_with_the_handshake_is_not_answered(connect):
+    with connect() as wire:
+        wire.send(SASL_HANDSHAKE, 1, SaslHandshakeRequest("SCRAM-SHA-512"))
+        wire.send(METADATA, 9, MetadataRequest(topics=None))
+        assert wire.receive(SASL_HANDSHAKE, 1)[1].error_code == 0
+        assert wire.is_hung_up()
+
+
+def test_a_stranger_s_frames_are_small(connect):
+    with connect() as wire:
+        wire.socket.sendall(struct.pack(">i", 1024 * 1024) + bytes(1000))
+        assert wire.is_hung_up()
