@@ -9,9 +9,6 @@ import pytest
 
 from kafscale.client.security import Security
 from kafscale.config import load
-from kafscale.spark.jobs import replay, restore
-from kafscale.spark.jobs.restore_task import restore_partition
-from kafscale.spark.location import Location
 from services.broker import BrokerProcess
 from services.certificates import make_certificates
 from services.shell import COMMAND, Shell
@@ -205,6 +202,11 @@ def test_a_certificate_is_enough_where_it_is_asked_for(start_broker, certificate
 
 def test_jobs_talk_to_brokers_in_the_same_way(broker, admin, topic):
     """What they do is proven elsewhere; here, that tasks can log in where they run."""
+    pytest.importorskip("pyarrow")
+    from kafscale.spark.jobs import replay, restore
+    from kafscale.spark.jobs.restore_task import restore_partition
+    from kafscale.spark.location import Location
+
     admin.produce(topic, lines=["one", "two"])
     settings = load(
         {name: text for name, text in admin.environment.items() if name.startswith("KAFSCALE_")}

@@ -1,7 +1,7 @@
 """Rules about who may do what, made by librdkafka's admin client, as any operator may.
 
-    rules = Rules(AdminClient(...))
-    rules.add(rule("User:alice", "WRITE", topic="orders"))
+rules = Rules(AdminClient(...))
+rules.add(rule("User:alice", "WRITE", topic="orders"))
 """
 
 from collections.abc import Sequence

@@ -1,8 +1,8 @@
 """A connection that logs in step by step, in the right order or in any other.
 
-    with SecuredWire(broker.plain("alice")) as wire:
-        wire.handshake("PLAIN")
-        answer = wire.authenticate(plain_token("alice", "…"))
+with SecuredWire(broker.plain("alice")) as wire:
+    wire.handshake("PLAIN")
+    answer = wire.authenticate(plain_token("alice", "…"))
 """
 
 from kafscale.protocol.frame import frame

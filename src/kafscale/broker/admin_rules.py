@@ -24,7 +24,7 @@ other brokers to hear of it; nobody asks for a change that is given up before it
 def check_allowed(broker: Services) -> None:
     """Refuse, where administration is not for clients."""
     if not broker.config.broker.allow_admin_apis:
-        raise PolicyViolationError("broker.allowAdminApis is false: clients may not change the cluster")
+        raise PolicyViolationError("broker.allowAdminApis is false: clients may change nothing")
 
 
 def creatable(context: RequestContext, names: Iterable[str]) -> set[str]:

@@ -125,7 +125,7 @@ async def start(config: Config) -> AsyncIterator[Broker]:
             config, stores, addresses, metrics=metrics, health=health, random=random
         )
         node, storage, groups = parts.node, parts.services.storage, parts.services.groups
-        health.watch(storage, catalog, node.problems)
+        health.watch(storage, catalog, lambda: {**node.problems(), **_unreadable(rules)})
         await stack.enter_async_context(control_plane(parts.services, node, http))
 
         epoch = await node.join()
@@ -190,6 +190,12 @@ def _server(config: Config, services: Services, drain: Drain, logins: Logins | N
         congestion=services.storage.congestion, logins=logins, audit=services.audit,
         delay_ms=services.throttling.connection_delay_ms,
     )  # fmt: skip
+
+
+def _unreadable(rules: AccessStore) -> dict[str, str]:
+    """What keeps everybody out but super users: a rule that nobody can read may be a denial."""
+    count = len(rules.damaged)
+    return {"access rules": f"{count} cannot be read"} if count else {}
 
 
 async def _settle(node: ClusterNode, background: "asyncio.Task[None]", config: Config) -> None:

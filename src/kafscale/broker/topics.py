@@ -53,14 +53,15 @@ class Topics:
         await self._led(topic)
         return topic
 
-    async def create_if_missing(self, name: str, partition_count: int, timeout_ms: int) -> None:
-        """Create a topic because a client has named it; another may be faster."""
-        if name not in self._catalog.topics:
-            try:
-                await self.create(name, partition_count, {}, timeout_ms)
-            except TopicExistsError:
-                return
-            log.info("topic created on first use", topic=name, partitions=partition_count)
+    async def create_if_missing(self, name: str, partition_count: int, timeout_ms: int) -> bool:
+        """Create a topic because a client has named it; whether nobody else was faster."""
+        if name in self._catalog.topics:
+            return False
+        try:
+            await self.create(name, partition_count, {}, timeout_ms)
+        except TopicExistsError:
+            return False
+        return True
 
     async def grow(self, name: str, partition_count: int) -> Topic:
         """Give a topic more partitions, which have leaders when this returns, or soon will."""

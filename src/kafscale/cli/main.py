@@ -48,6 +48,8 @@ NEXT = (
     ("kafscale cluster status", "all brokers, how they do and what they own"),
     ('kafscale sql "select * from orders"', "query topics, straight from where they are kept"),
     ("kafscale spark lake orders --to lake", "make a table of a topic, exactly once"),
+    ("kafscale user create alice", "let somebody log in with a password"),
+    ("kafscale acl add --help", "say who may do what"),
     ("kafscale cert dev", "certificates to try TLS out with, and what to do with them"),
     ("kafscale config show", "every setting, its value and where it was set"),
     ("kafscale segment list kafscale-data", "the objects that hold the records"),

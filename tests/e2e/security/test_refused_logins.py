@@ -71,9 +71,7 @@ def test_a_certificate_is_missing_or_from_a_stranger(secured, strangers):
 
 def test_a_client_does_not_trust_the_broker(secured, strangers):
     way = secured.plain("alice").but(authority=strangers.authority)
-    refused(
-        secured, way, "connection failed before its first request", "certificate verify failed"
-    )
+    refused(secured, way, "connection failed before its first request", "certificate verify failed")
 
 
 @pytest.mark.parametrize(
@@ -83,4 +81,3 @@ def test_a_client_does_not_trust_the_broker(secured, strangers):
 def test_a_client_speaks_in_the_clear_and_does_not_log_in(secured, listener, reason):
     way = secured.anonymous().but(port=secured.ports[listener])
     refused(secured, way, reason, "ALL_BROKERS_DOWN", "Unable to bootstrap")
-

@@ -102,3 +102,12 @@ def test_where_nobody_logs_in_no_mechanism_is_offered(secured):
         answer = wire.handshake("PLAIN")
         assert (answer.error_code, answer.mechanisms) == (33, [])
         assert wire.metadata().brokers
+
+
+def test_a_session_lasts_as_long_as_its_token(secured, wire):
+    assert wire.log_in("alice", password_of("alice")).session_lifetime_ms == 0
+    way = secured.token("alice", lasts_s=60)
+    with SecuredWire(way) as tokened:
+        assert tokened.handshake("OAUTHBEARER").error_code == 0
+        passed = tokened.authenticate(f"n,,\x01auth=Bearer {way.token()}\x01\x01".encode())
+        assert 0 < passed.session_lifetime_ms <= 60_000

@@ -41,25 +41,20 @@ def logins(broker, mechanism, since_bytes=0):
     return Counter(event["client"] for event in events if event["mechanism"] == mechanism)
 
 
-@pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-512", "OAUTHBEARER"])
-def test_librdkafka_goes_on_through_many_sessions(broker, mechanism):
-    way = {
-        "PLAIN": broker.plain(ADMIN),
-        "SCRAM-SHA-512": broker.scram(ADMIN),
-        "OAUTHBEARER": broker.token(ADMIN),
-    }[mechanism]
+def test_librdkafka_goes_on_through_many_sessions(broker):
+    ways = (broker.plain(ADMIN), broker.scram(ADMIN), broker.token(ADMIN))
     since_bytes = broker.log.stat().st_size
     errors = []
-    producer = Producer(
-        way.librdkafka() | {"error_cb": errors.append, "message.timeout.ms": 5000, "linger.ms": 0}
-    )
+    producers = [Producer(way.librdkafka() | {"error_cb": errors.append}) for way in ways]
 
-    def is_through():
-        producer.produce("sessions", b"", on_delivery=lambda error, _: errors.append(error))
-        assert producer.flush(5) == 0
-        return max(logins(broker, mechanism, since_bytes).values(), default=0) > SESSIONS
+    def are_through():
+        for producer in producers:
+            producer.produce("sessions", b"", on_delivery=lambda error, _: errors.append(error))
+            assert producer.flush(10) == 0
+        counts = [logins(broker, way.mechanism, since_bytes) for way in ways]
+        return all(max(count.values(), default=0) > SESSIONS for count in counts)
 
-    wait_until(is_through, "logins on one connection", seconds_max=20, seen=broker.log)
+    wait_until(are_through, "logins on one connection of each", seconds_max=30, seen=errors)
     assert [error for error in errors if error is not None] == []
 
 
@@ -102,15 +97,6 @@ def test_nobody_becomes_somebody_else(wire):
 def test_nobody_changes_the_mechanism(wire):
     wire.log_in(ADMIN, password_of(ADMIN))
     assert wire.handshake("SCRAM-SHA-512").error_code == ErrorCode.ILLEGAL_SASL_STATE
-
-
-def test_a_session_lasts_no_longer_than_its_token(broker):
-    way = broker.token(ADMIN, lasts_s=1.5)
-    with SecuredWire(way) as wire:
-        wire.handshake("OAUTHBEARER")
-        answer = wire.authenticate(f"n,,\x01auth=Bearer {way.token()}\x01\x01".encode())
-        assert answer.error_code == 0
-        assert 0 < answer.session_lifetime_ms <= SESSION_MS
 
 
 def test_a_wrong_password_ends_a_session_that_was_good(wire):

@@ -68,7 +68,7 @@ sasl.failedDelayMs | 100ms        | KAFSCALE_SASL_FAILED_DELAY_MS
 sasl.failedDelayMaxMs | 10s          | KAFSCALE_SASL_FAILED_DELAY_MAX_MS
 authorization.enabled         | false        | KAFSCALE_AUTHORIZATION_ENABLED
 authorization.superUsers      |              | KAFSCALE_AUTHORIZATION_SUPER_USERS
-authorization.allowEveryoneIfNoAclFound | false | KAFSCALE_AUTHORIZATION_ALLOW_EVERYONE_IF_NO_ACL_FOUND
+authorization.allowEveryoneIfNoAclFound|false|KAFSCALE_AUTHORIZATION_ALLOW_EVERYONE_IF_NO_ACL_FOUND
 control.tls.enabled           | false        | KAFSCALE_CONTROL_TLS_ENABLED
 control.tls.certFile          |              | KAFSCALE_CONTROL_TLS_CERT_FILE
 control.tls.keyFile           |              | KAFSCALE_CONTROL_TLS_KEY_FILE

@@ -18,7 +18,7 @@ Version notes:
 
 from collections.abc import Awaitable
 
-from kafscale.broker import admin_rules, operations
+from kafscale.broker import admin_rules, first_use, operations
 from kafscale.broker.addresses import nodes
 from kafscale.broker.context import RequestContext
 from kafscale.errors import KafscaleError, ThrottledError, TopicAuthorizationError
@@ -73,13 +73,9 @@ async def _create_and_answer(
     context: RequestContext, request: MetadataRequest, names: list[str], errors: _Errors
 ) -> MetadataResponse:
     broker = context.broker
-    partition_count = broker.config.topics.auto_create_partitions
     for name in names:
         try:
-            broker.throttling.mutate(context, partition_count)
-            await broker.topics.create_if_missing(
-                name, partition_count, broker.config.network.request_timeout_ms
-            )
+            await first_use.create(context, name, broker.config.network.request_timeout_ms)
         except ThrottledError:
             continue  # It is not known yet, as in Kafka, so that the client asks again.
         except KafscaleError as error:

@@ -24,7 +24,7 @@ import asyncio
 from collections.abc import Awaitable
 from contextlib import suppress
 
-from kafscale.broker import admin_rules
+from kafscale.broker import admin_rules, first_use
 from kafscale.broker.context import RequestContext
 from kafscale.broker.denials import denial
 from kafscale.broker.leaders import MISLED, endpoints, leader_of
@@ -251,12 +251,9 @@ def _point_to_leader(
 async def _create_and_append(
     context: RequestContext, request: ProduceRequest, missing: list[str], denied: _Denied
 ) -> ProduceResponse | None:
-    broker = context.broker
-    partition_count = broker.config.topics.auto_create_partitions
     for name in missing:
         with suppress(ThrottledError):  # It stays unknown then, so that the client tries again.
-            broker.throttling.mutate(context, partition_count)
-            await broker.topics.create_if_missing(name, partition_count, request.timeout_ms)
+            await first_use.create(context, name, request.timeout_ms)
     answer = _append(context, request, denied)
     return await answer if isinstance(answer, Awaitable) else answer
 

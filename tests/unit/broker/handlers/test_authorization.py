@@ -6,7 +6,7 @@ told the error that the row names, and is not once one of the permissions is giv
 
 import pytest
 
-from kafscale.broker.permissions import PERMISSIONS, documentation
+from kafscale.broker.permissions import PERMISSIONS, page
 from kafscale.broker.routes import ROUTES
 from kafscale.protocol.messages.api_versions import API_VERSIONS
 from unit.broker.handlers import needs_of_clusters, needs_of_groups, needs_of_topics
@@ -87,7 +87,7 @@ def test_who_may_do_nothing_is_told_so(case):
 
 
 def test_the_documentation_tells_every_row():
-    text = documentation()
+    text = page()
     for api, needs in PERMISSIONS.items():
         lines = [line for line in text.splitlines() if line.startswith(f"| {api} |")]
         assert len(lines) == max(len(needs), 1)

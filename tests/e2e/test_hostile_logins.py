@@ -1,0 +1,216 @@
+"""Logins that mean harm: tokens of garbage, guesses, and what strangers try instead of logging in."""
+
+import random
+import threading
+import time
+from base64 import b64encode, urlsafe_b64encode
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from kafscale.protocol.error_codes import ErrorCode
+from kafscale.protocol.messages.api_versions import API_VERSIONS, ApiVersionsRequest
+from kafscale.protocol.messages.produce import PRODUCE
+from services.secured_broker import ADMIN, MECHANISMS
+from services.siege import SECURE, TIMEOUT_S, Siege
+from services.wire import produce_request
+
+pytestmark = pytest.mark.timeout(120)
+
+FAILED = ErrorCode.SASL_AUTHENTICATION_FAILED
+SECRET = "a-guess-that-no-log-may-hold"
+brief = settings(max_examples=40, suppress_health_check=list(HealthCheck), database=None)
+
+
+def _json(text):
+    return urlsafe_b64encode(text.encode()).rstrip(b"=")
+
+
+JWT_HEADER = _json('{"alg":"ES256","kid":"a key of a test"}')
+PIECES = {
+    "PLAIN": [b"\0", b"\0admin\0", b"admin", SECRET.encode(), b"\xff\xfe", "ü".encode(), b"\0" * 9],
+    "SCRAM-SHA-256": [
+        b"n,,", b"n=admin,", b"r=abc", b"r=,", b"c=biws,", b"p=AAAA", b"y,,", b"p=tls-unique,,", b",a=,",
+        b"n=*,", b"=2C", b"=3D", b"tokenauth=true", b"m=ext,", b"i=1", SECRET.encode(), b"\0", b"\xff",
+    ],
+    "OAUTHBEARER": [
+        b"n,,\x01auth=Bearer ", b"n,a=admin,\x01auth=Bearer ", b"\x01\x01", b"\x01", b".", JWT_HEADER, b"auth=",
+        _json('{"alg":"none"}'), _json('{"alg":["ES256"],"kid":{"a":1}}'), _json('{"sub":"admin","exp":1e400}'),
+        _json("[" * 3000), _json("{}"), SECRET.encode(), b"\xff", b"host=x\x01",
+    ],
+}  # fmt: skip
+PIECES["SCRAM-SHA-512"] = PIECES["SCRAM-SHA-256"]
+
+
+@pytest.fixture(scope="module")
+def siege(tmp_path_factory):
+    with Siege(tmp_path_factory.mktemp("siege")) as running:
+        running.secrets.add(SECRET)
+        yield running
+
+
+def tokens(mechanism):
+    made = st.lists(st.sampled_from(PIECES[mechanism]), max_size=8).map(b"".join)
+    return made | st.binary(max_size=100)
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_tokens_of_garbage(siege, mechanism):
+    """Refused in the words of the protocol, whatever they are."""
+
+    @brief
+    @given(st.lists(tokens(mechanism), min_size=1, max_size=3))
+    def try_to(said):
+        with siege.stranger() as stranger:
+            assert stranger.handshake(mechanism) == 0
+            for token in said:
+                answer = stranger.authenticate(token)
+                assert answer.error_code in {0, FAILED}
+                if answer.error_code:
+                    assert stranger.is_hung_up()
+                    return
+            stranger.send(PRODUCE, 9, produce_request("topic", b""))
+            assert stranger.drain() == b"", "who is not in yet is not served"
+
+    with siege.unharmed():
+        try_to()
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_bare_tokens_of_garbage(siege, mechanism):
+    """After the oldest handshake there is no way to say what is wrong: it ends."""
+
+    @brief
+    @given(st.lists(tokens(mechanism), min_size=1, max_size=3))
+    def try_to(said):
+        with siege.stranger() as stranger:
+            assert stranger.handshake(mechanism, version=0) == 0
+            for token in said:
+                stranger.say(token)
+            stranger.socket.shutdown(1)
+            stranger.drain()
+
+    with siege.unharmed():
+        try_to()
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("size_bytes", [5_000, 130_000, 500_000])
+def test_tokens_that_are_large(siege, mechanism, size_bytes):
+    begun = {"PLAIN": b"\0admin\0", "OAUTHBEARER": b"n,,\x01auth=Bearer "}.get(mechanism, b"n,,n=")
+    ended = {"OAUTHBEARER": b"\x01\x01"}.get(mechanism, b"")
+    with siege.unharmed():
+        for filling in (b"a", b"=", b",", b".", b"=2C", b"\x01"):
+            with siege.stranger() as stranger:
+                assert stranger.handshake(mechanism) == 0
+                began = time.monotonic()
+                answer = stranger.authenticate(
+                    begun + filling * (size_bytes // len(filling)) + ended
+                )
+                assert time.monotonic() - began < 1, "no expression may take longer and longer"
+                assert bytes(answer.token)[:1] == b"{" or answer.error_code == FAILED
+
+
+def test_a_frame_before_the_login_that_is_too_large(siege):
+    with siege.unharmed():
+        with siege.stranger() as stranger:
+            stranger.socket.sendall((600 << 10).to_bytes(4, "big"))
+            assert stranger.drain() == b""
+        with siege.admin() as wire:
+            wire.create("large", max_message_bytes=2 << 20)
+            assert wire.produce("large", bytes(600 << 10)).error_code == ErrorCode.CORRUPT_MESSAGE
+
+
+def test_guesses_are_slowed_down_and_told(siege):
+    """Each refusal takes longer, up to a bound; nobody who has the password waits for it."""
+    with siege.unharmed():
+        logged_bytes = siege.broker.log.stat().st_size
+        for number in range(5):
+            with siege.stranger() as stranger:
+                assert stranger.handshake("PLAIN") == 0
+                answer = stranger.authenticate(f"\0{ADMIN}\0{SECRET}{number}".encode())
+                assert answer.error_code == FAILED
+                assert SECRET not in (answer.error_message or "")
+                assert stranger.is_hung_up()
+        began = time.monotonic()
+        with siege.stranger() as stranger:
+            assert stranger.handshake("PLAIN") == 0
+            stranger.authenticate(f"\0{ADMIN}\0{SECRET}".encode())
+        assert time.monotonic() - began >= 0.09, "the bound here is 100 ms"
+        began = time.monotonic()
+        siege.admin().socket.close()
+        assert time.monotonic() - began < 0.09
+        logged = siege.broker.logged(logged_bytes)
+        assert "login failed" in logged
+        assert "127.0.0.1" in logged
+
+
+def test_whether_a_user_exists_cannot_be_told(siege):
+    """By words; that it takes as long is left to how it is computed."""
+    nonce = b64encode(random.Random(0).randbytes(12)).decode()
+    with siege.unharmed():
+        said = set()
+        for user in (ADMIN, "nobody"):
+            with siege.stranger() as stranger:
+                stranger.handshake("PLAIN")
+                said.add(stranger.authenticate(f"\0{user}\0{SECRET}".encode()).error_message)
+            with siege.stranger() as stranger:
+                stranger.handshake("SCRAM-SHA-512")
+                first = stranger.authenticate(f"n,,n={user},r={nonce}".encode())
+                assert first.error_code == 0
+                challenge = bytes(first.token).decode()
+                server_nonce = challenge.split(",")[0]
+                proof = b64encode(bytes(64)).decode()
+                answer = stranger.authenticate(f"c=biws,{server_nonce},p={proof}".encode())
+                assert answer.error_code == FAILED
+                said.add(answer.error_message)
+        assert len(said) == 2, "one sentence for each mechanism"
+
+
+def test_a_login_that_never_ends_is_ended(siege):
+    """Whoever asks for versions all the time, or begins again and again, is not in either."""
+    with siege.unharmed(), siege.stranger() as stranger:
+        began = time.monotonic()
+        with pytest.raises((ConnectionError, TimeoutError)):
+            while time.monotonic() - began < 3 * TIMEOUT_S + 2:
+                assert stranger.call(API_VERSIONS, 3, ApiVersionsRequest("a", "1")).error_code == 0
+                assert stranger.handshake("GSSAPI") == ErrorCode.UNSUPPORTED_SASL_MECHANISM
+                time.sleep(0.02)
+        assert time.monotonic() - began < 3 * TIMEOUT_S + 2
+
+
+def test_many_guesses_at_once(siege):
+    """Over TLS and without, from many threads: honest clients get in meanwhile."""
+    ended = threading.Event()
+
+    def guess(listener):
+        way = siege.broker.plain(ADMIN).tls() if listener == SECURE else None
+        while not ended.is_set():
+            try:
+                with siege.stranger(listener) as stranger:
+                    if way is not None:
+                        stranger.socket = way.wrap_socket(
+                            stranger.socket, server_hostname="localhost"
+                        )
+                    stranger.handshake("PLAIN")
+                    stranger.authenticate(f"\0{ADMIN}\0{SECRET}".encode())
+            except OSError:
+                pass
+
+    with siege.unharmed():
+        guessers = [
+            threading.Thread(target=guess, args=(listener,))
+            for listener in (SECURE, "INSIDE")
+            for _ in range(4)
+        ]
+        for guesser in guessers:
+            guesser.start()
+        try:
+            for _ in range(10):
+                siege.admin().socket.close()
+                siege.admin(SECURE).socket.close()
+        finally:
+            ended.set()
+            for guesser in guessers:
+                guesser.join()
