@@ -1,4 +1,4 @@
-"""Logins that mean harm: tokens of garbage, guesses, and what strangers try instead of logging in."""
+"""Logins that mean harm: tokens of garbage, guesses, and what strangers try in their place."""
 
 import random
 import threading
@@ -14,12 +14,13 @@ from kafscale.protocol.messages.api_versions import API_VERSIONS, ApiVersionsReq
 from kafscale.protocol.messages.produce import PRODUCE
 from services.secured_broker import ADMIN, MECHANISMS
 from services.siege import SECURE, TIMEOUT_S, Siege
-from services.wire import produce_request
+from services.waiting import wait_until
+from services.wire import batch_of, produce_request
 
 pytestmark = pytest.mark.timeout(120)
 
 FAILED = ErrorCode.SASL_AUTHENTICATION_FAILED
-SECRET = "a-guess-that-no-log-may-hold"
+SECRET = "a-guess-that-no-log-may-hold"  # noqa: S105 - it opens nothing.
 brief = settings(max_examples=40, suppress_health_check=list(HealthCheck), database=None)
 
 
@@ -31,13 +32,15 @@ JWT_HEADER = _json('{"alg":"ES256","kid":"a key of a test"}')
 PIECES = {
     "PLAIN": [b"\0", b"\0admin\0", b"admin", SECRET.encode(), b"\xff\xfe", "ü".encode(), b"\0" * 9],
     "SCRAM-SHA-256": [
-        b"n,,", b"n=admin,", b"r=abc", b"r=,", b"c=biws,", b"p=AAAA", b"y,,", b"p=tls-unique,,", b",a=,",
-        b"n=*,", b"=2C", b"=3D", b"tokenauth=true", b"m=ext,", b"i=1", SECRET.encode(), b"\0", b"\xff",
+        b"n,,", b"n=admin,", b"r=abc", b"r=,", b"c=biws,", b"p=AAAA", b"y,,", b"p=tls-unique,,",
+        b",a=,", b"n=*,", b"=2C", b"=3D", b"tokenauth=true", b"m=ext,", b"i=1", SECRET.encode(),
+        b"\0", b"\xff",
     ],
     "OAUTHBEARER": [
-        b"n,,\x01auth=Bearer ", b"n,a=admin,\x01auth=Bearer ", b"\x01\x01", b"\x01", b".", JWT_HEADER, b"auth=",
-        _json('{"alg":"none"}'), _json('{"alg":["ES256"],"kid":{"a":1}}'), _json('{"sub":"admin","exp":1e400}'),
-        _json("[" * 3000), _json("{}"), SECRET.encode(), b"\xff", b"host=x\x01",
+        b"n,,\x01auth=Bearer ", b"n,a=admin,\x01auth=Bearer ", b"\x01\x01", b"\x01", b".", b"auth=",
+        JWT_HEADER, _json('{"alg":"none"}'), _json('{"alg":["ES256"],"kid":{"a":1}}'),
+        _json('{"sub":"admin","exp":1e400}'), _json("[" * 3000), _json("{}"), SECRET.encode(),
+        b"\xff", b"host=x\x01",
     ],
 }  # fmt: skip
 PIECES["SCRAM-SHA-512"] = PIECES["SCRAM-SHA-256"]
@@ -45,7 +48,9 @@ PIECES["SCRAM-SHA-512"] = PIECES["SCRAM-SHA-256"]
 
 @pytest.fixture(scope="module")
 def siege(tmp_path_factory):
-    with Siege(tmp_path_factory.mktemp("siege")) as running:
+    # Those who fail on purpose, and often, need not wait for it.
+    hasty = {"sasl_failed_delay_ms": "1", "sasl_failed_delay_max_ms": "2"}
+    with Siege(tmp_path_factory.mktemp("siege"), **hasty) as running:
         running.secrets.add(SECRET)
         yield running
 
@@ -118,29 +123,31 @@ def test_a_frame_before_the_login_that_is_too_large(siege):
             stranger.socket.sendall((600 << 10).to_bytes(4, "big"))
             assert stranger.drain() == b""
         with siege.admin() as wire:
-            wire.create("large", max_message_bytes=2 << 20)
-            assert wire.produce("large", bytes(600 << 10)).error_code == ErrorCode.CORRUPT_MESSAGE
+            wire.create("large")
+            assert wire.produce("large", batch_of([bytes(600 << 10)])).error_code == 0
 
 
-def test_guesses_are_slowed_down_and_told(siege):
+def test_guesses_are_slowed_down_and_told(tmp_path):
     """Each refusal takes longer, up to a bound; nobody who has the password waits for it."""
-    with siege.unharmed():
+    slow = {"sasl_failed_delay_ms": "50", "sasl_failed_delay_max_ms": "300"}
+    with Siege(tmp_path, **slow) as siege, siege.unharmed():
+        siege.secrets.add(SECRET)
         logged_bytes = siege.broker.log.stat().st_size
+        waited_s = []
         for number in range(5):
             with siege.stranger() as stranger:
                 assert stranger.handshake("PLAIN") == 0
+                began = time.monotonic()
                 answer = stranger.authenticate(f"\0{ADMIN}\0{SECRET}{number}".encode())
+                waited_s.append(time.monotonic() - began)
                 assert answer.error_code == FAILED
                 assert SECRET not in (answer.error_message or "")
                 assert stranger.is_hung_up()
-        began = time.monotonic()
-        with siege.stranger() as stranger:
-            assert stranger.handshake("PLAIN") == 0
-            stranger.authenticate(f"\0{ADMIN}\0{SECRET}".encode())
-        assert time.monotonic() - began >= 0.09, "the bound here is 100 ms"
+        for waited, least in zip(waited_s, [0.05, 0.1, 0.2, 0.3, 0.3], strict=True):
+            assert waited >= least
         began = time.monotonic()
         siege.admin().socket.close()
-        assert time.monotonic() - began < 0.09
+        assert time.monotonic() - began < 0.3
         logged = siege.broker.logged(logged_bytes)
         assert "login failed" in logged
         assert "127.0.0.1" in logged
@@ -170,14 +177,18 @@ def test_whether_a_user_exists_cannot_be_told(siege):
 
 def test_a_login_that_never_ends_is_ended(siege):
     """Whoever asks for versions all the time, or begins again and again, is not in either."""
+
+    def is_served(stranger):
+        try:
+            stranger.call(API_VERSIONS, 3, ApiVersionsRequest("a", "1"))
+            return stranger.handshake("GSSAPI") == ErrorCode.UNSUPPORTED_SASL_MECHANISM
+        except ConnectionError:
+            return False
+
     with siege.unharmed(), siege.stranger() as stranger:
-        began = time.monotonic()
-        with pytest.raises((ConnectionError, TimeoutError)):
-            while time.monotonic() - began < 3 * TIMEOUT_S + 2:
-                assert stranger.call(API_VERSIONS, 3, ApiVersionsRequest("a", "1")).error_code == 0
-                assert stranger.handshake("GSSAPI") == ErrorCode.UNSUPPORTED_SASL_MECHANISM
-                time.sleep(0.02)
-        assert time.monotonic() - began < 3 * TIMEOUT_S + 2
+        assert is_served(stranger)
+        took_s = wait_until(lambda: not is_served(stranger), "the end", seconds_max=15)
+        assert took_s > TIMEOUT_S / 2
 
 
 def test_many_guesses_at_once(siege):

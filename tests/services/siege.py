@@ -10,7 +10,7 @@ that is secret; nobody is left at the door.
 
 import re
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
@@ -81,10 +81,15 @@ class Siege:
         return wire
 
     def memory_bytes(self) -> int:
-        status = Path(f"/proc/{self.broker.pid}/status").read_text()
-        return next(
-            int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("VmRSS")
-        )
+        """How much memory the broker has."""
+        return self._memory("VmRSS")
+
+    def peak_bytes(self, act: Callable[[], object]) -> int:
+        """How much more of it the broker has for a moment while something is done."""
+        before_bytes = self.memory_bytes()
+        (self._process / "clear_refs").write_text("5")  # Forget the peak that was.
+        act()
+        return self._memory("VmHWM") - before_bytes
 
     def connections(self) -> int:
         """How many the broker counts."""
@@ -106,6 +111,15 @@ class Siege:
             seconds_max=10,
             seen=(self.memory_bytes() - before_bytes) >> 20,
         )
+
+    @property
+    def _process(self) -> Path:
+        return Path(f"/proc/{self.broker.pid}")
+
+    def _memory(self, kind: str) -> int:
+        status = (self._process / "status").read_text()
+        line = next(line for line in status.splitlines() if line.startswith(kind))
+        return int(line.split()[1]) * 1024
 
     def _check_honest(self) -> None:
         topic = f"topic-{uuid4()}"

@@ -144,6 +144,8 @@ async def start(config: Config) -> AsyncIterator[Broker]:
             "broker started", node_id=parts.services.node_id, epoch=epoch,
             objects=describe_objects(config), topics=len(catalog.topics),
         )  # fmt: skip
+        if config.authorization.enabled and not config.control.tls.enabled:
+            log.warning("the control plane is open to whoever reaches it: set control.tls")
         try:
             yield broker
         finally:

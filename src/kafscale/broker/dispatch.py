@@ -275,7 +275,11 @@ class Dispatcher:
                 return endpoint.write(context.correlation_id, response)
         except Exception:
             log.exception("request cannot be refused", **facts, api=endpoint.api.name)
-        log.warning("connection closed without an answer", **facts, error=name)
+        if self.strangers.lets_through():
+            left_out = self.strangers.take_hushed()
+            log.warning(
+                "connection closed without an answer", **facts, error=name, left_out=left_out
+            )
         return None
 
     def _unreadable(

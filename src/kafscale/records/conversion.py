@@ -47,13 +47,15 @@ def down_convert(
     magic: int,
     *,
     first_offset: int = 0,
+    bytes_max: int | None = None,
     decompressed_bytes_max: int = DECOMPRESSED_BYTES_MAX,
 ) -> bytearray:
     """Batches as one message set of magic 0 or 1, offsets kept.
 
     Lost are headers, producer fields and, in magic 0, timestamps. Control batches are left out,
-    because old consumers would take them for data, and so are records before `first_offset`. The
-    bound holds for each batch.
+    because old consumers would take them for data, and so are records before `first_offset`. Once
+    there are `bytes_max`, the rest is left for later. The bound on what is decompressed holds for
+    each batch.
     """
     assert magic in {0, 1}
     output = bytearray()
@@ -64,4 +66,6 @@ def down_convert(
         for record in iterate(batch, decompressed_bytes_max=decompressed_bytes_max):
             if record.offset >= first_offset:
                 message_set.append(output, record, magic, timestamp_type)
+                if bytes_max is not None and len(output) >= bytes_max:
+                    return output
     return output

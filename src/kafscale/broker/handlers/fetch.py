@@ -51,6 +51,8 @@ READ_COMMITTED = 1
 BATCHES_SINCE = 4
 TIMESTAMPS_SINCE = 2
 ZSTD_SINCE = 10
+INFLATED_BYTES_MAX = 32 * 1024 * 1024
+"""What one batch may hold that is converted: producers that fill one keep far below."""
 SESSIONS_SINCE = 7
 
 _NONE: frozenset[str | bytes] = frozenset()
@@ -229,11 +231,12 @@ class Fetch:
         return slices
 
     def _fill(self, result: FetchedPartition, wanted: Wanted, slices: list[memoryview]) -> None:
+        if slices and self._context.version < ZSTD_SINCE:
+            bytes_max = min(wanted.request.max_bytes, self._bytes_left)
+            slices = _converted(slices, self._context.version, wanted.request.offset, bytes_max)
         size_bytes = sum(map(len, slices))
         self._size_bytes += size_bytes
         self._bytes_left -= size_bytes
-        if size_bytes and self._context.version < ZSTD_SINCE:
-            slices = _converted(slices, self._context.version, wanted.request.offset)
         result.records = slices
 
     def _result(self, partition: PartitionLog) -> FetchedPartition:
@@ -339,7 +342,9 @@ class Fetch:
             self._woken.set_result(None)
 
 
-def _converted(slices: list[memoryview], version: int, offset: int) -> list[memoryview]:
+def _converted(
+    slices: list[memoryview], version: int, offset: int, bytes_max: int
+) -> list[memoryview]:
     """What a client of an older version can read."""
     batches = split(slices[0] if len(slices) == 1 else b"".join(slices))
     if any(batch.codec is Codec.ZSTD for batch in batches):
@@ -347,7 +352,11 @@ def _converted(slices: list[memoryview], version: int, offset: int) -> list[memo
     if version >= BATCHES_SINCE:
         return slices
     magic = 1 if version >= TIMESTAMPS_SINCE else 0
-    return [memoryview(down_convert(batches, magic, first_offset=offset))]
+    converted = down_convert(
+        batches, magic, first_offset=offset, bytes_max=bytes_max,
+        decompressed_bytes_max=INFLATED_BYTES_MAX,
+    )  # fmt: skip
+    return [memoryview(converted)]
 
 
 def _failed(index: int, error: KafscaleError) -> FetchedPartition:

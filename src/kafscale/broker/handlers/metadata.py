@@ -13,7 +13,7 @@ Version notes:
 * v0: no topics named means all. From v1 on null means all, and an empty list none.
 * v4+: the client may forbid that topics are created.
 * v8+: what the client may do to topics; v8-10: and to the cluster.
-* v10+: topic ids in the answer; v12+: topics may be asked for by id.
+* v10+: topic ids in the answer; v12+: topics may be asked for by id, INVALID_REQUEST before.
 """
 
 from collections.abc import Awaitable
@@ -21,7 +21,12 @@ from collections.abc import Awaitable
 from kafscale.broker import admin_rules, first_use, operations
 from kafscale.broker.addresses import nodes
 from kafscale.broker.context import RequestContext
-from kafscale.errors import KafscaleError, ThrottledError, TopicAuthorizationError
+from kafscale.errors import (
+    InvalidRequestError,
+    KafscaleError,
+    ThrottledError,
+    TopicAuthorizationError,
+)
 from kafscale.metadata.access_model import Operation, ResourceType
 from kafscale.metadata.cluster_view import NOBODY
 from kafscale.metadata.model import Topic
@@ -35,6 +40,7 @@ from kafscale.protocol.messages.metadata import (
     TopicToDescribe,
 )
 
+IDS_SINCE = 12
 ERROR_SINCE = 13
 
 _Errors = dict[str | bytes, int]
@@ -47,6 +53,8 @@ def handle(
     if _wants_all(context, request):
         seen = [topic for topic in context.broker.catalog.topics.values() if _sees(context, topic)]
         return _answer(context, request, [_described(context, request, topic) for topic in seen])
+    if context.version < IDS_SINCE and any(asked.name is None for asked in request.topics or ()):
+        raise InvalidRequestError(f"topics go by their names in version {context.version}")
     errors: _Errors = {} if context.broker.access is None else _denied(context, request)
     names = _missing(context, request, errors)
     if names:

@@ -34,6 +34,7 @@ from kafscale.errors import (
     InvalidTransactionStateError,
     KafscaleError,
     OverloadedError,
+    RefusedError,
     ThrottledError,
     TopicAuthorizationError,
     UnsupportedCodecError,
@@ -303,5 +304,5 @@ def _check_unanswered(topics: list[ProducedTopic]) -> None:
         for partition in topic.partitions:
             if partition.error_code:
                 is_denied = partition.error_code == TopicAuthorizationError.code
-                kind = TopicAuthorizationError if is_denied else KafscaleError
+                kind = TopicAuthorizationError if is_denied else RefusedError
                 raise kind(f"{topic.name}: {partition.error_message}")

@@ -1,0 +1,176 @@
+"""Handshakes that mean harm: half ones, wrong ones, slow ones, and a great many of them."""
+
+import socket
+import ssl
+import time
+
+import pytest
+
+from kafscale.protocol.messages.api_versions import API_VERSIONS, ApiVersionsRequest
+from services.certificates import make_certificates
+from services.login_wire import LoginWire
+from services.secured_broker import ADMIN
+from services.siege import (
+    MUTUAL,
+    OPEN,
+    PLAINTEXT_LISTENERS,
+    SECURE,
+    TIMEOUT_S,
+    TLS_LISTENERS,
+    Siege,
+)
+from services.waiting import wait_until
+
+pytestmark = pytest.mark.timeout(120)
+
+SLACK_S = 4.0
+
+
+@pytest.fixture(scope="module")
+def siege(tmp_path_factory):
+    with Siege(tmp_path_factory.mktemp("siege")) as running:
+        yield running
+
+
+def hello(siege) -> bytes:
+    """What a client says first."""
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    context = siege.broker.plain(ADMIN).tls()
+    client = context.wrap_bio(incoming, outgoing, server_hostname="localhost")
+    with pytest.raises(ssl.SSLWantReadError):
+        client.do_handshake()
+    return outgoing.read()
+
+
+def is_hung_up(caller: socket.socket) -> bool:
+    """Whether the connection ends; what is said before that does not matter."""
+    try:
+        while caller.recv(4096):
+            pass
+    except ConnectionError:
+        pass
+    caller.close()
+    return True
+
+
+@pytest.mark.parametrize("listener", TLS_LISTENERS)
+def test_half_hellos_are_ended_in_time(siege, listener):
+    first = hello(siege)
+    with siege.unharmed():
+        callers = [siege.call(listener) for _ in range(40)]
+        for index, caller in enumerate(callers):
+            caller.sendall(first[: len(first) * index // len(callers)])
+        began = time.monotonic()
+        assert all(map(is_hung_up, callers))
+        assert time.monotonic() - began < TIMEOUT_S + SLACK_S
+
+
+def test_a_handshake_that_trickles_is_ended_in_time(siege):
+    first = hello(siege)
+    with siege.unharmed():
+        caller = siege.call(SECURE)
+        began = time.monotonic()
+        ended = False
+        for byte in first:
+            try:
+                caller.sendall(bytes([byte]))
+            except ConnectionError:
+                ended = True
+                break
+            time.sleep(0.02)
+        assert ended or time.monotonic() - began < TIMEOUT_S + SLACK_S
+        assert is_hung_up(caller)
+
+
+def test_a_handshake_that_stops_after_the_hello_is_ended_in_time(siege):
+    with siege.unharmed():
+        callers = [siege.call(SECURE) for _ in range(40)]
+        for caller in callers:
+            caller.sendall(hello(siege))
+            assert caller.recv(1) == b"\x16"
+        assert all(map(is_hung_up, callers))
+
+
+def test_who_has_encrypted_and_says_nothing_is_sent_away(siege):
+    with siege.unharmed():
+        context = siege.broker.plain(ADMIN).tls()
+        strangers = [LoginWire(siege.port(SECURE), tls=context) for _ in range(10)]
+        began = time.monotonic()
+        for stranger in strangers:
+            assert stranger.drain() == b""
+            stranger.socket.close()
+        assert TIMEOUT_S / 2 < time.monotonic() - began < TIMEOUT_S + SLACK_S
+
+
+@pytest.mark.parametrize("listener", PLAINTEXT_LISTENERS)
+def test_tls_where_none_is_spoken(siege, listener):
+    with siege.unharmed():
+        began = time.monotonic()
+        with pytest.raises(OSError, match=r"reset|EOF|closed|wrong version|SSL"):
+            LoginWire(siege.port(listener), tls=siege.broker.plain(ADMIN).tls())
+        assert time.monotonic() - began < 1, "its first bytes are a length that cannot be"
+
+
+@pytest.mark.parametrize("listener", TLS_LISTENERS)
+def test_kafka_where_tls_is_spoken(siege, listener):
+    with siege.unharmed(), siege.stranger(listener) as stranger:
+        stranger.send(API_VERSIONS, 3, ApiVersionsRequest("plain", "1"))
+        said = stranger.drain()
+        assert said[:1] in {b"", b"\x15"}, "an alert, or nothing"
+
+
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1, ssl.TLSVersion.TLSv1_1])
+def test_versions_that_are_broken_are_not_spoken(siege, version):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.load_verify_locations(siege.broker.certificates.authority)
+    context.set_ciphers("ALL:@SECLEVEL=0")
+    with pytest.warns(DeprecationWarning):
+        context.minimum_version = version
+    with pytest.warns(DeprecationWarning):
+        context.maximum_version = version
+    with siege.unharmed(), pytest.raises(OSError, match="SSL|closed|reset"):
+        LoginWire(siege.port(SECURE), tls=context)
+
+
+@pytest.mark.parametrize("cipher", ["AES128-SHA", "AES256-GCM-SHA384", "ECDHE-RSA-AES128-SHA"])
+def test_ciphers_that_do_not_keep_the_past_secret_are_not_spoken(siege, cipher):
+    context = siege.broker.plain(ADMIN).tls()
+    context.maximum_version = ssl.TLSVersion.TLSv1_2
+    context.set_ciphers(f"{cipher}:@SECLEVEL=0")
+    with siege.unharmed(), pytest.raises(OSError, match="SSL|closed|reset"):
+        LoginWire(siege.port(SECURE), tls=context)
+
+
+def test_certificates_that_nobody_vouches_for(siege, tmp_path):
+    credential = make_certificates(tmp_path, "mallory").users["mallory"]
+    context = siege.broker.plain(ADMIN).tls()
+    context.load_cert_chain(credential.certificate, credential.key)
+    with siege.unharmed():
+        said = b"not yet"
+        try:
+            with LoginWire(siege.port(MUTUAL), tls=context) as wire:
+                wire.send(API_VERSIONS, 3, ApiVersionsRequest("mallory", "1"))
+                said = wire.drain()
+        except OSError:
+            said = b""
+        assert said == b""
+
+
+def test_a_great_many_handshakes_at_once_do_not_stay(siege):
+    """Half of them speak no TLS, half of them do and leave."""
+    first = hello(siege)
+    with siege.unharmed():
+        before_bytes = siege.memory_bytes()
+        for _ in range(10):
+            callers = [siege.call(SECURE) for _ in range(60)]
+            for index, caller in enumerate(callers):
+                caller.sendall(first if index % 2 else b"\x16\x03\x01\xff\xff" + bytes(500))
+            for caller in callers:
+                caller.close()
+        wait_until(
+            lambda: siege.memory_bytes() - before_bytes < 32 << 20,
+            "memory to return",
+            seconds_max=15,
+        )
+        with siege.stranger(OPEN) as honest:
+            honest.call(API_VERSIONS, 3, ApiVersionsRequest("honest", "1"))
