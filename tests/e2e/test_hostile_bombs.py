@@ -1,7 +1,8 @@
-"""Little that becomes a lot: compressed records that swell when they come, or when they are read."""
+"""Little that becomes a lot: compressed records that swell as they come, or as they are read."""
 
 import gzip
 import time
+from functools import cache
 
 import pytest
 
@@ -49,6 +50,7 @@ def wrapped(inner: bytes) -> bytearray:
     return output
 
 
+@cache
 def old_set(value_bytes: int, count: int) -> bytes:
     output = bytearray()
     for offset in range(count):
@@ -73,9 +75,9 @@ def test_what_comes_compressed_is_stored_as_it_is(siege, bomb):
         assert sum(map(len, fetched.records)) == 5 * len(bomb)
 
 
-@pytest.mark.parametrize("version", [0, 1, 2])
+@pytest.mark.parametrize("version", [0, 2])
 @pytest.mark.parametrize(
-    ("value_bytes", "count"), [(SWOLLEN_BYTES, 1), (1 << 20, 100), (0, 1_000_000)]
+    ("value_bytes", "count"), [(SWOLLEN_BYTES, 1), (1 << 20, 100), (0, 400_000)]
 )
 def test_a_message_set_of_old_that_swells_is_refused(siege, version, value_bytes, count):
     """Those have to be opened, to be made into batches; but only so far."""

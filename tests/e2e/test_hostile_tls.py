@@ -124,11 +124,11 @@ def test_versions_that_are_broken_are_not_spoken(siege, version):
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.load_verify_locations(siege.broker.certificates.authority)
     context.set_ciphers("ALL:@SECLEVEL=0")
-    with pytest.warns(DeprecationWarning):
+    with pytest.warns(DeprecationWarning, match="deprecated"):
         context.minimum_version = version
-    with pytest.warns(DeprecationWarning):
+    with pytest.warns(DeprecationWarning, match="deprecated"):
         context.maximum_version = version
-    with siege.unharmed(), pytest.raises(OSError, match="SSL|closed|reset"):
+    with siege.unharmed(), pytest.raises(OSError, match=r"SSL|closed|reset"):
         LoginWire(siege.port(SECURE), tls=context)
 
 
@@ -137,7 +137,7 @@ def test_ciphers_that_do_not_keep_the_past_secret_are_not_spoken(siege, cipher):
     context = siege.broker.plain(ADMIN).tls()
     context.maximum_version = ssl.TLSVersion.TLSv1_2
     context.set_ciphers(f"{cipher}:@SECLEVEL=0")
-    with siege.unharmed(), pytest.raises(OSError, match="SSL|closed|reset"):
+    with siege.unharmed(), pytest.raises(OSError, match=r"SSL|closed|reset"):
         LoginWire(siege.port(SECURE), tls=context)
 
 

@@ -215,9 +215,11 @@ _LISTED: Final = frozenset(
 _HEAD: Final = """\
 # Permissions
 
-What a client has to be allowed for each API, where `authorization.enabled` is true: see [security.md](security.md). This page is written by `make docs` from the table that
-the broker goes by. READ, WRITE, DELETE and ALTER bring DESCRIBE along, ALTER_CONFIGS brings DESCRIBE_CONFIGS. Where a thing is *left out*, the answer is as if it did not
-exist. What clients ask about their own rights (KIP-430) is always answered.
+What a client has to be allowed for each API, where `authorization.enabled` is true: see
+[security.md](security.md). This page is written by `make docs` from the table that the broker goes
+by. READ, WRITE, DELETE and ALTER bring DESCRIBE along, ALTER_CONFIGS brings DESCRIBE_CONFIGS. Where
+a thing is *left out*, the answer is as if it did not exist. What clients ask about their own rights
+(KIP-430) is always answered.
 
 | API | operation | on | needed when | otherwise |
 |---|---|---|---|---|

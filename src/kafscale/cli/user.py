@@ -5,10 +5,11 @@
 from collections.abc import Sequence
 from enum import StrEnum
 from random import SystemRandom
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from kafscale.auth.scram import ITERATIONS_DEFAULT, ITERATIONS_MAX, ITERATIONS_MIN
 from kafscale.cli.client_address import BootstrapOption, secured
 from kafscale.cli.client_run import run
 from kafscale.cli.deletion import YesOption, confirm, report
@@ -18,9 +19,6 @@ from kafscale.cli.password import PasswordFileOption, read_password
 if TYPE_CHECKING:
     from kafscale.cli.user_admin import Password
     from kafscale.metadata.access_model import ScramMechanism
-
-ITERATIONS_MIN: Final = 4_096
-ITERATIONS_MAX: Final = 16_384
 
 app = typer.Typer(
     no_args_is_help=True, help="List, create and delete users who log in with a password (SCRAM)."
@@ -72,7 +70,7 @@ def create(
     name: NameArgument,
     *,
     mechanism: MechanismOption = [],  # noqa: B006 - typer makes a list of its own.
-    iterations: IterationsOption = 8192,
+    iterations: IterationsOption = ITERATIONS_DEFAULT,
     password_file: PasswordFileOption = "",
     bootstrap: BootstrapOption = "",
 ) -> None:
@@ -100,7 +98,7 @@ def password(
     name: NameArgument,
     *,
     mechanism: MechanismOption = [],  # noqa: B006
-    iterations: IterationsOption = 8192,
+    iterations: IterationsOption = ITERATIONS_DEFAULT,
     password_file: PasswordFileOption = "",
     bootstrap: BootstrapOption = "",
 ) -> None:

@@ -3,14 +3,12 @@
 A JVM takes a second or two to start, so that one does all the logins.
 """
 
-from pathlib import Path
 
 import pytest
 
 from services import java
-from services.client_program import HOME
 from services.certificates import make_certificates
-from services.secured_broker import password_of
+from services.client_program import HOME
 
 pytestmark = [
     pytest.mark.timeout(300),  # The first run fetches the tools.

@@ -9,8 +9,8 @@ from services.broker import HOST, BrokerProcess
 from services.etcd_server import EtcdCluster
 from services.process import free_port
 from services.s3_server import S3Server, broker_settings
-from services.waiting import wait_until
 from services.secured_wire import SecuredWire
+from services.waiting import wait_until
 from services.way_in import WayIn
 
 pytestmark = pytest.mark.timeout(120)

@@ -1,12 +1,9 @@
 """Who may do what: users with rules, or with roles, try everything, and get as far as they may."""
 
-from uuid import uuid4
 
 import pytest
 
-from services.attempts import OK, Attempts
-from services.rules import Rules, rule
-from services.secured_broker import ADMIN
+from services.attempts import OK
 
 pytestmark = pytest.mark.timeout(120)
 
