@@ -42,10 +42,16 @@ def password_of(user: str) -> str:
 class SecuredBroker(BrokerProcess):
     """One broker with four listeners."""
 
-    def __init__(self, directory: Path, *, users: tuple[str, ...] = (), **settings: str) -> None:
-        """`users` have certificates and can log in by PLAIN, and so has and can `admin`."""
-        self.certificates: Certificates = make_certificates(
-            directory / "certificates", *(ADMIN, *users)
+    def __init__(
+        self, directory: Path, *, users: tuple[str, ...] = (),
+        certificates: Certificates | None = None, **settings: str,
+    ) -> None:  # fmt: skip
+        """`users` have certificates and can log in by PLAIN, and so has and can `admin`.
+
+        New certificates are made, unless there are some.
+        """
+        self.certificates = certificates or make_certificates(
+            directory / "certificates", ADMIN, *users
         )
         self.provider = IdentityProvider(directory / "provider")
         self.ports = {name: free_port() for name in PROTOCOLS}
@@ -81,16 +87,19 @@ class SecuredBroker(BrokerProcess):
     def anonymous(self) -> WayIn:
         return self._way("OPEN")
 
-    def add_scram_users(self, *users: str) -> None:
-        """Have `admin` make their credentials, of both kinds: by one request each, as in Kafka."""
-        admin = AdminClient(self.plain(ADMIN).librdkafka())
+    def add_scram_users(self, *users: str, admin: WayIn | None = None) -> None:
+        """Have the administrator make their credentials, of both kinds.
+
+        As in Kafka, a user can be named but once in a request.
+        """
+        client = AdminClient((admin or self.plain(ADMIN)).librdkafka())
         for mechanism in (ScramMechanism.SCRAM_SHA_256, ScramMechanism.SCRAM_SHA_512):
             info = ScramCredentialInfo(mechanism, ITERATIONS)
             asked = [
                 UserScramCredentialUpsertion(user, info, password_of(user).encode())
                 for user in users
             ]
-            for future in admin.alter_user_scram_credentials(asked).values():
+            for future in client.alter_user_scram_credentials(asked).values():
                 future.result(timeout=15)
 
     def _secure(self, mechanism: str, **who: object) -> WayIn:

@@ -5,6 +5,9 @@ with SecuredWire(broker.plain("alice")) as wire:
     answer = wire.authenticate(plain_token("alice", "…"))
 """
 
+from random import SystemRandom
+
+from kafscale.auth.initiations import initiation
 from kafscale.protocol.frame import frame
 from kafscale.protocol.messages.metadata import METADATA, MetadataRequest, MetadataResponse
 from kafscale.protocol.messages.sasl_authenticate import (
@@ -47,6 +50,21 @@ class SecuredWire(Wire):
         """By PLAIN, as clients do it today."""
         assert self.handshake("PLAIN").error_code == 0
         return self.authenticate(plain_token(user, password))
+
+    def enter(self, way: WayIn) -> int:
+        """By the mechanism of a way, if it has one; the error that comes of it."""
+        if not way.mechanism:
+            return 0
+        assert self.handshake(way.mechanism).error_code == 0
+        bearer = way.token() if way.token else ""
+        attempt = initiation(way.mechanism, way.user, way.password, bearer, SystemRandom())
+        token: bytes | None = attempt.first()
+        while token is not None:
+            answer = self.authenticate(token)
+            if answer.error_code:
+                return answer.error_code
+            token = attempt.next(bytes(answer.token))
+        return 0
 
     def send_bare(self, token: bytes) -> None:
         """Send a token without any header, as clients did after the first SaslHandshake."""

@@ -10,13 +10,15 @@ from services.rules import Rules, rule
 from services.secured_broker import ADMIN, SecuredBroker, password_of
 
 USERS = ("alice", "bob", "carol")
+PROFESSIONS = ("producer", "consumer", "outsider", "operator")
+"""Users who have nothing but what tests give them."""
 TOKEN_BEGINS = "eyJ"
 """All of them do: it is how a JSON object looks in Base64."""
 
 
 @pytest.fixture(scope="session")
 def _shared_secured(tmp_path_factory) -> Iterator[SecuredBroker]:
-    with SecuredBroker(tmp_path_factory.mktemp("secured"), users=USERS) as running:
+    with SecuredBroker(tmp_path_factory.mktemp("secured"), users=(*USERS, *PROFESSIONS)) as running:
         running.add_scram_users(ADMIN, *USERS)
         # Everybody has what begins with their names, so that getting at it shows who one is.
         rules = Rules(AdminClient(running.plain(ADMIN).librdkafka()))

@@ -1,0 +1,166 @@
+"""A crowd of strangers, as a process of its own: so many attempts a second, of several kinds.
+
+    with crowd(ports, hello, per_second=300, seconds=10) as strangers:
+        ...
+    strangers.attempts()        # How many there were, by kind.
+
+Each kind is what costs a broker most for what it costs a stranger: connections that end as they
+begin, handshakes that stop after the hello, wrong passwords, frames of garbage, and silence. The
+process is nice to others, so that what is measured is how the broker keeps strangers from honest
+clients, not how a machine shares out its few cores.
+"""
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from random import Random
+
+import uvloop
+
+from kafscale.protocol import header as headers
+from kafscale.protocol.api import Api
+from kafscale.protocol.frame import frame
+from kafscale.protocol.messages.sasl_authenticate import (
+    SASL_AUTHENTICATE,
+    SaslAuthenticateRequest,
+)
+from kafscale.protocol.messages.sasl_handshake import SASL_HANDSHAKE, SaslHandshakeRequest
+
+HOST = "127.0.0.1"
+TICK_S = 0.02
+HOLD_S = 2.0
+"""How long those stay who only take a place."""
+NICENESS = 10
+GARBAGE = (b"\0\0\1\0" + bytes(range(256)), b"GET / HTTP/1.1\r\n\r\n", b"\xff" * 64)
+
+Attempt = Callable[[], Awaitable[None]]
+Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+
+class Strangers:
+    """Those who try, at the ports of listeners by name."""
+
+    def __init__(self, ports: Mapping[str, int], hello: bytes) -> None:
+        self._ports = ports
+        self._hello = hello
+        self._random = Random(0)
+        self.attempts: Counter[str] = Counter()
+        self.kinds: dict[str, Attempt] = {
+            "come and go": self.come_and_go,
+            "half a handshake": self.half_a_handshake,
+            "wrong password": self.wrong_password,
+            "garbage": self.garbage,
+            "silence": self.silence,
+        }
+
+    async def run(self, per_second: float, seconds: float) -> None:
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        started = 0
+        under_way: set[asyncio.Task[None]] = set()
+        while (passed := loop.time() - began) < seconds:
+            for _ in range(int(passed * per_second) - started):
+                kind = self._random.choice(list(self.kinds))
+                attempt = loop.create_task(self._try(kind))
+                under_way.add(attempt)
+                attempt.add_done_callback(under_way.discard)
+                started += 1
+            await asyncio.sleep(TICK_S)
+        for attempt in list(under_way):
+            attempt.cancel()
+        await asyncio.gather(*under_way, return_exceptions=True)
+
+    async def _try(self, kind: str) -> None:
+        with suppress(OSError):
+            await self.kinds[kind]()
+            self.attempts[kind] += 1
+
+    async def come_and_go(self) -> None:
+        (await self._connect(self._random.choice(list(self._ports))))[1].close()
+
+    async def half_a_handshake(self) -> None:
+        _, writer = await self._connect("SECURE")
+        writer.write(self._hello)
+        await self._hold(writer)
+
+    async def wrong_password(self) -> None:
+        reader, writer = await self._connect("INSIDE")
+        writer.write(_request(SASL_HANDSHAKE, 1, SaslHandshakeRequest("PLAIN")))
+        token = f"\0admin\0guess-{self._random.random()}".encode()
+        writer.write(_request(SASL_AUTHENTICATE, 2, SaslAuthenticateRequest(token)))
+        await reader.read()  # Until the broker hangs up.
+        writer.close()
+
+    async def garbage(self) -> None:
+        reader, writer = await self._connect(self._random.choice(list(self._ports)))
+        writer.write(self._random.choice(GARBAGE))
+        await reader.read()
+        writer.close()
+
+    async def silence(self) -> None:
+        _, writer = await self._connect(self._random.choice(list(self._ports)))
+        await self._hold(writer)
+
+    async def _hold(self, writer: asyncio.StreamWriter) -> None:
+        try:
+            await asyncio.sleep(HOLD_S)
+        finally:
+            writer.close()
+
+    async def _connect(self, listener: str) -> Streams:
+        return await asyncio.open_connection(HOST, self._ports[listener])
+
+
+class Crowd:
+    """A process of strangers, seen from outside."""
+
+    def __init__(self, process: "subprocess.Popen[str]") -> None:
+        self._process = process
+
+    def attempts(self) -> dict[str, int]:
+        """How many there were, by kind; waits for the end."""
+        told, _ = self._process.communicate(timeout=60)
+        assert self._process.returncode == 0
+        return dict(json.loads(told))
+
+
+@contextmanager
+def crowd(
+    ports: Mapping[str, int], hello: bytes, *, per_second: float, seconds: float
+) -> Iterator[Crowd]:
+    asked = json.dumps([ports, hello.hex(), per_second, seconds])
+    process = subprocess.Popen(  # noqa: S603 - the command is our own.
+        [sys.executable, "-m", "bench.hostile_crowd", asked],
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        yield Crowd(process)
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _request(api: Api[object, object], version: int, message: object) -> bytes:
+    header = headers.RequestHeader(api.key, version, 1, "stranger")
+    written = headers.encode_request_header(header, api.request_header_version(version))
+    return b"".join(frame(written, api.request_codec(version).encode(message)))
+
+
+def main() -> None:
+    os.nice(NICENESS)
+    ports, hello, per_second, seconds = json.loads(sys.argv[1])
+    strangers = Strangers(ports, bytes.fromhex(hello))
+    uvloop.run(strangers.run(per_second, seconds))
+    print(json.dumps(strangers.attempts))
+
+
+if __name__ == "__main__":
+    main()
