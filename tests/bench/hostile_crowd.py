@@ -33,7 +33,6 @@ from kafscale.protocol.messages.sasl_authenticate import (
 from kafscale.protocol.messages.sasl_handshake import SASL_HANDSHAKE, SaslHandshakeRequest
 
 HOST = "127.0.0.1"
-TICK_S = 0.02
 HOLD_S = 2.0
 """How long those stay who only take a place."""
 NICENESS = 10
@@ -49,7 +48,7 @@ class Strangers:
     def __init__(self, ports: Mapping[str, int], hello: bytes) -> None:
         self._ports = ports
         self._hello = hello
-        self._random = Random(0)
+        self._random = Random()
         self.attempts: Counter[str] = Counter()
         self.kinds: dict[str, Attempt] = {
             "come and go": self.come_and_go,
@@ -60,26 +59,25 @@ class Strangers:
         }
 
     async def run(self, per_second: float, seconds: float) -> None:
+        """Try, at moments that have nothing to do with each other."""
         loop = asyncio.get_running_loop()
-        began = loop.time()
-        started = 0
         under_way: set[asyncio.Task[None]] = set()
-        while (passed := loop.time() - began) < seconds:
-            for _ in range(int(passed * per_second) - started):
-                kind = self._random.choice(list(self.kinds))
-                attempt = loop.create_task(self._try(kind))
-                under_way.add(attempt)
-                attempt.add_done_callback(under_way.discard)
-                started += 1
-            await asyncio.sleep(TICK_S)
-        for attempt in list(under_way):
+        due = loop.time()
+        deadline = due + seconds
+        while due < deadline:
+            await asyncio.sleep(due - loop.time())
+            attempt = loop.create_task(self._try(self._random.choice(list(self.kinds))))
+            under_way.add(attempt)
+            attempt.add_done_callback(under_way.discard)
+            due += self._random.expovariate(per_second)
+        for attempt in under_way:
             attempt.cancel()
         await asyncio.gather(*under_way, return_exceptions=True)
 
     async def _try(self, kind: str) -> None:
+        self.attempts[kind] += 1
         with suppress(OSError):
             await self.kinds[kind]()
-            self.attempts[kind] += 1
 
     async def come_and_go(self) -> None:
         (await self._connect(self._random.choice(list(self._ports))))[1].close()
@@ -155,7 +153,7 @@ def _request(api: Api[object, object], version: int, message: object) -> bytes:
 
 
 def main() -> None:
-    os.nice(NICENESS)
+    os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0)); os.setpriority(os.PRIO_PROCESS, 0, NICENESS)
     ports, hello, per_second, seconds = json.loads(sys.argv[1])
     strangers = Strangers(ports, bytes.fromhex(hello))
     uvloop.run(strangers.run(per_second, seconds))

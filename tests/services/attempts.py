@@ -82,14 +82,20 @@ class Attempts:
             assert wire.enter(self._way) == 0
             return _named(wire.fetch(topic).error_code)
 
-    def be_member(self, topic: str, group: str) -> str:
-        settings = {"group.id": group, "auto.offset.reset": "earliest"}
+    def be_member(self, topic: str, group: str, *, protocol: str = "classic") -> str:
+        settings = {
+            "group.id": group, "group.protocol": protocol, "auto.offset.reset": "earliest",
+        }  # fmt: skip
         consumer = Consumer(self._way.librdkafka() | settings)
         try:
             consumer.subscribe([topic])
             return _polled(consumer)
         finally:
             consumer.close()
+
+    def be_modern_member(self, topic: str, group: str) -> str:
+        """As of KIP-848."""
+        return self.be_member(topic, group, protocol="consumer")
 
     def commit(self, topic: str, group: str) -> str:
         places = ConsumerGroupTopicPartitions(group, [TopicPartition(topic, 0, 1)])
@@ -159,7 +165,7 @@ class Attempts:
 
     def add_user(self) -> str:
         info = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 4096)
-        asked = UserScramCredentialUpsertion("nobody", info, b"secret-of-nobody")
+        asked = UserScramCredentialUpsertion("newcomer", info, b"secret-of-newcomer")
         return _outcome(lambda: self.admin.alter_user_scram_credentials([asked]))
 
     def list_rules(self) -> str:
@@ -168,7 +174,9 @@ class Attempts:
 
     def list_users(self) -> str:
         """By hand: librdkafka's Python client does not survive a refusal."""
-        return self._answer_to(DESCRIBE_USER_SCRAM_CREDENTIALS, DescribeUserScramCredentialsRequest())
+        return self._answer_to(
+            DESCRIBE_USER_SCRAM_CREDENTIALS, DescribeUserScramCredentialsRequest()
+        )
 
     def _answer_to(self, api: Api[Any, Any], request: Message) -> str:
         with SecuredWire(self._way) as wire:

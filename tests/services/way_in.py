@@ -39,6 +39,8 @@ class WayIn:
     truststore: Path | None = None
     credential: Credential | None = None
     """A certificate to show."""
+    client_id: str = ""
+    """The name that a client gives itself; only librdkafka is told."""
 
     @property
     def address(self) -> str:
@@ -51,6 +53,7 @@ class WayIn:
     def librdkafka(self) -> dict[str, Any]:
         found: dict[str, Any] = {
             "bootstrap.servers": self.address,
+            "client.id": self.client_id,
             "security.protocol": self.protocol,
             "sasl.mechanism": self.mechanism,
             "sasl.username": self.user,

@@ -18,8 +18,10 @@ if TYPE_CHECKING:
 
 log = get_logger("kafscale.audit")
 
-KINDS_COUNT_MAX: Final = 1_000
-"""How many different denials are told apart within a second."""
+KINDS_COUNT_MAX: Final = 100
+"""How many different denials are told within a second; further ones are counted."""
+NAME_LENGTH_MAX: Final = 256
+"""How much of what a stranger calls itself is told."""
 
 
 class Audit:
@@ -63,11 +65,18 @@ class Audit:
 
     def login_failed(self, client: "ClientInfo", mechanism: str, claimed: str, reason: str) -> None:
         """Tell that somebody could not show to be who they claim to be."""
+        claimed = claimed[:NAME_LENGTH_MAX]
         self._traffic.logged_in(mechanism, succeeded=False)
         if not self._is_repeated((client.host, mechanism, claimed, reason)):
             log.warning(
                 "login failed", **_who(client), mechanism=mechanism, claimed=claimed, reason=reason
             )
+
+    def not_offered(self, client: "ClientInfo", mechanism: str) -> None:
+        """Tell that somebody wants to log in by a mechanism that is not offered."""
+        mechanism = mechanism[:NAME_LENGTH_MAX]
+        if not self._is_repeated((client.host, mechanism)):
+            log.warning("mechanism not offered", **_who(client), mechanism=mechanism)
 
     def _is_repeated(self, kind: tuple[str, ...]) -> bool:
         """Whether this second has had one like it; the next second tells how many there were."""

@@ -157,9 +157,8 @@ class Connection(asyncio.BufferedProtocol):
         self.client = ClientInfo(
             host, port, broker_host, broker_port, listener=self._lobby.listener
         )
-        if not (self._lobby.opened(self) and self._identify()):
-            self._stopping = True
-            self._transport.abort()
+        if self._stopping or not (self._lobby.opened(self) and self._identify()):
+            self.refuse()
 
     def get_buffer(self, _size_hint: int) -> memoryview:
         return self._reader.buffer()
@@ -216,6 +215,12 @@ class Connection(asyncio.BufferedProtocol):
 
     def abort(self) -> None:
         self._transport.abort()
+
+    def refuse(self) -> None:
+        """Let nobody in here, or nobody any more."""
+        self._stopping = True
+        if self.is_made:
+            self._transport.abort()
 
     def sweep(self, now: float) -> None:
         """Close the connection if it has been silent for too long."""

@@ -310,10 +310,13 @@ class Dispatcher:
         return None
 
     def _tell_stranger(self, client: ClientInfo, request_frame: memoryview) -> None:
-        """Tell of somebody who asks for something without being logged in."""
+        """Tell of somebody who asks for something without being logged in, or not any more."""
         if self.strangers.lets_through():
+            is_known = client.login is not None and client.login.identity is not None
             log.warning(
-                "request without a login", client=str(client), listener=client.listener.name,
+                "request after the end of a session" if is_known else "request without a login",
+                client=str(client), listener=client.listener.name,
+                principal=client.identity.principal,
                 api_key=int.from_bytes(request_frame[:2], "big"),
                 left_out=self.strangers.take_hushed(),
             )  # fmt: skip

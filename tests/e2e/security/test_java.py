@@ -1,14 +1,24 @@
 """Java clients by every mechanism, and Kafka's own tools for users and rules.
 
-A JVM takes a second or two to start, so that one does all the logins.
+A JVM takes a second or two to start, so that one of them does all the logins.
 """
 
+import re
+from uuid import uuid4
 
 import pytest
+from confluent_kafka.admin import AdminClient
 
+from kafscale.metadata.access_model import Operation, PatternType, Permission, ResourceType
+from kafscale.protocol.messages.create_acls import CREATE_ACLS, AclToCreate, CreateAclsRequest
 from services import java
+from services.attempts import OK, Attempts
 from services.certificates import make_certificates
 from services.client_program import HOME
+from services.rules import Rules
+from services.secured_broker import ADMIN, password_of
+from services.secured_clients import LIBRDKAFKA
+from services.secured_wire import SecuredWire
 
 pytestmark = [
     pytest.mark.timeout(300),  # The first run fetches the tools.
@@ -16,33 +26,78 @@ pytestmark = [
 ]
 
 LOGINS = str(HOME / "java" / "Logins.java")
+ACLS = "org.apache.kafka.tools.AclCommand"
+CONFIGS = "kafka.admin.ConfigCommand"
 
 
-def test_java_comes_in_by_what_is_right_and_says_why_it_does_not(secured, own_topic, tmp_path):
+@pytest.fixture
+def tool(secured, tmp_path):
+    """Runs a tool as `admin`, who has come by a certificate."""
+    way = secured.certificate(ADMIN)
+    settings = str(way.java(tmp_path))
+
+    def run(name: str, *arguments: str) -> str:
+        server = ("--bootstrap-server", way.address, "--command-config", settings)
+        return java.run(name, *server, *arguments)
+
+    return run
+
+
+def test_java_comes_in_by_what_is_right_and_is_told_what_is_wrong(secured, own_topic, tmp_path):
     strangers = make_certificates(tmp_path / "strangers", "alice", name="another CA")
+    plain, certificate = secured.plain("alice"), secured.certificate("alice")
     tries = [
-        (secured.plain("alice"), "ok"),
+        (plain, "ok"),
         (secured.scram("alice", "SHA-256"), "ok"),
         (secured.scram("alice", "SHA-512"), "ok"),
         (secured.inside("alice"), "ok"),
         (secured.token("alice"), "ok"),
-        (secured.certificate("alice"), "ok"),
+        (certificate, "ok"),
         (secured.certificate("bob"), "TopicAuthorizationException"),
-        (secured.plain("alice").but(password="secret-of-nobody"), "SaslAuthenticationException"),
-        (secured.scram("alice").but(user="nobody"), "SaslAuthenticationException"),
-        (secured.inside("alice").but(mechanism="PLAIN"), "UnsupportedSaslMechanismException"),
+        (plain.but(password=password_of("nobody")), "SaslAuthenticationException"),
+        (secured.scram("nobody"), "SaslAuthenticationException"),
         (secured.token("alice", lasts_s=-5), "SaslAuthenticationException"),
-        (
-            secured.certificate("alice").but(credential=strangers.users["alice"]),
-            "SslAuthenticationException",
-        ),
-        (secured.certificate("alice").but(credential=None), "SslAuthenticationException"),
-        (
-            secured.plain("alice").but(truststore=strangers.truststore),
-            "SslAuthenticationException",
-        ),
-    ]  # fmt: skip
+        (secured.inside("alice").but(mechanism="PLAIN"), "UnsupportedSaslMechanismException"),
+        (certificate.but(credential=strangers.users["alice"]), "SslAuthenticationException"),
+        (certificate.but(credential=None), "SslAuthenticationException"),
+        (plain.but(truststore=strangers.truststore), "SslAuthenticationException"),
+    ]
     paths = [str(way.java(tmp_path)) for way, _ in tries]
     said = java.run(LOGINS, own_topic, "alice-", *paths).splitlines()
-    print("\n".join(said))
-    assert [line.partition(":")[0] for line in said] == [expected for _, expected in tries]
+    assert [line.partition(":")[0] for line in said] == [expected for _, expected in tries], said
+
+
+def test_a_user_is_made_and_unmade(secured, tool):
+    user = f"user-{uuid4()}"
+    entity = ("--alter", "--entity-type", "users", "--entity-name", user)
+    tool(CONFIGS, *entity, "--add-config", f"SCRAM-SHA-512=[password={password_of(user)}]")
+    assert Attempts(secured.scram(user)).describe_cluster() == OK
+    tool(CONFIGS, *entity, "--delete-config", "SCRAM-SHA-512")
+    refusal = "invalid credentials"
+    assert refusal in LIBRDKAFKA.complaint(secured.scram(user), [refusal])
+
+
+def test_rules_are_added_listed_and_removed(secured, tool):
+    """Roles, which Kafka does not have, are listed and removed as well."""
+    topic, user = f"orders-{uuid4()}", f"User:{uuid4()}"
+    tool(
+        ACLS, "--add", "--allow-principal", user, "--producer",
+        "--topic", topic,
+    )  # fmt: skip
+    way = secured.plain(ADMIN)
+    with SecuredWire(way) as wire:
+        assert wire.enter(way) == 0
+        role = AclToCreate(
+            ResourceType.TOPIC, topic, PatternType.LITERAL, user, "*", Operation.CONSUMER,
+            Permission.ALLOW,
+        )  # fmt: skip
+        assert wire.call(CREATE_ACLS, 3, CreateAclsRequest([role])).acls[0].error_code == 0
+
+    listed = tool(ACLS, "--list", "--topic", topic)
+    operations = re.findall(rf"principal={user}, host=\*, operation=(\w+)", listed)
+    assert sorted(operations) == ["CREATE", "DESCRIBE", "UNKNOWN", "WRITE"]
+
+    rules = Rules(AdminClient(way.librdkafka()))
+    assert len(rules.of(user)) == len(operations)
+    tool(ACLS, "--remove", "--topic", topic, "--force")
+    assert rules.of(user) == []

@@ -54,9 +54,11 @@ def test_every_version_of_the_token_lets_in(wire, version):
     assert wire.metadata().brokers
 
 
-def test_an_old_client_comes_in_by_bare_tokens(secured, own_topic):
+@pytest.mark.parametrize("mechanism", ["plain", "scram"])
+def test_an_old_client_comes_in_by_bare_tokens(secured, own_topic, mechanism):
     """kafka-python, told that the broker is one of 2016, uses what brokers had then."""
-    producer = KafkaProducer(**secured.plain("alice").kafka_python(), api_version=(0, 10, 2))
+    way = getattr(secured, mechanism)("alice")
+    producer = KafkaProducer(**way.kafka_python(), api_version=(0, 10, 2))
     try:
         assert producer.send(own_topic, b"from long ago").get(10).offset == 0
     finally:

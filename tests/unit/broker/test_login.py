@@ -26,7 +26,7 @@ class Story:
         self.login = self.client.login = self.logins.open("OUTSIDE")
 
     def enter(self, token=b"User:alice", mechanism="PLAIN"):
-        self.login.handshake(mechanism, 1)
+        self.login.handshake(self.client, mechanism, 1)
         return self.login.authenticate(self.client, token)
 
 
@@ -34,7 +34,7 @@ def test_before_somebody_is_in_nothing_is_admitted_but_what_logging_in_takes():
     story = Story()
     admitted = {key for key in range(100) if story.login.admits(key)}
     assert admitted == {API_VERSIONS.key, SASL_HANDSHAKE.key, SASL_AUTHENTICATE.key} == OPEN_APIS
-    story.login.handshake("PLAIN", 1)
+    story.login.handshake(story.client, "PLAIN", 1)
     assert not story.login.admits(PRODUCE.key)
     story.login.authenticate(story.client, b"more")
     assert not story.login.admits(PRODUCE.key)
@@ -51,7 +51,7 @@ def test_a_token_that_convinces_lets_its_owner_in():
 
 def test_an_exchange_may_take_several_tokens():
     story = Story()
-    story.login.handshake("SCRAM-SHA-512", 1)
+    story.login.handshake(story.client, "SCRAM-SHA-512", 1)
     for _ in range(3):
         assert story.login.authenticate(story.client, b"more") == Passed(b"go on")
         assert story.client.identity.principal == "User:ANONYMOUS"
@@ -74,7 +74,7 @@ def test_a_token_that_does_not_convince_ends_it_for_good():
 def test_a_mechanism_that_is_not_offered_is_refused_and_another_may_follow():
     story = Story()
     with pytest.raises(UnsupportedMechanismError):
-        story.login.handshake("GSSAPI", 1)
+        story.login.handshake(story.client, "GSSAPI", 1)
     assert not story.client.is_leaving
     story.enter()
     assert story.login.admits(PRODUCE.key)
@@ -85,14 +85,14 @@ def test_what_is_out_of_turn_is_refused():
     with pytest.raises(IllegalSaslStateError):
         story.login.authenticate(story.client, b"User:alice")
     assert story.login.identity is None
-    story.login.handshake("PLAIN", 1)
+    story.login.handshake(story.client, "PLAIN", 1)
     with pytest.raises(IllegalSaslStateError):
-        story.login.handshake("PLAIN", 1)
+        story.login.handshake(story.client, "PLAIN", 1)
 
 
 def test_after_the_oldest_handshake_tokens_are_bare_until_somebody_is_in():
     story = Story()
-    story.login.handshake("SCRAM-SHA-512", 0)
+    story.login.handshake(story.client, "SCRAM-SHA-512", 0)
     assert story.login.is_bare
     story.login.authenticate(story.client, b"more")
     assert story.login.is_bare
@@ -144,7 +144,7 @@ def test_who_logs_in_again_begins_another_session_before_or_after_the_end(late_m
 def test_the_former_session_holds_while_somebody_logs_in_again():
     story = Story(max_reauth_ms=5_000)
     story.enter()
-    story.login.handshake("PLAIN", 1)
+    story.login.handshake(story.client, "PLAIN", 1)
     story.login.authenticate(story.client, b"more")
     assert story.login.admits(PRODUCE.key)
     story.now_ms += 5_000
@@ -165,7 +165,7 @@ def test_who_logs_in_again_has_to_use_the_same_mechanism():
     story = Story(max_reauth_ms=5_000)
     story.enter(mechanism="PLAIN")
     with pytest.raises(IllegalSaslStateError, match="mechanism"):
-        story.login.handshake("SCRAM-SHA-512", 1)
+        story.login.handshake(story.client, "SCRAM-SHA-512", 1)
     with pytest.raises(IllegalSaslStateError):
         story.login.authenticate(story.client, b"User:alice")
 

@@ -18,7 +18,7 @@ def handle(context: RequestContext, request: SaslHandshakeRequest) -> SaslHandsh
     login = context.client.login
     if login is None:
         raise UnsupportedMechanismError("nobody has to log in at this listener")
-    login.handshake(request.mechanism, context.version)
+    login.handshake(context.client, request.mechanism, context.version)
     return SaslHandshakeResponse(mechanisms=list(login.offered))
 
 

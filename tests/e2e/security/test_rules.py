@@ -1,0 +1,206 @@
+"""What rules mean to real clients: patterns, hosts, denials, and who a rule is about."""
+
+import json
+from uuid import uuid4
+
+import pytest
+from confluent_kafka import Consumer
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from kafscale.protocol.error_codes import ErrorCode
+from kafscale.protocol.messages.fetch import (
+    FETCH,
+    FetchRequest,
+    PartitionToFetch,
+    TopicToFetch,
+)
+from kafscale.protocol.messages.metadata import METADATA, MetadataRequest, TopicToDescribe
+from services.attempts import OK, Attempts
+from services.rules import Rules, rule
+from services.secured_broker import ADMIN
+from services.secured_wire import SecuredWire
+from services.waiting import wait_until
+from services.wire import batch_of
+
+pytestmark = pytest.mark.timeout(60)
+
+DENIED = "TOPIC_AUTHORIZATION_FAILED"
+OUTSIDER = "User:outsider"
+THIS = "the topic of the test"
+SOON_S = 5
+"""It is far less than a second where nothing else runs."""
+
+
+@pytest.fixture
+def admin(secured):
+    return AdminClient(secured.plain(ADMIN).librdkafka())
+
+
+@pytest.fixture
+def rules(admin):
+    """The rules of the outsider, who has none before and none after."""
+    rules = Rules(admin)
+    yield rules
+    rules.remove_of(OUTSIDER, "User:*", "User:ANONYMOUS", "Group:crew", f"User:{ADMIN}")
+
+
+@pytest.fixture
+def outsider(secured):
+    return Attempts(secured.plain("outsider"))
+
+
+@pytest.fixture
+def topic(admin):
+    name = f"things-{uuid4()}"
+    admin.create_topics([NewTopic(name, 1)])[name].result(timeout=15)
+    return name
+
+
+def about(given, topic):
+    return {name: topic if value == THIS else value for name, value in given.items()}
+
+
+@pytest.mark.parametrize(
+    ("given", "outcome"),
+    [
+        ({"topic": THIS}, OK),
+        ({"topic": "*"}, OK),
+        ({"topic": "things-", "prefixed": True}, OK),
+        ({"topic": "things-"}, DENIED),
+        ({"topic": "other-", "prefixed": True}, DENIED),
+        ({"topic": THIS, "host": "127.0.0.1"}, OK),
+        ({"topic": THIS, "host": "10.1.2.3"}, DENIED),
+        ({"group": THIS}, DENIED),
+        ({"group": "*"}, DENIED),
+    ],
+    ids=str,
+)
+def test_a_rule_is_about_what_it_names(rules, outsider, topic, given, outcome):
+    rules.add(rule(OUTSIDER, "WRITE", **about(given, topic)))
+    assert outsider.produce(topic) == outcome
+
+
+@pytest.mark.parametrize(
+    ("denied", "outcome"),
+    [
+        ({"topic": THIS}, DENIED),
+        ({"topic": "things-", "prefixed": True}, DENIED),
+        ({"topic": "*"}, DENIED),
+        ({"topic": THIS, "host": "127.0.0.1"}, DENIED),
+        ({"topic": THIS, "host": "10.1.2.3"}, OK),
+    ],
+    ids=str,
+)
+def test_what_is_denied_cannot_be_allowed(rules, outsider, topic, denied, outcome):
+    rules.add(
+        rule(OUTSIDER, "ALL", topic=topic),
+        rule("User:*", "WRITE", topic="*"),
+        rule(OUTSIDER, "WRITE", denied=True, **about(denied, topic)),
+    )
+    assert outsider.produce(topic) == outcome
+
+
+def test_a_rule_may_be_about_everybody(rules, outsider, topic):
+    rules.add(rule("User:*", "WRITE", topic=topic))
+    assert outsider.produce(topic) == OK
+
+
+def test_a_rule_may_be_about_those_who_do_not_say_who_they_are(secured, rules, topic):
+    anonymous = Attempts(secured.anonymous())
+    assert anonymous.produce(topic) == DENIED
+    rules.add(rule("User:ANONYMOUS", "WRITE", topic=topic))
+    assert anonymous.produce(topic) == OK
+
+
+def test_a_rule_may_be_about_a_group_that_the_token_tells(secured, rules, topic):
+    rules.add(rule("Group:crew", "WRITE", topic=topic))
+    assert Attempts(secured.token("outsider", groups=["guests"])).produce(topic) == DENIED
+    assert Attempts(secured.token("outsider", groups=["crew"])).produce(topic) == OK
+
+
+def test_who_may_do_everything_cannot_be_denied(secured, rules, topic):
+    rules.add(rule(f"User:{ADMIN}", "ALL", topic=topic, denied=True))
+    assert Attempts(secured.plain(ADMIN)).produce(topic) == OK
+
+
+def test_rules_soon_hold_on_connections_that_are_open(secured, rules, topic):
+    """By hand: librdkafka asks again only now and then."""
+    way = secured.plain("outsider")
+    with SecuredWire(way) as wire:
+        assert wire.enter(way) == 0
+
+        def produced():
+            return wire.produce(topic, batch_of([b""])).error_code
+
+        assert produced() == ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        rules.add(rule(OUTSIDER, "WRITE", topic=topic))
+        wait_until(lambda: produced() == 0, "the rule", seconds_max=SOON_S)
+        rules.remove_of(OUTSIDER)
+        wait_until(produced, "its end", seconds_max=SOON_S)
+
+
+def test_a_name_that_a_client_gives_itself_means_nothing(secured, topic):
+    for name in (ADMIN, f"User:{ADMIN}"):
+        forger = Attempts(secured.plain("outsider").but(client_id=name))
+        assert not forger.sees_topic(topic)
+        assert forger.delete_topic(topic) == DENIED
+
+
+def test_a_client_that_says_it_is_a_broker_is_not_believed(secured, rules, topic):
+    rules.add(rule(OUTSIDER, "READ", topic=topic))
+    way = secured.plain("outsider")
+    with SecuredWire(way) as wire:
+        assert wire.enter(way) == 0
+        assert wire.fetch(topic).error_code == 0
+        asked = [TopicToFetch(topic, partitions=[PartitionToFetch(index=0, offset=0, max_bytes=1)])]
+        answer = wire.call(FETCH, 11, FetchRequest(replica_id=0, topics=asked))
+        assert answer.topics[0].partitions[0].error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED
+
+
+def test_nobody_learns_whether_a_topic_exists_nor_makes_one_by_asking(secured, admin, topic):
+    missing, way = f"things-{uuid4()}", secured.plain("outsider")
+    with SecuredWire(way) as wire:
+        assert wire.enter(way) == 0
+        asked = MetadataRequest([TopicToDescribe(name=topic), TopicToDescribe(name=missing)])
+        told = wire.call(METADATA, 9, asked).topics
+    assert {each.error_code for each in told} == {ErrorCode.TOPIC_AUTHORIZATION_FAILED}
+    assert [each.partitions for each in told] == [[], []]
+    assert missing not in admin.list_topics(timeout=10).topics
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_a_pattern_of_topics_stands_for_those_that_one_may_see(secured, admin, rules, protocol):
+    begin = f"things-{uuid4()}"
+    seen, unseen = f"{begin}-seen", f"{begin}-unseen"
+    for future in admin.create_topics([NewTopic(seen, 1), NewTopic(unseen, 1)]).values():
+        future.result(timeout=15)
+    rules.add(rule(OUTSIDER, "READ", topic=seen), rule(OUTSIDER, "READ", group=begin))
+    settings = {"group.id": begin, "group.protocol": protocol}
+    consumer = Consumer(secured.plain("outsider").librdkafka() | settings)
+    try:
+        consumer.subscribe([f"^{begin}.*"])
+
+        def assigned():
+            assert consumer.poll(0.05) is None
+            return {each.topic for each in consumer.assignment()}
+
+        wait_until(assigned, "an assignment")
+        assert assigned() == {seen}
+    finally:
+        consumer.close()
+
+
+def test_denials_and_changes_are_told_with_who_and_from_where(secured, rules, outsider, topic):
+    since_bytes = secured.log.stat().st_size
+    rules.add(rule(OUTSIDER, "DESCRIBE", topic=topic))
+    assert outsider.delete_topic(topic) == DENIED
+    lines = [json.loads(line) for line in secured.logged(since_bytes).splitlines()]
+    (change,) = [line for line in lines if line["event"] == "changed"]
+    assert (change["principal"], change["api"]) == (f"User:{ADMIN}", "CreateAcls")
+    assert OUTSIDER in json.dumps(change)
+    (denial,) = [
+        line for line in lines if line["event"] == "access denied" and line["api"] == "DeleteTopics"
+    ]
+    assert denial["principal"] == OUTSIDER
+    assert denial["client"].startswith("127.0.0.1:")
+    assert (denial["operation"], denial["resource"]) == ("DELETE", topic)
