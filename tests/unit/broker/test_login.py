@@ -185,7 +185,7 @@ def test_failures_from_an_address_are_answered_later_every_time():
     def failed(host):
         client = ClientInfo(host, 50_000)
         login = story.logins.open("OUTSIDE")
-        login.handshake("PLAIN", 1)
+        login.handshake(client, "PLAIN", 1)
         with pytest.raises(AuthenticationError):
             login.authenticate(client, b"wrong")
         return login.delay_ms
