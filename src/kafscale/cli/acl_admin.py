@@ -46,20 +46,7 @@ async def find(client: Client, filters: Iterable[AclFilter]) -> list[Acl]:
 
 async def add(client: Client, rules: Sequence[Acl]) -> None:
     """Add rules; those that could not be are told after the others are there."""
-    request = CreateAclsRequest(
-        acls=[
-            AclToCreate(
-                resource_type=rule.resource_type,
-                resource_name=rule.resource_name,
-                pattern_type=rule.pattern_type,
-                principal=rule.principal,
-                host=rule.host,
-                operation=rule.operation,
-                permission_type=rule.permission,
-            )
-            for rule in rules
-        ]
-    )
+    request = CreateAclsRequest(acls=[AclToCreate(**_written(rule)) for rule in rules])
     response = await client.ask_controller(CREATE_ACLS, request)
     _check_all(
         (words(rule), answer.error_code, answer.error_message)
@@ -69,20 +56,7 @@ async def add(client: Client, rules: Sequence[Acl]) -> None:
 
 async def remove(client: Client, rules: Sequence[Acl]) -> None:
     """Remove these rules and no others; one that is gone already is none."""
-    request = DeleteAclsRequest(
-        filters=[
-            WrittenFilter(
-                resource_type=rule.resource_type,
-                resource_name=rule.resource_name,
-                pattern_type=rule.pattern_type,
-                principal=rule.principal,
-                host=rule.host,
-                operation=rule.operation,
-                permission_type=rule.permission,
-            )
-            for rule in rules
-        ]
-    )
+    request = DeleteAclsRequest(filters=[WrittenFilter(**_written(rule)) for rule in rules])
     response = await client.ask_controller(DELETE_ACLS, request)
     answers = list(zip(rules, response.filters, strict=True))
     _check_all((words(rule), each.error_code, each.error_message) for rule, each in answers)
@@ -138,6 +112,19 @@ def _known(kind: type[_Word], number: int) -> _Word:
         return kind(number)
     except ValueError:
         return kind(0)
+
+
+def _written(rule: Acl) -> dict[str, Any]:
+    """The fields of a rule, as all requests call them."""
+    return {
+        "resource_type": rule.resource_type,
+        "resource_name": rule.resource_name,
+        "pattern_type": rule.pattern_type,
+        "principal": rule.principal,
+        "host": rule.host,
+        "operation": rule.operation,
+        "permission_type": rule.permission,
+    }
 
 
 def _check_all(answers: Iterable[tuple[str, int, str | None]]) -> None:
