@@ -50,7 +50,7 @@ class Reception:
         self._traffic = traffic
         self._delay_ms = delay_ms
         self._loop = asyncio.get_running_loop()
-        self._arriving: dict[asyncio.Task[None], _Newcomer] = {}
+        self._arriving: dict[asyncio.Task[None], tuple[_Newcomer, Connection]] = {}
         self._pause: asyncio.TimerHandle | None = None
         self._failures = Hush(lambda: int(self._loop.time() * 1000))
 
@@ -64,9 +64,9 @@ class Reception:
             self._pause.cancel()
         self._loop.remove_reader(self._listening.fileno())
         self._listening.close()
-        for arriving, newcomer in self._arriving.items():
+        for arriving, (_, connection) in self._arriving.items():
             # Who is in, but for the last turn of the loop, is seen out like all others.
-            if not newcomer.connection.is_made:
+            if not connection.is_made:
                 arriving.cancel()
 
     def _accept(self) -> None:
@@ -100,17 +100,18 @@ class Reception:
             return
         client.setblocking(False)
         newcomer = _Newcomer(client, host, self._door)
-        newcomer.connection = Connection(self._lobby, self._loop.time(), gone=newcomer.leave)
-        arriving = self._loop.create_task(self._usher(newcomer))
-        self._arriving[arriving] = newcomer
+        connection = Connection(self._lobby, self._loop.time(), gone=newcomer.leave)
+        arriving = self._loop.create_task(self._usher(newcomer, connection))
+        self._arriving[arriving] = (newcomer, connection)
         arriving.add_done_callback(self._arrived)
 
     def _arrived(self, arriving: "asyncio.Task[None]") -> None:
-        newcomer = self._arriving.pop(arriving)
-        if arriving.cancelled() or not newcomer.connection.is_made:
+        newcomer, connection = self._arriving.pop(arriving)
+        if arriving.cancelled() or not connection.is_made:
+            connection.refuse()
             newcomer.send_away()
 
-    async def _usher(self, newcomer: "_Newcomer") -> None:
+    async def _usher(self, newcomer: "_Newcomer", connection: Connection) -> None:
         """See somebody in; from then on it is the connection that tells when they leave."""
         tls, limits = self._lobby.tls, self._lobby.limits
         if delay_ms := self._delay_ms(newcomer.host):
@@ -122,7 +123,7 @@ class Reception:
             newcomer.is_handed_over = True
             with alerts_to(newcomer.client.send):
                 await self._loop.connect_accepted_socket(
-                    lambda: newcomer.connection,
+                    lambda: connection,
                     newcomer.client,
                     ssl=tls.context if tls else None,
                     ssl_handshake_timeout=limits.first_request_seconds if tls else None,
@@ -142,11 +143,13 @@ class Reception:
 
 
 class _Newcomer:
-    """Somebody who was let in by the door, and is counted out once, however they leave."""
+    """Somebody who was let in by the door, and is counted out once, however they leave.
 
-    __slots__ = ("_door", "_is_counted", "client", "connection", "host", "is_handed_over")
+    Connections know their newcomers, and not the other way round: circles of those who came and
+    went would be left to the garbage collector, which stops everybody for a while.
+    """
 
-    connection: Connection
+    __slots__ = ("_door", "_is_counted", "client", "host", "is_handed_over")
 
     def __init__(self, client: socket.socket, host: str, door: Door) -> None:
         self.client = client
@@ -163,7 +166,6 @@ class _Newcomer:
 
     def send_away(self) -> None:
         """See that somebody leaves who is not in, or who was about to be when we closed."""
-        self.connection.refuse()
         if not self.is_handed_over:
             self.client.close()
         self.leave()
