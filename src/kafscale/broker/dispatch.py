@@ -220,13 +220,20 @@ class Dispatcher:
     def _settle(self, waiting: Waiting, future: asyncio.Future[Any]) -> None:
         self._waiting.discard(waiting)
         endpoint, context = waiting.endpoint, waiting.context
+        # Asked for its error, and not for its result: what is raised holds on to this frame, which
+        # holds the future, which holds the error, and such circles stop everybody in the end.
+        if not future.cancelled():
+            problem = future.exception()
+        elif waiting.left:
+            return
+        else:
+            problem = OverloadedError("the request was not finished in time")
         try:
-            parts: Parts | None = self._answer(endpoint, context, future.result())
-        except asyncio.CancelledError:
-            if waiting.left:
-                return
-            late = OverloadedError("the request was not finished in time")
-            parts = self._refuse(endpoint, context, waiting.request, late)
+            parts = (
+                self._answer(endpoint, context, future.result())
+                if problem is None
+                else self._refuse(endpoint, context, waiting.request, problem)
+            )
         except Exception as error:  # noqa: BLE001 - the same edge, later.
             parts = self._refuse(endpoint, context, waiting.request, error)
         waiting.finish(parts)
@@ -257,7 +264,7 @@ class Dispatcher:
         endpoint: Endpoint,
         context: RequestContext,
         request: Message,
-        error: Exception,
+        error: BaseException,
     ) -> Parts | None:
         told = error if isinstance(error, KafscaleError) else KafscaleError(_UNFORESEEN)
         name = ErrorCode.of(told.code).name

@@ -29,12 +29,12 @@ def handle(
     try:
         passed = login.authenticate(context.client, bytes(request.token))
     except AuthenticationError as error:
-        return _refused_later(error, login.delay_ms or 0)
+        return _refused_later(str(error), login.delay_ms or 0)
     return SaslAuthenticateResponse(
         error_message=None, token=passed.token, session_lifetime_ms=passed.session_lifetime_ms
     )
 
 
-async def _refused_later(error: AuthenticationError, delay_ms: int) -> SaslAuthenticateResponse:
+async def _refused_later(reason: str, delay_ms: int) -> SaslAuthenticateResponse:
     await asyncio.sleep(delay_ms / 1000)
-    raise error
+    raise AuthenticationError(reason)
