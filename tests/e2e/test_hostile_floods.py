@@ -106,9 +106,13 @@ def test_places_are_counted_before_anybody_has_shown_who_they_are(tmp_path):
     """Limits hold for each address and for all, on all listeners together."""
     few = {"network_max_connections_per_ip": "5", "network_connection_timeout": "60000ms"}
     with Siege(tmp_path, **few) as siege:
+        wait_until(lambda: siege.connections() == 0, "those who were here first to leave")
         half = [siege.call(listener) for listener in (OPEN, INSIDE, SECURE, SECURE)]
-        half[2].sendall(b"\x16\x03\x01")
+        for caller in half[2:]:
+            caller.sendall(siege.hello())
+            assert caller.recv(1), "it is answered, so it has come in"
         fifth = siege.stranger(OPEN)
+        wait_until(lambda: siege.connections() == 3, "the others to come in")
 
         def is_let_in():
             with siege.stranger(OPEN) as another:

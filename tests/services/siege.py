@@ -10,8 +10,9 @@ that is secret; nobody is left at the door.
 
 import re
 import socket
+import ssl
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Self
 from uuid import uuid4
@@ -71,6 +72,15 @@ class Siege:
     def call(self, listener: str) -> socket.socket:
         """The same, without any wire."""
         return socket.create_connection((HOST, self.port(listener)), timeout=10)
+
+    def hello(self) -> bytes:
+        """What a client of TLS says first."""
+        incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        context = self.broker.plain(ADMIN).tls()
+        client = context.wrap_bio(incoming, outgoing, server_hostname="localhost")
+        with suppress(ssl.SSLWantReadError):
+            client.do_handshake()
+        return outgoing.read()
 
     def admin(self, listener: str = INSIDE) -> LoginWire:
         """Somebody who may do everything."""

@@ -2,11 +2,13 @@
 
 import asyncio
 import errno
+import gc
 from contextlib import suppress
 from itertools import pairwise
 
 from structlog.testing import capture_logs
 
+from kafscale.broker.connection import Connection
 from kafscale.broker.door import Door
 from kafscale.broker.reception import ACCEPTED_AT_A_TIME
 from unit.broker.harness import heartbeat, run, turn
@@ -163,5 +165,27 @@ def test_a_close_also_sends_away_who_was_accepted_this_very_moment(loop):
         with suppress(ConnectionResetError):
             assert caller.recv(1) == b""
         caller.close()
+
+    run(story, loop)
+
+
+@on_both_loops
+def test_who_came_and_went_leaves_nothing_to_the_garbage_collector(loop):
+    """Circles that many strangers leave would stop everybody while they are collected."""
+
+    async def story():
+        async with desk(Door(10)) as found:
+            gc.collect()
+            gc.disable()
+            try:
+                for _ in range(3):
+                    streams = await found.connect()
+                    assert await is_served(streams)
+                    streams[1].close()
+                await found.until_inside(0)
+                await turn()
+                assert not any(isinstance(left, Connection) for left in gc.get_objects())
+            finally:
+                gc.enable()
 
     run(story, loop)

@@ -1,11 +1,13 @@
 """A connection whose client has to log in: what it gets before, after, and instead."""
 
 import asyncio
+import gc
 
 import pytest
 from structlog.testing import capture_logs
 
 from kafscale.config.security import Sasl
+from kafscale.errors import AuthenticationError
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.api_versions import API_VERSIONS
 from kafscale.protocol.messages.heartbeat import HEARTBEAT, HeartbeatRequest
@@ -141,6 +143,30 @@ def test_a_client_that_does_not_wait_for_its_refusal_leaves_nothing_behind():
         stranger.connection.connection_lost(ConnectionResetError())
         await asyncio.sleep(1)
         assert stranger.dispatcher.waiting_count == 0
+
+    play(scenario)
+
+
+@pytest.mark.parametrize("version", [0, 1])
+def test_a_failed_login_leaves_nothing_to_the_garbage_collector(version):
+    """Circles that many failures leave would stop everybody while they are collected."""
+
+    async def scenario():
+        gc.collect()
+        gc.disable()
+        try:
+            stranger = Stranger()
+            stranger.handshake(version=version)
+            if version:
+                stranger.authenticate(b"wrong")
+            else:
+                stranger.send(bare(b"wrong"))
+            await asyncio.sleep(1)
+            assert stranger.transport.closing
+            left = [found for found in gc.get_objects() if isinstance(found, AuthenticationError)]
+            assert left == []
+        finally:
+            gc.enable()
 
     play(scenario)
 
