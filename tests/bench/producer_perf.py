@@ -3,6 +3,7 @@
 import re
 import subprocess
 from dataclasses import dataclass
+from pathlib import Path
 
 from services import java
 
@@ -47,8 +48,9 @@ def produce(
     batching: Batching = BY_DEFAULT,
     records_per_second: int = -1,
     record_bytes: int = RECORD_BYTES,
+    config: Path | None = None,
 ) -> ProducerReport:
-    """Produce records with acks=all, and wait for the last answer."""
+    """Produce records with acks=all, and wait for the last answer; a file may say how to log in."""
     done = subprocess.run(  # noqa: S603 - the command is a bench's own.
         [  # noqa: S607
             "java", *TOOL_FLAGS, "-cp", f"{java.jars()}/*",
@@ -57,6 +59,7 @@ def produce(
             "--num-records", str(record_count),
             "--record-size", str(record_bytes),
             "--throughput", str(records_per_second),
+            *(("--producer.config", str(config)) if config else ()),
             "--producer-props", f"bootstrap.servers={address}", "acks=all", *batching.properties,
         ],
         capture_output=True, text=True, timeout=RUN_S_MAX, check=False,

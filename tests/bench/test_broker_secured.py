@@ -1,0 +1,69 @@
+"""What security costs: the same producer in the clear, logged in, and logged in over TLS.
+
+One broker with rules, which are asked on every way in. `kafka-producer-perf-test`, records of 1 KiB
+to 6 partitions with acks=all. CPU is the broker's alone.
+"""
+
+from pathlib import Path
+
+import pytest
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from bench.process_usage import cpu_seconds
+from bench.producer_perf import BY_DEFAULT, LARGE, RECORD_BYTES, Batching, produce
+from services import java
+from services.rules import Rules, rule
+from services.secured_broker import ADMIN, SecuredBroker
+from services.way_in import WayIn
+
+pytestmark = [
+    pytest.mark.bench,
+    pytest.mark.timeout(900),
+    pytest.mark.skipif(not java.is_available(), reason="the tool needs Java and Maven"),
+]
+
+PARTITIONS = 6
+RECORDS = 150_000
+ROUNDS = 3
+USER = "alice"
+TOPIC = "measured"
+CLEAR, LOGGED_IN, ENCRYPTED = "in the clear", "SCRAM", "SCRAM over TLS"
+
+
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory):
+    with SecuredBroker(tmp_path_factory.mktemp("secured"), users=(USER,)) as running:
+        running.add_scram_users(USER)
+        admin = AdminClient(running.plain(ADMIN).librdkafka())
+        admin.create_topics([NewTopic(TOPIC, PARTITIONS)])[TOPIC].result(30)
+        Rules(admin).add(
+            rule(f"User:{USER}", "WRITE", topic=TOPIC),
+            rule("User:ANONYMOUS", "WRITE", topic=TOPIC),
+        )
+        yield running
+
+
+def figures(broker: SecuredBroker, way: WayIn, batching: Batching, records: int, directory: Path):
+    before = cpu_seconds(broker.process_id)
+    report = produce(way.address, TOPIC, records, batching=batching, config=way.java(directory))
+    used = cpu_seconds(broker.process_id) - before
+    return {
+        "MB/s": report.megabytes_per_second,
+        "CPU-s/GB": used / (records * RECORD_BYTES / 1e9),
+        "p50 ms": report.latency_ms_p50,
+        "p99 ms": report.latency_ms_p99,
+    }
+
+
+@pytest.mark.parametrize("batching", [BY_DEFAULT, LARGE], ids=lambda batching: batching.name)
+def test_producing_by_every_way_in(contests, scaled, broker, batching, tmp_path):
+    contest = contests.new(f"what security costs a producer, {batching.name}", CLEAR)
+    records = scaled(RECORDS)
+    ways = {
+        CLEAR: broker.anonymous(),
+        LOGGED_IN: broker.inside(USER),
+        ENCRYPTED: broker.scram(USER),
+    }
+    for _ in range(ROUNDS):
+        for name, way in ways.items():
+            contest.add(name, figures(broker, way, batching, records, tmp_path))
