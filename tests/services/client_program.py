@@ -12,7 +12,7 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -73,11 +73,14 @@ def missing_for(name: str) -> str | None:
 
 
 @contextmanager
-def client_program(name: str, address: str) -> Iterator[ClientProgram]:
-    """A client that knows this broker, as long as the block lasts."""
+def client_program(
+    name: str, address: str, login: Mapping[str, str] | None = None
+) -> Iterator[ClientProgram]:
+    """A client that knows this broker, and how to log in there, as long as the block lasts."""
     with subprocess.Popen(  # noqa: S603 - the command is our own.
-        [*_command(name), address], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as process:
+        [*_command(name), address], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        env={**os.environ, **(login or {})},
+    ) as process:  # fmt: skip
         try:
             yield ClientProgram(process)
         finally:

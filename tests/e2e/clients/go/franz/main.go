@@ -9,6 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/sasl/scram"
 
 	"kafscale/clients/puppet"
 )
@@ -38,11 +39,21 @@ type franz struct {
 func main() { puppet.Main(connect, join) }
 
 func connect(address string) (puppet.Client, error) {
-	client, err := kgo.NewClient(kgo.SeedBrokers(address))
+	client, err := kgo.NewClient(wayIn(address)...)
 	if err != nil {
 		return nil, err
 	}
 	return &franz{address, kadm.NewClient(client), map[puppet.Sending]*kgo.Client{}}, nil
+}
+
+// Where to connect to, and how to log in there, if one has to.
+func wayIn(address string) []kgo.Opt {
+	options := []kgo.Opt{kgo.SeedBrokers(address)}
+	if login := puppet.WayIn(); login != nil {
+		known := scram.Auth{User: login.User, Pass: login.Password}
+		options = append(options, kgo.DialTLSConfig(login.TLS), kgo.SASL(known.AsSha512Mechanism()))
+	}
+	return options
 }
 
 func (f *franz) CodeOf(err error) int {
@@ -144,7 +155,7 @@ func (f *franz) producer(sending puppet.Sending) (*kgo.Client, error) {
 	if producer, found := f.producers[sending]; found {
 		return producer, nil
 	}
-	options := []kgo.Opt{kgo.SeedBrokers(f.address), kgo.AllowAutoTopicCreation()}
+	options := append(wayIn(f.address), kgo.AllowAutoTopicCreation())
 	if sending.Codec != "" {
 		options = append(options, kgo.ProducerBatchCompression(codecs[sending.Codec]))
 	}
@@ -165,10 +176,8 @@ func (f *franz) Consume(
 	topic string, partition int32, offset int64, count int,
 ) ([]puppet.Record, error) {
 	start := map[int32]kgo.Offset{partition: kgo.NewOffset().At(offset)}
-	consumer, err := kgo.NewClient(
-		kgo.SeedBrokers(f.address),
-		kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{topic: start}),
-	)
+	read := kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{topic: start})
+	consumer, err := kgo.NewClient(append(wayIn(f.address), read)...)
 	if err != nil {
 		return nil, err
 	}

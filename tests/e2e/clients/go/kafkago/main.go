@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/segmentio/kafka-go"
+	"github.com/segmentio/kafka-go/sasl/plain"
 
 	"kafscale/clients/puppet"
 )
@@ -40,12 +41,20 @@ var acks = map[string]kafka.RequiredAcks{
 type client struct {
 	address string
 	kafka   *kafka.Client
+	// How its writers log in, if one has to.
+	transport *kafka.Transport
 }
 
 func main() { puppet.Main(connect, join) }
 
 func connect(address string) (puppet.Client, error) {
-	return &client{address, &kafka.Client{Addr: kafka.TCP(address), Timeout: patience}}, nil
+	transport := &kafka.Transport{}
+	if login := puppet.WayIn(); login != nil {
+		transport.TLS = login.TLS
+		transport.SASL = plain.Mechanism{Username: login.User, Password: login.Password}
+	}
+	known := &kafka.Client{Addr: kafka.TCP(address), Timeout: patience, Transport: transport}
+	return &client{address, known, transport}, nil
 }
 
 func (c *client) CodeOf(err error) int {
@@ -148,6 +157,7 @@ func (c *client) Produce(
 	offsets := []int64{}
 	writer := &kafka.Writer{
 		Addr:                   kafka.TCP(c.address),
+		Transport:              c.transport,
 		Topic:                  topic,
 		BatchTimeout:           linger,
 		Compression:            codecs[sending.Codec],
@@ -184,6 +194,7 @@ func (c *client) Consume(
 		Topic:     topic,
 		Partition: int(partition),
 		MaxWait:   wait,
+		Dialer:    &kafka.Dialer{TLS: c.transport.TLS, SASLMechanism: c.transport.SASL},
 	})
 	defer reader.Close()
 	if err := reader.SetOffset(offset); err != nil {

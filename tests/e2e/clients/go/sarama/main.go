@@ -37,8 +37,19 @@ type client struct {
 
 func main() { puppet.Main(connect, join) }
 
+// Its defaults, and how to log in, if one has to.
+func newConfig() *sarama.Config {
+	config := sarama.NewConfig()
+	if login := puppet.WayIn(); login != nil {
+		config.Net.TLS.Enable, config.Net.TLS.Config = true, login.TLS
+		config.Net.SASL.Enable = true
+		config.Net.SASL.User, config.Net.SASL.Password = login.User, login.Password
+	}
+	return config
+}
+
 func connect(address string) (puppet.Client, error) {
-	connected, err := sarama.NewClient([]string{address}, sarama.NewConfig())
+	connected, err := sarama.NewClient([]string{address}, newConfig())
 	if err != nil {
 		return nil, err
 	}
@@ -138,7 +149,7 @@ func (c *client) producer(sending puppet.Sending) (sarama.SyncProducer, error) {
 	if producer, found := c.producers[sending]; found {
 		return producer, nil
 	}
-	config := sarama.NewConfig()
+	config := newConfig()
 	config.Producer.Return.Successes = true // The synchronous producer demands it.
 	if sending.Codec != "" {
 		config.Producer.Compression = codecs[sending.Codec]
@@ -161,7 +172,7 @@ func (c *client) producer(sending puppet.Sending) (sarama.SyncProducer, error) {
 func (c *client) Consume(
 	topic string, partition int32, offset int64, count int,
 ) ([]puppet.Record, error) {
-	consumer, err := sarama.NewConsumer([]string{c.address}, sarama.NewConfig())
+	consumer, err := sarama.NewConsumer([]string{c.address}, newConfig())
 	if err != nil {
 		return nil, err
 	}

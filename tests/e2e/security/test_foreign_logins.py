@@ -1,0 +1,43 @@
+"""Clients of other languages log in over TLS: franz-go and KafkaJS by SCRAM, others by PLAIN."""
+
+import pytest
+
+from services.client_program import FOREIGN_CLIENTS, ClientError, client_program, missing_for
+from services.secured_broker import password_of
+
+pytestmark = pytest.mark.timeout(600)  # The first run builds the programs.
+
+TOPIC_AUTHORIZATION_FAILED = 29
+
+
+@pytest.fixture(params=FOREIGN_CLIENTS)
+def client(request, secured):
+    if missing := missing_for(request.param):
+        pytest.skip(f"no {missing} here")
+    login = {
+        "CLIENT_USER": "alice",
+        "CLIENT_PASSWORD": password_of("alice"),
+        "CLIENT_AUTHORITY": str(secured.certificates.authority),
+    }
+    with client_program(request.param, secured.plain("alice").address, login) as running:
+        yield running
+
+
+def sent(value):
+    return {"key": None, "value": value, "headers": [], "timestamp_ms": 1_700_000_000_000}
+
+
+def test_records_come_back_to_whom_they_belong(client, own_topic):
+    client.do("create", topic=own_topic, partitions=1)
+    records = [sent("one"), sent("two")]
+    sending = {"codec": "none", "acks": "all"}
+    assert client.do("produce", topic=own_topic, records=records, sending=sending) == [0, 1]
+    assert own_topic in client.do("topics")
+
+
+def test_what_belongs_to_others_is_refused_and_not_shown(client, own_topic):
+    foreign = own_topic.replace("alice", "bob")
+    with pytest.raises(ClientError) as error:
+        client.do("create", topic=foreign, partitions=1)
+    assert error.value.code == TOPIC_AUTHORIZATION_FAILED
+    assert not [name for name in client.do("topics") if not name.startswith("alice-")]
