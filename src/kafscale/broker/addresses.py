@@ -6,10 +6,9 @@ behind any number of addresses, and wherever nothing stands in between. Other br
 they registered, at the same listener; those that do not have it are not named.
 """
 
-from ipaddress import IPv6Address, ip_address
-
 import msgspec
 
+from kafscale.auth.hosts import canonical
 from kafscale.broker.context import RequestContext
 
 
@@ -46,25 +45,5 @@ def advertised(context: RequestContext) -> tuple[str, int]:
     """The host and the port of this broker, for this client."""
     client = context.client
     listener = client.listener
-    host = listener.advertised_host or as_others_write_it(client.served_host)
+    host = listener.advertised_host or canonical(client.served_host)
     return host, listener.advertised_port or client.served_port
-
-
-def as_others_write_it(host: str) -> str:
-    """An address without what means something on this machine only.
-
-    A socket that serves both families shows IPv4 addresses as `::ffff:192.0.2.1`, and those of a
-    link with the name of our interface, as `fe80::1%eth0`.
-
-        >>> as_others_write_it("::ffff:192.0.2.1"), as_others_write_it("fe80::1%eth0")
-        ('192.0.2.1', 'fe80::1')
-    """
-    try:
-        address = ip_address(host)
-    except ValueError:
-        return host
-    if not isinstance(address, IPv6Address):
-        return host
-    if address.ipv4_mapped is not None:
-        return str(address.ipv4_mapped)
-    return host.partition("%")[0]

@@ -168,12 +168,9 @@ class Connection(asyncio.BufferedProtocol):
         try:
             frames = self._reader.received(count)
         except FrameError as error:
-            strangers = self._lobby.dispatcher.strangers
-            if strangers.lets_through():
-                log.warning(
-                    "unreadable frame", client=str(self.client), reason=str(error),
-                    left_out=strangers.take_hushed(),
-                )  # fmt: skip
+            self._lobby.dispatcher.strangers.warn(
+                log, "unreadable frame", client=str(self.client), reason=str(error)
+            )
             self.close()
             return
         if frames:

@@ -114,6 +114,10 @@ class RequestContext(msgspec.Struct, gc=False):
         access = self.broker.access
         return access is None or access.allows(self, operation, resource_type, name, quiet=quiet)
 
+    def sees(self, resource_type: ResourceType, name: str) -> bool:
+        """Whether something is shown to the client where it did not name it itself."""
+        return self.may(Operation.DESCRIBE, resource_type, name, quiet=True)
+
     def may_any(self, operation: Operation, resource_type: ResourceType) -> bool:
         """Whether there is, or could be, a resource of that type that the client may do this to."""
         access = self.broker.access

@@ -282,11 +282,7 @@ class Dispatcher:
                 return endpoint.write(context.correlation_id, response)
         except Exception:
             log.exception("request cannot be refused", **facts, api=endpoint.api.name)
-        if self.strangers.lets_through():
-            left_out = self.strangers.take_hushed()
-            log.warning(
-                "connection closed without an answer", **facts, error=name, left_out=left_out
-            )
+        self.strangers.warn(log, "connection closed without an answer", **facts, error=name)
         return None
 
     def _unreadable(
@@ -310,23 +306,19 @@ class Dispatcher:
                 )
         except ProtocolError:
             pass  # The header itself is unreadable; the first error says enough.
-        if self.strangers.lets_through():
-            facts = _facts(client, key, version, client_id)
-            left_out = self.strangers.take_hushed()
-            log.warning("unreadable request", **facts, reason=str(error), left_out=left_out)
+        facts = _facts(client, key, version, client_id)
+        self.strangers.warn(log, "unreadable request", **facts, reason=str(error))
         return None
 
     def _tell_stranger(self, client: ClientInfo, request_frame: memoryview) -> None:
         """Tell of somebody who asks for something without being logged in, or not any more."""
-        if self.strangers.lets_through():
-            is_known = client.login is not None and client.login.identity is not None
-            log.warning(
-                "request after the end of a session" if is_known else "request without a login",
-                client=str(client), listener=client.listener.name,
-                principal=client.identity.principal,
-                api_key=int.from_bytes(request_frame[:2], "big"),
-                left_out=self.strangers.take_hushed(),
-            )  # fmt: skip
+        is_known = client.login is not None and client.login.identity is not None
+        self.strangers.warn(
+            log, "request after the end of a session" if is_known else "request without a login",
+            client=str(client), listener=client.listener.name,
+            principal=client.identity.principal,
+            api_key=int.from_bytes(request_frame[:2], "big"),
+        )  # fmt: skip
 
     def _api_versions(
         self, context: RequestContext, request: ApiVersionsRequest

@@ -10,7 +10,7 @@ import uuid
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from kafscale.broker.addresses import as_others_write_it
+from kafscale.auth.hosts import canonical
 from kafscale.broker.context import RequestContext
 from kafscale.errors import (
     CoordinatorUnavailableError,
@@ -42,7 +42,7 @@ def client_id(context: RequestContext) -> str:
 
 def client_host(context: RequestContext) -> str:
     """The client's address, as Kafka's tools show it: a name that is not known, and a slash."""
-    return f"/{as_others_write_it(context.client.host)}"
+    return f"/{canonical(context.client.host)}"
 
 
 def answered(

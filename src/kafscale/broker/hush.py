@@ -1,7 +1,9 @@
 """`Hush`: keeps a flood of strangers from becoming a flood of lines in the log."""
 
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
+
+from structlog.typing import FilteringBoundLogger
 
 LINES_A_SECOND_MAX: Final = 10
 
@@ -29,6 +31,11 @@ class Hush:
             return False
         self._left -= 1
         return True
+
+    def warn(self, log: FilteringBoundLogger, event: str, **facts: Any) -> None:
+        """Tell an event, and how many were left out before it; or leave it out."""
+        if self.lets_through():
+            log.warning(event, **facts, left_out=self.take_hushed())
 
     def take_hushed(self) -> int:
         """How many were left out before the one that is told now."""

@@ -134,12 +134,12 @@ class Reception:
 
     def _tell_failure(self, host: str, error: Exception) -> None:
         self._traffic.handshakes_failed += 1
-        if self._failures.lets_through():
-            (audit if "CERTIFICATE" in _reason(error) else log).warning(
-                "connection failed before its first request", client=host,
-                listener=self._lobby.listener.name, reason=_reason(error),
-                left_out=self._failures.take_hushed(),
-            )  # fmt: skip
+        reason = _reason(error)
+        self._failures.warn(
+            audit if "CERTIFICATE" in reason else log,
+            "connection failed before its first request",
+            client=host, listener=self._lobby.listener.name, reason=reason,
+        )  # fmt: skip
 
 
 class _Newcomer:

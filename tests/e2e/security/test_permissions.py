@@ -80,7 +80,7 @@ def give_roles(broker: SecuredBroker, prefix: str) -> None:
         ]
     ]
     with SecuredWire(broker.plain(ADMIN)) as wire:
-        wire.log_in(ADMIN, password_of(ADMIN))
+        wire.try_in(ADMIN, password_of(ADMIN))
         created = wire.call(CREATE_ACLS, 3, CreateAclsRequest(acls)).acls
     assert [each.error_code for each in created] == [0] * len(acls)
 

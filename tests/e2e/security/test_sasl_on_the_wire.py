@@ -12,8 +12,9 @@ from kafscale.protocol.messages.create_topics import (
 )
 from kafscale.protocol.messages.metadata import METADATA, MetadataRequest
 from kafscale.protocol.messages.sasl_authenticate import SASL_AUTHENTICATE, SaslAuthenticateRequest
+from services.login_wire import plain_token
 from services.secured_broker import MECHANISMS, password_of
-from services.secured_wire import SecuredWire, plain_token
+from services.secured_wire import SecuredWire
 
 pytestmark = pytest.mark.timeout(40)
 
@@ -29,7 +30,7 @@ def wire(secured):
 
 def test_bare_tokens_let_in(wire, own_topic):
     assert wire.handshake("PLAIN", version=0).error_code == 0
-    wire.send_bare(ALICE)
+    wire.say(ALICE)
     assert bytes(wire.receive_frame()) == b""
     asked = CreateTopicsRequest([TopicToCreate(own_topic, 1, -1)])
     assert wire.call(CREATE_TOPICS, 5, asked).topics[0].error_code == 0
@@ -37,7 +38,7 @@ def test_bare_tokens_let_in(wire, own_topic):
 
 def test_a_bare_token_that_does_not_convince_is_answered_by_silence(wire):
     assert wire.handshake("PLAIN", version=0).error_code == 0
-    wire.send_bare(WRONG)
+    wire.say(WRONG)
     assert wire.is_hung_up()
 
 
@@ -69,7 +70,7 @@ def test_a_mechanism_that_is_not_offered_leaves_the_choice(wire):
     refused = wire.handshake("GSSAPI")
     assert refused.error_code == ErrorCode.UNSUPPORTED_SASL_MECHANISM
     assert set(refused.mechanisms) == set(MECHANISMS)
-    assert wire.log_in("alice", password_of("alice")).error_code == 0
+    assert wire.try_in("alice", password_of("alice")).error_code == 0
 
 
 def test_a_token_without_a_handshake_is_out_of_order(wire):
@@ -77,7 +78,7 @@ def test_a_token_without_a_handshake_is_out_of_order(wire):
 
 
 def test_after_a_failure_nothing_more_is_answered(wire):
-    failed = wire.log_in("alice", password_of("nobody"))
+    failed = wire.try_in("alice", password_of("nobody"))
     assert failed.error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
     assert "Invalid username or password" in failed.error_message
     assert wire.is_hung_up()
@@ -107,7 +108,7 @@ def test_where_nobody_logs_in_no_mechanism_is_offered(secured):
 
 
 def test_a_session_lasts_as_long_as_its_token(secured, wire):
-    assert wire.log_in("alice", password_of("alice")).session_lifetime_ms == 0
+    assert wire.try_in("alice", password_of("alice")).session_lifetime_ms == 0
     way = secured.token("alice", lasts_s=60)
     with SecuredWire(way) as tokened:
         assert tokened.handshake("OAUTHBEARER").error_code == 0

@@ -11,8 +11,9 @@ from confluent_kafka import Producer
 
 from kafscale.protocol.error_codes import ErrorCode
 from services import java
+from services.login_wire import plain_token
 from services.secured_broker import ADMIN, SecuredBroker, password_of
-from services.secured_wire import SecuredWire, plain_token
+from services.secured_wire import SecuredWire
 from services.waiting import wait_until
 
 pytestmark = pytest.mark.timeout(120)
@@ -91,7 +92,7 @@ def test_aiokafka_which_does_not_log_in_again_comes_back(broker):
 
 def test_who_does_not_log_in_again_is_cut_off(wire):
     began = time.monotonic()
-    assert 0 < wire.log_in(ADMIN, password_of(ADMIN)).session_lifetime_ms <= SESSION_MS
+    assert 0 < wire.try_in(ADMIN, password_of(ADMIN)).session_lifetime_ms <= SESSION_MS
     assert wire.metadata().brokers
     time.sleep(max(0, began + SESSION_MS / 1000 + 0.1 - time.monotonic()))
     with pytest.raises(ConnectionError):
@@ -99,27 +100,27 @@ def test_who_does_not_log_in_again_is_cut_off(wire):
 
 
 def test_a_session_that_has_ended_can_be_begun_again(wire):
-    wire.log_in(ADMIN, password_of(ADMIN))
+    wire.try_in(ADMIN, password_of(ADMIN))
     time.sleep(SESSION_MS / 1000 + 0.1)
-    again = wire.log_in(ADMIN, password_of(ADMIN))
+    again = wire.try_in(ADMIN, password_of(ADMIN))
     assert (again.error_code, again.session_lifetime_ms) == (0, SESSION_MS)
     assert wire.metadata().brokers
 
 
 def test_nobody_becomes_somebody_else(wire):
-    wire.log_in("alice", password_of("alice"))
-    failed = wire.log_in(ADMIN, password_of(ADMIN))
+    wire.try_in("alice", password_of("alice"))
+    failed = wire.try_in(ADMIN, password_of(ADMIN))
     assert failed.error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
     assert wire.is_hung_up()
 
 
 def test_nobody_changes_the_mechanism(wire):
-    wire.log_in(ADMIN, password_of(ADMIN))
+    wire.try_in(ADMIN, password_of(ADMIN))
     assert wire.handshake("SCRAM-SHA-512").error_code == ErrorCode.ILLEGAL_SASL_STATE
 
 
 def test_a_wrong_password_ends_a_session_that_was_good(wire):
-    wire.log_in("alice", password_of("alice"))
+    wire.try_in("alice", password_of("alice"))
     assert wire.handshake("PLAIN").error_code == 0
     failed = wire.authenticate(plain_token("alice", password_of("nobody")))
     assert failed.error_code == ErrorCode.SASL_AUTHENTICATION_FAILED

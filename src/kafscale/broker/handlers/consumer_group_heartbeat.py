@@ -63,7 +63,7 @@ def handle(
         rebalance_timeout_ms=request.rebalance_timeout_ms,
         subscribed_names=None if names is None else tuple(names),
         subscribed_regex=request.subscribed_topic_regex,
-        sees=None if context.broker.access is None else partial(_sees, context),
+        sees=None if context.broker.access is None else partial(context.sees, ResourceType.TOPIC),
         server_assignor=request.server_assignor,
         owned=_owned(request.owned_partitions),
     )
@@ -101,10 +101,6 @@ def _check(context: RequestContext, request: ConsumerGroupHeartbeatRequest) -> N
         raise InvalidRequestError("InstanceId can't be null.")
     elif epoch < LEAVING_FOR_A_WHILE:
         raise InvalidRequestError("MemberEpoch is invalid.")
-
-
-def _sees(context: RequestContext, topic: str) -> bool:
-    return context.may(Operation.DESCRIBE, ResourceType.TOPIC, topic, quiet=True)
 
 
 def _is_blank(name: str | None) -> bool:

@@ -85,9 +85,7 @@ def _names(
 def _seen(context: RequestContext) -> set[str]:
     """All topics that the client may see."""
     return {
-        name
-        for name in context.broker.catalog.topics
-        if context.may(Operation.DESCRIBE, ResourceType.TOPIC, name, quiet=True)
+        name for name in context.broker.catalog.topics if context.sees(ResourceType.TOPIC, name)
     }
 
 

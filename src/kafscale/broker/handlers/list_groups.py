@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from kafscale.broker.context import RequestContext
 from kafscale.groups.record import GroupRecord, Kind
 from kafscale.groups.subscription import PROTOCOL_TYPE
-from kafscale.metadata.access_model import Operation, ResourceType
+from kafscale.metadata.access_model import CLUSTER_NAME, ResourceType
 from kafscale.protocol.messages.list_groups import (
     ListedGroup,
     ListGroupsRequest,
@@ -25,20 +25,16 @@ from kafscale.protocol.messages.list_groups import (
 
 def handle(context: RequestContext, request: ListGroupsRequest) -> ListGroupsResponse:
     states, kinds = _lowered(request.state_filters), _lowered(request.type_filters)
-    sees_all = context.may(Operation.DESCRIBE, ResourceType.CLUSTER, quiet=True)
+    sees_all = context.sees(ResourceType.CLUSTER, CLUSTER_NAME)
     return ListGroupsResponse(
         groups=[
             _listed(record)
             for record in context.broker.groups.list()
             if (not states or record.state.lower() in states)
             and (not kinds or record.kind.value in kinds)
-            and (sees_all or _sees(context, record.group_id))
+            and (sees_all or context.sees(ResourceType.GROUP, record.group_id))
         ]
     )
-
-
-def _sees(context: RequestContext, group_id: str) -> bool:
-    return context.may(Operation.DESCRIBE, ResourceType.GROUP, group_id, quiet=True)
 
 
 def _lowered(filters: Iterable[str]) -> set[str]:

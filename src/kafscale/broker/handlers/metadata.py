@@ -51,7 +51,8 @@ def handle(
     context: RequestContext, request: MetadataRequest
 ) -> MetadataResponse | Awaitable[MetadataResponse]:
     if _wants_all(context, request):
-        seen = [topic for topic in context.broker.catalog.topics.values() if _sees(context, topic)]
+        known = context.broker.catalog.topics.values()
+        seen = [topic for topic in known if context.sees(ResourceType.TOPIC, topic.name)]
         return _answer(context, request, [_described(context, request, topic) for topic in seen])
     if context.version < IDS_SINCE and any(asked.name is None for asked in request.topics or ()):
         raise InvalidRequestError(f"topics go by their names in version {context.version}")
@@ -112,10 +113,6 @@ def _answer(
 
 def _wants_all(context: RequestContext, request: MetadataRequest) -> bool:
     return request.topics is None or (context.version == 0 and not request.topics)
-
-
-def _sees(context: RequestContext, topic: Topic) -> bool:
-    return context.may(Operation.DESCRIBE, ResourceType.TOPIC, topic.name, quiet=True)
 
 
 def _denied(context: RequestContext, request: MetadataRequest) -> _Errors:

@@ -120,14 +120,10 @@ def _all(context: RequestContext, committed: _Offsets) -> list[FetchedTopic]:
     topics: dict[str, FetchedTopic] = {}
     for (name, index), found in sorted(committed.items(), key=lambda each: each[0]):
         topic = context.broker.catalog.get(name)
-        if topic and found.is_of(topic.id) and _sees(context, name):
+        if topic and found.is_of(topic.id) and context.sees(ResourceType.TOPIC, name):
             answer = topics.setdefault(name, FetchedTopic(name=name, topic_id=topic.id))
             answer.partitions.append(_partition(index, found))
     return list(topics.values())
-
-
-def _sees(context: RequestContext, topic: str) -> bool:
-    return context.may(Operation.DESCRIBE, ResourceType.TOPIC, topic, quiet=True)
 
 
 def _partition(index: int, found: CommittedOffset) -> FetchedPartition:
