@@ -1,0 +1,1 @@
+"""The metadata store of a cluster: found or run, kept healthy, backed up and restored."""

@@ -1,0 +1,1 @@
+"""The API server, and nothing else may: what is asked of it, and how."""

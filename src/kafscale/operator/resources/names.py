@@ -1,0 +1,126 @@
+"""What the objects of a cluster are called, how they are told apart, and whose they are."""
+
+from typing import Any, Final
+
+import msgspec
+
+from kafscale.operator.kube.kinds import CLUSTERS
+from kafscale.operator.spec.cluster import Cluster
+
+KAFKA_PORT: Final = 9092
+METRICS_PORT: Final = 9093
+ETCD_CLIENT_PORT: Final = 2379
+ETCD_PEER_PORT: Final = 2380
+
+BROKER_APP: Final = "kafscale-broker"
+ETCD_APP: Final = "kafscale-etcd"
+MANAGED_BY: Final = "kafscale-operator"
+
+SECRETS_CHECKSUM: Final = "kafscale.io/secrets-checksum"
+"""The annotation of pods that changes when a Secret does that they were started with."""
+CONFIG_CHECKSUM: Final = "kafscale.io/config-checksum"
+
+
+class Platform(msgspec.Struct, frozen=True, kw_only=True):
+    """What the operator was set up with, and every cluster gets."""
+
+    broker_image: str = "kafscale-broker:latest"
+    operator_image: str = "kafscale-operator:latest"
+    etcd_image: str = "etcd:v3.6.5"
+    namespace: str = "kafscale"
+    """Of the operator itself."""
+    control_address: str = ""
+    """Where brokers reach the operator's control plane, as host:port; empty for nowhere."""
+    cluster_domain: str = "cluster.local"
+
+
+class EtcdAccess(msgspec.Struct, frozen=True, kw_only=True):
+    """How the brokers of a cluster reach their etcd."""
+
+    endpoints: tuple[str, ...]
+    """As `host:port`, or `https://host:port` with TLS."""
+    tls_secret: str = ""
+    """A Secret with ca.crt, tls.crt and tls.key; empty for an etcd without TLS."""
+    credentials_secret: str = ""
+    is_managed: bool = False
+
+
+def broker(cluster: Cluster) -> str:
+    """The StatefulSet of the brokers, its headless Service's name less a suffix, and its pods'."""
+    return f"{cluster.name}-broker"
+
+
+def broker_headless(cluster: Cluster) -> str:
+    """The Service that gives each broker a name."""
+    return f"{cluster.name}-broker-headless"
+
+
+def broker_account(cluster: Cluster) -> str:
+    """The ServiceAccount of the brokers."""
+    return f"{cluster.name}-broker"
+
+
+def broker_config(cluster: Cluster) -> str:
+    """The ConfigMap with broker.yaml."""
+    return f"{cluster.name}-broker-config"
+
+
+def etcd(cluster: Cluster) -> str:
+    """The StatefulSet of the managed etcd; its client Service."""
+    return f"{cluster.name}-etcd"
+
+
+def etcd_headless(cluster: Cluster) -> str:
+    """The Service that gives each member a name."""
+    return f"{cluster.name}-etcd-headless"
+
+
+def etcd_client_tls(cluster: Cluster) -> str:
+    """The Secret that clients of the managed etcd show."""
+    return f"{cluster.name}-etcd-client-tls"
+
+
+def etcd_server_tls(cluster: Cluster) -> str:
+    """The Secret that members of the managed etcd show."""
+    return f"{cluster.name}-etcd-server-tls"
+
+
+def etcd_authority(cluster: Cluster) -> str:
+    """The Secret of the authority behind both; no pod has it."""
+    return f"{cluster.name}-etcd-authority"
+
+
+def pod_host(pod: str, headless: str, namespace: str, domain: str) -> str:
+    """The name by which a pod of a StatefulSet is reached."""
+    return f"{pod}.{headless}.{namespace}.svc.{domain}"
+
+
+def labels(cluster: Cluster, app: str) -> dict[str, str]:
+    """What tells the pods of a part of a cluster from all others; never changes."""
+    return {"app": app, "cluster": cluster.name}
+
+
+def metadata(cluster: Cluster, name: str, app: str, **more: Any) -> dict[str, Any]:
+    """The metadata of an object that goes when its cluster goes."""
+    return {
+        "name": name,
+        "namespace": cluster.namespace,
+        "labels": {
+            **labels(cluster, app),
+            "app.kubernetes.io/name": app,
+            "app.kubernetes.io/instance": cluster.name,
+            "app.kubernetes.io/part-of": "kafscale",
+            "app.kubernetes.io/managed-by": MANAGED_BY,
+        },
+        "ownerReferences": [
+            {
+                "apiVersion": CLUSTERS.api_version,
+                "kind": CLUSTERS.kind,
+                "name": cluster.name,
+                "uid": cluster.uid,
+                "controller": True,
+                "blockOwnerDeletion": True,
+            }
+        ],
+        **more,
+    }
