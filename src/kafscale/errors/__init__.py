@@ -17,7 +17,8 @@
     │   ├── StoreUnavailableError  ... it timed out, refused or asked to slow down
     │   ├── ObjectNotFoundError    ... there is no object under this key
     │   ├── ObjectExistsError      ... a create-only PUT found its key taken
-    │   └── DamagedObjectError     ... an object is not what it claims to be
+    │   ├── DamagedObjectError     ... an object is not what it claims to be
+    │   └── KubeError              ... the API server of Kubernetes refused, or did not answer
     ├── NotOwnerError          the partition is somebody else's
     │   └── FencedError            ... and has been taken from us: stop serving it
     └── RefusedError           the client's: a request that is understood and refused
@@ -107,6 +108,7 @@ from kafscale.errors.tree import (
     InvalidTopicError,
     InvalidTransactionStateError,
     KafscaleError,
+    KubeError,
     NotOwnerError,
     ObjectExistsError,
     ObjectNotFoundError,
@@ -168,6 +170,7 @@ __all__ = [
     "InvalidTopicError",
     "InvalidTransactionStateError",
     "KafscaleError",
+    "KubeError",
     "MemberIdRequiredError",
     "NonEmptyGroupError",
     "NotCoordinatorError",

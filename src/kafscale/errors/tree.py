@@ -91,6 +91,15 @@ class ObjectExistsError(OperatingError):
     """A create-only PUT found its key taken."""
 
 
+class KubeError(OperatingError):
+    """The API server of Kubernetes did not do what it was asked for."""
+
+    def __init__(self, message: str, status: int = 0) -> None:
+        super().__init__(message)
+        self.status = status
+        """Of HTTP; 0 where there was no answer."""
+
+
 class DamagedObjectError(OperatingError):
     """An object that is not what it claims to be."""
 

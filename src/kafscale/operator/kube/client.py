@@ -1,0 +1,229 @@
+"""The API server over HTTPS: `Kube`, for real.
+
+Who we are and where the server is comes from the pod's ServiceAccount, or outside of a cluster from
+the kubeconfig; both are read by Kubernetes' own library, which renews tokens, too.
+"""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import aiohttp
+import msgspec
+from kubernetes_asyncio.client import ApiClient, Configuration
+from kubernetes_asyncio.config import (
+    ConfigException,
+    load_incluster_config,
+    load_kube_config,
+)
+
+from kafscale.errors import ConfigError, KubeError
+from kafscale.observability.logging import get_logger
+from kafscale.operator.kube.api import FIELD_MANAGER, Manifest
+from kafscale.operator.kube.kinds import EVENTS, Kind, kind_of
+
+log = get_logger(__name__)
+
+REQUEST_SECONDS_MAX: Final = 30.0
+PAGE_SIZE: Final = 500
+_ABSENT: Final = 404
+_CONFLICT: Final = 409
+
+
+@asynccontextmanager
+async def api_server() -> AsyncIterator["ApiServer"]:
+    """The API server of the cluster that this runs in, or of the kubeconfig."""
+    configuration = Configuration()
+    try:
+        load_incluster_config(configuration)  # type: ignore[no-untyped-call]
+    except ConfigException:
+        try:
+            await load_kube_config(client_configuration=configuration)
+        except (ConfigException, OSError) as error:
+            raise ConfigError(
+                f"there is no Kubernetes here: no pod's ServiceAccount, and no kubeconfig ({error})"
+            ) from None
+    async with ApiClient(configuration) as client:
+        yield ApiServer(client)
+
+
+class ApiServer:
+    """What the operator asks of Kubernetes; the promises are with `Kube`."""
+
+    def __init__(self, client: ApiClient) -> None:
+        self._client = client
+
+    async def apply(self, manifest: Manifest) -> Manifest:
+        kind, metadata = kind_of(manifest), manifest["metadata"]
+        path = kind.path(metadata.get("namespace", ""), metadata["name"])
+        return await self._apply(path, manifest)
+
+    async def apply_status(self, manifest: Manifest) -> None:
+        kind, metadata = kind_of(manifest), manifest["metadata"]
+        path = kind.path(metadata["namespace"], metadata["name"], "status")
+        try:
+            await self._apply(path, manifest)
+        except KubeError as error:
+            if error.status != _ABSENT:
+                raise
+
+    async def _apply(self, path: str, manifest: Manifest) -> Manifest:
+        return await self._ask(
+            "PATCH", path, manifest, query={"fieldManager": FIELD_MANAGER, "force": "true"},
+            content_type="application/apply-patch+yaml",
+        )  # fmt: skip
+
+    async def get(self, kind: Kind, namespace: str, name: str) -> Manifest | None:
+        return await self._ask_for("GET", kind.path(namespace, name))
+
+    async def list(
+        self, kind: Kind, namespace: str = "", labels: Mapping[str, str] | None = None
+    ) -> list[Manifest]:
+        query = {"limit": str(PAGE_SIZE)}
+        if labels:
+            query["labelSelector"] = ",".join(f"{key}={value}" for key, value in labels.items())
+        found: list[Manifest] = []
+        while True:
+            page = await self._ask("GET", kind.path(namespace), query=query)
+            # What is in a list does not say what it is, as the list does.
+            found += (
+                {"apiVersion": kind.api_version, "kind": kind.kind, **item}
+                for item in page["items"]
+            )
+            more = page["metadata"].get("continue")
+            if not more:
+                return found
+            query["continue"] = more
+
+    async def create(self, manifest: Manifest) -> Manifest | None:
+        kind = kind_of(manifest)
+        path = kind.path(manifest["metadata"].get("namespace", ""))
+        try:
+            return await self._ask("POST", path, manifest, query={"fieldManager": FIELD_MANAGER})
+        except KubeError as error:
+            if error.status != _CONFLICT:
+                raise
+            return None
+
+    async def replace(self, manifest: Manifest) -> Manifest | None:
+        """Write an object as a whole; None if it is not the one any more that was read."""
+        kind, metadata = kind_of(manifest), manifest["metadata"]
+        path = kind.path(metadata.get("namespace", ""), metadata["name"])
+        try:
+            return await self._ask("PUT", path, manifest, query={"fieldManager": FIELD_MANAGER})
+        except KubeError as error:
+            if error.status not in {_ABSENT, _CONFLICT}:
+                raise
+            return None
+
+    async def merge(
+        self, kind: Kind, namespace: str, name: str, patch: Manifest, *, subresource: str = ""
+    ) -> Manifest | None:
+        return await self._ask_for(
+            "PATCH", kind.path(namespace, name, subresource), patch,
+            query={"fieldManager": FIELD_MANAGER}, content_type="application/merge-patch+json",
+        )  # fmt: skip
+
+    async def delete(self, kind: Kind, namespace: str, name: str, *, uid: str = "") -> bool:
+        options: Manifest = {"propagationPolicy": "Background"}
+        if uid:
+            options["preconditions"] = {"uid": uid}
+        try:
+            return await self._ask_for("DELETE", kind.path(namespace, name), options) is not None
+        except KubeError as error:
+            if error.status != _CONFLICT:
+                raise
+            return False  # Another object has taken its name.
+
+    async def knows(self, kind: Kind) -> bool:
+        root = "/api" if kind.api_version == "v1" else "/apis"
+        answer = await self._ask_for("GET", f"{root}/{kind.api_version}")
+        return answer is not None and any(
+            each["name"] == kind.plural for each in answer["resources"]
+        )
+
+    async def tell(
+        self, about: Manifest, reason: str, message: str, *, warning: bool = False
+    ) -> None:
+        metadata = about["metadata"]
+        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        event = {
+            "apiVersion": EVENTS.api_version,
+            "kind": EVENTS.kind,
+            "metadata": {
+                "generateName": f"{metadata['name']}.",
+                "namespace": metadata["namespace"],
+            },
+            "involvedObject": {
+                "apiVersion": about["apiVersion"],
+                "kind": about["kind"],
+                "name": metadata["name"],
+                "namespace": metadata["namespace"],
+                "uid": metadata.get("uid", ""),
+            },
+            "type": "Warning" if warning else "Normal",
+            "reason": reason,
+            "message": message[:1024],
+            "source": {"component": FIELD_MANAGER},
+            "firstTimestamp": now,
+            "lastTimestamp": now,
+            "count": 1,
+        }
+        try:
+            await self.create(event)
+        except KubeError as error:
+            log.warning("event not left", reason=reason, error=str(error))
+
+    # --- the wire -----------------------------------------------------------------------------
+
+    async def _ask_for(
+        self, method: str, path: str, body: Manifest | None = None, **more: Any
+    ) -> Manifest | None:
+        """The answer, or None where there is nothing."""
+        try:
+            return await self._ask(method, path, body, **more)
+        except KubeError as error:
+            if error.status != _ABSENT:
+                raise
+            return None
+
+    async def _ask(
+        self,
+        method: str,
+        path: str,
+        body: Manifest | None = None,
+        *,
+        query: Mapping[str, str] | None = None,
+        content_type: str = "application/json",
+    ) -> Manifest:
+        headers = {"Accept": "application/json", "Content-Type": content_type}
+        await self._client.update_params_for_auth(headers, [], ["BearerToken"])
+        session: aiohttp.ClientSession = self._client.rest_client.pool_manager
+        try:
+            async with session.request(
+                method,
+                f"{self._client.configuration.host}{path}",
+                params=query,
+                headers=headers,
+                data=None if body is None else msgspec.json.encode(body),
+                timeout=aiohttp.ClientTimeout(total=REQUEST_SECONDS_MAX),
+            ) as response:
+                data = await response.read()
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            reason = str(error) or type(error).__name__
+            raise KubeError(f"the API server did not answer {method} {path}: {reason}") from None
+        if response.ok:
+            answer: Manifest = msgspec.json.decode(data)
+            return answer
+        raise KubeError(
+            f"{method} {path} was refused: {_reason(data, response.reason)}", response.status
+        )
+
+
+def _reason(data: bytes, otherwise: str | None) -> str:
+    """What the server says is wrong; it answers with a Status, but proxies before it do not."""
+    try:
+        return str(msgspec.json.decode(data)["message"])
+    except (msgspec.DecodeError, KeyError, TypeError):
+        return otherwise or "for no reason given"
