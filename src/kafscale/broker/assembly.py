@@ -29,7 +29,7 @@ from kafscale.broker.listening import Address
 from kafscale.broker.producer_ids import ProducerIds
 from kafscale.broker.services import Services
 from kafscale.broker.throttling import Throttling
-from kafscale.broker.topic_configs import TopicDefaults, resolve
+from kafscale.broker.topic_configs import resolve
 from kafscale.broker.watermarks import Watermarks
 from kafscale.config import Config
 from kafscale.metadata.access import AccessStore
@@ -38,10 +38,11 @@ from kafscale.metadata.cluster import cluster_id
 from kafscale.metadata.cluster_view import ClusterView
 from kafscale.metadata.model import BrokerInfo, ListenerEndpoint, Topic
 from kafscale.metadata.store import MetadataStore
+from kafscale.metadata.topic_config_rules import TopicDefaults
 from kafscale.observability.metrics import Metrics
 from kafscale.storage.engine import StorageEngine
 from kafscale.storage.objects.base import ObjectStore
-from kafscale.storage.objects.lifecycle import TopicRetention
+from kafscale.storage.objects.lifecycle import FOREVER, TopicRetention
 from kafscale.storage.objects.s3_control import BucketLifecycle
 from kafscale.storage.reaper import Reaper
 from kafscale.storage.streams import Streams
@@ -142,9 +143,11 @@ async def _keep_lifecycle(
     lifecycle: BucketLifecycle, defaults: TopicDefaults, topics: Mapping[str, Topic]
 ) -> None:
     """Have the bucket's own rules follow the retention of topics, as a safety net."""
+    settings = {name: resolve(topic.configs, defaults) for name, topic in topics.items()}
     await lifecycle.apply(
-        TopicRetention(topic.name, resolve(topic.configs, defaults).retention_ms)
-        for topic in topics.values()
+        # What is compacted only is kept for ever, whatever its retention says.
+        TopicRetention(name, each.retention_ms if each.is_pruned else FOREVER)
+        for name, each in settings.items()
     )
 
 

@@ -223,6 +223,12 @@ class Control:
     """The names in the certificates (CN or DNS) of those who may use the control plane. Empty, the
     default, lets everybody in whose certificate is from the right authority."""
 
+    operator_address: str = setting(
+        "", Text("of the form host:port", r"[0-9A-Za-z._-]+:\d{1,5}", optional=True)
+    )
+    """The control plane of the Kubernetes operator: brokers send it samples of what they measure.
+    Empty, the default, has no operator to send them to."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class ClientTls:

@@ -74,6 +74,7 @@ control.tls.certFile          |              | KAFSCALE_CONTROL_TLS_CERT_FILE
 control.tls.keyFile           |              | KAFSCALE_CONTROL_TLS_KEY_FILE
 control.tls.caFile            |              | KAFSCALE_CONTROL_TLS_CA_FILE
 control.allowedNames          |              | KAFSCALE_CONTROL_ALLOWED_NAMES
+control.operatorAddress       |              | KAFSCALE_CONTROL_OPERATOR_ADDRESS
 s3.bucket                     |              | KAFSCALE_S3_BUCKET
 s3.region                     | us-east-1    | KAFSCALE_S3_REGION
 s3.endpoint                   |              | KAFSCALE_S3_ENDPOINT
@@ -157,7 +158,19 @@ topics.autoCreatePartitions   | 1            | KAFSCALE_AUTO_CREATE_PARTITIONS
 compression.type              | snappy       | KAFSCALE_COMPRESSION_TYPE
 logging.level                 | info         | KAFSCALE_LOG_LEVEL
 logging.format                | json         | KAFSCALE_LOGGING_FORMAT
+operator.namespaces           |              | KAFSCALE_OPERATOR_NAMESPACES
+operator.namespace            | kafscale     | KAFSCALE_OPERATOR_NAMESPACE
 operator.etcdEndpoints        |              | KAFSCALE_OPERATOR_ETCD_ENDPOINTS
+operator.brokerImage          | kafscale-broker:latest | KAFSCALE_OPERATOR_BROKER_IMAGE
+operator.operatorImage        | kafscale-operator:latest | KAFSCALE_OPERATOR_OPERATOR_IMAGE
+operator.etcdImage            | etcd:v3.6.5  | KAFSCALE_OPERATOR_ETCD_IMAGE
+operator.clusterDomain        | cluster.local | KAFSCALE_OPERATOR_CLUSTER_DOMAIN
+operator.resyncSec            | 30s          | KAFSCALE_OPERATOR_RESYNC_SEC
+operator.leaseDurationSec     | 15s          | KAFSCALE_OPERATOR_LEASE_DURATION_SEC
+operator.host                 | 0.0.0.0      | KAFSCALE_OPERATOR_HOST
+operator.metricsPort          | 9093         | KAFSCALE_OPERATOR_METRICS_PORT
+operator.controlPort          | 9094         | KAFSCALE_OPERATOR_CONTROL_PORT
+operator.controlAddress       |              | KAFSCALE_OPERATOR_CONTROL_ADDRESS
 ui.username                   |              | KAFSCALE_UI_USERNAME
 ui.password                   |              | KAFSCALE_UI_PASSWORD
 client.bootstrapServers       | localhost:9092 | KAFSCALE_BOOTSTRAP_SERVERS

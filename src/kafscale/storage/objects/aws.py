@@ -173,6 +173,33 @@ class Aws:
                 return False
             return True
 
+    def region(self) -> str:
+        """The region that the bucket is in; empty where the server knows of none."""
+        with _told_as("find bucket"):
+            answer = self._client("s3", self.keys()).head_bucket(Bucket=self._bucket.short_name)
+        return str(answer.get("BucketRegion") or "")
+
+    def replicate(self, rule: Mapping[str, Any], role_arn: str) -> bool:
+        """Have a rule of replication, which needs versions, beside those of others; whether new."""
+        name = self._bucket.short_name
+        with _told_as("replicate"):
+            s3 = self._client("s3", self.keys())
+            try:
+                found = s3.get_bucket_replication(Bucket=name)["ReplicationConfiguration"]
+            except ClientError as error:
+                if error.response["Error"]["Code"] != "ReplicationConfigurationNotFoundError":
+                    raise
+                found = {"Role": "", "Rules": []}
+            others = [each for each in found["Rules"] if each.get("ID") != rule["ID"]]
+            if found["Role"] == role_arn and rule in found["Rules"]:
+                return False
+            s3.put_bucket_versioning(Bucket=name, VersioningConfiguration={"Status": "Enabled"})
+            s3.put_bucket_replication(
+                Bucket=name,
+                ReplicationConfiguration={"Role": role_arn, "Rules": [*others, dict(rule)]},
+            )
+            return True
+
     def read_lifecycle(self) -> dict[str, Any]:
         """The lifecycle rules of the bucket and what belongs to them, ready to be written back."""
         with _told_as("read lifecycle rules"):

@@ -1,10 +1,11 @@
-"""What is asked of S3 about a bucket, rather than about objects: to make it, and to set its rules.
+"""What is asked of S3 about a bucket, not about objects: to make it, to find it, to set its rules.
 
 It is asked seldom, through AWS's own library and in threads. When it is, and with which topics, is
 left to the broker.
 """
 
 import asyncio
+import zlib
 from collections.abc import Iterable
 
 from kafscale.observability.logging import get_logger
@@ -19,6 +20,27 @@ async def create_bucket(bucket: S3Bucket) -> None:
     """Make a bucket, in its region; that it is ours already is as good."""
     if await asyncio.to_thread(lambda: account(bucket).create_bucket()):
         log.info("bucket created", bucket=bucket.short_name, region=bucket.region)
+
+
+async def bucket_region(bucket: S3Bucket) -> str:
+    """The region that a bucket is in; empty where the server knows of none."""
+    return await asyncio.to_thread(lambda: account(bucket).region())
+
+
+async def replicate(
+    bucket: S3Bucket, namespace: str, *, destination_arn: str, role_arn: str
+) -> None:
+    """Have S3 copy the objects of a namespace to another bucket, deletions included."""
+    rule = {
+        "ID": f"kafscale/{namespace}",
+        "Priority": zlib.crc32(namespace.encode()) & 0x7FFF_FFFF,  # Any, but one a rule.
+        "Status": "Enabled",
+        "Filter": {"Prefix": f"{namespace}/"},
+        "DeleteMarkerReplication": {"Status": "Enabled"},
+        "Destination": {"Bucket": destination_arn},
+    }
+    if await asyncio.to_thread(lambda: account(bucket).replicate(rule, role_arn)):
+        log.info("replication set up", bucket=bucket.short_name, to=destination_arn)
 
 
 class BucketLifecycle:
