@@ -78,7 +78,7 @@ class Roller:
                 if pod.is_ready and not pod.drained_for:
                     await self.drain(cluster, body, pod, ROLLOUT, has_company=len(view.pods) > 1)
                 await self._kube.delete(PODS, cluster.namespace, pod.name, uid=pod.uid)
-                self._metrics.restarted(cluster.namespace, cluster.name)
+                self._metrics.rollouts += 1
                 await self._kube.tell(body, "Restarted", f"{pod.name}: {reason}")
             case Wait() | None:
                 pass
@@ -101,13 +101,13 @@ class Roller:
                 else:
                     done = f"segments made of {len(await broker.flush())} partitions"
         except KafscaleError as error:
-            self._metrics.drained(cluster.namespace, cluster.name, succeeded=False)
+            self._metrics.drains["error"] += 1
             log.warning("broker not drained", pod=pod.name, reason=str(error))
             await self._kube.tell(
                 body, "DrainFailed", f"{pod.name}, for a {why}: {error}", warning=True
             )
         else:
-            self._metrics.drained(cluster.namespace, cluster.name, succeeded=True)
+            self._metrics.drains["success"] += 1
             log.info("broker drained", pod=pod.name, reason=why, result=done)
             await self._kube.tell(body, "Drained", f"{pod.name}, for a {why}: {done}")
 

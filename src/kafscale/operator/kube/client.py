@@ -27,6 +27,8 @@ log = get_logger(__name__)
 
 REQUEST_SECONDS_MAX: Final = 30.0
 PAGE_SIZE: Final = 500
+WATCH_SECONDS: Final = 300
+"""After which the server ends a watch, so that one that has gone silent is noticed."""
 _ABSENT: Final = 404
 _CONFLICT: Final = 409
 
@@ -175,6 +177,31 @@ class ApiServer:
         except KubeError as error:
             log.warning("event not left", reason=reason, error=str(error))
 
+    async def watch(
+        self, kind: Kind, namespace: str = "", selector: str = ""
+    ) -> AsyncIterator[Manifest]:
+        """All objects of a kind that are selected, and each of them again when it changes.
+
+        It ends when the server ends it, or with a `KubeError`; what happens until it is begun again
+        is told then, but for deletions.
+        """
+        query = {"watch": "true", "timeoutSeconds": str(WATCH_SECONDS)}
+        if selector:
+            query["labelSelector"] = selector
+        path = kind.path(namespace)
+        limits = aiohttp.ClientTimeout(sock_connect=REQUEST_SECONDS_MAX)
+        try:
+            async with await self._send("GET", path, query=query, limits=limits) as response:
+                if not response.ok:
+                    raise _refused("WATCH", path, await response.read(), response)
+                async for line in response.content:
+                    event: Manifest = msgspec.json.decode(line)
+                    if event["type"] == "ERROR":
+                        raise KubeError(f"the watch of {kind.plural} ended: {event['object']}")
+                    yield event["object"]
+        except (aiohttp.ClientError, TimeoutError, OSError, msgspec.DecodeError) as error:
+            raise _unanswered("WATCH", path, error) from None
+
     # --- the wire -----------------------------------------------------------------------------
 
     async def _ask_for(
@@ -197,28 +224,50 @@ class ApiServer:
         query: Mapping[str, str] | None = None,
         content_type: str = "application/json",
     ) -> Manifest:
-        headers = {"Accept": "application/json", "Content-Type": content_type}
-        await self._client.update_params_for_auth(headers, [], ["BearerToken"])
-        session: aiohttp.ClientSession = self._client.rest_client.pool_manager
+        limits = aiohttp.ClientTimeout(total=REQUEST_SECONDS_MAX)
         try:
-            async with session.request(
-                method,
-                f"{self._client.configuration.host}{path}",
-                params=query,
-                headers=headers,
-                data=None if body is None else msgspec.json.encode(body),
-                timeout=aiohttp.ClientTimeout(total=REQUEST_SECONDS_MAX),
+            async with await self._send(
+                method, path, body, query=query, content_type=content_type, limits=limits
             ) as response:
                 data = await response.read()
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            reason = str(error) or type(error).__name__
-            raise KubeError(f"the API server did not answer {method} {path}: {reason}") from None
-        if response.ok:
-            answer: Manifest = msgspec.json.decode(data)
-            return answer
-        raise KubeError(
-            f"{method} {path} was refused: {_reason(data, response.reason)}", response.status
+            raise _unanswered(method, path, error) from None
+        if not response.ok:
+            raise _refused(method, path, data, response)
+        answer: Manifest = msgspec.json.decode(data)
+        return answer
+
+    async def _send(
+        self,
+        method: str,
+        path: str,
+        body: Manifest | None = None,
+        *,
+        query: Mapping[str, str] | None,
+        limits: aiohttp.ClientTimeout,
+        content_type: str = "application/json",
+    ) -> aiohttp.ClientResponse:
+        headers = {"Accept": "application/json", "Content-Type": content_type}
+        await self._client.update_params_for_auth(headers, [], ["BearerToken"])
+        session: aiohttp.ClientSession = self._client.rest_client.pool_manager
+        return await session.request(
+            method,
+            f"{self._client.configuration.host}{path}",
+            params=query,
+            headers=headers,
+            data=None if body is None else msgspec.json.encode(body),
+            timeout=limits,
         )
+
+
+def _unanswered(method: str, path: str, error: Exception) -> KubeError:
+    reason = str(error) or type(error).__name__
+    return KubeError(f"the API server did not answer {method} {path}: {reason}")
+
+
+def _refused(method: str, path: str, data: bytes, response: aiohttp.ClientResponse) -> KubeError:
+    reason = _reason(data, response.reason)
+    return KubeError(f"{method} {path} was refused: {reason}", response.status)
 
 
 def _reason(data: bytes, otherwise: str | None) -> str:

@@ -19,6 +19,8 @@ MANAGED_BY: Final = "kafscale-operator"
 SECRETS_CHECKSUM: Final = "kafscale.io/secrets-checksum"
 """The annotation of pods that changes when a Secret does that they were started with."""
 CONFIG_CHECKSUM: Final = "kafscale.io/config-checksum"
+WATCHED: Final = "kafscale.io/watched"
+"""The label of Secrets that brokers were started with, so that a change is seen at once."""
 
 
 class Platform(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,0 +1,167 @@
+"""The operator as a process: waits until it leads, looks after resources, and stops when told to.
+
+The law: of several operators one acts at a time. One that does not lead any more stops at once and
+exits with an error, for whatever it is in the middle of can be gone on with by the next.
+"""
+
+import asyncio
+import signal
+import socket
+import tempfile
+import time
+import uuid
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import kopf
+
+from kafscale.config import Config
+from kafscale.errors import OperatingError
+from kafscale.observability.logging import get_logger
+from kafscale.observability.operator_metrics import OperatorMetrics
+from kafscale.operator import http
+from kafscale.operator.bells import Bells
+from kafscale.operator.cluster.bucket import BucketKeeper
+from kafscale.operator.cluster.metadata import MetadataRegistry
+from kafscale.operator.cluster.reconciler import ClusterReconciler
+from kafscale.operator.cluster.rolling import Roller
+from kafscale.operator.cluster.survey import Surveyor, over_control_plane
+from kafscale.operator.handlers import registry
+from kafscale.operator.kube.client import ApiServer, api_server
+from kafscale.operator.kube.lease import Leadership
+from kafscale.operator.resources.names import Platform
+from kafscale.operator.topics.reconciler import TopicReconciler
+from kafscale.operator.watching import watch
+from kafscale.operator.worker import Worker
+
+log = get_logger(__name__)
+
+LEASE: Final = "kafscale-operator"
+
+
+async def run(config: Config, announce: Callable[[str], None]) -> None:
+    """Look after clusters and topics until SIGTERM or SIGINT."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    settings = config.operator
+    metrics = OperatorMetrics(_clock)
+    async with AsyncExitStack() as stack:
+        kube = await stack.enter_async_context(api_server())
+        port = await stack.enter_async_context(
+            http.serving(settings.host, settings.metrics_port, metrics, lambda: "")
+        )
+        announce(f"operator listening on {settings.host}:{port}")
+        leadership = Leadership(
+            kube,
+            namespace=settings.namespace,
+            name=LEASE,
+            identity=f"{socket.gethostname()}_{uuid.uuid4().hex[:8]}",
+            steady=time.monotonic,
+            duration_seconds=settings.lease_duration_sec,
+            renew_seconds=settings.lease_duration_sec / 5,
+            grace_seconds=settings.lease_duration_sec / 3,
+        )
+        if not await _unless(stop, leadership.acquire()):
+            return
+        metrics.is_leader = True
+        try:
+            await _lead(config, kube, metrics, leadership, stop)
+        finally:
+            await leadership.release()
+    log.info("operator stopped")
+
+
+async def _lead(
+    config: Config,
+    kube: ApiServer,
+    metrics: OperatorMetrics,
+    leadership: Leadership,
+    stop: asyncio.Event,
+) -> None:
+    """Do the work of the one that leads."""
+    bells = Bells()
+    async with _worker(config, kube, metrics) as worker:
+        leading = asyncio.create_task(leadership.keep(), name="leading")
+        tasks = {
+            leading,
+            asyncio.create_task(stop.wait(), name="stopping"),
+            asyncio.create_task(watch(kube, bells, config.operator.namespaces), name="watching"),
+            asyncio.create_task(_listen(config, worker, bells, stop), name="listening"),
+        }
+        try:
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            stop.set()
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+        if leading in done:
+            raise OperatingError("another operator leads, or the API server cannot be asked")
+        for task in done:
+            task.result()
+
+
+async def _listen(config: Config, worker: Worker, bells: Bells, stop: asyncio.Event) -> None:
+    """Hear from Kubernetes through kopf, which takes the signals to itself."""
+    namespaces = config.operator.namespaces
+    await kopf.operator(
+        registry=registry(worker, bells),
+        clusterwide=not namespaces,
+        namespaces=namespaces,
+        standalone=True,
+        stop_flag=stop,
+    )
+
+
+@asynccontextmanager
+async def _worker(
+    config: Config, kube: ApiServer, metrics: OperatorMetrics
+) -> AsyncIterator[Worker]:
+    """Everything that is needed to look after clusters and topics."""
+    platform = _platform(config)
+    directory = Path(tempfile.mkdtemp(prefix="kafscale-operator-"))
+    metadata = MetadataRegistry()
+    surveyor = Surveyor(over_control_plane(), _clock)
+    buckets = BucketKeeper(kube)
+    clusters = ClusterReconciler(
+        kube, platform, etcds=None, buckets=buckets, backups=None, registry=metadata,
+        surveyor=surveyor, roller=Roller(kube, platform, metrics), metrics=metrics,
+        directory=directory, resync_seconds=config.operator.resync_sec,
+    )  # fmt: skip
+    topics = TopicReconciler(
+        kube, metadata, surveyor, clock=_clock, new_id=lambda: uuid.uuid4().bytes
+    )
+    try:
+        yield Worker(kube, metrics, clusters=clusters, topics=topics)
+    finally:
+        await metadata.close_all()
+
+
+async def _unless(stop: asyncio.Event, work: Coroutine[Any, Any, None]) -> bool:
+    """Do something until it is done or everything stops; whether it was done."""
+    doing, stopping = asyncio.create_task(work), asyncio.create_task(stop.wait())
+    await asyncio.wait({doing, stopping}, return_when=asyncio.FIRST_COMPLETED)
+    for task in (doing, stopping):
+        task.cancel()
+    await asyncio.gather(doing, stopping, return_exceptions=True)
+    return not stop.is_set()
+
+
+def _platform(config: Config) -> Platform:
+    settings = config.operator
+    return Platform(
+        broker_image=settings.broker_image,
+        operator_image=settings.operator_image,
+        etcd_image=settings.etcd_image,
+        namespace=settings.namespace,
+        control_address=settings.control_address,
+        cluster_domain=settings.cluster_domain,
+    )
+
+
+def _clock() -> int:
+    return time.time_ns() // 1_000_000

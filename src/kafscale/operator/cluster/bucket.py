@@ -1,0 +1,198 @@
+"""The bucket of a cluster: found, or made on request, before any broker is; its rules and its copy.
+
+The laws: a bucket is made only where the spec asks for it; nothing is ever deleted here; and a
+bucket that cannot be used stops brokers from being changed, with a condition that says what to do.
+"""
+
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from typing import Final
+
+import msgspec
+
+from kafscale.errors import KafscaleError
+from kafscale.metadata.model import Topic
+from kafscale.observability.logging import get_logger
+from kafscale.operator.cluster import secrets
+from kafscale.operator.conditions import Condition, bad, ok
+from kafscale.operator.kube.api import Kube
+from kafscale.operator.kube.kinds import NODES, SECRETS
+from kafscale.operator.spec.cluster import Cluster
+from kafscale.operator.spec.topic import WEEK_MS
+from kafscale.storage.objects.bucket import S3Bucket
+from kafscale.storage.objects.lifecycle import FOREVER, TopicRetention
+from kafscale.storage.objects.probe import probe_access
+from kafscale.storage.objects.s3 import S3ObjectStore
+from kafscale.storage.objects.s3_control import (
+    BucketLifecycle,
+    bucket_region,
+    create_bucket,
+    replicate,
+)
+
+log = get_logger(__name__)
+
+READY: Final = "BucketReady"
+REGION: Final = "RegionMatches"
+ENCRYPTION: Final = "CustomerManagedKey"
+REPLICATION: Final = "Replication"
+LIFECYCLE: Final = "Lifecycle"
+_REGION_LABEL: Final = "topology.kubernetes.io/region"
+
+
+class BucketState(msgspec.Struct, frozen=True):
+    """How a bucket is."""
+
+    is_ready: bool
+    conditions: list[Condition]
+
+
+class BucketKeeper:
+    """Looks after the buckets of clusters."""
+
+    def __init__(self, kube: Kube) -> None:
+        self._kube = kube
+        self._lifecycles: dict[str, tuple[BucketLifecycle, S3Bucket]] = {}
+        self._replicated: dict[str, tuple[S3Bucket, str, str]] = {}
+
+    async def ensure(self, cluster: Cluster) -> BucketState:
+        """See that the bucket can be used; make it, if that is asked for."""
+        conditions = [_encryption(cluster), await self._region(cluster)]
+        try:
+            bucket = await self.bucket(cluster)
+            conditions.append(await self._access(cluster, bucket))
+            if cluster.spec.s3.replication:
+                conditions.append(await self._replicate(cluster, bucket))
+        except KafscaleError as error:
+            conditions.append(bad(READY, "Unusable", str(error)))
+        is_ready = any(each.type == READY and each.status == "True" for each in conditions)
+        return BucketState(is_ready, conditions)
+
+    async def bucket(self, cluster: Cluster) -> S3Bucket:
+        """The bucket of the records, as the operator itself may open it."""
+        s3 = cluster.spec.s3
+        return await self.opened(
+            cluster, s3.bucket, region=s3.region, endpoint=s3.endpoint, secret=s3.secret
+        )
+
+    async def opened(
+        self, cluster: Cluster, name: str, *, region: str, endpoint: str, secret: str
+    ) -> S3Bucket:
+        """A bucket with the keys of a Secret, or with those of the operator's own role."""
+        s3 = cluster.spec.s3
+        found = secrets.Keys()
+        if secret:
+            manifest = await self._kube.get(SECRETS, cluster.namespace, secret)
+            if manifest is None:
+                raise KafscaleError(f"there is no Secret {secret!r} in {cluster.namespace}")
+            in_it = secrets.keys(manifest)
+            if in_it is None and s3.credential_source == "env":
+                raise KafscaleError(
+                    f"the Secret {secret!r} has no entries KAFSCALE_S3_ACCESS_KEY and"
+                    " KAFSCALE_S3_SECRET_KEY"
+                )
+            found = in_it or found
+        return S3Bucket(
+            name=name, region=region, endpoint=endpoint, path_style=path_style(cluster, endpoint),
+            credential_source=s3.credential_source, access_key=found.access_key,
+            secret_key=found.secret_key, session_token=found.session_token, role_arn=s3.role_arn,
+            kms_key_arn=s3.kms_key_arn,
+        )  # fmt: skip
+
+    async def keep_lifecycle(self, cluster: Cluster, topics: Iterable[Topic]) -> list[Condition]:
+        """Have the bucket's rules follow the retention of topics."""
+        if not cluster.spec.s3.manage_lifecycle:
+            return []
+        key = f"{cluster.namespace}/{cluster.name}"
+        try:
+            bucket = await self.bucket(cluster)
+            kept = self._lifecycles.get(key)
+            if kept is None or kept[1] != bucket:
+                kept = BucketLifecycle(bucket, cluster.object_namespace), bucket
+                self._lifecycles[key] = kept
+            await kept[0].apply(
+                TopicRetention(topic.name, retention_ms(topic.configs)) for topic in topics
+            )
+        except KafscaleError as error:
+            return [bad(LIFECYCLE, "NotWritten", f"lifecycle rules are not up to date: {error}")]
+        return [ok(LIFECYCLE, "UpToDate")]
+
+    def forget(self, cluster: Cluster) -> None:
+        key = f"{cluster.namespace}/{cluster.name}"
+        self._lifecycles.pop(key, None)
+        self._replicated.pop(key, None)
+
+    async def _access(self, cluster: Cluster, bucket: S3Bucket) -> Condition:
+        s3 = cluster.spec.s3
+        store = S3ObjectStore(bucket)
+        made: list[str] = []
+
+        async def create() -> None:
+            await create_bucket(bucket)
+            made.append(bucket.short_name)
+
+        await store.authenticate()
+        await probe_access(store, cluster.object_namespace, create if s3.create_bucket else None)
+        actual = ""
+        with suppress(KafscaleError):  # Some servers have no regions, some policies forbid to ask.
+            actual = await bucket_region(bucket)
+        if actual and actual != s3.region:
+            return bad(
+                READY, "RegionMismatch",
+                f"the bucket is in {actual}, and s3.region says {s3.region}: correct one of them",
+            )  # fmt: skip
+        return ok(READY, "Created" if made else "Accessible")
+
+    async def _region(self, cluster: Cluster) -> Condition:
+        """Whether the nodes of Kubernetes are where the bucket is, as far as they tell."""
+        nodes = await self._kube.list(NODES)
+        regions = {(node["metadata"].get("labels") or {}).get(_REGION_LABEL) for node in nodes}
+        others = sorted(region for region in regions if region and region != cluster.spec.s3.region)
+        if others:
+            return bad(
+                REGION, "RegionMismatch",
+                f"nodes are in {', '.join(others)}, the bucket in {cluster.spec.s3.region}: every"
+                " byte between them is paid for",
+            )  # fmt: skip
+        return ok(REGION, "SameRegion" if regions - {None} else "NodesTellNoRegion")
+
+    async def _replicate(self, cluster: Cluster, bucket: S3Bucket) -> Condition:
+        s3 = cluster.spec.s3
+        key = f"{cluster.namespace}/{cluster.name}"
+        wanted = (bucket, s3.replication_bucket, s3.replication_role_arn)
+        try:
+            if self._replicated.get(key) != wanted:
+                await replicate(
+                    bucket, cluster.object_namespace, destination_arn=s3.replication_bucket,
+                    role_arn=s3.replication_role_arn,
+                )  # fmt: skip
+                self._replicated[key] = wanted
+        except KafscaleError as error:
+            return bad(REPLICATION, "NotSetUp", str(error))
+        return ok(REPLICATION, "SetUp", f"to {s3.replication_bucket}")
+
+
+def path_style(cluster: Cluster, endpoint: str) -> bool:
+    """Whether the bucket is named in the path of URLs."""
+    wanted = cluster.spec.s3.path_style
+    return bool(endpoint) if wanted is None else wanted
+
+
+def retention_ms(configs: Mapping[str, str]) -> int:
+    """How long a topic's records are kept at the least; compacted ones for ever.
+
+    >>> retention_ms({"retention.ms": "1000"}), retention_ms({"cleanup.policy": "compact"})
+    (1000, -1)
+    """
+    if "delete" not in configs.get("cleanup.policy", "delete"):
+        return FOREVER
+    return int(configs.get("retention.ms", WEEK_MS))
+
+
+def _encryption(cluster: Cluster) -> Condition:
+    if cluster.spec.s3.kms_key_arn:
+        return ok(ENCRYPTION, "KmsKey")
+    return bad(
+        ENCRYPTION, "StoreKeys",
+        "objects are encrypted with keys of the store: set s3.kmsKeyArn to a key of yours",
+    )  # fmt: skip

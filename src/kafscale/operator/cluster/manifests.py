@@ -1,0 +1,78 @@
+"""Everything that brokers are made of, applied in order; what is not wanted any more is deleted."""
+
+from collections.abc import Iterator
+
+from kafscale.operator.kube.api import Kube, Manifest
+from kafscale.operator.kube.kinds import (
+    AUTOSCALERS,
+    NETWORK_POLICIES,
+    SERVICE_MONITORS,
+    Kind,
+)
+from kafscale.operator.resources import (
+    accounts,
+    autoscaler,
+    broker_config,
+    brokers,
+    disruption,
+    monitor,
+    names,
+    network_policy,
+    services,
+)
+from kafscale.operator.resources.names import EtcdAccess
+from kafscale.operator.spec.cluster import Cluster
+
+
+class Manifests:
+    """Applies the manifests of clusters."""
+
+    def __init__(self, kube: Kube, platform: names.Platform) -> None:
+        self._kube = kube
+        self._platform = platform
+
+    async def apply(self, cluster: Cluster, etcd: EtcdAccess, secrets_checksum: str) -> Manifest:
+        """Make Kubernetes have all of it; the StatefulSet of the brokers as it is then."""
+        for manifest in self._before(cluster, etcd):
+            await self._kube.apply(manifest)
+        stateful_set = await self._apply_brokers(cluster, etcd, secrets_checksum)
+        for manifest in (services.headless(cluster), services.client(cluster)):
+            await self._kube.apply(manifest)
+        await self._apply_or_delete(cluster, AUTOSCALERS, autoscaler.autoscaler(cluster))
+        await self._kube.apply(disruption.budget(cluster))
+        policies = network_policy.policies(cluster, self._platform)
+        await self._apply_or_delete(cluster, NETWORK_POLICIES, next(iter(policies), None))
+        if await self._kube.knows(SERVICE_MONITORS):
+            wanted = monitor.service_monitor(cluster)
+            await self._apply_or_delete(cluster, SERVICE_MONITORS, wanted)
+        return stateful_set
+
+    def _before(self, cluster: Cluster, etcd: EtcdAccess) -> Iterator[Manifest]:
+        """What pods need to start."""
+        yield accounts.service_account(cluster)
+        yield accounts.role(cluster)
+        yield accounts.binding(cluster)
+        yield broker_config.config_map(cluster, self._platform, etcd)
+
+    async def _apply_brokers(
+        self, cluster: Cluster, etcd: EtcdAccess, secrets_checksum: str
+    ) -> Manifest:
+        manifest = brokers.stateful_set(
+            cluster, self._platform, etcd, secrets_checksum=secrets_checksum
+        )
+        # How many there are is never applied, or it would be taken from whoever scales them. Only
+        # a StatefulSet that is new has to be told how to begin.
+        replicas = cluster.spec.autoscaling.min_replicas or cluster.spec.brokers.replicas
+        if not cluster.spec.autoscaling.enabled:
+            replicas = cluster.spec.brokers.replicas
+        await self._kube.create({**manifest, "spec": {**manifest["spec"], "replicas": replicas}})
+        return await self._kube.apply(manifest)
+
+    async def _apply_or_delete(
+        self, cluster: Cluster, kind: Kind, manifest: Manifest | None
+    ) -> None:
+        """Apply what is wanted; what is not wanted is called like the brokers, and goes."""
+        if manifest is not None:
+            await self._kube.apply(manifest)
+        elif await self._kube.get(kind, cluster.namespace, names.broker(cluster)) is not None:
+            await self._kube.delete(kind, cluster.namespace, names.broker(cluster))

@@ -1,0 +1,66 @@
+"""What is in Secrets, for the operator's own use and for telling when brokers have to start anew.
+
+The law: what is read here goes to S3 or etcd and nowhere else: into no log, event, status or
+annotation. What pods are annotated with is a checksum, salted by the identity of the Secret.
+"""
+
+import base64
+import hashlib
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from kafscale.operator.kube.api import Kube, Manifest
+from kafscale.operator.kube.kinds import SECRETS
+from kafscale.operator.resources import names
+
+_ACCESS_KEYS = ("KAFSCALE_S3_ACCESS_KEY", "AWS_ACCESS_KEY_ID")
+_SECRET_KEYS = ("KAFSCALE_S3_SECRET_KEY", "AWS_SECRET_ACCESS_KEY")
+_SESSION_TOKENS = ("KAFSCALE_S3_SESSION_TOKEN", "AWS_SESSION_TOKEN")
+
+
+class Keys(msgspec.Struct, frozen=True):
+    """What S3 is opened with; all empty where a role does that."""
+
+    access_key: str = ""
+    secret_key: str = ""
+    session_token: str = ""
+
+    def __repr__(self) -> str:
+        return "Keys(...)"
+
+
+def data(secret: Manifest) -> dict[str, str]:
+    """The entries of a Secret, as text."""
+    entries: Mapping[str, str] = secret.get("data") or {}
+    return {name: base64.b64decode(value).decode() for name, value in entries.items()}
+
+
+def keys(secret: Manifest) -> Keys | None:
+    """The keys in a Secret; None if there are none."""
+    found = data(secret)
+
+    def first(names: Iterable[str]) -> str:
+        return next((found[name].strip() for name in names if found.get(name)), "")
+
+    access_key, secret_key = first(_ACCESS_KEYS), first(_SECRET_KEYS)
+    return Keys(access_key, secret_key, first(_SESSION_TOKENS)) if access_key else None
+
+
+async def checksum(kube: Kube, namespace: str, wanted: Iterable[str]) -> str:
+    """What changes when the content of these Secrets does, and tells nothing about it.
+
+    They are labelled, so that they can be watched without watching all others.
+    """
+    digest = hashlib.sha256()
+    for name in wanted:
+        secret = await kube.get(SECRETS, namespace, name)
+        if secret is None:
+            digest.update(f"{name} is missing\n".encode())
+            continue
+        if names.WATCHED not in (secret["metadata"].get("labels") or {}):
+            label = {"metadata": {"labels": {names.WATCHED: "true"}}}
+            await kube.merge(SECRETS, namespace, name, label)
+        entries = msgspec.json.encode(secret.get("data") or {}, order="sorted")
+        digest.update(f"{name} {secret['metadata']['uid']} ".encode() + entries + b"\n")
+    return digest.hexdigest()[:32]

@@ -1,0 +1,48 @@
+"""What the operator says of itself over HTTP: metrics, and whether it is alive and ready.
+
+A stand-by is ready, too: it is ready to take over.
+"""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+from aiohttp import web
+
+from kafscale.observability.exposition import CONTENT_TYPE
+from kafscale.observability.operator_metrics import OperatorMetrics
+
+
+@asynccontextmanager
+async def serving(
+    host: str, port: int, metrics: OperatorMetrics, problem: Callable[[], str]
+) -> AsyncIterator[int]:
+    """Serve; the port is given. `problem` is what stands in the way of being ready, or nothing."""
+
+    async def show(_: web.Request) -> web.Response:
+        return web.Response(body=metrics.exposition(), headers={"Content-Type": CONTENT_TYPE})
+
+    async def is_alive(_: web.Request) -> web.Response:
+        return web.Response(text="ok\n")
+
+    async def is_ready(_: web.Request) -> web.Response:
+        if reason := problem():
+            return web.Response(status=503, text=f"{reason}\n")
+        return web.Response(text="ok\n")
+
+    application = web.Application()
+    application.add_routes(
+        [
+            web.get("/metrics", show),
+            web.get("/health", is_alive),
+            web.get("/healthz", is_alive),
+            web.get("/readyz", is_ready),
+        ]
+    )
+    runner = web.AppRunner(application, access_log=None)
+    await runner.setup()
+    try:
+        site = web.TCPSite(runner, host, port)
+        await site.start()
+        yield runner.addresses[0][1]
+    finally:
+        await runner.cleanup()
