@@ -6,10 +6,10 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check audit format bench bench-spark chaos docs generate lock clean
+.PHONY: help setup run test test-k8s check audit format bench bench-spark chaos docs generate lock clean
 
 help: ## Show this list.
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  \033[1m%-11s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  \033[1m%-11s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(READY) ## Make .venv with kafscale and all its extras, exactly as locked.
 
@@ -27,8 +27,14 @@ run: setup ## Start Kafscale on its embedded default.
 	$(BIN)/kafscale broker
 
 test: setup ## Run all tests.
-	$(BIN)/pytest -n auto --dist worksteal -m "not bench and not spark"
+	$(BIN)/pytest -n auto --dist worksteal -m "not bench and not spark and not kubernetes"
 	$(BIN)/pytest -p no:xdist -m "spark and not bench" tests/e2e/spark
+
+# What is built from source comes first: there is no network where the tests run.
+test-k8s: setup ## Run the tests on Kubernetes, in a room cut off from this machine; K8S_OPTIONS go to pytest.
+	PYTHONPATH=tests $(BIN)/python -m services.kubernetes.binaries
+	PYTHONPATH=tests $(BIN)/python -m services.kubernetes.namespaces \
+	  $(BIN)/pytest -p no:xdist -m kubernetes $(K8S_OPTIONS) tests/kubernetes
 
 check: setup ## Check format, lint, types, the floors of the house, its tidiness and what it depends on.
 	$(BIN)/ruff format --check .
@@ -64,13 +70,14 @@ chaos: setup ## Trouble a cluster for CHAOS_SECONDS, from CHAOS_SEED on, and jud
 docs: setup ## Write the generated pages of docs/ again.
 	$(BIN)/kafscale docs generate
 
-generate: setup ## Write the protobuf modules again, after a change in proto/.
+generate: setup ## Write the protobuf modules and the CRDs again, after a change in proto/ or in operator/spec.
 	$(BIN)/python -m grpc_tools.protoc --proto_path=kafscale/metadata/_generated=proto/metadata \
 	  --python_out=src --pyi_out=src proto/metadata/metadata.proto
 	$(BIN)/python -m grpc_tools.protoc --proto_path=kafscale/metadata/_generated=proto/etcd \
 	  --python_out=src --pyi_out=src proto/etcd/rpc.proto
 	$(BIN)/python -m grpc_tools.protoc --proto_path=kafscale/control/_generated=proto/control \
 	  --python_out=src --pyi_out=src proto/control/broker.proto
+	$(BIN)/python -m kafscale.operator.crd config/crd/bases deploy/helm/kafscale/crds
 
 lock: ## Choose the newest allowed versions of all dependencies and write requirements.lock.
 	$(PYTHON) -m venv $(VENV)

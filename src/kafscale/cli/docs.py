@@ -39,8 +39,15 @@ def _permissions() -> str:
     return permissions.page()
 
 
+def _crds() -> str:
+    from kafscale.operator.crd import documentation as crds  # noqa: PLC0415
+
+    return crds.page()
+
+
 PAGES: dict[str, Callable[[], str]] = {
     "configuration.md": documentation.page,
+    "crds.md": _crds,
     "metrics.md": _metrics,
     "permissions.md": _permissions,
     "protocol.md": _protocol,

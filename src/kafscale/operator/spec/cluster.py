@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Meta, field
 
 from kafscale.operator.spec.parts import (
+    BrokerCount,
     BucketName,
     Count,
     Labels,
@@ -27,11 +28,10 @@ class BrokersSpec(Spec, frozen=True, kw_only=True):
     """The brokers."""
 
     replicas: Annotated[
-        int,
-        Meta(
-            ge=1,
-            description="How many brokers there are; with autoscaling, how many at least, and what"
-            " is started with.",
+        BrokerCount,
+        text(
+            "How many brokers there are; with autoscaling, how many at least, and what is started"
+            " with."
         ),
     ] = 3
     resources: Resources = field(default_factory=Resources)
@@ -87,7 +87,9 @@ class S3Spec(Spec, frozen=True, kw_only=True):
     """The bucket."""
 
     bucket: Annotated[BucketName, text("The bucket that holds all records, by name or ARN.")]
-    region: Annotated[str, text("The region of the bucket, and of this cluster.")] = "us-east-1"
+    region: Annotated[
+        str, Meta(max_length=64, description="The region of the bucket, and of this cluster.")
+    ] = "us-east-1"
     endpoint: Annotated[
         str, text("The address of an S3-compatible server such as MinIO. Empty is AWS.")
     ] = ""
@@ -134,6 +136,7 @@ class S3Spec(Spec, frozen=True, kw_only=True):
     environment: Annotated[
         str,
         Meta(
+            max_length=32,
             pattern=r"^([a-z0-9][a-z0-9-]*)?$",
             description="The environment that a bucket made by the operator is for, such as prod.",
         ),
@@ -229,9 +232,10 @@ class EtcdSpec(Spec, frozen=True, kw_only=True):
 
     endpoints: Annotated[
         list[str],
-        text(
-            "The members of an etcd that exists, as host:port. Empty is the one that the operator"
-            " was set up with, or else one that it runs."
+        Meta(
+            max_length=32,
+            description="The members of an etcd that exists, as host:port. Empty is the one that"
+            " the operator was set up with, or else one that it runs.",
         ),
     ] = field(default_factory=list)
     use_kube_etcd: Annotated[
@@ -294,9 +298,9 @@ class AutoscalingSpec(Spec, frozen=True, kw_only=True):
 
     enabled: Annotated[bool, text("Whether brokers are added and removed by load.")] = True
     min_replicas: Annotated[
-        Count | None, text("How few brokers there may be. Unset is brokers.replicas.")
+        BrokerCount | None, text("How few brokers there may be. Unset is brokers.replicas.")
     ] = None
-    max_replicas: Annotated[Count, text("How many brokers there may be.")] = 20
+    max_replicas: Annotated[BrokerCount, text("How many brokers there may be.")] = 20
     target_cpu_utilization: Annotated[
         Count, text("The CPU that brokers should use, in percent of what they request.")
     ] = 70

@@ -15,11 +15,25 @@ def text(description: str) -> Meta:
     return Meta(description=description)
 
 
-Count = Annotated[int, Meta(ge=1)]
+def keyed(key: str, description: str) -> Meta:
+    """The same about a list whose entries are told apart by a member, and merged by it."""
+    return Meta(
+        description=description,
+        extra_json_schema={
+            "x-kubernetes-list-type": "map",
+            "x-kubernetes-list-map-keys": [key],
+        },
+    )
+
+
+Count = Annotated[int, Meta(ge=1, le=1_000_000)]
+BrokerCount = Annotated[int, Meta(ge=1, le=1000)]
 Labels = dict[str, str]
 Manifests = list[dict[str, Any]]
 """Parts of Kubernetes' own API, which its own validation judges."""
-BucketName = Annotated[str, Meta(pattern=r"^([a-z0-9][a-z0-9.-]{1,61}[a-z0-9]|arn:[^\s/]+)$")]
+BucketName = Annotated[
+    str, Meta(max_length=128, pattern=r"^([a-z0-9][a-z0-9.-]{1,61}[a-z0-9]|arn:[^\s/]+)$")
+]
 Quantity = Annotated[str, Meta(pattern=r"^[0-9]+(\.[0-9]+)?(m|k|Ki|M|Mi|G|Gi|T|Ti)?$")]
 """An amount as Kubernetes writes it: 500m, 2Gi."""
 

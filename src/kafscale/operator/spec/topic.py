@@ -13,7 +13,11 @@ class TopicSpec(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
     cluster_ref: Annotated[
         str,
-        Meta(min_length=1, description="The name of the KafscaleCluster, in the same namespace."),
+        Meta(
+            min_length=1,
+            max_length=253,
+            description="The name of the KafscaleCluster, in the same namespace.",
+        ),
     ]
     partitions: Annotated[
         int,
@@ -28,6 +32,7 @@ class TopicSpec(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
         str,
         Meta(
             max_length=249,
+            pattern=r"^[A-Za-z0-9._-]*$",
             description="What the topic is called in Kafka, where that is no name for Kubernetes."
             " Empty is the name of the resource. It cannot be changed.",
         ),
@@ -41,8 +46,9 @@ class TopicSpec(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     config: Annotated[
         dict[str, str],
         Meta(
+            max_length=200,
             description="Configs of the topic, by Kafka's names. What is not named here may be set"
-            " through Kafka's API, and is left alone."
+            " through Kafka's API, and is left alone.",
         ),
     ] = msgspec.field(default_factory=dict)
     deletion_policy: Annotated[

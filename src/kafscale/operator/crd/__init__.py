@@ -1,0 +1,6 @@
+"""The CRDs, made from the specs: what Kubernetes is told about our two resources."""
+
+from kafscale.operator.crd.definitions import definitions
+from kafscale.operator.crd.rendering import rendered
+
+__all__ = ["definitions", "rendered"]

@@ -1,0 +1,72 @@
+"""Statuses as they are written fit the schemas that Kubernetes judges them by."""
+
+import msgspec
+import pytest
+
+from kafscale.operator import conditions
+from kafscale.operator.crd.schema import status_schema
+from kafscale.operator.spec.status import (
+    AppliedStatus,
+    ClusterStatus,
+    EtcdStatus,
+    PartitionStatus,
+    SnapshotStatus,
+    TopicStatus,
+    as_conditions,
+    as_manifest,
+)
+from unit.operator.crd.structural import complaints
+
+NOW = "2026-01-02T03:04:05Z"
+CONDITIONS = conditions.written(
+    [conditions.ok("Ready", "AllServe"), conditions.bad("EtcdSnapshot", "Stale", "Look at it.")],
+    [], NOW, 3,
+)  # fmt: skip
+
+CLUSTER = ClusterStatus(
+    phase="Ready",
+    observed_generation=3,
+    broker_count=3,
+    ready_brokers=0,
+    topic_count=0,
+    bootstrap_servers="production-broker.kafscale.svc:9092",
+    etcd=EtcdStatus(
+        managed=False, endpoints=["etcd:2379"], members=3, members_ready=2, database_bytes=0
+    ),
+    snapshot=SnapshotStatus(
+        last_time=NOW, last_key="a/b.db", size_bytes=1, age_seconds=0, failures=0
+    ),
+    conditions=as_conditions(CONDITIONS),
+)
+TOPIC = TopicStatus(
+    phase="Ready",
+    observed_generation=1,
+    topic_id="AAAAAAAAAAAAAAAAAAAAAQ",
+    partitions=[PartitionStatus(id=0, leader="0", log_end_offset=0), PartitionStatus(id=1)],
+    applied=AppliedStatus(partitions=2, config={"cleanup.policy": "compact"}),
+    conditions=as_conditions(CONDITIONS),
+)
+
+
+@pytest.mark.parametrize("status", [CLUSTER, TOPIC, ClusterStatus(), TopicStatus()])
+def test_a_status_fits_its_schema(status):
+    assert complaints(as_manifest(status), status_schema(type(status))) == []
+
+
+@pytest.mark.parametrize("status", [CLUSTER, TOPIC])
+def test_a_full_status_leaves_nothing_out_and_is_read_back(status):
+    written = as_manifest(status)
+    assert set(written) == set(status_schema(type(status))["properties"])
+    assert msgspec.convert(written, type(status)) == status
+
+
+def test_what_is_not_known_is_left_out_and_a_nought_is_not():
+    assert as_manifest(ClusterStatus(broker_count=0, etcd=EtcdStatus(managed=False))) == {
+        "brokerCount": 0,
+        "etcd": {"managed": False},
+    }
+    assert as_manifest(PartitionStatus(id=0)) == {"id": 0}
+
+
+def test_conditions_are_written_as_they_came():
+    assert as_manifest(CLUSTER)["conditions"] == CONDITIONS
