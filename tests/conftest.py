@@ -34,3 +34,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="run the tests of consumer groups on a real Kafka, to test the tests",
     )
+    parser.addoption(
+        "--rewrite-golden",
+        action="store_true",
+        help="write golden files anew from what the code makes, to be looked at with git diff",
+    )

@@ -1,0 +1,96 @@
+"""How a managed etcd is reached, by whom, and how much of it may be away at once."""
+
+from typing import Any
+
+from kafscale.operator.kube.api import Manifest
+from kafscale.operator.resources import etcd_pods, names
+from kafscale.operator.resources.names import Platform
+from kafscale.operator.spec.cluster import Cluster
+
+
+def headless(cluster: Cluster) -> Manifest:
+    """The Service that gives each member a name, ready or not: they have to meet to become so."""
+    service = _service(cluster, names.etcd_headless(cluster), with_peers=True)
+    service["spec"] |= {"clusterIP": "None", "publishNotReadyAddresses": True}
+    return service
+
+
+def client(cluster: Cluster) -> Manifest:
+    """The Service of whichever member is ready, for people and their tools."""
+    return _service(cluster, names.etcd(cluster), with_peers=False)
+
+
+def budget(cluster: Cluster) -> Manifest:
+    """Nodes are emptied so that one member is away at a time."""
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": names.metadata(cluster, names.etcd(cluster), names.ETCD_APP),
+        "spec": {
+            "maxUnavailable": 1,
+            "selector": {"matchLabels": names.labels(cluster, names.ETCD_APP)},
+            # A member that is broken must not keep a node from being emptied.
+            "unhealthyPodEvictionPolicy": "IfHealthyBudget",
+        },
+    }
+
+
+def policies(cluster: Cluster, platform: Platform) -> list[Manifest]:
+    """Who may connect: brokers and the operator as clients, members as members."""
+    wanted = cluster.spec.network_policy
+    if not wanted.enabled:
+        return []
+    members = names.labels(cluster, names.ETCD_APP)
+    clients = [
+        {"podSelector": {"matchLabels": names.labels(cluster, names.BROKER_APP)}},
+        {"podSelector": {"matchLabels": members}},
+        _namespaces({"kubernetes.io/metadata.name": platform.namespace}),
+    ]
+    policy = {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "NetworkPolicy",
+        "metadata": names.metadata(cluster, names.etcd(cluster), names.ETCD_APP),
+        "spec": {
+            "podSelector": {"matchLabels": members},
+            "policyTypes": ["Ingress"],
+            "ingress": [
+                {"from": clients, "ports": _ports(names.ETCD_CLIENT_PORT)},
+                {
+                    "from": [{"podSelector": {"matchLabels": members}}],
+                    "ports": _ports(names.ETCD_PEER_PORT),
+                },
+                {
+                    "from": [_namespaces(wanted.monitoring_namespace_labels)],
+                    "ports": _ports(etcd_pods.METRICS_PORT),
+                },
+            ],
+        },
+    }
+    return [policy]
+
+
+def _service(cluster: Cluster, name: str, *, with_peers: bool) -> Manifest:
+    ports = {"client": names.ETCD_CLIENT_PORT, "metrics": etcd_pods.METRICS_PORT}
+    if with_peers:
+        ports["peer"] = names.ETCD_PEER_PORT
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": names.metadata(cluster, name, names.ETCD_APP),
+        "spec": {
+            "type": "ClusterIP",
+            "selector": names.labels(cluster, names.ETCD_APP),
+            "ports": [
+                {"name": each, "port": port, "targetPort": each, "protocol": "TCP"}
+                for each, port in ports.items()
+            ],
+        },
+    }
+
+
+def _namespaces(labels: dict[str, str]) -> dict[str, Any]:
+    return {"namespaceSelector": {"matchLabels": labels} if labels else {}}
+
+
+def _ports(port: int) -> list[dict[str, Any]]:
+    return [{"protocol": "TCP", "port": port}]
