@@ -5,6 +5,7 @@ exits with an error, for whatever it is in the middle of can be gone on with by 
 """
 
 import asyncio
+import shutil
 import signal
 import socket
 import tempfile
@@ -13,6 +14,7 @@ import uuid
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
+from random import SystemRandom
 from typing import Any, Final
 
 import kopf
@@ -23,11 +25,13 @@ from kafscale.observability.logging import get_logger
 from kafscale.observability.operator_metrics import OperatorMetrics
 from kafscale.operator import http
 from kafscale.operator.bells import Bells
+from kafscale.operator.cluster.backups import BackupKeeper
 from kafscale.operator.cluster.bucket import BucketKeeper
 from kafscale.operator.cluster.metadata import MetadataRegistry
 from kafscale.operator.cluster.reconciler import ClusterReconciler
 from kafscale.operator.cluster.rolling import Roller
 from kafscale.operator.cluster.survey import Surveyor, over_control_plane
+from kafscale.operator.etcd.keeping import EtcdKeeper
 from kafscale.operator.handlers import registry
 from kafscale.operator.kube.client import ApiServer, api_server
 from kafscale.operator.kube.lease import Leadership
@@ -126,9 +130,17 @@ async def _worker(
     directory = Path(tempfile.mkdtemp(prefix="kafscale-operator-"))
     metadata = MetadataRegistry()
     surveyor = Surveyor(over_control_plane(), _clock)
-    buckets = BucketKeeper(kube)
+    buckets = BucketKeeper(kube, _clock)
+    backups = BackupKeeper(
+        kube, buckets, metrics, directory=directory, clock=_clock, timer=time.monotonic,
+        random=SystemRandom(),
+    )  # fmt: skip
+    etcds = EtcdKeeper(
+        kube, platform, clock=_clock, directory=directory, newest_snapshot=backups.newest_key,
+        settings_endpoints=config.operator.etcd_endpoints,
+    )  # fmt: skip
     clusters = ClusterReconciler(
-        kube, platform, etcds=None, buckets=buckets, backups=None, registry=metadata,
+        kube, platform, etcds=etcds, buckets=buckets, backups=backups, registry=metadata,
         surveyor=surveyor, roller=Roller(kube, platform, metrics), metrics=metrics,
         directory=directory, resync_seconds=config.operator.resync_sec,
     )  # fmt: skip
@@ -138,7 +150,9 @@ async def _worker(
     try:
         yield Worker(kube, metrics, clusters=clusters, topics=topics)
     finally:
+        await backups.close()
         await metadata.close_all()
+        shutil.rmtree(directory, ignore_errors=True)
 
 
 async def _unless(stop: asyncio.Event, work: Coroutine[Any, Any, None]) -> bool:

@@ -6,7 +6,7 @@ Which member to use is left to `members`.
 """
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, Generic, cast
 
@@ -55,6 +55,19 @@ class Member:
         """A conversation, which lasts until it is closed or the seconds are over."""
         start = self._channel.stream_stream(method.path, method.encode, method.decode)
         return Stream(self.endpoint, start(timeout=seconds, metadata=metadata), self._streams)
+
+    async def download(
+        self, method: Method[Request, Response], request: Request, metadata: Metadata
+    ) -> AsyncGenerator[Response, None]:
+        """Send one request, and receive as many answers as there are."""
+        start = self._channel.unary_stream(method.path, method.encode, method.decode)
+        call = start(request, metadata=metadata)
+        try:
+            with _translated(self.endpoint):
+                async for answer in call:
+                    yield answer
+        finally:
+            call.cancel()
 
     def leave(self) -> None:
         """End all streams: they fail, and may go on elsewhere."""

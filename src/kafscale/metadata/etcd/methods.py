@@ -28,6 +28,7 @@ class Method(Generic[Request, Response]):
 
 RANGE: Final = Method("/etcdserverpb.KV/Range", rpc.RangeRequest, rpc.RangeResponse)
 TXN: Final = Method("/etcdserverpb.KV/Txn", rpc.TxnRequest, rpc.TxnResponse)
+COMPACT: Final = Method("/etcdserverpb.KV/Compact", rpc.CompactionRequest, rpc.CompactionResponse)
 WATCH: Final = Method("/etcdserverpb.Watch/Watch", rpc.WatchRequest, rpc.WatchResponse)
 LEASE_GRANT: Final = Method(
     "/etcdserverpb.Lease/LeaseGrant", rpc.LeaseGrantRequest, rpc.LeaseGrantResponse
@@ -41,3 +42,23 @@ LEASE_KEEP_ALIVE: Final = Method(
 AUTHENTICATE: Final = Method(
     "/etcdserverpb.Auth/Authenticate", rpc.AuthenticateRequest, rpc.AuthenticateResponse
 )
+MEMBER_ADD: Final = Method(
+    "/etcdserverpb.Cluster/MemberAdd", rpc.MemberAddRequest, rpc.MemberAddResponse
+)
+MEMBER_REMOVE: Final = Method(
+    "/etcdserverpb.Cluster/MemberRemove", rpc.MemberRemoveRequest, rpc.MemberRemoveResponse
+)
+MEMBER_PROMOTE: Final = Method(
+    "/etcdserverpb.Cluster/MemberPromote", rpc.MemberPromoteRequest, rpc.MemberPromoteResponse
+)
+MEMBER_LIST: Final = Method(
+    "/etcdserverpb.Cluster/MemberList", rpc.MemberListRequest, rpc.MemberListResponse
+)
+STATUS: Final = Method("/etcdserverpb.Maintenance/Status", rpc.StatusRequest, rpc.StatusResponse)
+SNAPSHOT: Final = Method(
+    "/etcdserverpb.Maintenance/Snapshot", rpc.SnapshotRequest, rpc.SnapshotResponse
+)
+DEFRAGMENT: Final = Method(
+    "/etcdserverpb.Maintenance/Defragment", rpc.DefragmentRequest, rpc.DefragmentResponse
+)
+ALARM: Final = Method("/etcdserverpb.Maintenance/Alarm", rpc.AlarmRequest, rpc.AlarmResponse)

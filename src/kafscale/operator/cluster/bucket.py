@@ -4,20 +4,20 @@ The laws: a bucket is made only where the spec asks for it; nothing is ever dele
 bucket that cannot be used stops brokers from being changed, with a condition that says what to do.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import Final
 
 import msgspec
 
-from kafscale.errors import KafscaleError
+from kafscale.errors import KafscaleError, KubeError
 from kafscale.metadata.model import Topic
 from kafscale.observability.logging import get_logger
 from kafscale.operator.cluster import secrets
-from kafscale.operator.conditions import Condition, bad, ok
+from kafscale.operator.conditions import TRUE, Condition, bad, ok
 from kafscale.operator.kube.api import Kube
 from kafscale.operator.kube.kinds import NODES, SECRETS
-from kafscale.operator.spec.cluster import Cluster
+from kafscale.operator.spec.cluster import Cluster, S3Spec
 from kafscale.operator.spec.topic import WEEK_MS
 from kafscale.storage.objects.bucket import S3Bucket
 from kafscale.storage.objects.lifecycle import FOREVER, TopicRetention
@@ -37,6 +37,11 @@ REGION: Final = "RegionMatches"
 ENCRYPTION: Final = "CustomerManagedKey"
 REPLICATION: Final = "Replication"
 LIFECYCLE: Final = "Lifecycle"
+LOOK_MS: Final = 300_000
+"""How often it is made sure that a bucket which could be used still can be."""
+RULES_MS: Final = 3_600_000
+"""How often rules are written again that should not have changed."""
+
 _REGION_LABEL: Final = "topology.kubernetes.io/region"
 
 
@@ -47,26 +52,64 @@ class BucketState(msgspec.Struct, frozen=True):
     conditions: list[Condition]
 
 
+class _Seen(msgspec.Struct, frozen=True):
+    """What was seen of a bucket, with which spec and keys, and when."""
+
+    wanted: tuple[S3Spec, S3Bucket]
+    state: BucketState
+    at_ms: int
+
+
+class _Ruled(msgspec.Struct, frozen=True):
+    """Which rules a bucket was given, and when."""
+
+    wanted: tuple[S3Bucket, frozenset[TopicRetention]]
+    at_ms: int
+
+
 class BucketKeeper:
     """Looks after the buckets of clusters."""
 
-    def __init__(self, kube: Kube) -> None:
+    def __init__(self, kube: Kube, clock: Callable[[], int]) -> None:
+        """`clock` is in milliseconds."""
         self._kube = kube
-        self._lifecycles: dict[str, tuple[BucketLifecycle, S3Bucket]] = {}
-        self._replicated: dict[str, tuple[S3Bucket, str, str]] = {}
+        self._clock = clock
+        self._seen: dict[str, _Seen] = {}
+        self._ruled: dict[str, _Ruled] = {}
 
     async def ensure(self, cluster: Cluster) -> BucketState:
-        """See that the bucket can be used; make it, if that is asked for."""
-        conditions = [_encryption(cluster), await self._region(cluster)]
+        """See that the bucket can be used; make it, if that is asked for.
+
+        One that could be used is not looked at again for a while, unless its spec or keys change.
+        """
+        key = f"{cluster.namespace}/{cluster.name}"
         try:
             bucket = await self.bucket(cluster)
+        except KubeError:
+            raise
+        except KafscaleError as error:
+            return BucketState(False, [_encryption(cluster), bad(READY, "NoKeys", str(error))])
+        wanted = (cluster.spec.s3, bucket)
+        seen = self._seen.get(key)
+        if seen is None or seen.wanted != wanted or self._is_old(seen.at_ms, LOOK_MS):
+            state = await self._look(cluster, bucket)
+            seen = _Seen(wanted, state, self._clock() if state.is_ready else 0)
+            self._seen[key] = seen
+        return seen.state
+
+    async def _look(self, cluster: Cluster, bucket: S3Bucket) -> BucketState:
+        conditions = [_encryption(cluster), await self._region(cluster)]
+        try:
             conditions.append(await self._access(cluster, bucket))
             if cluster.spec.s3.replication:
                 conditions.append(await self._replicate(cluster, bucket))
         except KafscaleError as error:
             conditions.append(bad(READY, "Unusable", str(error)))
-        is_ready = any(each.type == READY and each.status == "True" for each in conditions)
+        is_ready = any(each.type == READY and each.status == TRUE for each in conditions)
         return BucketState(is_ready, conditions)
+
+    def _is_old(self, at_ms: int, age_ms_max: int) -> bool:
+        return self._clock() - at_ms >= age_ms_max
 
     async def bucket(self, cluster: Cluster) -> S3Bucket:
         """The bucket of the records, as the operator itself may open it."""
@@ -104,23 +147,25 @@ class BucketKeeper:
         if not cluster.spec.s3.manage_lifecycle:
             return []
         key = f"{cluster.namespace}/{cluster.name}"
+        retentions = frozenset(
+            TopicRetention(topic.name, retention_ms(topic.configs)) for topic in topics
+        )
         try:
-            bucket = await self.bucket(cluster)
-            kept = self._lifecycles.get(key)
-            if kept is None or kept[1] != bucket:
-                kept = BucketLifecycle(bucket, cluster.object_namespace), bucket
-                self._lifecycles[key] = kept
-            await kept[0].apply(
-                TopicRetention(topic.name, retention_ms(topic.configs)) for topic in topics
-            )
+            wanted = (await self.bucket(cluster), retentions)
+            ruled = self._ruled.get(key)
+            if ruled is None or ruled.wanted != wanted or self._is_old(ruled.at_ms, RULES_MS):
+                await BucketLifecycle(wanted[0], cluster.object_namespace).apply(retentions)
+                self._ruled[key] = _Ruled(wanted, self._clock())
+        except KubeError:
+            raise
         except KafscaleError as error:
             return [bad(LIFECYCLE, "NotWritten", f"lifecycle rules are not up to date: {error}")]
         return [ok(LIFECYCLE, "UpToDate")]
 
-    def forget(self, cluster: Cluster) -> None:
-        key = f"{cluster.namespace}/{cluster.name}"
-        self._lifecycles.pop(key, None)
-        self._replicated.pop(key, None)
+    def forget(self, namespace: str, name: str) -> None:
+        """Let go of a cluster."""
+        self._seen.pop(f"{namespace}/{name}", None)
+        self._ruled.pop(f"{namespace}/{name}", None)
 
     async def _access(self, cluster: Cluster, bucket: S3Bucket) -> Condition:
         s3 = cluster.spec.s3
@@ -158,15 +203,11 @@ class BucketKeeper:
 
     async def _replicate(self, cluster: Cluster, bucket: S3Bucket) -> Condition:
         s3 = cluster.spec.s3
-        key = f"{cluster.namespace}/{cluster.name}"
-        wanted = (bucket, s3.replication_bucket, s3.replication_role_arn)
         try:
-            if self._replicated.get(key) != wanted:
-                await replicate(
-                    bucket, cluster.object_namespace, destination_arn=s3.replication_bucket,
-                    role_arn=s3.replication_role_arn,
-                )  # fmt: skip
-                self._replicated[key] = wanted
+            await replicate(
+                bucket, cluster.object_namespace, destination_arn=s3.replication_bucket,
+                role_arn=s3.replication_role_arn,
+            )  # fmt: skip
         except KafscaleError as error:
             return bad(REPLICATION, "NotSetUp", str(error))
         return ok(REPLICATION, "SetUp", f"to {s3.replication_bucket}")

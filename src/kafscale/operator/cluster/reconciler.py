@@ -8,7 +8,7 @@ status is written only when it says something new.
 
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import msgspec
 
@@ -16,6 +16,7 @@ from kafscale.errors import KafscaleError
 from kafscale.observability.logging import get_logger
 from kafscale.observability.operator_metrics import OperatorMetrics
 from kafscale.operator.cluster import report, secrets
+from kafscale.operator.cluster.backups import BackupKeeper
 from kafscale.operator.cluster.bucket import BucketKeeper
 from kafscale.operator.cluster.connection import etcd_settings
 from kafscale.operator.cluster.manifests import Manifests
@@ -24,13 +25,13 @@ from kafscale.operator.cluster.report import Found
 from kafscale.operator.cluster.rolling import Roller
 from kafscale.operator.cluster.rollout import Wait
 from kafscale.operator.cluster.survey import Surveyor
-from kafscale.operator.conditions import TRUE, Condition, bad, ok
+from kafscale.operator.conditions import TRUE, bad, ok
+from kafscale.operator.etcd.keeping import EtcdKeeper
 from kafscale.operator.kube.api import Kube, Manifest
 from kafscale.operator.kube.kinds import CLUSTERS
 from kafscale.operator.resources import broker_config, broker_environment, names, services
 from kafscale.operator.resources.names import EtcdAccess
 from kafscale.operator.spec.cluster import Cluster, read_cluster
-from kafscale.operator.spec.status import EtcdStatus, SnapshotStatus
 
 log = get_logger(__name__)
 
@@ -38,36 +39,6 @@ ETCD_SECONDS: Final = 10.0
 """After which something is looked at again that others depend on and that is not ready."""
 STEP_SECONDS: Final = 2.0
 """After which a rollout goes on."""
-
-
-class EtcdState(Protocol):
-    """How the etcd of a cluster is."""
-
-    access: EtcdAccess
-    is_ready: bool
-    conditions: list[Condition]
-
-    def status(self) -> EtcdStatus: ...
-
-
-class Etcds(Protocol):
-    """Looks after the etcds of clusters."""
-
-    async def ensure(self, cluster: Cluster) -> EtcdState: ...
-
-
-class SnapshotState(Protocol):
-    """How the backups of a cluster's metadata are."""
-
-    conditions: list[Condition]
-
-    def status(self) -> SnapshotStatus: ...
-
-
-class Backups(Protocol):
-    """Takes snapshots of the etcds of clusters."""
-
-    async def keep(self, cluster: Cluster, access: EtcdAccess) -> SnapshotState: ...
 
 
 class ClusterReconciler:
@@ -78,9 +49,9 @@ class ClusterReconciler:
         kube: Kube,
         platform: names.Platform,
         *,
-        etcds: Etcds,
+        etcds: EtcdKeeper,
         buckets: BucketKeeper,
-        backups: Backups,
+        backups: BackupKeeper,
         registry: MetadataRegistry,
         surveyor: Surveyor,
         roller: Roller,
@@ -117,7 +88,10 @@ class ClusterReconciler:
     async def let_go(self, body: Manifest) -> bool:
         """Forget a cluster; what belongs to it is deleted by Kubernetes, its records stay."""
         metadata = body["metadata"]
+        self._etcds.forget(read_cluster(body))
         await self._registry.close(metadata["namespace"], metadata["name"])
+        await self._backups.forget(metadata["namespace"], metadata["name"])
+        self._buckets.forget(metadata["namespace"], metadata["name"])
         self._metrics.forget(metadata["namespace"], metadata["name"])
         return True
 
@@ -132,14 +106,15 @@ class ClusterReconciler:
             metadata = await self._look(cluster, etcd.access, found)
         if not etcd.is_ready or not bucket.is_ready:
             await self._count(cluster, found)
-            return ETCD_SECONDS
+            return STEP_SECONDS if etcd.is_busy else ETCD_SECONDS
         if problems := broker_config.problems(cluster, self._platform, etcd.access):
             found.conditions.append(bad("ConfigValid", "Refused", "; ".join(problems)))
             await self._count(cluster, found)
             return self._resync_seconds
         found.conditions.append(ok("ConfigValid", "Accepted"))
         await self._roll(cluster, body, etcd.access, metadata, found)
-        return STEP_SECONDS if found.step is not None else self._resync_seconds
+        is_moving = found.step is not None or etcd.is_busy
+        return STEP_SECONDS if is_moving else self._resync_seconds
 
     async def _roll(
         self,
@@ -160,7 +135,11 @@ class ClusterReconciler:
         found.replicas = view.replicas if wanted is None else wanted
         found.broker_count = len(pods)
         found.ready_brokers = sum(pod.is_ready and pod.is_serving for pod in view.pods)
-        found.step = await self._roller.step(cluster, body, view)
+        if _is_observed(stateful_set):
+            found.step = await self._roller.step(cluster, body, view)
+        else:
+            # Until then nobody knows which pods are up to date.
+            found.step = Wait("the StatefulSet has just been changed")
         if found.step is None and found.ready_brokers < found.replicas:
             found.step = Wait("brokers are starting")
 
@@ -181,10 +160,9 @@ class ClusterReconciler:
         found.conditions += await self._buckets.keep_lifecycle(
             cluster, list(metadata.topics.values())
         )
-        if cluster.spec.etcd.snapshots.enabled:
-            snapshot = await self._backups.keep(cluster, access)
-            found.snapshot = snapshot.status()
-            found.conditions += snapshot.conditions
+        backup = await self._backups.keep(cluster, access)
+        found.snapshot = backup.status
+        found.conditions += backup.conditions
         return metadata
 
     async def _count(self, cluster: Cluster, found: Found) -> None:
@@ -223,6 +201,12 @@ class ClusterReconciler:
         if found.etcd is not None and found.etcd.managed:
             figures.etcd_members_ready = found.etcd.members_ready
             figures.etcd_database_bytes = found.etcd.database_bytes
+
+
+def _is_observed(stateful_set: Manifest) -> bool:
+    """Whether what Kubernetes says of a StatefulSet is about what it is now."""
+    observed = stateful_set.get("status", {}).get("observedGeneration", 0)
+    return bool(observed >= stateful_set["metadata"]["generation"])
 
 
 def _with_status(body: Manifest, status: dict[str, Any]) -> Manifest:

@@ -1,0 +1,146 @@
+"""The backups of every cluster's metadata: a keeper of snapshots for each, made from its spec."""
+
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+
+import msgspec
+
+from kafscale.config.stores import Etcd
+from kafscale.errors import KafscaleError
+from kafscale.observability.operator_metrics import OperatorMetrics, SnapshotFigures
+from kafscale.operator.cluster.bucket import BucketKeeper
+from kafscale.operator.cluster.connection import etcd_settings
+from kafscale.operator.conditions import Condition, bad
+from kafscale.operator.etcd import snapshot_keys
+from kafscale.operator.etcd.snapshot_conditions import ACCESS, SNAPSHOT, disabled
+from kafscale.operator.etcd.snapshot_keeping import SnapshotKeeper, SnapshotState
+from kafscale.operator.etcd.snapshots import Snapshots
+from kafscale.operator.kube.api import Kube
+from kafscale.operator.resources.names import EtcdAccess
+from kafscale.operator.spec.cluster import Cluster, SnapshotsSpec
+from kafscale.operator.spec.status import SnapshotStatus
+from kafscale.storage.objects.bucket import S3Bucket
+from kafscale.storage.objects.s3 import S3ObjectStore
+from kafscale.storage.objects.s3_control import create_bucket
+
+
+class Backup(msgspec.Struct, frozen=True):
+    """How the backups of a cluster are."""
+
+    status: SnapshotStatus | None
+    conditions: list[Condition]
+
+
+class _Kept(msgspec.Struct, frozen=True):
+    wanted: tuple[SnapshotsSpec, Etcd, S3Bucket]
+    keeper: SnapshotKeeper
+
+
+class BackupKeeper:
+    """Has snapshots taken of the etcds of clusters."""
+
+    def __init__(
+        self,
+        kube: Kube,
+        buckets: BucketKeeper,
+        metrics: OperatorMetrics,
+        *,
+        directory: Path,
+        clock: Callable[[], int],
+        timer: Callable[[], float],
+        random: Random,
+    ) -> None:
+        """`clock` is in milliseconds, `timer` in seconds; `directory` is a private one."""
+        self._kube = kube
+        self._buckets = buckets
+        self._metrics = metrics
+        self._directory = directory
+        self._clock = clock
+        self._timer = timer
+        self._random = random
+        self._kept: dict[tuple[str, str], _Kept] = {}
+
+    async def keep(self, cluster: Cluster, access: EtcdAccess) -> Backup:
+        """Take a snapshot if it is time for one; how the backups are."""
+        if not cluster.spec.etcd.snapshots.enabled:
+            await self.forget(cluster.namespace, cluster.name)
+            return Backup(None, disabled())
+        figures = self._metrics.cluster(cluster.namespace, cluster.name)
+        figures.snapshots = figures.snapshots or SnapshotFigures()
+        try:
+            keeper = await self._keeper(cluster, access, figures.snapshots)
+        except KafscaleError as error:
+            figures.snapshots.is_accessible = False
+            reason = f"snapshots cannot be stored: {error}"
+            return Backup(
+                None, [bad(ACCESS, "NoAccess", reason), bad(SNAPSHOT, "NoAccess", reason)]
+            )
+        now_ms = self._clock()
+        state = await keeper.keep(now_ms)
+        newest_at_ms = figures.snapshots.newest_at_ms
+        age_ms = now_ms - newest_at_ms if newest_at_ms is not None else None
+        return Backup(_status(state, age_ms), state.conditions)
+
+    async def newest_key(self, cluster: Cluster) -> str:
+        """The newest snapshot that there is; raises `OperatingError` where there is none."""
+        bucket = await self._bucket(cluster)
+        return await (await self._snapshots(cluster, bucket)).find("latest")
+
+    async def forget(self, namespace: str, name: str) -> None:
+        """Let go of a cluster."""
+        kept = self._kept.pop((namespace, name), None)
+        if kept is not None:
+            await kept.keeper.close()
+
+    async def close(self) -> None:
+        for namespace, name in list(self._kept):
+            await self.forget(namespace, name)
+
+    async def _keeper(
+        self, cluster: Cluster, access: EtcdAccess, figures: SnapshotFigures
+    ) -> SnapshotKeeper:
+        """The keeper of a cluster; another one when anything has changed that it was made from."""
+        spec = cluster.spec.etcd.snapshots
+        settings = await etcd_settings(self._kube, cluster.namespace, access, self._directory)
+        bucket = await self._bucket(cluster)
+        wanted = (spec, settings, bucket)
+        kept = self._kept.get((cluster.namespace, cluster.name))
+        if kept is not None and kept.wanted == wanted:
+            return kept.keeper
+        await self.forget(cluster.namespace, cluster.name)
+        if spec.create_bucket:
+            await create_bucket(bucket)
+        snapshots = await self._snapshots(cluster, bucket)
+        keeper = SnapshotKeeper(
+            snapshots, spec, settings, figures, random=self._random, timer=self._timer
+        )
+        self._kept[cluster.namespace, cluster.name] = _Kept(wanted, keeper)
+        return keeper
+
+    async def _snapshots(self, cluster: Cluster, bucket: S3Bucket) -> Snapshots:
+        store = S3ObjectStore(bucket)
+        await store.authenticate()
+        prefix = cluster.spec.etcd.snapshots.prefix
+        place = snapshot_keys.directory(prefix, cluster.namespace, cluster.name)
+        return Snapshots(store, place, self._clock)
+
+    async def _bucket(self, cluster: Cluster) -> S3Bucket:
+        spec, s3 = cluster.spec.etcd.snapshots, cluster.spec.s3
+        return await self._buckets.opened(
+            cluster,
+            spec.bucket or s3.bucket,
+            region=spec.region or s3.region,
+            endpoint=spec.endpoint or s3.endpoint,
+            secret=spec.credentials_secret_ref or s3.secret,
+        )
+
+
+def _status(state: SnapshotState, age_ms: int | None) -> SnapshotStatus:
+    return SnapshotStatus(
+        last_time=state.last_time or None,
+        last_key=state.last_key,
+        size_bytes=state.size_bytes or None,
+        age_seconds=None if age_ms is None else max(age_ms // 1000, 0),
+        failures=state.failures,
+    )

@@ -1,0 +1,80 @@
+"""The objects of a managed etcd, applied in the order in which pods need them.
+
+The laws: the claims of a set that exists stay as they are, because Kubernetes lets nobody change
+them; volumes are asked to grow with the spec instead, never to shrink, and whether they do is up to
+their class. A policy that is not wanted any more is deleted.
+"""
+
+from kafscale.config.quantities import parse_size
+from kafscale.errors import KubeError
+from kafscale.observability.logging import get_logger
+from kafscale.operator.etcd.observation import Objects
+from kafscale.operator.kube.api import Kube
+from kafscale.operator.kube.kinds import NETWORK_POLICIES, VOLUME_CLAIMS
+from kafscale.operator.resources import (
+    accounts,
+    etcd_admission,
+    etcd_members,
+    etcd_services,
+    names,
+)
+from kafscale.operator.resources.etcd_admission import Admission, Door
+from kafscale.operator.resources.etcd_restore import Restore
+from kafscale.operator.resources.names import Platform
+from kafscale.operator.spec.cluster import Cluster
+
+log = get_logger(__name__)
+
+
+def restore_of(admission: Admission) -> Restore | None:
+    """What new members begin with: something only while the cluster forms."""
+    is_wanted = admission.door is Door.FORMING and admission.snapshot
+    return Restore(admission.snapshot, admission.members) if is_wanted else None
+
+
+async def apply(
+    kube: Kube,
+    cluster: Cluster,
+    platform: Platform,
+    objects: Objects,
+    *,
+    admission: Admission,
+    replicas: int,
+    trust_checksum: str,
+) -> None:
+    """Make Kubernetes have everything but the certificates."""
+    restore = restore_of(admission)
+    if restore:
+        await kube.apply(accounts.service_account(cluster))
+    stateful_set = etcd_members.stateful_set(
+        cluster, platform, replicas=replicas, trust_checksum=trust_checksum, restore=restore
+    )
+    if objects.stateful_set:
+        claims = objects.stateful_set["spec"]["volumeClaimTemplates"]
+        stateful_set["spec"]["volumeClaimTemplates"] = claims
+    policies = etcd_services.policies(cluster, platform)
+    for manifest in (
+        etcd_admission.config_map(cluster, admission),
+        etcd_services.headless(cluster),
+        etcd_services.client(cluster),
+        etcd_services.budget(cluster),
+        *policies,
+        stateful_set,
+    ):
+        await kube.apply(manifest)
+    if not policies:
+        await kube.delete(NETWORK_POLICIES, cluster.namespace, names.etcd(cluster))
+
+
+async def grow_volumes(kube: Kube, cluster: Cluster, objects: Objects) -> None:
+    """Ask for larger volumes where the spec does."""
+    wanted = cluster.spec.etcd.managed.storage
+    for name, claim in objects.claims.items():
+        asked = claim["spec"]["resources"]["requests"]["storage"]
+        if parse_size(asked) >= parse_size(wanted):
+            continue
+        patch = {"spec": {"resources": {"requests": {"storage": wanted}}}}
+        try:
+            await kube.merge(VOLUME_CLAIMS, cluster.namespace, name, patch)
+        except KubeError as error:
+            log.warning("volume does not grow", claim=name, wanted=wanted, reason=str(error))

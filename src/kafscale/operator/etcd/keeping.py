@@ -1,0 +1,106 @@
+"""Looks after the etcds of clusters: those that are given are watched, others are run.
+
+The law: whatever is wrong with an etcd is a state with conditions that say so; only trouble with
+Kubernetes itself is an error. An etcd that was run, and is not wanted any more because another was
+named, goes on running: it has the only copy of what it knows.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Final
+
+from kafscale.errors import KafscaleError, KubeError
+from kafscale.metadata.etcd.maintenance import Maintenance
+from kafscale.operator.cluster.connection import etcd_settings
+from kafscale.operator.conditions import bad
+from kafscale.operator.etcd import access as accesses
+from kafscale.operator.etcd import health
+from kafscale.operator.etcd.managed import ManagedEtcd, Surroundings
+from kafscale.operator.etcd.observation import Connect, ask
+from kafscale.operator.etcd.repair import LOST_AFTER_MS
+from kafscale.operator.etcd.silences import Silences
+from kafscale.operator.etcd.state import EtcdState
+from kafscale.operator.kube.api import Kube
+from kafscale.operator.kube.kinds import PODS
+from kafscale.operator.resources.names import EtcdAccess, Platform
+from kafscale.operator.spec.cluster import Cluster
+
+_NOWHERE: Final = EtcdAccess(endpoints=())
+
+
+class EtcdKeeper:
+    """Looks after the etcds of all clusters."""
+
+    def __init__(
+        self,
+        kube: Kube,
+        platform: Platform,
+        *,
+        clock: Callable[[], int],
+        directory: Path,
+        newest_snapshot: Callable[[Cluster], Awaitable[str]],
+        settings_endpoints: Sequence[str] = (),
+        connect: Connect = Maintenance,
+        lost_after_ms: int = LOST_AFTER_MS,
+    ) -> None:
+        """`clock` is in milliseconds; `directory` is a private one, for certificates.
+
+        `newest_snapshot` is asked for a key where a cluster is to begin with the latest snapshot.
+        """
+        self._around = Surroundings(
+            kube, platform, connect, clock, newest_snapshot, directory, lost_after_ms
+        )
+        self._settings_endpoints = settings_endpoints
+        self._silences = Silences()
+
+    async def ensure(self, cluster: Cluster) -> EtcdState:
+        """See that there is an etcd, and how it is; bring one of ours a step nearer to that."""
+        access = await self._access(cluster)
+        if access is None:
+            why = "etcd.useKubeEtcd is set, and there is no such pod; name etcd.endpoints instead"
+            return _unready(_NOWHERE, "NotFound", why)
+        try:
+            if access.is_managed:
+                return await ManagedEtcd(self._around, cluster, access).ensure(self._silences)
+            return await self._look(cluster, access)
+        except KubeError:
+            raise
+        except KafscaleError as error:
+            return _unready(access, "Unusable", str(error))
+
+    def forget(self, cluster: Cluster) -> None:
+        """Let go of a cluster that is no more."""
+        self._silences.forget(f"{cluster.uid}/")
+
+    async def _access(self, cluster: Cluster) -> EtcdAccess | None:
+        found: Sequence[str] = ()
+        if cluster.spec.etcd.use_kube_etcd and not cluster.spec.etcd.endpoints:
+            kube = self._around.kube
+            pods = await kube.list(PODS, accesses.KUBE_NAMESPACE, accesses.KUBE_LABELS)
+            found = accesses.kube_etcd_endpoints(pods)
+        return accesses.resolve(
+            cluster,
+            self._around.platform,
+            settings_endpoints=self._settings_endpoints,
+            kube_etcd_endpoints=found,
+        )
+
+    async def _look(self, cluster: Cluster, access: EtcdAccess) -> EtcdState:
+        """How an etcd is that others look after."""
+        around = self._around
+        settings = await etcd_settings(around.kube, cluster.namespace, access, around.directory)
+        answers = await ask(access.endpoints, settings, around.connect)
+        able = [each for each in answers.statuses.values() if each.leader_id]
+        why = "; ".join(answers.failures.values()) or "no member knows a leader"
+        return EtcdState(
+            access=access,
+            is_ready=bool(able),
+            conditions=health.given_conditions(len(able), access.endpoints, why),
+            members=len(answers.listed) if answers.listed is not None else None,
+            members_ready=len(able),
+            database_bytes=max((each.database_bytes for each in able), default=None),
+        )
+
+
+def _unready(access: EtcdAccess, reason: str, message: str) -> EtcdState:
+    return EtcdState(access=access, is_ready=False, conditions=[bad(health.READY, reason, message)])
