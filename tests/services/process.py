@@ -50,13 +50,14 @@ def running(
 
 
 def wait_until_listening(
-    process: subprocess.Popen[bytes], port: int, log: Path, seconds_max: float = READY_S_MAX
-) -> None:
+    process: subprocess.Popen[bytes], port: int, log: Path, seconds_max: float = READY_S_MAX,
+    *, host: str = "127.0.0.1",
+) -> None:  # fmt: skip
     """Return when it listens; what it has logged is in the message when it does not."""
     deadline = time.monotonic() + seconds_max
     while True:
         try:
-            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+            socket.create_connection((host, port), timeout=1).close()
         except OSError:
             if process.poll() is not None or time.monotonic() > deadline:
                 said = log.read_text(errors="replace")[-2000:]

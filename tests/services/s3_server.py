@@ -41,7 +41,8 @@ def is_available() -> bool:
 class S3Server:
     """A real S3 server with one bucket, on a directory and a port that outlive it."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, host: str = "127.0.0.1") -> None:
+        self._host = host
         self.root = directory / "buckets"
         """Every bucket is a directory in there, and every object a file."""
         self._log = directory / "server.log"
@@ -58,7 +59,7 @@ class S3Server:
 
     @property
     def bucket(self) -> S3Bucket:
-        return _bucket(self._port)
+        return _bucket(self._port, self._host)
 
     def start(self) -> Self:
         """Start, and wait until requests are answered."""
@@ -70,13 +71,13 @@ class S3Server:
         with self._log.open("ab") as output:
             self._process = subprocess.Popen(  # noqa: S603 - the program is of a pinned version.
                 [
-                    program, "--port", f"127.0.0.1:{self._port}", "--keep-alive", "--quiet",
+                    program, "--port", f"{self._host}:{self._port}", "--keep-alive", "--quiet",
                     "posix", self.root,
                 ],
                 env={**os.environ, **credentials}, stdout=output, stderr=subprocess.STDOUT,
             )  # fmt: skip
         try:
-            wait_until_listening(self._process, self._port, self._log)
+            wait_until_listening(self._process, self._port, self._log, host=self._host)
         except BaseException:
             self._end(signal.SIGKILL)
             raise
@@ -133,10 +134,10 @@ def moto_server(directory: Path) -> Iterator[S3Bucket]:
         yield _bucket(port)
 
 
-def _bucket(port: int) -> S3Bucket:
+def _bucket(port: int, host: str = "127.0.0.1") -> S3Bucket:
     return S3Bucket(
         name=BUCKET,
-        endpoint=f"http://127.0.0.1:{port}",
+        endpoint=f"http://{host}:{port}",
         path_style=True,
         access_key=ACCESS_KEY,
         secret_key=SECRET_KEY,

@@ -9,11 +9,11 @@ tools look for, and under those of Kafscale.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from kafscale.broker.config_kinds import ConfigSource, ConfigType
-from kafscale.broker.topic_config_table import TOPIC_CONFIGS, Effect
-from kafscale.broker.topic_configs import TopicDefaults
 from kafscale.config import SETTINGS, Config
 from kafscale.config.model import DEFAULT
+from kafscale.metadata.config_kinds import ConfigSource, ConfigType
+from kafscale.metadata.topic_config_rules import TopicDefaults
+from kafscale.metadata.topic_config_table import TOPIC_CONFIGS, Effect
 from kafscale.protocol.messages.describe_configs import ConfigSynonym, DescribedConfig
 
 _BY_PATH = {setting.path: setting for setting in SETTINGS}

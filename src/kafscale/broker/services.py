@@ -11,12 +11,12 @@ from kafscale.broker.fetch_sessions import FetchSessions
 from kafscale.broker.health import Health
 from kafscale.broker.producer_ids import ProducerIds
 from kafscale.broker.throttling import Throttling
-from kafscale.broker.topic_configs import TopicDefaults
 from kafscale.broker.topics import Topics
 from kafscale.config import Config
 from kafscale.metadata.access import AccessStore
 from kafscale.metadata.catalog import Catalog
 from kafscale.metadata.cluster_view import ClusterView
+from kafscale.metadata.topic_config_rules import TopicDefaults
 from kafscale.observability.metrics import Metrics
 from kafscale.storage.engine import StorageEngine
 

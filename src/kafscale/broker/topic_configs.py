@@ -1,21 +1,19 @@
-"""The configs of topics: checked when clients send them, resolved for logs, described for tools.
+"""The configs of topics: changed for clients, resolved for logs, described for tools.
 
-The law: what is stored is what the topic's own configs say, checked and nothing more; the broker's
-settings and Kafka's defaults are filled in when a value is asked for, so that changing them reaches
-every topic that does not say otherwise. The rows, and which of them take effect, are in
-`topic_config_table`; storing them is left to the handlers and the metadata room.
+The law: a change is made as a whole or not at all, and what is asked of a config that the topic
+does not have is answered from the broker's settings and Kafka's defaults. What may be stored at all
+is judged by the metadata room's `topic_config_rules`; storing it is left to the handlers.
 """
 
 import enum
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Final, Self
+from typing import Final
 
-from kafscale.broker.config_kinds import ConfigSource, ConfigType, split
-from kafscale.broker.topic_config_table import TOPIC_CONFIGS, Effect, TopicConfig
-from kafscale.config import Config
-from kafscale.config.model import DEFAULT
 from kafscale.errors import InvalidConfigError, InvalidRequestError
+from kafscale.metadata import topic_config_rules
+from kafscale.metadata.config_kinds import ConfigSource, ConfigType, split
+from kafscale.metadata.topic_config_rules import DELETE, TopicDefaults
+from kafscale.metadata.topic_config_table import TOPIC_CONFIGS, Effect, TopicConfig
 from kafscale.protocol.messages.describe_configs import ConfigSynonym, DescribedConfig
 from kafscale.protocol.messages.incremental_alter_configs import ConfigToAlter
 from kafscale.records import Codec, TimestampType
@@ -25,36 +23,8 @@ _TIMESTAMP_TYPES: Final = {
     "CreateTime": TimestampType.CREATE_TIME,
     "LogAppendTime": TimestampType.LOG_APPEND_TIME,
 }
-COMPACT: Final = "compact"
-DELETE: Final = "delete"
 _FOREVER: Final = "-1"
 _AS_SENT: Final = frozenset({"none", "uncompressed", "producer"})
-
-
-@dataclass(frozen=True, slots=True)
-class TopicDefaults:
-    """What holds for topics that do not say otherwise."""
-
-    values: Mapping[str, str]
-    """Every topic config by its name."""
-    static: frozenset[str] = frozenset()
-    """Which of them the broker's settings say, rather than nobody."""
-
-    @classmethod
-    def of(cls, config: Config) -> Self:
-        settings = {
-            "compression.type": ("compression.type", config.compression.type),
-            "index.interval.bytes": (
-                "storage.indexIntervalBytes",
-                str(config.storage.index_interval_bytes),
-            ),
-            "segment.bytes": ("storage.segmentBytes", str(config.storage.segment_bytes)),
-        }
-        return cls(
-            {name: row.default for name, row in TOPIC_CONFIGS.items()}
-            | {name: value for name, (_, value) in settings.items()},
-            frozenset(n for n, (path, _) in settings.items() if config.origin(path) != DEFAULT),
-        )
 
 
 class Operation(enum.IntEnum):
@@ -64,54 +34,6 @@ class Operation(enum.IntEnum):
     DELETE = 1
     APPEND = 2
     SUBTRACT = 3
-
-
-# --- checking -------------------------------------------------------------------------------------
-
-
-def parse(configs: Mapping[str, str | None], defaults: TopicDefaults) -> dict[str, str]:
-    """What a client wants to be stored, as it is stored; refused as a whole if any is wrong."""
-    absent = sorted(name for name, value in configs.items() if value is None)
-    if absent:
-        raise InvalidConfigError(f"Null value not supported for topic configs: {','.join(absent)}")
-    return {
-        name: _parse_value(name, value, defaults)
-        for name, value in configs.items()
-        if value is not None
-    }
-
-
-def _parse_value(name: str, text: str, defaults: TopicDefaults) -> str:
-    row = _row(name)
-    try:
-        value = row.kind.read(text)
-        if name == "cleanup.policy":
-            _check_policy(value)
-        if row.effect is Effect.FIXED:
-            _check_fixed(row, value, defaults.values[name])
-    except ValueError as error:
-        raise InvalidConfigError(
-            f"Invalid value {text} for configuration {name}: {error}"
-        ) from None
-    return value
-
-
-def _check_policy(value: str) -> None:
-    policies = set(split(value))
-    if not policies or policies - {COMPACT, DELETE}:
-        raise ValueError("String must be one of: compact, delete")
-
-
-def _check_fixed(row: TopicConfig, value: str, only: str) -> None:
-    if value != only:
-        raise ValueError(f"Value must be {only!r}. {row.documentation}")
-
-
-def _row(name: str) -> TopicConfig:
-    row = TOPIC_CONFIGS.get(name)
-    if row is None:
-        raise InvalidConfigError(f"Unknown topic config name: {name}")
-    return row
 
 
 # --- changing -------------------------------------------------------------------------------------
@@ -132,7 +54,7 @@ def apply_incremental(
         if value is None:
             changed.pop(name, None)
         else:
-            changed[name] = _parse_value(name, value, defaults)
+            changed[name] = topic_config_rules.parse_value(name, value, defaults)
     return changed
 
 
@@ -143,7 +65,7 @@ def _after(current: str | None, requested: ConfigToAlter, defaults: TopicDefault
         operation = Operation(requested.operation)
     except ValueError:
         raise InvalidRequestError(f"Unknown operation {requested.operation} on {name}") from None
-    row = _row(name)
+    row = topic_config_rules.find(name)
     if operation is Operation.DELETE:
         return None
     if requested.value is None:
@@ -175,7 +97,7 @@ def resolve(configs: Mapping[str, str], defaults: TopicDefaults) -> LogSettings:
     for name, value in configs.items():
         row = TOPIC_CONFIGS.get(name)
         if row is not None and row.effect is Effect.HONOURED:
-            values[name] = _parse_value(name, value, defaults)
+            values[name] = topic_config_rules.parse_value(name, value, defaults)
     is_pruned = DELETE in split(values["cleanup.policy"])
     if not is_pruned:
         values["retention.ms"] = values["retention.bytes"] = _FOREVER

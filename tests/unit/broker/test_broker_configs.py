@@ -3,12 +3,12 @@
 import pytest
 
 from kafscale.broker import broker_configs
-from kafscale.broker.config_kinds import ConfigSource, ConfigType
-from kafscale.broker.topic_configs import TopicDefaults
 from kafscale.config import Config
 from kafscale.config.groups import Group, Offsets
 from kafscale.config.serving import Topics
 from kafscale.config.stores import S3, Cache, Etcd, Storage
+from kafscale.metadata.config_kinds import ConfigSource, ConfigType
+from kafscale.metadata.topic_config_rules import TopicDefaults
 
 CONFIG = Config(
     s3=S3(bucket="records", region="eu-west-1", access_key="AKIA", secret_key="hush"),  # noqa: S106

@@ -1,24 +1,20 @@
-"""Topic configs: what is taken, what is refused, what logs make of it and what tools are shown."""
+"""Topic configs: how they are changed, what logs make of them and what tools are shown."""
 
 import pytest
 
 from kafscale.broker import topic_configs
-from kafscale.broker.config_kinds import ConfigSource, ConfigType
-from kafscale.broker.topic_config_table import TOPIC_CONFIGS, Effect
-from kafscale.broker.topic_configs import Operation, TopicDefaults
+from kafscale.broker.topic_configs import Operation
 from kafscale.config import Config
 from kafscale.config.stores import Compression, Storage
 from kafscale.errors import InvalidConfigError, InvalidRequestError
+from kafscale.metadata import topic_config_rules
+from kafscale.metadata.config_kinds import ConfigSource, ConfigType
+from kafscale.metadata.topic_config_rules import TopicDefaults
+from kafscale.metadata.topic_config_table import TOPIC_CONFIGS
 from kafscale.protocol.messages.incremental_alter_configs import ConfigToAlter
 from kafscale.records import Codec, TimestampType
 
 DEFAULTS = TopicDefaults.of(Config())
-
-
-def parse(**configs):
-    return topic_configs.parse(
-        {name.replace("_", "."): value for name, value in configs.items()}, DEFAULTS
-    )
 
 
 def alter(current, *operations):
@@ -29,70 +25,6 @@ def alter(current, *operations):
 def described(configs, name, defaults=DEFAULTS):
     (row,) = (row for row in topic_configs.describe(configs, defaults) if row.name == name)
     return row
-
-
-# --- checking -------------------------------------------------------------------------------------
-
-
-def test_what_tools_set_when_they_create_topics_is_taken():
-    configs = {
-        "cleanup.policy": "delete",
-        "compression.type": "producer",
-        "max.message.bytes": "2097152",
-        "message.timestamp.type": "LogAppendTime",
-        "min.insync.replicas": "2",
-        "retention.bytes": "-1",
-        "retention.ms": "86400000",
-        "segment.bytes": "1073741824",
-        "segment.ms": "3600000",
-    }
-    assert topic_configs.parse(configs, DEFAULTS) == configs
-
-
-def test_values_are_stored_in_one_form():
-    assert parse(retention_ms=" 0100 ") == {"retention.ms": "100"}
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "reason"),
-    [
-        ("retention.ms", "-2", "Invalid value -2 for configuration retention.ms: .*at least -1"),
-        ("retention.bytes", "many", "retention.bytes: Not a number of type LONG"),
-        ("segment.bytes", "0", "segment.bytes: Value must be at least 1"),
-        ("segment.bytes", str(2**31), "at most 2147483647"),
-        ("message.timestamp.type", "Now", "one of: CreateTime, LogAppendTime"),
-        ("compression.type", "brotli", "one of: none, uncompressed, producer"),
-        ("cleanup.policy", "shred", "one of: compact, delete"),
-        ("cleanup.policy", "", "one of: compact, delete"),
-        ("min.insync.replicas", "0", "at least 1"),
-        ("nonsense", "1", "Unknown topic config name: nonsense"),
-        ("retention.ms", None, "Null value not supported for topic configs: retention.ms"),
-    ],
-)
-def test_what_cannot_be_kept_is_refused_with_a_reason(name, value, reason):
-    with pytest.raises(InvalidConfigError, match=reason):
-        topic_configs.parse({"segment.ms": "1000", name: value}, DEFAULTS)
-
-
-FIXED = [row for row in TOPIC_CONFIGS.values() if row.effect is Effect.FIXED]
-
-
-@pytest.mark.parametrize("row", FIXED, ids=lambda row: row.name)
-def test_a_fixed_config_takes_its_default_only(row):
-    other = {
-        ConfigType.BOOLEAN: "false" if row.default == "true" else "true",
-        ConfigType.LIST: "0:1",
-    }.get(row.kind.type, "5")
-    assert topic_configs.parse({row.name: row.default}, DEFAULTS) == {row.name: row.default}
-    with pytest.raises(InvalidConfigError, match=row.name):
-        topic_configs.parse({row.name: other}, DEFAULTS)
-
-
-def test_a_fixed_config_is_what_the_broker_says():
-    defaults = TopicDefaults.of(Config(storage=Storage(index_interval_bytes=8192)))
-    assert topic_configs.parse({"index.interval.bytes": "8192"}, defaults)
-    with pytest.raises(InvalidConfigError, match="Value must be '8192'"):
-        topic_configs.parse({"index.interval.bytes": "4096"}, defaults)
 
 
 # --- resolving ------------------------------------------------------------------------------------
@@ -126,7 +58,7 @@ def test_a_topic_s_own_configs_win_over_the_broker_s_and_those_over_the_defaults
     [("delete", (1000, 5)), ("compact, delete", (1000, 5)), ("compact", (-1, -1))],
 )
 def test_retention_is_for_topics_whose_policy_is_to_delete(policy, retention):
-    own = parse(cleanup_policy=policy, retention_ms="1000", retention_bytes="5")
+    own = {"cleanup.policy": policy, "retention.ms": "1000", "retention.bytes": "5"}
     settings = topic_configs.resolve(own, DEFAULTS)
     assert (settings.retention_ms, settings.retention_bytes) == retention
     assert settings.is_pruned == (policy != "compact")
@@ -140,7 +72,7 @@ def test_a_compacted_topic_takes_what_kafka_s_cleaner_takes():
         "min.cleanable.dirty.ratio": "0.01",
         "min.compaction.lag.ms": "60000",
     }
-    assert topic_configs.parse(own, DEFAULTS) == own
+    assert topic_config_rules.parse(own, DEFAULTS) == own
     defaults = {name: described({}, name).value for name in own}
     assert defaults == {
         "cleanup.policy": "delete",
@@ -252,9 +184,3 @@ def test_a_value_says_where_it_comes_from_and_what_it_hides():
     ]
     inherited = described({}, "segment.bytes", TopicDefaults.of(config))
     assert (inherited.value, inherited.source) == ("5000", ConfigSource.STATIC_BROKER)
-
-
-def test_the_table_has_the_defaults_that_the_settings_have():
-    """They are said in two rooms: here for DescribeConfigs, and where the settings are declared."""
-    values = {name: row.default for name, row in TOPIC_CONFIGS.items()}
-    assert TopicDefaults(values) == DEFAULTS

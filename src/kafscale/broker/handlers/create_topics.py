@@ -34,6 +34,7 @@ from kafscale.errors import (
     KafscaleError,
     TopicAuthorizationError,
 )
+from kafscale.metadata import topic_config_rules
 from kafscale.metadata.access_model import Operation, ResourceType
 from kafscale.protocol.messages.create_topics import (
     CreatedTopic,
@@ -84,7 +85,7 @@ async def _create(
         # they have created, whatever else they ask for.
         broker.catalog.check_new(topic.name, partitions=1)
         partition_count = _partition_count(context, topic)
-        configs = topic_configs.parse(
+        configs = topic_config_rules.parse(
             {config.name: config.value for config in topic.configs}, broker.topic_defaults
         )
         topic_id = UUID_ZERO

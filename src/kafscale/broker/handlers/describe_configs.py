@@ -16,11 +16,11 @@ Version notes:
 
 from kafscale.broker import broker_configs, config_access, topic_configs
 from kafscale.broker.addresses import advertised
-from kafscale.broker.config_kinds import ConfigSource, ConfigType
 from kafscale.broker.config_resources import ResourceType, check_broker, find_topic
 from kafscale.broker.context import RequestContext
 from kafscale.errors import InvalidRequestError, KafscaleError
 from kafscale.metadata.access_model import Operation
+from kafscale.metadata.config_kinds import ConfigSource, ConfigType
 from kafscale.protocol.messages.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResponse,

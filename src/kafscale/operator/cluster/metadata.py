@@ -7,9 +7,11 @@ tries again with what `get` says then. How settings are found is left to `connec
 """
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Final, NamedTuple
 
 from kafscale.config.stores import Etcd
+from kafscale.errors import StoreUnavailableError
 from kafscale.metadata import keys
 from kafscale.metadata.catalog import Catalog
 from kafscale.metadata.cluster_view import ClusterView
@@ -34,6 +36,8 @@ class ClusterMetadata:
         """Where topics are looked up and changed."""
         self.view = ClusterView(store)
         """Who is alive, who is the controller, and who owns what."""
+        self._cluster_id = ""
+        self._closed: list[Callable[[], None]] = []
 
     @property
     def is_connected(self) -> bool:
@@ -51,8 +55,13 @@ class ClusterMetadata:
 
     async def cluster_id(self) -> str:
         """The id that brokers have given the cluster; empty before the first of them came."""
-        entry = await self._store.get(keys.CLUSTER_ID)
-        return entry.value.decode() if entry else ""
+        if not self._cluster_id and (entry := await self._store.get(keys.CLUSTER_ID)):
+            self._cluster_id = entry.value.decode()
+        return self._cluster_id
+
+    def when_closed(self, listener: Callable[[], None]) -> None:
+        """Call `listener` as soon as nothing here is kept current any more."""
+        self._closed.append(listener)
 
     async def start(self) -> None:
         """Read everything, then follow the store until `close`."""
@@ -60,6 +69,8 @@ class ClusterMetadata:
         await self.view.start()
 
     async def close(self) -> None:
+        while self._closed:
+            self._closed.pop()()
         await self.view.close()
         await self.catalog.close()
         await self._store.close()
@@ -81,6 +92,19 @@ class MetadataRegistry:
         """The metadata of a cluster; None before it was opened and after it was closed."""
         opened = self._opened.get((namespace, name))
         return opened.metadata if opened else None
+
+    async def find(self, cluster_id: str) -> ClusterMetadata | None:
+        """The metadata of the cluster to which brokers have given this id."""
+        for opened in list(self._opened.values()):
+            with suppress(StoreUnavailableError):
+                if await opened.metadata.cluster_id() == cluster_id:
+                    return opened.metadata
+        return None
+
+    def only(self) -> ClusterMetadata | None:
+        """The metadata of the one cluster that there is; None if there are more, or none."""
+        opened = list(self._opened.values())
+        return opened[0].metadata if len(opened) == 1 else None
 
     async def open(
         self, namespace: str, name: str, settings: Etcd, object_namespace: str

@@ -3,7 +3,7 @@
 The laws: a survey always comes, and soon: who does not answer in time is told of as silent. One
 survey serves everybody who asks within `FRESH_MS`, so that a thousand topics cost as much as one.
 Which brokers there are is what the metadata says; what they own, and how far it goes, what they say
-themselves.
+themselves; how many clients they have, the samples that they have sent to the operator.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ import msgspec
 
 from kafscale.config.security import ClientTls
 from kafscale.control.client import ControlClient
-from kafscale.control.messages import BrokerStatusResponse
+from kafscale.control.messages import BrokerStatusResponse, MetricsSample
 from kafscale.control.partition import Partition
 from kafscale.errors import KafscaleError
 from kafscale.metadata.model import BrokerInfo
@@ -28,8 +28,11 @@ FRESH_MS: Final = 5_000
 ANSWER_SECONDS_MAX: Final = 3.0
 ASKED_AT_ONCE_MAX: Final = 16
 CONNECTIONS: Final = "kafscale_active_connections"
+IDLE: Final = "kafscale_idle_seconds"
 
 Ask = Callable[[BrokerInfo], Awaitable[BrokerStatusResponse]]
+SamplesOf = Callable[[str], Iterable[MetricsSample]]
+"""The samples of a cluster by its id, each of them not old."""
 
 
 class BrokerReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,6 +49,8 @@ class BrokerReport(msgspec.Struct, frozen=True, kw_only=True):
     partition_count: int = 0
     connection_count: int | None = None
     """How many clients are connected; None if nobody has said so."""
+    idle_seconds: float | None = None
+    """For how long no client was; None if nobody has said so."""
 
 
 class Survey(msgspec.Struct, frozen=True):
@@ -75,6 +80,16 @@ class Survey(msgspec.Struct, frozen=True):
         known = [count for count in counts if count is not None]
         return sum(known) if len(known) == len(counts) else None
 
+    @property
+    def idle_seconds(self) -> float | None:
+        """For how long nobody was connected to any; None if that of one is not known, or none is.
+
+        >>> Survey({}, {}).idle_seconds
+        """
+        told = [each.idle_seconds for each in self.brokers.values()]
+        known = [seconds for seconds in told if seconds is not None]
+        return min(known) if known and len(known) == len(told) else None
+
 
 class _Kept:
     """The last survey of a cluster."""
@@ -88,9 +103,17 @@ class _Kept:
 class Surveyor:
     """Takes surveys of clusters, and keeps the last one of each for a moment."""
 
-    def __init__(self, ask: Ask, clock: Callable[[], int], *, fresh_ms: int = FRESH_MS) -> None:
+    def __init__(
+        self,
+        ask: Ask,
+        clock: Callable[[], int],
+        samples_of: SamplesOf = lambda _cluster_id: (),
+        *,
+        fresh_ms: int = FRESH_MS,
+    ) -> None:
         """`clock` is in milliseconds."""
         self._ask = ask
+        self._samples_of = samples_of
         self._clock = clock
         self._fresh_ms = fresh_ms
         self._asked_at_once = asyncio.Semaphore(ASKED_AT_ONCE_MAX)
@@ -108,7 +131,10 @@ class Surveyor:
     async def _take(self, metadata: ClusterMetadata) -> Survey:
         brokers = sorted(metadata.brokers.values(), key=lambda broker: broker.id)
         answers = await asyncio.gather(*map(self._answer, brokers))
-        return summary(dict(zip((broker.id for broker in brokers), answers, strict=True)))
+        cluster_ids = {answer.cluster_id for answer in answers if answer is not None}
+        samples = [each for cluster_id in cluster_ids for each in self._samples_of(cluster_id)]
+        numbers = (broker.id for broker in brokers)
+        return summary(dict(zip(numbers, answers, strict=True)), samples)
 
     async def _answer(self, broker: BrokerInfo) -> BrokerStatusResponse | None:
         try:
@@ -140,12 +166,21 @@ def control_address(broker: BrokerInfo) -> str:
     return f"[{host}]:{broker.control_port}" if ":" in host else f"{host}:{broker.control_port}"
 
 
-def summary(answers: Mapping[int, BrokerStatusResponse | None]) -> Survey:
-    """What the answers of all brokers come to, by their ids; None of one that gave none."""
+def summary(
+    answers: Mapping[int, BrokerStatusResponse | None], samples: Iterable[MetricsSample] = ()
+) -> Survey:
+    """What the answers of all brokers come to, by their ids; None of one that gave none.
+
+    `samples` are those that the operator has, beside those that brokers have of each other.
+    """
     given = [answer for answer in answers.values() if answer is not None]
-    connections = _connections(given)
+    told = [*samples, *(sample for answer in given for sample in answer.samples)]
+    gauges = _newest_gauges(told)
     return Survey(
-        {number: _report(number, answer, connections) for number, answer in answers.items()},
+        {
+            number: _report(number, answer, gauges.get(str(number), {}))
+            for number, answer in answers.items()
+        },
         {
             Partition(owned.topic, owned.partition): owned.log_end_offset
             for answer in given
@@ -156,7 +191,7 @@ def summary(answers: Mapping[int, BrokerStatusResponse | None]) -> Survey:
 
 
 def _report(
-    number: int, answer: BrokerStatusResponse | None, connections: Mapping[str, int]
+    number: int, answer: BrokerStatusResponse | None, gauges: Mapping[str, float]
 ) -> BrokerReport:
     if answer is None:
         return BrokerReport(id=number, has_answered=False)
@@ -168,16 +203,16 @@ def _report(
         problems=dict(answer.problems),
         version=answer.version,
         partition_count=len(answer.partitions),
-        connection_count=connections.get(answer.broker_id),
+        connection_count=int(gauges[CONNECTIONS]) if CONNECTIONS in gauges else None,
+        idle_seconds=gauges.get(IDLE),
     )
 
 
-def _connections(answers: Iterable[BrokerStatusResponse]) -> dict[str, int]:
-    """How many clients each broker has, from the newest sample of it that anybody keeps."""
-    newest: dict[str, tuple[int, int]] = {}
-    for answer in answers:
-        for sample in answer.samples:
-            if CONNECTIONS in sample.gauges:
-                told = sample.timestamp_ms, int(sample.gauges[CONNECTIONS])
-                newest[sample.broker_id] = max(told, newest.get(sample.broker_id, told))
-    return {broker_id: count for broker_id, (_, count) in newest.items()}
+def _newest_gauges(samples: Iterable[MetricsSample]) -> dict[str, Mapping[str, float]]:
+    """What each broker measured last, as far as somebody has a sample of it."""
+    newest: dict[str, MetricsSample] = {}
+    for sample in samples:
+        before = newest.get(sample.broker_id)
+        if before is None or before.timestamp_ms <= sample.timestamp_ms:
+            newest[sample.broker_id] = sample
+    return {broker_id: sample.gauges for broker_id, sample in newest.items()}

@@ -52,6 +52,21 @@ class Reaper:
         return len(ends)
 
 
+class Restorer:
+    """Has nothing to restore, but takes its time, and fails as often as it is told to."""
+
+    def __init__(self):
+        self.failures = []
+        self.terms = []
+        self.seconds = 0.0
+
+    async def complete(self, controller):
+        await asyncio.sleep(self.seconds)
+        if self.failures:
+            raise self.failures.pop()
+        self.terms.append(controller.mod_revision)
+
+
 class FlakyStore(BreakableStore):
     """Another store, whose commits can be made to fail or go unanswered, and whose news is late."""
 
@@ -91,10 +106,11 @@ class Seat:
         self.catalog = Catalog(self.store)
         self.streams = Streams()
         self.reaper = Reaper()
+        self.restorer = Restorer()
         self.controller = Controller(
-            self.store, self.view, self.catalog, self.streams, self.reaper, broker_id=broker_id,
-            cluster_id=CLUSTER_ID, clock=virtual_time.clock_ms, random=Random(broker_id),
-            settings=settings,
+            self.store, self.view, self.catalog, self.streams, self.reaper,
+            restorer=self.restorer, broker_id=broker_id, cluster_id=CLUSTER_ID,
+            clock=virtual_time.clock_ms, random=Random(broker_id), settings=settings,
         )  # fmt: skip
         self.registration = None
         self.epoch = 0

@@ -27,6 +27,7 @@ from kafscale.broker.cluster.claims import Claims
 from kafscale.broker.cluster.controller import ControllerSettings
 from kafscale.broker.cluster.membership import Membership
 from kafscale.broker.cluster.node import ClusterNode
+from kafscale.broker.cluster.restoration import Restoration
 from kafscale.broker.context import ClientInfo, Drain, RequestContext
 from kafscale.broker.coordinator import statistics
 from kafscale.broker.coordinator.clock import GroupClock
@@ -41,7 +42,6 @@ from kafscale.broker.producer_ids import ProducerIds
 from kafscale.broker.routes import ROUTES
 from kafscale.broker.services import Services
 from kafscale.broker.throttling import Throttling
-from kafscale.broker.topic_configs import TopicDefaults
 from kafscale.broker.watermarks import Watermarks
 from kafscale.config import Config
 from kafscale.config.serving import Broker
@@ -51,11 +51,13 @@ from kafscale.metadata.catalog import Catalog
 from kafscale.metadata.cluster_view import ClusterView
 from kafscale.metadata.memory import MemoryStore
 from kafscale.metadata.model import BrokerInfo, Topic
+from kafscale.metadata.topic_config_rules import TopicDefaults
 from kafscale.observability.metrics import Metrics
 from kafscale.protocol.api import Api
 from kafscale.protocol.wire import Message
 from kafscale.records import BatchView, Record, build
 from kafscale.storage.engine import StorageEngine
+from kafscale.storage.inventory import Inventories
 from kafscale.storage.log import PartitionLog
 from kafscale.storage.objects.faulty import FaultyObjectStore
 from kafscale.storage.objects.memory import MemoryObjectStore
@@ -180,8 +182,8 @@ async def life(
     statistics.show(metrics, services.groups, watermarks.lags)
     await node.join()
     work = [asyncio.create_task(node.run()), asyncio.create_task(services.groups.run())]
-    assert await node.ownership.settled(60)
     try:
+        assert await node.settled(60)
         yield Served(stores, services, node)
     finally:
         for task in work:
@@ -239,6 +241,15 @@ def _assembled(stores, config, *, catalog, view, rules, metrics, node_id):
         groups=groups,
         streams=streams,
         reaper=Reaper(stores.objects, namespace, clock),
+        restorer=Restoration(
+            stores.metadata,
+            streams,
+            Inventories(stores.objects, namespace, streams),
+            cluster_id=CLUSTER_ID,
+            namespace=namespace,
+            clock=clock,
+            random=Random(0),
+        ),
         broker_id=node_id,
         cluster_id=CLUSTER_ID,
         defaults=defaults,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafscale.broker.config_kinds import ConfigType, Flag, OneOf, Ratio, Whole, Words, split
+from kafscale.metadata.config_kinds import ConfigType, Flag, OneOf, Ratio, Whole, Words, split
 
 NUMBER = Whole(-1)
 SMALL = Whole(1, 10)

@@ -9,14 +9,14 @@ The law: a config that exists does something. There are three ways to keep it:
 * A fixed config has one value only, its default. Naming that changes nothing; another would
   promise what we do not do, and is refused.
 
-Names, kinds and defaults are Kafka's. What to do with a row is in `topic_configs`.
+Names, kinds and defaults are Kafka's. What may be stored by these rows is in `topic_config_rules`.
 """
 
 import enum
 from dataclasses import KW_ONLY, dataclass
 from typing import Final
 
-from kafscale.broker.config_kinds import INT_MAX, LONG_MAX, Flag, Kind, OneOf, Ratio, Whole, Words
+from kafscale.metadata.config_kinds import INT_MAX, LONG_MAX, Flag, Kind, OneOf, Ratio, Whole, Words
 
 WEEK_MS: Final = 7 * 24 * 3600 * 1000
 

@@ -1,0 +1,86 @@
+"""The cluster that all tests on Kubernetes share, and what holds for them all.
+
+They are marked `kubernetes`, and `make test-k8s` runs them by themselves: in one process, and in a
+room that is cut off from the machine.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from services.kubernetes import binaries, namespaces
+from services.kubernetes.control_plane import ControlPlane
+from services.kubernetes.helm import Helm
+from services.kubernetes.installation import Installation
+from services.kubernetes.kube_client import KubeClient
+from services.kubernetes.kubelet.kubelet import Kubelet
+from services.kubernetes.metrics_api import MetricsApi
+from services.s3_server import S3Server
+
+HERE = Path(__file__).parent
+TIMEOUT_S = 120
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if HERE in item.path.parents:
+            item.add_marker(pytest.mark.kubernetes)
+            if item.get_closest_marker("timeout") is None:
+                item.add_marker(pytest.mark.timeout(TIMEOUT_S))
+
+
+@pytest.fixture(scope="session")
+def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+    if not namespaces.is_inside():
+        pytest.skip("Kubernetes wants a room of its own: make test-k8s")
+    if reason := binaries.missing():
+        pytest.skip(reason)
+    with ControlPlane(tmp_path_factory.mktemp("control-plane")) as plane:
+        yield plane
+
+
+@pytest.fixture
+def kube(control_plane: ControlPlane) -> KubeClient:
+    """A client of somebody who may do anything."""
+    return control_plane.kube
+
+
+@pytest.fixture
+def namespace(control_plane: ControlPlane) -> Iterator[str]:
+    """A namespace of the test's own."""
+    with control_plane.namespace() as name:
+        yield name
+
+
+@pytest.fixture(scope="session")
+def metrics(control_plane: ControlPlane) -> Iterator[MetricsApi]:
+    with MetricsApi(control_plane) as api:
+        yield api
+
+
+@pytest.fixture
+def helm(control_plane: ControlPlane, tmp_path: Path) -> Helm:
+    return Helm(control_plane.kubeconfig, tmp_path)
+
+
+@pytest.fixture(scope="session")
+def kubelet(
+    control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Kubelet]:
+    """Nodes for pods to run on."""
+    with Kubelet(control_plane.kubeconfig, tmp_path_factory.mktemp("kubelet")) as kubelet:
+        yield kubelet
+
+
+@pytest.fixture(scope="session")
+def kafscale(
+    control_plane: ControlPlane, kubelet: Kubelet, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Installation]:
+    """The operator at work, and a bucket that pods can reach."""
+    with (
+        S3Server(tmp_path_factory.mktemp("s3"), namespaces.GATEWAY) as s3,
+        Installation(control_plane, kubelet, s3) as installation,
+    ):
+        yield installation

@@ -1,0 +1,185 @@
+"""A real control plane of Kubernetes: an API server and the controllers, on an etcd.
+
+    with ControlPlane(tmp_path) as plane, plane.namespace() as namespace:
+        plane.kube.apply(manifest, namespace)
+
+It is as strict as any: there are roles (RBAC), Pod Security, and accounts with tokens. What it
+lacks are nodes: pods stay pending unless somebody plays kubelet. It listens on the bridge, where
+pods in network namespaces of their own can reach it.
+"""
+
+import contextlib
+import secrets
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Self
+
+from kafscale.operator.kube.kinds import CONFIG_MAPS, SERVICE_ACCOUNTS
+from services.etcd_server import EtcdServer
+from services.kubernetes import binaries
+from services.kubernetes.credentials import ADMIN, AGGREGATOR, CONTROLLERS, Credentials
+from services.kubernetes.kube_client import NAMESPACES, KubeClient, KubeRefusalError, Manifest
+from services.kubernetes.namespaces import GATEWAY
+from services.process import free_port
+
+SERVICE_RANGE = "10.96.0.0/16"
+KUBERNETES_ADDRESS = "10.96.0.1"
+"""Of the Service `kubernetes` in `default`: the first one of the range."""
+READY_S_MAX = 60
+PAUSE_S = 0.05
+
+_NAMES = (
+    "kubernetes",
+    "kubernetes.default",
+    "kubernetes.default.svc",
+    "kubernetes.default.svc.cluster.local",
+)
+_LEFT_OUT = (
+    "node-lifecycle-controller",  # Nodes are played: nobody is to be evicted from a slow one.
+    "taint-eviction-controller",
+    "persistentvolume-attach-detach-controller",  # Volumes are directories.
+)
+
+
+class ControlPlane:
+    """One that lives as long as its block, with all it writes in one directory."""
+
+    def __init__(self, directory: Path, address: str = GATEWAY) -> None:
+        self.address = address
+        self.port = free_port()
+        self.url = f"https://{address}:{self.port}"
+        hosts = [*_NAMES, "localhost", "127.0.0.1", address, KUBERNETES_ADDRESS]
+        self.credentials = Credentials(directory, self.url, hosts)
+        self.authority = self.credentials.authority
+        self.kubeconfig = self.credentials.kubeconfig(ADMIN)
+        """For those who may do anything, such as Helm."""
+        self.kube = self.client(self.credentials.tokens[ADMIN])
+        """The same as a client."""
+        self._directory = directory
+        self._life = contextlib.ExitStack()
+        self._processes: dict[str, subprocess.Popen[bytes]] = {}
+
+    def __enter__(self) -> Self:
+        with contextlib.ExitStack() as life:
+            etcd = life.enter_context(EtcdServer(self._directory))
+            life.callback(self._kill_all)
+            self._start("kube-apiserver", self._api_server_options(etcd.members[0].endpoint))
+            self._wait_until("kube-apiserver", self._is_ready)
+            self._start("kube-controller-manager", self._controller_options())
+            self._wait_until("kube-controller-manager", lambda: self._is_furnished("default"))
+            self._life = life.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._life.close()
+
+    def client(self, token: str) -> KubeClient:
+        return KubeClient(self.url, self.authority, token)
+
+    def token(
+        self, namespace: str, account: str, *, lasts_s: int = 3600, pod: Manifest | None = None
+    ) -> str:
+        """A token of a ServiceAccount; it ends with the pod, if one is given."""
+        spec: Manifest = {"expirationSeconds": lasts_s}
+        if pod is not None:
+            named = {name: pod["metadata"][name] for name in ("name", "uid")}
+            spec["boundObjectRef"] = {"apiVersion": "v1", "kind": "Pod"} | named
+        asked = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": spec}
+        path = SERVICE_ACCOUNTS.path(namespace, account, "token")
+        return self.kube.request("POST", path, asked)["status"]["token"]
+
+    @contextlib.contextmanager
+    def namespace(
+        self, prefix: str = "test", labels: Mapping[str, str] | None = None
+    ) -> Iterator[str]:
+        """A new namespace that pods can be in; what is in there goes with it, in its own time."""
+        name = f"{prefix}-{secrets.token_hex(4)}"
+        metadata = {"name": name, "labels": dict(labels or {})}
+        self.kube.create({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
+        try:
+            self._wait_until("kube-controller-manager", lambda: self._is_furnished(name))
+            yield name
+        finally:
+            self.kube.delete(NAMESPACES, "", name)
+
+    def logs(self, part: str) -> str:
+        return self._log(part).read_text(errors="replace")
+
+    def _api_server_options(self, etcd: str) -> dict[str, object]:
+        files = self.credentials
+        return {
+            "etcd-servers": f"http://{etcd}",
+            "advertise-address": self.address,
+            "secure-port": self.port,
+            "tls-cert-file": files.server[0],
+            "tls-private-key-file": files.server[1],
+            "client-ca-file": files.authority,
+            "token-auth-file": files.tokens_file,
+            "authorization-mode": "RBAC",
+            "allow-privileged": "true",
+            "service-cluster-ip-range": SERVICE_RANGE,
+            "service-account-issuer": f"https://{_NAMES[-1]}",
+            "service-account-signing-key-file": files.accounts_key,
+            "service-account-key-file": files.accounts_key.with_suffix(".crt"),
+            "proxy-client-cert-file": files.aggregator[0],
+            "proxy-client-key-file": files.aggregator[1],
+            "requestheader-client-ca-file": files.authority,
+            "requestheader-allowed-names": AGGREGATOR,
+            "requestheader-username-headers": "X-Remote-User",
+            "requestheader-group-headers": "X-Remote-Group",
+            "requestheader-extra-headers-prefix": "X-Remote-Extra-",
+            # Straight to endpoints: ClusterIPs lead somewhere only where a proxy plays along.
+            "enable-aggregator-routing": "true",
+        }
+
+    def _controller_options(self) -> dict[str, object]:
+        return {
+            "kubeconfig": self.credentials.kubeconfig(CONTROLLERS),
+            "use-service-account-credentials": "true",
+            "service-account-private-key-file": self.credentials.accounts_key,
+            "root-ca-file": self.authority,
+            "controllers": ",".join(["*", *(f"-{name}" for name in _LEFT_OUT)]),
+            "leader-elect": "false",
+            "secure-port": "0",
+            "horizontal-pod-autoscaler-sync-period": "2s",
+            "horizontal-pod-autoscaler-downscale-stabilization": "5s",
+            "horizontal-pod-autoscaler-cpu-initialization-period": "1s",
+            "horizontal-pod-autoscaler-initial-readiness-delay": "1s",
+        }
+
+    def _start(self, part: str, options: Mapping[str, object]) -> None:
+        command = [binaries.kube(), part, *(f"--{name}={value}" for name, value in options.items())]
+        with self._log(part).open("wb") as output:
+            self._processes[part] = subprocess.Popen(  # noqa: S603 - our own command.
+                command, stdout=output, stderr=subprocess.STDOUT, cwd=self._directory
+            )
+
+    def _wait_until(self, part: str, condition: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + READY_S_MAX
+        while not condition():
+            if self._processes[part].poll() is not None or time.monotonic() > deadline:
+                raise RuntimeError(f"{part} does not do its part: {self.logs(part)[-4000:]}")
+            time.sleep(PAUSE_S)
+
+    def _is_ready(self) -> bool:
+        try:
+            return self.kube.request("GET", "/readyz") == "ok"
+        except (OSError, KubeRefusalError):
+            return False
+
+    def _is_furnished(self, namespace: str) -> bool:
+        """Whether pods can be in there: they need an account, and to know the authority."""
+        account = self.kube.get(SERVICE_ACCOUNTS, namespace, "default")
+        authority = self.kube.get(CONFIG_MAPS, namespace, "kube-root-ca.crt")
+        return account is not None and authority is not None
+
+    def _kill_all(self) -> None:
+        """Nothing here is to be kept, so nothing has to end in good order."""
+        for process in self._processes.values():
+            process.kill()
+            process.wait()
+
+    def _log(self, part: str) -> Path:
+        return self._directory / f"{part}.log"

@@ -1,0 +1,207 @@
+"""Kafscale on the cluster of tests: the operator as its manifests install it, and clusters by it.
+
+with Installation(plane, kubelet, s3) as kafscale:
+    kafscale.create_cluster(namespace, "demo", brokers={"replicas": 2})
+    kafscale.wait_phase(namespace, "demo", "Ready")
+"""
+
+import base64
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Self
+
+import yaml
+
+from kafscale.operator.kube.kinds import CLUSTERS, PODS, SECRETS, TOPICS, Kind
+from services.kubernetes.control_plane import ControlPlane
+from services.kubernetes.kube_client import Manifest
+from services.kubernetes.kubelet.kubelet import Kubelet
+from services.s3_server import S3Server
+from services.waiting import wait_until
+
+CONFIG = Path(__file__).parents[3] / "config"
+HOME = "kafscale"
+"""The namespace of the operator."""
+DEPLOYMENTS = Kind("apps/v1", "Deployment", "deployments")
+SECRET = "s3-credentials"  # noqa: S105 - a name.
+FAST = {
+    "KAFSCALE_OPERATOR_RESYNC_SEC": "2",
+    "KAFSCALE_OPERATOR_LEASE_DURATION_SEC": "3",
+}
+LOG_SHOWN_MAX = 3000
+
+
+class Installation:
+    """The operator, installed from `config/`, and a bucket for the clusters."""
+
+    def __init__(
+        self,
+        plane: ControlPlane,
+        kubelet: Kubelet,
+        s3: S3Server,
+        environment: Mapping[str, str] = FAST,
+    ) -> None:
+        self.kube = plane.kube
+        self.kubelet = kubelet
+        self.s3 = s3
+        self._environment = environment
+
+    def __enter__(self) -> Self:
+        for manifest in self._manifests():
+            self.kube.apply(manifest)
+        self.wait_operator()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.kube.delete(DEPLOYMENTS, HOME, "kafscale-operator")
+        wait_until(lambda: not self.operators(), "operators to be gone", seconds_max=60)
+
+    def operators(self) -> list[str]:
+        """The names of the operators' pods."""
+        pods = self.kube.list(PODS, HOME, {"app": "kafscale-operator"})
+        return [pod["metadata"]["name"] for pod in pods]
+
+    def wait_operator(self) -> None:
+        wait_until(lambda: len(self.operators()) == 2, "two operators", seconds_max=30)
+        for name in self.operators():
+            self.kubelet.wait_ready(HOME, name)
+
+    def create_secret(self, namespace: str, name: str = SECRET, **entries: str) -> None:
+        """The keys of the bucket, or whatever is given, as a Secret."""
+        bucket = self.s3.bucket
+        entries = entries or {
+            "KAFSCALE_S3_ACCESS_KEY": bucket.access_key,
+            "KAFSCALE_S3_SECRET_KEY": bucket.secret_key,
+        }
+        data = {key: base64.b64encode(text.encode()).decode() for key, text in entries.items()}
+        self.kube.apply(_manifest(SECRETS, namespace, name, {"data": data}))
+
+    def cluster(self, namespace: str, name: str, **spec: Any) -> Manifest:
+        """A cluster on the bucket, small and without autoscaling unless `spec` says otherwise."""
+        bucket = self.s3.bucket
+        wanted: dict[str, Any] = {
+            "brokers": {"replicas": 2, "terminationGracePeriodSeconds": 20},
+            "s3": {
+                "bucket": bucket.name, "endpoint": bucket.endpoint,
+                "credentialsSecretRef": SECRET, "manageLifecycle": False,
+            },
+            "autoscaling": {"enabled": False},
+            "etcd": {"managed": {"replicas": 1}, "snapshots": {"enabled": False}},
+            "config": {"settings": {"broker": {"leaseTtlMs": 5000}}},
+        }  # fmt: skip
+        for part, fields in spec.items():
+            wanted[part] = {**wanted.get(part, {}), **fields}
+        return _manifest(CLUSTERS, namespace, name, {"spec": wanted})
+
+    def create_cluster(self, namespace: str, name: str, **spec: Any) -> Manifest:
+        """Make a cluster, with the Secret of its bucket."""
+        self.create_secret(namespace)
+        return self.kube.apply(self.cluster(namespace, name, **spec))
+
+    def create_topic(self, namespace: str, name: str, cluster: str, **spec: Any) -> Manifest:
+        wanted = {"clusterRef": cluster, "partitions": 3, **spec}
+        return self.kube.apply(_manifest(TOPICS, namespace, name, {"spec": wanted}))
+
+    def status(self, namespace: str, name: str, kind: Kind = CLUSTERS) -> dict[str, Any]:
+        found = self.kube.get(kind, namespace, name)
+        return (found or {}).get("status") or {}
+
+    def condition(
+        self, namespace: str, name: str, type_: str, kind: Kind = CLUSTERS
+    ) -> dict[str, Any]:
+        """A condition of a resource; empty where there is none."""
+        conditions = self.status(namespace, name, kind).get("conditions") or []
+        return next((each for each in conditions if each["type"] == type_), {})
+
+    def wait_phase(
+        self, namespace: str, name: str, phase: str, *, kind: Kind = CLUSTERS,
+        seconds_max: float = 90,
+    ) -> dict[str, Any]:  # fmt: skip
+        """The status, once its phase is this one and it is about the newest generation."""
+
+        def is_there() -> bool:
+            found = self.kube.get(kind, namespace, name)
+            status = (found or {}).get("status") or {}
+            generation = found["metadata"]["generation"] if found else 0
+            return (status.get("phase"), status.get("observedGeneration")) == (phase, generation)
+
+        self.wait(
+            is_there, f"{kind.kind} {name} to be {phase}", namespace, name=name, kind=kind,
+            seconds_max=seconds_max,
+        )  # fmt: skip
+        return self.status(namespace, name, kind)
+
+    def wait(
+        self, condition: Callable[[], bool], what: str, namespace: str, *,
+        seconds_max: float = 60, name: str = "", kind: Kind = CLUSTERS,
+    ) -> None:  # fmt: skip
+        """Wait; whoever waits in vain is told everything that may help."""
+        wait_until(
+            condition, what, seconds_max=seconds_max, seen=_Report(self, namespace, name, kind)
+        )
+
+    def bootstrap(self, namespace: str, name: str) -> str:
+        return str(self.status(namespace, name)["bootstrapServers"])
+
+    def _manifests(self) -> list[Manifest]:
+        files = [
+            *sorted((CONFIG / "crd" / "bases").glob("*.yaml")),
+            CONFIG / "operator" / "namespace.yaml",
+            *sorted((CONFIG / "rbac").glob("*.yaml")),
+            *sorted((CONFIG / "operator").glob("*.yaml")),
+        ]
+        read = [
+            manifest
+            for file in files
+            if file.name != "kustomization.yaml"
+            for manifest in yaml.safe_load_all(file.read_text())
+        ]
+        return [self._placed(manifest) for manifest in read]
+
+    def _placed(self, manifest: Manifest) -> Manifest:
+        """As Kustomize does: put into the namespace; and given the environment."""
+        cluster_wide = {"Namespace", "ClusterRole", "ClusterRoleBinding"}
+        if manifest["kind"] not in {*cluster_wide, "CustomResourceDefinition"}:
+            manifest["metadata"]["namespace"] = HOME
+        for subject in manifest.get("subjects", ()):
+            subject["namespace"] = HOME
+        if manifest["kind"] == "Deployment":
+            [container] = manifest["spec"]["template"]["spec"]["containers"]
+            container["env"] += [
+                {"name": name, "value": value} for name, value in self._environment.items()
+            ]
+        return manifest
+
+
+class _Report:
+    """What can be said of a resource, when somebody has waited in vain."""
+
+    def __init__(self, installation: Installation, namespace: str, name: str, kind: Kind) -> None:
+        self._installation = installation
+        self._namespace = namespace
+        self._name = name
+        self._kind = kind
+
+    def __str__(self) -> str:
+        installation = self._installation
+        status = installation.status(self._namespace, self._name, self._kind) if self._name else {}
+        kubelet = installation.kubelet
+        operators = [(HOME, name) for name in installation.operators()]
+        pods = [
+            (self._namespace, pod["metadata"]["name"])
+            for pod in installation.kube.list(PODS, self._namespace)
+        ]
+        said = [
+            f"--- {name}\n{kubelet.logs(place, name)[-LOG_SHOWN_MAX:]}"
+            for place, name in [*operators, *pods]
+        ]
+        return "\n".join([yaml.safe_dump(status), *said])
+
+
+def _manifest(kind: Kind, namespace: str, name: str, fields: Mapping[str, Any]) -> Manifest:
+    return {
+        "apiVersion": kind.api_version,
+        "kind": kind.kind,
+        "metadata": {"name": name, "namespace": namespace},
+        **fields,
+    }

@@ -1,0 +1,160 @@
+"""Nodes for a control plane that has none: pods are processes of this machine.
+
+    with Kubelet(plane.kubeconfig, tmp_path) as kubelet:
+        kubelet.wait_ready(namespace, "web-0")
+        kubelet.kill(namespace, "web-0")
+
+It binds pods to nodes, runs them, probes them, reports them, gives them volumes, names and an
+address each, and leads Services to them. This process sees the names, too. All of it happens in a
+thread of its own, and inside of `namespaces` only, as it would disturb the machine otherwise.
+"""
+
+import asyncio
+import contextlib
+import json
+import signal
+import subprocess
+import threading
+from collections.abc import Coroutine, Mapping
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any, Self, TypeVar
+
+from services.kubernetes import namespaces
+from services.kubernetes.kubelet.agent import Agent
+from services.kubernetes.kubelet.api import Api, Manifest
+from services.kubernetes.kubelet.mirror import Mirror
+from services.kubernetes.kubelet.nodes import ZONES
+from services.kubernetes.kubelet.pod import Pod
+from services.kubernetes.namespaces import GATEWAY
+from services.waiting import wait_until
+
+RESOLVER = Path("/etc/resolv.conf")
+READY_S_MAX = 30
+STOP_S_MAX = 20
+LOG_SHOWN_MAX = 4000
+
+_Result = TypeVar("_Result")
+
+
+class Kubelet:
+    """All nodes of a cluster; any thread may use it."""
+
+    def __init__(self, kubeconfig: Path, directory: Path, zones: Mapping[str, str] = ZONES) -> None:
+        assert namespaces.is_inside(), "a kubelet changes the network and names around it"
+        self._kubeconfig = kubeconfig
+        self._directory = directory
+        self._zones = zones
+        self._agent: Agent | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._work: asyncio.Task[None] | None = None
+        self._is_ready: Future[None] = Future()
+        self._has_ended: Future[None] = Future()
+        self._thread = threading.Thread(target=self._run, name="kubelet")
+
+    def __enter__(self) -> Self:
+        self._directory.mkdir(parents=True, exist_ok=True)
+        self._thread.start()
+        self._is_ready.result(READY_S_MAX)
+        resolver = self._directory / "resolv.conf"
+        resolver.write_text(f"nameserver {GATEWAY}\nsearch svc.cluster.local cluster.local\n")
+        subprocess.run(["mount", "--bind", resolver, RESOLVER], check=True)  # noqa: S603, S607
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        subprocess.run(["umount", RESOLVER], check=True)  # noqa: S603, S607
+        assert self._loop is not None
+        assert self._work is not None
+        self._loop.call_soon_threadsafe(self._work.cancel)
+        self._has_ended.result(STOP_S_MAX)
+        self._thread.join()
+
+    def wait_ready(self, namespace: str, name: str, *, seconds_max: float = 40) -> None:
+        """Return when a pod is ready."""
+        assert self._agent is not None
+        pods = self._agent.view.pods
+        wait_until(
+            lambda: _is_ready(pods.get(namespace, name)), f"{namespace}/{name} to be ready",
+            seconds_max=seconds_max, seen=_Report(self, pods, namespace, name),
+        )  # fmt: skip
+
+    def logs(self, namespace: str, name: str, container: str = "*") -> str:
+        """What the containers of a pod have said, in all their lives."""
+        files = sorted((self._directory / "logs" / namespace / name).glob(f"{container}.log"))
+        return "".join(file.read_text(errors="replace") for file in files)
+
+    def kill(self, namespace: str, name: str) -> None:
+        """Kill all processes of a pod; its containers may be started again."""
+        self._signal(namespace, name, signal.SIGKILL)
+
+    def pause(self, namespace: str, name: str) -> None:
+        self._signal(namespace, name, signal.SIGSTOP)
+
+    def resume(self, namespace: str, name: str) -> None:
+        self._signal(namespace, name, signal.SIGCONT)
+
+    def partition(self, namespace: str, name: str) -> None:
+        """Let nothing through to a pod, nor from there."""
+        self._call(self._pod(namespace, name).sandbox.link.cut())
+
+    def heal(self, namespace: str, name: str) -> None:
+        self._call(self._pod(namespace, name).sandbox.link.mend())
+
+    def execute(
+        self, namespace: str, name: str, *command: str, container: str = ""
+    ) -> tuple[int, str]:
+        """Run a program in a container, the first one if none is named; its end, and its words."""
+        containers = {each.spec["name"]: each for each in self._pod(namespace, name).containers}
+        entered = containers[container or next(iter(containers))]
+        return self._call(entered.execute(command))
+
+    def _signal(self, namespace: str, name: str, number: signal.Signals) -> None:
+        self._pod(namespace, name).signal(number)
+
+    def _pod(self, namespace: str, name: str) -> Pod:
+        assert self._agent is not None
+        pod = self._agent.find(namespace, name)
+        assert pod is not None, f"{namespace}/{name} is on no node"
+        return pod
+
+    def _call(self, work: Coroutine[Any, Any, _Result]) -> _Result:
+        assert self._loop is not None
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+    def _run(self) -> None:
+        try:
+            asyncio.run(self._main())
+        except BaseException as error:  # noqa: BLE001 - it is raised again where it is waited for.
+            if not self._is_ready.done():
+                self._is_ready.set_exception(error)
+            self._has_ended.set_exception(error)
+        else:
+            self._has_ended.set_result(None)
+
+    async def _main(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        async with Api(self._kubeconfig) as api:
+            self._agent = Agent(api, self._directory, self._zones)
+            work = self._agent.run(lambda: self._is_ready.set_result(None))
+            self._work = asyncio.create_task(work)
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._work
+
+
+class _Report:
+    """What can be said of a pod, when somebody has waited in vain."""
+
+    def __init__(self, kubelet: Kubelet, pods: Mirror, namespace: str, name: str) -> None:
+        self._kubelet = kubelet
+        self._pods = pods
+        self._of = (namespace, name)
+
+    def __str__(self) -> str:
+        manifest = self._pods.get(*self._of)
+        status = json.dumps(manifest and manifest.get("status"))
+        return f"{status}\n{self._kubelet.logs(*self._of)[-LOG_SHOWN_MAX:]}"
+
+
+def _is_ready(pod: Manifest | None) -> bool:
+    conditions = pod.get("status", {}).get("conditions", ()) if pod else ()
+    return any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)

@@ -1,0 +1,101 @@
+"""The addresses of Services: whoever connects there is led to an endpoint that is ready, in turn.
+
+Where there is none, nobody listens. A connection that exists stays, whatever becomes of the
+endpoint's readiness.
+"""
+
+import asyncio
+import contextlib
+import itertools
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from services.kubernetes.kubelet.tasks import cancel
+from services.kubernetes.kubelet.zone import SERVICE_NAME, ready
+
+Manifest = Mapping[str, Any]
+Address = tuple[str, int]
+Routes = Mapping[Address, tuple[Address, ...]]
+
+CHUNK_BYTES = 256 << 10
+
+
+def routes(services: Iterable[Manifest], slices: Iterable[Manifest]) -> Routes:
+    """Where each port of each Service leads, if it does."""
+    made: dict[Address, tuple[Address, ...]] = {}
+    by_service: dict[tuple[str, str], list[Manifest]] = {}
+    for each in slices:
+        metadata = each["metadata"]
+        service_name = metadata.get("labels", {}).get(SERVICE_NAME, "")
+        by_service.setdefault((metadata["namespace"], service_name), []).append(each)
+    for service in services:
+        metadata, spec = service["metadata"], service["spec"]
+        own = by_service.get((metadata["namespace"], metadata["name"]), [])
+        if spec.get("clusterIP", "None") != "None":
+            for port in spec.get("ports", ()):
+                if ends := tuple(sorted(_ends(own, port.get("name", "")))):
+                    made[spec["clusterIP"], port["port"]] = ends
+    return made
+
+
+def _ends(slices: Iterable[Manifest], port_name: str) -> Iterator[Address]:
+    for each in slices:
+        for port in each.get("ports") or ():
+            if (port.get("name") or "") == port_name and port.get("protocol") != "UDP":
+                for endpoint in ready(each):
+                    yield endpoint["addresses"][0], port["port"]
+
+
+class ServiceProxy:
+    """Listens on the addresses of Services, as long as they lead somewhere."""
+
+    def __init__(self) -> None:
+        self._routes: Routes = {}
+        self._servers: dict[Address, asyncio.Server] = {}
+        self._connections: set[asyncio.Task[None]] = set()
+        self._turn = itertools.count()
+
+    async def update(self, wanted: Routes) -> None:
+        self._routes = wanted
+        for address in self._servers.keys() - wanted.keys():
+            self._servers.pop(address).close()
+        for address in wanted.keys() - self._servers.keys():
+            self._servers[address] = await self._listen(address)
+
+    async def close(self) -> None:
+        await self.update({})
+        await cancel(*self._connections)
+
+    async def _listen(self, address: Address) -> asyncio.Server:
+        def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            task = asyncio.create_task(self._lead(address, reader, writer))
+            self._connections.add(task)
+            task.add_done_callback(self._connections.discard)
+
+        return await asyncio.start_server(connected, *address, limit=CHUNK_BYTES)
+
+    async def _lead(
+        self, address: Address, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        ends = self._routes.get(address, ())
+        try:
+            if ends:
+                host, port = ends[next(self._turn) % len(ends)]
+                opened = await asyncio.open_connection(host, port, limit=CHUNK_BYTES)
+                far_reader, far_writer = opened
+                try:
+                    await asyncio.gather(_copy(reader, far_writer), _copy(far_reader, writer))
+                finally:
+                    far_writer.transport.abort()
+        except OSError:
+            return  # Either end may go whenever it likes.
+        finally:
+            writer.transport.abort()
+
+
+async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    while data := await reader.read(CHUNK_BYTES):
+        writer.write(data)
+        await writer.drain()
+    with contextlib.suppress(OSError):
+        writer.write_eof()

@@ -1,0 +1,192 @@
+"""What autoscalers look at: a metrics server whose figures are made up by tests.
+
+    with MetricsApi(plane) as metrics:
+        metrics.show(namespace, "cpu", "900m")
+        metrics.show(namespace, "kafscale_produce_requests_per_second", "1500", pod="broker-0")
+
+It serves `metrics.k8s.io` (cpu and memory) and `custom.metrics.k8s.io` (all others, of pods) behind
+the API server. Which pods there are it asks the API server, so that new ones have figures as well.
+"""
+
+import base64
+import datetime as dt
+import json
+import ssl
+import threading
+from collections.abc import Iterator
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Self
+from urllib.parse import parse_qs, unquote, urlsplit
+
+from kafscale.operator.kube.kinds import PODS, SERVICES, Kind
+from services.kubernetes.control_plane import ControlPlane
+from services.kubernetes.kube_client import Manifest
+
+API_SERVICES = Kind("apiregistration.k8s.io/v1", "APIService", "apiservices", is_namespaced=False)
+
+RESOURCES = "metrics.k8s.io/v1beta1"
+CUSTOM = "custom.metrics.k8s.io/v1beta2"
+WINDOW = "30s"
+
+_NAMESPACE = "kube-system"
+_NAME = "made-up-metrics"
+_EACH = ""
+_RESOURCE_NAMES = ("cpu", "memory")
+
+
+class MetricsApi:
+    """Figures of pods, known to the cluster as long as the block lasts."""
+
+    def __init__(self, plane: ControlPlane) -> None:
+        self._plane = plane
+        self._figures: dict[tuple[str, str, str], str] = {}
+        self._server = ThreadingHTTPServer((plane.address, 0), self._handler())
+        files = plane.credentials.issue(_NAME, [f"{_NAME}.{_NAMESPACE}.svc"])
+        tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        tls.load_cert_chain(*files)
+        # The handshake is for the thread of the request: this one has others to hear.
+        self._server.socket = tls.wrap_socket(
+            self._server.socket, server_side=True, do_handshake_on_connect=False
+        )
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,))
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        for manifest in self._manifests():
+            self._plane.kube.apply(manifest)
+        for version in (RESOURCES, CUSTOM):
+            self._plane.kube.wait_for(API_SERVICES, "", _service_name(version), _is_available)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        # While a part of the API is not to be had, no namespace can be deleted.
+        for version in (RESOURCES, CUSTOM):
+            self._plane.kube.delete(API_SERVICES, "", _service_name(version))
+        self._plane.kube.delete(SERVICES, _NAMESPACE, _NAME)
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+    def show(self, namespace: str, metric: str, value: str, *, pod: str = _EACH) -> None:
+        """From now on, this is the figure of a pod, or of each without one of its own."""
+        self._figures[namespace, metric, pod] = value
+
+    def hide(self, namespace: str) -> None:
+        """From now on, nothing is known of these pods."""
+        for key in [key for key in self._figures if key[0] == namespace]:
+            del self._figures[key]
+
+    def answer(self, url: str) -> Manifest | None:
+        """What is at a place; `*` stands for all pods that the selector means."""
+        selector = "".join(parse_qs(urlsplit(url).query).get("labelSelector", []))
+        match unquote(urlsplit(url).path).strip("/").split("/"):
+            case ["apis", group, version] if f"{group}/{version}" in (RESOURCES, CUSTOM):
+                return _resources(f"{group}/{version}")
+            case ["apis", "metrics.k8s.io", "v1beta1", "namespaces", namespace, "pods"]:
+                items = list(self._pod_metrics(namespace, selector))
+                return {"apiVersion": RESOURCES, "kind": "PodMetricsList", "items": items}
+            case [
+                "apis", "custom.metrics.k8s.io", "v1beta2",
+                "namespaces", namespace, "pods", "*", metric,
+            ]:  # fmt: skip
+                items = list(self._values(namespace, selector, metric))
+                return {"apiVersion": CUSTOM, "kind": "MetricValueList", "items": items}
+            case _:
+                return None
+
+    def _pod_metrics(self, namespace: str, selector: str) -> Iterator[Manifest]:
+        for pod in self._plane.kube.list(PODS, namespace, selector):
+            name = pod["metadata"]["name"]
+            found = {each: self._figure(namespace, each, name) for each in _RESOURCE_NAMES}
+            usage = {each: value for each, value in found.items() if value is not None}
+            if usage:
+                yield {
+                    "metadata": {"name": name, "namespace": namespace},
+                    "timestamp": _now(),
+                    "window": WINDOW,
+                    "containers": [{"name": pod["spec"]["containers"][0]["name"], "usage": usage}],
+                }
+
+    def _values(self, namespace: str, selector: str, metric: str) -> Iterator[Manifest]:
+        for pod in self._plane.kube.list(PODS, namespace, selector):
+            name = pod["metadata"]["name"]
+            value = self._figure(namespace, metric, name)
+            if value is not None:
+                described = {"apiVersion": "v1", "kind": "Pod", "namespace": namespace}
+                yield {
+                    "describedObject": described | {"name": name},
+                    "metric": {"name": metric},
+                    "timestamp": _now(),
+                    "value": value,
+                }
+
+    def _figure(self, namespace: str, metric: str, pod: str) -> str | None:
+        for_each = self._figures.get((namespace, metric, _EACH))
+        return self._figures.get((namespace, metric, pod), for_each)
+
+    def _manifests(self) -> Iterator[Manifest]:
+        """A Service that leads here, and two parts of the API that it serves."""
+        metadata = {"name": _NAME, "namespace": _NAMESPACE}
+        host, port = self._server.server_address[:2]
+        yield {
+            "apiVersion": "v1", "kind": "Service", "metadata": metadata,
+            "spec": {"ports": [{"port": 443, "targetPort": port}]},
+        }  # fmt: skip
+        yield {
+            "apiVersion": "v1", "kind": "Endpoints", "metadata": metadata,
+            "subsets": [{"addresses": [{"ip": host}], "ports": [{"port": port}]}],
+        }  # fmt: skip
+        for api_version in (RESOURCES, CUSTOM):
+            group, _, version = api_version.partition("/")
+            yield {
+                "apiVersion": API_SERVICES.api_version, "kind": API_SERVICES.kind,
+                "metadata": {"name": _service_name(api_version)},
+                "spec": {
+                    "group": group, "version": version,
+                    "groupPriorityMinimum": 100, "versionPriority": 100,
+                    "service": metadata,
+                    "caBundle": base64.b64encode(self._plane.authority.read_bytes()).decode(),
+                },
+            }  # fmt: skip
+
+    def _handler(self) -> type[BaseHTTPRequestHandler]:
+        answer = self.answer
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                found = answer(self.path)
+                self.send_response(HTTPStatus.NOT_FOUND if found is None else HTTPStatus.OK)
+                self.send_header("Content-Type", "application/json")
+                self.end_headers()
+                self.wfile.write(json.dumps(found).encode())
+
+            def log_message(self, *_: object) -> None:
+                """Nobody reads it."""
+
+        return Handler
+
+
+def _resources(version: str) -> Manifest:
+    """What there is in a part of the API, as it has to say itself."""
+    pods = {"name": "pods", "namespaced": True, "kind": "PodMetrics", "verbs": ["get", "list"]}
+    return {
+        "kind": "APIResourceList",
+        "apiVersion": "v1",
+        "groupVersion": version,
+        "resources": [pods] if version == RESOURCES else [],
+    }
+
+
+def _service_name(version: str) -> str:
+    group, _, version = version.partition("/")
+    return f"{version}.{group}"
+
+
+def _is_available(service: Manifest) -> bool:
+    conditions = service.get("status", {}).get("conditions", [])
+    return any(each["type"] == "Available" and each["status"] == "True" for each in conditions)
+
+
+def _now() -> str:
+    return dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,233 @@
+"""A town whose metadata can be lost, and restored from a backup, while its bucket goes on.
+
+Brokers die without a word, and with them everything but the stores. What was acknowledged is
+written down, by topic, partition and offset, and so is what clients have seen that may only grow.
+"""
+
+import asyncio
+from contextlib import AsyncExitStack, suppress
+from functools import partial
+from typing import NamedTuple
+
+from kafscale.broker.assembly import keep_catalog
+from kafscale.errors import ObjectNotFoundError
+from kafscale.metadata.history import COMMITS_MAX, History
+from kafscale.metadata.memory import MemoryStore
+from kafscale.metadata.restored import REVISION_LEAP, mark_restored
+from kafscale.metadata.store import Entry
+from kafscale.records import iterate, split
+from kafscale.storage import layout, topics_catalog
+from kafscale.storage.topics_catalog import CatalogWriter
+from kafscale.testing import virtual_time
+from unit.broker.cluster.away import AwayStore
+from unit.broker.handlers.serving import CLUSTER_ID, CONFIG, Served, Stores, life
+from unit.storage.engines import values_batch
+
+LEASE_MS = CONFIG.broker.lease_ttl_ms
+
+
+class Backup(NamedTuple):
+    """What a metadata store held at a revision."""
+
+    entries: dict[str, Entry]
+    revision: int
+
+
+class BackedUpStore(MemoryStore):
+    """A metadata store that can be saved, and be restored as another one."""
+
+    def backup(self) -> Backup:
+        return Backup(dict(self._entries), self._history.revision)
+
+    @classmethod
+    def restored(cls, backup: Backup, leap: int) -> "BackedUpStore":
+        """As etcd does it: with all leases, whose time begins again."""
+        store = cls(virtual_time.clock_ms)
+        store._entries = dict(backup.entries)
+        store._keys = sorted(backup.entries)
+        store._history = History(backup.revision + leap, COMMITS_MAX)
+        leases = {entry.lease for entry in backup.entries.values() if entry.lease}
+        for lease in sorted(leases):
+            store._leases._last = lease - 1
+            assert store._leases.grant(LEASE_MS) == lease
+        return store
+
+
+class Town:
+    """Brokers, the stores that they share, and what their clients were told."""
+
+    def __init__(self) -> None:
+        self.stores = Stores()
+        self.metadata = BackedUpStore(virtual_time.clock_ms)
+        self.brokers: dict[int, Served] = {}
+        self.acked: dict[tuple[str, int], dict[int, bytes]] = {}
+        """Values by offset, by topic and partition."""
+        self.leader_epochs: dict[tuple[str, int], int] = {}
+        self.producer_ids: set[int] = set()
+        self._deaths: dict[int, asyncio.Event] = {}
+        self._lives: dict[int, asyncio.Task[None]] = {}
+        self._written = 0
+
+    async def start(self, *broker_ids: int) -> None:
+        """Brokers come, all at once; they serve when this returns."""
+        await asyncio.gather(*(self._start(broker_id) for broker_id in broker_ids))
+
+    def begin(self, broker_id: int) -> "asyncio.Task[None]":
+        """A broker is about to come, and may be killed before it serves."""
+        return asyncio.create_task(self._start(broker_id))
+
+    async def kill(self, *broker_ids: int) -> None:
+        """Brokers are gone without a word; all, if none is named."""
+        for broker_id in broker_ids or tuple(self._lives):
+            self.brokers.pop(broker_id, None)
+            task = self._lives.pop(broker_id)
+            self._deaths.pop(broker_id).set()
+            task.cancel()
+            await asyncio.wait([task])
+
+    async def restore(self, backup: Backup, *, leap: bool) -> None:
+        """The metadata are as they were when the backup was made; no broker is there."""
+        assert not self._lives
+        self.metadata = BackedUpStore.restored(backup, REVISION_LEAP if leap else 0)
+        if not leap:
+            now_ms = virtual_time.clock_ms()
+            await mark_restored(
+                self.metadata, snapshot="a.db", taken_at_ms=now_ms, restored_at_ms=now_ms
+            )
+
+    async def _start(self, broker_id: int) -> None:
+        serves: asyncio.Future[Served] = asyncio.get_running_loop().create_future()
+        death = self._deaths[broker_id] = asyncio.Event()
+
+        async def live() -> None:
+            stores = Stores()
+            stores.objects = self.stores.objects
+            stores.metadata = AwayStore(self.metadata)
+            async with AsyncExitStack() as stack:
+                served = await stack.enter_async_context(life(stores, node_id=broker_id))
+                writer = CatalogWriter(stores.objects, CONFIG.s3.namespace, CLUSTER_ID)
+                served.node.controller.on_publish(
+                    partial(keep_catalog, writer, served.services.catalog)
+                )
+                serves.set_result(served)
+                await death.wait()
+
+        task = self._lives[broker_id] = asyncio.create_task(live())
+        await asyncio.wait([task, serves], return_when=asyncio.FIRST_COMPLETED)
+        if serves.done():
+            self.brokers[broker_id] = serves.result()
+
+    # --- clients --------------------------------------------------------------------------------
+
+    @property
+    def any_broker(self) -> Served:
+        return next(iter(self.brokers.values()))
+
+    async def topic(self, name: str, partitions: int, **configs: str) -> None:
+        await self.any_broker.topic(name, partitions, **configs)
+        self.acked |= {(name, number): {} for number in range(partitions)}
+
+    async def grow(self, name: str, partitions: int) -> None:
+        await self.any_broker.services.topics.grow(name, partitions)
+        for number in range(partitions):
+            self.acked.setdefault((name, number), {})
+
+    async def delete(self, name: str) -> None:
+        await self.any_broker.services.catalog.delete(name)
+        self.acked = {place: held for place, held in self.acked.items() if place[0] != name}
+        self.leader_epochs = {
+            place: epoch for place, epoch in self.leader_epochs.items() if place[0] != name
+        }
+
+    async def owner(self, topic: str, partition: int) -> Served:
+        async with asyncio.timeout(120):
+            while True:
+                for broker in self.brokers.values():
+                    found = broker.services.storage.logs.get(topic, partition)
+                    if found is not None and found.wal is not None:
+                        return broker
+                await asyncio.sleep(0.05)
+
+    async def write(self, topic: str, partition: int, count: int = 1) -> None:
+        """Records are acknowledged, and so never lost."""
+        for _ in range(count):
+            broker = await self.owner(topic, partition)
+            log = broker.services.storage.logs.find(topic, partition)
+            value = b"%d" % self._written
+            self._written += 1
+            appended = log.append(values_batch([value]), virtual_time.clock_ms())
+            await appended.durable
+            held = self.acked[topic, partition]
+            assert appended.base_offset not in held, "an offset is given out once"
+            held[appended.base_offset] = value
+            self._see(topic, partition, log.leader_epoch)
+
+    async def roll(self, topic: str, partition: int) -> None:
+        broker = await self.owner(topic, partition)
+        log = broker.services.storage.logs.find(topic, partition)
+        await broker.services.storage.upkeep.roll(log, "explicit")
+
+    async def delete_records(self, topic: str, partition: int, offset: int) -> None:
+        broker = await self.owner(topic, partition)
+        log = broker.services.storage.logs.find(topic, partition)
+        await broker.services.storage.retention.delete_records(log, offset)
+        held = self.acked[topic, partition]
+        self.acked[topic, partition] = {at: held[at] for at in held if at >= offset}
+
+    async def take_producer_id(self) -> None:
+        for broker in self.brokers.values():
+            taken = await broker.services.producer_ids.take()
+            assert taken not in self.producer_ids
+            self.producer_ids.add(taken)
+
+    def _see(self, topic: str, partition: int, leader_epoch: int) -> None:
+        assert leader_epoch >= self.leader_epochs.get((topic, partition), 0)
+        self.leader_epochs[topic, partition] = leader_epoch
+
+    async def published(self) -> None:
+        """Wait until the bucket knows all topics; that takes a while where the controller died."""
+        key = layout.catalog_key(CONFIG.s3.namespace)
+        while True:
+            topics = self.any_broker.services.catalog.topics.values()
+            with suppress(ObjectNotFoundError):
+                found = topics_catalog.decode(key, bytes(await self.stores.objects.get(key)))
+                if {(each.topic_id, each.partition_count) for each in found.topics} == {
+                    (topic.id.hex(), topic.partitions) for topic in topics
+                }:
+                    return
+            await asyncio.sleep(0.1)
+
+    def forget_what_is_empty(self) -> None:
+        """Expect nothing of topics and partitions that nobody has written to."""
+        topics = self.any_broker.services.catalog.topics
+        self.acked = {
+            (name, number): held
+            for (name, number), held in self.acked.items()
+            if held or (name in topics and number < topics[name].partitions)
+        }
+
+    async def check(self) -> None:
+        """Everything acknowledged is where it was, and goes on from there."""
+        topics = self.any_broker.services.catalog.topics
+        counts = {name: topic.partitions for name, topic in topics.items()}
+        expected: dict[str, int] = {}
+        for name, number in self.acked:
+            expected[name] = max(expected.get(name, 0), number + 1)
+        assert counts == expected, (counts, expected)
+        for (topic, partition), held in self.acked.items():
+            found = await self._read(topic, partition)
+            assert {at: found.get(at) for at in held} == held, (topic, partition)
+            await self.write(topic, partition)
+        await self.take_producer_id()
+
+    async def _read(self, topic: str, partition: int) -> dict[int, bytes | None]:
+        broker = await self.owner(topic, partition)
+        log = broker.services.storage.logs.find(topic, partition)
+        found: dict[int, bytes | None] = {}
+        offset = log.start_offset
+        while offset < log.high_watermark:
+            slices, _ = await broker.services.storage.reader.read(log, offset, 1 << 20, first=True)
+            for batch in split(b"".join(slices)):
+                found |= {record.offset: record.value for record in iterate(batch)}
+                offset = batch.next_offset
+        return found

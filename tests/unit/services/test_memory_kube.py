@@ -1,0 +1,176 @@
+"""The API server in memory does what a real one does, as far as the operator relies on it."""
+
+import asyncio
+
+import pytest
+
+from kafscale.errors import KubeError
+from kafscale.operator.kube.kinds import (
+    CLUSTERS,
+    CONFIG_MAPS,
+    SERVICE_MONITORS,
+    STATEFUL_SETS,
+    TOPICS,
+)
+from services.memory_kube import MemoryKube
+
+
+def config_map(name="settings", **data):
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": name, "namespace": "default", "labels": {"app": name}},
+        "data": data,
+    }
+
+
+def topic(**more):
+    return {
+        "apiVersion": TOPICS.api_version,
+        "kind": TOPICS.kind,
+        "metadata": {"name": "orders", "namespace": "default"},
+        **more,
+    }
+
+
+def play(body, **options):
+    async def scenario():
+        kube = MemoryKube(**options)
+        return await body(kube)
+
+    return asyncio.run(scenario())
+
+
+def test_what_is_applied_takes_away_what_it_named_before_and_leaves_the_rest():
+    async def body(kube):
+        await kube.apply(config_map(kept="1", dropped="2"))
+        await kube.merge(CONFIG_MAPS, "default", "settings", {"data": {"theirs": "3"}})
+        return (await kube.apply(config_map(kept="4")))["data"]
+
+    assert play(body) == {"kept": "4", "theirs": "3"}
+
+
+def test_what_changes_nothing_makes_no_version_and_only_a_spec_makes_a_generation():
+    async def body(kube):
+        first = await kube.apply(topic(spec={"partitions": 1}))
+        again = await kube.apply(topic(spec={"partitions": 1}))
+        await kube.apply_status(topic(status={"phase": "Ready"}))
+        told = await kube.get(TOPICS, "default", "orders")
+        grown = await kube.apply(topic(spec={"partitions": 2}))
+        return [each["metadata"] for each in (first, again, told, grown)], grown, kube.writes
+
+    (first, again, told, grown), after, writes = play(body)
+    assert first == again
+    assert [each["generation"] for each in (first, told, grown)] == [1, 1, 2]
+    assert len({each["resourceVersion"] for each in (first, told, grown)}) == 3
+    assert after["status"] == {"phase": "Ready"}
+    assert [write.verb for write in writes] == ["apply", "status", "apply"]
+
+
+def test_a_status_is_written_by_its_own_way_only_and_loses_what_is_not_said_again():
+    async def body(kube):
+        await kube.apply_status(topic(status={"phase": "Lost"}))
+        await kube.apply(topic(spec={}, status={"phase": "Lost"}))
+        before = await kube.get(TOPICS, "default", "orders")
+        await kube.apply_status(topic(status={"phase": "Ready", "applied": {"partitions": 1}}))
+        await kube.merge(TOPICS, "default", "orders", {"status": None})
+        await kube.apply_status(topic(status={"phase": "Pending"}))
+        return before, await kube.get(TOPICS, "default", "orders")
+
+    before, after = play(body)
+    assert "status" not in before
+    assert after["status"] == {"phase": "Pending"}
+
+
+def test_an_object_with_finalizers_waits_for_them_and_takes_its_own_along():
+    async def body(kube):
+        owner = await kube.apply(
+            {**topic(spec={}), "metadata": {**topic()["metadata"], "finalizers": ["ours"]}}
+        )
+        owned = config_map()
+        owned["metadata"]["ownerReferences"] = [{"uid": owner["metadata"]["uid"]}]
+        await kube.apply(owned)
+        assert await kube.delete(TOPICS, "default", "orders")
+        waiting = await kube.get(TOPICS, "default", "orders")
+        assert await kube.get(CONFIG_MAPS, "default", "settings")
+        await kube.merge(TOPICS, "default", "orders", {"metadata": {"finalizers": None}})
+        return waiting, kube.objects
+
+    waiting, objects = play(body)
+    assert waiting["metadata"]["deletionTimestamp"]
+    assert objects == {}
+
+
+def test_only_the_very_object_that_is_meant_is_deleted_or_replaced():
+    async def body(kube):
+        read = await kube.create(config_map(a="1"))
+        assert await kube.create(config_map(a="1")) is None
+        assert not await kube.delete(CONFIG_MAPS, "default", "settings", uid="another")
+        with pytest.raises(KubeError, match="uid mismatch"):
+            await kube.apply({**read, "metadata": {**read["metadata"], "uid": "another"}})
+        written = await kube.replace({**read, "data": {"a": "2"}})
+        assert written["data"] == {"a": "2"}
+        assert await kube.replace({**read, "data": {"a": "3"}}) is None
+        assert await kube.delete(CONFIG_MAPS, "default", "settings", uid=read["metadata"]["uid"])
+        assert not await kube.delete(CONFIG_MAPS, "default", "settings")
+        return await kube.merge(CONFIG_MAPS, "default", "settings", {})
+
+    assert play(body) is None
+
+
+def test_objects_are_listed_by_namespace_and_labels():
+    async def body(kube):
+        await kube.apply(config_map("a"))
+        await kube.apply(config_map("b"))
+        everywhere = await kube.list(CONFIG_MAPS)
+        labelled = await kube.list(CONFIG_MAPS, "default", {"app": "b"})
+        return [
+            [each["metadata"]["name"] for each in found]
+            for found in (everywhere, labelled, await kube.list(CONFIG_MAPS, "other"))
+        ]
+
+    assert play(body) == [["a", "b"], ["b"], []]
+
+
+def test_the_number_of_pods_is_a_thing_apart():
+    async def body(kube):
+        await kube.apply(
+            {
+                "apiVersion": "apps/v1",
+                "kind": "StatefulSet",
+                "metadata": {"name": "brokers", "namespace": "default"},
+                "spec": {"serviceName": "brokers"},
+            }
+        )
+        scaled = await kube.merge(
+            STATEFUL_SETS, "default", "brokers", {"spec": {"replicas": 3}}, subresource="scale"
+        )
+        return scaled["spec"]
+
+    assert play(body) == {"serviceName": "brokers", "replicas": 3}
+
+
+def test_kinds_can_be_unknown_and_the_server_can_fail():
+    async def body(kube):
+        assert await kube.knows(CLUSTERS)
+        assert not await kube.knows(SERVICE_MONITORS)
+        with pytest.raises(KubeError, match="ServiceMonitor"):
+            await kube.list(SERVICE_MONITORS)
+        kube.failure = KubeError("the API server did not answer")
+        with pytest.raises(KubeError, match="did not answer"):
+            await kube.get(CLUSTERS, "default", "production")
+        await kube.tell(topic(), "Lost", "nobody hears of it")
+        kube.failure = None
+        await kube.tell(topic(), "Created", "a topic", warning=True)
+        return kube.told
+
+    assert play(body) == [("orders", "Created", "a topic", True)]
+
+
+def test_who_changes_an_answer_changes_nothing_else():
+    async def body(kube):
+        (await kube.apply(config_map(a="1")))["data"]["a"] = "2"
+        (await kube.list(CONFIG_MAPS))[0]["data"]["a"] = "3"
+        return (await kube.get(CONFIG_MAPS, "default", "settings"))["data"]
+
+    assert play(body) == {"a": "1"}
