@@ -113,3 +113,30 @@ def test_a_cluster_that_goes_is_closed_and_the_others_stay():
     assert production is None
     assert staging is not None
     assert closed == [True, False]
+
+
+def test_a_cluster_is_found_by_the_id_that_brokers_gave_it():
+    async def body(registry, opener):
+        assert registry.only() is None
+        red = await registry.open("default", "red", HERE, "objects")
+        assert registry.only() is red
+        blue = await registry.open("default", "blue", THERE, "objects")
+        assert registry.only() is None
+        assert await registry.find("blue") is None
+        for (_, store), name in zip(opener.opened, ("red", "blue"), strict=True):
+            await cluster_id(store, name)
+        return await registry.find("blue") is blue, await registry.find("green")
+
+    assert play(body) == (True, None)
+
+
+def test_who_wants_to_know_is_told_when_it_is_closed():
+    async def body(registry, _opener):
+        metadata = await registry.open("default", "red", HERE, "objects")
+        told = []
+        metadata.when_closed(lambda: told.append(metadata.is_connected))
+        await registry.close("default", "red")
+        await metadata.close()
+        return told
+
+    assert play(body) == [True]

@@ -15,6 +15,7 @@ from kafscale.operator.cluster.survey import (
     ASKED_AT_ONCE_MAX,
     CONNECTIONS,
     FRESH_MS,
+    IDLE,
     Surveyor,
     control_address,
     over_control_plane,
@@ -170,3 +171,27 @@ def test_brokers_are_asked_where_they_have_registered():
 
     assert asyncio.run(body()) == ("3", 12)
     assert control_address(registered(0, control_port=9093)) == "a:9093"
+
+
+def test_the_operators_own_samples_tell_of_clients():
+    samples = {
+        "red": [
+            MetricsSample(broker_id="0", timestamp_ms=9, gauges={CONNECTIONS: 4, IDLE: 0}),
+            MetricsSample(broker_id="1", timestamp_ms=9, gauges={CONNECTIONS: 0, IDLE: 70.5}),
+        ]
+    }
+
+    async def body(brokers, _surveyor):
+        async def answer(broker):
+            return BrokerStatusResponse(broker_id=str(broker.id), cluster_id="red")
+
+        surveyor = Surveyor(answer, virtual_time.clock_ms, lambda each: samples[each], fresh_ms=0)
+        survey = await surveyor.survey(brokers.metadata)
+        assert (survey.connection_count, survey.idle_seconds) == (4, 0)
+        samples["red"][0].gauges[IDLE] = 90
+        assert (await surveyor.survey(brokers.metadata)).idle_seconds == 70.5
+        del samples["red"][0]
+        survey = await surveyor.survey(brokers.metadata)
+        return survey.connection_count, survey.idle_seconds
+
+    assert play(body, count=2) == (None, None)

@@ -1,0 +1,354 @@
+"""Pods on nodes that are played: what holds for pods anywhere holds for them here."""
+
+import socket
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kafscale.operator.kube.kinds import (
+    CONFIG_MAPS,
+    PODS,
+    SERVICES,
+    STATEFUL_SETS,
+    VOLUME_CLAIMS,
+    Kind,
+)
+from services.kubernetes.control_plane import ControlPlane
+from services.kubernetes.kubelet.kubelet import Kubelet
+from services.kubernetes.kubelet.view import VOLUMES
+from services.waiting import wait_until
+
+JOBS = Kind("batch/v1", "Job", "jobs")
+SERVER = "exec python3 -m http.server 8080 --directory /site"
+"""Serves files, and is ended by SIGTERM at once."""
+NAMED_SERVER = "mkdir /site && hostname > /site/name && exec python3 -m http.server 8080 -d /site"
+RUN_FOR_EVER = "trap 'echo asked to end; exit 0' TERM; echo started; while :; do sleep 0.1; done"
+IS_THERE = {"httpGet": {"path": "/", "port": 8080}, "periodSeconds": 1, "timeoutSeconds": 5}
+ASK_API = """
+import json, os, ssl, urllib.error, urllib.request
+account = "/var/run/secrets/kubernetes.io/serviceaccount"
+tls = ssl.create_default_context(cafile=f"{account}/ca.crt")
+namespace = open(f"{account}/namespace").read()
+host = "https://" + os.environ["KUBERNETES_SERVICE_HOST"]
+for kind in ("configmaps", "secrets"):
+    url = f"{host}:{os.environ['KUBERNETES_SERVICE_PORT']}/api/v1/namespaces/{namespace}/{kind}"
+    bearer = {"Authorization": "Bearer " + open(f"{account}/token").read()}
+    try:
+        request = urllib.request.Request(url, headers=bearer)
+        print(kind, urllib.request.urlopen(request, context=tls).status)
+    except urllib.error.HTTPError as error:
+        print(kind, error.code)
+"""
+
+
+@pytest.fixture(scope="module")
+def kubelet(
+    control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Kubelet]:
+    with Kubelet(control_plane.kubeconfig, tmp_path_factory.mktemp("kubelet")) as kubelet:
+        yield kubelet
+
+
+def shell(script, **more):
+    return {"name": "main", "image": "test-shell", "command": ["sh", "-c", script], **more}
+
+
+def pod(name, container, **spec):
+    metadata = {"name": name}
+    spec = {"containers": [container], "terminationGracePeriodSeconds": 5, **spec}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+
+
+def stateful_set(name, container, *, replicas, **spec):
+    labels = {"app": name}
+    template = {"containers": [container], "terminationGracePeriodSeconds": 5}
+    spec = {
+        "serviceName": name, "replicas": replicas, "podManagementPolicy": "Parallel",
+        "selector": {"matchLabels": labels},
+        "template": {"metadata": {"labels": labels}, "spec": template}, **spec,
+    }  # fmt: skip
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "StatefulSet",
+        "metadata": {"name": name},
+        "spec": spec,
+    }
+
+
+def service(name, app, **spec):
+    spec = {"selector": {"app": app}, "ports": [{"port": 80, "targetPort": 8080}], **spec}
+    return {"apiVersion": "v1", "kind": "Service", "metadata": {"name": name}, "spec": spec}
+
+
+def config_map(name, **data):
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data}
+
+
+def secret(name, **data):
+    metadata = {"name": name}
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "stringData": data}
+
+
+def fetched(url):
+    with urllib.request.urlopen(url, timeout=5) as answer:  # noqa: S310 - of a pod.
+        return answer.read().decode()
+
+
+def waiting_reason(of_pod):
+    [container] = of_pod["status"].get("containerStatuses", [{"state": {}}])
+    return container["state"].get("waiting", {}).get("reason")
+
+
+def test_a_pod_has_its_files_and_is_ready_when_its_probes_say_so(kube, kubelet, namespace):
+    kube.create(config_map("settings", greeting="hello"), namespace)
+    kube.create(secret("keys", token="s3cret"), namespace)
+    container = shell(
+        SERVER,
+        startupProbe={"exec": {"command": ["test", "-e", "/site/greeting"]}, "periodSeconds": 1},
+        readinessProbe=IS_THERE,
+        livenessProbe={"tcpSocket": {"port": 8080}},
+        volumeMounts=[
+            {"name": "settings", "mountPath": "/site"},
+            {"name": "keys", "mountPath": "/etc/keys", "readOnly": True},
+        ],
+    )
+    volumes = [
+        {"name": "settings", "configMap": {"name": "settings"}},
+        {"name": "keys", "secret": {"secretName": "keys", "defaultMode": 0o400}},
+    ]
+    kube.create(pod("web", container, volumes=volumes), namespace)
+    kubelet.wait_ready(namespace, "web")
+
+    address = kube.get(PODS, namespace, "web")["status"]["podIP"]
+    assert fetched(f"http://{address}:8080/greeting") == "hello"
+    read_secret = "stat -Lc %a /etc/keys/token; cat /etc/keys/token"
+    assert kubelet.execute(namespace, "web", "sh", "-c", read_secret) == (0, "400\ns3cret")
+
+    kube.patch(CONFIG_MAPS, namespace, "settings", {"data": {"greeting": "hi"}})
+    wait_until(lambda: fetched(f"http://{address}:8080/greeting") == "hi", "the change to be seen")
+
+
+def test_a_container_is_told_who_it_is(kube, kubelet, namespace):
+    kube.create(secret("keys", password="s3cret"), namespace)
+    kube.create(service("kafscale-broker", "nobody"), namespace)
+    fields = {
+        "NAME": "metadata.name", "ADDRESS": "status.podIP", "NODE": "spec.nodeName",
+        "ROLE": "metadata.labels['role']",
+    }  # fmt: skip
+    container = shell(
+        "env; echo '$(NAME) $$(NAME)'",
+        envFrom=[
+            {"prefix": "MY_", "secretRef": {"name": "keys"}},
+            {"configMapRef": {"name": "nothing", "optional": True}},
+        ],
+        env=[
+            *({"name": k, "valueFrom": {"fieldRef": {"fieldPath": v}}} for k, v in fields.items()),
+            {"name": "FULL", "value": "$(NAME).$(MY_password).$(NONE)"},
+            {"name": "CPU", "valueFrom": {"resourceFieldRef": {"resource": "limits.cpu"}}},
+        ],
+        resources={"limits": {"cpu": "1500m"}},
+    )
+    wanted = pod("who", container, restartPolicy="Never")
+    wanted["metadata"]["labels"] = {"role": "test"}
+    kube.create(wanted, namespace)
+    seen = kube.wait_for(PODS, namespace, "who", lambda p: p["status"]["phase"] == "Succeeded")
+
+    lines = kubelet.logs(namespace, "who").splitlines()
+    said = dict(line.split("=", 1) for line in lines if "=" in line)
+    assert lines[-1] == "who $(NAME)"
+    assert said["FULL"] == "who.s3cret.$(NONE)"
+    assert said["ROLE"] == "test"
+    assert said["CPU"] == "2"
+    assert said["ADDRESS"] == seen["status"]["podIP"]
+    assert said["NODE"] == seen["spec"]["nodeName"]
+    # Who does not turn these links off has them among its own variables.
+    assert said["KAFSCALE_BROKER_PORT"].startswith("tcp://10.96.")
+
+
+def test_the_pods_of_a_set_are_found_by_name_and_reached_by_services(kube, kubelet, namespace):
+    kube.create(service("web", "web", clusterIP="None"), namespace)
+    kube.create(service("front", "web", type="LoadBalancer"), namespace)
+    kube.create(
+        stateful_set("web", shell(NAMED_SERVER, readinessProbe=IS_THERE), replicas=2), namespace
+    )
+    for name in ("web-0", "web-1"):
+        kubelet.wait_ready(namespace, name)
+
+    ask_other = (
+        "import urllib.request as r; print(r.urlopen('http://{}:8080/name').read().decode())"
+    )
+    for host in ("web-1.web", f"web-1.web.{namespace}.svc.cluster.local"):
+        asked = kubelet.execute(namespace, "web-0", "python3", "-c", ask_other.format(host))
+        assert asked == (0, "web-1\n\n")
+    host = f"web-0.web.{namespace}.svc.cluster.local"
+    wait_until(lambda: _resolves(host), f"{host} to be known here")
+    assert fetched(f"http://{host}:8080/name") == "web-0\n"
+
+    balanced = f"http://front.{namespace}.svc.cluster.local/name"
+    wait_until(lambda: _resolves(f"front.{namespace}.svc"), "the Service to be known here")
+    assert {fetched(balanced) for _ in range(4)} == {"web-0\n", "web-1\n"}
+    front = kube.wait_for(SERVICES, namespace, "front", lambda s: s["status"]["loadBalancer"])
+    ingress = front["status"]["loadBalancer"]["ingress"]
+    assert ingress[0]["ip"] == front["spec"]["clusterIP"]
+
+
+def test_pods_of_a_set_are_spread_over_nodes(kube, kubelet, namespace):
+    kube.create(stateful_set("wide", shell(RUN_FOR_EVER), replicas=3), namespace)
+    nodes = set()
+    for index in range(3):
+        kubelet.wait_ready(namespace, f"wide-{index}")
+        nodes.add(kube.get(PODS, namespace, f"wide-{index}")["spec"]["nodeName"])
+    assert nodes == {"node-a", "node-b", "node-c"}
+
+
+def test_a_pod_that_is_deleted_is_asked_to_end_and_comes_back(kube, kubelet, namespace):
+    hook = {"preStop": {"exec": {"command": ["sh", "-c", "echo hooked > /proc/1/fd/1"]}}}
+    kube.create(stateful_set("again", shell(RUN_FOR_EVER, lifecycle=hook), replicas=1), namespace)
+    kubelet.wait_ready(namespace, "again-0")
+    former = kube.get(PODS, namespace, "again-0")
+
+    kube.delete(PODS, namespace, "again-0")
+    kube.wait_for(
+        PODS, namespace, "again-0", lambda p: p["metadata"]["uid"] != former["metadata"]["uid"]
+    )
+    kubelet.wait_ready(namespace, "again-0")
+    wait_until(lambda: kubelet.logs(namespace, "again-0").count("started") == 2, "a new life")
+    said = kubelet.logs(namespace, "again-0").split("\n")
+    assert said[:4] == ["started", "hooked", "asked to end", "started"]
+
+
+def test_a_job_ends_well_after_its_pod_failed_once(kube, kubelet, namespace):
+    """The first try leaves a mark in the pod's volume, which its container finds when it is back."""
+    container = shell(
+        "test -e /mark/tried && exit 0; touch /mark/tried; exit 3",
+        volumeMounts=[{"name": "mark", "mountPath": "/mark"}],
+    )
+    init = shell("echo first > /mark/order", volumeMounts=container["volumeMounts"]) | {
+        "name": "init"
+    }
+    spec = {
+        "restartPolicy": "OnFailure", "containers": [container], "initContainers": [init],
+        "volumes": [{"name": "mark", "emptyDir": {}}],
+    }  # fmt: skip
+    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "once"}}
+    kube.create(job | {"spec": {"template": {"spec": spec}}}, namespace)
+    kube.wait_for(JOBS, namespace, "once", lambda j: j["status"].get("succeeded"))
+
+    [done] = kube.list(PODS, namespace)
+    [container_status] = done["status"]["containerStatuses"]
+    assert done["status"]["phase"] == "Succeeded"
+    assert container_status["restartCount"] == 1
+    assert container_status["lastState"]["terminated"]["exitCode"] == 3
+    assert done["status"]["initContainerStatuses"][0]["state"]["terminated"]["exitCode"] == 0
+
+
+def test_a_claim_keeps_what_was_written_until_it_is_gone(kube, kubelet, namespace):
+    count = "echo x >> /data/lives; wc -l < /data/lives; " + RUN_FOR_EVER
+    container = shell(count, volumeMounts=[{"name": "data", "mountPath": "/data"}])
+    template = {
+        "metadata": {"name": "data"},
+        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+    }
+    kept = stateful_set("store", container, replicas=1, volumeClaimTemplates=[template])
+    kube.create(kept, namespace)
+    kubelet.wait_ready(namespace, "store-0")
+    kube.delete(PODS, namespace, "store-0")
+    wait_until(lambda: "2\n" in kubelet.logs(namespace, "store-0"), "a second life with the data")
+
+    claim = kube.get(VOLUME_CLAIMS, namespace, "data-store-0")
+    volume = kube.get(VOLUMES, "", claim["spec"]["volumeName"])
+    directory = Path(volume["spec"]["hostPath"]["path"])
+    assert (directory / "lives").read_text() == "x\nx\n"
+    kube.delete(STATEFUL_SETS, namespace, "store")
+    kube.delete(VOLUME_CLAIMS, namespace, "data-store-0")
+    kube.wait_until_gone(VOLUMES, "", claim["spec"]["volumeName"])
+    assert not directory.exists()
+
+
+def test_a_read_only_root_is_read_only_and_volumes_are_not(kube, kubelet, namespace):
+    attempts = "for f in /x /etc/x /tmp/x /usr/x /scratch/x; do touch $f && echo wrote $f; done"
+    security = {
+        "readOnlyRootFilesystem": True, "runAsNonRoot": True, "runAsUser": 65532,
+        "allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]},
+    }  # fmt: skip
+    container = shell(
+        f"{attempts}; mount -t tmpfs none /tmp; :",
+        securityContext=security,
+        volumeMounts=[{"name": "scratch", "mountPath": "/scratch"}],
+    )
+    volumes = [{"name": "scratch", "emptyDir": {}}]
+    kube.create(pod("strict", container, volumes=volumes, restartPolicy="Never"), namespace)
+    kube.wait_for(PODS, namespace, "strict", lambda p: p["status"]["phase"] == "Succeeded")
+
+    said = kubelet.logs(namespace, "strict")
+    assert [line for line in said.splitlines() if "wrote" in line] == ["wrote /scratch/x"]
+    assert "mount: /tmp: must be superuser" in said or "permission denied" in said
+
+
+def test_a_pod_waits_for_what_it_lacks(kube, kubelet, namespace):
+    lacking = shell(RUN_FOR_EVER, envFrom=[{"secretRef": {"name": "late"}}])
+    kube.create(pod("early", lacking), namespace)
+    kube.create(pod("stranger", shell("") | {"image": "nobody-knows-this"}), namespace)
+    as_root = shell("", securityContext={"runAsNonRoot": True})
+    kube.create(pod("root", as_root), namespace)
+    for name, reason in (
+        ("early", "CreateContainerConfigError"),
+        ("stranger", "ErrImagePull"),
+        ("root", "CreateContainerConfigError"),
+    ):
+        kube.wait_for(PODS, namespace, name, lambda p, r=reason: waiting_reason(p) == r)
+    kube.create(secret("late", key="value"), namespace)
+    kubelet.wait_ready(namespace, "early")
+
+
+def test_an_account_may_do_what_its_role_permits_and_no_more(kube, kubelet, namespace):
+    group = "rbac.authorization.k8s.io"
+    rule = {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["list"]}
+    named = {"metadata": {"name": "reader"}}
+    subject = {"kind": "ServiceAccount", "name": "reader", "namespace": namespace}
+    role = {"kind": "Role", "name": "reader", "apiGroup": group}
+    kube.create({"apiVersion": "v1", "kind": "ServiceAccount"} | named, namespace)
+    kube.create({"apiVersion": f"{group}/v1", "kind": "Role", "rules": [rule]} | named, namespace)
+    binding = {"apiVersion": f"{group}/v1", "kind": "RoleBinding", **named}
+    kube.create(binding | {"subjects": [subject], "roleRef": role}, namespace)
+
+    container = shell("") | {"command": ["python3", "-c", ASK_API]}
+    asker = pod("asker", container, serviceAccountName="reader", restartPolicy="Never")
+    kube.create(asker, namespace)
+    kube.wait_for(PODS, namespace, "asker", lambda p: p["status"]["phase"] == "Succeeded")
+    assert kubelet.logs(namespace, "asker") == "configmaps 200\nsecrets 403\n"
+
+
+def test_a_pod_can_be_killed_paused_and_cut_off(kube, kubelet, namespace):
+    probe = IS_THERE | {"failureThreshold": 1, "timeoutSeconds": 1}
+    kube.create(pod("poor", shell(NAMED_SERVER, readinessProbe=probe)), namespace)
+
+    def is_ready():
+        [container] = kube.get(PODS, namespace, "poor")["status"]["containerStatuses"]
+        return container["ready"]
+
+    kubelet.wait_ready(namespace, "poor")
+    kubelet.kill(namespace, "poor")
+    wait_until(lambda: not is_ready(), "the pod to be down")
+    kubelet.wait_ready(namespace, "poor")
+    [container] = kube.get(PODS, namespace, "poor")["status"]["containerStatuses"]
+    assert container["restartCount"] == 1
+    assert container["lastState"]["terminated"]["exitCode"] == 137
+
+    for trouble, cure in (
+        (kubelet.pause, kubelet.resume),
+        (kubelet.partition, kubelet.heal),
+    ):
+        trouble(namespace, "poor")
+        wait_until(lambda: not is_ready(), "the trouble to show")
+        cure(namespace, "poor")
+        kubelet.wait_ready(namespace, "poor")
+
+
+def _resolves(host):
+    try:
+        return socket.gethostbyname(host)
+    except OSError:
+        return None

@@ -1,0 +1,51 @@
+"""Names of snapshots: what is written is read back, and nothing else is taken for one."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafscale.operator.etcd import snapshot_keys as keys
+from kafscale.operator.etcd.snapshot_keys import SnapshotName
+from kafscale.storage.objects.base import is_key
+
+names = st.builds(
+    SnapshotName,
+    st.integers(0, 253_402_300_799).map(lambda seconds: seconds * 1000),
+    st.integers(0, 2**62),
+)
+
+
+@given(names)
+def test_what_is_written_is_read_back(name):
+    key = keys.database_key("snapshots/default.production", name)
+    assert is_key(key)
+    assert keys.parse(key) == keys.parse(keys.description_key(key)) == name
+
+
+@given(names, names)
+def test_names_are_in_the_order_of_time(one, other):
+    if one.taken_at_ms < other.taken_at_ms:
+        assert one < other
+        assert str(one) < str(other)
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "a/access-probe",
+        "a/20231114T221320Z-7",
+        "a/20231114T221320Z-7.tmp",
+        "a/20231114T221320Z-07.db",
+        "a/20231314T221320Z-7.db",
+        "a/20231114T221320-7.db",
+        "a/20231114T221320Z-7.db.db",
+        "a/20231114T221320Z-7.db/x",
+    ],
+)
+def test_other_objects_are_no_snapshots(key):
+    assert keys.parse(key) is None
+
+
+def test_a_prefix_may_be_empty_or_deep():
+    assert keys.directory("", "default", "one") == "default.one"
+    assert keys.directory("/backups/etcd/", "default", "one") == "backups/etcd/default.one"
