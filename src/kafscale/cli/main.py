@@ -19,7 +19,9 @@ from kafscale.cli import (
     config,
     consume,
     docs,
+    etcd,
     group,
+    operator,
     produce,
     protocol,
     quota,
@@ -92,7 +94,9 @@ app.add_typer(cert.app, name="cert")
 app.add_typer(cluster.app, name="cluster")
 app.add_typer(config.app, name="config")
 app.add_typer(docs.app, name="docs")
+app.add_typer(etcd.app, name="etcd")
 app.add_typer(group.app, name="group")
+app.add_typer(operator.app, name="operator")
 app.add_typer(protocol.app, name="protocol")
 app.add_typer(quota.app, name="quota")
 app.add_typer(segment.app, name="segment")

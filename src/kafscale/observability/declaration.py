@@ -2,20 +2,28 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Generic, TypeAlias, TypeVar
 
 from kafscale.observability.exposition import Series
 from kafscale.observability.traffic import Traffic
 
+Figures = TypeVar("Figures")
+"""Where a process keeps its numbers."""
 
-@dataclass(frozen=True, slots=True)
-class Declaration:
+
+@dataclass(frozen=True)
+class Declared(Generic[Figures]):
     """One metric: what the documentation says about it, and where a scrape finds it."""
 
     name: str
     type: str
     labels: tuple[str, ...]
     meaning: str
-    read: Callable[[Traffic], Series]
+    read: Callable[[Figures], Series]
+
+
+Declaration: TypeAlias = Declared[Traffic]
+"""A metric of brokers."""
 
 
 def gauge(name: str, meaning: str, read: Callable[[Traffic], float]) -> Declaration:

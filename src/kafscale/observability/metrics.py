@@ -139,6 +139,12 @@ DECLARATIONS: Final = (
         "Clients that are connected.",
         lambda traffic: traffic.connections.active,
     ),
+    gauge(
+        "kafscale_idle_seconds",
+        "How long no client has been connected; one that connects and asks for nothing, such as a "
+        "probe, does not count once it is gone.",
+        lambda traffic: traffic.idle_seconds(),
+    ),
     counter(
         "kafscale_connections_refused_total",
         "Connections closed as they arrived, because there were too many.",

@@ -44,10 +44,12 @@ class RequestTraffic:
 class ConnectionTraffic:
     """The connections of clients."""
 
-    __slots__ = ("active", "handshakes_failed", "refused")
+    __slots__ = ("active", "handshakes_failed", "left_at", "refused")
 
-    def __init__(self) -> None:
+    def __init__(self, now: float = 0.0) -> None:
         self.active = 0
+        self.left_at = now
+        """When somebody left who had asked for something; before that, when all began."""
         self.refused = 0
         self.handshakes_failed = 0
 
@@ -222,7 +224,7 @@ class Traffic:
     def __init__(self, timer: Callable[[], float]) -> None:
         self.timer = timer
         self.started = timer()
-        self.connections = ConnectionTraffic()
+        self.connections = ConnectionTraffic(self.started)
         self.access = AccessTraffic()
         self.log = LogTraffic()
         self.store_health = StoreHealth()
@@ -286,6 +288,10 @@ class Traffic:
         self.by_topic.pop(topic, None)
         for key in [key for key in self.by_partition if key[0] == topic]:
             del self.by_partition[key]
+
+    def idle_seconds(self) -> float:
+        """How long nobody has been there; who only looks whether the door opens does not count."""
+        return 0.0 if self.connections.active else self.timer() - self.connections.left_at
 
     def total(self, api: str) -> int:
         """How many requests of an API there were, in all its versions."""

@@ -1,0 +1,126 @@
+"""How `kafscale etcd` prints for people: the data of `etcd_admin` and `etcd_snapshots`."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from kafscale.cli.output import Part, print_line, print_table
+from kafscale.cli.wording import bytes_in_words, counted
+
+_COLOURS: Final = {
+    "leader": "green", "follower": "green", "learner": "yellow", "checksum": "green", "no": "red",
+    "unreachable": "red",
+}  # fmt: skip
+
+
+def print_status(status: Mapping[str, Any]) -> None:
+    members = status["members"]
+    leader = status["leader"]
+    leads = f"{leader} leads" if leader else "nobody leads, as far as was asked"
+    print_line((counted(len(members), "member"), "bold"), f", {leads}")
+    print_line()
+    print_table(
+        ("member", "endpoint", "role", "version", "database", "in use", "revision", "alarms"),
+        map(_member, members),
+    )
+    for each in members:
+        for problem in each["problems"]:
+            print_line((f"{each['name'] or each['endpoint']}: ", "yellow"), problem)
+
+
+def print_snapshots(snapshots: Sequence[Mapping[str, Any]]) -> None:
+    if not snapshots:
+        print_line("there are no snapshots here; take one with: kafscale etcd snapshot")
+        return
+    print_table(
+        ("taken", "age", "size", "revision", "verified", "key"),
+        (
+            (
+                each["takenAt"],
+                age_in_words(each["ageSeconds"]),
+                bytes_in_words(each["sizeBytes"]),
+                str(each["revision"]),
+                _coloured(each["verified"]),
+                (each["key"], "bold"),
+            )
+            for each in snapshots
+        ),
+    )
+    for each in snapshots:
+        if "problem" in each:
+            print_line((f"{each['key']}: ", "red"), each["problem"])
+
+
+def print_taken(taken: Mapping[str, Any]) -> None:
+    print_line(
+        "took ", (taken["key"], "bold"),
+        f": {bytes_in_words(taken['sizeBytes'])}, revision {taken['revision']}",
+    )  # fmt: skip
+    for key in taken["deleted"]:
+        print_line(f"deleted {key}")
+
+
+def print_freed(freed: Sequence[Mapping[str, Any]]) -> None:
+    print_table(
+        ("endpoint", "before", "after"),
+        (
+            (
+                (each["endpoint"], "bold"),
+                bytes_in_words(each["beforeBytes"]),
+                bytes_in_words(each["afterBytes"]),
+            )
+            for each in freed
+        ),
+    )
+
+
+def print_restored(restored: Mapping[str, Any]) -> None:
+    directory = restored["dataDirectory"]
+    if not restored["restored"]:
+        print_line(f"{directory} has data already, and was left as it is")
+        return
+    print_line("restored ", (restored["snapshot"], "bold"), f" to {directory}")
+    if restored["takenAt"]:
+        print_line(f"it was taken at {restored['takenAt']}, at revision {restored['revision']}")
+    if restored["movedAside"]:
+        print_line(f"what was there is in {restored['movedAside']} now")
+    print_line("next: restore every other member from the same snapshot, then start them all")
+    if not restored["revisionHasLeapt"]:
+        print_line(
+            ("this etcdutl is too old to tell brokers of it: ", "yellow"),
+            "before any broker starts, say so with: kafscale etcd restored --snapshot ",
+            restored["snapshot"],
+        )
+
+
+def age_in_words(seconds: int) -> str:
+    """A time span in the largest unit that says enough.
+
+    >>> [age_in_words(seconds) for seconds in (5, 90, 3 * 3600, 50 * 3600)]
+    ['5 s', '90 s', '180 min', '50 h']
+    """
+    if seconds < 120:
+        return f"{seconds} s"
+    if seconds < 4 * 3600:
+        return f"{seconds // 60} min"
+    return f"{seconds // 3600} h" if seconds < 72 * 3600 else f"{seconds // 86_400} d"
+
+
+def _member(each: Mapping[str, Any]) -> tuple[Part, ...]:
+    return (
+        (each["name"] or "?", "bold"),
+        each["endpoint"],
+        _coloured(each["role"]),
+        each["version"] or "",
+        _size(each["databaseBytes"]),
+        _size(each["usedBytes"]),
+        "" if each["revision"] is None else str(each["revision"]),
+        (", ".join(each["alarms"]), "red"),
+    )
+
+
+def _size(size_bytes: int | None) -> str:
+    return "" if size_bytes is None else bytes_in_words(size_bytes)
+
+
+def _coloured(word: str) -> Part:
+    return word, _COLOURS.get(word, "")

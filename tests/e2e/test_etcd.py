@@ -1,0 +1,195 @@
+"""`kafscale etcd` on real members and a real bucket: a backup is taken, and a cluster restored."""
+
+import asyncio
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from kafscale.metadata.etcd import EtcdStore
+from kafscale.metadata.restored import find_restored
+from services import etcdutl
+from services.etcd_server import EtcdCluster, EtcdServer
+from services.process import free_port
+from services.s3_server import broker_settings
+from services.shell import Shell
+
+pytestmark = pytest.mark.timeout(300)
+"""Programs may have to be built first."""
+
+
+@pytest.fixture(params=["newest", "old"])
+def program(request, monkeypatch):
+    """An etcdutl on the PATH; whether it makes revisions leap."""
+    is_newest = request.param == "newest"
+    if is_newest and not etcdutl.is_available():
+        pytest.skip("no Go here to build etcdutl with")
+    directory = etcdutl.directory() if is_newest else etcdutl.OLD
+    monkeypatch.setenv("PATH", str(directory), prepend=os.pathsep)
+    return is_newest
+
+
+@pytest.fixture
+def cluster(tmp_path):
+    directory = tmp_path / "first"
+    directory.mkdir()
+    with EtcdCluster(directory) as running:
+        yield running
+
+
+@pytest.fixture
+def kafscale(cluster, s3):
+    return shell_of(cluster, s3)
+
+
+def shell_of(cluster, s3):
+    endpoints = ",".join(member.endpoint for member in cluster.members)
+    return Shell("", etcd_endpoints=endpoints, **broker_settings(s3.bucket))
+
+
+def data(kafscale, *arguments):
+    return json.loads(kafscale("etcd", *arguments, "-o", "json"))
+
+
+def restore(kafscale, directory, member, members, *arguments):
+    return data(
+        kafscale, "restore", "--data-dir", str(directory), "--name", member.name,
+        "--initial-cluster", ",".join(f"{each.name}={each.peer_url}" for each in members),
+        "--initial-advertise-peer-urls", member.peer_url, *arguments,
+    )  # fmt: skip
+
+
+def unsettled(cluster):
+    async def ask():
+        store = EtcdStore(cluster.settings())
+        try:
+            return await find_restored(store)
+        finally:
+            await store.close()
+
+    return asyncio.run(ask())
+
+
+def test_a_cluster_is_restored_as_it_was_when_the_snapshot_was_taken(
+    program, cluster, kafscale, s3, tmp_path
+):
+    cluster.control("put", "/kafscale/topics/orders/config", "before")
+    taken = data(kafscale, "snapshot")
+    cluster.control("put", "/kafscale/topics/orders/config", "after")
+    for member in cluster.members:
+        member.kill()
+
+    directory = tmp_path / "second"
+    second = EtcdCluster(directory)
+    for member in second.members:
+        result = restore(
+            kafscale, directory / member.name, member, second.members, "--snapshot", taken["key"]
+        )
+        assert result["revisionHasLeapt"] is program
+        assert result["takenAt"] == taken["takenAt"]
+    with second:
+        assert second.control("get", "--print-value-only", "/kafscale/topics/orders/config") == (
+            "before\n"
+        )
+        again = shell_of(second, s3)
+        roles = [each["role"] for each in data(again, "status")["members"]]
+        assert sorted(roles) == ["follower", "follower", "leader"]
+        # Brokers find out by themselves, or are told.
+        assert (unsettled(second) is not None) is program
+        assert "marked" in again("etcd", "restored", "--snapshot", taken["key"])
+        assert unsettled(second).restored.snapshot == taken["key"]
+        assert data(again, "snapshot", "--retain", "1")["deleted"] == [taken["key"]]
+
+
+def test_snapshots_are_listed_verified_and_found_to_be_damaged(
+    cluster, kafscale, s3, tmp_path, monkeypatch
+):
+    assert "there are no snapshots here" in kafscale("etcd", "snapshots")
+    for number in range(3):
+        cluster.control("put", "/key", str(number))
+        assert "took etcd-snapshots/default/" in kafscale("etcd", "snapshot", "--retain", "2")
+    listed = data(kafscale, "snapshots")
+    assert [each["verified"] for each in listed] == ["size", "size"]
+    assert [each["revision"] for each in listed] == [3, 4]
+    assert data(kafscale, "snapshots", "--prefix", "elsewhere") == []
+    assert {each["verified"] for each in data(kafscale, "snapshots", "--verify")} == {"checksum"}
+
+    (path, _) = s3.objects("etcd-snapshots/default/*.db")
+    damaged = bytearray(path.read_bytes())
+    damaged[1000] ^= 1
+    path.write_bytes(damaged)
+    kafscale("etcd", "snapshots")
+    kafscale("etcd", "snapshots", "--verify", code=1)
+    monkeypatch.setenv("PATH", str(etcdutl.OLD), prepend=os.pathsep)
+    directory = str(tmp_path / "restored")
+    complaint = kafscale(
+        "etcd", "restore", "--data-dir", directory, "--snapshot", s3.key(path), code=1
+    )
+    assert "its checksum does not hold" in complaint
+
+
+@pytest.mark.usefixtures("program")
+def test_data_that_is_there_is_left_alone_or_moved_aside(cluster, kafscale, tmp_path, monkeypatch):
+    cluster.control("put", "/key", "value")
+    kafscale("etcd", "snapshot")
+    monkeypatch.chdir(tmp_path)
+    server = EtcdServer(tmp_path / "second")
+    (member,) = server.members
+    directory = tmp_path / "second" / member.name
+    here = ("--data-dir", str(directory))
+
+    kafscale("etcd", "restore", *here, "--initial-cluster", "other=http://a:1", code=1)
+    assert list(directory.iterdir()) == []
+    restore(kafscale, directory, member, [member], "--if-empty")
+    first = (directory / "member").stat().st_ino
+    assert "was left as it is" in kafscale("etcd", "restore", *here, "--if-empty")
+    assert "--force to move it aside" in kafscale("etcd", "restore", *here, code=1)
+    assert (directory / "member").stat().st_ino == first
+    with server:
+        # Where etcd runs, nothing is taken away from it.
+        running = kafscale("etcd", "restore", *here, "--force", code=1)
+        assert "stop it before its data is replaced" in running
+        assert server.control("get", "--print-value-only", "/key") == "value\n"
+    moved = restore(kafscale, directory, member, [member], "--force")["movedAside"]
+    assert Path(moved).stat().st_ino == first
+    with server:
+        assert server.control("get", "--print-value-only", "/key") == "value\n"
+
+
+def test_a_file_of_another_tool_is_restored_if_it_is_whole(program, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    kafscale, file = Shell(""), tmp_path / "backup.db"
+    with EtcdServer(tmp_path) as server:
+        server.control("snapshot", "save", str(file))
+    result = data(kafscale, "restore", "--data-dir", "restored", "--snapshot", "backup.db")
+    assert (result["snapshot"], result["revisionHasLeapt"]) == ("backup.db", program)
+    file.write_bytes(file.read_bytes()[:-512])
+    refused = kafscale("etcd", "restore", "--data-dir", "b", "--snapshot", "backup.db", code=1)
+    assert "it is no whole snapshot" in refused
+
+
+def test_members_are_shown_and_defragmented(cluster, kafscale):
+    found = data(kafscale, "status")
+    assert {each["name"] for each in found["members"]} == {"etcd-0", "etcd-1", "etcd-2"}
+    assert found["leader"] in {"etcd-0", "etcd-1", "etcd-2"}
+    freed = data(kafscale, "defragment")
+    (leader,) = [each for each in found["members"] if each["role"] == "leader"]
+    assert freed[-1]["endpoint"] == leader["endpoint"]
+    assert all(each["afterBytes"] > 0 for each in freed)
+    assert "before" in kafscale("etcd", "defragment")
+
+    cluster.members[2].kill()
+    shown = kafscale("etcd", "status")
+    assert "unreachable" in shown
+    assert "nothing was done" in kafscale("etcd", "defragment", code=1)
+
+
+def test_where_nobody_answers_that_is_said(s3):
+    endpoint = f"127.0.0.1:{free_port()}"
+    nowhere = Shell(
+        "", etcd_endpoints=endpoint, etcd_dial_timeout="200ms", etcd_request_timeout="500ms",
+        **broker_settings(s3.bucket),
+    )  # fmt: skip
+    for command in (["status"], ["snapshot"], ["restored", "--snapshot", "20231114T221320Z-7.db"]):
+        assert endpoint in nowhere("etcd", *command, code=1)

@@ -1,0 +1,150 @@
+"""Snapshots of a real etcd in a real bucket, and what is made of them."""
+
+import asyncio
+import time
+from random import Random
+from uuid import uuid4
+
+import pytest
+
+from kafscale.metadata.etcd import EtcdStore
+from kafscale.metadata.etcd.maintenance import Maintenance
+from kafscale.metadata.restored import Restored, find_restored, settle
+from kafscale.metadata.store import EventKind, Put
+from kafscale.observability.operator_metrics import SnapshotFigures
+from kafscale.operator.etcd import restoring
+from kafscale.operator.etcd.restoring import Identity
+from kafscale.operator.etcd.snapshot_keeping import SnapshotKeeper
+from kafscale.operator.etcd.snapshots import CREATED_BYTES_MAX, Snapshots
+from kafscale.operator.spec.cluster import SnapshotsSpec
+from kafscale.storage.objects import S3ObjectStore
+from services import etcdutl, s3_server
+from services.etcd_server import EtcdCluster, EtcdServer
+from unit.operator.etcd.members import FakeMember, whole
+
+
+def clock():
+    return time.time_ns() // 1_000_000
+
+
+@pytest.fixture(scope="session")
+def bucket(tmp_path_factory):
+    serve = s3_server.s3_server if s3_server.is_available() else s3_server.moto_server
+    with serve(tmp_path_factory.mktemp("s3")) as served:
+        yield served
+
+
+@pytest.fixture
+def snapshots(bucket):
+    store = S3ObjectStore(bucket)
+    yield Snapshots(store, f"etcd-snapshots/{uuid4()}", clock)
+    asyncio.run(store.close())
+
+
+def identity(member):
+    return Identity(
+        name=member.name,
+        advertise_peer_urls=member.peer_url,
+        initial_cluster=f"{member.name}={member.peer_url}",
+        initial_cluster_token="test",  # noqa: S106 - a name, not a secret.
+    )
+
+
+def with_store(server, body):
+    async def connected():
+        store = EtcdStore(server.settings())
+        try:
+            return await body(store)
+        finally:
+            await store.close()
+
+    return asyncio.run(connected())
+
+
+def test_they_are_kept_from_three_members_and_from_two(tmp_path, snapshots):
+    spec, figures = SnapshotsSpec(interval_seconds=10), SnapshotFigures()
+    with EtcdCluster(tmp_path) as cluster:
+
+        async def body(store):
+            keeper = SnapshotKeeper(
+                snapshots, spec, cluster.settings(), figures, random=Random(0),
+                timer=time.monotonic, patience_s=15,
+            )  # fmt: skip
+            first = await keeper.keep(clock())
+            assert [each.status for each in first.conditions] == ["True", "True"]
+            await store.commit([], [Put("/kafscale/cluster/id", b"test")])
+            cluster.member(await leading(cluster.settings())).kill()
+            await store.get("/kafscale/cluster/id")
+            second = await keeper.keep(clock() + 10_000)
+            assert second.failures == 0
+            assert second.last_key != first.last_key
+            return await snapshots.verify(second.last_key)
+
+        described = with_store(cluster, body)
+    assert (described.etcd_version, described.revision) == ("3.5.1", 2)
+    assert figures.size_bytes == described.size_bytes > 20_000
+
+
+async def leading(settings):
+    for endpoint in settings.endpoints:
+        async with Maintenance(endpoint, settings) as member:
+            if (await member.status()).is_leader:
+                return endpoint
+    raise AssertionError("nobody leads")
+
+
+def test_a_large_one_goes_up_in_parts_and_comes_back_whole(snapshots, tmp_path):
+    content = whole(b"0123456789abcdef" * (CREATED_BYTES_MAX // 16 + 1000))
+    path = tmp_path / "fetched.db"
+
+    async def body():
+        taken = await snapshots.take(FakeMember(content, piece_bytes=1 << 20))
+        await snapshots.fetch(taken.key, path)
+
+    asyncio.run(body())
+    assert path.read_bytes() == content
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.skipif(not etcdutl.is_available(), reason="no Go here to build etcdutl with")
+def test_a_restored_store_is_as_it_was_and_tells_that_it_was_restored(tmp_path, snapshots):
+    program = str(etcdutl.directory() / "etcdutl")
+    (tmp_path / "first").mkdir()
+    with EtcdServer(tmp_path / "first") as server:
+
+        async def fill(store):
+            for number in range(10):
+                await store.commit([], [Put(f"/kafscale/topics/{number}", b"before")])
+            async with Maintenance(server.members[0].endpoint, server.settings()) as member:
+                taken = await snapshots.take(member)
+            done = await store.commit([], [Put("/kafscale/topics/0", b"after")])
+            assert await find_restored(store) is None
+            return taken, done.revision
+
+        taken, revision = with_store(server, fill)
+    directory = tmp_path / "second" / "etcd-0"
+    second = EtcdServer(tmp_path / "second")
+    with restoring.staging(directory) as room:
+        asyncio.run(snapshots.fetch(taken.key, room / "snapshot.db"))
+        leapt = restoring.restore(
+            program, room / "snapshot.db", directory, room, identity(second.members[0])
+        )
+    assert leapt
+    assert [path.name for path in directory.iterdir()] == ["member"]
+    with second:
+
+        async def look(store):
+            found = await store.range("/kafscale/topics/")
+            assert {entry.value for entry in found.entries} == {b"before"}
+            assert len(found.entries) == 10
+            # Nobody who has seen the other store takes this one for it.
+            async for events in store.watch("/kafscale/topics/", revision):
+                assert [event.kind for event in events] == [EventKind.COMPACTED]
+            unsettled = await find_restored(store)
+            assert (unsettled.restored, unsettled.restoration_count) == (Restored(), 1)
+            assert await settle(store, unsettled)
+            assert await find_restored(store) is None
+            await store.commit([], [Put("/kafscale/topics/0", b"again")])
+            return (await store.get("/kafscale/topics/0")).value
+
+        assert with_store(second, look) == b"again"
