@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
+from typing import Final
 
 import msgspec
 
@@ -20,9 +21,13 @@ from kafscale.operator.kube.api import Kube
 from kafscale.operator.resources.names import EtcdAccess
 from kafscale.operator.spec.cluster import Cluster, SnapshotsSpec
 from kafscale.operator.spec.status import SnapshotStatus
+from kafscale.storage.objects.base import ObjectStore
 from kafscale.storage.objects.bucket import S3Bucket
+from kafscale.storage.objects.retry import RetryingObjectStore
 from kafscale.storage.objects.s3 import S3ObjectStore
 from kafscale.storage.objects.s3_control import create_bucket
+
+RETRIES_MAX: Final = 3
 
 
 class Backup(msgspec.Struct, frozen=True):
@@ -35,6 +40,7 @@ class Backup(msgspec.Struct, frozen=True):
 class _Kept(msgspec.Struct, frozen=True):
     wanted: tuple[SnapshotsSpec, Etcd, S3Bucket]
     keeper: SnapshotKeeper
+    store: ObjectStore
 
 
 class BackupKeeper:
@@ -84,14 +90,18 @@ class BackupKeeper:
 
     async def newest_key(self, cluster: Cluster) -> str:
         """The newest snapshot that there is; raises `OperatingError` where there is none."""
-        bucket = await self._bucket(cluster)
-        return await (await self._snapshots(cluster, bucket)).find("latest")
+        store = await self._store(await self._bucket(cluster))
+        try:
+            return await self._snapshots(cluster, store).find("latest")
+        finally:
+            await store.close()
 
     async def forget(self, namespace: str, name: str) -> None:
         """Let go of a cluster."""
         kept = self._kept.pop((namespace, name), None)
         if kept is not None:
             await kept.keeper.close()
+            await kept.store.close()
 
     async def close(self) -> None:
         for namespace, name in list(self._kept):
@@ -111,19 +121,23 @@ class BackupKeeper:
         await self.forget(cluster.namespace, cluster.name)
         if spec.create_bucket:
             await create_bucket(bucket)
-        snapshots = await self._snapshots(cluster, bucket)
+        store = await self._store(bucket)
         keeper = SnapshotKeeper(
-            snapshots, spec, settings, figures, random=self._random, timer=self._timer
-        )
-        self._kept[cluster.namespace, cluster.name] = _Kept(wanted, keeper)
+            self._snapshots(cluster, store), spec, settings, figures, random=self._random,
+            timer=self._timer,
+        )  # fmt: skip
+        self._kept[cluster.namespace, cluster.name] = _Kept(wanted, keeper, store)
         return keeper
 
-    async def _snapshots(self, cluster: Cluster, bucket: S3Bucket) -> Snapshots:
-        store = S3ObjectStore(bucket)
-        await store.authenticate()
+    def _snapshots(self, cluster: Cluster, store: ObjectStore) -> Snapshots:
         prefix = cluster.spec.etcd.snapshots.prefix
         place = snapshot_keys.directory(prefix, cluster.namespace, cluster.name)
         return Snapshots(store, place, self._clock)
+
+    async def _store(self, bucket: S3Bucket) -> ObjectStore:
+        store = S3ObjectStore(bucket)
+        await store.authenticate()
+        return RetryingObjectStore(store, retries_max=RETRIES_MAX, random=self._random)
 
     async def _bucket(self, cluster: Cluster) -> S3Bucket:
         spec, s3 = cluster.spec.etcd.snapshots, cluster.spec.s3

@@ -176,8 +176,12 @@ class BucketKeeper:
             await create_bucket(bucket)
             made.append(bucket.short_name)
 
-        await store.authenticate()
-        await probe_access(store, cluster.object_namespace, create if s3.create_bucket else None)
+        try:
+            await store.authenticate()
+            wanted = create if s3.create_bucket else None
+            await probe_access(store, cluster.object_namespace, wanted)
+        finally:
+            await store.close()
         actual = ""
         with suppress(KafscaleError):  # Some servers have no regions, some policies forbid to ask.
             actual = await bucket_region(bucket)
