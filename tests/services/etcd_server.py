@@ -39,7 +39,13 @@ PASSWORD = "a-secret-of-the-test"  # noqa: S105 - of a server that lives as long
 class EtcdMember:
     """One process of etcd, on a directory and ports that outlive it."""
 
-    def __init__(self, directory: Path, name: str, certificates: Certificates | None) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        name: str,
+        certificates: Certificates | None,
+        options: Sequence[str] = (),
+    ) -> None:
         self.name = name
         self.endpoint = f"127.0.0.1:{free_port()}"
         self.peer_url = f"http://127.0.0.1:{free_port()}"
@@ -47,6 +53,7 @@ class EtcdMember:
         self._directory = directory / name
         self._log = directory / f"{name}.log"
         self._certificates = certificates
+        self._options = options
         self._cluster = ""
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -73,6 +80,7 @@ class EtcdMember:
             "--heartbeat-interval", str(_HEARTBEAT_MS), "--election-timeout", str(_ELECTION_MS),
             "--experimental-watch-progress-notify-interval", f"{PROGRESS_MS}ms",
             "--unsafe-no-fsync", "--bcrypt-cost", "4", "--log-level", "warn",
+            *self._options,
         ]  # fmt: skip
         if self._certificates:
             command += [
@@ -134,10 +142,15 @@ class EtcdCluster:
     """Some members that know each other, three if nothing else is said."""
 
     def __init__(
-        self, directory: Path, *, count: int = 3, certificates: Certificates | None = None
+        self,
+        directory: Path,
+        *,
+        count: int = 3,
+        certificates: Certificates | None = None,
+        options: Sequence[str] = (),
     ) -> None:
         names = [f"etcd-{index}" for index in range(count)]
-        self.members = [EtcdMember(directory, name, certificates) for name in names]
+        self.members = [EtcdMember(directory, name, certificates, options) for name in names]
         self._certificates = certificates
         self._signed_in = False
 
@@ -219,5 +232,11 @@ class EtcdCluster:
 class EtcdServer(EtcdCluster):
     """A cluster of one."""
 
-    def __init__(self, directory: Path, *, certificates: Certificates | None = None) -> None:
-        super().__init__(directory, count=1, certificates=certificates)
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        certificates: Certificates | None = None,
+        options: Sequence[str] = (),
+    ) -> None:
+        super().__init__(directory, count=1, certificates=certificates, options=options)

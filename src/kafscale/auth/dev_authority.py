@@ -35,6 +35,17 @@ class Issued(NamedTuple):
     certificate: x509.Certificate
     key: ec.EllipticCurvePrivateKey
 
+    @classmethod
+    def read(cls, certificate_pem: bytes, key_pem: bytes) -> Self:
+        """What was issued earlier; raises `ValueError` where the two do not belong together."""
+        certificate = x509.load_pem_x509_certificate(certificate_pem)
+        key = serialization.load_pem_private_key(key_pem, None)
+        if not isinstance(key, ec.EllipticCurvePrivateKey):
+            raise ValueError("not a key on an elliptic curve")  # noqa: TRY004 - of the content.
+        if certificate.public_key() != key.public_key():
+            raise ValueError("the key is not that of the certificate")
+        return cls(certificate, key)
+
     @property
     def certificate_pem(self) -> bytes:
         return self.certificate.public_bytes(serialization.Encoding.PEM)

@@ -1,6 +1,7 @@
 """The operator's control plane: samples and watches of many clusters, over a real socket."""
 
-from contextlib import aclosing, asynccontextmanager
+import asyncio
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 
 import pytest
 
@@ -151,3 +152,30 @@ def test_what_only_a_broker_can_do_is_refused():
             assert refused.value.status == "UNIMPLEMENTED"
 
     run(story)
+
+
+def test_who_is_sending_is_told_when_the_operator_stops(caplog):
+    async def story():
+        came = asyncio.Event()
+
+        class Taking(ClusterSamples):
+            def take(self, sample):
+                super().take(sample)
+                came.set()
+
+        async def samples():
+            yield MetricsSample(cluster_id="red", broker_id="3")
+            await asyncio.Event().wait()
+
+        config = Config(operator=Operator(host="127.0.0.1", control_port=0))
+        async with AsyncExitStack() as stack:
+            async with control_plane(config, MetadataRegistry(), Taking(lambda: 0)) as port:
+                client = ControlClient(f"127.0.0.1:{port}")
+                await stack.enter_async_context(client)
+                sending = asyncio.ensure_future(client.send_metrics(samples()))
+                await came.wait()
+            with pytest.raises(ControlError, match="another one leads soon"):
+                await sending
+
+    run(story)
+    assert not caplog.records

@@ -18,18 +18,12 @@ from kafscale.operator.resources import (
     etcd_services,
     names,
 )
-from kafscale.operator.resources.etcd_admission import Admission, Door
-from kafscale.operator.resources.etcd_restore import Restore
+from kafscale.operator.resources.etcd_admission import Admission
+from kafscale.operator.resources.etcd_restore import restore_of
 from kafscale.operator.resources.names import Platform
 from kafscale.operator.spec.cluster import Cluster
 
 log = get_logger(__name__)
-
-
-def restore_of(admission: Admission) -> Restore | None:
-    """What new members begin with: something only while the cluster forms."""
-    is_wanted = admission.door is Door.FORMING and admission.snapshot
-    return Restore(admission.snapshot, admission.members) if is_wanted else None
 
 
 async def apply(

@@ -11,6 +11,7 @@ from kafscale.operator.etcd.pods import has_volume, pod_view
 from kafscale.operator.etcd.view import EtcdView, MemberView
 from kafscale.operator.resources import etcd_members, etcd_pods
 from kafscale.operator.resources.etcd_admission import Admission
+from kafscale.operator.resources.etcd_restore import restore_of
 from kafscale.operator.resources.names import Platform
 from kafscale.operator.spec.cluster import Cluster
 
@@ -28,7 +29,9 @@ def combined(
     wanted = cluster.spec.etcd.managed.replicas
     seats, strangers = _seats(cluster, platform, answers)
     count = max([wanted, *(index + 1 for index in seats)])
-    template = etcd_pods.template(cluster, platform, trust_checksum=trust_checksum)
+    template = etcd_pods.template(
+        cluster, platform, trust_checksum=trust_checksum, restore=restore_of(admission)
+    )
     return EtcdView(
         wanted=wanted,
         members=tuple(

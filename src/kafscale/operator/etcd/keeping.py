@@ -16,7 +16,7 @@ from kafscale.operator.conditions import bad
 from kafscale.operator.etcd import access as accesses
 from kafscale.operator.etcd import health
 from kafscale.operator.etcd.managed import ManagedEtcd, Surroundings
-from kafscale.operator.etcd.observation import Connect, ask
+from kafscale.operator.etcd.observation import LOOK_MS_MAX, Connect, ask
 from kafscale.operator.etcd.repair import LOST_AFTER_MS
 from kafscale.operator.etcd.silences import Silences
 from kafscale.operator.etcd.state import EtcdState
@@ -42,13 +42,14 @@ class EtcdKeeper:
         settings_endpoints: Sequence[str] = (),
         connect: Connect = Maintenance,
         lost_after_ms: int = LOST_AFTER_MS,
+        look_ms_max: int = LOOK_MS_MAX,
     ) -> None:
         """`clock` is in milliseconds; `directory` is a private one, for certificates.
 
         `newest_snapshot` is asked for a key where a cluster is to begin with the latest snapshot.
         """
         self._around = Surroundings(
-            kube, platform, connect, clock, newest_snapshot, directory, lost_after_ms
+            kube, platform, connect, clock, newest_snapshot, directory, lost_after_ms, look_ms_max
         )
         self._settings_endpoints = settings_endpoints
         self._silences = Silences()
@@ -89,7 +90,7 @@ class EtcdKeeper:
         """How an etcd is that others look after."""
         around = self._around
         settings = await etcd_settings(around.kube, cluster.namespace, access, around.directory)
-        answers = await ask(access.endpoints, settings, around.connect)
+        answers = await ask(access.endpoints, settings, around.connect, around.look_ms_max)
         able = [each for each in answers.statuses.values() if each.leader_id]
         why = "; ".join(answers.failures.values()) or "no member knows a leader"
         return EtcdState(

@@ -50,6 +50,7 @@ class Surroundings(NamedTuple):
     directory: Path
     """A private one, for certificates."""
     lost_after_ms: int
+    look_ms_max: int
 
 
 class ManagedEtcd:
@@ -68,7 +69,7 @@ class ManagedEtcd:
         settings = await etcd_settings(
             around.kube, cluster.namespace, self._access, around.directory
         )
-        answers = await ask(self._endpoints(objects), settings, around.connect)
+        answers = await ask(self._endpoints(objects), settings, around.connect, around.look_ms_max)
         view = self._see(objects, answers, await self._admission(objects), trust, silences)
         listed = etcd_members.initial_cluster(
             cluster, around.platform, (each.index for each in view.seated)

@@ -85,9 +85,11 @@ async def find(kube: Kube, cluster: Cluster) -> Objects:
     )
 
 
-async def ask(endpoints: Sequence[str], settings: Etcd, connect: Connect) -> Answers:
+async def ask(
+    endpoints: Sequence[str], settings: Etcd, connect: Connect, look_ms_max: int = LOOK_MS_MAX
+) -> Answers:
     """Ask all members how they are, and one of them who else there is."""
-    hurried = replace(settings, request_timeout_ms=LOOK_MS_MAX)
+    hurried = replace(settings, request_timeout_ms=look_ms_max)
     async with AsyncExitStack() as stack:
         members = {
             endpoint: await stack.enter_async_context(connect(endpoint, hurried))

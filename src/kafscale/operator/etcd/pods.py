@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from typing import Any, Final
 
+import msgspec
+
 from kafscale.operator.etcd.view import PodView
 from kafscale.operator.kube.api import Manifest
 from kafscale.operator.resources import broker_pods, etcd_pods
@@ -10,6 +12,11 @@ from kafscale.operator.resources import broker_pods, etcd_pods
 RESTARTS_MIN: Final = 3
 """How often a container has to be started anew until that is no accident."""
 _REASON_CHARACTERS_MAX: Final = 300
+
+
+class _LogLine(msgspec.Struct):
+    msg: str
+    error: str = ""
 
 
 def pod_view(pod: Manifest) -> PodView:
@@ -48,7 +55,20 @@ def _reason(container: dict[str, Any]) -> str:
     for state in (container.get("state"), container.get("lastState")):
         ended = (state or {}).get("terminated") or {}
         if ended.get("exitCode"):
-            said = (ended.get("message") or "").strip().rpartition("\n")[2]
+            said = _words((ended.get("message") or "").strip().rpartition("\n")[2])
             words: str = said or ended.get("reason") or f"exit code {ended['exitCode']}"
             return words[:_REASON_CHARACTERS_MAX]
     return ""
+
+
+def _words(line: str) -> str:
+    """What a line of a log says to people; etcd's are JSON.
+
+    >>> _words('{"level":"fatal","msg":"discovery failed","error":"no name"}')
+    'discovery failed: no name'
+    """
+    try:
+        entry = msgspec.json.decode(line, type=_LogLine)
+    except msgspec.MsgspecError:
+        return line
+    return ": ".join(filter(None, (entry.msg, entry.error)))

@@ -19,7 +19,7 @@ def autoscaler(cluster: Cluster) -> Manifest | None:
     wanted = cluster.spec.autoscaling
     if not wanted.enabled:
         return None
-    least = wanted.min_replicas or cluster.spec.brokers.replicas
+    least = cluster.spec.replicas_min
     return {
         "apiVersion": "autoscaling/v2",
         "kind": "HorizontalPodAutoscaler",

@@ -1,5 +1,6 @@
 """Pods of brokers, as the API server shows them, read."""
 
+from datetime import datetime
 from typing import Final
 
 from kafscale.operator.kube.api import Manifest
@@ -27,6 +28,15 @@ def is_ready(pod: Manifest) -> bool:
     """Whether a pod serves, as far as its probes tell; one on its way out may serve still."""
     conditions = (pod.get("status") or {}).get("conditions") or []
     return any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
+
+
+def ready_ms(pod: Manifest) -> int:
+    """Since when a pod serves, in milliseconds since 1970; 0 if it does not, or nobody says so."""
+    for each in (pod.get("status") or {}).get("conditions") or []:
+        if each["type"] == "Ready" and each["status"] == "True":
+            since = each.get("lastTransitionTime")
+            return int(datetime.fromisoformat(since).timestamp() * 1000) if since else 0
+    return 0
 
 
 def is_terminating(pod: Manifest) -> bool:

@@ -2,9 +2,9 @@
 
 The laws: clients and members show each other certificates, and who is no member is refused at the
 members' port even with one. A pod that has lost the others is alive, and not ready; a database that
-is full can still be read, and is both. The checksum covers all that a running member depends on:
-where it differs, `etcd.plan` has the pod restarted. A snapshot to begin with is not among it,
-because only an empty volume is touched by that.
+is full can still be read, and is both. The checksum covers everything: where it differs,
+`etcd.plan` has the pod restarted. So pods that were made to begin with a snapshot are replaced when
+the cluster has formed, for none of them may ever do so again.
 """
 
 import hashlib
@@ -53,19 +53,25 @@ def template(
         "affinity": _apart(cluster),
         "topologySpreadConstraints": _spread(cluster),
         "containers": [_container(cluster, platform)],
-        "volumes": [{"name": _TLS, "secret": {"secretName": names.etcd_server_tls(cluster)}}],
+        "volumes": [
+            {
+                "name": _TLS,
+                "secret": {
+                    "secretName": names.etcd_server_tls(cluster),
+                    "defaultMode": 0o440,
+                },
+            }
+        ],
     }
-    described = msgspec.json.encode([spec, trust_checksum], order="sorted")
     if restore:
         container = restore_container(
             cluster, platform, restore, data_directory=DATA_DIRECTORY, mounts=[_DATA_MOUNT, _SPOOL]
         )
-        # With workload identity, it is the brokers' account that may read the bucket.
-        spec |= {
-            "initContainers": [container],
-            "serviceAccountName": names.broker_account(cluster),
-            "volumes": [*spec["volumes"], {"name": _SPOOL["name"], "emptyDir": {}}],
-        }
+        spec["initContainers"] = [container]
+        spec["volumes"] = [*spec["volumes"], {"name": _SPOOL["name"], "emptyDir": {}}]
+        if cluster.spec.s3.credential_source == "workload-identity":
+            spec["serviceAccountName"] = names.broker_account(cluster)
+    described = msgspec.json.encode([spec, trust_checksum], order="sorted")
     return {
         "metadata": {
             "labels": names.metadata(cluster, "", names.ETCD_APP)["labels"],

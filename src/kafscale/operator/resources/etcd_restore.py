@@ -10,6 +10,7 @@ import msgspec
 
 from kafscale.operator.etcd.snapshot_keys import directory
 from kafscale.operator.resources import names, security
+from kafscale.operator.resources.etcd_admission import Admission, Door
 from kafscale.operator.resources.names import Platform
 from kafscale.operator.spec.cluster import Cluster
 
@@ -23,6 +24,12 @@ class Restore(msgspec.Struct, frozen=True):
     """The key of the snapshot."""
     members: str
     """All members, as etcd wants to be told of them."""
+
+
+def restore_of(admission: Admission) -> Restore | None:
+    """What members begin with: something only while their cluster forms."""
+    is_wanted = admission.door is Door.FORMING and admission.snapshot
+    return Restore(admission.snapshot, admission.members) if is_wanted else None
 
 
 def restore_container(

@@ -28,7 +28,7 @@ class Platform(msgspec.Struct, frozen=True, kw_only=True):
 
     broker_image: str = "kafscale-broker:latest"
     operator_image: str = "kafscale-operator:latest"
-    etcd_image: str = "etcd:v3.6.5"
+    etcd_image: str = "etcd:v3.6.16"
     namespace: str = "kafscale"
     """Of the operator itself."""
     control_address: str = ""

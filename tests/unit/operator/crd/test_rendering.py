@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from kafscale.operator.crd import definitions, rendered
+from kafscale.operator.crd import definitions, rendered, rendered_schemas
 
 ROOT = Path(__file__).parents[4]
 
@@ -14,6 +14,11 @@ ROOT = Path(__file__).parents[4]
 def test_the_committed_definitions_are_what_the_code_says(directory):
     committed = {path.name: path.read_text() for path in (ROOT / directory).iterdir()}
     assert committed == rendered(), "run `make generate`"
+
+
+def test_the_committed_schemas_are_what_the_code_says():
+    committed = {path.name: path.read_text() for path in (ROOT / "api/v1alpha1").glob("*.json")}
+    assert committed == rendered_schemas(), "run `make generate`"
 
 
 def test_a_file_holds_one_definition():

@@ -9,7 +9,13 @@ from kafscale.config.stores import Etcd
 from kafscale.errors import KubeError, OperatingError, StoreUnavailableError
 from kafscale.metadata.etcd.maintenance import Alarm, EtcdMember, MemberStatus
 from kafscale.operator.etcd.keeping import EtcdKeeper
-from kafscale.operator.kube.kinds import CONFIG_MAPS, NETWORK_POLICIES, STATEFUL_SETS, VOLUME_CLAIMS
+from kafscale.operator.kube.kinds import (
+    CONFIG_MAPS,
+    NETWORK_POLICIES,
+    PODS,
+    STATEFUL_SETS,
+    VOLUME_CLAIMS,
+)
 from kafscale.operator.resources import etcd_members
 from kafscale.operator.resources.names import Platform
 from services.memory_kube import MemoryKube
@@ -101,6 +107,15 @@ class World:
             self.members.statuses[url] = MemberStatus("3.6.5", 10, 9, 100, 100 + index, 7, 42)
             self.members.listed.append(EtcdMember(100 + index, name, (peer,), (url,)))
 
+    def make_ready(self, wanted):
+        status = {"status": {"conditions": [{"type": "Ready", "status": "True"}]}}
+        for index in range(3):
+            name = etcd_members.name(wanted, index)
+            self.merge(name, status)
+
+    def merge(self, pod, status):
+        asyncio.run(self.kube.merge(PODS, "kafscale", pod, status, subresource="status"))
+
     def _make(self, kind, name, metadata, spec):
         manifest = {
             "apiVersion": "v1",
@@ -160,8 +175,7 @@ def test_the_etcd_of_kubernetes_is_found_by_its_pods(world):
     }
     asyncio.run(world.kube.create(pod))
     address = {"status": {"podIP": "10.0.0.1"}}
-    kind = next(place.kind for place in world.kube.objects)
-    asyncio.run(world.kube.merge(kind, "kube-system", "e", address, subresource="status"))
+    asyncio.run(world.kube.merge(PODS, "kube-system", "e", address, subresource="status"))
     world.members.statuses = {"https://10.0.0.1:2379": WELL}
     assert world.ensure(wanted).is_ready
 
@@ -210,10 +224,13 @@ def test_all_members_begin_with_one_snapshot_however_often_it_is_asked(world):
     assert f"--snapshot={first}" in container["command"]
     world.run_pods(wanted)
     world.ensure(wanted)
+    assert "initContainers" not in world.get(STATEFUL_SETS, "shop-etcd")["spec"]["template"]["spec"]
+    # Now that it has formed, no pod may restore again: those that could are replaced.
+    assert world.get(PODS, "shop-etcd-2")
+    world.make_ready(wanted)
     world.ensure(wanted)
-    after = world.get(STATEFUL_SETS, "shop-etcd")["spec"]["template"]
-    assert "initContainers" not in after["spec"]
-    assert after["metadata"] == template["metadata"]
+    assert world.get(PODS, "shop-etcd-2") is None
+    assert world.get(PODS, "shop-etcd-1")
 
 
 def test_without_a_snapshot_to_begin_with_nothing_is_begun(world):
@@ -247,8 +264,7 @@ def test_a_member_counts_as_lost_only_after_it_was_seen_silent_for_a_while(world
     world.ensure(wanted)
     del world.members.statuses[etcd_members.client_url(wanted, PLATFORM, 1)]
     crashed = {"status": {"containerStatuses": [{"restartCount": 9}]}}
-    kind = next(place.kind for place in world.kube.objects if place.kind.kind == "Pod")
-    asyncio.run(world.kube.merge(kind, "kafscale", "shop-etcd-1", crashed, subresource="status"))
+    world.merge("shop-etcd-1", crashed)
     world.ensure(wanted)
     assert world.members.done == []
     world.now_ms += HOUR_MS

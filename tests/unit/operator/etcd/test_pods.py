@@ -58,6 +58,8 @@ def test_a_container_that_fills_the_volume_counts_as_well():
     ("more", "reason"),
     [
         ({"message": "first\nlast line\n", "reason": "Error"}, "last line"),
+        ({"message": '{"level":"fatal","msg":"no","error":"why"}'}, "no: why"),
+        ({"message": '{"level":"fatal"}'}, '{"level":"fatal"}'),
         ({"reason": "OOMKilled"}, "OOMKilled"),
         ({"exitCode": 137}, "exit code 137"),
         ({"message": "x" * 1000}, "x" * 300),

@@ -20,6 +20,7 @@ class Leases:
         self.lease: Manifest | None = None
         self.version = 0
         self.is_away = False
+        self.answers_in_seconds = 0.01
 
     async def get(self, _kind: Kind, _namespace: str, _name: str) -> Manifest | None:
         await self._answer()
@@ -43,7 +44,7 @@ class Leases:
         return copy.deepcopy(self.lease)
 
     async def _answer(self) -> None:
-        await asyncio.sleep(0.01)
+        await asyncio.sleep(self.answers_in_seconds)
         if self.is_away:
             raise KubeError("nobody is there")
 
@@ -103,12 +104,14 @@ def test_who_stops_on_purpose_is_followed_at_once() -> None:
     run(scenario, seed=0)
 
 
-def test_a_leader_that_cannot_ask_stops_before_another_may_begin() -> None:
+@pytest.mark.parametrize("answers_in_seconds", [0.01, 30])
+def test_a_leader_that_cannot_ask_stops_before_another_may_begin(answers_in_seconds: float) -> None:
     async def scenario(_: Random) -> None:
         leases = Leases()
         first = contender(leases, "a")
         await first.acquire()
         leases.is_away = True
+        leases.answers_in_seconds = answers_in_seconds
         began = asyncio.get_running_loop().time()
         await first.keep()
         assert asyncio.get_running_loop().time() - began <= 15 - 5

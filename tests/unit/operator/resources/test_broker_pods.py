@@ -37,3 +37,11 @@ def test_a_pod_is_ready_when_kubernetes_says_so(status, expected):
 def test_a_deleted_pod_is_on_its_way_out():
     assert not broker_pods.is_terminating(pod())
     assert broker_pods.is_terminating(pod(deletionTimestamp="2026-01-01T00:00:00Z"))
+
+
+def test_a_pod_is_ready_since_a_moment():
+    since = "2026-01-01T00:00:07Z"
+    ready_since = ready({"status": "True", "lastTransitionTime": since})
+    assert broker_pods.ready_ms(pod(ready_since)) == 1_767_225_607_000
+    for status in (None, {}, ready({"status": "False", "lastTransitionTime": since})):
+        assert broker_pods.ready_ms(pod(status)) == 0

@@ -1,0 +1,183 @@
+"""Looking after members of a real etcd: what they say, what they hand out, what is done to them."""
+
+import asyncio
+import hashlib
+
+import pytest
+
+from kafscale.errors import StoreUnavailableError
+from kafscale.metadata.etcd import EtcdStore
+from kafscale.metadata.etcd.maintenance import Maintenance
+from kafscale.metadata.store import Put
+from services.certificates import make_certificates
+from services.etcd_server import EtcdServer
+from services.process import free_port
+
+
+def look_after(server, body, *, index=0, **changes):
+    """Play an async function of a member's maintenance."""
+
+    async def scenario():
+        settings = server.settings(**changes)
+        async with Maintenance(server.members[index].endpoint, settings) as etcd:
+            return await body(etcd)
+
+    return asyncio.run(scenario())
+
+
+async def write(server, count, size_bytes):
+    store = EtcdStore(server.settings())
+    try:
+        for number in range(count):
+            await store.commit([], [Put("/large", bytes([number % 256]) * size_bytes)])
+    finally:
+        await store.close()
+
+
+async def whole(etcd):
+    return b"".join([piece async for piece in etcd.snapshot()])
+
+
+def test_a_member_tells_how_it_is(etcd):
+    async def body(member):
+        before = await member.status()
+        await write(etcd, 1, 10)
+        return before, await member.status()
+
+    before, after = look_after(etcd, body)
+    assert before.version.startswith("3.")
+    assert 0 < before.database_used_bytes <= before.database_bytes
+    assert before.is_leader
+    assert before.cluster_id
+    assert not before.is_learner
+    assert before.errors == ()
+    assert after.revision == before.revision + 1
+
+
+def test_a_snapshot_is_the_whole_database_and_its_checksum(etcd):
+    asyncio.run(write(etcd, 20, 100_000))
+    database = look_after(etcd, whole)
+    assert len(database) > 1_000_000
+    assert database[-32:] == hashlib.sha256(database[:-32]).digest()
+
+
+def test_a_snapshot_that_is_given_up_leaves_the_member_useful(etcd):
+    async def body(member):
+        pieces = member.snapshot()
+        await anext(pieces)
+        await pieces.aclose()
+        return await member.status()
+
+    assert look_after(etcd, body).leader_id
+
+
+def test_what_is_forgotten_is_given_back_by_a_defragmentation(etcd):
+    asyncio.run(write(etcd, 60, 100_000))
+
+    async def body(member):
+        before = await member.status()
+        await member.compact(before.revision)
+        await member.compact(before.revision)
+        await member.defragment()
+        return before, await member.status()
+
+    before, after = look_after(etcd, body)
+    assert before.database_bytes > 5_000_000 > after.database_bytes
+    assert after.revision == before.revision
+
+
+def test_a_full_database_raises_an_alarm_until_there_is_room_again(tmp_path):
+    with EtcdServer(tmp_path, options=("--quota-backend-bytes", "2000000")) as server:
+        with pytest.raises(StoreUnavailableError, match="database space exceeded"):
+            asyncio.run(write(server, 100, 100_000))
+
+        async def body(member):
+            [alarm] = await member.alarms()
+            status = await member.status()
+            await member.compact(status.revision)
+            await member.defragment()
+            await member.disarm(alarm)
+            return alarm, status, await member.alarms()
+
+        alarm, status, left = look_after(server, body)
+        assert (alarm.kind, alarm.member_id) == ("NOSPACE", status.member_id)
+        assert left == []
+        asyncio.run(write(server, 1, 100_000))
+
+
+def test_members_come_and_go(tmp_path):
+    peer_url = f"http://127.0.0.1:{free_port()}"
+    with EtcdServer(tmp_path) as server:
+
+        async def body(member):
+            [only] = await member.members()
+            added = await member.add_member([peer_url], learner=True)
+            both = await member.members()
+            await member.remove_member(added.id)
+            await member.remove_member(added.id)
+            return only, added, both, await member.members()
+
+        only, added, both, last = look_after(server, body)
+    assert only.name == "etcd-0"
+    assert only.peer_urls == (server.members[0].peer_url,)
+    assert only.client_urls == (f"http://{server.members[0].endpoint}",)
+    assert (added.name, added.peer_urls, added.is_learner) == ("", (peer_url,), True)
+    assert {each.id for each in both} == {only.id, added.id}
+    assert last == [only]
+
+
+def test_a_learner_that_has_not_caught_up_is_not_promoted(tmp_path):
+    with EtcdServer(tmp_path) as server:
+
+        async def body(member):
+            added = await member.add_member([f"http://127.0.0.1:{free_port()}"], learner=True)
+            await member.promote_member(added.id)
+
+        with pytest.raises(StoreUnavailableError, match="in sync with leader"):
+            look_after(server, body)
+
+
+def test_a_member_that_has_lost_the_others_still_tells_and_hands_out(cluster):
+    first, *others = cluster.members
+    asyncio.run(write(cluster, 1, 10))
+    for other in others:
+        other.kill()
+
+    async def body(member):
+        for _ in range(200):
+            status = await member.status()
+            if not status.leader_id:
+                break
+            await asyncio.sleep(0.02)
+        with pytest.raises(StoreUnavailableError):
+            await member.members()
+        return status, await whole(member)
+
+    status, database = look_after(cluster, body, request_timeout_ms=1000)
+    assert status.leader_id == 0
+    assert any("no leader" in error for error in status.errors)
+    assert database[-32:] == hashlib.sha256(database[:-32]).digest()
+    assert first.is_running
+
+
+def test_a_member_that_is_away_is_unavailable(cluster):
+    cluster.members[1].kill()
+
+    async def body(member):
+        await member.status()
+
+    with pytest.raises(StoreUnavailableError, match="can be reached"):
+        look_after(cluster, body, index=1, request_timeout_ms=300)
+
+
+def test_those_who_look_after_members_sign_in_and_show_certificates(tmp_path):
+    certificates = make_certificates(tmp_path / "certificates")
+    with EtcdServer(tmp_path, certificates=certificates) as server:
+        server.demand_password()
+        assert len(look_after(server, whole)) > 32
+
+        async def body(member):
+            await member.defragment()
+
+        with pytest.raises(StoreUnavailableError, match="user"):
+            look_after(server, body, username="", password="")

