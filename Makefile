@@ -5,11 +5,21 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
+# What is built for Kubernetes: its version, and where images go; without a registry they stay here.
+VERSION  ?= $(shell git describe --tags --always --dirty)
+REGISTRY ?=
+IMAGES   ?= broker operator spark
+DOCKER   ?= docker
+HELM     ?= helm
+KUBECTL  ?= kubectl
+image     = $(if $(REGISTRY),$(REGISTRY)/)kafscale-$(1)
+
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-k8s check audit format bench bench-spark chaos docs generate lock clean
+.PHONY: help setup run test test-integration test-k8s check lint audit format bench bench-spark chaos docs generate lock \
+  build docker docker-push helm-package deploy-crds deploy clean
 
 help: ## Show this list.
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  \033[1m%-11s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  \033[1m%-16s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(READY) ## Make .venv with kafscale and all its extras, exactly as locked.
 
@@ -30,6 +40,9 @@ test: setup ## Run all tests.
 	$(BIN)/pytest -n auto --dist worksteal -m "not bench and not spark and not kubernetes"
 	$(BIN)/pytest -p no:xdist -m "spark and not bench" tests/e2e/spark
 
+test-integration: setup ## Run the tests that have real services beside them.
+	$(BIN)/pytest -n auto --dist worksteal -m "not bench and not spark and not kubernetes" tests/integration
+
 # What is built from source comes first: there is no network where the tests run.
 test-k8s: setup ## Run the tests on Kubernetes, in a room cut off from this machine; K8S_OPTIONS go to pytest.
 	PYTHONPATH=tests $(BIN)/python -m services.kubernetes.binaries
@@ -43,6 +56,8 @@ check: setup ## Check format, lint, types, the floors of the house, its tidiness
 	$(BIN)/lint-imports
 	$(BIN)/pytest --quiet -p no:randomly tests/test_architecture.py
 	@$(MAKE) --no-print-directory audit
+
+lint: check ## The same as check.
 
 # Where the index cannot be asked, nothing is found out: that is said, and no reason to fail.
 audit: setup ## Look for known vulnerabilities in what is locked.
@@ -70,14 +85,15 @@ chaos: setup ## Trouble a cluster for CHAOS_SECONDS, from CHAOS_SEED on, and jud
 docs: setup ## Write the generated pages of docs/ again.
 	$(BIN)/kafscale docs generate
 
-generate: setup ## Write the protobuf modules and the CRDs again, after a change in proto/ or in operator/spec.
+generate: setup ## Write the protobuf modules, CRDs and schemas again, after a change in proto/ or operator/spec.
 	$(BIN)/python -m grpc_tools.protoc --proto_path=kafscale/metadata/_generated=proto/metadata \
 	  --python_out=src --pyi_out=src proto/metadata/metadata.proto
 	$(BIN)/python -m grpc_tools.protoc --proto_path=kafscale/metadata/_generated=proto/etcd \
 	  --python_out=src --pyi_out=src proto/etcd/rpc.proto
 	$(BIN)/python -m grpc_tools.protoc --proto_path=kafscale/control/_generated=proto/control \
 	  --python_out=src --pyi_out=src proto/control/broker.proto
-	$(BIN)/python -m kafscale.operator.crd config/crd/bases deploy/helm/kafscale/crds
+	$(BIN)/python -m kafscale.operator.crd \
+	  --definitions config/crd/bases deploy/helm/kafscale/crds --schemas api/v1alpha1
 
 lock: ## Choose the newest allowed versions of all dependencies and write requirements.lock.
 	$(PYTHON) -m venv $(VENV)
@@ -85,5 +101,32 @@ lock: ## Choose the newest allowed versions of all dependencies and write requir
 	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --all-extras --generate-hashes \
 	  --no-emit-index-url --custom-compile-command "make lock" --output-file requirements.lock pyproject.toml
 
+build: setup ## Build the wheel and the source distribution into dist/.
+	$(BIN)/uv build --quiet --out-dir dist
+
+# Defaults of the operator, and of config/, call the newest images here `latest`; charts name versions.
+docker: ## Build the images of IMAGES, tagged VERSION; PYTHON_IMAGE and ETCD_IMAGE are what they are made of.
+	for image in $(IMAGES); do \
+	  $(DOCKER) build --file deploy/docker/$$image.Dockerfile \
+	    --tag $(call image,$$image):$(VERSION) --tag $(call image,$$image):latest \
+	    --build-arg VERSION=$(VERSION) --build-arg REVISION=$$(git rev-parse HEAD) \
+	    $(if $(PYTHON_IMAGE),--build-arg PYTHON_IMAGE=$(PYTHON_IMAGE)) \
+	    $(if $(ETCD_IMAGE),--build-arg ETCD_IMAGE=$(ETCD_IMAGE)) . || exit 1; \
+	done
+
+docker-push: docker ## Build the images, and push them to REGISTRY.
+	for image in $(IMAGES); do $(DOCKER) push $(call image,$$image):$(VERSION) || exit 1; done
+
+helm-package: ## Pack the chart into dist/, for the images of VERSION.
+	$(HELM) package deploy/helm/kafscale --destination dist --app-version $(VERSION)
+
+deploy-crds: ## Tell Kubernetes of KafscaleClusters and KafscaleTopics.
+	$(KUBECTL) apply --server-side -f config/crd/bases/
+
+deploy: deploy-crds ## Install or upgrade the operator with the images of VERSION; HELM_OPTIONS go to Helm.
+	$(HELM) upgrade --install kafscale deploy/helm/kafscale --namespace kafscale --create-namespace \
+	  --set broker.image.repository=$(call image,broker) --set broker.image.tag=$(VERSION) \
+	  --set operator.image.repository=$(call image,operator) --set operator.image.tag=$(VERSION) $(HELM_OPTIONS)
+
 clean: ## Remove what the other targets made.
-	rm -rf $(VENV) .bench .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) dist .bench .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,12 +1,13 @@
 """Pods on nodes that are played: what holds for pods anywhere holds for them here."""
 
+import asyncio
 import socket
 import urllib.request
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from kafscale.metadata.etcd.channel import open_channel
 from kafscale.operator.kube.kinds import (
     CONFIG_MAPS,
     PODS,
@@ -15,8 +16,6 @@ from kafscale.operator.kube.kinds import (
     VOLUME_CLAIMS,
     Kind,
 )
-from services.kubernetes.control_plane import ControlPlane
-from services.kubernetes.kubelet.kubelet import Kubelet
 from services.kubernetes.kubelet.view import VOLUMES
 from services.waiting import wait_until
 
@@ -41,14 +40,6 @@ for kind in ("configmaps", "secrets"):
     except urllib.error.HTTPError as error:
         print(kind, error.code)
 """
-
-
-@pytest.fixture(scope="module")
-def kubelet(
-    control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Kubelet]:
-    with Kubelet(control_plane.kubeconfig, tmp_path_factory.mktemp("kubelet")) as kubelet:
-        yield kubelet
 
 
 def shell(script, **more):
@@ -92,8 +83,12 @@ def secret(name, **data):
 
 
 def fetched(url):
-    with urllib.request.urlopen(url, timeout=5) as answer:  # noqa: S310 - of a pod.
-        return answer.read().decode()
+    """What is there; None if nobody answers."""
+    try:
+        with urllib.request.urlopen(url, timeout=5) as answer:  # noqa: S310 - of a pod.
+            return answer.read().decode()
+    except OSError:
+        return None
 
 
 def waiting_reason(of_pod):
@@ -103,7 +98,7 @@ def waiting_reason(of_pod):
 
 def test_a_pod_has_its_files_and_is_ready_when_its_probes_say_so(kube, kubelet, namespace):
     kube.create(config_map("settings", greeting="hello"), namespace)
-    kube.create(secret("keys", token="s3cret"), namespace)
+    kube.create(secret("keys", key="hidden"), namespace)
     container = shell(
         SERVER,
         startupProbe={"exec": {"command": ["test", "-e", "/site/greeting"]}, "periodSeconds": 1},
@@ -123,15 +118,15 @@ def test_a_pod_has_its_files_and_is_ready_when_its_probes_say_so(kube, kubelet, 
 
     address = kube.get(PODS, namespace, "web")["status"]["podIP"]
     assert fetched(f"http://{address}:8080/greeting") == "hello"
-    read_secret = "stat -Lc %a /etc/keys/token; cat /etc/keys/token"
-    assert kubelet.execute(namespace, "web", "sh", "-c", read_secret) == (0, "400\ns3cret")
+    look = "stat -Lc %a /etc/keys/key; cat /etc/keys/key"
+    assert kubelet.execute(namespace, "web", "sh", "-c", look) == (0, "400\nhidden")
 
     kube.patch(CONFIG_MAPS, namespace, "settings", {"data": {"greeting": "hi"}})
     wait_until(lambda: fetched(f"http://{address}:8080/greeting") == "hi", "the change to be seen")
 
 
 def test_a_container_is_told_who_it_is(kube, kubelet, namespace):
-    kube.create(secret("keys", password="s3cret"), namespace)
+    kube.create(secret("keys", key="hidden"), namespace)
     kube.create(service("kafscale-broker", "nobody"), namespace)
     fields = {
         "NAME": "metadata.name", "ADDRESS": "status.podIP", "NODE": "spec.nodeName",
@@ -145,7 +140,7 @@ def test_a_container_is_told_who_it_is(kube, kubelet, namespace):
         ],
         env=[
             *({"name": k, "valueFrom": {"fieldRef": {"fieldPath": v}}} for k, v in fields.items()),
-            {"name": "FULL", "value": "$(NAME).$(MY_password).$(NONE)"},
+            {"name": "FULL", "value": "$(NAME).$(MY_key).$(NONE)"},
             {"name": "CPU", "valueFrom": {"resourceFieldRef": {"resource": "limits.cpu"}}},
         ],
         resources={"limits": {"cpu": "1500m"}},
@@ -158,7 +153,7 @@ def test_a_container_is_told_who_it_is(kube, kubelet, namespace):
     lines = kubelet.logs(namespace, "who").splitlines()
     said = dict(line.split("=", 1) for line in lines if "=" in line)
     assert lines[-1] == "who $(NAME)"
-    assert said["FULL"] == "who.s3cret.$(NONE)"
+    assert said["FULL"] == "who.hidden.$(NONE)"
     assert said["ROLE"] == "test"
     assert said["CPU"] == "2"
     assert said["ADDRESS"] == seen["status"]["podIP"]
@@ -173,22 +168,19 @@ def test_the_pods_of_a_set_are_found_by_name_and_reached_by_services(kube, kubel
     kube.create(
         stateful_set("web", shell(NAMED_SERVER, readinessProbe=IS_THERE), replicas=2), namespace
     )
-    for name in ("web-0", "web-1"):
-        kubelet.wait_ready(namespace, name)
-
-    ask_other = (
-        "import urllib.request as r; print(r.urlopen('http://{}:8080/name').read().decode())"
-    )
-    for host in ("web-1.web", f"web-1.web.{namespace}.svc.cluster.local"):
-        asked = kubelet.execute(namespace, "web-0", "python3", "-c", ask_other.format(host))
+    hosts = [f"web-{index}.web.{namespace}.svc.cluster.local" for index in range(2)]
+    wait_until(lambda: all(resolved(host) for host in hosts), "the pods to be known by name")
+    assert [fetched(f"http://{host}:8080/name") for host in hosts] == ["web-0\n", "web-1\n"]
+    ask = "import urllib.request as r; print(r.urlopen('http://{}:8080/name').read().decode())"
+    for host in ("web-1.web", hosts[1]):
+        asked = kubelet.execute(namespace, "web-0", "python3", "-c", ask.format(host))
         assert asked == (0, "web-1\n\n")
-    host = f"web-0.web.{namespace}.svc.cluster.local"
-    wait_until(lambda: _resolves(host), f"{host} to be known here")
-    assert fetched(f"http://{host}:8080/name") == "web-0\n"
 
-    balanced = f"http://front.{namespace}.svc.cluster.local/name"
-    wait_until(lambda: _resolves(f"front.{namespace}.svc"), "the Service to be known here")
-    assert {fetched(balanced) for _ in range(4)} == {"web-0\n", "web-1\n"}
+    balanced = f"http://front.{namespace}/name"
+    wait_until(
+        lambda: {fetched(balanced) for _ in range(4)} == {"web-0\n", "web-1\n"},
+        "the Service to lead to both",
+    )
     front = kube.wait_for(SERVICES, namespace, "front", lambda s: s["status"]["loadBalancer"])
     ingress = front["status"]["loadBalancer"]["ingress"]
     assert ingress[0]["ip"] == front["spec"]["clusterIP"]
@@ -204,7 +196,7 @@ def test_pods_of_a_set_are_spread_over_nodes(kube, kubelet, namespace):
 
 
 def test_a_pod_that_is_deleted_is_asked_to_end_and_comes_back(kube, kubelet, namespace):
-    hook = {"preStop": {"exec": {"command": ["sh", "-c", "echo hooked > /proc/1/fd/1"]}}}
+    hook = {"preStop": {"exec": {"command": ["sh", "-c", "echo hooked >> /proc/1/fd/1"]}}}
     kube.create(stateful_set("again", shell(RUN_FOR_EVER, lifecycle=hook), replicas=1), namespace)
     kubelet.wait_ready(namespace, "again-0")
     former = kube.get(PODS, namespace, "again-0")
@@ -214,13 +206,14 @@ def test_a_pod_that_is_deleted_is_asked_to_end_and_comes_back(kube, kubelet, nam
         PODS, namespace, "again-0", lambda p: p["metadata"]["uid"] != former["metadata"]["uid"]
     )
     kubelet.wait_ready(namespace, "again-0")
-    wait_until(lambda: kubelet.logs(namespace, "again-0").count("started") == 2, "a new life")
+    wait_until(lambda: kubelet.logs(namespace, "again-0").count("started") == 2, "new words")
     said = kubelet.logs(namespace, "again-0").split("\n")
     assert said[:4] == ["started", "hooked", "asked to end", "started"]
 
 
-def test_a_job_ends_well_after_its_pod_failed_once(kube, kubelet, namespace):
-    """The first try leaves a mark in the pod's volume, which its container finds when it is back."""
+@pytest.mark.usefixtures("kubelet")
+def test_a_job_ends_well_after_its_pod_failed_once(kube, namespace):
+    """The first try leaves a mark in a volume, which the container finds when it is back."""
     container = shell(
         "test -e /mark/tried && exit 0; touch /mark/tried; exit 3",
         volumeMounts=[{"name": "mark", "mountPath": "/mark"}],
@@ -321,33 +314,78 @@ def test_an_account_may_do_what_its_role_permits_and_no_more(kube, kubelet, name
     assert kubelet.logs(namespace, "asker") == "configmaps 200\nsecrets 403\n"
 
 
+def test_a_container_that_is_not_well_is_started_again(kube, kubelet, namespace):
+    probe = {"exec": {"command": ["test", "!", "-e", "/ill"]}}
+    timing = {"periodSeconds": 1, "failureThreshold": 1}
+    kube.create(pod("frail", shell(RUN_FOR_EVER, livenessProbe=probe | timing)), namespace)
+    kubelet.wait_ready(namespace, "frail")
+    kubelet.execute(namespace, "frail", "touch", "/ill")
+
+    def has_come_back(seen):
+        [container] = seen["status"]["containerStatuses"]
+        return container["restartCount"] == 1 and container["ready"]
+
+    kube.wait_for(PODS, namespace, "frail", has_come_back)
+    assert kubelet.logs(namespace, "frail") == "started\nasked to end\nstarted\n"
+
+
 def test_a_pod_can_be_killed_paused_and_cut_off(kube, kubelet, namespace):
     probe = IS_THERE | {"failureThreshold": 1, "timeoutSeconds": 1}
     kube.create(pod("poor", shell(NAMED_SERVER, readinessProbe=probe)), namespace)
-
-    def is_ready():
-        [container] = kube.get(PODS, namespace, "poor")["status"]["containerStatuses"]
-        return container["ready"]
-
     kubelet.wait_ready(namespace, "poor")
+
+    def container():
+        [found] = kube.get(PODS, namespace, "poor")["status"]["containerStatuses"]
+        return found
+
     kubelet.kill(namespace, "poor")
-    wait_until(lambda: not is_ready(), "the pod to be down")
     kubelet.wait_ready(namespace, "poor")
-    [container] = kube.get(PODS, namespace, "poor")["status"]["containerStatuses"]
-    assert container["restartCount"] == 1
-    assert container["lastState"]["terminated"]["exitCode"] == 137
-
+    assert container()["restartCount"] == 1
+    assert container()["lastState"]["terminated"]["exitCode"] == 137
     for trouble, cure in (
         (kubelet.pause, kubelet.resume),
         (kubelet.partition, kubelet.heal),
     ):
         trouble(namespace, "poor")
-        wait_until(lambda: not is_ready(), "the trouble to show")
+        wait_until(lambda: not container()["ready"], "the trouble to show")
         cure(namespace, "poor")
         kubelet.wait_ready(namespace, "poor")
 
 
-def _resolves(host):
+def test_names_lead_every_kind_of_client_to_a_pod_that_has_moved(kube, kubelet, namespace):
+    """Go and gRPC have name resolvers of their own, and connections that outlive an address."""
+    store = shell("") | {
+        "image": "etcd",
+        "command": [
+            "etcd", "--data-dir=/data", "--listen-client-urls=http://0.0.0.0:2379",
+            "--advertise-client-urls=http://store-0.store:2379",
+        ],
+        "readinessProbe": {"httpGet": {"path": "/health", "port": 2379}, "periodSeconds": 1},
+    }  # fmt: skip
+    kube.create(service("store", "store", clusterIP="None"), namespace)
+    kube.create(stateful_set("store", store, replicas=1), namespace)
+    kube.create(pod("client", shell(RUN_FOR_EVER)), namespace)
+    kubelet.wait_ready(namespace, "client")
+    host = f"store-0.store.{namespace}.svc.cluster.local"
+
+    async def opened():
+        return open_channel(f"{host}:2379", 1000, None)
+
+    with asyncio.Runner() as runner:
+        channel = runner.run(opened())
+        for _ in range(2):
+            kubelet.wait_ready(namespace, "store-0")
+            wait_until(lambda: resolved(host), "the name to be known")
+            in_go = ("etcdctl", "--endpoints=http://store-0.store:2379", "endpoint", "status")
+            code, said = kubelet.execute(namespace, "client", *in_go)
+            assert code == 0, said
+            runner.run(asyncio.wait_for(channel.channel_ready(), 20))
+            kube.delete(PODS, namespace, "store-0")
+            wait_until(lambda: not resolved(host), "the name to be forgotten")
+        runner.run(channel.close())
+
+
+def resolved(host):
     try:
         return socket.gethostbyname(host)
     except OSError:

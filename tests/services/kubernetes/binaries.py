@@ -15,7 +15,7 @@ import sys
 import time
 from pathlib import Path
 
-from services import s3_server
+from services import etcd_programs, s3_server
 from services.cache import kept
 from services.go_program import go_program
 
@@ -86,6 +86,7 @@ def main() -> None:
         return
     _say(f"Kubernetes {kubernetes_version()}: {kube()}")
     _say(f"Helm {HELM[1]}: {helm()}")
+    _say(f"etcd {etcd_programs.version()}: {etcd_programs.directory()}")
     _say(f"S3 server: {s3_server.is_available()}")
 
 

@@ -6,13 +6,14 @@ with Installation(plane, kubelet, s3) as kafscale:
 """
 
 import base64
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
 
 import yaml
 
-from kafscale.operator.kube.kinds import CLUSTERS, PODS, SECRETS, TOPICS, Kind
+from kafscale.operator.kube.kinds import CLUSTERS, LEASES, PODS, SECRETS, TOPICS, Kind
 from services.kubernetes.control_plane import ControlPlane
 from services.kubernetes.kube_client import Manifest
 from services.kubernetes.kubelet.kubelet import Kubelet
@@ -26,7 +27,7 @@ DEPLOYMENTS = Kind("apps/v1", "Deployment", "deployments")
 SECRET = "s3-credentials"  # noqa: S105 - a name.
 FAST = {
     "KAFSCALE_OPERATOR_RESYNC_SEC": "2",
-    "KAFSCALE_OPERATOR_LEASE_DURATION_SEC": "3",
+    "KAFSCALE_OPERATOR_LEASE_DURATION_SEC": "8",
 }
 LOG_SHOWN_MAX = 3000
 
@@ -61,10 +62,25 @@ class Installation:
         pods = self.kube.list(PODS, HOME, {"app": "kafscale-operator"})
         return [pod["metadata"]["name"] for pod in pods]
 
+    def leader(self) -> str:
+        """The name of the pod of the operator that leads; empty if none does."""
+        lease = self.kube.get(LEASES, HOME, "kafscale-operator") or {"spec": {}}
+        holder: str = lease["spec"].get("holderIdentity") or ""
+        return holder.rpartition("_")[0]
+
     def wait_operator(self) -> None:
         wait_until(lambda: len(self.operators()) == 2, "two operators", seconds_max=30)
         for name in self.operators():
             self.kubelet.wait_ready(HOME, name)
+
+    @contextmanager
+    def environment(self, **variables: str) -> Iterator[None]:
+        """Have operators that are set up otherwise, while the block lasts."""
+        self._set_up(variables)
+        try:
+            yield
+        finally:
+            self._set_up({})
 
     def create_secret(self, namespace: str, name: str = SECRET, **entries: str) -> None:
         """The keys of the bucket, or whatever is given, as a Secret."""
@@ -142,6 +158,22 @@ class Installation:
 
     def bootstrap(self, namespace: str, name: str) -> str:
         return str(self.status(namespace, name)["bootstrapServers"])
+
+    def _set_up(self, variables: Mapping[str, str]) -> None:
+        """Replace the operators by others, with further variables."""
+        [deployment] = [each for each in self._manifests() if each["kind"] == "Deployment"]
+        [container] = deployment["spec"]["template"]["spec"]["containers"]
+        container["env"] += [{"name": name, "value": value} for name, value in variables.items()]
+        applied = self.kube.apply(deployment)
+
+        def is_rolled_out(found: Manifest) -> bool:
+            status = found["status"]
+            counts = [status.get(each) for each in ("updatedReplicas", "readyReplicas", "replicas")]
+            is_seen = status.get("observedGeneration", 0) >= applied["metadata"]["generation"]
+            return is_seen and counts == [2, 2, 2]
+
+        self.kube.wait_for(DEPLOYMENTS, HOME, "kafscale-operator", is_rolled_out, seconds_max=120)
+        wait_until(lambda: len(self.operators()) == 2, "former operators to go", seconds_max=60)
 
     def _manifests(self) -> list[Manifest]:
         files = [

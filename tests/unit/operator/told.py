@@ -4,14 +4,14 @@
     events("topic")         {"Created", ...}
 
 What is told is written out where it is told, or is a constant, or a choice between such. Whoever
-tells something else is an error here, so that nothing is told which the documents cannot know.
+tells something else is an error here, so that nothing is told which the documents cannot know. The
+code is read, not run.
 """
 
 import ast
-import importlib
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
+from typing import NamedTuple
 
 SOURCE = Path(__file__).parents[3] / "src"
 OPERATOR = SOURCE / "kafscale" / "operator"
@@ -19,23 +19,29 @@ STATUSES = {"ok": {"True"}, "bad": {"False"}, "unknown": {"Unknown"}, "make": {"
 """Functions that make a condition of a type and a reason; `make` stands for one of two of them."""
 SHORTHANDS = {"refused": "Ready", "_unready": "EtcdReady"}
 """Functions that make a bad condition of this type, with the reason as their second argument."""
-PHASES = {"PENDING", "PROGRESSING", "READY", "DEGRADED", "SLEEPING"}
-"""Constants that are the reasons of `Ready` of a cluster, all but the good ones with a status of
-their own; the code has the phase in a variable."""
+PHASES = {"ok": {"Ready", "Sleeping"}, "bad": {"Pending", "Progressing", "Degraded"}}
+"""The reasons of `Ready` are a cluster's phases, which the code has in a variable, `word`."""
 TELLERS = {"tell": 1, "_tell": 2, "Event": 0}
 """Functions that leave an event, and which argument the reason is."""
 
 Condition = tuple[str, str, str]
 
 
+class Function(NamedTuple):
+    """A function, and the module that it is in."""
+
+    path: Path
+    module: ast.Module
+    body: ast.FunctionDef | ast.AsyncFunctionDef
+
+
 def conditions(kind: str) -> set[Condition]:
     """Types, statuses and reasons of all conditions of a `cluster` or a `topic`."""
     return {
         found
-        for module, tree in _modules(kind)
-        for function in _functions(tree)
-        for call in _calls(function)
-        for found in _conditions(call, function, module)
+        for function in _functions(kind)
+        for call in _calls(function.body)
+        for found in _conditions(call, function)
     }
 
 
@@ -43,25 +49,21 @@ def events(kind: str) -> set[str]:
     """The reasons of all events of a `cluster` or a `topic`, but for those of conditions."""
     return {
         argument.value
-        for _, tree in _modules(kind)
-        for call in _calls(tree)
+        for function in _functions(kind)
+        for call in _calls(function.body)
         if (place := TELLERS.get(_name(call))) is not None and len(call.args) > place
         if isinstance(argument := call.args[place], ast.Constant)
     }
 
 
-def _modules(kind: str) -> Iterator[tuple[ModuleType, ast.Module]]:
+def _functions(kind: str) -> Iterator[Function]:
     for path in sorted(OPERATOR.rglob("*.py")):
         is_of_topics = path.parent.name == "topics"
-        if is_of_topics == (kind == "topic") and path.name not in {"__main__.py", "conditions.py"}:
-            name = ".".join(path.relative_to(SOURCE).with_suffix("").parts)
-            yield importlib.import_module(name), ast.parse(path.read_text())
-
-
-def _functions(tree: ast.Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            yield node
+        if is_of_topics == (kind == "topic") and path.name != "conditions.py":
+            module = ast.parse(path.read_text())
+            for node in ast.walk(module):
+                if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                    yield Function(path, module, node)
 
 
 def _calls(tree: ast.AST) -> Iterator[ast.Call]:
@@ -72,48 +74,64 @@ def _name(call: ast.Call) -> str:
     return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
 
 
-def _conditions(
-    call: ast.Call, function: ast.FunctionDef | ast.AsyncFunctionDef, module: ModuleType
-) -> Iterator[Condition]:
+def _conditions(call: ast.Call, within: Function) -> Iterator[Condition]:
     name = _name(call)
     if name in SHORTHANDS and len(call.args) > 1:
-        for reason in _texts(call.args[1], function, module):
+        for reason in _texts(call.args[1], within):
             yield SHORTHANDS[name], "False", reason
-    if name not in STATUSES or function.name in SHORTHANDS:
+    is_plain = isinstance(call.func, ast.Name) and name in STATUSES
+    if not is_plain or within.body.name in SHORTHANDS:
         return
-    types = _texts(call.args[0], function, module)
-    for type_ in types:
-        for reason in _texts(call.args[1], function, module):
+    is_phase = ast.unparse(call.args[1]) == "word"
+    reasons = PHASES[name] if is_phase else _texts(call.args[1], within)
+    for type_ in _texts(call.args[0], within):
+        for reason in reasons:
             for status in STATUSES[name]:
                 yield type_, status, reason
 
 
-def _texts(
-    value: ast.expr, function: ast.FunctionDef | ast.AsyncFunctionDef, module: ModuleType
-) -> set[str]:
+def _texts(value: ast.expr, within: Function) -> set[str]:
     """What an expression may come to."""
     match value:
         case ast.Constant(value=str(text)):
             return {text}
         case ast.IfExp(body=one, orelse=other):
-            return _texts(one, function, module) | _texts(other, function, module)
-        case ast.Attribute(value=ast.Name(id=of), attr=name):
-            return {getattr(getattr(module, of), name)}
-        case ast.Name(id=name) if isinstance(getattr(module, name, None), str):
-            return {getattr(module, name)}
+            return _texts(one, within) | _texts(other, within)
+        case ast.Attribute(value=ast.Name(id=module), attr=name):
+            return _constant(name, *_imported(module, within.module))
         case ast.Name(id=name):
             given = [
                 each.value
-                for each in ast.walk(function)
+                for each in ast.walk(within.body)
                 if isinstance(each, ast.Assign) and ast.unparse(each.targets[0]) == name
             ]
             if given:
-                return set().union(*(_texts(each, function, module) for each in given))
-            if name == "word":  # The phase of a cluster.
-                is_good = isinstance(function, ast.FunctionDef) and _in_good_branch(value, function)
-                return {"Ready", "Sleeping"} if is_good else {"Pending", "Progressing", "Degraded"}
-    raise AssertionError(f"{module.__name__}, line {value.lineno}: what is told there?")
+                return set().union(*(_texts(each, within) for each in given))
+            return _constant(name, within.path, within.module)
+    raise AssertionError(f"{within.path.name}, line {value.lineno}: what is told there?")
 
 
-def _in_good_branch(value: ast.expr, function: ast.FunctionDef) -> bool:
-    return any(value in ast.walk(each) for each in function.body if isinstance(each, ast.If))
+def _constant(name: str, path: Path, module: ast.Module) -> set[str]:
+    """A constant of a module, its own or one that it has imported."""
+    for node in module.body:
+        if isinstance(node, ast.AnnAssign) and ast.unparse(node.target) == name:
+            assert isinstance(node.value, ast.Constant), f"{name} in {path.name}"
+            return {node.value.value}
+        if isinstance(node, ast.ImportFrom) and name in {each.name for each in node.names}:
+            return _constant(name, *_read(node.module or ""))
+    raise AssertionError(f"{path.name} has no constant {name}")
+
+
+def _imported(name: str, module: ast.Module) -> tuple[Path, ast.Module]:
+    """A module that another has imported by this name."""
+    [package] = {
+        node.module
+        for node in module.body
+        if isinstance(node, ast.ImportFrom) and name in {each.name for each in node.names}
+    }
+    return _read(f"{package}.{name}")
+
+
+def _read(module: str) -> tuple[Path, ast.Module]:
+    path = SOURCE.joinpath(*module.split(".")).with_suffix(".py")
+    return path, ast.parse(path.read_text())

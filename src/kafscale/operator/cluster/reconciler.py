@@ -20,10 +20,12 @@ from kafscale.operator.cluster.backups import BackupKeeper
 from kafscale.operator.cluster.bucket import BucketKeeper
 from kafscale.operator.cluster.connection import etcd_settings
 from kafscale.operator.cluster.manifests import Manifests
+from kafscale.operator.cluster.memory import memory_condition
 from kafscale.operator.cluster.metadata import ClusterMetadata, MetadataRegistry
 from kafscale.operator.cluster.report import Found
 from kafscale.operator.cluster.rolling import Roller
 from kafscale.operator.cluster.rollout import Wait
+from kafscale.operator.cluster.sleeper import Sleeper
 from kafscale.operator.cluster.survey import Surveyor
 from kafscale.operator.conditions import TRUE, bad, ok
 from kafscale.operator.etcd.keeping import EtcdKeeper
@@ -55,6 +57,7 @@ class ClusterReconciler:
         registry: MetadataRegistry,
         surveyor: Surveyor,
         roller: Roller,
+        sleeper: Sleeper,
         metrics: OperatorMetrics,
         directory: Path,
         resync_seconds: float,
@@ -68,6 +71,7 @@ class ClusterReconciler:
         self._registry = registry
         self._surveyor = surveyor
         self._roller = roller
+        self._sleeper = sleeper
         self._metrics = metrics
         self._directory = directory
         self._resync_seconds = resync_seconds
@@ -92,6 +96,7 @@ class ClusterReconciler:
         await self._registry.close(metadata["namespace"], metadata["name"])
         await self._backups.forget(metadata["namespace"], metadata["name"])
         self._buckets.forget(metadata["namespace"], metadata["name"])
+        await self._sleeper.forget(metadata["namespace"], metadata["name"])
         self._metrics.forget(metadata["namespace"], metadata["name"])
         return True
 
@@ -111,7 +116,7 @@ class ClusterReconciler:
             found.conditions.append(bad("ConfigValid", "Refused", "; ".join(problems)))
             await self._count(cluster, found)
             return self._resync_seconds
-        found.conditions.append(ok("ConfigValid", "Accepted"))
+        found.conditions += [ok("ConfigValid", "Accepted"), memory_condition(cluster)]
         await self._roll(cluster, body, etcd.access, metadata, found)
         is_moving = found.step is not None or etcd.is_busy
         return STEP_SECONDS if is_moving else self._resync_seconds
@@ -123,16 +128,24 @@ class ClusterReconciler:
         access: EtcdAccess,
         metadata: ClusterMetadata | None,
         found: Found,
-    ) -> None:
-        """Apply everything that brokers are made of, and take one step towards it."""
-        watched = broker_environment.secrets(cluster, access)
+    ) -> float:
+        """Apply everything that brokers are made of, and take one step towards it.
+
+        Seconds until the next look, if nothing is being changed.
+        """
+        # Certificates of etcd are read at the start alone.
+        started_with = [*broker_environment.secrets(cluster, access), access.tls_secret]
+        watched = [name for name in started_with if name]
         checksum = await secrets.checksum(self._kube, cluster.namespace, watched)
         stateful_set = await self._manifests.apply(cluster, access, checksum)
         pods = await self._roller.pods(cluster)
         members = set(metadata.brokers) if metadata is not None else None
         wanted = None if cluster.spec.autoscaling.enabled else cluster.spec.brokers.replicas
         view = self._roller.view(stateful_set, pods, members, wanted)
-        found.replicas = view.replicas if wanted is None else wanted
+        view, found.is_asleep, seconds = await self._sleeper.look(
+            cluster, body, stateful_set, view, metadata
+        )
+        found.replicas = view.replicas if view.wanted is None else view.wanted
         found.broker_count = len(pods)
         found.ready_brokers = sum(pod.is_ready and pod.is_serving for pod in view.pods)
         if _is_observed(stateful_set):
@@ -142,6 +155,7 @@ class ClusterReconciler:
             found.step = Wait("the StatefulSet has just been changed")
         if found.step is None and found.ready_brokers < found.replicas:
             found.step = Wait("brokers are starting")
+        return seconds
 
     async def _look(
         self, cluster: Cluster, access: EtcdAccess, found: Found

@@ -44,9 +44,8 @@ def _ready(view: EtcdView) -> Condition:
     return bad(
         READY,
         "NoQuorum",
-        f"{told}, which is not most of them{ends}. If their volumes are lost, delete the"
-        " StatefulSet, its volume claims and its ConfigMap, and have a snapshot restored by"
-        " etcd.restoreFrom",
+        f"{told}, which is not most of them{ends}. If their volumes are lost, delete this"
+        " resource and the volume claims of etcd, and make it again with etcd.restoreFrom: latest",
     )
 
 

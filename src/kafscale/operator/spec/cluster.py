@@ -15,10 +15,10 @@ from kafscale.operator.spec.parts import (
     Count,
     Labels,
     Manifests,
-    Quantity,
     ResourceMap,
     Resources,
     SecretMount,
+    Size,
     Spec,
     text,
 )
@@ -169,11 +169,11 @@ class ManagedEtcdSpec(Spec, frozen=True, kw_only=True):
     image: Annotated[
         str, text("The image of etcd. Empty is the one that the operator was set up with.")
     ] = ""
-    storage: Annotated[Quantity, text("The size of a member's volume.")] = "10Gi"
+    storage: Annotated[Size, text("The size of a member's volume.")] = "10Gi"
     storage_class_name: Annotated[
         str, text("The class of the volumes; SSDs, if it can be. Empty is the default class.")
     ] = ""
-    quota: Annotated[Quantity, text("How large the database may grow.")] = "4Gi"
+    quota: Annotated[Size, text("How large the database may grow.")] = "4Gi"
     compaction_retention: Annotated[
         str,
         Meta(
@@ -268,7 +268,7 @@ class ConfigSpec(Spec, frozen=True, kw_only=True):
     flush_interval_ms: Annotated[
         int, Meta(ge=1, description="How long an acknowledgement may wait for company.")
     ] = 500
-    cache_size: Annotated[Quantity, text("How much a broker caches of segments.")] = "2Gi"
+    cache_size: Annotated[Size, text("How much a broker caches of segments.")] = "2Gi"
     settings: Annotated[
         dict[str, Any],
         text(
@@ -351,6 +351,12 @@ class ClusterSpec(Spec, frozen=True, kw_only=True):
     autoscaling: AutoscalingSpec = field(default_factory=AutoscalingSpec)
     network_policy: NetworkPolicySpec = field(default_factory=NetworkPolicySpec)
     monitoring: MonitoringSpec = field(default_factory=MonitoringSpec)
+
+    @property
+    def replicas_min(self) -> int:
+        """How many brokers there are to begin with, and never fewer but in sleep."""
+        autoscaled = self.autoscaling.min_replicas if self.autoscaling.enabled else None
+        return autoscaled or self.brokers.replicas
 
 
 class Cluster(msgspec.Struct, frozen=True, kw_only=True):

@@ -35,14 +35,16 @@ BucketName = Annotated[
     str, Meta(max_length=128, pattern=r"^([a-z0-9][a-z0-9.-]{1,61}[a-z0-9]|arn:[^\s/]+)$")
 ]
 Quantity = Annotated[str, Meta(pattern=r"^[0-9]+(\.[0-9]+)?(m|k|Ki|M|Mi|G|Gi|T|Ti)?$")]
-"""An amount as Kubernetes writes it: 500m, 2Gi."""
+"""An amount as Kubernetes writes it: 500m, 2."""
+Size = Annotated[str, Meta(pattern=r"^[0-9]+(\.[0-9]+)?(k|Ki|M|Mi|G|Gi|T|Ti)?$")]
+"""A number of bytes as Kubernetes writes it: 512Mi, 2Gi."""
 
 
 class ResourceMap(Spec, frozen=True, kw_only=True):
     """CPU and memory."""
 
     cpu: Annotated[Quantity, text("In cores: 2, or 500m.")]
-    memory: Annotated[Quantity, text("In bytes: 4Gi.")]
+    memory: Annotated[Size, text("In bytes: 4Gi.")]
 
 
 class Resources(Spec, frozen=True, kw_only=True):

@@ -70,8 +70,8 @@ class Agent:
             await self._close()
 
     def find(self, namespace: str, name: str) -> Pod | None:
-        """The pod of that name that is on a node now."""
-        for pod in self.pods.values():
+        """The pod of that name that is on a node now; a former one may be about to go."""
+        for pod in reversed(list(self.pods.values())):
             metadata = pod.manifest["metadata"]
             if (metadata["namespace"], metadata["name"]) == (namespace, name):
                 return pod

@@ -9,7 +9,7 @@ import asyncio
 import base64
 import json
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any, Self
 
@@ -77,7 +77,7 @@ class Api:
         wish = {"gracePeriodSeconds": 0, "preconditions": {"uid": uid}}
         await self._ask("DELETE", path, wish)
 
-    async def watch(self, path: str, version: str) -> AsyncIterator[tuple[str, Manifest]]:
+    async def watch(self, path: str, version: str) -> AsyncGenerator[tuple[str, Manifest], None]:
         """What happens to the objects of a path after a version, until the server has enough."""
         assert self._session is not None
         query = {

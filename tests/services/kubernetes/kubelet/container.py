@@ -6,23 +6,21 @@ by `changed` whenever that differs from before.
 
 import asyncio
 import contextlib
-import os
 import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-import msgspec
-
 from services.kubernetes.kubelet import probe
 from services.kubernetes.kubelet.order import Order, StartError
-from services.kubernetes.kubelet.sandbox import SHIM
+from services.kubernetes.kubelet.program import Program
 from services.kubernetes.kubelet.status import now
 from services.kubernetes.kubelet.tasks import cancel
 
 Manifest = Mapping[str, Any]
 
+LAST_WORDS_BYTES_MAX = 2048
 REST_S_MIN = 1
 REST_S_MAX = 10
 """How long a container that ends again and again rests in between, at first and at last."""
@@ -30,6 +28,7 @@ GOOD_S = 20
 """A container that lived so long has not failed in a row."""
 RETRY_S = 0.5
 """Before trying again what could not be started for want of something."""
+GRACE_S = 30
 
 
 class Home(Protocol):
@@ -37,7 +36,7 @@ class Home(Protocol):
 
     address: str
 
-    def order(self, spec: Manifest) -> Order:
+    def order(self, spec: dict[str, Any]) -> Order:
         """How to start a container, or a `StartError`."""
 
 
@@ -45,7 +44,7 @@ class Container:
     """One container of a pod, through all its lives."""
 
     def __init__(
-        self, spec: Manifest, policy: str, home: Home, log: Path, changed: Callable[[], None]
+        self, spec: dict[str, Any], policy: str, home: Home, log: Path, changed: Callable[[], None]
     ) -> None:
         self.spec = spec
         self.state: Manifest = {"waiting": {"reason": "PodInitializing"}}
@@ -57,14 +56,11 @@ class Container:
         self._home = home
         self._log = log
         self._changed = changed
-        self._shim: asyncio.subprocess.Process | None = None
-        self._process_id = 0
-        self._environment: Mapping[str, str] = {}
+        self._program: Program | None = None
         self._unwanted = asyncio.Event()
         self._ended = asyncio.Event()
-        self._ports = {
-            port.get("name", ""): port["containerPort"] for port in spec.get("ports", ())
-        }
+        ports = spec.get("ports", ())
+        self._ports = {port.get("name", ""): port["containerPort"] for port in ports}
 
     @property
     def exit_code(self) -> int | None:
@@ -75,13 +71,14 @@ class Container:
         """Live, and live again, until it has ended for good."""
         rest_s = REST_S_MIN
         while not self._unwanted.is_set():
+            began_s = time.monotonic()
             try:
-                began_s = await self._start()
+                program = await Program.start(self._home.order(self.spec), self._log)
             except StartError as error:
                 self._enter({"waiting": {"reason": error.reason, "message": str(error)}})
                 await self._rest(RETRY_S)
                 continue
-            code = await self._live()
+            code = await self._live(program)
             is_over = self._policy == "Never" or (self._policy == "OnFailure" and code == 0)
             if is_over or self._unwanted.is_set():
                 return
@@ -96,144 +93,98 @@ class Container:
     async def stop(self, grace_s: float) -> None:
         """Ask it to end, make it end after the grace, and leave it so."""
         self._unwanted.set()
-        if self._shim is None:
+        program = self._program
+        if program is None:
             return
         ends_s = time.monotonic() + grace_s
         hook = self.spec.get("lifecycle", {}).get("preStop")
         if hook and grace_s > 0:
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._ask(hook), grace_s)
-        self.signal(signal.SIGTERM)
+                async with asyncio.timeout(grace_s):
+                    await self._ask(program, hook)
+        program.signal(signal.SIGTERM)
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._ended.wait(), max(ends_s - time.monotonic(), 0))
-        self.signal(signal.SIGKILL)
+            async with asyncio.timeout(ends_s - time.monotonic()):
+                await self._ended.wait()
+        program.signal(signal.SIGKILL)
 
-    def signal(self, number: signal.Signals) -> None:
-        """Send a signal to its first process."""
-        if self._process_id:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(self._process_id, number)
+    async def kill(self) -> None:
+        """End this life at once; another one may follow."""
+        if self._program is not None:
+            self._program.signal(signal.SIGKILL)
+            await self._ended.wait()
 
-    def processes(self) -> list[int]:
-        """All its processes."""
-        if not self._process_id:
-            return []
-        space = _space(self._process_id)
-        numbers = [int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit()]
-        return [number for number in numbers if space and _space(number) == space]
+    def signal_all(self, number: signal.Signals) -> None:
+        """Send a signal to all its processes."""
+        if self._program is not None:
+            self._program.signal_all(number)
 
     async def execute(self, command: Sequence[str]) -> tuple[int, str]:
         """Run another program in there; how it ended, and what it said."""
-        entered = await asyncio.create_subprocess_exec(
-            "nsenter", f"--target={self._process_id}",
-            "--mount", "--uts", "--ipc", "--net", "--pid", "--", *command,
-            env=dict(self._environment), stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
-        )  # fmt: skip
-        try:
-            said, _ = await entered.communicate()
-        except asyncio.CancelledError:
-            entered.kill()
-            await entered.communicate()
-            raise
-        assert entered.returncode is not None
-        return entered.returncode, said.decode(errors="replace")
+        assert self._program is not None, f"{self.spec['name']} is not running: {self.state}"
+        return await self._program.execute(command)
 
-    async def _start(self) -> float:
-        """Begin a life; when that was."""
-        order = self._home.order(self.spec)
-        reading, writing = os.pipe()
-        with self._log.open("ab") as log:
-            shim = await asyncio.create_subprocess_exec(
-                *SHIM, "container", str(writing), pass_fds=[writing],
-                stdin=asyncio.subprocess.PIPE, stdout=log, stderr=log,
-            )  # fmt: skip
-        os.close(writing)
-        try:
-            assert shim.stdin is not None
-            shim.stdin.write(msgspec.json.encode(order))
-            shim.stdin.close()
-            number, _, complaint = (await _read(reading)).decode().partition("\n")
-        except asyncio.CancelledError:
-            shim.kill()
-            await shim.wait()
-            raise
-        if complaint or not number:
-            await shim.wait()
-            raise StartError("RunContainerError", complaint or "the shim has failed: see its log")
-        self._shim, self._process_id = shim, int(number)
-        self._environment = order.environment
-        self._ended.clear()
-        self._enter({"running": {"startedAt": now()}})
-        return time.monotonic()
-
-    async def _live(self) -> int:
+    async def _live(self, program: Program) -> int:
         """Be watched until the end; how it ended."""
-        assert self._shim is not None
+        self._program = program
+        self._ended.clear()
+        began = now()
+        self._enter({"running": {"startedAt": began}})
         if self._unwanted.is_set():
-            self.signal(signal.SIGKILL)  # Nobody could stop it while it was about to start.
-        watching = asyncio.create_task(self._watch())
+            program.signal(signal.SIGKILL)  # Nobody could stop it while it was about to start.
+        watching = asyncio.create_task(self._watch(program))
         try:
-            code = await self._shim.wait()
-        except asyncio.CancelledError:
-            self.signal(signal.SIGKILL)
-            await self._shim.wait()
-            raise
+            code = await program.ended()
         finally:
-            self._shim, self._process_id = None, 0
+            self._program = None
+            self.is_started = self.is_ready = False
             self._ended.set()
             await cancel(watching)
-            self.is_started = self.is_ready = False
-        began = self.state["running"]["startedAt"]
         reason = "Completed" if code == 0 else "Error"
         ended = {"exitCode": code, "reason": reason, "startedAt": began, "finishedAt": now()}
+        if code and self.spec.get("terminationMessagePolicy") == "FallbackToLogsOnError":
+            ended["message"] = last_words(self._log)
         self._enter({"terminated": ended})
         return code
 
     async def _rest(self, seconds: float) -> None:
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._unwanted.wait(), seconds)
+            async with asyncio.timeout(seconds):
+                await self._unwanted.wait()
 
-    async def _watch(self) -> None:
+    async def _watch(self, program: Program) -> None:
         """Find out whether it has started, whether it is ready, and whether it is alive."""
         if startup := self.spec.get("startupProbe"):
-            async for is_well in probe.verdicts(startup, self._check(startup), is_well=False):
+            async for is_well in self._verdicts(program, startup, is_well=False):
                 if is_well:
                     break
-                await self._end_life(startup)
+                await _end_life(program, startup)
         self.is_started = True
-        readiness, liveness = self.spec.get("readinessProbe"), self.spec.get("livenessProbe")
-        self.is_ready = readiness is None
+        self.is_ready = "readinessProbe" not in self.spec
         self._changed()
         async with asyncio.TaskGroup() as group:
-            if readiness:
-                group.create_task(self._watch_readiness(readiness))
-            if liveness:
-                group.create_task(self._watch_liveness(liveness))
+            group.create_task(self._watch_readiness(program))
+            group.create_task(self._watch_liveness(program))
 
-    async def _watch_readiness(self, spec: Manifest) -> None:
-        async for is_well in probe.verdicts(spec, self._check(spec), is_well=False):
-            self.is_ready = is_well
-            self._changed()
+    async def _watch_readiness(self, program: Program) -> None:
+        if readiness := self.spec.get("readinessProbe"):
+            async for is_well in self._verdicts(program, readiness, is_well=False):
+                self.is_ready = is_well
+                self._changed()
 
-    async def _watch_liveness(self, spec: Manifest) -> None:
-        async for is_well in probe.verdicts(spec, self._check(spec), is_well=True):
-            if not is_well and not self._unwanted.is_set():
-                await self._end_life(spec)
+    async def _watch_liveness(self, program: Program) -> None:
+        if liveness := self.spec.get("livenessProbe"):
+            async for is_well in self._verdicts(program, liveness, is_well=True):
+                if not is_well and not self._unwanted.is_set():
+                    await _end_life(program, liveness)
 
-    async def _end_life(self, spec: Manifest) -> None:
-        """End this life, but not the container's."""
-        grace_s = spec.get("terminationGracePeriodSeconds", 30)
-        self.signal(signal.SIGTERM)
-        await asyncio.sleep(grace_s)
-        self.signal(signal.SIGKILL)
+    def _verdicts(self, program: Program, spec: Manifest, *, is_well: bool) -> probe.Verdicts:
+        return probe.verdicts(spec, lambda: self._ask(program, spec), is_well=is_well)
 
-    def _check(self, spec: Manifest) -> probe.Check:
-        return lambda: self._ask(spec)
-
-    async def _ask(self, handler: Manifest) -> bool:
+    async def _ask(self, program: Program, handler: Manifest) -> bool:
         async def execute(command: Sequence[str]) -> int:
-            return (await self.execute(command))[0]
+            code, _ = await program.execute(command)
+            return code
 
         return await probe.ask(handler, self._home.address, self._ports, execute)
 
@@ -243,21 +194,13 @@ class Container:
             self._changed()
 
 
-async def _read(descriptor: int) -> bytes:
-    """All that comes out of a pipe."""
-    reader = asyncio.StreamReader()
-    loop = asyncio.get_running_loop()
-    transport, _ = await loop.connect_read_pipe(
-        lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(descriptor, "rb")
-    )
-    try:
-        return await reader.read()
-    finally:
-        transport.close()
+def last_words(log: Path) -> str:
+    """The end of a log, for whoever wonders why."""
+    return log.read_bytes()[-LAST_WORDS_BYTES_MAX:].decode(errors="replace")
 
 
-def _space(process_id: int) -> str:
-    try:
-        return Path(f"/proc/{process_id}/ns/pid").readlink().name
-    except OSError:
-        return ""
+async def _end_life(program: Program, spec: Manifest) -> None:
+    """End a program that its probe has given up."""
+    program.signal(signal.SIGTERM)
+    await asyncio.sleep(spec.get("terminationGracePeriodSeconds", GRACE_S))
+    program.signal(signal.SIGKILL)

@@ -55,8 +55,8 @@ def variables(
     made |= service_links(pod, services)
     for source in container.get("envFrom", ()):
         prefix = source.get("prefix", "")
-        for key, value in _referred(source, store, ("configMapRef", "secretRef")).items():
-            made[prefix + key] = value.decode()
+        for key, content in _referred(source, store, ("configMapRef", "secretRef")).items():
+            made[prefix + key] = content.decode()
     for variable in container.get("env", ()):
         if "valueFrom" in variable:
             value = _value_from(variable["valueFrom"], pod, container, store)

@@ -27,7 +27,7 @@ OWN = ("/etc", "/proc", "/run", "/tmp", "/var/lib", "/var/log", "/var/tmp")  # n
 FILES = {
     "/etc/group": "nonroot:x:0:\n",
     "/etc/nsswitch.conf": "passwd: files\ngroup: files\nhosts: files dns\n",
-    "/etc/passwd": "nonroot:x:0:0:nonroot:/home/nonroot:/sbin/nologin\n",
+    "/etc/passwd": "nonroot:x:0:0:nonroot:/nonexistent:/sbin/nologin\n",
 }
 """There is but one user here, however a pod calls it."""
 

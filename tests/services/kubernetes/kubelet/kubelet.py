@@ -48,14 +48,14 @@ class Kubelet:
         self._agent: Agent | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._work: asyncio.Task[None] | None = None
-        self._is_ready: Future[None] = Future()
+        self._has_begun: Future[None] = Future()
         self._has_ended: Future[None] = Future()
-        self._thread = threading.Thread(target=self._run, name="kubelet")
+        self._thread = threading.Thread(target=self._run, name="kubelet", daemon=True)
 
     def __enter__(self) -> Self:
         self._directory.mkdir(parents=True, exist_ok=True)
         self._thread.start()
-        self._is_ready.result(READY_S_MAX)
+        self._has_begun.result(READY_S_MAX)
         resolver = self._directory / "resolv.conf"
         resolver.write_text(f"nameserver {GATEWAY}\nsearch svc.cluster.local cluster.local\n")
         subprocess.run(["mount", "--bind", resolver, RESOLVER], check=True)  # noqa: S603, S607
@@ -70,22 +70,22 @@ class Kubelet:
         self._thread.join()
 
     def wait_ready(self, namespace: str, name: str, *, seconds_max: float = 40) -> None:
-        """Return when a pod is ready."""
+        """Return when a pod is ready, and the API server knows."""
         assert self._agent is not None
         pods = self._agent.view.pods
         wait_until(
-            lambda: _is_ready(pods.get(namespace, name)), f"{namespace}/{name} to be ready",
+            lambda: self._is_ready_now(namespace, name), f"{namespace}/{name} to be ready",
             seconds_max=seconds_max, seen=_Report(self, pods, namespace, name),
         )  # fmt: skip
 
     def logs(self, namespace: str, name: str, container: str = "*") -> str:
-        """What the containers of a pod have said, in all their lives."""
-        files = sorted((self._directory / "logs" / namespace / name).glob(f"{container}.log"))
+        """What the containers of a pod have said, in all their lives; `*` is all there were."""
+        files = sorted((self._directory / "logs" / namespace).glob(f"{name}/{container}.log"))
         return "".join(file.read_text(errors="replace") for file in files)
 
     def kill(self, namespace: str, name: str) -> None:
         """Kill all processes of a pod; its containers may be started again."""
-        self._signal(namespace, name, signal.SIGKILL)
+        self._call(self._pod(namespace, name).kill())
 
     def pause(self, namespace: str, name: str) -> None:
         self._signal(namespace, name, signal.SIGSTOP)
@@ -108,6 +108,11 @@ class Kubelet:
         entered = containers[container or next(iter(containers))]
         return self._call(entered.execute(command))
 
+    def _is_ready_now(self, namespace: str, name: str) -> bool:
+        assert self._agent is not None
+        pod = self._agent.find(namespace, name)
+        return pod is not None and pod.is_ready and _is_ready(pod.manifest)
+
     def _signal(self, namespace: str, name: str, number: signal.Signals) -> None:
         self._pod(namespace, name).signal(number)
 
@@ -125,8 +130,8 @@ class Kubelet:
         try:
             asyncio.run(self._main())
         except BaseException as error:  # noqa: BLE001 - it is raised again where it is waited for.
-            if not self._is_ready.done():
-                self._is_ready.set_exception(error)
+            if not self._has_begun.done():
+                self._has_begun.set_exception(error)
             self._has_ended.set_exception(error)
         else:
             self._has_ended.set_result(None)
@@ -135,7 +140,7 @@ class Kubelet:
         self._loop = asyncio.get_running_loop()
         async with Api(self._kubeconfig) as api:
             self._agent = Agent(api, self._directory, self._zones)
-            work = self._agent.run(lambda: self._is_ready.set_result(None))
+            work = self._agent.run(lambda: self._has_begun.set_result(None))
             self._work = asyncio.create_task(work)
             with contextlib.suppress(asyncio.CancelledError):
                 await self._work
@@ -155,6 +160,6 @@ class _Report:
         return f"{status}\n{self._kubelet.logs(*self._of)[-LOG_SHOWN_MAX:]}"
 
 
-def _is_ready(pod: Manifest | None) -> bool:
-    conditions = pod.get("status", {}).get("conditions", ()) if pod else ()
+def _is_ready(pod: Manifest) -> bool:
+    conditions = pod.get("status", {}).get("conditions", ())
     return any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)

@@ -13,6 +13,8 @@ from collections.abc import Sequence
 from services.kubernetes.namespaces import BRIDGE, GATEWAY
 
 SERVICES = "10.96.0.0/16"
+HARDWARE_ADDRESS = "02:00:0a:f4:00:01"
+"""Of the bridge."""
 
 
 class Link:
@@ -51,7 +53,12 @@ class Network:
         self._indexes = (index for index in itertools.count(2) if index % 256 not in {0, 255})
 
     async def open(self) -> None:
-        """Have all addresses of Services lead here, listened on or not."""
+        """Have all addresses of Services lead here, listened on or not.
+
+        A bridge takes the address of one of its links if it has none of its own; then pods that
+        know the former one would reach nobody for a while whenever another pod comes or goes.
+        """
+        await ip(f"link set {BRIDGE} address {HARDWARE_ADDRESS}")
         await ip("link set lo up", f"address replace {SERVICES} dev lo")
 
     def link(self) -> Link:

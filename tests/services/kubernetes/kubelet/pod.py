@@ -5,8 +5,6 @@ server has forgotten is ended at once.
 """
 
 import asyncio
-import contextlib
-import os
 import shutil
 import signal
 from collections.abc import Mapping
@@ -16,7 +14,7 @@ from typing import Any
 from kafscale.operator.kube.kinds import PODS
 from services.kubernetes.kubelet import status
 from services.kubernetes.kubelet.api import STRATEGIC, Api, Manifest
-from services.kubernetes.kubelet.container import RETRY_S, Container
+from services.kubernetes.kubelet.container import GRACE_S, RETRY_S, Container
 from services.kubernetes.kubelet.environment import ConfigError
 from services.kubernetes.kubelet.filesystem import host_name
 from services.kubernetes.kubelet.network import Link
@@ -26,8 +24,6 @@ from services.kubernetes.kubelet.tasks import cancel
 from services.kubernetes.kubelet.view import View
 from services.kubernetes.kubelet.volumes import Volumes
 from services.kubernetes.namespaces import GATEWAY
-
-GRACE_S = 30
 
 
 class Pod:
@@ -44,6 +40,7 @@ class Pod:
         self._logs = directory / "logs" / metadata["namespace"] / metadata["name"]
         self._logs.mkdir(parents=True, exist_ok=True)
         self._news = asyncio.Event()
+        self._pen = asyncio.Lock()
         self._api = api
         self._directory = directory / "pods" / self.uid
         self._path = PODS.path(metadata["namespace"], metadata["name"])
@@ -75,7 +72,9 @@ class Pod:
             if not living.done():
                 await self._stop(living)
         finally:
-            await cancel(living, ending, reporting)
+            await cancel(living, ending)
+            async with self._pen:  # A report that is on its way must not come after the last one.
+                await cancel(reporting)
             await self.sandbox.close()
         if not self._is_forgotten:
             await self._report()
@@ -97,16 +96,24 @@ class Pod:
             self._volumes.refresh(self._described())
 
     def forget(self) -> None:
-        """The API server has, already."""
+        """The API server has, already: there is no grace any more."""
         self._is_forgotten = True
         self._ending.set()
+        self.signal(signal.SIGKILL)
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether it is, before anybody else can know."""
+        return not self._ending.is_set() and all(each.is_ready for each in self.containers)
+
+    async def kill(self) -> None:
+        """End what its containers run; they may run it again."""
+        await asyncio.gather(*(container.kill() for container in self._everybody))
 
     def signal(self, number: signal.Signals) -> None:
         """Send a signal to all its processes."""
         for container in self._everybody:
-            for process in container.processes():
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(process, number)
+            container.signal_all(number)
 
     def order(self, spec: Manifest) -> Order:
         """How to start one of the containers."""
@@ -158,7 +165,8 @@ class Pod:
         while True:
             await self._news.wait()
             self._news.clear()
-            await self._report()
+            async with self._pen:
+                await self._report()
 
     async def _report(self) -> None:
         phase = status.phase(self._policy, self._initial, self.containers)

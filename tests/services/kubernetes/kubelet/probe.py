@@ -13,13 +13,14 @@ from typing import Any
 
 Manifest = Mapping[str, Any]
 Check = Callable[[], Awaitable[bool]]
+Verdicts = AsyncIterator[bool]
 Execute = Callable[[Sequence[str]], Awaitable[int]]
 
 EAGER_S = 0.2
 """Between questions to somebody who is not well."""
 
 
-async def verdicts(probe: Manifest, check: Check, *, is_well: bool) -> AsyncIterator[bool]:
+async def verdicts(probe: Manifest, check: Check, *, is_well: bool) -> Verdicts:
     """Whether it is well, whenever as many answers in a row say so as are needed."""
     needed = {
         True: probe.get("successThreshold", 1),
@@ -64,7 +65,8 @@ async def ask(handler: Manifest, address: str, ports: Mapping[str, int], execute
 
 async def _answer(probe: Manifest, check: Check) -> bool:
     try:
-        return await asyncio.wait_for(check(), probe.get("timeoutSeconds", 1))
+        async with asyncio.timeout(probe.get("timeoutSeconds", 1)):
+            return await check()
     except TimeoutError:
         return False
 

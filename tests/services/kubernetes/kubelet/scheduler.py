@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from kafscale.operator.kube.kinds import PODS
-from services.kubernetes.kubelet.api import Api
+from services.kubernetes.kubelet.api import STRATEGIC, Api
 from services.kubernetes.kubelet.status import now
 
 Manifest = Mapping[str, Any]
@@ -56,9 +56,8 @@ async def refuse(api: Api, pod: Manifest) -> None:
     }  # fmt: skip
     metadata = pod["metadata"]
     path = PODS.path(metadata["namespace"], metadata["name"], "status")
-    await api.patch(
-        path, {"metadata": {"uid": metadata["uid"]}, "status": {"conditions": [condition]}}
-    )
+    patch = {"metadata": {"uid": metadata["uid"]}, "status": {"conditions": [condition]}}
+    await api.patch(path, patch, STRATEGIC)
 
 
 def _may_be_on(

@@ -12,6 +12,7 @@ from typing import Any
 
 from services.kubernetes.kubelet.tasks import cancel
 from services.kubernetes.kubelet.zone import SERVICE_NAME, ready
+from services.kubernetes.namespaces import GATEWAY
 
 Manifest = Mapping[str, Any]
 Address = tuple[str, int]
@@ -35,6 +36,8 @@ def routes(services: Iterable[Manifest], slices: Iterable[Manifest]) -> Routes:
             for port in spec.get("ports", ()):
                 if ends := tuple(sorted(_ends(own, port.get("name", "")))):
                     made[spec["clusterIP"], port["port"]] = ends
+                    if "nodePort" in port:
+                        made[GATEWAY, port["nodePort"]] = ends
     return made
 
 

@@ -16,6 +16,7 @@ import signal
 import socket
 import sys
 from pathlib import Path
+from typing import Any
 
 CLONE_NEWNS = 0x20000
 CLONE_NEWUTS = 0x4000000
@@ -70,7 +71,7 @@ def container(told: int) -> int:
     return code if code >= 0 else SIGNALLED - code
 
 
-def _become(order: dict, told: int) -> None:
+def _become(order: dict[str, Any], told: int) -> None:
     try:
         _die_with_parent()
         os.set_inheritable(told, False)
@@ -87,7 +88,7 @@ def _become(order: dict, told: int) -> None:
         os._exit(SIGNALLED - 1)  # As shells say that there is no such program.
 
 
-def _furnish(order: dict) -> None:
+def _furnish(order: dict[str, Any]) -> None:
     """Make the root that was ordered, and forget the machine's."""
     root = order["root"]
     _mount("none", "/", flags=MS_REC | MS_PRIVATE)

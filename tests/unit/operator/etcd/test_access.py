@@ -1,5 +1,7 @@
 """Which etcd it is: the first that is named."""
 
+from msgspec.structs import replace
+
 from kafscale.operator.etcd.access import kube_etcd_endpoints, resolve
 from kafscale.operator.resources.names import EtcdAccess, Platform
 from unit.operator.resources.clusters import cluster
@@ -65,3 +67,14 @@ def test_the_etcd_of_kubernetes_is_where_its_pods_are():
         {},
     ]
     assert kube_etcd_endpoints(pods) == ["https://10.0.0.2:2379", "https://[fd00::1]:2379"]
+
+
+def test_an_etcd_that_the_operator_runs_already_stays():
+    spec = {"brokers": {}, "s3": {"bucket": "records"}}
+    wanted = replace(cluster(spec, "shop"), status={"etcd": {"managed": True}})
+    found = resolve(wanted, PLATFORM, **EVERYWHERE)
+    assert found is not None
+    assert found.is_managed
+    named = cluster({**spec, "etcd": {"endpoints": ["a:2379"]}}, "shop")
+    moved = resolve(replace(named, status=wanted.status), PLATFORM)
+    assert moved == EtcdAccess(endpoints=("a:2379",))

@@ -159,6 +159,26 @@ def test_an_etcd_that_is_given_is_only_looked_at(tmp_path):
     assert "refuses" in state.conditions[0].message
 
 
+def test_an_etcd_that_another_cluster_has_is_not_used(tmp_path):
+    world = World(tmp_path, endpoints=["a:2379"])
+    world.members.statuses = {"a:2379": WELL}
+    spec = {"brokers": {}, "s3": {"bucket": "records"}}
+    asyncio.run(
+        world.kube.create(
+            {
+                "apiVersion": "kafscale.io/v1alpha1",
+                "kind": "KafscaleCluster",
+                "metadata": {"name": "elder", "namespace": "kafscale"},
+                "spec": spec,
+            }
+        )
+    )
+    state = world.ensure(resource())
+    assert not state.is_ready
+    assert state.conditions[0].reason == "TakenByAnother"
+    assert "kafscale/elder" in state.conditions[0].message
+
+
 def test_a_secret_that_is_missing_is_told_of(world):
     state = world.ensure(resource({"endpoints": ["a:2379"], "tlsSecretRef": "missing"}))
     assert not state.is_ready

@@ -70,6 +70,13 @@ def test_the_reason_is_the_last_that_it_said(more, reason):
     assert pod_view(pod(ended(**more))).reason == reason
 
 
+def test_a_pod_without_data_is_turned_away():
+    said = """{"msg":"discovery failed","error":"couldn't find local name \\"e-0\\" in the"}"""
+    assert pod_view(pod(ended(message=said))).is_turned_away
+    assert not pod_view(pod(ended(message=said), ready="True")).is_turned_away
+    assert not pod_view(pod(ended(message="no space left"))).is_turned_away
+
+
 def test_a_pod_on_its_way_out():
     assert pod_view(pod(deletionTimestamp="2026-01-01T00:00:00Z")).is_terminating
 

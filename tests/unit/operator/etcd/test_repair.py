@@ -20,6 +20,7 @@ def test_a_healthy_cluster_is_left_alone():
         (crashing(1), "it does not start: no such file"),
         (silent(1, has_volume=False), "its volume is gone"),
         (silent(1, has_volume=False, pod=None), "its volume is gone"),
+        (silent(1, PodView(is_turned_away=True)), "its volume is empty"),
     ],
 )
 def test_a_member_that_has_lost_its_data_leaves(lost, reason):
@@ -53,6 +54,8 @@ def test_nobody_leaves_while_another_is_unwell(other):
         crashing(1, silent_ms=LOST_AFTER_MS - 1),
         silent(1, PodView(is_crashing=True, is_terminating=True), silent_ms=LOST_AFTER_MS),
         silent(1, PodView(is_terminating=True), has_volume=False),
+        silent(1, PodView(is_terminating=True, is_turned_away=True)),
+        silent(1, PodView(is_turned_away=True), seat=seat(1, client_urls=())),
     ],
 )
 def test_a_member_that_may_come_back_is_waited_for(unwell):

@@ -1,0 +1,105 @@
+"""The etcd that the operator runs: it comes up with TLS, and outlives whatever befalls a member."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from kafscale.errors import KafscaleError
+from kafscale.operator.kube.kinds import TOPICS
+from services import etcd_programs
+from services.kubernetes.control_plane import ControlPlane
+from services.kubernetes.deployed import Deployed
+from services.kubernetes.deployed_etcd import SIZE, DeployedEtcd
+from services.kubernetes.installation import Installation
+from services.kubernetes.readiness import Readiness
+from services.kubernetes.traffic import Traffic
+
+pytestmark = pytest.mark.timeout(240)
+
+PARTITIONS = 4
+
+
+@pytest.fixture(scope="module")
+def etcd(
+    control_plane: ControlPlane,
+    kafscale: Installation,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[DeployedEtcd]:
+    with control_plane.namespace() as namespace:
+        wanted = {
+            "managed": {"replicas": SIZE},
+            "snapshots": {"enabled": True, "intervalSeconds": 10, "retain": 3},
+        }
+        shop = Deployed.created(kafscale, namespace, etcd=wanted)
+        for topic in ("lost", "rolled"):
+            kafscale.create_topic(namespace, topic, shop.name, partitions=PARTITIONS)
+            kafscale.wait_phase(namespace, topic, "Ready", kind=TOPICS)
+        yield DeployedEtcd(shop, tmp_path_factory.mktemp("certificates"))
+
+
+def test_members_serve_whoever_has_a_certificate(etcd: DeployedEtcd) -> None:
+    told = etcd.deployed.wait()["etcd"]
+    assert told["managed"]
+    assert (told["members"], told["membersReady"]) == (SIZE, SIZE)
+    assert [each.partition("://")[0] for each in told["endpoints"]] == ["https"] * SIZE
+    assert {each.name for each in etcd.members()} == {etcd.name(index) for index in range(SIZE)}
+    assert etcd.status(0).version == etcd_programs.version()
+    with pytest.raises(KafscaleError):
+        etcd.status(0, with_certificate=False)
+
+
+def test_a_member_that_is_deleted_comes_back_and_snapshots_go_on(etcd: DeployedEtcd) -> None:
+    etcd.wait_whole()
+    members, before = etcd.members(), etcd.identities()
+    newest = _newest_snapshot(etcd)
+    etcd.delete(1)
+    etcd.deployed.wait_until(
+        lambda: etcd.identities().get(etcd.name(1), before[etcd.name(1)]) != before[etcd.name(1)],
+        "another pod",
+    )
+    etcd.wait_whole()
+    assert etcd.members() == members
+    at_return = _newest_snapshot(etcd)
+    etcd.deployed.wait_until(lambda: _newest_snapshot(etcd) > max(newest, at_return), "a snapshot")
+    assert etcd.deployed.condition("EtcdSnapshot")["status"] == "True"
+
+
+def test_a_member_that_has_lost_its_data_is_replaced_under_load(etcd: DeployedEtcd) -> None:
+    etcd.wait_whole()
+    before = {each.name: each.id for each in etcd.members()}
+    with Traffic(etcd.deployed.servers, "lost", PARTITIONS) as traffic:
+        etcd.lose_data(1)
+        etcd.deployed.wait_until(
+            lambda: etcd.deployed.condition("EtcdMembersHealthy")["status"] == "False",
+            "the operator to see the loss",
+        )
+        etcd.wait_whole(seconds_max=180)
+    traffic.verify()
+    after = {each.name: each.id for each in etcd.members()}
+    assert after.keys() == before.keys()
+    assert dict(after.items() - before.items()).keys() == {etcd.name(1)}
+
+
+def test_a_changed_spec_restarts_one_member_at_a_time(etcd: DeployedEtcd) -> None:
+    etcd.wait_whole()
+    members, before = etcd.members(), etcd.identities()
+    with (
+        Traffic(etcd.deployed.servers, "rolled", PARTITIONS) as traffic,
+        Readiness(etcd) as readiness,
+    ):
+        etcd.deployed.change(etcd={"managed": {"quota": "3Gi"}})
+        etcd.deployed.wait_until(
+            lambda: not etcd.identities().items() & before.items(), "all members to be new"
+        )
+        etcd.wait_whole()
+    traffic.verify()
+    assert readiness.least == SIZE - 1
+    assert etcd.members() == members
+    for pod in etcd.pods():
+        [container] = pod["spec"]["containers"]
+        assert f"--quota-backend-bytes={3 << 30}" in container["command"]
+
+
+def _newest_snapshot(etcd: DeployedEtcd) -> str:
+    """Its key; those of later ones are greater."""
+    return etcd.deployed.wait().get("snapshot", {}).get("lastKey", "")

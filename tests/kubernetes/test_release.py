@@ -1,0 +1,121 @@
+"""One command, and there is a cluster: Helm installs the operator, and that a cluster with a topic.
+
+The operator has rights in one namespace only, so whatever it does there shows that they suffice.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Producer
+
+from kafscale.operator.kube.kinds import CLUSTERS, PODS, TOPICS
+from services.kubernetes import namespaces
+from services.kubernetes.control_plane import ControlPlane
+from services.kubernetes.helm import Helm
+from services.kubernetes.installation import DEPLOYMENTS, FAST, HOME
+from services.kubernetes.kube_client import KubeClient, Manifest
+from services.s3_server import S3Server
+from services.waiting import wait_until
+
+CHART = Path(__file__).parents[2] / "deploy" / "helm" / "kafscale"
+RESTRICTED = {"pod-security.kubernetes.io/enforce": "restricted"}
+OPERATOR = {"app": "kafscale-operator"}
+READY_S_MAX = 120
+
+
+@pytest.fixture
+def s3(tmp_path: Path) -> Iterator[S3Server]:
+    with S3Server(tmp_path / "s3", namespaces.GATEWAY) as server:
+        yield server
+
+
+@contextmanager
+def no_other_operator(kube: KubeClient) -> Iterator[None]:
+    """Send the operator away that other tests share, for it looks after all namespaces."""
+    name = "kafscale-operator"
+    there = kube.get(DEPLOYMENTS, HOME, name)
+    scaled = {"spec": {"replicas": 0}}
+    if there is not None:
+        kube.patch(DEPLOYMENTS, HOME, name, scaled)
+        wait_until(lambda: not kube.list(PODS, HOME, OPERATOR), "nobody else", seconds_max=60)
+    yield
+    if there is not None:
+        scaled["spec"]["replicas"] = there["spec"]["replicas"]
+        kube.patch(DEPLOYMENTS, HOME, name, scaled)
+        kube.wait_for(DEPLOYMENTS, HOME, name, is_available)
+
+
+def is_available(deployment: Manifest) -> bool:
+    status = deployment.get("status", {})
+    return status.get("readyReplicas", 0) == deployment["spec"]["replicas"]
+
+
+def is_ready(resource: Manifest) -> bool:
+    return resource.get("status", {}).get("phase") == "Ready"
+
+
+def values(namespace: str, s3: S3Server) -> Manifest:
+    """A small cluster on a bucket that is there, and an operator that looks closely."""
+    bucket = s3.bucket
+    return {
+        "operator": {
+            "replicas": 1,
+            "namespaces": [namespace],
+            "env": [{"name": name, "value": value} for name, value in FAST.items()],
+        },
+        "cluster": {
+            "enabled": True,
+            "name": "demo",
+            "spec": {
+                "brokers": {"replicas": 1},
+                "s3": {
+                    "bucket": bucket.name,
+                    "endpoint": bucket.endpoint,
+                    "credentialsSecretRef": "bucket-keys",
+                },
+                "etcd": {"managed": {"replicas": 1}},
+                "autoscaling": {"enabled": False},
+            },
+        },
+        "topics": [{"name": "greetings", "spec": {"partitions": 3}}],
+    }
+
+
+def delivered(servers: str, topic: str) -> object:
+    """Send a record, and say what stands against it."""
+    outcomes: list[object] = []
+    producer = Producer({"bootstrap.servers": servers, "message.timeout.ms": 30_000})
+    producer.produce(topic, "hello", on_delivery=lambda error, _: outcomes.append(error))
+    producer.flush(30)
+    [outcome] = outcomes
+    return outcome
+
+
+@pytest.mark.timeout(360)
+@pytest.mark.usefixtures("kubelet")
+def test_one_command_makes_a_cluster_that_serves(
+    control_plane: ControlPlane, kube: KubeClient, helm: Helm, s3: S3Server
+) -> None:
+    with control_plane.namespace(labels=RESTRICTED) as namespace, no_other_operator(kube):
+        release = namespace  # ClusterRoles are called after it, and others have theirs.
+        keys = {
+            "KAFSCALE_S3_ACCESS_KEY": s3.bucket.access_key,
+            "KAFSCALE_S3_SECRET_KEY": s3.bucket.secret_key,
+        }
+        secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "bucket-keys"}}
+        kube.apply({**secret, "stringData": keys}, namespace)
+        helm.install(release, CHART, namespace, values(namespace, s3))
+        operator = f"{release}-kafscale-operator"
+        kube.wait_for(DEPLOYMENTS, namespace, operator, is_available)
+
+        cluster = kube.wait_for(CLUSTERS, namespace, "demo", is_ready, seconds_max=READY_S_MAX)
+        kube.wait_for(TOPICS, namespace, "greetings", is_ready, seconds_max=READY_S_MAX)
+        assert delivered(cluster["status"]["bootstrapServers"], "greetings") is None
+
+        for kind, name in ((TOPICS, "greetings"), (CLUSTERS, "demo")):
+            kube.delete(kind, namespace, name)
+            kube.wait_until_gone(kind, namespace, name, seconds_max=READY_S_MAX)
+        helm.uninstall(release, namespace)
+        wait_until(lambda: not kube.list(PODS, namespace), "all pods to be gone", seconds_max=90)

@@ -1,0 +1,162 @@
+"""Clients at work while a cluster is changed around them, and whether they noticed.
+
+with Traffic(servers, topic, partitions=12) as traffic:
+    ...            # restart, add and remove brokers
+traffic.verify()
+
+An idempotent producer sends to every partition in turn, a consumer group reads along. Nothing may
+reach either of them as an error; every record that was acknowledged is where the acknowledgement
+says, once, and the group has had it.
+"""
+
+import threading
+import time
+from typing import Any, Self
+
+from confluent_kafka import (
+    OFFSET_BEGINNING,
+    Consumer,
+    KafkaError,
+    Message,
+    Producer,
+    TopicPartition,
+)
+
+from services.waiting import wait_until
+
+PAUSE_S = 0.02
+BATCH = 3
+SETTLED_S_MAX = 60
+ANSWER_S = 20
+_PASSING = {KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN}
+"""What librdkafka tells of connections, which it makes anew by itself."""
+
+
+class Traffic:
+    """A producer and a consumer group, each in a thread of its own until the block ends."""
+
+    def __init__(self, servers: str, topic: str, partitions: int) -> None:
+        self.errors: list[str] = []
+        self.acknowledged: dict[int, tuple[int, int]] = {}
+        """By number: the partition and the offset."""
+        self.pause_s = 0.0
+        """The longest time without an acknowledgement."""
+        self._told_s = time.monotonic()
+        self._topic = topic
+        self._partitions = partitions
+        self._seen: set[int] = set()
+        self._is_over = threading.Event()
+        self._common = {"bootstrap.servers": servers, "error_cb": self._complain}
+        self._threads = [threading.Thread(target=each) for each in (self._produce, self._consume)]
+
+    def __enter__(self) -> Self:
+        for thread in self._threads:
+            thread.start()
+        try:
+            wait_until(lambda: len(self._seen) > 50, "the first records", seen=self.errors)
+        except BaseException:
+            self.__exit__()
+            raise
+        self.pause_s = 0.0
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._is_over.set()
+        for thread in self._threads:
+            thread.join()
+
+    def verify(self) -> None:
+        """Nobody was troubled, and everything is there."""
+        assert not self.errors, self.errors[:5]
+        missed = self.acknowledged.keys() - self._seen
+        assert not missed, f"the group has not had {len(missed)}: {sorted(missed)[:5]}"
+        log = self._log()
+        places: dict[int, list[tuple[int, int]]] = {}
+        for place, number in log.items():
+            places.setdefault(number, []).append(place)
+        assert places == {number: [place] for number, place in self.acknowledged.items()}
+
+    def _produce(self) -> None:
+        producer = Producer(
+            self._common
+            | {"enable.idempotence": True, "linger.ms": 5, "reconnect.backoff.max.ms": 500}
+        )
+        number = 0
+        while not self._is_over.wait(PAUSE_S):
+            for _ in range(BATCH):
+                producer.produce(
+                    self._topic, str(number), partition=number % self._partitions,
+                    on_delivery=self._on_delivery,
+                )  # fmt: skip
+                number += 1
+            producer.poll(0)
+        if left := producer.flush(SETTLED_S_MAX):
+            self.errors.append(f"{left} records were never told about")
+
+    def _on_delivery(self, error: KafkaError | None, message: Any) -> None:
+        if error is not None:
+            self.errors.append(f"not delivered: {error}")
+            return
+        now_s = time.monotonic()
+        self.pause_s = max(self.pause_s, now_s - self._told_s)
+        self._told_s = now_s
+        self.acknowledged[int(message.value())] = (message.partition(), message.offset())
+
+    def _consume(self) -> None:
+        consumer = Consumer(
+            self._common
+            | {
+                "group.id": f"readers-of-{self._topic}", "auto.offset.reset": "earliest",
+                "reconnect.backoff.max.ms": 500,
+            }
+        )  # fmt: skip
+        consumer.subscribe([self._topic])
+        ends_s = float("inf")
+        try:
+            while time.monotonic() < ends_s:
+                self._see(consumer.poll(0.1))
+                if self._is_over.is_set():
+                    ends_s = min(ends_s, time.monotonic() + SETTLED_S_MAX)
+                    if not self._threads[0].is_alive() and self.acknowledged.keys() <= self._seen:
+                        break
+        finally:
+            consumer.close()
+
+    def _see(self, message: Any) -> None:
+        if message is None:
+            return
+        if message.error() is None:
+            self._seen.add(int(message.value()))
+        else:
+            self._complain(message.error())
+
+    def _complain(self, error: KafkaError) -> None:
+        if error.code() not in _PASSING:
+            self.errors.append(f"{error.name()}: {error.str()}")
+
+    def _log(self) -> dict[tuple[int, int], int]:
+        """Everything that is in the topic now, by its place."""
+        return {
+            (message.partition(), message.offset()): int(message.value())
+            for message in everything(self._common, self._topic, self._partitions)
+        }
+
+
+def everything(settings: dict[str, Any], topic: str, partitions: int) -> list[Message]:
+    """All records that are in a topic now, in the order of each partition."""
+    reader = Consumer(settings | {"group.id": "nobody", "enable.auto.commit": False})
+    places = [TopicPartition(topic, number, OFFSET_BEGINNING) for number in range(partitions)]
+    found: list[Message] = []
+    try:
+        marks = [reader.get_watermark_offsets(place, ANSWER_S) for place in places]
+        count = sum(end - start for start, end in marks)
+        reader.assign(places)
+        deadline_s = time.monotonic() + SETTLED_S_MAX
+        while len(found) < count and time.monotonic() < deadline_s:
+            for message in reader.consume(500, 0.5):
+                assert message.error() is None, message.error()
+                found.append(message)
+    finally:
+        reader.close()
+    assert len(found) == count, f"{count} records are said to be there, {len(found)} are"
+    return found
