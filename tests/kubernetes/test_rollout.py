@@ -11,6 +11,8 @@ from services.kubernetes.installation import Installation
 from services.kubernetes.readiness import Readiness
 from services.kubernetes.traffic import Traffic
 
+pytestmark = pytest.mark.timeout(240)
+
 BROKERS = 2
 PARTITIONS = 6
 QUIET_S = 6

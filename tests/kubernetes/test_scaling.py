@@ -13,6 +13,8 @@ from services.kubernetes.metrics_api import MetricsApi
 from services.kubernetes.readiness import Readiness
 from services.kubernetes.traffic import Traffic
 
+pytestmark = pytest.mark.timeout(240)
+
 PARTITIONS = 12
 QUIET_S = 6
 """Three looks of the operator: whatever it does not do within these, it does not do."""

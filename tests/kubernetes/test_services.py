@@ -25,6 +25,8 @@ from services.kubernetes.installation import SECRET, Installation
 from services.kubernetes.kube_client import KubeClient, KubeRefusalError, Manifest
 from services.kubernetes.traffic import everything
 
+pytestmark = pytest.mark.timeout(240)
+
 RESTRICTED = {"pod-security.kubernetes.io/enforce": "restricted"}
 DEFINITIONS = Kind(
     "apiextensions.k8s.io/v1", "CustomResourceDefinition", "customresourcedefinitions",

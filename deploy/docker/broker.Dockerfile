@@ -1,0 +1,31 @@
+# A broker. Built by `make docker`, from the root of the repository; any image of Python on Debian will do.
+ARG PYTHON_IMAGE=python:3.11-slim
+
+FROM ${PYTHON_IMAGE} AS builder
+WORKDIR /build
+COPY deploy/docker/install.sh pyproject.toml requirements.lock ./
+RUN ./install.sh uv
+RUN ./install.sh dependencies
+COPY LICENSE NOTICE README.md ./
+COPY src src
+RUN ./install.sh kafscale && ./install.sh trim s3 sts
+
+FROM ${PYTHON_IMAGE}
+ARG VERSION=unknown
+ARG REVISION=unknown
+LABEL org.opencontainers.image.title="kafscale-broker" \
+      org.opencontainers.image.description="A broker of Kafscale: Kafka's protocol on object storage." \
+      org.opencontainers.image.licenses="Apache-2.0" \
+      org.opencontainers.image.version="${VERSION}" \
+      org.opencontainers.image.revision="${REVISION}"
+# The working directory is for whoever tries it out without a bucket; in Kubernetes, only /tmp can be written to.
+RUN useradd --uid 65532 --user-group --no-create-home --home-dir /tmp --shell /usr/sbin/nologin nonroot \
+ && install -d -o 65532 -g 65532 /var/lib/kafscale
+COPY --from=builder /opt/kafscale /opt/kafscale
+ENV PATH=/opt/kafscale/bin:$PATH HOME=/tmp PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1
+WORKDIR /var/lib/kafscale
+USER 65532:65532
+EXPOSE 9092 9093
+HEALTHCHECK NONE
+ENTRYPOINT ["kafscale"]
+CMD ["broker"]

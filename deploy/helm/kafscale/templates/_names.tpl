@@ -1,0 +1,60 @@
+{{/* What objects are called: the release, and the chart unless the release is called after it. */}}
+{{- define "kafscale.fullname" -}}
+{{- if .Values.fullnameOverride -}}
+{{- .Values.fullnameOverride | trunc 40 | trimSuffix "-" -}}
+{{- else if contains .Chart.Name .Release.Name -}}
+{{- .Release.Name | trunc 40 | trimSuffix "-" -}}
+{{- else -}}
+{{- printf "%s-%s" .Release.Name .Chart.Name | trunc 40 | trimSuffix "-" -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "kafscale.operator" -}}
+{{- include "kafscale.fullname" . }}-operator
+{{- end -}}
+
+{{- define "kafscale.minio" -}}
+{{- include "kafscale.fullname" . }}-minio
+{{- end -}}
+
+{{- define "kafscale.cluster" -}}
+{{- .Values.cluster.name | default .Release.Name -}}
+{{- end -}}
+
+{{/* Who the operator is. */}}
+{{- define "kafscale.account" -}}
+{{- .Values.operator.serviceAccount.name | default (include "kafscale.operator" .) -}}
+{{- end -}}
+
+{{/* The labels of an object; takes the chart and the name of a part of it. */}}
+{{- define "kafscale.labels" -}}
+{{- $root := index . 0 -}}
+{{- $part := index . 1 -}}
+{{- with $root.Values.commonLabels }}
+{{- toYaml . }}
+{{ end -}}
+helm.sh/chart: {{ printf "%s-%s" $root.Chart.Name $root.Chart.Version | replace "+" "_" }}
+{{ include "kafscale.selector" (list $root $part) }}
+app.kubernetes.io/name: {{ $part }}
+app.kubernetes.io/version: {{ $root.Chart.AppVersion | quote }}
+app.kubernetes.io/part-of: kafscale
+app.kubernetes.io/managed-by: {{ $root.Release.Service }}
+{{- end -}}
+
+{{/* What tells the pods of a part from all others; it never changes. */}}
+{{- define "kafscale.selector" -}}
+{{- $root := index . 0 -}}
+app: {{ index . 1 }}
+app.kubernetes.io/instance: {{ $root.Release.Name }}
+{{- end -}}
+
+{{/* An image by its digest or else its tag; takes the chart and the values of the image. */}}
+{{- define "kafscale.image" -}}
+{{- $root := index . 0 -}}
+{{- $image := index . 1 -}}
+{{- if $image.digest -}}
+{{- printf "%s@%s" $image.repository $image.digest -}}
+{{- else -}}
+{{- printf "%s:%s" $image.repository ($image.tag | default $root.Chart.AppVersion) -}}
+{{- end -}}
+{{- end -}}

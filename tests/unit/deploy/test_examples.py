@@ -1,0 +1,115 @@
+"""Examples of jobs: their commands exist, and their pods pass the strictest standard."""
+
+import tomllib
+
+import pytest
+import typer
+import yaml
+
+from kafscale.cli import spark
+from kafscale.config.model import SETTINGS
+from unit.deploy.chart import CONFIG, ROOT
+from unit.operator.resources.pod_security import violations
+
+DIRECTORY = ROOT / "examples" / "kubernetes"
+OBJECTS = [
+    document
+    for path in sorted(DIRECTORY.glob("*.yaml"))
+    for document in yaml.safe_load_all(path.read_text())
+]
+CRON_JOBS = {each["metadata"]["name"]: each for each in OBJECTS if each["kind"] == "CronJob"}
+[APPLICATION] = [each["spec"] for each in OBJECTS if each["kind"] == "SparkApplication"]
+VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+IMAGE = f"kafscale-spark:{VERSION}"
+
+every_cron_job = pytest.mark.parametrize("name", CRON_JOBS)
+
+
+def template(name):
+    return CRON_JOBS[name]["spec"]["jobTemplate"]["spec"]["template"]
+
+
+def container(name):
+    [found] = template(name)["spec"]["containers"]
+    return found
+
+
+def understood(arguments):
+    """What the command line makes of the arguments of a job, which it does not run."""
+    group = typer.main.get_command(spark.app)
+    with typer.Context(group) as around:
+        name, command, rest = group.resolve_command(around, list(arguments))
+        return name, command.make_context(name, rest, parent=around).params
+
+
+def test_there_is_one_for_each_job():
+    assert set(CRON_JOBS) == {
+        f"kafscale-{job}" for job in ("lake", "merge", "compact", "scrub", "report")
+    }
+
+
+@every_cron_job
+def test_a_command_is_understood(name):
+    first, *arguments = container(name)["args"]
+    assert first == "spark"
+    assert f"kafscale-{understood(arguments)[0]}" == name
+
+
+def test_the_application_is_the_same_job_without_an_end():
+    name, options = understood(APPLICATION["arguments"])
+    _, once = understood(container("kafscale-lake")["args"][1:])
+    assert name == "lake"
+    assert {key for key, value in options.items() if value != once[key]} == {"once", "interval"}
+    assert once["once"]
+    assert not options["once"]
+
+
+@every_cron_job
+def test_a_pod_passes_the_strictest_standard(name):
+    assert violations(template(name)) == []
+    assert container(name)["securityContext"]["readOnlyRootFilesystem"]
+
+
+@pytest.mark.parametrize("part", ["driver", "executor"])
+def test_pods_of_spark_pass_it_too(part):
+    pod = APPLICATION[part]
+    one = {"name": part, "securityContext": pod["securityContext"]}
+    spec = {"securityContext": pod["podSecurityContext"], "containers": [one]}
+    assert violations({"spec": {**spec, "volumes": APPLICATION["volumes"]}}) == []
+
+
+def test_images_are_of_this_version():
+    assert {container(name)["image"] for name in CRON_JOBS} == {IMAGE}
+    assert APPLICATION["image"] == IMAGE
+    [pin] = [
+        each
+        for each in tomllib.loads((ROOT / "pyproject.toml").read_text())["project"][
+            "optional-dependencies"
+        ]["spark"]
+        if each.startswith("pyspark==")
+    ]
+    assert pin == f"pyspark=={APPLICATION['sparkVersion']}"
+
+
+def test_they_are_about_the_cluster_of_the_samples():
+    cluster = yaml.safe_load((CONFIG / "samples" / "cluster.yaml").read_text())
+    [settings] = [each["data"] for each in OBJECTS if each["kind"] == "ConfigMap"]
+    metadata, s3 = cluster["metadata"], cluster["spec"]["s3"]
+    assert settings == {
+        "KAFSCALE_S3_BUCKET": s3["bucket"],
+        "KAFSCALE_S3_REGION": s3["region"],
+        "KAFSCALE_S3_NAMESPACE": f"{metadata['namespace']}.{metadata['name']}",
+        "KAFSCALE_CONTROL_SERVERS": f"{metadata['name']}-broker:9093",
+    }
+    assert settings.keys() <= {variable for each in SETTINGS for variable in each.variables}
+    for name in CRON_JOBS:
+        [_, secret] = container(name)["envFrom"]
+        assert secret == {"secretRef": {"name": s3["credentialsSecret"]}}
+
+
+def test_each_is_in_the_table_and_in_the_kustomization():
+    table = (DIRECTORY / "README.md").read_text()
+    listed = yaml.safe_load((DIRECTORY / "kustomization.yaml").read_text())["resources"]
+    names = {path.name for path in DIRECTORY.glob("*.yaml")} - {"kustomization.yaml"}
+    assert set(listed) == names - {"lake-stream.yaml"}
+    assert all(f"({name})" in table for name in names)

@@ -1,0 +1,132 @@
+"""The scripts of the images, each run as it is, on stand-ins for what it runs itself."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from unit.deploy.chart import ROOT
+
+DIRECTORY = ROOT / "deploy" / "docker"
+RECORDER = """#!/bin/sh
+printf '%s\\n' "$0" "$@"
+"""
+OF_AN_EXECUTOR = {
+    "SPARK_APPLICATION_ID": "spark-1",
+    "SPARK_CONF_DIR": "/opt/spark/conf",
+    "SPARK_DRIVER_URL": "spark://scheduler@driver:7078",
+    "SPARK_EXECUTOR_CORES": "2",
+    "SPARK_EXECUTOR_ID": "7",
+    "SPARK_EXECUTOR_MEMORY": "1024m",
+    "SPARK_EXECUTOR_POD_IP": "192.0.2.7",
+    "SPARK_EXECUTOR_POD_NAME": "exec-7",
+    "SPARK_JAVA_OPT_0": "-Da=one two",
+    "SPARK_JAVA_OPT_1": "-Db=*",
+    "SPARK_RESOURCE_PROFILE_ID": "0",
+}
+
+
+def ran(script, *arguments, **environment):
+    """What a script prints."""
+    system = {"PATH": os.environ["PATH"]}
+    done = subprocess.run(  # noqa: S603 - our own script.
+        [DIRECTORY / script, *arguments], env={**system, **environment},
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    return done.stdout.splitlines()
+
+
+@pytest.fixture
+def programs(tmp_path: Path) -> dict[str, str]:
+    """An image whose programs only say how they were called."""
+    for name in ("java/bin/java", "spark/bin/spark-submit", "bin/kafscale"):
+        program = tmp_path / name
+        program.parent.mkdir(parents=True)
+        program.write_text(RECORDER)
+        program.chmod(0o755)
+    return {
+        "JAVA_HOME": str(tmp_path / "java"),
+        "SPARK_HOME": str(tmp_path / "spark"),
+        "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}",
+    }
+
+
+def test_a_job_is_a_command_of_kafscale(programs):
+    program, *arguments = ran("spark-entry.sh", "spark", "merge", "--topic", "a b", **programs)
+    assert Path(program).name == "kafscale"
+    assert arguments == ["spark", "merge", "--topic", "a b"]
+
+
+def test_a_driver_submits_to_itself(programs):
+    address = {"SPARK_DRIVER_BIND_ADDRESS": "192.0.2.1"}
+    program, *arguments = ran("spark-entry.sh", "driver", "job.py", "lake", **programs, **address)
+    assert Path(program).name == "spark-submit"
+    assert arguments == [
+        "--deploy-mode", "client",
+        "--conf", "spark.driver.bindAddress=192.0.2.1",
+        "--conf", "spark.executorEnv.SPARK_DRIVER_POD_IP=192.0.2.1",
+        "job.py", "lake",
+    ]  # fmt: skip
+
+
+def test_an_executor_is_what_spark_says_in_variables(programs):
+    program, *arguments = ran("spark-entry.sh", "executor", **programs, **OF_AN_EXECUTOR)
+    assert Path(program).name == "java"
+    assert arguments == [
+        "-Da=one two", "-Db=*", "-Xms1024m", "-Xmx1024m",
+        "-cp", f"/opt/spark/conf:{programs['SPARK_HOME']}/jars/*",
+        "org.apache.spark.scheduler.cluster.k8s.KubernetesExecutorBackend",
+        "--driver-url", "spark://scheduler@driver:7078",
+        "--executor-id", "7",
+        "--cores", "2",
+        "--app-id", "spark-1",
+        "--hostname", "192.0.2.7",
+        "--resourceProfileId", "0",
+        "--podName", "exec-7",
+    ]  # fmt: skip
+
+
+def test_an_executor_can_be_given_further_classes(programs):
+    further = {"SPARK_CLASSPATH": "more.jar"}
+    arguments = ran("spark-entry.sh", "executor", **programs, **OF_AN_EXECUTOR, **further)
+    path = arguments[arguments.index("-cp") + 1]
+    assert path.split(":")[:2] == ["more.jar", "/opt/spark/conf"]
+
+
+def test_an_image_is_left_without_what_it_does_not_need(tmp_path: Path):
+    packages = tmp_path / "lib" / "python3.11" / "site-packages"
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "python").symlink_to(sys.executable)
+    kept = ["botocore/data/endpoints.json", "botocore/data/s3/service.json", "one/module.py"]
+    dropped = ["botocore/data/ec2/service.json", "one/tests/test_one.py", "one/fast.c", "one/a.pyi"]
+    for name in (*kept, *dropped):
+        (packages / name).parent.mkdir(parents=True, exist_ok=True)
+        (packages / name).write_text("")
+
+    ran("install.sh", "trim", "s3", "sts", TARGET=str(tmp_path))
+
+    left = {str(path.relative_to(packages)) for path in packages.rglob("*") if path.is_file()}
+    compiled = {name for name in left if name.endswith(".pyc")}
+    assert left - compiled == set(kept)
+    assert [name.partition(".")[0] for name in compiled] == ["one/__pycache__/module"]
+
+
+def test_the_installer_is_the_locked_one():
+    lock = (ROOT / "requirements.lock").read_text()
+    expression = "/^uv==/,/^    #/p"
+    assert f"sed -n '{expression}'" in (DIRECTORY / "install.sh").read_text()
+    done = subprocess.run(  # noqa: S603 - our own expression.
+        ["sed", "-n", expression],  # noqa: S607
+        input=lock, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    first, *rest = done.stdout.splitlines()
+    assert first.startswith("uv==")
+    assert all(line.strip().startswith(("--hash=sha256:", "#")) for line in rest)
+    assert any("--hash" in line for line in rest)
+
+
+def test_an_unknown_step_is_refused():
+    with pytest.raises(subprocess.CalledProcessError):
+        ran("install.sh", "everything")

@@ -1,0 +1,57 @@
+"""Helm and Kustomize give the operator the same rights, and make the same of it."""
+
+import re
+
+import pytest
+import yaml
+
+from kafscale.operator.cluster.doorbell import PORTS
+from unit.deploy.chart import CHART, CONFIG, read
+
+RIGHTS = read("files/rights.yaml")
+CLUSTER_WIDE = {"customresourcedefinitions", "namespaces", "nodes"}
+
+
+def role(file, name):
+    documents = yaml.safe_load_all((CONFIG / "rbac" / file).read_text())
+    [found] = [each for each in documents if each["metadata"]["name"] == name and "rules" in each]
+    return found["rules"]
+
+
+def flat(rules):
+    """Every single right: a verb on a resource of a group."""
+    return sorted(
+        (group, resource, verb)
+        for rule in rules
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("parts", "file", "name"),
+    [
+        (("clusters", "surroundings"), "operator_role.yaml", "kafscale-operator"),
+        (("leadership",), "leader_election_role.yaml", "kafscale-operator-leader-election"),
+        (("editors",), "user_roles.yaml", "kafscale-edit"),
+        (("viewers",), "user_roles.yaml", "kafscale-view"),
+    ],
+)
+def test_rights_are_those_of_kustomize(parts, file, name):
+    ours = [rule for part in parts for rule in RIGHTS[part]]
+    assert flat(ours) == flat(role(file, name))
+
+
+def test_what_is_in_no_namespace_is_apart():
+    def resources(part):
+        return {resource for rule in RIGHTS[part] for resource in rule["resources"]}
+
+    assert resources("surroundings") == CLUSTER_WIDE
+    assert not resources("clusters") & CLUSTER_WIDE
+
+
+def test_doorbells_can_be_reached():
+    policy = (CHART / "templates" / "operator" / "network_policy.yaml").read_text()
+    [(first, last)] = re.findall(r"port: (\d+)\n +endPort: (\d+)", policy)
+    assert range(int(first), int(last) + 1) == PORTS
