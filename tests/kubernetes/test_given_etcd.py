@@ -1,4 +1,4 @@
-"""An etcd that somebody else runs: the resource names it, or else the operator was set up with it."""
+"""An etcd that somebody else runs: the resource names it, or the operator was set up with it."""
 
 import pytest
 

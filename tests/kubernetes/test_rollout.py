@@ -15,8 +15,8 @@ pytestmark = pytest.mark.timeout(240)
 
 BROKERS = 2
 PARTITIONS = 6
-QUIET_S = 6
-"""Three looks of the operator: whatever it does not do within these, it does not do."""
+QUIET_S = 4
+"""Two looks of the operator: whatever it does not do within these, it does not do."""
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +26,7 @@ def shop(control_plane: ControlPlane, kafscale: Installation) -> Iterator[Deploy
 
 
 def test_a_changed_config_rolls_brokers_under_load(shop: Deployed) -> None:
-    shop.installation.create_topic(shop.namespace, "orders", shop.name, partitions=PARTITIONS)
+    shop.create_topic("orders", PARTITIONS)
     shop.wait()
     before = shop.identities()
     told = len(shop.events("Drained"))

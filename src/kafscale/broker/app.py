@@ -21,6 +21,7 @@ from kafscale.broker.clocks import clock, steady_clock
 from kafscale.broker.cluster.node import ClusterNode
 from kafscale.broker.connection import Limits
 from kafscale.broker.context import Drain
+from kafscale.broker.control.reporting import report
 from kafscale.broker.control.serving import control_address, control_plane
 from kafscale.broker.dispatch import Dispatcher
 from kafscale.broker.door import overrides
@@ -135,7 +136,7 @@ async def start(config: Config) -> AsyncIterator[Broker]:
         logins = await stack.enter_async_context(_logins(config, parts.services, entries, random))
         server = _server(config, parts.services, drain, logins)
         broker = Broker(server, entries, http, storage)
-        broker.background = asyncio.create_task(_work(parts, health, objects))
+        broker.background = asyncio.create_task(_work(parts, health, objects, random))
         stack.push_async_callback(_end, broker.background)
         await _settle(node, broker.background, config)
         serve(server, entries)
@@ -202,7 +203,7 @@ def _unreadable(rules: AccessStore) -> dict[str, str]:
 
 async def _settle(node: ClusterNode, background: "asyncio.Task[None]", config: Config) -> None:
     """Wait until this broker serves what it should; then clients are let in."""
-    settled = asyncio.create_task(node.ownership.settled(config.broker.startup_timeout_sec))
+    settled = asyncio.create_task(node.settled(config.broker.startup_timeout_sec))
     await asyncio.wait({settled, background}, return_when=asyncio.FIRST_COMPLETED)
     if background.done():
         settled.cancel()
@@ -212,13 +213,16 @@ async def _settle(node: ClusterNode, background: "asyncio.Task[None]", config: C
         log.warning("not everything that is assigned is served yet")
 
 
-async def _work(parts: Assembly, health: Health, objects: ObjectStore) -> None:
+async def _work(
+    parts: Assembly, health: Health, objects: ObjectStore, random: SystemRandom
+) -> None:
     async with asyncio.TaskGroup() as group:
         group.create_task(parts.node.run())
         group.create_task(parts.services.storage.run())
         group.create_task(parts.services.groups.run())
         group.create_task(parts.watermarks.run())
         group.create_task(health.run(objects))
+        group.create_task(report(parts.services, random))
 
 
 async def _end(background: "asyncio.Task[None]") -> None:

@@ -196,6 +196,11 @@ class Connection(asyncio.BufferedProtocol):
 
     # --- what the server tells --------------------------------------------------------------------
 
+    @property
+    def has_spoken(self) -> bool:
+        """Whether somebody who is in has asked for something."""
+        return self._spoke
+
     def stop(self) -> None:
         """Begin no more requests, answer those in flight, then close."""
         self._stopping = True

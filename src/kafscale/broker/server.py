@@ -166,6 +166,8 @@ class Server:
     def _closed(self, connection: Connection) -> None:
         self._connections.discard(connection)
         self._traffic.active = len(self._connections)
+        if connection.has_spoken:
+            self._traffic.left_at = self._metrics.timer()
         if not self._connections:
             self._emptied.set()
 

@@ -22,8 +22,8 @@ This page lists every setting: what it means, what it takes, its default and its
 variable. `kafscale config show` prints the values in effect and where each was set;
 `kafscale config check` tells what is wrong with them.
 
-This version acts on all of them but `ui`, whose part is not built yet: it is read, checked and shown
-only.
+This version acts on all of them but `ui`, whose part is not built yet: it is read, checked and
+shown only.
 
 ## Where settings come from
 

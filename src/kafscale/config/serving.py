@@ -264,9 +264,13 @@ class Operator:
     """The image that restores snapshots before a managed etcd starts: this operator's own.
     The default is what `make docker` builds."""
 
-    etcd_image: str = setting("etcd:v3.6.5", _IMAGE)
+    etcd_image: str = setting("etcd:v3.6.16", _IMAGE)
     """The image of managed etcds whose cluster names none. The default is the newest that this
-    version was tried with; the chart names it with its registry."""
+    version was tried with; name your registry before it where that is needed."""
+
+    image_pull_secrets: tuple[str, ...] = setting((), Names(Text("the name of a Secret", r"\S+")))
+    """The Secrets that those images are pulled with; they have to be in the namespaces of the
+    clusters. Empty, the default, is for a registry that asks for none."""
 
     cluster_domain: str = setting("cluster.local", Text("a domain", r"[0-9A-Za-z.-]+"))
     """What names of Services end with in this Kubernetes. `cluster.local` is the default of

@@ -16,6 +16,7 @@ import msgspec
 from kafscale.control.messages import PartitionAssignmentEvent
 from kafscale.control.partition import Partition
 from kafscale.errors import KafscaleError, OverloadedError, StoreUnavailableError
+from kafscale.metadata.cluster_view import ClusterView
 
 ASSIGNED: Final = "assigned"
 MOVING: Final = "moving"
@@ -36,6 +37,17 @@ class Holding(msgspec.Struct, frozen=True):
 
 
 Holdings = Mapping[Partition, Holding]
+
+
+def holdings(view: ClusterView) -> Holdings:
+    """Everything that is assigned in a cluster, to brokers that are alive."""
+    return {
+        Partition(each.topic, each.partition): Holding(
+            each.broker_id, each.leader_epoch, each.moving_to
+        )
+        for each in view.every_assignment()
+        if each.is_of(view.brokers.get(each.broker_id))
+    }
 
 
 class AssignmentFeed:
@@ -175,4 +187,4 @@ def _event(partition: Partition, holding: Holding, status: str) -> PartitionAssi
 
 
 def _closed() -> StoreUnavailableError:
-    return StoreUnavailableError("the broker stops; ask another one")
+    return StoreUnavailableError("this watch ends here; ask another one, or again")

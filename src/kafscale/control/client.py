@@ -1,4 +1,4 @@
-"""A client of the control plane: asks one broker, for tools and for the operator.
+"""A client of the control plane: asks one broker, for tools and for the operator, or the operator.
 
 The law: every question has a time limit, and what does not come back as an answer is raised as a
 `ControlError` with a sentence for people.
@@ -133,15 +133,18 @@ class ControlClient:
         return answer
 
     async def watch_assignments(
-        self, broker_id: str = ""
+        self, broker_id: str = "", *, cluster_id: str = ""
     ) -> AsyncGenerator[PartitionAssignmentEvent, None]:
-        """Everything that is assigned, to one broker or to all, and then every change."""
+        """Everything that is assigned, to one broker or to all, and then every change.
+
+        An operator is told of which cluster.
+        """
         method = METHODS["WatchAssignments"]
         call = self._channel.unary_stream(
             method.path,
             request_serializer=method.request.SerializeToString,
             response_deserializer=method.response.FromString,
-        )(AssignmentWatchRequest(broker_id=broker_id))
+        )(AssignmentWatchRequest(broker_id=broker_id, cluster_id=cluster_id))
         try:
             async for event in call:
                 yield event

@@ -5,6 +5,7 @@ process. What is a fault of ours is told as that, and logged here.
 
     KafscaleError
     ├── NotControllerError     only the controller can do it
+    ├── NotServedError         who was asked never does it; somebody else does
     └── ControlError           the other side said no; `status` is the name of its gRPC status
         └── UnreachableError   ... or did not answer
 """
@@ -34,6 +35,10 @@ class NotControllerError(KafscaleError):
     """Something that only the controller can do."""
 
 
+class NotServedError(KafscaleError):
+    """Something that is declared, and not for the one who was asked."""
+
+
 class ControlError(KafscaleError):
     """A refusal of the broker that was asked."""
 
@@ -58,6 +63,7 @@ _STATUSES: Final = (
     (UnknownTopicIdError, grpc.StatusCode.NOT_FOUND),
     (NotOwnerError, grpc.StatusCode.FAILED_PRECONDITION),
     (NotControllerError, grpc.StatusCode.FAILED_PRECONDITION),
+    (NotServedError, grpc.StatusCode.UNIMPLEMENTED),
     (AuthorizationError, grpc.StatusCode.PERMISSION_DENIED),
     (OverloadedError, grpc.StatusCode.RESOURCE_EXHAUSTED),
     (RefusedError, grpc.StatusCode.INVALID_ARGUMENT),

@@ -31,7 +31,7 @@ from kafscale.control.messages import (
     TriggerFlushResponse,
 )
 from kafscale.control.partition import Partition
-from kafscale.control.samples import Samples
+from kafscale.control.samples import Samples, take_all
 from kafscale.errors import InvalidRequestError
 
 WORK_SECONDS_MAX: Final = 300.0
@@ -101,11 +101,7 @@ class ControlService:
         return TriggerFlushResponse(flushed=_messages(flushed))
 
     async def stream_metrics(self, samples: AsyncIterator[MetricsSample]) -> Ack:
-        count = 0
-        async for sample in samples:
-            self._samples.take(sample)
-            count += 1
-        return Ack(message=f"{count} samples taken")
+        return await take_all(samples, self._samples.take)
 
     async def seal_tail(self, request: SealTailRequest) -> SealTailResponse:
         partition = Partition.of(request.partition)

@@ -33,23 +33,33 @@ class SnapshotFigures:
         self.failures = 0
         self.duration_seconds: float | None = None
 
+    def fail(self) -> None:
+        """An attempt has failed."""
+        self.succeeded = False
+        self.failures += 1
+
 
 class ClusterFigures:
     """One cluster."""
 
     __slots__ = (
         "brokers_ready",
+        "brokers_wanted",
         "etcd_database_bytes",
         "etcd_members_ready",
+        "etcd_members_wanted",
         "snapshots",
         "topics",
     )
 
     def __init__(self) -> None:
         self.brokers_ready = 0
+        self.brokers_wanted: int | None = None
+        """None before that is known; 0 while the cluster sleeps."""
         self.topics = 0
         self.etcd_members_ready: int | None = None
         """None for an etcd that somebody else looks after."""
+        self.etcd_members_wanted: int | None = None
         self.etcd_database_bytes: int | None = None
         self.snapshots: SnapshotFigures | None = None
         """None where none are taken."""
@@ -170,6 +180,11 @@ OPERATOR_DECLARATIONS: Final[tuple[OperatorDeclaration, ...]] = (
         "Brokers of a cluster that serve.",
         lambda cluster: cluster.brokers_ready,
     ),
+    _cluster(
+        "kafscale_operator_brokers_wanted",
+        "Brokers that a cluster should have; 0 while it sleeps.",
+        lambda cluster: cluster.brokers_wanted,
+    ),
     _cluster("kafscale_operator_topics", "Topics of a cluster.", lambda cluster: cluster.topics),
     Declared(
         "kafscale_operator_rollouts_total",
@@ -189,6 +204,11 @@ OPERATOR_DECLARATIONS: Final[tuple[OperatorDeclaration, ...]] = (
         "kafscale_operator_etcd_members_ready",
         "Members of the managed etcd that answer and know a leader.",
         lambda cluster: cluster.etcd_members_ready,
+    ),
+    _cluster(
+        "kafscale_operator_etcd_members_wanted",
+        "Members that the managed etcd should have.",
+        lambda cluster: cluster.etcd_members_wanted,
     ),
     _cluster(
         "kafscale_operator_etcd_database_bytes",

@@ -5,6 +5,7 @@ exits with an error, for whatever it is in the middle of can be gone on with by 
 """
 
 import asyncio
+import ipaddress
 import shutil
 import signal
 import socket
@@ -20,6 +21,7 @@ from typing import Any, Final
 import kopf
 
 from kafscale.config import Config
+from kafscale.control.samples import ClusterSamples
 from kafscale.errors import OperatingError
 from kafscale.observability.logging import get_logger
 from kafscale.observability.operator_metrics import OperatorMetrics
@@ -30,7 +32,9 @@ from kafscale.operator.cluster.bucket import BucketKeeper
 from kafscale.operator.cluster.metadata import MetadataRegistry
 from kafscale.operator.cluster.reconciler import ClusterReconciler
 from kafscale.operator.cluster.rolling import Roller
+from kafscale.operator.cluster.sleeper import Sleeper
 from kafscale.operator.cluster.survey import Surveyor, over_control_plane
+from kafscale.operator.control import control_plane
 from kafscale.operator.etcd.keeping import EtcdKeeper
 from kafscale.operator.handlers import registry
 from kafscale.operator.kube.client import ApiServer, api_server
@@ -88,7 +92,8 @@ async def _lead(
 ) -> None:
     """Do the work of the one that leads."""
     bells = Bells()
-    async with _worker(config, kube, metrics) as worker:
+    fenced = kube.fenced(lambda: leadership.leads)
+    async with _worker(config, fenced, metrics, bells) as worker:
         leading = asyncio.create_task(leadership.keep(), name="leading")
         tasks = {
             leading,
@@ -110,26 +115,38 @@ async def _lead(
 
 
 async def _listen(config: Config, worker: Worker, bells: Bells, stop: asyncio.Event) -> None:
-    """Hear from Kubernetes through kopf, which takes the signals to itself."""
+    """Hear from Kubernetes through kopf, which takes the signals to itself.
+
+    Its own way to stop would cancel whatever has begun since, of everybody in this process.
+    """
     namespaces = config.operator.namespaces
-    await kopf.operator(
+    tasks = await kopf.spawn_tasks(
         registry=registry(worker, bells),
         clusterwide=not namespaces,
         namespaces=namespaces,
         standalone=True,
         stop_flag=stop,
     )
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+    for task in done:
+        task.result()
 
 
 @asynccontextmanager
 async def _worker(
-    config: Config, kube: ApiServer, metrics: OperatorMetrics
+    config: Config, kube: ApiServer, metrics: OperatorMetrics, bells: Bells
 ) -> AsyncIterator[Worker]:
     """Everything that is needed to look after clusters and topics."""
     platform = _platform(config)
     directory = Path(tempfile.mkdtemp(prefix="kafscale-operator-"))
     metadata = MetadataRegistry()
-    surveyor = Surveyor(over_control_plane(), _clock)
+    samples = ClusterSamples(_clock)
+    surveyor = Surveyor(over_control_plane(), _clock, samples.fresh)
     buckets = BucketKeeper(kube, _clock)
     backups = BackupKeeper(
         kube, buckets, metrics, directory=directory, clock=_clock, timer=time.monotonic,
@@ -137,19 +154,24 @@ async def _worker(
     )  # fmt: skip
     etcds = EtcdKeeper(
         kube, platform, clock=_clock, directory=directory, newest_snapshot=backups.newest_key,
-        settings_endpoints=config.operator.etcd_endpoints,
+        settings_endpoints=config.operator.etcd_endpoints, namespaces=config.operator.namespaces,
     )  # fmt: skip
+    sleeper = Sleeper(
+        kube, surveyor, bells, _clock, host=config.operator.host, address=await _own_address()
+    )
     clusters = ClusterReconciler(
         kube, platform, etcds=etcds, buckets=buckets, backups=backups, registry=metadata,
-        surveyor=surveyor, roller=Roller(kube, platform, metrics), metrics=metrics,
+        surveyor=surveyor, roller=Roller(kube, platform, metrics), sleeper=sleeper, metrics=metrics,
         directory=directory, resync_seconds=config.operator.resync_sec,
     )  # fmt: skip
     topics = TopicReconciler(
         kube, metadata, surveyor, clock=_clock, new_id=lambda: uuid.uuid4().bytes
     )
     try:
-        yield Worker(kube, metrics, clusters=clusters, topics=topics)
+        async with control_plane(config, metadata, samples):
+            yield Worker(kube, metrics, clusters=clusters, topics=topics)
     finally:
+        await sleeper.close()
         await backups.close()
         await metadata.close_all()
         shutil.rmtree(directory, ignore_errors=True)
@@ -171,10 +193,24 @@ def _platform(config: Config) -> Platform:
         broker_image=settings.broker_image,
         operator_image=settings.operator_image,
         etcd_image=settings.etcd_image,
+        image_pull_secrets=settings.image_pull_secrets,
         namespace=settings.namespace,
         control_address=settings.control_address,
         cluster_domain=settings.cluster_domain,
     )
+
+
+async def _own_address() -> str:
+    """Where others reach this pod: what its own name stands for, as the kubelet has written down.
+
+    Outside of Kubernetes that may be an address that is good for this machine alone, or nothing.
+    """
+    try:
+        found = await asyncio.get_running_loop().getaddrinfo(socket.gethostname(), None)
+    except OSError:
+        return ""
+    addresses = [ipaddress.ip_address(address[0]) for *_, address in found]
+    return next((str(each) for each in addresses if not each.is_loopback), "")
 
 
 def _clock() -> int:

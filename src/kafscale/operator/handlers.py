@@ -4,6 +4,9 @@ The law: nothing is decided here. Whoever looks after a resource reads it anew e
 reason to, so no event is ever needed, and none that is missed is missing.
 """
 
+import asyncio
+import contextlib
+import logging
 from typing import Any, Final, Protocol
 
 import kopf
@@ -13,7 +16,6 @@ from kafscale.operator.kube.kinds import CLUSTERS, TOPICS, Kind
 
 FINALIZER: Final = "kafscale.io/operator"
 PREFIX: Final = "kafscale.io"
-BACKOFF_SECONDS: Final = 1.0
 CANCELLATION_SECONDS: Final = 10.0
 RETRY_SECONDS: Final = 5.0
 
@@ -47,11 +49,20 @@ def _login(handlers: kopf.OperatorRegistry) -> None:
 def _configure(handlers: kopf.OperatorRegistry) -> None:
     @kopf.on.startup(registry=handlers)
     def configure(settings: kopf.OperatorSettings, **_: Any) -> None:
+        logging.getLogger("kopf").setLevel(logging.WARNING)
+        logging.getLogger("kopf.objects").addFilter(_without_asides)
         settings.posting.enabled = False  # Events are ours to tell, in words for people.
         settings.persistence.finalizer = FINALIZER
         settings.persistence.progress_storage = kopf.AnnotationsProgressStorage(prefix=PREFIX)
         settings.persistence.diffbase_storage = kopf.AnnotationsDiffBaseStorage(prefix=PREFIX)
         settings.background.instant_exit_timeout = 0.1
+
+
+def _without_asides(record: logging.LogRecord) -> bool:
+    """Take from what kopf says of a resource what it says to itself: all its settings."""
+    for name in ("settings", "k8s_skip"):
+        vars(record).pop(name, None)
+    return True
 
 
 def _look_after(kind: Kind, handlers: kopf.OperatorRegistry, work: Work, bells: Bells) -> None:
@@ -69,15 +80,15 @@ def _look_after(kind: Kind, handlers: kopf.OperatorRegistry, work: Work, bells: 
         *what,
         registry=handlers,
         id="keep",
-        cancellation_backoff=BACKOFF_SECONDS,
         cancellation_timeout=CANCELLATION_SECONDS,
     )
     async def keep(
         namespace: str | None, name: str | None, stopped: kopf.DaemonStopped, **_: Any
     ) -> None:
         which = resource(namespace, name)
-        while not stopped:
-            await bells.wait(which, await work.keep(which))
+        with contextlib.suppress(asyncio.CancelledError):  # So kopf says that it is enough.
+            while not stopped:
+                await bells.wait(which, await work.keep(which))
         bells.forget(which)
 
     @kopf.on.delete(*what, registry=handlers, id="let-go")

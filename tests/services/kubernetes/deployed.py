@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from confluent_kafka.admin import AdminClient
 
-from kafscale.operator.kube.kinds import CLUSTERS, EVENTS, PODS, STATEFUL_SETS
+from kafscale.operator.kube.kinds import CLUSTERS, EVENTS, PODS, STATEFUL_SETS, TOPICS
 from services.kubernetes.installation import Installation
 from services.kubernetes.kube_client import Manifest
 
@@ -38,6 +38,15 @@ class Deployed:
         return deployed
 
     # --- what is asked ----------------------------------------------------------------------------
+
+    def create_topic(self, name: str, partitions: int) -> None:
+        """Have a topic, and each of its partitions served."""
+        self.installation.create_topic(self.namespace, name, self.name, partitions=partitions)
+        self.installation.wait_phase(self.namespace, name, "Ready", kind=TOPICS)
+        self.wait_until(
+            lambda: self.shares(name).total() == partitions and -1 not in self.shares(name),
+            f"leaders of {name}",
+        )
 
     def change(self, **spec: Any) -> None:
         """Merge into its spec."""

@@ -11,6 +11,7 @@ says, once, and the group has had it.
 
 import threading
 import time
+from collections.abc import Callable
 from typing import Any, Self
 
 from confluent_kafka import (
@@ -47,13 +48,19 @@ class Traffic:
         self._seen: set[int] = set()
         self._is_over = threading.Event()
         self._common = {"bootstrap.servers": servers, "error_cb": self._complain}
-        self._threads = [threading.Thread(target=each) for each in (self._produce, self._consume)]
+        self._threads = [
+            threading.Thread(target=self._work, args=[each])
+            for each in (self._produce, self._consume)
+        ]
 
     def __enter__(self) -> Self:
         for thread in self._threads:
             thread.start()
         try:
-            wait_until(lambda: len(self._seen) > 50, "the first records", seen=self.errors)
+            wait_until(
+                lambda: len(self._seen) > 50 or self.errors, "the first records",
+                seconds_max=SETTLED_S_MAX, seen=self.errors,
+            )  # fmt: skip
         except BaseException:
             self.__exit__()
             raise
@@ -76,11 +83,18 @@ class Traffic:
             places.setdefault(number, []).append(place)
         assert places == {number: [place] for number, place in self.acknowledged.items()}
 
+    def _work(self, work: Callable[[], None]) -> None:
+        try:
+            work()
+        except Exception as error:  # noqa: BLE001 - it is told of by whoever verifies.
+            self.errors.append(repr(error))
+
     def _produce(self) -> None:
         producer = Producer(
             self._common
             | {"enable.idempotence": True, "linger.ms": 5, "reconnect.backoff.max.ms": 500}
         )
+        wait_until(lambda: self._knows_all(producer), f"a client to know all of {self._topic}")
         number = 0
         while not self._is_over.wait(PAUSE_S):
             for _ in range(BATCH):
@@ -92,6 +106,11 @@ class Traffic:
             producer.poll(0)
         if left := producer.flush(SETTLED_S_MAX):
             self.errors.append(f"{left} records were never told about")
+
+    def _knows_all(self, producer: Producer) -> bool:
+        """Whether a client has been told of all partitions; brokers hear of them from etcd."""
+        found = producer.list_topics(self._topic, ANSWER_S).topics[self._topic]
+        return len(found.partitions) == self._partitions
 
     def _on_delivery(self, error: KafkaError | None, message: Any) -> None:
         if error is not None:

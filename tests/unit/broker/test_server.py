@@ -86,6 +86,30 @@ def test_requests_that_are_sent_together_are_answered_in_order(loop):
     run(story, loop)
 
 
+def test_only_who_has_asked_for_something_was_a_client():
+    async def story():
+        async with stage() as found:
+            found.metrics.timer = lambda: 1000.0
+            began = found.metrics.connections.left_at
+            _, probe = await found.connect()
+            probe.close()
+            reader, writer = await found.connect()
+            while found.metrics.connections.active != 1:
+                await turn()
+            assert found.metrics.connections.left_at == began
+            assert found.metrics.idle_seconds() == 0
+            writer.write(heartbeat(1))
+            await read_answer(reader)
+            writer.close()
+            while found.metrics.connections.active:
+                await turn()
+            assert found.metrics.connections.left_at == 1000
+            found.metrics.timer = lambda: 1007.5
+            assert found.metrics.idle_seconds() == 7.5
+
+    run(story)
+
+
 @on_both_loops
 def test_a_client_that_does_not_read_is_not_read_from(loop):
     async def story():

@@ -163,7 +163,8 @@ operator.namespace            | kafscale     | KAFSCALE_OPERATOR_NAMESPACE
 operator.etcdEndpoints        |              | KAFSCALE_OPERATOR_ETCD_ENDPOINTS
 operator.brokerImage          | kafscale-broker:latest | KAFSCALE_OPERATOR_BROKER_IMAGE
 operator.operatorImage        | kafscale-operator:latest | KAFSCALE_OPERATOR_OPERATOR_IMAGE
-operator.etcdImage            | etcd:v3.6.5  | KAFSCALE_OPERATOR_ETCD_IMAGE
+operator.etcdImage            | etcd:v3.6.16  | KAFSCALE_OPERATOR_ETCD_IMAGE
+operator.imagePullSecrets     |              | KAFSCALE_OPERATOR_IMAGE_PULL_SECRETS
 operator.clusterDomain        | cluster.local | KAFSCALE_OPERATOR_CLUSTER_DOMAIN
 operator.resyncSec            | 30s          | KAFSCALE_OPERATOR_RESYNC_SEC
 operator.leaseDurationSec     | 15s          | KAFSCALE_OPERATOR_LEASE_DURATION_SEC

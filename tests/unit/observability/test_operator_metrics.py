@@ -41,6 +41,7 @@ def busy(metrics):
     metrics.drains["success"] += 1
     cluster = metrics.cluster(*LABELS)
     cluster.etcd_members_ready, cluster.etcd_database_bytes = 3, 20_480
+    cluster.brokers_wanted, cluster.etcd_members_wanted = 3, 3
     snapshots = cluster.snapshots = SnapshotFigures()
     snapshots.newest_at_ms, snapshots.size_bytes = NOW_MS - 90_500, 4096
     snapshots.succeeded, snapshots.is_accessible, snapshots.duration_seconds = True, False, 1.5

@@ -5,14 +5,19 @@ registration, and the controller names new owners; single partitions go to the b
 least, and the controller may level that out again. How it is done is said in `handover`.
 """
 
+import asyncio
 from collections import Counter
 from collections.abc import Collection
+from typing import Final
 
 from kafscale.broker.cluster.membership import Membership
 from kafscale.broker.cluster.ownership import Ownership
 from kafscale.broker.cluster.planning import Place
 from kafscale.metadata.cluster_view import ClusterView
 from kafscale.metadata.model import BrokerInfo
+
+LOOK_SECONDS: Final = 0.2
+"""How often it is made sure that there is somebody to take what is given away."""
 
 
 class Draining:
@@ -37,9 +42,19 @@ class Draining:
                 target_id = self._who_has_least()
                 for place in places:
                     self._ownership.move(place, target_id)
-            await self._ownership.gone(places, deadline_seconds)
+            await self._gone(places, deadline_seconds)
         pending = [place for place in places if place in self._ownership.served]
         return [place for place in places if place not in pending], pending
+
+    async def _gone(self, places: Collection[Place], deadline_seconds: float) -> None:
+        """Wait until they are gone, or until nobody is left to take them: all may leave at once."""
+        waiting = asyncio.ensure_future(self._ownership.gone(places, deadline_seconds))
+        try:
+            while not waiting.done() and self._others():
+                await asyncio.wait({waiting}, timeout=LOOK_SECONDS)
+        finally:
+            waiting.cancel()
+            await asyncio.gather(waiting, return_exceptions=True)
 
     def _others(self) -> list[BrokerInfo]:
         ours = self._membership.registration

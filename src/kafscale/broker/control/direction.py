@@ -12,7 +12,7 @@ from typing import Any, Final, TypeVar
 from kafscale.broker.cluster.planning import Place
 from kafscale.broker.control import standing
 from kafscale.broker.control.parts import Parts
-from kafscale.control.assignments import Holding, Holdings
+from kafscale.control.assignments import Holdings, holdings
 from kafscale.control.broker import Drained
 from kafscale.control.messages import (
     BrokerStatusResponse,
@@ -67,14 +67,7 @@ class DirectedBroker:
         )
 
     def holdings(self) -> Holdings:
-        view = self._parts.view
-        return {
-            Partition(each.topic, each.partition): Holding(
-                each.broker_id, each.leader_epoch, each.moving_to
-            )
-            for each in view.every_assignment()
-            if each.is_of(view.brokers.get(each.broker_id))
-        }
+        return holdings(self._parts.view)
 
     def subscribe(self, listener: Callable[[], None]) -> None:
         self._parts.view.subscribe(listener)

@@ -152,7 +152,7 @@ class TriggerFlushResponse(_message.Message):
     def __init__(self, flushed: _Optional[_Iterable[_Union[PartitionRef, _Mapping]]] = ...) -> None: ...
 
 class MetricsSample(_message.Message):
-    __slots__ = ("broker_id", "timestamp_ms", "gauges", "counters")
+    __slots__ = ("broker_id", "timestamp_ms", "gauges", "counters", "cluster_id")
     class GaugesEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -171,11 +171,13 @@ class MetricsSample(_message.Message):
     TIMESTAMP_MS_FIELD_NUMBER: _ClassVar[int]
     GAUGES_FIELD_NUMBER: _ClassVar[int]
     COUNTERS_FIELD_NUMBER: _ClassVar[int]
+    CLUSTER_ID_FIELD_NUMBER: _ClassVar[int]
     broker_id: str
     timestamp_ms: int
     gauges: _containers.ScalarMap[str, float]
     counters: _containers.ScalarMap[str, float]
-    def __init__(self, broker_id: _Optional[str] = ..., timestamp_ms: _Optional[int] = ..., gauges: _Optional[_Mapping[str, float]] = ..., counters: _Optional[_Mapping[str, float]] = ...) -> None: ...
+    cluster_id: str
+    def __init__(self, broker_id: _Optional[str] = ..., timestamp_ms: _Optional[int] = ..., gauges: _Optional[_Mapping[str, float]] = ..., counters: _Optional[_Mapping[str, float]] = ..., cluster_id: _Optional[str] = ...) -> None: ...
 
 class Ack(_message.Message):
     __slots__ = ("message",)
@@ -184,10 +186,12 @@ class Ack(_message.Message):
     def __init__(self, message: _Optional[str] = ...) -> None: ...
 
 class AssignmentWatchRequest(_message.Message):
-    __slots__ = ("broker_id",)
+    __slots__ = ("broker_id", "cluster_id")
     BROKER_ID_FIELD_NUMBER: _ClassVar[int]
+    CLUSTER_ID_FIELD_NUMBER: _ClassVar[int]
     broker_id: str
-    def __init__(self, broker_id: _Optional[str] = ...) -> None: ...
+    cluster_id: str
+    def __init__(self, broker_id: _Optional[str] = ..., cluster_id: _Optional[str] = ...) -> None: ...
 
 class PartitionAssignmentEvent(_message.Message):
     __slots__ = ("partition", "broker_id", "status", "epoch", "moving_to", "is_initial")

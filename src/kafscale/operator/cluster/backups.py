@@ -1,6 +1,7 @@
 """The backups of every cluster's metadata: a keeper of snapshots for each, made from its spec."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Final
@@ -23,6 +24,7 @@ from kafscale.operator.spec.cluster import Cluster, SnapshotsSpec
 from kafscale.operator.spec.status import SnapshotStatus
 from kafscale.storage.objects.base import ObjectStore
 from kafscale.storage.objects.bucket import S3Bucket
+from kafscale.storage.objects.probe import probe_access
 from kafscale.storage.objects.retry import RetryingObjectStore
 from kafscale.storage.objects.s3 import S3ObjectStore
 from kafscale.storage.objects.s3_control import create_bucket
@@ -78,10 +80,10 @@ class BackupKeeper:
             keeper = await self._keeper(cluster, access, figures.snapshots)
         except KafscaleError as error:
             figures.snapshots.is_accessible = False
+            figures.snapshots.fail()
             reason = f"snapshots cannot be stored: {error}"
-            return Backup(
-                None, [bad(ACCESS, "NoAccess", reason), bad(SNAPSHOT, "NoAccess", reason)]
-            )
+            conditions = [bad(ACCESS, "NoAccess", reason), bad(SNAPSHOT, "NoAccess", reason)]
+            return Backup(_told_before(cluster), conditions)
         now_ms = self._clock()
         state = await keeper.keep(now_ms)
         newest_at_ms = figures.snapshots.newest_at_ms
@@ -119,13 +121,17 @@ class BackupKeeper:
         if kept is not None and kept.wanted == wanted:
             return kept.keeper
         await self.forget(cluster.namespace, cluster.name)
-        if spec.create_bucket:
-            await create_bucket(bucket)
         store = await self._store(bucket)
+        snapshots = self._snapshots(cluster, store)
+        if spec.create_bucket:
+            try:
+                await probe_access(store, snapshots.prefix, partial(create_bucket, bucket))
+            except BaseException:
+                await store.close()
+                raise
         keeper = SnapshotKeeper(
-            self._snapshots(cluster, store), spec, settings, figures, random=self._random,
-            timer=self._timer,
-        )  # fmt: skip
+            snapshots, spec, settings, figures, random=self._random, timer=self._timer
+        )
         self._kept[cluster.namespace, cluster.name] = _Kept(wanted, keeper, store)
         return keeper
 
@@ -148,6 +154,12 @@ class BackupKeeper:
             endpoint=spec.endpoint or s3.endpoint,
             secret=spec.credentials_secret_ref or s3.secret,
         )
+
+
+def _told_before(cluster: Cluster) -> SnapshotStatus | None:
+    """The newest snapshot that was known, while the bucket cannot be asked."""
+    told = cluster.status.get("snapshot")
+    return msgspec.convert(told, SnapshotStatus) if told else None
 
 
 def _status(state: SnapshotState, age_ms: int | None) -> SnapshotStatus:

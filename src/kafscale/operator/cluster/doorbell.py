@@ -7,13 +7,17 @@ try again in their own time; how many are held has a bound.
 """
 
 import asyncio
-from collections.abc import Callable
+import errno
+from collections.abc import Callable, Iterable
 from typing import Final
 
+from kafscale.errors import OperatingError
 from kafscale.observability.logging import get_logger
 
 log = get_logger(__name__)
 
+PORTS: Final = range(9500, 10_000)
+"""The ports of doorbells, one a cluster that sleeps; NetworkPolicies let everybody come there."""
 HELD_MAX: Final = 1_000
 HOLD_SECONDS_MAX: Final = 20.0
 GREETINGS: Final = frozenset({b"\x00", b"\x16"})
@@ -45,9 +49,17 @@ class Doorbell:
         port: int = self._server.sockets[0].getsockname()[1]
         return port
 
-    async def open(self, host: str) -> None:
-        """Listen, at any port that is free."""
-        self._server = await asyncio.start_server(self._came, host, 0, limit=CHUNK_BYTES)
+    async def open(self, host: str, ports: Iterable[int] = PORTS) -> None:
+        """Listen, at the first of these ports that is free."""
+        for port in ports:
+            try:
+                self._server = await asyncio.start_server(self._came, host, port, limit=CHUNK_BYTES)
+            except OSError as error:
+                if error.errno != errno.EADDRINUSE:
+                    raise OperatingError(f"no doorbell on {host}: {error.strerror}") from error
+            else:
+                return
+        raise OperatingError(f"no port is left for another doorbell on {host}")
 
     async def close(self) -> None:
         """Let nobody in any more, and send away those who wait."""

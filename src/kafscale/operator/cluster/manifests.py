@@ -62,10 +62,8 @@ class Manifests:
         )
         # How many there are is never applied, or it would be taken from whoever scales them. Only
         # a StatefulSet that is new has to be told how to begin.
-        replicas = cluster.spec.autoscaling.min_replicas or cluster.spec.brokers.replicas
-        if not cluster.spec.autoscaling.enabled:
-            replicas = cluster.spec.brokers.replicas
-        await self._kube.create({**manifest, "spec": {**manifest["spec"], "replicas": replicas}})
+        first = {**manifest["spec"], "replicas": cluster.spec.replicas_min}
+        await self._kube.create({**manifest, "spec": first})
         return await self._kube.apply(manifest)
 
     async def _apply_or_delete(

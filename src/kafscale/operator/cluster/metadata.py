@@ -17,6 +17,7 @@ from kafscale.metadata.catalog import Catalog
 from kafscale.metadata.cluster_view import ClusterView
 from kafscale.metadata.etcd import EtcdStore
 from kafscale.metadata.model import BrokerInfo, Topic
+from kafscale.metadata.restored import find_restored
 from kafscale.metadata.store import MetadataStore
 from kafscale.observability.logging import get_logger
 
@@ -52,6 +53,10 @@ class ClusterMetadata:
     def brokers(self) -> Mapping[int, BrokerInfo]:
         """The brokers that are registered, by their ids."""
         return self.view.brokers
+
+    async def is_settled(self) -> bool:
+        """Whether it is not older than the bucket, from a snapshot; if so, brokers come first."""
+        return await find_restored(self._store) is None
 
     async def cluster_id(self) -> str:
         """The id that brokers have given the cluster; empty before the first of them came."""

@@ -137,4 +137,5 @@ def _seen(pod: Manifest, members: set[int] | None) -> Pod:
         is_terminating=broker_pods.is_terminating(pod),
         is_serving=members is None or ordinal in members,
         drained_for=(metadata.get("annotations") or {}).get(DRAINED, ""),
+        ready_ms=broker_pods.ready_ms(pod),
     )

@@ -36,6 +36,8 @@ class Pod(msgspec.Struct, frozen=True, kw_only=True):
     is_serving: bool = True
     """Whether its broker is a member of the cluster."""
     drained_for: str = ""
+    ready_ms: int = 0
+    """Since when it is ready, in milliseconds since 1970."""
 
 
 class View(msgspec.Struct, frozen=True, kw_only=True):

@@ -4,9 +4,9 @@
     asleep ── a client, a change of the spec, or somebody's wish ──▶ waking
     waking ── a broker serves ──▶ awake
 
-The laws: a cluster falls asleep only when every broker has said, lately, that nobody was there; what
-is not known keeps it awake. Where it stands is a mark on the StatefulSet, so that an operator may
-die anywhere, and how long nobody was there is what brokers say, not what an operator remembers.
+The laws: a cluster falls asleep only when every broker has said, lately, that nobody was there;
+what is not known keeps it awake. Where it stands is a mark on the StatefulSet, so that an operator
+may die anywhere, and how long nobody was there is what brokers say, not what anybody remembers.
 
 Pure. Doing it is left to `sleeper`.
 """

@@ -54,19 +54,26 @@ class Sleeper:
         kube: Kube,
         surveyor: Surveyor,
         bells: Bells,
+        clock: Callable[[], int],
         *,
         host: str,
         address: str,
         flush: Flush | None = None,
     ) -> None:
-        """Doorbells listen on `host`, and are reached at `address`; empty has no cluster sleep."""
+        """Doorbells listen on `host`, and are reached at `address`; empty has no cluster sleep.
+
+        `clock` is in milliseconds.
+        """
         self._kube = kube
         self._surveyor = surveyor
         self._bells = bells
+        self._clock = clock
         self._host = host
         self._address = address
         self._flush = flush or over_control_plane
         self._doorbells: dict[Resource, Doorbell] = {}
+        if not address:
+            log.warning("no cluster sleeps: it is not known where clients would reach this pod")
 
     async def look(
         self,
@@ -89,7 +96,9 @@ class Sleeper:
             await self._take_down(cluster)
             await self._mark(cluster, None)
         if sight.is_wished_for:
-            await self._kube.merge(CLUSTERS, cluster.namespace, cluster.name, _annotated(WAKE=None))
+            await self._kube.merge(
+                CLUSTERS, cluster.namespace, cluster.name, _annotated({WAKE: None})
+            )
         if act is Act.SLEEP_ON:
             return await self._sleep_on(cluster, view)
         if act in {Act.WAKE, Act.GO_ON_WAKING}:
@@ -122,7 +131,7 @@ class Sleeper:
         annotations = stateful_set["metadata"].get("annotations") or {}
         idle_seconds = None
         if may_sleep and metadata is not None and MARK not in annotations:
-            idle_seconds = (await self._surveyor.survey(metadata)).idle_seconds
+            idle_seconds = await self._idle_seconds(view, metadata)
         bell = self._doorbells.get(_resource(cluster))
         return Sight(
             idle_seconds_min=wanted.idle_seconds if may_sleep else None,
@@ -137,6 +146,14 @@ class Sleeper:
             is_called=bell is not None and bell.is_rung,
             is_wished_for=WAKE in cluster.annotations,
         )
+
+    async def _idle_seconds(self, view: View, metadata: ClusterMetadata) -> float | None:
+        """How long clients could have come to every broker, and none did."""
+        told = (await self._surveyor.survey(metadata)).idle_seconds
+        if told is None or not view.pods:
+            return None
+        ready_ms = max(pod.ready_ms for pod in view.pods)
+        return min(told, (self._clock() - ready_ms) / 1000)
 
     # --- doing --------------------------------------------------------------------------------
 
@@ -183,7 +200,7 @@ class Sleeper:
 
     async def _mark(self, cluster: Cluster, mark: str | None) -> None:
         generation = None if mark is None else str(cluster.generation)
-        marks = _annotated(**{MARK: mark, MARK_GENERATION: generation})
+        marks = _annotated({MARK: mark, MARK_GENERATION: generation})
         await self._kube.merge(STATEFUL_SETS, cluster.namespace, names.broker(cluster), marks)
 
     async def _tell(self, cluster: Cluster, body: Manifest, word: str, message: str) -> None:
@@ -207,7 +224,7 @@ def _awake(view: View, cluster: Cluster) -> View:
     return view
 
 
-def _annotated(**annotations: str | None) -> dict[str, Any]:
+def _annotated(annotations: dict[str, str | None]) -> dict[str, Any]:
     return {"metadata": {"annotations": annotations}}
 
 

@@ -2,9 +2,10 @@
 
 The laws: the first that is named wins: the endpoints in the resource, the etcd of Kubernetes where
 the resource asks for it, the endpoints that the operator was set up with; where none is named, the
-operator runs one. A named one is never silently replaced by another: brokers would find an empty
-store, and take it for the truth. So where the etcd of Kubernetes is asked for and cannot be seen,
-there is no access, and somebody has to say what else to use.
+operator runs one. None is ever silently replaced by another: brokers would find an empty store, and
+take it for the truth. So where the etcd of Kubernetes is asked for and cannot be seen, there is no
+access, and somebody has to say what else to use; and a cluster whose etcd the operator runs already
+keeps it, whatever the operator is set up with later.
 """
 
 from collections.abc import Iterable, Sequence
@@ -33,7 +34,7 @@ def resolve(
         return _given(cluster, wanted.endpoints)
     if wanted.use_kube_etcd:
         return _given(cluster, kube_etcd_endpoints) if kube_etcd_endpoints else None
-    if settings_endpoints:
+    if settings_endpoints and not _has_managed(cluster):
         return _given(cluster, settings_endpoints)
     return EtcdAccess(
         endpoints=tuple(
@@ -49,6 +50,11 @@ def kube_etcd_endpoints(pods: Iterable[Manifest]) -> list[str]:
     """Where the etcd of Kubernetes is, from its pods; on many platforms there are none to see."""
     addresses = ((pod.get("status") or {}).get("podIP", "") for pod in pods)
     return sorted(f"https://{_host(each)}:{names.ETCD_CLIENT_PORT}" for each in addresses if each)
+
+
+def _has_managed(cluster: Cluster) -> bool:
+    """Whether the operator has run an etcd for it so far."""
+    return bool((cluster.status.get("etcd") or {}).get("managed"))
 
 
 def _given(cluster: Cluster, endpoints: Sequence[str]) -> EtcdAccess:

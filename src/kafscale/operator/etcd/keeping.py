@@ -6,6 +6,7 @@ named, goes on running: it has the only copy of what it knows.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -14,14 +15,14 @@ from kafscale.metadata.etcd.maintenance import Maintenance
 from kafscale.operator.cluster.connection import etcd_settings
 from kafscale.operator.conditions import bad
 from kafscale.operator.etcd import access as accesses
-from kafscale.operator.etcd import health
+from kafscale.operator.etcd import health, sharing
 from kafscale.operator.etcd.managed import ManagedEtcd, Surroundings
 from kafscale.operator.etcd.observation import LOOK_MS_MAX, Connect, ask
 from kafscale.operator.etcd.repair import LOST_AFTER_MS
 from kafscale.operator.etcd.silences import Silences
 from kafscale.operator.etcd.state import EtcdState
 from kafscale.operator.kube.api import Kube
-from kafscale.operator.kube.kinds import PODS
+from kafscale.operator.kube.kinds import CLUSTERS, PODS
 from kafscale.operator.resources.names import EtcdAccess, Platform
 from kafscale.operator.spec.cluster import Cluster
 
@@ -40,30 +41,34 @@ class EtcdKeeper:
         directory: Path,
         newest_snapshot: Callable[[Cluster], Awaitable[str]],
         settings_endpoints: Sequence[str] = (),
+        namespaces: Sequence[str] = (),
         connect: Connect = Maintenance,
         lost_after_ms: int = LOST_AFTER_MS,
         look_ms_max: int = LOOK_MS_MAX,
     ) -> None:
         """`clock` is in milliseconds; `directory` is a private one, for certificates.
 
-        `newest_snapshot` is asked for a key where a cluster is to begin with the latest snapshot.
+        `newest_snapshot` is asked for a key where a cluster is to begin with the latest snapshot;
+        `namespaces` are those that clusters may be in, none for all.
         """
         self._around = Surroundings(
             kube, platform, connect, clock, newest_snapshot, directory, lost_after_ms, look_ms_max
         )
         self._settings_endpoints = settings_endpoints
+        self._namespaces = namespaces or ("",)
         self._silences = Silences()
 
     async def ensure(self, cluster: Cluster) -> EtcdState:
         """See that there is an etcd, and how it is; bring one of ours a step nearer to that."""
-        access = await self._access(cluster)
+        resolve = await self._resolver(cluster)
+        access = resolve(cluster)
         if access is None:
             why = "etcd.useKubeEtcd is set, and there is no such pod; name etcd.endpoints instead"
             return _unready(_NOWHERE, "NotFound", why)
         try:
             if access.is_managed:
                 return await ManagedEtcd(self._around, cluster, access).ensure(self._silences)
-            return await self._look(cluster, access)
+            return await self._look(cluster, access, resolve)
         except KubeError:
             raise
         except KafscaleError as error:
@@ -73,22 +78,31 @@ class EtcdKeeper:
         """Let go of a cluster that is no more."""
         self._silences.forget(f"{cluster.uid}/")
 
-    async def _access(self, cluster: Cluster) -> EtcdAccess | None:
+    async def _resolver(self, cluster: Cluster) -> sharing.Resolve:
+        """Which etcd this cluster uses, and any other as far as they might have one in common."""
         found: Sequence[str] = ()
         if cluster.spec.etcd.use_kube_etcd and not cluster.spec.etcd.endpoints:
             kube = self._around.kube
             pods = await kube.list(PODS, accesses.KUBE_NAMESPACE, accesses.KUBE_LABELS)
             found = accesses.kube_etcd_endpoints(pods)
-        return accesses.resolve(
-            cluster,
-            self._around.platform,
+        return partial(
+            accesses.resolve,
+            platform=self._around.platform,
             settings_endpoints=self._settings_endpoints,
             kube_etcd_endpoints=found,
         )
 
-    async def _look(self, cluster: Cluster, access: EtcdAccess) -> EtcdState:
+    async def _look(
+        self, cluster: Cluster, access: EtcdAccess, resolve: sharing.Resolve
+    ) -> EtcdState:
         """How an etcd is that others look after."""
         around = self._around
+        clusters = [
+            body for each in self._namespaces for body in await around.kube.list(CLUSTERS, each)
+        ]
+        if holder := sharing.holder(cluster, access.endpoints, clusters, resolve):
+            why = f"it is the etcd of {holder}, and nobody else's: name another in etcd.endpoints"
+            return _unready(access, "TakenByAnother", why)
         settings = await etcd_settings(around.kube, cluster.namespace, access, around.directory)
         answers = await ask(access.endpoints, settings, around.connect, around.look_ms_max)
         able = [each for each in answers.statuses.values() if each.leader_id]

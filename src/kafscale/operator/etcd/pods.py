@@ -12,6 +12,8 @@ from kafscale.operator.resources import broker_pods, etcd_pods
 RESTARTS_MIN: Final = 3
 """How often a container has to be started anew until that is no accident."""
 _REASON_CHARACTERS_MAX: Final = 300
+_TURNED_AWAY: Final = "couldn't find local name"
+"""What etcd says without data, of a cluster that it is no member of: see `etcd_admission`."""
 
 
 class _LogLine(msgspec.Struct):
@@ -23,13 +25,15 @@ def pod_view(pod: Manifest) -> PodView:
     """What matters of a pod."""
     is_ready = broker_pods.is_ready(pod)
     containers = list(_containers(pod))
+    reason = next(filter(None, map(_reason, containers)), "")
     return PodView(
         uid=pod["metadata"]["uid"],
         checksum=etcd_pods.checksum(pod),
         is_ready=is_ready,
         is_terminating=broker_pods.is_terminating(pod),
         is_crashing=not is_ready and any(map(_is_crashing, containers)),
-        reason=next(filter(None, map(_reason, containers)), ""),
+        reason=reason,
+        is_turned_away=not is_ready and _TURNED_AWAY in reason,
     )
 
 

@@ -4,10 +4,10 @@ The laws: nobody leaves or comes unless all others are healthy, so that one step
 majority. A member that has lost its data comes back as another one: taken out of the list, its
 volume deleted, put in again without a say, and given one when it has caught up.
 
-A member has lost its data if its volume is gone, or if others have found it to differ, or if its
-pod crashes for some time while another of the same template does not. The last is a judgement: a
-machine that is broken in itself looks the same, and the copy that is given up was perhaps good; all
-others are, though.
+A member has lost its data if its volume is gone, or if it says so itself (the door is closed, and
+it has nothing to begin with), or if others have found it to differ, or if its pod crashes for some
+time while another of the same template does not. The last is a judgement: a machine that is broken
+in itself looks the same, and the copy that is given up was perhaps good; all others are, though.
 
 What is left to people: a pod that waits for a machine or a volume (deleting its volume claim and
 the pod has it replaced), an only member that has lost everything (`restoreFrom`), a majority that
@@ -46,8 +46,8 @@ def loss(view: EtcdView, member: MemberView, lost_after_ms: int = LOST_AFTER_MS)
         return "its database is not like those of the others"
     if member.status is not None:
         return ""
-    if not member.has_volume:
-        return "its volume is gone"
+    if not member.has_volume or (pod and pod.is_turned_away and member.is_started):
+        return "its volume is empty" if member.has_volume else "its volume is gone"
     others = [each.pod for each in view.healthy if each.pod]
     # Where nobody lives with the same template, that may be what is wrong.
     is_alone = pod is None or all(each.checksum != pod.checksum for each in others)

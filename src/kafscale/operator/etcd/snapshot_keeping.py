@@ -154,8 +154,7 @@ class SnapshotKeeper:
         log.warning("no snapshot of etcd", prefix=self._snapshots.prefix, reason=reason)
         self._failures = self._failures.another(now_ms, reason)
         self._jitter = self._random.random()
-        self._figures.failures += 1
-        self._figures.succeeded = False
+        self._figures.fail()
 
     def _tell(self) -> None:
         self._figures.newest_at_ms = self._newest.taken_at_ms if self._newest else None

@@ -24,6 +24,8 @@ class PodView(msgspec.Struct, frozen=True, kw_only=True):
     """Whether it was started several times, and does not stay."""
     reason: str = ""
     """What it said when it ended, if it did."""
+    is_turned_away: bool = False
+    """Whether it ended because it has no data, and nobody without may begin."""
 
 
 class MemberView(msgspec.Struct, frozen=True, kw_only=True):

@@ -4,7 +4,7 @@ Who we are and where the server is comes from the pod's ServiceAccount, or outsi
 the kubeconfig; both are read by Kubernetes' own library, which renews tokens, too.
 """
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -53,8 +53,13 @@ async def api_server() -> AsyncIterator["ApiServer"]:
 class ApiServer:
     """What the operator asks of Kubernetes; the promises are with `Kube`."""
 
-    def __init__(self, client: ApiClient) -> None:
+    def __init__(self, client: ApiClient, may_write: Callable[[], bool] = lambda: True) -> None:
         self._client = client
+        self._may_write = may_write
+
+    def fenced(self, may_write: Callable[[], bool]) -> "ApiServer":
+        """The same for somebody who writes only as long as this holds, asked each time."""
+        return ApiServer(self._client, may_write)
 
     async def apply(self, manifest: Manifest) -> Manifest:
         kind, metadata = kind_of(manifest), manifest["metadata"]
@@ -224,6 +229,8 @@ class ApiServer:
         query: Mapping[str, str] | None = None,
         content_type: str = "application/json",
     ) -> Manifest:
+        if method != "GET" and not self._may_write():
+            raise KubeError(f"{method} {path} was not sent: this operator does not lead any more")
         limits = aiohttp.ClientTimeout(total=REQUEST_SECONDS_MAX)
         try:
             async with await self._send(

@@ -11,6 +11,7 @@ The laws:
 """
 
 import asyncio
+import contextlib
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, Final, Protocol
@@ -84,8 +85,10 @@ class Leadership:
     async def keep(self) -> None:
         """Keep leading; returns when that is over."""
         while self.leads:
-            await asyncio.sleep(min(self._renew_seconds, self._proven_until - self._steady()))
-            await self._try()
+            await asyncio.sleep(min(self._renew_seconds, self._left()))
+            with contextlib.suppress(TimeoutError):  # An answer that comes later is worth nothing.
+                async with asyncio.timeout(self._left()):
+                    await self._try()
         log.warning("not leading any more", identity=self._identity, holder=self.holder)
 
     async def release(self) -> None:
@@ -98,6 +101,10 @@ class Leadership:
                 await self._kube.replace(lease)
         except KubeError as error:
             log.warning("lease not given back", error=str(error))
+
+    def _left(self) -> float:
+        """For how many seconds we lead, if nothing more happens."""
+        return self._proven_until - self._steady()
 
     async def _try(self) -> bool:
         """Take or renew the lease, if that can be; whether we lead."""

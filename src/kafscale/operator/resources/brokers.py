@@ -69,6 +69,7 @@ def _pod(cluster: Cluster, platform: Platform, etcd: EtcdAccess) -> dict[str, An
             _spread(cluster, "kubernetes.io/hostname"),
         ],
         "affinity": _apart(cluster),
+        **names.pull_secrets(platform),
         **{key: value for key, value in optional.items() if value},
     }
 

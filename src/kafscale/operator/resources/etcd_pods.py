@@ -53,6 +53,7 @@ def template(
         "affinity": _apart(cluster),
         "topologySpreadConstraints": _spread(cluster),
         "containers": [_container(cluster, platform)],
+        **names.pull_secrets(platform),
         "volumes": [
             {
                 "name": _TLS,

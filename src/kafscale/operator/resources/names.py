@@ -29,11 +29,18 @@ class Platform(msgspec.Struct, frozen=True, kw_only=True):
     broker_image: str = "kafscale-broker:latest"
     operator_image: str = "kafscale-operator:latest"
     etcd_image: str = "etcd:v3.6.16"
+    image_pull_secrets: tuple[str, ...] = ()
     namespace: str = "kafscale"
     """Of the operator itself."""
     control_address: str = ""
     """Where brokers reach the operator's control plane, as host:port; empty for nowhere."""
     cluster_domain: str = "cluster.local"
+
+
+def pull_secrets(platform: Platform) -> dict[str, Any]:
+    """What a pod is told to pull its images with, if anything."""
+    listed = [{"name": name} for name in platform.image_pull_secrets]
+    return {"imagePullSecrets": listed} if listed else {}
 
 
 class EtcdAccess(msgspec.Struct, frozen=True, kw_only=True):

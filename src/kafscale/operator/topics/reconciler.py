@@ -141,7 +141,7 @@ class TopicReconciler:
             waiting = "an older topic of this name is being deleted, with its records"
             return _as_before(before, PHASE_PENDING, bad(READY, "DeletionUnderWay", waiting))
         try:
-            _check_connected(metadata)
+            await _check_usable(metadata)
             planned, topic = await self._brought(resource, before, metadata)
         except KubeError:
             raise
@@ -228,7 +228,7 @@ class TopicReconciler:
             metadata = self._registry.get(resource.namespace, name)
             if metadata is None:
                 raise StoreUnavailableError(f"the etcd of cluster {name!r} is not in use yet")
-            _check_connected(metadata)
+            await _check_usable(metadata)
             event = await changes.delete(resource.topic_name, before.topic_id, metadata.catalog)
         except OperatingError as error:
             if not cluster["metadata"].get("deletionTimestamp"):
@@ -249,9 +249,12 @@ def _read(body: Manifest) -> TopicResource | None:
         return None
 
 
-def _check_connected(metadata: ClusterMetadata) -> None:
+async def _check_usable(metadata: ClusterMetadata) -> None:
+    """Raise if what is known of topics is not what is true of them."""
     if not metadata.is_connected:
         raise StoreUnavailableError("the etcd of the cluster does not answer")
+    if not await metadata.is_settled():
+        raise StoreUnavailableError("brokers bring restored metadata up to date with the bucket")
 
 
 def _as_before(

@@ -16,8 +16,9 @@ from kafscale.metadata.memory import MemoryStore
 from kafscale.metadata.restored import REVISION_LEAP, mark_restored
 from kafscale.metadata.store import Entry
 from kafscale.records import iterate, split
-from kafscale.storage import layout, topics_catalog
+from kafscale.storage import layout, topics_catalog, wal
 from kafscale.storage.topics_catalog import CatalogWriter
+from kafscale.storage.wal_table import read_table
 from kafscale.testing import virtual_time
 from unit.broker.cluster.away import AwayStore
 from unit.broker.handlers.serving import CLUSTER_ID, CONFIG, Served, Stores, life
@@ -166,6 +167,20 @@ class Town:
         broker = await self.owner(topic, partition)
         log = broker.services.storage.logs.find(topic, partition)
         await broker.services.storage.upkeep.roll(log, "explicit")
+
+    async def trim(self, topic: str, partition: int) -> None:
+        """Nothing is left in the WAL of what is in segments; `other` is written to for that."""
+        broker = await self.owner(topic, partition)
+        await self.write("other", 0)
+        await broker.services.storage.trimmer.trim()
+        left = {
+            held.topic
+            async for chunk in self.stores.objects.list(layout.wal_root(CONFIG.s3.namespace))
+            for item in chunk
+            if item.size_bytes != wal.EMPTY_BYTES
+            for held in await read_table(self.stores.objects, item)
+        }
+        assert topic not in left
 
     async def delete_records(self, topic: str, partition: int, offset: int) -> None:
         broker = await self.owner(topic, partition)

@@ -23,6 +23,45 @@ def test_a_single_broker_is_controller_and_owns_everything():
     play(body)
 
 
+def test_nothing_is_assigned_before_restored_metadata_are_settled():
+    async def body(council):
+        await council.topic("orders", 6)
+        elected = []
+        seat = await council.seat(1)
+        seat.restorer.seconds = 5
+        seat.restorer.failures = [RuntimeError("a fault of ours"), StoreUnavailableError("not now")]
+        seat.controller.on_elected(lambda: elected.append(seat.controller.is_governing))
+        with structlog.testing.capture_logs() as logs:
+            await asyncio.sleep(14)
+        assert council.controllers == [1]
+        assert (council.owners("orders"), elected, seat.restorer.terms) == ({}, [], [])
+        assert [line["event"] for line in logs if line.get("duty") == "restore"] == [
+            "controller duty not done yet", "controller duty failed",
+        ]  # fmt: skip
+        await council.settled(10)
+        assert (elected, len(seat.restorer.terms)) == ([True], 1)
+        await seat.leave()
+        await asyncio.sleep(0.1)
+        assert not seat.controller.is_governing
+
+    play(body)
+
+
+def test_a_term_can_end_while_restored_metadata_are_being_settled():
+    async def body(council):
+        await council.topic("orders", 6)
+        first = await council.seat(1)
+        first.restorer.seconds = 3600
+        await asyncio.sleep(1)
+        second = await council.seat(2)
+        await first.leave()
+        await council.settled()
+        assert council.controllers == [2]
+        assert (first.restorer.terms, len(second.restorer.terms)) == ([], 1)
+
+    play(body)
+
+
 def test_a_new_topic_is_owned_at_once():
     async def body(council):
         for number in (1, 2, 3):

@@ -6,11 +6,14 @@ from random import Random
 import pytest
 import structlog
 
+from kafscale.broker.cluster.restored_topics import CATALOG_LATE_MS
 from kafscale.errors import FencedError
 from kafscale.metadata import keys
 from kafscale.metadata.restored import find_restored, mark_restored
+from kafscale.storage.objects.faulty import Fault, Rule
 from kafscale.testing import virtual_time
 from unit.broker.cluster.backups import LEASE_MS, BackedUpStore, Town
+from unit.broker.handlers.serving import CONFIG
 
 both_ways = pytest.mark.parametrize("leap", [True, False], ids=["leap", "mark"])
 
@@ -137,9 +140,10 @@ def test_a_restored_tombstone_does_not_delete_the_topic_that_has_taken_the_name(
         assert keys.deletion("anew") in backup.entries
         await asyncio.sleep(30)
         await town.topic("anew", 1)
+        await town.topic("other", 1)
         await town.write("anew", 0, 2)
         await town.roll("anew", 0)
-        await town.write("anew", 0, 2)
+        await town.trim("anew", 0)
         await town.published()
         await town.kill()
         await town.restore(backup, leap=True)
@@ -174,6 +178,7 @@ def test_offsets_of_deleted_records_are_not_given_out_again():
     async def body(town):
         await town.start(1)
         await town.topic("orders", 1)
+        await town.topic("other", 1)
         await town.write("orders", 0, 2)
         backup = town.metadata.backup()
         await town.write("orders", 0, 5)
@@ -183,7 +188,7 @@ def test_offsets_of_deleted_records_are_not_given_out_again():
         log = broker.services.storage.logs.find("orders", 0)
         await broker.services.storage.retention.enforce(log)
         assert len(log.segments) == 0
-        await broker.services.storage.trimmer.trim()
+        await town.trim("orders", 0)
         await town.kill()
         await town.restore(backup, leap=True)
         await town.start(1)
@@ -233,6 +238,29 @@ def test_a_store_that_nobody_has_marked_is_marked_by_the_broker_that_finds_its_e
             await town.kill(1)
             await town.start(1, 2)
         assert "metadata are older than the bucket" not in [line["event"] for line in logs]
+        await town.check()
+
+    simple(body)
+
+
+def test_a_store_that_fails_in_between_is_asked_again():
+    async def body(town):
+        await town.start(1)
+        await town.topic("orders", 1)
+        await town.write("orders", 0)
+        backup = town.metadata.backup()
+        await town.topic("new", 1)
+        await town.write("new", 0)
+        await town.kill()
+        await town.restore(backup, leap=True)
+        whole = f"{CONFIG.s3.namespace}/"
+        town.stores.objects.rules += [
+            Rule(fault=Fault.REFUSED, operations=frozenset({"list"}), keys=whole, times_max=2),
+            Rule(fault=Fault.REFUSED, operations=frozenset({"get_suffix"}), times_max=1),
+        ]
+        with structlog.testing.capture_logs() as logs:
+            await town.start(1)
+        assert len([line for line in logs if line.get("duty") == "restore"]) == 3
         await town.check()
 
     simple(body)
@@ -312,6 +340,10 @@ async def live_on(town: Town, random: Random, steps: int):
             case 5 if random.random() < 0.5:
                 await town.grow(topic, 1 + len([each for each in town.acked if each[0] == topic]))
             case 6 if len({each[0] for each in town.acked}) > 2 and random.random() < 0.5:
+                # What the catalog has never listed, or what was written to a moment ago, would be
+                # taken for new, and not for deleted.
+                await town.published()
+                await asyncio.sleep(CATALOG_LATE_MS / 1000)
                 await town.delete(topic)
                 await town.published()
             case _:

@@ -243,6 +243,7 @@ def _assembled(stores, config, *, catalog, view, rules, metrics, node_id):
         reaper=Reaper(stores.objects, namespace, clock),
         restorer=Restoration(
             stores.metadata,
+            catalog,
             streams,
             Inventories(stores.objects, namespace, streams),
             cluster_id=CLUSTER_ID,

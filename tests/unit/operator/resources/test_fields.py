@@ -101,6 +101,7 @@ ELSEWHERE = {
 """Fields that others honour, with where they do; the tests of those parts show what they do."""
 
 PLATFORM_CHANGES: dict[str, Any] = {
+    "image_pull_secrets": ("registry-keys",),
     "broker_image": "example/broker:10",
     "namespace": "elsewhere",
     "control_address": "operator.kafscale:9094",

@@ -6,6 +6,7 @@ import pytest
 
 from kafscale.errors import KubeError
 from kafscale.metadata import keys
+from kafscale.metadata.restored import find_restored, mark_restored, settle
 from kafscale.metadata.store import Put
 from kafscale.operator.kube.kinds import TOPICS
 from kafscale.operator.topics.reconciler import SETTLED_SECONDS, SOON_SECONDS
@@ -30,6 +31,22 @@ def test_a_cluster_that_is_missing_is_waited_for():
     assert waiting == (("False", "ClusterNotReady"), "Pending")
     assert ready == ("True", "Applied")
     assert told == [("orders", "Failed"), ("orders", "Created")]
+
+
+def test_restored_metadata_are_for_brokers_first():
+    async def body(stage):
+        await stage.open()
+        await mark_restored(stage.store, snapshot="s", taken_at_ms=1, restored_at_ms=2)
+        await stage.apply()
+        assert await stage.reconcile() == SOON_SECONDS
+        before = await stage.ready(), stage.api.get("orders")
+        assert await settle(stage.store, await find_restored(stage.store))
+        await stage.reconcile()
+        return before, await stage.ready()
+
+    before, after = play(body)
+    assert before == (("Unknown", "StoreUnavailable"), None)
+    assert after == ("True", "Applied")
 
 
 def test_a_resource_that_is_wrong_says_so_once_and_changes_nothing():

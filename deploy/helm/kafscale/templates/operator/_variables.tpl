@@ -16,6 +16,10 @@
   value: {{ include "kafscale.image" (list . .Values.operator.image) | quote }}
 - name: KAFSCALE_OPERATOR_ETCD_IMAGE
   value: {{ include "kafscale.image" (list . .Values.etcd.image) | quote }}
+{{- with .Values.imagePullSecrets }}
+- name: KAFSCALE_OPERATOR_IMAGE_PULL_SECRETS
+  value: {{ range $index, $secret := . }}{{ if $index }},{{ end }}{{ $secret.name }}{{ end }}
+{{- end }}
 {{- with .Values.operator.namespaces }}
 - name: KAFSCALE_OPERATOR_NAMESPACES
   value: {{ join "," . | quote }}

@@ -1,0 +1,179 @@
+"""A cluster of which nothing is left but its buckets: everything acknowledged comes back."""
+
+from datetime import UTC, datetime
+
+import pytest
+from confluent_kafka import Consumer, Message, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from kafscale.metadata.restored import REVISION_LEAP
+from kafscale.operator.kube.kinds import (
+    CLUSTERS,
+    CONFIG_MAPS,
+    PODS,
+    STATEFUL_SETS,
+    TOPICS,
+    VOLUME_CLAIMS,
+)
+from services.kubernetes.deployed import Deployed
+from services.kubernetes.deployed_etcd import SIZE, DeployedEtcd
+from services.kubernetes.installation import Installation
+from services.kubernetes.traffic import everything
+
+GROUP = "accounting"
+PARTITIONS = 3
+DELIVERY_S = 60
+
+Place = tuple[str, int, int]
+"""A topic, a partition and an offset."""
+
+
+@pytest.mark.timeout(400)
+def test_a_cluster_that_is_lost_is_restored_from_its_buckets(
+    kafscale: Installation, namespace: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    snapshots = {
+        "enabled": True, "bucket": f"backups-of-{namespace}", "createBucket": True,
+        "intervalSeconds": 10,
+    }  # fmt: skip
+    wanted = {"managed": {"replicas": SIZE}, "snapshots": snapshots}
+    shop = Deployed.created(kafscale, namespace, etcd=wanted)
+    kafscale.create_topic(namespace, "orders", shop.name, partitions=PARTITIONS)
+    kafscale.wait_phase(namespace, "orders", "Ready", kind=TOPICS)
+    sent = _produce(shop, "orders", 200)
+    committed = _consume(shop, "orders", len(sent))
+    _wait_snapshot(shop)
+    # From here on, no snapshot knows what happens.
+    shop.change(etcd={"snapshots": {"intervalSeconds": 3600}})
+    shop.wait()
+    late = _change(shop)
+    sent |= _produce(shop, "orders", 200) | _produce(shop, "late", 100) | _produce(shop, "wild", 50)
+
+    _lose(shop)
+
+    snapshots["intervalSeconds"] = 3600
+    kafscale.create_cluster(namespace, shop.name, etcd=wanted | {"restoreFrom": "latest"})
+    shop.wait(seconds_max=150)
+    assert _log(shop) == sent
+    assert kafscale.wait_phase(namespace, "late", "Ready", kind=TOPICS)["topicId"] == late
+    again = _committed(shop, "orders")
+    assert all(again[each] >= committed[each] for each in committed), (committed, again)
+    etcd = DeployedEtcd(shop, tmp_path_factory.mktemp("certificates"))
+    assert len(etcd.members()) == SIZE
+    assert etcd.status(0).revision > REVISION_LEAP
+    # It goes on where it was.
+    more = _produce(shop, "orders", 60)
+    assert not more.keys() & sent.keys()
+    assert _log(shop) == sent | more
+
+
+def _change(shop: Deployed) -> str:
+    """Make topics, and more partitions; the id of the one that has a resource."""
+    kafscale = shop.installation
+    kafscale.create_topic(shop.namespace, "late", shop.name, partitions=2)
+    kafscale.create_topic(shop.namespace, "orders", shop.name, partitions=PARTITIONS + 1)
+    admin = AdminClient({"bootstrap.servers": shop.servers})
+    for made in admin.create_topics([NewTopic("wild", 2)]).values():
+        made.result(DELIVERY_S)
+    shop.wait_until(lambda: len(_places(shop, "orders")) > PARTITIONS, "another partition")
+    told = kafscale.wait_phase(shop.namespace, "late", "Ready", kind=TOPICS)
+    return str(told["topicId"])
+
+
+def _wait_snapshot(shop: Deployed) -> None:
+    """Return when there is a snapshot of what is now."""
+    now = datetime.now(UTC).isoformat()
+    shop.wait_until(
+        lambda: (shop.wait().get("snapshot") or {}).get("lastTime", "") > now, "a snapshot"
+    )
+
+
+def _lose(shop: Deployed) -> None:
+    """Lose all of it at once: brokers, etcd and its volumes, and the word about them."""
+    kube, space = shop.kube, shop.namespace
+    pods = [pod["metadata"]["name"] for pod in kube.list(PODS, space)]
+    claims = [claim["metadata"]["name"] for claim in kube.list(VOLUME_CLAIMS, space)]
+    for pod in pods:
+        shop.installation.kubelet.kill(space, pod)
+    kube.delete(CLUSTERS, space, shop.name)
+    for pod in pods:
+        kube.delete(PODS, space, pod, grace_s=0)
+    for claim in claims:
+        kube.delete(VOLUME_CLAIMS, space, claim)
+    for kind in (STATEFUL_SETS, PODS, VOLUME_CLAIMS):
+        shop.wait_until(lambda kind=kind: not kube.list(kind, space), f"no {kind.plural} any more")
+    kube.wait_until_gone(CONFIG_MAPS, space, f"{shop.name}-etcd-admission")
+
+
+def _produce(shop: Deployed, topic: str, count: int) -> dict[Place, str]:
+    """What was acknowledged, by its place; all of it is."""
+    acknowledged: dict[Place, str] = {}
+    failures = []
+
+    def on_delivery(error: object, message: Message) -> None:
+        if error is None:
+            place = (topic, message.partition(), message.offset())
+            acknowledged[place] = message.value().decode()
+        else:
+            failures.append(error)
+
+    producer = Producer({"bootstrap.servers": shop.servers, "enable.idempotence": True})
+    partitions = len(_places(shop, topic))
+    for number in range(count):
+        producer.produce(
+            topic, f"{topic}-{number}", partition=number % partitions, on_delivery=on_delivery
+        )
+    assert producer.flush(DELIVERY_S) == 0
+    assert not failures, failures[:3]
+    assert len(acknowledged) == count
+    return acknowledged
+
+
+def _log(shop: Deployed) -> dict[Place, str]:
+    """All records of all topics."""
+    settings = {"bootstrap.servers": shop.servers}
+    return {
+        (topic, message.partition(), message.offset()): message.value().decode()
+        for topic in ("orders", "late", "wild")
+        for message in everything(settings, topic, len(_places(shop, topic)))
+    }
+
+
+def _consume(shop: Deployed, topic: str, count: int) -> dict[int, int]:
+    """Have a group read so many records, and commit; how far it has come."""
+    settings = {
+        "bootstrap.servers": shop.servers, "group.id": GROUP, "auto.offset.reset": "earliest",
+        "enable.auto.commit": False,
+    }  # fmt: skip
+    consumer = Consumer(settings)
+    consumer.subscribe([topic])
+    seen = 0
+    try:
+
+        def is_read() -> bool:
+            nonlocal seen
+            seen += sum(not message.error() for message in consumer.consume(100, 0.5))
+            return seen >= count
+
+        shop.wait_until(is_read, "a group that has read everything")
+        consumer.commit(asynchronous=False)
+    finally:
+        consumer.close()
+    committed = _committed(shop, topic)
+    assert sum(committed.values()) == count
+    return committed
+
+
+def _committed(shop: Deployed, topic: str) -> dict[int, int]:
+    consumer = Consumer({"bootstrap.servers": shop.servers, "group.id": GROUP})
+    try:
+        found = consumer.committed(_places(shop, topic), DELIVERY_S)
+    finally:
+        consumer.close()
+    return {each.partition: each.offset for each in found}
+
+
+def _places(shop: Deployed, topic: str) -> list[TopicPartition]:
+    admin = AdminClient({"bootstrap.servers": shop.servers})
+    found = admin.list_topics(topic, timeout=DELIVERY_S).topics[topic].partitions
+    return [TopicPartition(topic, number) for number in found]
