@@ -48,7 +48,7 @@ def test_members_serve_whoever_has_a_certificate(etcd: DeployedEtcd) -> None:
         etcd.status(0, with_certificate=False)
 
 
-def test_a_member_that_is_deleted_comes_back_and_snapshots_go_on(etcd: DeployedEtcd) -> None:
+def test_a_member_that_is_deleted_comes_back(etcd: DeployedEtcd) -> None:
     etcd.wait_whole()
     members, before = etcd.members(), etcd.identities()
     newest = _newest_snapshot(etcd)
@@ -59,9 +59,24 @@ def test_a_member_that_is_deleted_comes_back_and_snapshots_go_on(etcd: DeployedE
     )
     etcd.wait_whole()
     assert etcd.members() == members
-    at_return = _newest_snapshot(etcd)
-    etcd.deployed.wait_until(lambda: _newest_snapshot(etcd) > max(newest, at_return), "a snapshot")
+    etcd.deployed.wait_until(lambda: _newest_snapshot(etcd) > newest, "a snapshot")
     assert etcd.deployed.condition("EtcdSnapshot")["status"] == "True"
+
+
+def test_snapshots_go_on_while_a_member_is_away(etcd: DeployedEtcd) -> None:
+    etcd.wait_whole()
+    kubelet, away = etcd.deployed.installation.kubelet, (etcd.deployed.namespace, etcd.name(2))
+    kubelet.pause(*away)
+    try:
+        etcd.deployed.wait_until(
+            lambda: etcd.deployed.condition("EtcdMembersHealthy")["status"] == "False",
+            "a member to be missed",
+        )
+        newest = _newest_snapshot(etcd)
+        etcd.deployed.wait_until(lambda: _newest_snapshot(etcd) > newest, "a snapshot")
+    finally:
+        kubelet.resume(*away)
+    etcd.wait_whole()
 
 
 def test_a_member_that_has_lost_its_data_is_replaced_under_load(etcd: DeployedEtcd) -> None:

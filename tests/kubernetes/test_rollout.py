@@ -80,14 +80,16 @@ def test_a_changed_secret_rolls_brokers(shop: Deployed) -> None:
 
 def test_a_broker_that_never_gets_ready_is_repaired_by_the_next_spec(shop: Deployed) -> None:
     shop.wait()
-    shop.change(brokers={"image": "no-such-image"})
-    shop.wait_until(lambda: "no-such-image" in _images(shop), "a broker that cannot start")
-    time.sleep(QUIET_S)
-    # The others are left alone, as long as one is not ready.
-    assert _images(shop).count("no-such-image") == 1
-    assert sum(map(is_ready, shop.pods())) == BROKERS - 1
-    assert shop.condition("BrokersReady")["status"] == "False"
-    shop.change(brokers={"image": None})
+    try:
+        shop.change(brokers={"image": "no-such-image"})
+        shop.wait_until(lambda: "no-such-image" in _images(shop), "a broker that cannot start")
+        time.sleep(QUIET_S)
+        # The others are left alone, as long as one is not ready.
+        assert _images(shop).count("no-such-image") == 1
+        assert sum(map(is_ready, shop.pods())) == BROKERS - 1
+        assert shop.condition("BrokersReady")["status"] == "False"
+    finally:
+        shop.change(brokers={"image": None})
     shop.wait()
     assert "no-such-image" not in _images(shop)
     assert all(map(is_ready, shop.pods()))

@@ -17,6 +17,7 @@ from kafscale.broker.cluster.claims import Claims
 from kafscale.broker.cluster.controller import ControllerSettings
 from kafscale.broker.cluster.membership import Membership
 from kafscale.broker.cluster.node import ClusterNode
+from kafscale.broker.cluster.restoration import Restoration
 from kafscale.broker.coordinator import statistics
 from kafscale.broker.coordinator.clock import GroupClock
 from kafscale.broker.coordinator.coordinator import Coordinator
@@ -41,6 +42,7 @@ from kafscale.metadata.store import MetadataStore
 from kafscale.metadata.topic_config_rules import TopicDefaults
 from kafscale.observability.metrics import Metrics
 from kafscale.storage.engine import StorageEngine
+from kafscale.storage.inventory import Inventories
 from kafscale.storage.objects.base import ObjectStore
 from kafscale.storage.objects.lifecycle import FOREVER, TopicRetention
 from kafscale.storage.objects.s3_control import BucketLifecycle
@@ -108,18 +110,24 @@ async def assemble(
     )  # fmt: skip
     statistics.show(metrics, groups, watermarks.lags)
     identity = await cluster_id(stores.metadata, _new_cluster_id())
+    streams = Streams(stores.objects, namespace, clock)
+    restoration = Restoration(
+        stores.metadata, stores.catalog, streams,
+        Inventories(stores.objects, namespace, streams), cluster_id=identity, namespace=namespace,
+        clock=clock, random=random,
+    )  # fmt: skip
     node = ClusterNode(
         stores.metadata, catalog=stores.catalog, view=stores.view, claims=claims,
         membership=membership, storage=storage, groups=groups,
-        streams=Streams(stores.objects, namespace, clock),
-        reaper=Reaper(stores.objects, namespace, clock), broker_id=node_id, cluster_id=identity,
-        defaults=defaults, settings=ControllerSettings(), clock=clock, random=random,
+        streams=streams, reaper=Reaper(stores.objects, namespace, clock), restorer=restoration,
+        broker_id=node_id, cluster_id=identity, defaults=defaults, settings=ControllerSettings(),
+        clock=clock, random=random,
     )  # fmt: skip
     metrics.cluster = node.standing
     if (lifecycle := buckets.lifecycle(config)) is not None:
         node.controller.on_topics_changed(partial(_keep_lifecycle, lifecycle, defaults))
-    writer = CatalogWriter(stores.objects, namespace)
-    node.controller.on_publish(partial(_keep_catalog, writer))
+    writer = CatalogWriter(stores.objects, namespace, identity)
+    node.controller.on_publish(partial(keep_catalog, writer, stores.catalog))
     audit = Audit(metrics.access, clock)
     services = Services(
         config=config, node_id=node_id, cluster_id=identity, catalog=stores.catalog,
@@ -151,12 +159,18 @@ async def _keep_lifecycle(
     )
 
 
-async def _keep_catalog(writer: CatalogWriter, topics: Mapping[str, Topic]) -> None:
+async def keep_catalog(
+    writer: CatalogWriter, catalog: Catalog, topics: Mapping[str, Topic]
+) -> None:
     """Tell those who read the bucket alone which topics there are."""
-    await writer.write(
-        CatalogTopic(topic.name, topic.id.hex(), topic.partitions, topic.configs)
+    listed = [
+        CatalogTopic(
+            topic.name, topic.id.hex(), topic.partitions, topic.configs, topic.created_ms,
+            topic.version,
+        )
         for topic in topics.values()
-    )
+    ]  # fmt: skip
+    await writer.write(listed, catalog.revision)
 
 
 def broker_id(config: Config) -> int:

@@ -88,10 +88,11 @@ class Topics:
     async def _delete(self, topic: Topic) -> None:
         while True:
             try:
-                found = await self._delete_objects(topic.name)
-                while found:
+                # Under the same name, there may be another topic by now, whose objects these are.
+                while await self._catalog.is_deleting(topic.name, topic.id):
+                    if not await self._delete_objects(topic.name):
+                        break
                     await asyncio.sleep(self._linger_seconds())
-                    found = await self._delete_objects(topic.name)
                 await self._catalog.finish_deletion(topic.name, topic.id)
             except KafscaleError as error:
                 log.warning("topic not deleted yet", topic=topic.name, error=str(error))

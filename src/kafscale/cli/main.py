@@ -5,6 +5,8 @@ exits with 2. Each group of commands is a module of this room and is added here 
 """
 
 import os
+import signal
+import sys
 from typing import Annotated, Any
 
 import typer
@@ -110,6 +112,10 @@ def main() -> None:
     """What the installed `kafscale` command runs."""
     # What goes wrong with gRPC is told in our words; its own lines would come on top of them.
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
+    if os.getpid() == 1:
+        # The first process of a container is spared by signals about which it says nothing. Until
+        # a command says more, it ends; otherwise stopping what has just started takes very long.
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     app(prog_name="kafscale")
 
 

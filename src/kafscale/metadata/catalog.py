@@ -69,12 +69,21 @@ class Catalog:
         """Whether the store's changes arrive here; if not, the catalog may be out of date."""
         return self._view.connected
 
+    @property
+    def revision(self) -> int:
+        """The revision of the store at which the topics were exactly those that are seen here."""
+        return self._view.configs_mirror.revision
+
     async def start(self) -> None:
         """Read all topics, then follow the store in the background until `close`."""
         await self._view.start()
 
     async def close(self) -> None:
         await self._view.close()
+
+    async def reached(self, revision: int) -> None:
+        """Wait until the change of a topic that was made at this revision can be seen here."""
+        await self._view.configs_mirror.reached(revision)
 
     def get(self, name: str) -> Topic | None:
         return self.topics.get(name)
@@ -150,6 +159,11 @@ class Catalog:
                     await self._view.deletions_mirror.reached(done.revision)
                     await self._view.configs_mirror.reached(done.revision)
                     return topic
+
+    async def is_deleting(self, name: str, topic_id: bytes) -> bool:
+        """Whether the store has this tombstone now; what is seen here may be older."""
+        entry = await self._store.get(keys.deletion(name))
+        return entry is not None and decode_topic(entry).id == topic_id
 
     async def finish_deletion(self, name: str, topic_id: bytes) -> None:
         """Remove the tombstone, now that the objects are gone; the name is free again."""

@@ -14,6 +14,7 @@
     /kafscale/deletions/{topic}                               TopicConfig of a deleted topic whose
                                                               objects are not all gone yet
     /kafscale/access/...                                      as `access_keys` says
+    /kafscale/restored...                                     as `restored` says
 
 The law: a key that `parse` understands is the very key that would be made from the parts. Names of
 topics have no slash in them; groups may be called anything, so theirs are escaped. What the values

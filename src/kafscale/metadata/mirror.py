@@ -45,6 +45,11 @@ class Mirror:
         self.connected = False
         """Whether the watch works; if not, the store may know more than the mirror shows."""
 
+    @property
+    def revision(self) -> int:
+        """The mirror shows what the store had at this revision."""
+        return self._revision
+
     async def start(self) -> None:
         """Read everything, then follow the store until `close`."""
         assert self._task is None, "started twice"

@@ -17,6 +17,7 @@ from kafscale.storage import wal
 from kafscale.storage.objects.base import PAGE_KEYS, ObjectInfo, ObjectStore
 from kafscale.storage.streams import Stream, Streams
 from kafscale.storage.together import together
+from kafscale.storage.wal_table import read_table
 
 log = get_logger(__name__)
 
@@ -125,14 +126,9 @@ class Reaper:
         found: list[wal.Range] = []
         try:
             if item.size_bytes != wal.EMPTY_BYTES:
-                found = await self._footer(item, min(wal.TAIL_BYTES_HINT, item.size_bytes))
+                found = await read_table(self._store, item)
         except ObjectNotFoundError:
             log.debug("wal object is gone already", key=item.key)
         except DamagedObjectError as error:
             log.warning("damaged WAL object", key=item.key, reason=error.reason)
         self._pins[item.key] = [_Pin(one.topic_id, one.partition, one.last_offset) for one in found]
-
-    async def _footer(self, item: ObjectInfo, length: int) -> list[wal.Range]:
-        suffix = await self._store.get_suffix(item.key, length)
-        found = wal.decode_footer(item.key, suffix, item.size_bytes)
-        return await self._footer(item, found) if isinstance(found, int) else found

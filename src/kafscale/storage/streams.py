@@ -19,7 +19,7 @@ younger.
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import msgspec
 
@@ -185,6 +185,13 @@ class Streams:
         for stream in streams:
             if stream.epoch < epoch:
                 await self._end(stream)
+
+    async def end(self, streams: Iterable[Stream]) -> int:
+        """End streams that a listing has shown; return how many of them were not over yet."""
+        going_on = [stream for stream in streams if stream.fence is None]
+        for stream in going_on:
+            await self._end(stream)
+        return len(going_on)
 
     async def fence(self, broker_id: int, epoch: int) -> None:
         """End a stream, which may be over already, or may never have begun."""

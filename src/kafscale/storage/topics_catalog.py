@@ -1,7 +1,9 @@
 """The catalog: the topics that there are, as an object for those who read the bucket alone.
 
 It is JSON, written over by the controller whenever topics change. The law: it is derived from the
-metadata store, which is the truth, and may be some seconds behind it.
+metadata store, which is the truth, and may be some seconds behind it. If that store has to be
+restored from an old snapshot, the catalog is what remembers the topics that have come and gone
+since; so it says of which cluster it tells, and at which revision of the store it was true.
 """
 
 from collections.abc import Iterable, Mapping
@@ -24,6 +26,9 @@ class CatalogTopic(msgspec.Struct, frozen=True):
     """As 32 hexadecimal digits."""
     partition_count: int
     configs: Mapping[str, str] = {}
+    created_ms: int = 0
+    config_version: int = 0
+    """As the metadata store counts the changes of the topic; 0 where nobody has said it."""
 
 
 class Catalog(msgspec.Struct, frozen=True):
@@ -31,10 +36,15 @@ class Catalog(msgspec.Struct, frozen=True):
 
     topics: tuple[CatalogTopic, ...]
     version: int = VERSION
+    cluster_id: str = ""
+    """Of the cluster whose topics these are; empty where nobody has said it."""
+    revision: int = 0
+    """Of the metadata store, at which these were the topics; 0 where nobody has said it."""
 
 
-def encode(topics: Iterable[CatalogTopic]) -> bytes:
-    return msgspec.json.encode(Catalog(tuple(sorted(topics, key=lambda topic: topic.name))))
+def encode(topics: Iterable[CatalogTopic], *, cluster_id: str = "", revision: int = 0) -> bytes:
+    by_name = tuple(sorted(topics, key=lambda topic: topic.name))
+    return msgspec.json.encode(Catalog(by_name, cluster_id=cluster_id, revision=revision))
 
 
 def decode(key: str, data: bytes) -> Catalog:
@@ -48,15 +58,18 @@ def decode(key: str, data: bytes) -> Catalog:
 
 
 class CatalogWriter:
-    """Writes the catalog of a namespace, when it has changed."""
+    """Writes the catalog of a cluster, when its topics have changed."""
 
-    def __init__(self, store: ObjectStore, namespace: str) -> None:
+    def __init__(self, store: ObjectStore, namespace: str, cluster_id: str = "") -> None:
         self._store = store
         self._key = layout.catalog_key(namespace)
-        self._written = b""
+        self._cluster_id = cluster_id
+        self._written: list[CatalogTopic] | None = None
 
-    async def write(self, topics: Iterable[CatalogTopic]) -> None:
-        data = encode(topics)
-        if data != self._written:
+    async def write(self, topics: Iterable[CatalogTopic], revision: int = 0) -> None:
+        """Write the topics that there were at a revision; it is not news that they still are."""
+        listed = sorted(topics, key=lambda topic: topic.name)
+        if listed != self._written:
+            data = encode(listed, cluster_id=self._cluster_id, revision=revision)
             await self._store.put(self._key, [data], create=False)
-            self._written = data
+            self._written = listed

@@ -5,7 +5,7 @@ import pytest
 from kafscale.errors import DamagedObjectError
 from kafscale.metadata import keys
 from kafscale.metadata.cluster import cluster_id
-from kafscale.metadata.counters import broker_epoch, next_value
+from kafscale.metadata.counters import broker_epoch, next_value, raise_to, read
 from kafscale.metadata.store import Put
 
 
@@ -29,6 +29,29 @@ def test_counters_do_not_know_each_other(play):
         assert [await next_value(store, broker_epoch("0")) for _ in range(3)] == [0, 1, 2]
         assert await next_value(store, broker_epoch("1")) == 0
         assert (await store.get("/kafscale/counters/broker-epoch/0")).value == b"3"
+
+    play(body)
+
+
+def test_numbers_can_be_asked_for_above_another(play):
+    async def body(store):
+        assert await read(store, "n") is None
+        assert await next_value(store, "n", above=6) == 7
+        assert await next_value(store, "n", above=6) == 8
+        assert await read(store, "n") == 9
+
+    play(body)
+
+
+def test_a_counter_that_is_raised_never_goes_back(play):
+    async def body(store):
+        await raise_to(store, "n", 5)
+        assert await next_value(store, "n") == 5
+        await raise_to(store, "n", 3)
+        assert await next_value(store, "n") == 6
+        before = await store.get(keys.counter("n"))
+        await raise_to(store, "n", 7)
+        assert await store.get(keys.counter("n")) == before, "it was there already"
 
     play(body)
 

@@ -274,6 +274,23 @@ def test_a_broker_leaves_the_streams_of_others_alone():
     simulate(scenario)
 
 
+def test_streams_are_ended_whoever_they_belong_to_and_those_that_are_over_stay_as_they_are():
+    async def scenario():
+        store = memory_store()
+        await crashed(store, Epochs(), b"a")
+        other = await begun(store, broker_id=OTHER_ID)
+        streams = streams_in(store)
+        assert await streams.end(await streams.all()) == 2
+        over = await streams.fenced()
+        assert [stream.broker_id for stream in over] == [BROKER_ID, OTHER_ID]
+        assert await streams.end(over) == 0
+        assert await streams.fenced() == over
+        assert await streams.end([]) == 0
+        assert not other.wal.is_over, "it has not noticed yet"
+
+    simulate(scenario)
+
+
 def test_epochs_of_brokers_are_their_own():
     async def scenario():
         store, epochs = memory_store(), Epochs()

@@ -19,6 +19,25 @@ def test_topics_are_written_by_name_and_read_back():
     assert topics_catalog.decode("k", data).topics[1] == ORDERS
 
 
+def test_it_says_of_whom_it_tells_and_when_it_was_true():
+    async def scenario():
+        store = MemoryObjectStore(lambda: 0)
+        writer = CatalogWriter(store, "default", "a-cluster")
+        for revision in (7, 8):
+            await writer.write([ORDERS], revision)
+        data = bytes(await store.get(layout.catalog_key("default")))
+        found = topics_catalog.decode("k", data)
+        assert (found.cluster_id, found.revision) == ("a-cluster", 7)
+
+    asyncio.run(scenario())
+
+
+def test_one_that_was_written_before_it_said_so_is_read():
+    data = b'{"topics":[{"name":"a","topic_id":"00","partition_count":1}],"version":1}'
+    found = topics_catalog.decode("k", data)
+    assert (found.cluster_id, found.revision, found.topics[0].config_version) == ("", 0, 0)
+
+
 @pytest.mark.parametrize(
     "data", [b"", b"[]", b'{"topics": [{"name": 1}]}', b'{"topics":[],"version":9}']
 )

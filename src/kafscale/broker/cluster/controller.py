@@ -1,6 +1,7 @@
 """The controller: every broker is ready to be it, one is, and that one sees to the whole cluster.
 
     elected   nobody is controller: put our id under the controller's key, with our lease
+    restore   settle metadata that were restored from a snapshot (`restoration`), before all else
     assign    plan who owns what, fence whoever is lost, and write the plan (`assigning`)
     publish   the snapshot of the metadata (`snapshot`)
     reap      what is left of dead WAL streams (`reaping`)
@@ -13,7 +14,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from random import Random
-from typing import Final, NoReturn
+from typing import Final, NoReturn, Protocol
 
 from kafscale.broker.cluster.assigning import Assigning
 from kafscale.broker.cluster.election import Election
@@ -56,6 +57,13 @@ class ControllerSettings:
     """How long changes of topics are gathered before their listener is told."""
 
 
+class Restorer(Protocol):
+    """Makes metadata that were restored from a snapshot agree with the bucket."""
+
+    async def complete(self, controller: Entry) -> None:
+        """Settle the restoration, if there is one that is not settled."""
+
+
 class _TermOverError(Exception):
     """We are not controller any more."""
 
@@ -65,13 +73,14 @@ class Controller:
 
     def __init__(
         self, store: MetadataStore, view: ClusterView, catalog: Catalog, streams: Fencer,
-        reaper: StreamReaper, *, broker_id: int, cluster_id: str, clock: Callable[[], int],
-        random: Random, settings: ControllerSettings,
+        reaper: StreamReaper, *, restorer: Restorer, broker_id: int, cluster_id: str,
+        clock: Callable[[], int], random: Random, settings: ControllerSettings,
     ) -> None:  # fmt: skip
         self._store = store
         self._view = view
         self._catalog = catalog
         self._streams = streams
+        self._restorer = restorer
         self._broker_id = broker_id
         self._random = random
         self._settings = settings
@@ -88,6 +97,8 @@ class Controller:
         self._news = asyncio.Event()
         self._plans_begun = 0
         self._plans_done = 0
+        self.is_governing = False
+        """Whether we are controller, and what the metadata say can be relied on."""
         view.subscribe(self._changed)
         catalog.subscribe(self._topic_changed)
 
@@ -166,26 +177,36 @@ class Controller:
     async def _govern(self, controller: Entry) -> None:
         """Do all duties until the term is over."""
         log.info("controller elected", broker_id=self._broker_id, term=controller.mod_revision)
-        for bell in (self._to_assign, self._to_publish, self._topics_changed):
-            bell.set()
         try:
             async with asyncio.TaskGroup() as tasks:
-                fencing = Fencing(
-                    self._store, self._streams, tasks, random=self._random, fenced=self.wake
-                )
-                duties: dict[str, Duty] = {
-                    "assign": lambda: self._assign(controller, fencing),
-                    "publish": lambda: self._publish(controller),
-                    "reap": lambda: self._reap(controller),
-                    "topics": self._tell_topics,
-                }
-                for name, duty in duties.items():
-                    tasks.create_task(_repeat(name, duty))
-                for listener in self._elected_listeners:
-                    listener()
+                tasks.create_task(self._take_office(controller, tasks))
                 await self._until_over(controller)
         except* _TermOverError:
             log.info("controller no more", broker_id=self._broker_id)
+        finally:
+            self.is_governing = False
+        # A group of tasks that is ending already takes a cancellation for its own.
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise asyncio.CancelledError
+
+    async def _take_office(self, controller: Entry, tasks: asyncio.TaskGroup) -> None:
+        """Begin all duties, once the metadata can be relied on."""
+        await _done("restore", lambda: self._restorer.complete(controller))
+        for bell in (self._to_assign, self._to_publish, self._topics_changed):
+            bell.set()
+        fencing = Fencing(self._store, self._streams, tasks, random=self._random, fenced=self.wake)
+        duties: dict[str, Duty] = {
+            "assign": lambda: self._assign(controller, fencing),
+            "publish": lambda: self._publish(controller),
+            "reap": lambda: self._reap(controller),
+            "topics": self._tell_topics,
+        }
+        for name, duty in duties.items():
+            tasks.create_task(_repeat(name, duty))
+        self.is_governing = True
+        for listener in self._elected_listeners:
+            listener()
 
     async def _until_over(self, controller: Entry) -> NoReturn:
         """Wait for the end of the term, and raise: that is what ends a group of tasks."""
@@ -271,6 +292,12 @@ class Controller:
 async def _repeat(name: str, duty: Duty) -> None:
     """Do a duty round after round."""
     while True:
+        await _done(name, duty)
+
+
+async def _done(name: str, duty: Duty) -> None:
+    """Do one round of a duty, however often it has to be begun."""
+    while True:
         try:
             await duty()
         except OperatingError as error:
@@ -279,5 +306,5 @@ async def _repeat(name: str, duty: Duty) -> None:
             # An edge: the next round of it, and all other duties, come nevertheless.
             log.exception("controller duty failed", duty=name)
         else:
-            continue
+            return
         await asyncio.sleep(RETRY_SECONDS)

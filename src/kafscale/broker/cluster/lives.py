@@ -3,10 +3,14 @@
 The law: a life is over when its lease is lost, or when its WAL stream has been ended by a fence:
 others have taken over, or will. Then everything is let go of at once, and the next life begins with
 a new epoch and owns nothing. If it was another process under the same id that took over, this one
-stops for good: also one that has other metadata, and only shares the objects.
+stops for good: also one that has other metadata, and only shares the objects. And so it does if the
+metadata were restored from a snapshot meanwhile (`lineage`).
+
+A broker whose own epochs the metadata have forgotten marks them as restored, if nobody else has.
 """
 
 import asyncio
+from collections.abc import Callable
 from random import Random
 from typing import Any
 
@@ -15,6 +19,7 @@ from kafscale.broker.cluster.membership import Membership
 from kafscale.broker.cluster.ownership import Ownership
 from kafscale.errors import FencedError, OperatingError
 from kafscale.metadata import counters
+from kafscale.metadata.restored import find_restored, mark_restored
 from kafscale.metadata.store import MetadataStore
 from kafscale.observability.logging import get_logger
 from kafscale.storage.backoff import Backoff
@@ -28,7 +33,8 @@ class Lives:
 
     def __init__(
         self, store: MetadataStore, storage: StorageEngine, membership: Membership,
-        controller: Controller, ownership: Ownership, *, broker_id: int, random: Random,
+        controller: Controller, ownership: Ownership, *, broker_id: int,
+        clock: Callable[[], int], random: Random,
     ) -> None:  # fmt: skip
         self._store = store
         self._storage = storage
@@ -36,22 +42,32 @@ class Lives:
         self._controller = controller
         self._ownership = ownership
         self._broker_id = broker_id
+        self._clock = clock
         self._random = random
 
     async def begin(self) -> int:
         """Join the cluster; return the epoch of this life."""
-        name = counters.broker_epoch(str(self._broker_id))
-        epoch = await counters.next_value(self._store, name)
-        # Objects may outlive the metadata: an epoch must be new in both.
-        newest = await self._storage.newest_epoch()
-        while epoch <= newest:
-            epoch = await counters.next_value(self._store, name)
+        epoch = await self._new_epoch()
+        await self._membership.lineage.check()
         await self._storage.begin(epoch)
         registration = await self._membership.join(epoch)
         self._ownership.begin(registration)
         self._controller.begin(registration)
         log.info("broker joined", broker_id=self._broker_id, epoch=epoch)
         return epoch
+
+    async def _new_epoch(self) -> int:
+        """An epoch that is new in the metadata and in the bucket, which may outlive them."""
+        name = counters.broker_epoch(str(self._broker_id))
+        # The bucket first: whatever it shows by then has been counted before.
+        newest = await self._storage.newest_epoch()
+        counted = await counters.read(self._store, name)
+        if counted is not None and counted <= newest and not await find_restored(self._store):
+            log.error("metadata are older than the bucket", epoch=counted, newest_epoch=newest)
+            await mark_restored(
+                self._store, snapshot="", taken_at_ms=0, restored_at_ms=self._clock()
+            )
+        return await counters.next_value(self._store, name, above=newest)
 
     async def run(self) -> None:
         """Live on; cancel it to stop. Raises `FencedError` if another process is this broker."""

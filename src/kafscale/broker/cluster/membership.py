@@ -4,7 +4,8 @@ The laws: a life begins with a new epoch, which is also the name of its WAL stre
 the lease is lost or another process registers under the same id. Whether the lease still holds is
 told by our own clock: it was kept alive at most its time ago, counted from when we asked, less a
 margin for clocks that differ. So this broker stops serving before the others can have taken over;
-and it goes on, if the store says that nobody has.
+and it goes on, if the store says that nobody has. A store that was restored from a snapshot since
+may say what it likes: the life is over.
 """
 
 import asyncio
@@ -13,6 +14,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from kafscale.broker.cluster.lineage import Lineage
 from kafscale.errors import FencedError, OperatingError
 from kafscale.metadata import keys
 from kafscale.metadata.cluster_encoding import decode_broker, encode_broker
@@ -49,6 +51,7 @@ class Membership:
         self._proven_until_ms = 0
         self.registration: BrokerInfo | None = None
         """What is registered in this life; None between two lives."""
+        self.lineage = Lineage(store)
 
     @property
     def is_proven(self) -> bool:
@@ -83,7 +86,12 @@ class Membership:
         lease = self.registration.lease
         while True:
             await asyncio.sleep(self._ttl_ms / BEATS / 1000)
-            if not await self._beat(lease):
+            try:
+                is_alive = await self._beat(lease)
+            except FencedError as error:
+                log.warning("life over", broker_id=self._broker.id, reason=str(error))
+                return
+            if not is_alive:
                 log.warning("lease lost", broker_id=self._broker.id, epoch=self.registration.epoch)
                 return
 
@@ -95,6 +103,7 @@ class Membership:
             try:
                 async with asyncio.timeout(self._ttl_ms / BEATS / 1000):
                     is_alive = await self._store.keep_alive(lease)
+                    await self.lineage.check()
             except (OperatingError, TimeoutError) as error:
                 if not was_told:
                     log.warning("lease not renewed yet", reason=str(error) or "no answer")
@@ -119,7 +128,11 @@ class Membership:
         self.registration = replace(draining, mod_revision=done.revision)
 
     async def check_alone(self) -> None:
-        """Raise `FencedError` if another process is registered under this id since."""
+        """Raise `FencedError` if another process is registered under this id since.
+
+        Also if the store was restored: what this one has seen is not what there was.
+        """
+        await self.lineage.check()
         entry = await self._store.get(keys.broker(str(self._broker.id)))
         ours = self.registration.epoch if self.registration else -1
         if entry is not None and decode_broker(entry).epoch > ours:

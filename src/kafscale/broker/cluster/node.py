@@ -14,19 +14,20 @@ from typing import Final
 
 from kafscale.broker.cluster.adoption import adopt
 from kafscale.broker.cluster.claims import Claims
-from kafscale.broker.cluster.controller import Controller, ControllerSettings
+from kafscale.broker.cluster.controller import Controller, ControllerSettings, Restorer
 from kafscale.broker.cluster.draining import Draining
 from kafscale.broker.cluster.handover import Handover
 from kafscale.broker.cluster.lives import Lives
 from kafscale.broker.cluster.membership import Membership
 from kafscale.broker.cluster.ownership import Ownership
 from kafscale.broker.coordinator.coordinator import Coordinator
-from kafscale.broker.topic_configs import TopicDefaults
 from kafscale.broker.topics import Topics
-from kafscale.errors import KafscaleError
+from kafscale.errors import KafscaleError, StoreUnavailableError
 from kafscale.metadata.catalog import Catalog
 from kafscale.metadata.cluster_view import ClusterView
+from kafscale.metadata.restored import find_restored
 from kafscale.metadata.store import MetadataStore
+from kafscale.metadata.topic_config_rules import TopicDefaults
 from kafscale.observability.logging import get_logger
 from kafscale.observability.traffic import ClusterStanding
 from kafscale.storage.engine import StorageEngine
@@ -45,8 +46,9 @@ class ClusterNode:
     def __init__(
         self, metadata: MetadataStore, *, catalog: Catalog, view: ClusterView, claims: Claims,
         membership: Membership, storage: StorageEngine, groups: Coordinator, streams: Streams,
-        reaper: Reaper, broker_id: int, cluster_id: str, defaults: TopicDefaults,
-        settings: ControllerSettings, clock: Callable[[], int], random: Random,
+        reaper: Reaper, restorer: Restorer, broker_id: int, cluster_id: str,
+        defaults: TopicDefaults, settings: ControllerSettings, clock: Callable[[], int],
+        random: Random,
     ) -> None:  # fmt: skip
         self._metadata = metadata
         self._catalog = catalog
@@ -62,16 +64,16 @@ class ClusterNode:
         )
         self.draining = Draining(view, membership, self.ownership)
         self.topics = Topics(
-            catalog, led=self.ownership.led, delete_objects=self.ownership.delete_objects,
+            catalog, led=self.ownership.led, delete_objects=self._delete_objects,
             linger_seconds=self._linger_seconds, clock=clock,
         )  # fmt: skip
         self.controller = Controller(
-            metadata, view, catalog, streams, reaper, broker_id=broker_id, cluster_id=cluster_id,
-            clock=clock, random=random, settings=settings,
+            metadata, view, catalog, streams, reaper, restorer=restorer, broker_id=broker_id,
+            cluster_id=cluster_id, clock=clock, random=random, settings=settings,
         )  # fmt: skip
         self._lives = Lives(
             metadata, storage, membership, self.controller, self.ownership, broker_id=broker_id,
-            random=random,
+            clock=clock, random=random,
         )  # fmt: skip
 
     async def join(self) -> int:
@@ -81,6 +83,14 @@ class ClusterNode:
         self._catalog.subscribe_deletions(self._see_to_deletions)
         self.controller.on_elected(self._see_to_deletions)
         return await self._lives.begin()
+
+    async def settled(self, seconds: float) -> bool:
+        """Wait until everything is served that should be here; false if that takes too long.
+
+        Restored metadata are waited for as long as it takes: before, nobody knows what should be.
+        """
+        await self.membership.lineage.settled()
+        return await self.ownership.settled(seconds)
 
     async def run(self) -> None:
         """Take part; cancel it to stop."""
@@ -108,9 +118,11 @@ class ClusterNode:
 
     def problems(self) -> Mapping[str, str]:
         """What stands in the way of serving clients; nothing, at best."""
-        if self.membership.is_proven:
-            return {}
-        return {"cluster": "the metadata store has not confirmed this broker's lease"}
+        if not self.membership.is_proven:
+            return {"cluster": "the metadata store has not confirmed this broker's lease"}
+        if not self.membership.lineage.is_settled:
+            return {"cluster": "the metadata were restored, and are not settled with the bucket"}
+        return {}
 
     def standing(self) -> ClusterStanding:
         """Where this broker stands, in numbers."""
@@ -123,8 +135,14 @@ class ClusterNode:
         )
 
     def _see_to_deletions(self) -> None:
-        if self.controller.is_controller:
+        if self.controller.is_governing:
             self.topics.finish_deletions()
+
+    async def _delete_objects(self, topic: str) -> int:
+        """Remove the objects of a deleted topic, unless the deletion may be of a lost past."""
+        if await find_restored(self._metadata):
+            raise StoreUnavailableError("the metadata were restored, and are not settled yet")
+        return await self.ownership.delete_objects(topic)
 
     def _linger_seconds(self) -> float:
         return LINGER_SECONDS if len(self.view.brokers) > 1 else 0.0

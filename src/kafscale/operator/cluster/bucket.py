@@ -104,7 +104,7 @@ class BucketKeeper:
             if cluster.spec.s3.replication:
                 conditions.append(await self._replicate(cluster, bucket))
         except KafscaleError as error:
-            conditions.append(bad(READY, "Unusable", str(error)))
+            conditions.append(bad(READY, "Unusable", f"bucket {bucket.short_name}: {error}"))
         is_ready = any(each.type == READY and each.status == TRUE for each in conditions)
         return BucketState(is_ready, conditions)
 

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
-from kafscale.errors import KafscaleError
+from kafscale.errors import KafscaleError, OperatingError
 from kafscale.observability.logging import get_logger
 from kafscale.operator.cluster.connection import etcd_settings
 from kafscale.operator.etcd import certificates, health
@@ -22,6 +22,7 @@ from kafscale.operator.etcd.combining import combined
 from kafscale.operator.etcd.doing import Doing
 from kafscale.operator.etcd.observation import Answers, Connect, Objects, ask, find
 from kafscale.operator.etcd.plan import admission, plan, replicas
+from kafscale.operator.etcd.remains import remains
 from kafscale.operator.etcd.silences import Silences
 from kafscale.operator.etcd.state import EtcdState
 from kafscale.operator.etcd.view import EtcdView
@@ -65,6 +66,10 @@ class ManagedEtcd:
         """Bring it a step nearer to what it should be; how it is."""
         around, cluster = self._around, self._cluster
         objects = await find(around.kube, cluster)
+        if left := remains(objects, cluster.uid):
+            raise OperatingError(
+                f"a former cluster of this name is not gone yet: {', '.join(left)}"
+            )
         trust = await self._issue(objects)
         settings = await etcd_settings(
             around.kube, cluster.namespace, self._access, around.directory

@@ -12,7 +12,7 @@ from kafscale.metadata import keys
 from kafscale.metadata.restored import find_restored, mark_restored
 from kafscale.storage.objects.faulty import Fault, Rule
 from kafscale.testing import virtual_time
-from unit.broker.cluster.backups import LEASE_MS, BackedUpStore, Town
+from unit.broker.cluster.backups import LEASE_MS, BackedUpStore, Backup, Town
 from unit.broker.handlers.serving import CONFIG
 
 both_ways = pytest.mark.parametrize("leap", [True, False], ids=["leap", "mark"])
@@ -211,6 +211,27 @@ def test_nothing_that_clients_compare_goes_back_though_a_snapshot_is_restored_tw
             await town.restore(backup, leap=True)
             await town.start(1)
             await town.check()
+
+    simple(body)
+
+
+def test_metadata_that_are_lost_altogether_come_back_as_far_as_the_bucket_knows_them():
+    async def body(town):
+        await town.start(1, 2)
+        await town.topic("orders", 3, retention_ms="123456789")
+        await town.topic("empty", 2)
+        for number in range(3):
+            await town.write("orders", number, 2)
+        await town.roll("orders", 0)
+        await town.take_producer_id()
+        await town.published()
+        await town.kill()
+        await asyncio.sleep(60)
+        await town.restore(Backup({}, 0), leap=False)
+        await town.start(1, 2)
+        await town.check()
+        topics = town.any_broker.services.catalog.topics
+        assert topics["orders"].configs == {"retention.ms": "123456789"}
 
     simple(body)
 

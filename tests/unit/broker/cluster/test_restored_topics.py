@@ -164,6 +164,20 @@ def test_of_several_topics_that_had_the_name_the_last_one_is_made_again():
     assert after.id == NEWER
 
 
+def test_a_topic_that_somebody_made_since_gives_way_to_the_one_that_there_are_records_of():
+    made_since = known(NEW, created=SINCE_REVISION + 1)
+    after, tombstone = judge(
+        topic=made_since, told=catalog(), there=found(wal=[(OLD, 0, CATALOG_MS)])
+    )
+    assert (after.id, tombstone) == (OLD, None)
+    for there in (
+        found(wal=[(OLD, 0, CATALOG_MS), (NEW, 0, CATALOG_MS)]),
+        found(wal=[(OLD, 0, LONG_AGO_MS)]),
+        found(objects=[(0, CATALOG_MS)]),
+    ):
+        assert judge(topic=made_since, told=catalog(), there=there) == "right"
+
+
 def test_partitions_that_the_catalog_does_not_list_yet_are_added():
     for told in (None, catalog(listed(OLD, 2))):
         after, _ = judge(topic=known(), told=told, there=found(wal=[(OLD, 4, CATALOG_MS)]))

@@ -4,6 +4,7 @@ import asyncio
 from typing import Any, Self
 
 import pytest
+from msgspec.structs import replace
 
 from kafscale.config.stores import Etcd
 from kafscale.errors import KubeError, OperatingError, StoreUnavailableError
@@ -214,6 +215,19 @@ def test_a_managed_etcd_forms_and_then_shuts_its_door(world):
     assert (state.members, state.members_ready) == (3, 3)
     assert world.door()["door"] == "closed"
     assert not world.ensure(wanted).is_busy
+
+
+def test_the_etcd_of_a_former_cluster_is_waited_out(world):
+    former = replace(resource(), uid="uid-of-the-former")
+    world.ensure(former)
+    writes = len(world.kube.writes)
+    state = world.ensure(resource())
+    assert not state.is_ready
+    assert "StatefulSet shop-etcd" in state.conditions[0].message
+    assert len(world.kube.writes) == writes
+    world.kube.objects.clear()
+    assert world.ensure(resource()).is_busy
+    assert world.door()["door"] == "forming"
 
 
 def test_what_is_as_it_should_be_is_not_written_again(world):
