@@ -44,6 +44,19 @@ def shop(control_plane: ControlPlane, kafscale: Installation) -> Iterator[Deploy
         yield Deployed.created(kafscale, namespace)
 
 
+def test_brokers_run_where_nothing_but_restricted_pods_may(shop: Deployed) -> None:
+    shop.wait()
+    assert all(map(is_ready, shop.pods()))
+    any_other = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "careless", "namespace": shop.namespace},
+        "spec": {"containers": [{"name": "shell", "image": "test-shell"}]},
+    }
+    with pytest.raises(KubeRefusalError, match="restricted"):
+        shop.kube.create(any_other)
+
+
 def test_both_ports_are_reached_through_the_service(shop: Deployed) -> None:
     host, _, port = shop.servers.partition(":")
     assert port == "9092"
@@ -85,7 +98,7 @@ def test_brokers_are_monitored_where_monitors_are_known(shop: Deployed, kube: Ku
             DEFINITIONS, "", MONITORS,
             lambda each: any(
                 established.items() <= condition.items()
-                for condition in each.get("status", {}).get("conditions", ())
+                for condition in each.get("status", {}).get("conditions") or ()
             ),
         )  # fmt: skip
         monitor = kube.wait_for(SERVICE_MONITORS, shop.namespace, "shop-broker", bool)

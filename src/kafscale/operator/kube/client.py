@@ -194,7 +194,9 @@ class ApiServer:
         if selector:
             query["labelSelector"] = selector
         path = kind.path(namespace)
-        limits = aiohttp.ClientTimeout(sock_connect=REQUEST_SECONDS_MAX)
+        limits = aiohttp.ClientTimeout(
+            sock_connect=REQUEST_SECONDS_MAX, sock_read=WATCH_SECONDS + REQUEST_SECONDS_MAX
+        )
         try:
             async with await self._send("GET", path, query=query, limits=limits) as response:
                 if not response.ok:
