@@ -36,7 +36,7 @@ def restore(
         raise KafscaleError(
             f"there is no {PROGRAM} on the PATH: it comes with etcd; version 3.6 or later is best"
         )
-    moved = f"replaced-{snapshot_keys.stamp(clock())}" if restoring.has_data(directory) else ""
+    moved = f"replaced-{snapshot_keys.stamp(clock())}" if restoring.has_member(directory) else ""
     with restoring.staging(directory) as room:
         snapshot, told = _snapshot(wanted, place, room, progress)
         leapt = restoring.restore(program, snapshot, directory, room, identity, aside=moved)

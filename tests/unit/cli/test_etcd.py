@@ -50,7 +50,8 @@ def test_without_etcdutl_it_says_where_that_comes_from(kafscale):
 
 @pytest.mark.parametrize("output", ["table", "json"])
 def test_a_directory_with_data_is_left_alone_whatever_else_is_missing(kafscale, output):
-    Path("data/member").mkdir(parents=True)
+    Path("data/member/wal").mkdir(parents=True)
+    Path("data/member/wal/0.wal").touch()
     result = kafscale("etcd", *RESTORE, "--if-empty", "-o", output, PATH="")
     assert result.exit_code == 0
     if output == "table":

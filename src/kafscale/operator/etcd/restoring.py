@@ -2,10 +2,11 @@
 
 The laws:
 
-* A directory has data when it has a `member` in it, which is all that etcd looks for. That comes
-  into being in one step, when everything in it is on the disk: whoever is killed before leaves a
-  directory that has no data, and is restored again from the beginning.
-* What was there is never deleted: it is moved aside, and only if that was asked for.
+* A directory has data when the `member` in it has a log, which is what etcd looks for: one that
+  gave up before it began leaves a database without. The member comes into being in one step, when
+  everything in it is on the disk: whoever is killed before leaves a directory that has no data, and
+  is restored again from the beginning.
+* What was there is never deleted: it is moved aside, and data only if that was asked for.
 * The revision of the store leaps (see `metadata.restored`), so that nobody takes the store for the
   one that it was, and brokers know by themselves that there is something to settle. An etcdutl that
   is too old cannot do that; then the store has to be marked before brokers come.
@@ -48,7 +49,12 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def has_data(directory: Path) -> bool:
-    """Whether there is a member in it, with whatever data."""
+    """Whether there is a member in it that has begun, with whatever data."""
+    return any((directory / MEMBER / "wal").glob("*.wal"))
+
+
+def has_member(directory: Path) -> bool:
+    """Whether there is a member in it, be it one that has never begun."""
     return (directory / MEMBER).exists()
 
 
@@ -94,7 +100,7 @@ def restore(
 
     A member that is there already is moved to the name `aside`, beside the new one.
     """
-    if has_data(directory):
+    if has_member(directory):
         assert aside, "what is there is never deleted"
         _check_at_rest(directory / MEMBER)
     can_leap = _LEAP in _run([program, "snapshot", "restore", "--help"])
@@ -108,7 +114,7 @@ def restore(
         ]
     )  # fmt: skip
     _force_to_disk(room / "data" / MEMBER)
-    if has_data(directory):
+    if has_member(directory):
         (directory / MEMBER).rename(directory / aside)
     (room / "data" / MEMBER).rename(directory / MEMBER)
     _fsync(directory)

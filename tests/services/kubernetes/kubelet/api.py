@@ -25,6 +25,9 @@ WATCH_S = 600
 LINE_BYTES_MAX = 8 << 20
 GONE = {404, 409}
 """Nothing of that name, or another one of that name."""
+INVALID = 422
+_OTHER_UID = '"field":"metadata.uid"'
+"""What a patch is told, now and then, that is meant for a former object of the name."""
 BUSY = {429, 500, 502, 503, 504}
 RETRY_S = 0.2
 FAREWELL_S = 0.1
@@ -98,7 +101,7 @@ class Api:
                 code, text = await self._exchange(method, path, body, kind)
             except (aiohttp.ClientError, TimeoutError):
                 code, text = 503, ""
-            if code in GONE:
+            if code in GONE or (code == INVALID and _OTHER_UID in text):
                 return None
             if code < 400:
                 return json.loads(text)

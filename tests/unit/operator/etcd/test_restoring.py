@@ -20,9 +20,11 @@ IDENTITY = Identity(
 RESTORES = """
 printf '%s ' "$@" > {log}
 while [ "$1" != --data-dir ]; do shift; done
-mkdir -p "$2/member/snap"
+mkdir -p "$2/member/snap" "$2/member/wal"
 echo new > "$2/member/snap/db"
+echo new > "$2/member/wal/0.wal"
 """
+NEW = {"member/snap/db": "new\n", "member/wal/0.wal": "new\n"}
 
 
 @pytest.fixture
@@ -66,7 +68,7 @@ def test_a_member_is_made_and_nothing_else(program, snapshot, tmp_path):
     assert not restoring.has_data(directory)
     assert restore(program(RESTORES), snapshot, directory)
     assert restoring.has_data(directory)
-    assert content(directory) == {"member/snap/db": "new\n"}
+    assert content(directory) == NEW
     assert stat.S_IMODE(directory.stat().st_mode) == 0o700
     arguments = (tmp_path / "arguments").read_text()
     assert arguments.startswith(f"snapshot restore {snapshot} --data-dir ")
@@ -101,7 +103,7 @@ def test_what_somebody_left_who_was_killed_is_in_nobodys_way(program, snapshot, 
     left.mkdir(parents=True)
     (left / "half").write_text("half")
     restore(program(RESTORES), snapshot, tmp_path / "data")
-    assert content(tmp_path / "data") == {"member/snap/db": "new\n"}
+    assert content(tmp_path / "data") == NEW
 
 
 @pytest.fixture
@@ -115,8 +117,18 @@ def database(tmp_path):
 
 def test_what_was_there_is_moved_aside(program, snapshot, tmp_path, database):
     restore(program(RESTORES), snapshot, tmp_path / "data", aside="replaced")
-    assert content(tmp_path / "data") == {"member/snap/db": "new\n", "replaced/snap/db": "old\n"}
+    assert content(tmp_path / "data") == NEW | {"replaced/snap/db": "old\n"}
     assert database.read_text() == "new\n"
+
+
+def test_a_member_that_has_never_begun_has_no_data(database, tmp_path):
+    assert restoring.has_member(tmp_path / "data")
+    assert not restoring.has_data(tmp_path / "data")
+    log = database.parents[1] / "wal" / "0000000000000000-0000000000000000.wal"
+    log.parent.mkdir()
+    assert not restoring.has_data(tmp_path / "data")
+    log.touch()
+    assert restoring.has_data(tmp_path / "data")
 
 
 def test_from_an_etcd_that_runs_nothing_is_taken_away(program, snapshot, tmp_path, database):
