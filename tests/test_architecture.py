@@ -15,6 +15,8 @@ import pytest
 from kafscale.broker.routes import ROUTES
 from kafscale.protocol.apis import APIS
 
+pytestmark = pytest.mark.timeout(120)  # Some of it reads every file that there is.
+
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "kafscale"
 MODULE_LINES_MAX = 400

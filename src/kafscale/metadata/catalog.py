@@ -85,6 +85,11 @@ class Catalog:
         """Wait until the change of a topic that was made at this revision can be seen here."""
         await self._view.configs_mirror.reached(revision)
 
+    async def current(self) -> None:
+        """Wait until all topics that the store has now can be seen here, as they are there."""
+        snapshot = await self._store.range(keys.TOPICS)
+        await self.reached(max((entry.mod_revision for entry in snapshot.entries), default=0))
+
     def get(self, name: str) -> Topic | None:
         return self.topics.get(name)
 

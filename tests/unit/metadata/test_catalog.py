@@ -65,6 +65,18 @@ def test_a_topic_that_is_created_is_there_at_once(play):
     play(body)
 
 
+def test_who_waits_until_it_is_current_sees_what_others_have_done(play):
+    async def scene(store):
+        async with catalogs(store, 2) as ((one, _), (other, _)):
+            await other.current()
+            await create(one, partitions=2)
+            await one.grow("orders", 5)
+            await other.current()
+            assert other.topics["orders"].partitions == 5
+
+    play(scene)
+
+
 def test_a_topic_is_there_when_a_broker_starts_again(play):
     async def body(store):
         async with catalogs(store) as (catalog, _):

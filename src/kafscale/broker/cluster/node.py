@@ -89,7 +89,10 @@ class ClusterNode:
 
         Restored metadata are waited for as long as it takes: before, nobody knows what should be.
         """
-        await self.membership.lineage.settled()
+        if not self.membership.lineage.is_settled:
+            await self.membership.lineage.settled()
+            # Whoever has settled it may be another; what it has changed is to be seen here first.
+            await self._catalog.current()
         return await self.ownership.settled(seconds)
 
     async def run(self) -> None:
