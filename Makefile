@@ -43,11 +43,13 @@ test: setup ## Run all tests.
 test-integration: setup ## Run the tests that have real services beside them.
 	$(BIN)/pytest -n auto --dist worksteal -m "not bench and not spark and not kubernetes" tests/integration
 
+# A whole cluster of processes shares the machine with its tests: what fails there has to pass when it is run by itself.
+IN_ROOM := PYTHONPATH=tests $(BIN)/python -m services.kubernetes.namespaces $(BIN)/pytest -p no:xdist -m kubernetes
+
 # What is built from source comes first: there is no network where the tests run.
 test-k8s: setup ## Run the tests on Kubernetes, in a room cut off from this machine; K8S_OPTIONS go to pytest.
 	PYTHONPATH=tests $(BIN)/python -m services.kubernetes.binaries
-	PYTHONPATH=tests $(BIN)/python -m services.kubernetes.namespaces \
-	  $(BIN)/pytest -p no:xdist -m kubernetes $(K8S_OPTIONS) tests/kubernetes
+	$(IN_ROOM) $(K8S_OPTIONS) tests/kubernetes || $(IN_ROOM) $(K8S_OPTIONS) --last-failed tests/kubernetes
 
 check: setup ## Check format, lint, types, the floors of the house, its tidiness and what it depends on.
 	$(BIN)/ruff format --check .
