@@ -22,7 +22,7 @@ from kafscale.broker.cluster.membership import Membership
 from kafscale.broker.cluster.ownership import Ownership
 from kafscale.broker.coordinator.coordinator import Coordinator
 from kafscale.broker.topics import Topics
-from kafscale.errors import KafscaleError, StoreUnavailableError
+from kafscale.errors import KafscaleError, OperatingError, StoreUnavailableError
 from kafscale.metadata.catalog import Catalog
 from kafscale.metadata.cluster_view import ClusterView
 from kafscale.metadata.restored import find_restored
@@ -36,6 +36,7 @@ from kafscale.storage.streams import Streams
 
 log = get_logger(__name__)
 
+RETRY_SECONDS: Final = 0.2
 LINGER_SECONDS: Final = 1.0
 """How long another broker may need to learn that a topic is deleted, and stop writing."""
 
@@ -89,11 +90,18 @@ class ClusterNode:
 
         Restored metadata are waited for as long as it takes: before, nobody knows what should be.
         """
-        if not self.membership.lineage.is_settled:
-            await self.membership.lineage.settled()
-            # Whoever has settled it may be another; what it has changed is to be seen here first.
-            await self._catalog.current()
+        await self.membership.lineage.settled()
+        await self._see_topics()
         return await self.ownership.settled(seconds)
+
+    async def _see_topics(self) -> None:
+        """Wait until the topics of the store are seen here: another may have just settled them."""
+        while True:
+            try:
+                return await self._catalog.current()
+            except OperatingError as error:
+                log.warning("topics not seen yet", reason=str(error))
+                await asyncio.sleep(RETRY_SECONDS)
 
     async def run(self) -> None:
         """Take part; cancel it to stop."""
