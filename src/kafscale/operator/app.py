@@ -149,9 +149,8 @@ async def _worker(
     surveyor = Surveyor(over_control_plane(), _clock, samples.fresh)
     buckets = BucketKeeper(kube, _clock)
     backups = BackupKeeper(
-        kube, buckets, metrics, directory=directory, clock=_clock, timer=time.monotonic,
-        random=SystemRandom(),
-    )  # fmt: skip
+        buckets, metrics, clock=_clock, timer=time.monotonic, random=SystemRandom()
+    )
     etcds = EtcdKeeper(
         kube, platform, clock=_clock, directory=directory, newest_snapshot=backups.newest_key,
         settings_endpoints=config.operator.etcd_endpoints, namespaces=config.operator.namespaces,
@@ -161,7 +160,7 @@ async def _worker(
     )
     clusters = ClusterReconciler(
         kube, platform, etcds=etcds, buckets=buckets, backups=backups, registry=metadata,
-        surveyor=surveyor, roller=Roller(kube, platform, metrics), sleeper=sleeper, metrics=metrics,
+        roller=Roller(kube, platform, metrics), sleeper=sleeper, metrics=metrics,
         directory=directory, resync_seconds=config.operator.resync_sec,
     )  # fmt: skip
     topics = TopicReconciler(

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from random import Random
 from typing import Final
 
@@ -12,14 +11,11 @@ from kafscale.config.stores import Etcd
 from kafscale.errors import KafscaleError
 from kafscale.observability.operator_metrics import OperatorMetrics, SnapshotFigures
 from kafscale.operator.cluster.bucket import BucketKeeper
-from kafscale.operator.cluster.connection import etcd_settings
 from kafscale.operator.conditions import Condition, bad
 from kafscale.operator.etcd import snapshot_keys
 from kafscale.operator.etcd.snapshot_conditions import ACCESS, SNAPSHOT, disabled
 from kafscale.operator.etcd.snapshot_keeping import SnapshotKeeper, SnapshotState
 from kafscale.operator.etcd.snapshots import Snapshots
-from kafscale.operator.kube.api import Kube
-from kafscale.operator.resources.names import EtcdAccess
 from kafscale.operator.spec.cluster import Cluster, SnapshotsSpec
 from kafscale.operator.spec.status import SnapshotStatus
 from kafscale.storage.objects.base import ObjectStore
@@ -50,26 +46,22 @@ class BackupKeeper:
 
     def __init__(
         self,
-        kube: Kube,
         buckets: BucketKeeper,
         metrics: OperatorMetrics,
         *,
-        directory: Path,
         clock: Callable[[], int],
         timer: Callable[[], float],
         random: Random,
     ) -> None:
-        """`clock` is in milliseconds, `timer` in seconds; `directory` is a private one."""
-        self._kube = kube
+        """`clock` is in milliseconds, `timer` in seconds."""
         self._buckets = buckets
         self._metrics = metrics
-        self._directory = directory
         self._clock = clock
         self._timer = timer
         self._random = random
         self._kept: dict[tuple[str, str], _Kept] = {}
 
-    async def keep(self, cluster: Cluster, access: EtcdAccess) -> Backup:
+    async def keep(self, cluster: Cluster, settings: Etcd) -> Backup:
         """Take a snapshot if it is time for one; how the backups are."""
         if not cluster.spec.etcd.snapshots.enabled:
             await self.forget(cluster.namespace, cluster.name)
@@ -77,7 +69,7 @@ class BackupKeeper:
         figures = self._metrics.cluster(cluster.namespace, cluster.name)
         figures.snapshots = figures.snapshots or SnapshotFigures()
         try:
-            keeper = await self._keeper(cluster, access, figures.snapshots)
+            keeper = await self._keeper(cluster, settings, figures.snapshots)
         except KafscaleError as error:
             figures.snapshots.is_accessible = False
             figures.snapshots.fail()
@@ -110,11 +102,10 @@ class BackupKeeper:
             await self.forget(namespace, name)
 
     async def _keeper(
-        self, cluster: Cluster, access: EtcdAccess, figures: SnapshotFigures
+        self, cluster: Cluster, settings: Etcd, figures: SnapshotFigures
     ) -> SnapshotKeeper:
         """The keeper of a cluster; another one when anything has changed that it was made from."""
         spec = cluster.spec.etcd.snapshots
-        settings = await etcd_settings(self._kube, cluster.namespace, access, self._directory)
         bucket = await self._bucket(cluster)
         wanted = (spec, settings, bucket)
         kept = self._kept.get((cluster.namespace, cluster.name))

@@ -26,7 +26,6 @@ from kafscale.operator.cluster.report import Found
 from kafscale.operator.cluster.rolling import Roller
 from kafscale.operator.cluster.rollout import Wait
 from kafscale.operator.cluster.sleeper import Sleeper
-from kafscale.operator.cluster.survey import Surveyor
 from kafscale.operator.conditions import TRUE, bad, ok
 from kafscale.operator.etcd.keeping import EtcdKeeper
 from kafscale.operator.kube.api import Kube, Manifest
@@ -55,7 +54,6 @@ class ClusterReconciler:
         buckets: BucketKeeper,
         backups: BackupKeeper,
         registry: MetadataRegistry,
-        surveyor: Surveyor,
         roller: Roller,
         sleeper: Sleeper,
         metrics: OperatorMetrics,
@@ -69,7 +67,6 @@ class ClusterReconciler:
         self._buckets = buckets
         self._backups = backups
         self._registry = registry
-        self._surveyor = surveyor
         self._roller = roller
         self._sleeper = sleeper
         self._metrics = metrics
@@ -117,9 +114,9 @@ class ClusterReconciler:
             await self._count(cluster, found)
             return self._resync_seconds
         found.conditions += [ok("ConfigValid", "Accepted"), memory_condition(cluster)]
-        await self._roll(cluster, body, etcd.access, metadata, found)
+        seconds = await self._roll(cluster, body, etcd.access, metadata, found)
         is_moving = found.step is not None or etcd.is_busy
-        return STEP_SECONDS if is_moving else self._resync_seconds
+        return STEP_SECONDS if is_moving else seconds
 
     async def _roll(
         self,
@@ -174,7 +171,7 @@ class ClusterReconciler:
         found.conditions += await self._buckets.keep_lifecycle(
             cluster, list(metadata.topics.values())
         )
-        backup = await self._backups.keep(cluster, access)
+        backup = await self._backups.keep(cluster, settings)
         found.snapshot = backup.status
         found.conditions += backup.conditions
         return metadata
