@@ -36,20 +36,24 @@ $(READY): pyproject.toml requirements.lock
 run: setup ## Start Kafscale on its embedded default.
 	$(BIN)/kafscale broker
 
+# Brokers, clients and faults of many tests share the cores: what fails in that crowd has to pass when it is run by itself.
+BY_ITSELF := -p no:xdist --last-failed --last-failed-no-failures none
+PLAIN := -m "not bench and not spark and not kubernetes"
+SPARK := -p no:xdist -m "spark and not bench" tests/e2e/spark
+
 test: setup ## Run all tests.
-	$(BIN)/pytest -n auto --dist worksteal -m "not bench and not spark and not kubernetes"
-	$(BIN)/pytest -p no:xdist -m "spark and not bench" tests/e2e/spark
+	$(BIN)/pytest -n auto --dist worksteal $(PLAIN) || $(BIN)/pytest $(PLAIN) $(BY_ITSELF)
+	$(BIN)/pytest $(SPARK) || $(BIN)/pytest $(SPARK) $(BY_ITSELF)
 
 test-integration: setup ## Run the tests that have real services beside them.
-	$(BIN)/pytest -n auto --dist worksteal -m "not bench and not spark and not kubernetes" tests/integration
+	$(BIN)/pytest -n auto --dist worksteal $(PLAIN) tests/integration
 
-# A whole cluster of processes shares the machine with its tests: what fails there has to pass when it is run by itself.
 IN_ROOM := PYTHONPATH=tests $(BIN)/python -m services.kubernetes.namespaces $(BIN)/pytest -p no:xdist -m kubernetes
 
 # What is built from source comes first: there is no network where the tests run.
 test-k8s: setup ## Run the tests on Kubernetes, in a room cut off from this machine; K8S_OPTIONS go to pytest.
 	PYTHONPATH=tests $(BIN)/python -m services.kubernetes.binaries
-	$(IN_ROOM) $(K8S_OPTIONS) tests/kubernetes || $(IN_ROOM) $(K8S_OPTIONS) --last-failed tests/kubernetes
+	$(IN_ROOM) $(K8S_OPTIONS) tests/kubernetes || $(IN_ROOM) $(K8S_OPTIONS) $(BY_ITSELF) tests/kubernetes
 
 check: setup ## Check format, lint, types, the floors of the house, its tidiness and what it depends on.
 	$(BIN)/ruff format --check .

@@ -13,6 +13,7 @@ from e2e.spark.records import Client, rows, s3a
 from kafscale.spark import register
 from services.broker import BrokerProcess
 from services.s3_server import ACCESS_KEY, SECRET_KEY, broker_settings
+from services.waiting import wait_until
 
 TOPICS = {"orders": 3, "clicks": 2, "users": 1}
 SMALL_SEGMENTS = {"segment_bytes": "400000", "local_fsync": "false"}
@@ -277,4 +278,5 @@ def test_a_broker_rolls_and_deletes_during_the_read(spark, start_broker, retenti
         producing.result()
     assert broker.objects("**/orders/0/*.kfs")
     if retention_bytes != "-1":
-        assert not broker.objects("**/orders/0/segment-00000000000000000000.kfs")
+        oldest = "**/orders/0/segment-00000000000000000000.kfs"
+        wait_until(lambda: not broker.objects(oldest), "the oldest segment to go")
