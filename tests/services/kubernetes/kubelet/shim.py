@@ -100,7 +100,8 @@ def _furnish(order: dict[str, Any]) -> None:
     Path(root, "tmp").chmod(0o1777)
     for path, text in order["files"].items():
         Path(root + path).write_text(text)
-    for mount in order["mounts"]:
+    # The outer ones first: a volume at `/tmp` does not hide the project, wherever it is.
+    for mount in sorted(order["mounts"], key=lambda each: each["target"].count("/")):
         _bind(mount["source"], root + mount["target"], is_read_only=mount["is_read_only"])
     _mount("proc", root + "/proc", "proc")
     _mount("tmpfs", root + "/dev/shm", "tmpfs")  # noqa: S108 - not the machine's.
