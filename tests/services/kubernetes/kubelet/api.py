@@ -25,9 +25,9 @@ WATCH_S = 600
 LINE_BYTES_MAX = 8 << 20
 GONE = {404, 409}
 """Nothing of that name, or another one of that name."""
-INVALID = 422
-_OTHER_UID = '"field":"metadata.uid"'
-"""What a patch is told, now and then, that is meant for a former object of the name."""
+MOOT = ((422, '"field":"metadata.uid"'), (403, "NamespaceTerminating"))
+"""What a patch is told that is meant for a former object of the name, and what whoever makes
+something is told where everything goes."""
 BUSY = {429, 500, 502, 503, 504}
 RETRY_S = 0.2
 FAREWELL_S = 0.1
@@ -101,10 +101,10 @@ class Api:
                 code, text = await self._exchange(method, path, body, kind)
             except (aiohttp.ClientError, TimeoutError):
                 code, text = 503, ""
-            if code in GONE or (code == INVALID and _OTHER_UID in text):
-                return None
             if code < 400:
                 return json.loads(text)
+            if code in GONE or any(code == each and words in text for each, words in MOOT):
+                return None
             if code not in BUSY:
                 raise RefusalError(f"{method} {path}: {code} {text}")
             await asyncio.sleep(RETRY_S)
