@@ -1,13 +1,18 @@
 """What `kafscale etcd` asks of members, one by one: data for tables and JSON."""
 
-import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from typing import Any
 
 from kafscale.config.stores import Etcd
-from kafscale.errors import KafscaleError, StoreUnavailableError
-from kafscale.metadata.etcd.maintenance import Alarm, EtcdMember, Maintenance, MemberStatus
+from kafscale.errors import KafscaleError
+from kafscale.metadata.etcd.maintenance import (
+    Alarm,
+    EtcdMember,
+    Maintenance,
+    MemberStatus,
+    statuses,
+)
 
 Progress = Callable[[int, int], None]
 
@@ -16,7 +21,7 @@ async def status(settings: Etcd) -> dict[str, Any]:
     """All members: those that were asked, and those that others only know of."""
     async with AsyncExitStack() as stack:
         clients = await _connected(settings, stack)
-        told = await _statuses(clients)
+        told = await _told(clients)
         known, alarms = await _agreed(clients, told)
     members = [_asked(endpoint, answer, known, alarms) for endpoint, answer in told.items()]
     asked = {each.member_id for each in told.values() if isinstance(each, MemberStatus)}
@@ -32,7 +37,7 @@ async def defragment(settings: Etcd, progress: Progress) -> list[dict[str, Any]]
     """
     async with AsyncExitStack() as stack:
         clients = await _connected(settings, stack)
-        told = await _statuses(clients)
+        told = await _told(clients)
         for endpoint, answer in told.items():
             if not isinstance(answer, MemberStatus):
                 raise KafscaleError(
@@ -64,28 +69,19 @@ async def _connected(settings: Etcd, stack: AsyncExitStack) -> dict[str, Mainten
     }
 
 
-async def _statuses(
-    clients: dict[str, Maintenance],
-) -> dict[str, MemberStatus | StoreUnavailableError]:
-    async def ask(client: Maintenance) -> MemberStatus | StoreUnavailableError:
-        try:
-            return await client.status()
-        except StoreUnavailableError as error:
-            return error
-
-    answers = await asyncio.gather(*map(ask, clients.values()))
-    told = dict(zip(clients, answers, strict=True))
-    if not any(isinstance(answer, MemberStatus) for answer in answers):
-        raise KafscaleError("\n".join(str(answer) for answer in answers))
+async def _told(clients: dict[str, Maintenance]) -> dict[str, MemberStatus | KafscaleError]:
+    told = await statuses(clients)
+    if not any(isinstance(answer, MemberStatus) for answer in told.values()):
+        raise KafscaleError("\n".join(str(answer) for answer in told.values()))
     return told
 
 
 async def _agreed(
-    clients: dict[str, Maintenance], told: dict[str, MemberStatus | StoreUnavailableError]
+    clients: dict[str, Maintenance], told: dict[str, MemberStatus | KafscaleError]
 ) -> tuple[dict[int, EtcdMember], Sequence[Alarm]]:
     """What most members agree on; nothing, where there is no majority."""
     for endpoint, answer in told.items():
-        if isinstance(answer, MemberStatus) and answer.leader_id:
+        if isinstance(answer, MemberStatus) and answer.speaks_for_all:
             members = await clients[endpoint].members()
             return {each.id: each for each in members}, await clients[endpoint].alarms()
     return {}, ()
@@ -93,7 +89,7 @@ async def _agreed(
 
 def _asked(
     endpoint: str,
-    answer: MemberStatus | StoreUnavailableError,
+    answer: MemberStatus | KafscaleError,
     known: dict[int, EtcdMember],
     alarms: Sequence[Alarm],
 ) -> dict[str, Any]:

@@ -13,13 +13,15 @@ unavailable, and says why.
 When any of this is to be done is left to the operator, and to people.
 """
 
+import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Sequence
-from typing import Final, Self
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from typing import Final, Protocol, Self
 
 import msgspec
 
 from kafscale.config.stores import Etcd
+from kafscale.errors import KafscaleError
 from kafscale.metadata._generated import rpc_pb2 as rpc
 from kafscale.metadata.etcd.channel import address, channel_credentials, open_channel
 from kafscale.metadata.etcd.client import Client
@@ -72,6 +74,11 @@ class MemberStatus(msgspec.Struct, frozen=True):
     def is_leader(self) -> bool:
         return self.leader_id == self.member_id
 
+    @property
+    def speaks_for_all(self) -> bool:
+        """Whether it can be asked what most members agree on: learners are not told."""
+        return bool(self.leader_id) and not self.is_learner
+
 
 class EtcdMember(msgspec.Struct, frozen=True):
     """A member as the cluster has it in its list."""
@@ -89,6 +96,25 @@ class Alarm(msgspec.Struct, frozen=True):
 
     member_id: int
     kind: str
+
+
+class HasStatus(Protocol):
+    """Whoever says how a member is; `Maintenance` does."""
+
+    async def status(self) -> MemberStatus: ...
+
+
+async def statuses(members: Mapping[str, HasStatus]) -> dict[str, MemberStatus | KafscaleError]:
+    """How members are, all asked at once, or why one does not say."""
+    answers = await asyncio.gather(
+        *(member.status() for member in members.values()), return_exceptions=True
+    )
+    told: dict[str, MemberStatus | KafscaleError] = {}
+    for endpoint, answer in zip(members, answers, strict=True):
+        if not isinstance(answer, MemberStatus | KafscaleError):
+            raise answer
+        told[endpoint] = answer
+    return told
 
 
 class Maintenance:

@@ -4,7 +4,6 @@ The laws: looking takes seconds at the most, whoever does not answer; and what c
 guessed: without a member that knows a leader there is no list.
 """
 
-import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
@@ -14,7 +13,7 @@ import msgspec
 
 from kafscale.config.stores import Etcd
 from kafscale.errors import KafscaleError
-from kafscale.metadata.etcd.maintenance import Alarm, EtcdMember, MemberStatus
+from kafscale.metadata.etcd.maintenance import Alarm, EtcdMember, MemberStatus, statuses
 from kafscale.observability.logging import get_logger
 from kafscale.operator.etcd import certificates
 from kafscale.operator.kube.api import Kube, Manifest
@@ -95,29 +94,17 @@ async def ask(
             endpoint: await stack.enter_async_context(connect(endpoint, hurried))
             for endpoint in endpoints
         }
-        told = await asyncio.gather(
-            *(member.status() for member in members.values()), return_exceptions=True
-        )
-        statuses: dict[str, MemberStatus] = {}
-        failures: dict[str, str] = {}
-        for endpoint, answer in zip(members, told, strict=True):
-            match answer:
-                case MemberStatus():
-                    statuses[endpoint] = answer
-                case KafscaleError():
-                    failures[endpoint] = str(answer)
-                case _:
-                    raise answer
-        for endpoint, status in statuses.items():
-            if status.leader_id and not status.is_learner:
+        told = await statuses(members)
+        given = {key: each for key, each in told.items() if isinstance(each, MemberStatus)}
+        failures = {key: str(each) for key, each in told.items() if key not in given}
+        for endpoint, status in given.items():
+            if status.speaks_for_all:
                 member = members[endpoint]
                 try:
-                    return Answers(
-                        statuses, failures, await member.members(), await member.alarms()
-                    )
+                    return Answers(given, failures, await member.members(), await member.alarms())
                 except KafscaleError as error:
                     log.info("etcd does not agree", endpoint=endpoint, reason=str(error))
-    return Answers(statuses, failures, None, ())
+    return Answers(given, failures, None, ())
 
 
 def _by_name(manifests: Iterable[Manifest]) -> dict[str, Manifest]:

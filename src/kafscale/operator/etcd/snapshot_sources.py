@@ -5,14 +5,13 @@ Of the others a follower is preferred, because the leader has enough to do, and 
 one that has come furthest. Where one fails in the middle, the next is asked.
 """
 
-import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from typing import Protocol, Self
 
 from kafscale.config.stores import Etcd
 from kafscale.errors import KafscaleError, StoreUnavailableError
-from kafscale.metadata.etcd.maintenance import MemberStatus
+from kafscale.metadata.etcd.maintenance import MemberStatus, statuses
 from kafscale.observability.logging import get_logger
 from kafscale.operator.etcd.snapshots import (
     Progress,
@@ -49,10 +48,7 @@ async def take_from_any(
             endpoint: await stack.enter_async_context(connect(endpoint, settings))
             for endpoint in settings.endpoints
         }
-        answers = await asyncio.gather(
-            *(member.status() for member in members.values()), return_exceptions=True
-        )
-        told = dict(zip(members, answers, strict=True))
+        told = await statuses(members)
         failures = [f"{endpoint}: {why}" for endpoint, why in _unwell(told)]
         for endpoint in in_order(told):
             try:
@@ -63,22 +59,20 @@ async def take_from_any(
     raise StoreUnavailableError("no member of etcd gives a snapshot: " + "; ".join(failures))
 
 
-def in_order(told: dict[str, MemberStatus | BaseException]) -> Sequence[str]:
+def in_order(told: dict[str, MemberStatus | KafscaleError]) -> Sequence[str]:
     """The endpoints that can be asked, the best first."""
     well = [
         (status.is_leader, -status.revision, endpoint)
         for endpoint, status in told.items()
-        if isinstance(status, MemberStatus) and status.leader_id and not status.is_learner
+        if isinstance(status, MemberStatus) and status.speaks_for_all
     ]
     return [endpoint for *_, endpoint in sorted(well)]
 
 
-def _unwell(told: dict[str, MemberStatus | BaseException]) -> list[tuple[str, str]]:
+def _unwell(told: dict[str, MemberStatus | KafscaleError]) -> list[tuple[str, str]]:
     found = []
     for endpoint, status in told.items():
-        if isinstance(status, BaseException):
-            if not isinstance(status, KafscaleError):
-                raise status
+        if isinstance(status, KafscaleError):
             found.append((endpoint, str(status)))
         elif not status.leader_id:
             found.append((endpoint, "it knows no leader"))
