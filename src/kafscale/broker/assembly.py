@@ -44,7 +44,7 @@ from kafscale.observability.metrics import Metrics
 from kafscale.storage.engine import StorageEngine
 from kafscale.storage.inventory import Inventories
 from kafscale.storage.objects.base import ObjectStore
-from kafscale.storage.objects.lifecycle import FOREVER, TopicRetention
+from kafscale.storage.objects.lifecycle import TopicRetention
 from kafscale.storage.objects.s3_control import BucketLifecycle
 from kafscale.storage.reaper import Reaper
 from kafscale.storage.streams import Streams
@@ -151,11 +151,9 @@ async def _keep_lifecycle(
     lifecycle: BucketLifecycle, defaults: TopicDefaults, topics: Mapping[str, Topic]
 ) -> None:
     """Have the bucket's own rules follow the retention of topics, as a safety net."""
-    settings = {name: resolve(topic.configs, defaults) for name, topic in topics.items()}
     await lifecycle.apply(
-        # What is compacted only is kept for ever, whatever its retention says.
-        TopicRetention(name, each.retention_ms if each.is_pruned else FOREVER)
-        for name, each in settings.items()
+        TopicRetention(topic.name, resolve(topic.configs, defaults).retention_ms)
+        for topic in topics.values()
     )
 
 

@@ -25,7 +25,7 @@ from kafscale.broker.topics import Topics
 from kafscale.errors import KafscaleError, OperatingError, StoreUnavailableError
 from kafscale.metadata.catalog import Catalog
 from kafscale.metadata.cluster_view import ClusterView
-from kafscale.metadata.restored import find_restored
+from kafscale.metadata.restored import SETTLED, find_restored
 from kafscale.metadata.store import MetadataStore
 from kafscale.metadata.topic_config_rules import TopicDefaults
 from kafscale.observability.logging import get_logger
@@ -95,10 +95,13 @@ class ClusterNode:
         return await self.ownership.settled(seconds)
 
     async def _see_topics(self) -> None:
-        """Wait until the topics of the store are seen here: another may have just settled them."""
-        while True:
+        """Wait until topics are seen here that another may have just settled, if any ever did."""
+        is_seen = False
+        while not is_seen:
             try:
-                return await self._catalog.current()
+                if await self._metadata.get(SETTLED):
+                    await self._catalog.current()
+                is_seen = True
             except OperatingError as error:
                 log.warning("topics not seen yet", reason=str(error))
                 await asyncio.sleep(RETRY_SECONDS)
