@@ -63,10 +63,11 @@ class BackupKeeper:
 
     async def keep(self, cluster: Cluster, settings: Etcd) -> Backup:
         """Take a snapshot if it is time for one; how the backups are."""
+        figures = self._metrics.cluster(cluster.namespace, cluster.name)
         if not cluster.spec.etcd.snapshots.enabled:
             await self.forget(cluster.namespace, cluster.name)
+            figures.snapshots = None
             return Backup(None, disabled())
-        figures = self._metrics.cluster(cluster.namespace, cluster.name)
         figures.snapshots = figures.snapshots or SnapshotFigures()
         try:
             keeper = await self._keeper(cluster, settings, figures.snapshots)
@@ -86,7 +87,7 @@ class BackupKeeper:
         """The newest snapshot that there is; raises `OperatingError` where there is none."""
         store = await self._store(await self._bucket(cluster))
         try:
-            return await self._snapshots(cluster, store).find("latest")
+            return await self._snapshots(cluster, store).find(snapshot_keys.LATEST)
         finally:
             await store.close()
 
@@ -137,14 +138,7 @@ class BackupKeeper:
         return RetryingObjectStore(store, retries_max=RETRIES_MAX, random=self._random)
 
     async def _bucket(self, cluster: Cluster) -> S3Bucket:
-        spec, s3 = cluster.spec.etcd.snapshots, cluster.spec.s3
-        return await self._buckets.opened(
-            cluster,
-            spec.bucket or s3.bucket,
-            region=spec.region or s3.region,
-            endpoint=spec.endpoint or s3.endpoint,
-            secret=spec.credentials_secret_ref or s3.secret,
-        )
+        return await self._buckets.opened(cluster.namespace, cluster.spec.snapshots_s3)
 
 
 def _told_before(cluster: Cluster) -> SnapshotStatus | None:
