@@ -59,7 +59,7 @@ def drain(
     kafscale cluster drain 2 --deadline 300 --reason "new disk"
     """
     from kafscale.cli import cluster_admin, cluster_client, cluster_tables
-    from kafscale.cli.cluster_progress import progress_bar
+    from kafscale.cli.progress import progress_bar
 
     with progress_bar(f"draining broker {broker}") as progress:
         result = cluster_client.run(
@@ -129,7 +129,7 @@ def rebalance(
     kafscale cluster rebalance --wait 0
     """
     from kafscale.cli import cluster_admin, cluster_client, cluster_tables
-    from kafscale.cli.cluster_progress import progress_bar
+    from kafscale.cli.progress import progress_bar
 
     with progress_bar("moving partitions") as progress:
         moves = cluster_client.run(

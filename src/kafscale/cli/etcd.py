@@ -24,6 +24,7 @@ from kafscale.cli.etcd_options import (
 )
 from kafscale.cli.output import Output, OutputOption, print_data
 from kafscale.cli.wording import parse_time
+from kafscale.operator.etcd.snapshot_keys import LATEST
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -55,7 +56,7 @@ def snapshot(
     kafscale etcd snapshot --bucket backups --prefix etcd/production --retain 168
     """
     from kafscale.cli import etcd_snapshots, etcd_tables
-    from kafscale.cli.etcd_progress import bytes_bar
+    from kafscale.cli.progress import bytes_bar
 
     settings = etcd_settings()
     place = Place(bucket, prefix, region, endpoint)
@@ -87,7 +88,7 @@ def snapshots(
     kafscale etcd snapshots -o json | jq -r '.[-1].key'
     """
     from kafscale.cli import etcd_snapshots, etcd_tables
-    from kafscale.cli.etcd_progress import bytes_bar
+    from kafscale.cli.progress import bytes_bar
 
     place = Place(bucket, prefix, region, endpoint)
     with bytes_bar("reading snapshots") as progress:
@@ -109,7 +110,7 @@ def restore(
     wanted: Annotated[
         str,
         typer.Option("--snapshot", metavar="KEY|latest|FILE", help="What to restore."),
-    ] = "latest",
+    ] = LATEST,
     name: NameOption = "default",
     peer_urls: PeerUrlsOption = "http://localhost:2380",
     initial_cluster: InitialClusterOption = "",
@@ -141,7 +142,7 @@ def restore(
         --initial-cluster etcd-0=http://etcd-0:2380,etcd-1=http://etcd-1:2380
     """
     from kafscale.cli import etcd_restoring, etcd_tables
-    from kafscale.cli.etcd_progress import bytes_bar
+    from kafscale.cli.progress import bytes_bar
     from kafscale.operator.etcd.restoring import Identity, has_data
 
     if if_empty and force:
@@ -230,7 +231,7 @@ def defragment(output: OutputOption = Output.TABLE) -> None:
     kafscale etcd defragment
     """
     from kafscale.cli import etcd_admin, etcd_tables
-    from kafscale.cli.cluster_progress import progress_bar
+    from kafscale.cli.progress import progress_bar
 
     with progress_bar("defragmenting members") as progress:
         freed = run(etcd_admin.defragment(etcd_settings(), progress))

@@ -59,7 +59,7 @@ def _snapshot(
 ) -> tuple[Path, dict[str, Any]]:
     """A snapshot as a file that is whole, and what is known about it."""
     file = Path(wanted)
-    if wanted != "latest" and file.is_file():
+    if wanted != snapshot_keys.LATEST and file.is_file():
         restoring.check_file(file)
         return file, {"snapshot": str(file), "takenAt": None, "revision": None}
     if file.is_absolute() or wanted.startswith("."):

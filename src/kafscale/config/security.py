@@ -15,6 +15,7 @@ from kafscale.config.quantities import HOUR_MS, KIB, MIB, MINUTE_MS, SECOND_MS
 
 PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
+ADDRESS = Text("of the form host:port", r"[0-9A-Za-z._-]+:\d{1,5}", optional=True)
 
 _DAY_MS: Final = 24 * HOUR_MS
 _NAME = r"[A-Za-z0-9_-]+"
@@ -223,9 +224,7 @@ class Control:
     """The names in the certificates (CN or DNS) of those who may use the control plane. Empty, the
     default, lets everybody in whose certificate is from the right authority."""
 
-    operator_address: str = setting(
-        "", Text("of the form host:port", r"[0-9A-Za-z._-]+:\d{1,5}", optional=True)
-    )
+    operator_address: str = setting("", ADDRESS)
     """The control plane of the Kubernetes operator: brokers send it samples of what they measure.
     Empty, the default, has no operator to send them to."""
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from kafscale.config.declaration import setting
 from kafscale.config.kinds import Choice, Duration, Flag, Names, Number, OptionalNumber, Size, Text
 from kafscale.config.quantities import GIB, HOUR_MS, KIB, MIB, MINUTE_MS, SECOND_MS
-from kafscale.config.security import MECHANISMS, PROTOCOLS, ClientTls
+from kafscale.config.security import ADDRESS, MECHANISMS, PROTOCOLS, ClientTls
 from kafscale.config.stores import ENDPOINT
 
 _HOST = Text("a host name or an address", r"[0-9A-Za-z._:%-]+")
@@ -296,9 +296,7 @@ class Operator:
     """The port of its control plane, which brokers send samples to and watch assignments at; 0
     takes any free one. 9094 is the next one by default."""
 
-    control_address: str = setting(
-        "", Text("of the form host:port", r"[0-9A-Za-z._-]+:\d{1,5}", optional=True)
-    )
+    control_address: str = setting("", ADDRESS)
     """Where brokers reach that port: the name of a Service in front of the operator. Empty, the
     default, has brokers leave the operator alone."""
 

@@ -4,7 +4,6 @@ The law: no two calls, on whatever brokers, get the same number, and later calls
 call that fails may leave numbers unused, which harms nobody.
 """
 
-from collections.abc import Callable
 from typing import Final
 
 from kafscale.errors import DamagedObjectError, StoreUnavailableError
@@ -34,12 +33,12 @@ async def next_value(store: MetadataStore, name: str, step: int = 1, *, above: i
     All of them are greater than `above`, whatever the store remembers.
     """
     assert step >= 1, step
-    return await _change(store, name, lambda value: max(value, above + 1), step)
+    return await _change(store, name, above + 1, step)
 
 
 async def raise_to(store: MetadataStore, name: str, least: int) -> None:
     """Give out no number below `least` any more."""
-    await _change(store, name, lambda value: max(value, least), 0)
+    await _change(store, name, least, 0)
 
 
 def value_of(entry: Entry) -> int:
@@ -49,15 +48,13 @@ def value_of(entry: Entry) -> int:
     return int(entry.value)
 
 
-async def _change(
-    store: MetadataStore, name: str, first_of: Callable[[int], int], step: int
-) -> int:
-    """Take `step` numbers from the first that may be given out, and return that."""
+async def _change(store: MetadataStore, name: str, least: int, step: int) -> int:
+    """Take `step` numbers from the first that may be given out, none below `least`; that first."""
     key = keys.counter(name)
     for _ in range(ATTEMPTS_MAX):
         entry = await store.get(key)
         value = value_of(entry) if entry else 0
-        first = first_of(value)
+        first = max(value, least)
         if first + step == value:
             return first
         done = await store.commit(

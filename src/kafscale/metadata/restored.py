@@ -14,6 +14,7 @@ from typing import Final
 import msgspec
 
 from kafscale.errors import DamagedObjectError
+from kafscale.metadata.counters import value_of
 from kafscale.metadata.store import Compare, Delete, Entry, MetadataStore, Operation, Put
 from kafscale.metadata.timestamps import format_time
 
@@ -57,7 +58,7 @@ async def find_restored(store: MetadataStore) -> Unsettled | None:
     entries = {entry.key: entry for entry in found.entries}
     mark, settled = entries.get(MARK), entries.get(SETTLED)
     restoration_count = found.revision // REVISION_LEAP
-    if mark is None and restoration_count <= _number(settled):
+    if mark is None and restoration_count <= (value_of(settled) if settled else 0):
         return None
     return Unsettled(_restored(mark), mark, settled, restoration_count)
 
@@ -81,11 +82,3 @@ def _restored(mark: Entry | None) -> Restored:
         return msgspec.json.decode(mark.value, type=Restored)
     except msgspec.MsgspecError as error:
         raise DamagedObjectError(MARK, f"not the mark of a restoration: {error}") from error
-
-
-def _number(entry: Entry | None) -> int:
-    if entry is None:
-        return 0
-    if not entry.value.isdigit():
-        raise DamagedObjectError(SETTLED, f"not a number: {entry.value!r}")
-    return int(entry.value)

@@ -60,7 +60,7 @@ async def run(config: Config, announce: Callable[[str], None]) -> None:
     async with AsyncExitStack() as stack:
         kube = await stack.enter_async_context(api_server())
         port = await stack.enter_async_context(
-            http.serving(settings.host, settings.metrics_port, metrics, lambda: "")
+            http.serving(settings.host, settings.metrics_port, metrics)
         )
         announce(f"operator listening on {settings.host}:{port}")
         leadership = Leadership(
@@ -161,7 +161,7 @@ async def _worker(
     clusters = ClusterReconciler(
         kube, platform, etcds=etcds, buckets=buckets, backups=backups, registry=metadata,
         roller=Roller(kube, platform, metrics), sleeper=sleeper, metrics=metrics,
-        directory=directory, resync_seconds=config.operator.resync_sec,
+        resync_seconds=config.operator.resync_sec,
     )  # fmt: skip
     topics = TopicReconciler(
         kube, metadata, surveyor, clock=_clock, new_id=lambda: uuid.uuid4().bytes

@@ -3,7 +3,7 @@
 A stand-by is ready, too: it is ready to take over.
 """
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from aiohttp import web
@@ -13,20 +13,13 @@ from kafscale.observability.operator_metrics import OperatorMetrics
 
 
 @asynccontextmanager
-async def serving(
-    host: str, port: int, metrics: OperatorMetrics, problem: Callable[[], str]
-) -> AsyncIterator[int]:
-    """Serve; the port is given. `problem` is what stands in the way of being ready, or nothing."""
+async def serving(host: str, port: int, metrics: OperatorMetrics) -> AsyncIterator[int]:
+    """Serve; the port is given."""
 
     async def show(_: web.Request) -> web.Response:
         return web.Response(body=metrics.exposition(), headers={"Content-Type": CONTENT_TYPE})
 
     async def is_alive(_: web.Request) -> web.Response:
-        return web.Response(text="ok\n")
-
-    async def is_ready(_: web.Request) -> web.Response:
-        if reason := problem():
-            return web.Response(status=503, text=f"{reason}\n")
         return web.Response(text="ok\n")
 
     application = web.Application()
@@ -35,7 +28,7 @@ async def serving(
             web.get("/metrics", show),
             web.get("/health", is_alive),
             web.get("/healthz", is_alive),
-            web.get("/readyz", is_ready),
+            web.get("/readyz", is_alive),
         ]
     )
     runner = web.AppRunner(application, access_log=None)

@@ -11,14 +11,17 @@ from typing import Final
 import msgspec
 
 from kafscale.errors import KafscaleError, KubeError
+from kafscale.metadata.config_kinds import split
 from kafscale.metadata.model import Topic
+from kafscale.metadata.topic_config_rules import DELETE
+from kafscale.metadata.topic_config_table import WEEK_MS
 from kafscale.observability.logging import get_logger
 from kafscale.operator.cluster import secrets
 from kafscale.operator.conditions import TRUE, Condition, bad, ok
 from kafscale.operator.kube.api import Kube
 from kafscale.operator.kube.kinds import NODES, SECRETS
-from kafscale.operator.spec.cluster import Cluster, S3Spec
-from kafscale.operator.spec.topic import WEEK_MS
+from kafscale.operator.spec.cluster import Cluster
+from kafscale.operator.spec.s3 import S3Spec
 from kafscale.storage.objects.bucket import S3Bucket
 from kafscale.storage.objects.lifecycle import FOREVER, TopicRetention
 from kafscale.storage.objects.probe import probe_access
@@ -113,21 +116,15 @@ class BucketKeeper:
 
     async def bucket(self, cluster: Cluster) -> S3Bucket:
         """The bucket of the records, as the operator itself may open it."""
-        s3 = cluster.spec.s3
-        return await self.opened(
-            cluster, s3.bucket, region=s3.region, endpoint=s3.endpoint, secret=s3.secret
-        )
+        return await self.opened(cluster.namespace, cluster.spec.s3)
 
-    async def opened(
-        self, cluster: Cluster, name: str, *, region: str, endpoint: str, secret: str
-    ) -> S3Bucket:
+    async def opened(self, namespace: str, s3: S3Spec) -> S3Bucket:
         """A bucket with the keys of a Secret, or with those of the operator's own role."""
-        s3 = cluster.spec.s3
         found = secrets.Keys()
-        if secret:
-            manifest = await self._kube.get(SECRETS, cluster.namespace, secret)
+        if secret := s3.secret:
+            manifest = await self._kube.get(SECRETS, namespace, secret)
             if manifest is None:
-                raise KafscaleError(f"there is no Secret {secret!r} in {cluster.namespace}")
+                raise KafscaleError(f"there is no Secret {secret!r} in {namespace}")
             in_it = secrets.keys(manifest)
             if in_it is None and s3.credential_source == "env":
                 raise KafscaleError(
@@ -136,7 +133,7 @@ class BucketKeeper:
                 )
             found = in_it or found
         return S3Bucket(
-            name=name, region=region, endpoint=endpoint, path_style=path_style(cluster, endpoint),
+            name=s3.bucket, region=s3.region, endpoint=s3.endpoint, path_style=s3.uses_path_style,
             credential_source=s3.credential_source, access_key=found.access_key,
             secret_key=found.secret_key, session_token=found.session_token, role_arn=s3.role_arn,
             kms_key_arn=s3.kms_key_arn,
@@ -217,19 +214,13 @@ class BucketKeeper:
         return ok(REPLICATION, "SetUp", f"to {s3.replication_bucket}")
 
 
-def path_style(cluster: Cluster, endpoint: str) -> bool:
-    """Whether the bucket is named in the path of URLs."""
-    wanted = cluster.spec.s3.path_style
-    return bool(endpoint) if wanted is None else wanted
-
-
 def retention_ms(configs: Mapping[str, str]) -> int:
     """How long a topic's records are kept at the least; compacted ones for ever.
 
     >>> retention_ms({"retention.ms": "1000"}), retention_ms({"cleanup.policy": "compact"})
     (1000, -1)
     """
-    if "delete" not in configs.get("cleanup.policy", "delete"):
+    if DELETE not in split(configs.get("cleanup.policy", DELETE)):
         return FOREVER
     return int(configs.get("retention.ms", WEEK_MS))
 

@@ -30,13 +30,11 @@ PASSWORD: Final = "KAFSCALE_ETCD_PASSWORD"  # noqa: S105 - the name of an entry.
 
 async def etcd_settings(kube: Kube, namespace: str, access: EtcdAccess, directory: Path) -> Etcd:
     """The settings for an etcd; raises `OperatingError` where a Secret is missing."""
-    tls, login = Tls(), {}
+    tls, login = Tls(enabled=access.uses_tls), {}
     if access.tls_secret:
         shown = await _entries(kube, namespace, access.tls_secret)
         place = directory / namespace / access.tls_secret
         tls = await asyncio.to_thread(_written, place, shown)
-    elif any(endpoint.startswith("https://") for endpoint in access.endpoints):
-        tls = Tls(enabled=True)
     if access.credentials_secret:
         login = await _entries(kube, namespace, access.credentials_secret)
     return Etcd(

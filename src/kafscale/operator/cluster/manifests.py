@@ -7,6 +7,7 @@ from kafscale.operator.kube.kinds import (
     AUTOSCALERS,
     NETWORK_POLICIES,
     SERVICE_MONITORS,
+    STATEFUL_SETS,
     Kind,
 )
 from kafscale.operator.resources import (
@@ -40,8 +41,8 @@ class Manifests:
             await self._kube.apply(manifest)
         await self._apply_or_delete(cluster, AUTOSCALERS, autoscaler.autoscaler(cluster))
         await self._kube.apply(disruption.budget(cluster))
-        policies = network_policy.policies(cluster, self._platform)
-        await self._apply_or_delete(cluster, NETWORK_POLICIES, next(iter(policies), None))
+        policy = network_policy.policy(cluster, self._platform)
+        await self._apply_or_delete(cluster, NETWORK_POLICIES, policy)
         if await self._kube.knows(SERVICE_MONITORS):
             wanted = monitor.service_monitor(cluster)
             await self._apply_or_delete(cluster, SERVICE_MONITORS, wanted)
@@ -62,8 +63,9 @@ class Manifests:
         )
         # How many there are is never applied, or it would be taken from whoever scales them. Only
         # a StatefulSet that is new has to be told how to begin.
-        first = {**manifest["spec"], "replicas": cluster.spec.replicas_min}
-        await self._kube.create({**manifest, "spec": first})
+        if not await self._kube.get(STATEFUL_SETS, cluster.namespace, names.broker(cluster)):
+            first = {**manifest["spec"], "replicas": cluster.spec.replicas_min}
+            await self._kube.create({**manifest, "spec": first})
         return await self._kube.apply(manifest)
 
     async def _apply_or_delete(

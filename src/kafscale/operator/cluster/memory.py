@@ -8,6 +8,7 @@ container may have, brokers are killed. Both are told before they happen.
 from typing import Final
 
 from kafscale.config.quantities import MIB, parse_size
+from kafscale.config.stores import Storage
 from kafscale.operator.conditions import Condition, bad, ok
 from kafscale.operator.resources.settings_tree import value_at
 from kafscale.operator.spec.cluster import Cluster
@@ -15,7 +16,7 @@ from kafscale.operator.spec.cluster import Cluster
 FITS: Final = "MemoryFits"
 PROCESS_BYTES: Final = 200 * MIB
 """What a broker needs besides: measured at rest, and rounded up."""
-TAILS_BYTES: Final = 512 * MIB
+TAILS_BYTES: Final = Storage().tail_bytes_max
 """The default of `storage.maxTailBytes`: what was just written, and is not in segments yet."""
 
 

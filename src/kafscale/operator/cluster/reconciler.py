@@ -7,18 +7,17 @@ status is written only when it says something new.
 """
 
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
+from kafscale.config.stores import Etcd
 from kafscale.errors import KafscaleError
 from kafscale.observability.logging import get_logger
 from kafscale.observability.operator_metrics import OperatorMetrics
 from kafscale.operator.cluster import report, secrets
 from kafscale.operator.cluster.backups import BackupKeeper
 from kafscale.operator.cluster.bucket import BucketKeeper
-from kafscale.operator.cluster.connection import etcd_settings
 from kafscale.operator.cluster.manifests import Manifests
 from kafscale.operator.cluster.memory import memory_condition
 from kafscale.operator.cluster.metadata import ClusterMetadata, MetadataRegistry
@@ -30,7 +29,13 @@ from kafscale.operator.conditions import TRUE, bad, ok
 from kafscale.operator.etcd.keeping import EtcdKeeper
 from kafscale.operator.kube.api import Kube, Manifest
 from kafscale.operator.kube.kinds import CLUSTERS
-from kafscale.operator.resources import broker_config, broker_environment, names, services
+from kafscale.operator.resources import (
+    broker_config,
+    broker_environment,
+    broker_pods,
+    names,
+    services,
+)
 from kafscale.operator.resources.names import EtcdAccess
 from kafscale.operator.spec.cluster import Cluster, read_cluster
 
@@ -57,10 +62,8 @@ class ClusterReconciler:
         roller: Roller,
         sleeper: Sleeper,
         metrics: OperatorMetrics,
-        directory: Path,
         resync_seconds: float,
     ) -> None:
-        """`directory` is a private one, for certificates."""
         self._kube = kube
         self._platform = platform
         self._etcds = etcds
@@ -70,7 +73,6 @@ class ClusterReconciler:
         self._roller = roller
         self._sleeper = sleeper
         self._metrics = metrics
-        self._directory = directory
         self._resync_seconds = resync_seconds
         self._manifests = Manifests(kube, platform)
 
@@ -89,7 +91,7 @@ class ClusterReconciler:
     async def let_go(self, body: Manifest) -> bool:
         """Forget a cluster; what belongs to it is deleted by Kubernetes, its records stay."""
         metadata = body["metadata"]
-        self._etcds.forget(read_cluster(body))
+        self._etcds.forget(metadata["uid"])
         await self._registry.close(metadata["namespace"], metadata["name"])
         await self._backups.forget(metadata["namespace"], metadata["name"])
         self._buckets.forget(metadata["namespace"], metadata["name"])
@@ -105,7 +107,8 @@ class ClusterReconciler:
         found.conditions += bucket.conditions
         metadata: ClusterMetadata | None = None
         if etcd.is_ready:
-            metadata = await self._look(cluster, etcd.access, found)
+            assert etcd.settings is not None, "an etcd that is ready was asked"
+            metadata = await self._look(cluster, etcd.settings, found)
         if not etcd.is_ready or not bucket.is_ready:
             await self._count(cluster, found)
             return STEP_SECONDS if etcd.is_busy else ETCD_SECONDS
@@ -142,7 +145,7 @@ class ClusterReconciler:
         view, found.is_asleep, seconds = await self._sleeper.look(
             cluster, body, stateful_set, view, metadata
         )
-        found.replicas = view.replicas if view.wanted is None else view.wanted
+        found.replicas = view.target
         found.broker_count = len(pods)
         found.ready_brokers = sum(pod.is_ready and pod.is_serving for pod in view.pods)
         if _is_observed(stateful_set):
@@ -154,12 +157,9 @@ class ClusterReconciler:
             found.step = Wait("brokers are starting")
         return seconds
 
-    async def _look(
-        self, cluster: Cluster, access: EtcdAccess, found: Found
-    ) -> ClusterMetadata | None:
+    async def _look(self, cluster: Cluster, settings: Etcd, found: Found) -> ClusterMetadata | None:
         """See what the cluster's metadata says; back it up, and keep the bucket's rules to it."""
         try:
-            settings = await etcd_settings(self._kube, cluster.namespace, access, self._directory)
             metadata = await self._registry.open(
                 cluster.namespace, cluster.name, settings, cluster.object_namespace
             )
@@ -181,8 +181,7 @@ class ClusterReconciler:
         pods = await self._roller.pods(cluster)
         if pods:
             found.broker_count = found.replicas = len(pods)
-            view = self._roller.view({"spec": {}}, pods, None, None)
-            found.ready_brokers = sum(pod.is_ready for pod in view.pods)
+            found.ready_brokers = sum(map(broker_pods.is_ready, pods))
 
     # --- telling ------------------------------------------------------------------------------
 

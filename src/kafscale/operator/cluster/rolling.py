@@ -68,11 +68,11 @@ class Roller:
         step = plan(view)
         match step:
             case Scale(replicas=replicas):
-                await self._scale(cluster, replicas)
+                await scale(self._kube, cluster, replicas)
                 await self._kube.tell(body, "Scaled", f"to {replicas} brokers")
             case Remove(pod=pod):
                 await self.drain(cluster, body, pod, SCALE_DOWN, has_company=view.replicas > 1)
-                await self._scale(cluster, view.replicas - 1)
+                await scale(self._kube, cluster, view.replicas - 1)
                 await self._kube.tell(body, "Scaled", f"to {view.replicas - 1} brokers")
             case Restart(pod=pod, reason=reason):
                 if pod.is_ready and not pod.drained_for:
@@ -118,11 +118,13 @@ class Roller:
         )
         return f"{host}:{names.METRICS_PORT}"
 
-    async def _scale(self, cluster: Cluster, replicas: int) -> None:
-        await self._kube.merge(
-            STATEFUL_SETS, cluster.namespace, names.broker(cluster),
-            {"spec": {"replicas": replicas}}, subresource="scale",
-        )  # fmt: skip
+
+async def scale(kube: Kube, cluster: Cluster, replicas: int) -> None:
+    """Set how many pods the StatefulSet of the brokers makes."""
+    await kube.merge(
+        STATEFUL_SETS, cluster.namespace, names.broker(cluster),
+        {"spec": {"replicas": replicas}}, subresource="scale",
+    )  # fmt: skip
 
 
 def _seen(pod: Manifest, members: set[int] | None) -> Pod:

@@ -21,7 +21,6 @@ DRAINED: Final = "kafscale.io/drained-for"
 """The annotation of a pod that we have had drained, and why."""
 ROLLOUT: Final = "rollout"
 SCALE_DOWN: Final = "scale-down"
-SLEEP: Final = "sleep"
 
 
 class Pod(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,6 +49,11 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     """How many there should be; None leaves it to autoscaling."""
     revision: str
     """That of pods which are up to date."""
+
+    @property
+    def target(self) -> int:
+        """How many there are to be, whoever says so."""
+        return self.replicas if self.wanted is None else self.wanted
 
 
 class Scale(msgspec.Struct, frozen=True):
@@ -83,7 +87,7 @@ Step = Scale | Remove | Restart | Wait | None
 
 def plan(view: View) -> Step:
     """The next step."""
-    wanted = view.replicas if view.wanted is None else view.wanted
+    wanted = view.target
     if view.replicas < wanted:
         return Scale(wanted)
     kept = [pod for pod in view.pods if pod.ordinal < wanted]

@@ -20,6 +20,7 @@ from kafscale.operator.bells import Bells, Resource
 from kafscale.operator.cluster import sleep
 from kafscale.operator.cluster.doorbell import Doorbell
 from kafscale.operator.cluster.metadata import ClusterMetadata
+from kafscale.operator.cluster.rolling import scale
 from kafscale.operator.cluster.rollout import View, plan
 from kafscale.operator.cluster.sleep import ASLEEP, MARK, MARK_GENERATION, WAKE, WAKING, Act, Sight
 from kafscale.operator.cluster.survey import Surveyor, control_address
@@ -175,10 +176,7 @@ class Sleeper:
 
     async def _sleep_on(self, cluster: Cluster, view: View) -> Rest:
         if view.replicas > 0:
-            await self._kube.merge(
-                STATEFUL_SETS, cluster.namespace, names.broker(cluster),
-                {"spec": {"replicas": 0}}, subresource="scale",
-            )  # fmt: skip
+            await scale(self._kube, cluster, 0)
         await self._hang_up(cluster)
         return Rest(msgspec.structs.replace(view, replicas=0, wanted=0), is_asleep=True)
 

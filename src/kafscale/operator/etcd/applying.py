@@ -46,17 +46,17 @@ async def apply(
     if objects.stateful_set:
         claims = objects.stateful_set["spec"]["volumeClaimTemplates"]
         stateful_set["spec"]["volumeClaimTemplates"] = claims
-    policies = etcd_services.policies(cluster, platform)
+    policy = etcd_services.policy(cluster, platform)
     for manifest in (
         etcd_admission.config_map(cluster, admission),
         etcd_services.headless(cluster),
         etcd_services.client(cluster),
         etcd_services.budget(cluster),
-        *policies,
+        *([policy] if policy else []),
         stateful_set,
     ):
         await kube.apply(manifest)
-    if not policies:
+    if not policy:
         await kube.delete(NETWORK_POLICIES, cluster.namespace, names.etcd(cluster))
 
 

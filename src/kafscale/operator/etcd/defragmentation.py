@@ -23,7 +23,7 @@ def defragmentation(view: EtcdView) -> Defragment | None:
     if not view.defragments or not all_healthy(view.seated):
         return None
     worth_it = [each for each in view.seated if _is_mostly_free(each)]
-    worth_it.sort(key=_is_leader)
+    worth_it.sort(key=lambda each: each.is_leader)
     return Defragment(worth_it[0].index) if worth_it else None
 
 
@@ -31,7 +31,7 @@ def room(view: EtcdView) -> MakeRoom | None:
     """What to do about members that are full."""
     alarms = tuple(each for each in view.alarms if each.kind == NO_SPACE)
     full = {alarm.member_id for alarm in alarms}
-    healthy = sorted(view.healthy, key=_is_leader)
+    healthy = sorted(view.healthy, key=lambda each: each.is_leader)
     indices = tuple(each.index for each in healthy if each.seat and each.seat.id in full)
     # An alarm outlasts the member that has raised it, and stops all others.
     return MakeRoom(alarms, indices) if alarms and view.has_quorum else None
@@ -42,7 +42,3 @@ def _is_mostly_free(member: MemberView) -> bool:
     if status is None or status.database_bytes <= SIZE_BYTES_MIN:
         return False
     return status.database_used_bytes < status.database_bytes * USED_SHARE_MAX
-
-
-def _is_leader(member: MemberView) -> bool:
-    return member.status is not None and member.status.is_leader

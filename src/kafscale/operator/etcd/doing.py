@@ -55,14 +55,13 @@ class Doing:
         self._members = partial(etcd_members.initial_cluster, cluster, platform)
         self._name = partial(etcd_members.name, cluster)
 
-    async def do(self, action: Action, view: EtcdView) -> bool:
-        """Carry it out; false if its time has not come yet."""
-        is_done = await self._do(action, view)
-        if is_done:
+    async def do(self, action: Action, view: EtcdView) -> None:
+        """Carry it out, unless its time has not come yet."""
+        if await self._do(action, view):
             log.info("etcd tended", cluster=self._cluster.name, action=repr(action))
-        return is_done
 
     async def _do(self, action: Action, view: EtcdView) -> bool:
+        """Whether it was done."""
         match action:
             case Remove():
                 await self._remove(action, view)
@@ -87,7 +86,7 @@ class Doing:
     def _anybody(self, view: EtcdView, but: int = -1) -> Connection:
         """A member that is healthy, the leader if it can be."""
         able = [each for each in view.healthy if each.index != but]
-        able.sort(key=lambda each: not (each.status and each.status.is_leader))
+        able.sort(key=lambda each: not each.is_leader)
         return self._connect(self._url(able[0].index), self._settings)
 
     async def _remove(self, action: Remove, view: EtcdView) -> None:

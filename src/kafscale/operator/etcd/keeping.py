@@ -74,9 +74,9 @@ class EtcdKeeper:
         except KafscaleError as error:
             return _unready(access, "Unusable", str(error))
 
-    def forget(self, cluster: Cluster) -> None:
+    def forget(self, uid: str) -> None:
         """Let go of a cluster that is no more."""
-        self._silences.forget(f"{cluster.uid}/")
+        self._silences.forget(f"{uid}/")
 
     async def _resolver(self, cluster: Cluster) -> sharing.Resolve:
         """Which etcd this cluster uses, and any other as far as they might have one in common."""
@@ -111,6 +111,7 @@ class EtcdKeeper:
             access=access,
             is_ready=bool(able),
             conditions=health.given_conditions(len(able), access.endpoints, why),
+            settings=settings,
             members=len(answers.listed) if answers.listed is not None else None,
             members_ready=len(able),
             database_bytes=max((each.database_bytes for each in able), default=None),

@@ -9,10 +9,11 @@ has formed before, and nobody may begin with nothing.
 import datetime as dt
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from kafscale.config.stores import Etcd
 from kafscale.errors import KafscaleError, OperatingError
 from kafscale.observability.logging import get_logger
 from kafscale.operator.cluster.connection import etcd_settings
@@ -24,6 +25,7 @@ from kafscale.operator.etcd.observation import Answers, Connect, Objects, ask, f
 from kafscale.operator.etcd.plan import admission, plan, replicas
 from kafscale.operator.etcd.remains import remains
 from kafscale.operator.etcd.silences import Silences
+from kafscale.operator.etcd.snapshot_keys import LATEST
 from kafscale.operator.etcd.state import EtcdState
 from kafscale.operator.etcd.view import EtcdView
 from kafscale.operator.kube.api import Kube
@@ -33,9 +35,6 @@ from kafscale.operator.resources.names import EtcdAccess, Platform
 from kafscale.operator.spec.cluster import Cluster
 
 log = get_logger(__name__)
-
-LATEST: Final = "latest"
-"""What `restoreFrom` says for the newest snapshot."""
 
 
 class Surroundings(NamedTuple):
@@ -88,7 +87,7 @@ class ManagedEtcd:
         doing = Doing(
             around.kube, cluster, around.platform, settings=settings, connect=around.connect
         )
-        return self._state(view, is_busy=await self._act(doing, view))
+        return self._state(view, settings, is_busy=await self._act(doing, view))
 
     async def _issue(self, objects: Objects) -> str:
         """Write the certificates that are missing or due; the checksum of whom members trust."""
@@ -157,12 +156,13 @@ class ManagedEtcd:
         ]
         return replace(found, members=tuple(members))
 
-    def _state(self, view: EtcdView, *, is_busy: bool) -> EtcdState:
+    def _state(self, view: EtcdView, settings: Etcd, *, is_busy: bool) -> EtcdState:
         sizes = [each.status.database_bytes for each in view.members if each.status]
         return EtcdState(
             access=self._access,
             is_ready=view.has_quorum,
             conditions=health.conditions(view),
+            settings=settings,
             members=len(view.seated) if view.is_listed else None,
             members_ready=len(view.healthy),
             database_bytes=max(sizes, default=None),

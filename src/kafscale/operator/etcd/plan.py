@@ -53,7 +53,7 @@ def _restart(view: EtcdView) -> Restart | None:
     if not all_healthy(view.seated) or any(not pod or not pod.is_ready for pod in pods):
         return None
     old = [each for each in view.seated if _is_old(view, each)]
-    old.sort(key=lambda each: (each.status is not None and each.status.is_leader, -each.index))
+    old.sort(key=lambda each: (each.is_leader, -each.index))
     return Restart(old[0].index, old[0].pod.uid) if old and old[0].pod else None
 
 

@@ -13,6 +13,9 @@ from typing import Final
 
 import msgspec
 
+LATEST: Final = "latest"
+"""What people call the newest snapshot."""
+
 DATABASE_SUFFIX: Final = ".db"
 DESCRIPTION_SUFFIX: Final = ".json"
 

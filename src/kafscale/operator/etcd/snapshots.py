@@ -131,7 +131,7 @@ class Snapshots:
 
     async def find(self, wanted: str) -> str:
         """The key of a snapshot by its key, by its name, or as the `latest`."""
-        if wanted == "latest":
+        if wanted == keys.LATEST:
             newest = await self.newest()
             if newest is None:
                 raise OperatingError(f"there is no snapshot below {self.prefix}/")

@@ -2,6 +2,7 @@
 
 import msgspec
 
+from kafscale.config.stores import Etcd
 from kafscale.operator.conditions import Condition
 from kafscale.operator.resources.names import EtcdAccess
 from kafscale.operator.spec.status import EtcdStatus
@@ -14,6 +15,8 @@ class EtcdState(msgspec.Struct, kw_only=True):
     is_ready: bool
     """Whether brokers can use it."""
     conditions: list[Condition]
+    settings: Etcd | None = None
+    """How it was asked, and can be again; always there if it is ready."""
     members: int | None = None
     members_ready: int | None = None
     database_bytes: int | None = None

@@ -53,6 +53,10 @@ class MemberView(msgspec.Struct, frozen=True, kw_only=True):
         return seat.id == status.member_id and bool(status.leader_id) and not seat.is_learner
 
     @property
+    def is_leader(self) -> bool:
+        return self.status is not None and self.status.is_leader
+
+    @property
     def is_started(self) -> bool:
         """Whether the cluster has ever seen it at work."""
         return self.seat is not None and bool(self.seat.client_urls)

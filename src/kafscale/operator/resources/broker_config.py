@@ -13,6 +13,7 @@ import yaml
 from kafscale.operator.kube.api import Manifest
 from kafscale.operator.resources import broker_listeners, config_check, names
 from kafscale.operator.resources.names import EtcdAccess, Platform
+from kafscale.operator.resources.pod_fields import POD_NAME
 from kafscale.operator.resources.settings_tree import Tree, merged
 from kafscale.operator.spec.cluster import Cluster
 
@@ -44,7 +45,7 @@ def problems(cluster: Cluster, platform: Platform, etcd: EtcdAccess) -> list[str
     advertised = broker_listeners.advertised_listeners(cluster, platform)
     tree = settings(cluster, platform, etcd)
     if advertised:
-        of_first = [entry.replace(broker_listeners.POD_NAME, first) for entry in advertised]
+        of_first = [entry.replace(POD_NAME, first) for entry in advertised]
         tree = merged(tree, {"broker": {"advertisedListeners": of_first}})
     return config_check.problems(cluster, FILE, _written(tree))
 
@@ -88,7 +89,7 @@ def _s3(cluster: Cluster) -> Tree:
     return {
         "bucket": s3.bucket,
         "region": s3.region,
-        "pathStyle": bool(s3.endpoint) if s3.path_style is None else s3.path_style,
+        "pathStyle": s3.uses_path_style,
         "namespace": cluster.object_namespace,
         "credentialSource": s3.credential_source,
         # The operator sees to both, once for all brokers and with rights of its own.
@@ -99,11 +100,9 @@ def _s3(cluster: Cluster) -> Tree:
 
 
 def _etcd(etcd: EtcdAccess) -> Tree:
-    tls: dict[str, Any] = {"enabled": True}
+    tls: dict[str, Any] = {"enabled": etcd.uses_tls}
     if etcd.tls_secret:
         tls["caFile"] = f"{ETCD_TLS_DIRECTORY}/ca.crt"
         tls["certFile"] = f"{ETCD_TLS_DIRECTORY}/tls.crt"
         tls["keyFile"] = f"{ETCD_TLS_DIRECTORY}/tls.key"
-    elif not any(endpoint.startswith("https://") for endpoint in etcd.endpoints):
-        tls["enabled"] = False
     return {"endpoints": list(etcd.endpoints), "tls": tls}

@@ -6,8 +6,9 @@ two never disagree.
 
 from typing import Any, Final
 
-from kafscale.operator.resources import broker_config, broker_listeners
+from kafscale.operator.resources import broker_config, broker_listeners, placement
 from kafscale.operator.resources.names import EtcdAccess, Platform
+from kafscale.operator.resources.pod_fields import field, pod_name
 from kafscale.operator.resources.settings_tree import value_at
 from kafscale.operator.spec.cluster import Cluster
 
@@ -19,7 +20,6 @@ _REPEATED: Final = {
     "KAFSCALE_FLUSH_INTERVAL_MS": "storage.flushIntervalMs",
     "KAFSCALE_CACHE_SIZE": "cache.segmentCacheSize",
 }
-_ZONE: Final = "topology.kubernetes.io/zone"
 
 
 def variables(cluster: Cluster, platform: Platform, etcd: EtcdAccess) -> list[dict[str, Any]]:
@@ -33,10 +33,10 @@ def variables(cluster: Cluster, platform: Platform, etcd: EtcdAccess) -> list[di
     tree = broker_config.settings(cluster, platform, etcd)
     repeated = {name: value_at(tree, path) for name, path in _REPEATED.items()}
     return [
-        _field("POD_NAME", "metadata.name"),
+        pod_name(),
         # Pods know their nodes' zones from Kubernetes 1.35 on; before that the label is missing,
         # and the rack empty, which is what a broker knows without this variable.
-        _field("KAFSCALE_BROKER_RACK", f"metadata.labels['{_ZONE}']"),
+        field("KAFSCALE_BROKER_RACK", f"metadata.labels['{placement.ZONE}']"),
         *({"name": name, "value": value} for name, value in advertised.items() if value),
         *({"name": name, "value": _text(value)} for name, value in repeated.items() if value),
     ]
@@ -53,10 +53,6 @@ def secrets(cluster: Cluster, etcd: EtcdAccess) -> list[str]:
 def sources(cluster: Cluster, etcd: EtcdAccess) -> list[dict[str, Any]]:
     """The `envFrom` of the container."""
     return [{"secretRef": {"name": name}} for name in secrets(cluster, etcd)]
-
-
-def _field(name: str, path: str) -> dict[str, Any]:
-    return {"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}}
 
 
 def _text(value: Any) -> str:

@@ -10,11 +10,10 @@ from typing import Any, Final
 
 from kafscale.operator.resources import names
 from kafscale.operator.resources.names import Platform
+from kafscale.operator.resources.pod_fields import POD_NAME
 from kafscale.operator.resources.settings_tree import value_at
 from kafscale.operator.spec.cluster import Cluster
 
-POD_NAME: Final = "$(POD_NAME)"
-"""What the kubelet replaces in variables that come after the one of this name."""
 KAFKA: Final = "kafka"
 METRICS: Final = "metrics"
 CONTROL: Final = "control"

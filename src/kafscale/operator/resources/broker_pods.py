@@ -1,8 +1,8 @@
 """Pods of brokers, as the API server shows them, read."""
 
-from datetime import datetime
 from typing import Final
 
+from kafscale.metadata.timestamps import parse_time
 from kafscale.operator.kube.api import Manifest
 
 REVISION: Final = "controller-revision-hash"
@@ -35,7 +35,7 @@ def ready_ms(pod: Manifest) -> int:
     for each in (pod.get("status") or {}).get("conditions") or []:
         if each["type"] == "Ready" and each["status"] == "True":
             since = each.get("lastTransitionTime")
-            return int(datetime.fromisoformat(since).timestamp() * 1000) if since else 0
+            return parse_time(since) if since else 0
     return 0
 
 

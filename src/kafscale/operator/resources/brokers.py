@@ -8,7 +8,13 @@ changed: whoever drains brokers before also deletes their pods.
 from typing import Any, Final
 
 from kafscale.operator.kube.api import Manifest
-from kafscale.operator.resources import broker_config, broker_environment, broker_listeners, names
+from kafscale.operator.resources import (
+    broker_config,
+    broker_environment,
+    broker_listeners,
+    names,
+    placement,
+)
 from kafscale.operator.resources.config_check import STARTUP_SECONDS_MAX
 from kafscale.operator.resources.names import EtcdAccess, Platform
 from kafscale.operator.resources.security import container_security, pod_security
@@ -36,7 +42,7 @@ def stateful_set(
         "metadata": metadata,
         "spec": {
             "serviceName": names.broker_headless(cluster),
-            "selector": {"matchLabels": _labels(cluster)},
+            "selector": {"matchLabels": names.labels(cluster, names.BROKER_APP)},
             "podManagementPolicy": "Parallel",
             "updateStrategy": {"type": "OnDelete"},
             "template": {
@@ -48,7 +54,7 @@ def stateful_set(
 
 
 def _pod(cluster: Cluster, platform: Platform, etcd: EtcdAccess) -> dict[str, Any]:
-    wanted = cluster.spec.brokers
+    wanted, labels = cluster.spec.brokers, names.labels(cluster, names.BROKER_APP)
     optional = {
         "nodeSelector": wanted.node_selector,
         "tolerations": wanted.tolerations,
@@ -64,11 +70,8 @@ def _pod(cluster: Cluster, platform: Platform, etcd: EtcdAccess) -> dict[str, An
         "securityContext": pod_security(),
         "containers": [_container(cluster, platform, etcd)],
         "volumes": _volumes(cluster, etcd),
-        "topologySpreadConstraints": [
-            _spread(cluster, "topology.kubernetes.io/zone"),
-            _spread(cluster, "kubernetes.io/hostname"),
-        ],
-        "affinity": _apart(cluster),
+        "topologySpreadConstraints": placement.spread(labels, placement.ZONE, placement.HOST),
+        "affinity": placement.apart(labels),
         **names.pull_secrets(platform),
         **{key: value for key, value in optional.items() if value},
     }
@@ -149,28 +152,5 @@ def _mounts(cluster: Cluster, etcd: EtcdAccess) -> list[dict[str, Any]]:
     ]
 
 
-def _spread(cluster: Cluster, topology_key: str) -> dict[str, Any]:
-    return {
-        "maxSkew": 1,
-        "topologyKey": topology_key,
-        # Brokers that stand close are better than brokers that are missing.
-        "whenUnsatisfiable": "ScheduleAnyway",
-        "labelSelector": {"matchLabels": _labels(cluster)},
-    }
-
-
-def _apart(cluster: Cluster) -> dict[str, Any]:
-    term = {
-        "topologyKey": "kubernetes.io/hostname",
-        "labelSelector": {"matchLabels": _labels(cluster)},
-    }
-    preferred = [{"weight": 100, "podAffinityTerm": term}]
-    return {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": preferred}}
-
-
 def _amounts(amounts: ResourceMap) -> dict[str, str]:
     return {"cpu": amounts.cpu, "memory": amounts.memory}
-
-
-def _labels(cluster: Cluster) -> dict[str, str]:
-    return names.labels(cluster, names.BROKER_APP)

@@ -32,12 +32,7 @@ def volume_claim(cluster: Cluster, index: int) -> str:
 
 
 def host(cluster: Cluster, platform: Platform, index: int) -> str:
-    return names.pod_host(
-        name(cluster, index),
-        names.etcd_headless(cluster),
-        cluster.namespace,
-        platform.cluster_domain,
-    )
+    return names.etcd_host(cluster, platform, name(cluster, index))
 
 
 def client_url(cluster: Cluster, platform: Platform, index: int) -> str:

@@ -14,9 +14,10 @@ import msgspec
 
 from kafscale.config.quantities import parse_size
 from kafscale.operator.kube.api import Manifest
-from kafscale.operator.resources import etcd_admission, names, security
+from kafscale.operator.resources import etcd_admission, names, placement, security
 from kafscale.operator.resources.etcd_restore import Restore, restore_container
 from kafscale.operator.resources.names import Platform
+from kafscale.operator.resources.pod_fields import POD_NAME, pod_name
 from kafscale.operator.spec.cluster import Cluster
 
 CONTAINER: Final = "etcd"
@@ -45,13 +46,14 @@ def template(
     cluster: Cluster, platform: Platform, *, trust_checksum: str, restore: Restore | None = None
 ) -> dict[str, Any]:
     """The template of all pods; `trust_checksum` changes with the authorities to trust."""
+    labels = names.labels(cluster, names.ETCD_APP)
     spec: dict[str, Any] = {
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,
         "terminationGracePeriodSeconds": 30,
         "securityContext": security.pod_security(),
-        "affinity": _apart(cluster),
-        "topologySpreadConstraints": _spread(cluster),
+        "affinity": placement.apart(labels),
+        "topologySpreadConstraints": placement.spread(labels, placement.ZONE),
         "containers": [_container(cluster, platform)],
         **names.pull_secrets(platform),
         "volumes": [
@@ -95,7 +97,7 @@ def _container(cluster: Cluster, platform: Platform) -> dict[str, Any]:
         "image": managed.image or platform.etcd_image,
         "command": ["etcd", *_options(cluster, platform)],
         "env": [
-            {"name": "POD_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
+            pod_name(),
             *etcd_admission.variables(cluster),
             # As a variable, because options that a version of etcd does not know stop it.
             {"name": "ETCD_EXPERIMENTAL_INITIAL_CORRUPT_CHECK", "value": "true"},
@@ -121,9 +123,7 @@ def _container(cluster: Cluster, platform: Platform) -> dict[str, Any]:
 
 def _options(cluster: Cluster, platform: Platform) -> list[str]:
     managed = cluster.spec.etcd.managed
-    host = names.pod_host(
-        "$(POD_NAME)", names.etcd_headless(cluster), cluster.namespace, platform.cluster_domain
-    )
+    host = names.etcd_host(cluster, platform, POD_NAME)
     client, peer = names.ETCD_CLIENT_PORT, names.ETCD_PEER_PORT
     shown = [
         f"cert-file={_TLS_DIRECTORY}/tls.crt",
@@ -131,7 +131,7 @@ def _options(cluster: Cluster, platform: Platform) -> list[str]:
         f"trusted-ca-file={_TLS_DIRECTORY}/ca.crt",
     ]
     return [
-        "--name=$(POD_NAME)",
+        f"--name={POD_NAME}",
         f"--data-dir={DATA_DIRECTORY}",
         f"--initial-cluster-token={cluster.uid}",
         f"--initial-advertise-peer-urls=https://{host}:{peer}",
@@ -159,29 +159,3 @@ def _probe(path: str, period_seconds: int, failure_threshold: int) -> dict[str, 
         "timeoutSeconds": 5,
         "failureThreshold": failure_threshold,
     }
-
-
-def _apart(cluster: Cluster) -> dict[str, Any]:
-    """Not two members on a machine, if it can be."""
-    term = {
-        "topologyKey": "kubernetes.io/hostname",
-        "labelSelector": {"matchLabels": names.labels(cluster, names.ETCD_APP)},
-    }
-    return {
-        "podAntiAffinity": {
-            "preferredDuringSchedulingIgnoredDuringExecution": [
-                {"weight": 100, "podAffinityTerm": term}
-            ]
-        }
-    }
-
-
-def _spread(cluster: Cluster) -> list[dict[str, Any]]:
-    return [
-        {
-            "maxSkew": 1,
-            "topologyKey": "topology.kubernetes.io/zone",
-            "whenUnsatisfiable": "ScheduleAnyway",
-            "labelSelector": {"matchLabels": names.labels(cluster, names.ETCD_APP)},
-        }
-    ]

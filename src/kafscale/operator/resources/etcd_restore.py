@@ -12,6 +12,7 @@ from kafscale.operator.etcd.snapshot_keys import directory
 from kafscale.operator.resources import names, security
 from kafscale.operator.resources.etcd_admission import Admission, Door
 from kafscale.operator.resources.names import Platform
+from kafscale.operator.resources.pod_fields import POD_NAME, pod_name
 from kafscale.operator.spec.cluster import Cluster
 
 CONTAINER: Final = "restore"
@@ -41,18 +42,13 @@ def restore_container(
     mounts: list[dict[str, Any]],
 ) -> dict[str, Any]:
     """The container; `mounts` are where it may write."""
-    snapshots, s3 = cluster.spec.etcd.snapshots, cluster.spec.s3
-    host = names.pod_host(
-        "$(POD_NAME)", names.etcd_headless(cluster), cluster.namespace, platform.cluster_domain
-    )
-    endpoint = snapshots.endpoint or s3.endpoint
-    path_style = bool(endpoint) if s3.path_style is None else s3.path_style
-    secret = snapshots.credentials_secret_ref or s3.secret
+    s3, prefix = cluster.spec.snapshots_s3, cluster.spec.etcd.snapshots.prefix
+    host = names.etcd_host(cluster, platform, POD_NAME)
     variables = {
-        "KAFSCALE_S3_BUCKET": snapshots.bucket or s3.bucket,
-        "KAFSCALE_S3_REGION": snapshots.region or s3.region,
-        "KAFSCALE_S3_ENDPOINT": endpoint,
-        "KAFSCALE_S3_PATH_STYLE": str(path_style).lower(),
+        "KAFSCALE_S3_BUCKET": s3.bucket,
+        "KAFSCALE_S3_REGION": s3.region,
+        "KAFSCALE_S3_ENDPOINT": s3.endpoint,
+        "KAFSCALE_S3_PATH_STYLE": str(s3.uses_path_style).lower(),
         "KAFSCALE_S3_CREDENTIAL_SOURCE": s3.credential_source,
         "KAFSCALE_S3_ROLE_ARN": s3.role_arn,
     }
@@ -62,18 +58,18 @@ def restore_container(
         "command": [
             "kafscale", "etcd", "restore", "--if-empty",
             f"--snapshot={restore.snapshot}",
-            f"--prefix={directory(snapshots.prefix, cluster.namespace, cluster.name)}",
+            f"--prefix={directory(prefix, cluster.namespace, cluster.name)}",
             f"--data-dir={data_directory}",
-            "--name=$(POD_NAME)",
+            f"--name={POD_NAME}",
             f"--initial-cluster={restore.members}",
             f"--initial-cluster-token={cluster.uid}",
             f"--initial-advertise-peer-urls=https://{host}:{names.ETCD_PEER_PORT}",
         ],
         "env": [
-            {"name": "POD_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
+            pod_name(),
             *({"name": name, "value": value} for name, value in variables.items() if value),
         ],
-        "envFrom": [{"secretRef": {"name": secret}}] if secret else [],
+        "envFrom": [{"secretRef": {"name": s3.secret}}] if s3.secret else [],
         "resources": msgspec.to_builtins(cluster.spec.etcd.managed.resources),
         "securityContext": security.container_security(),
         "terminationMessagePolicy": "FallbackToLogsOnError",

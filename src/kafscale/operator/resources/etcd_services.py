@@ -5,6 +5,7 @@ from typing import Any
 from kafscale.operator.kube.api import Manifest
 from kafscale.operator.resources import etcd_pods, names
 from kafscale.operator.resources.names import Platform
+from kafscale.operator.resources.network_policy import namespaces, operators, pods, policy_of
 from kafscale.operator.spec.cluster import Cluster
 
 
@@ -35,38 +36,20 @@ def budget(cluster: Cluster) -> Manifest:
     }
 
 
-def policies(cluster: Cluster, platform: Platform) -> list[Manifest]:
-    """Who may connect: brokers and the operator as clients, members as members."""
+def policy(cluster: Cluster, platform: Platform) -> Manifest | None:
+    """Who may connect, if it is wanted: brokers and operator as clients, members as members."""
     wanted = cluster.spec.network_policy
     if not wanted.enabled:
-        return []
-    members = names.labels(cluster, names.ETCD_APP)
-    clients = [
-        {"podSelector": {"matchLabels": names.labels(cluster, names.BROKER_APP)}},
-        {"podSelector": {"matchLabels": members}},
-        _namespaces({"kubernetes.io/metadata.name": platform.namespace}),
+        return None
+    members = pods(cluster, names.ETCD_APP)
+    clients = [pods(cluster, names.BROKER_APP), members, operators(platform)]
+    monitors = namespaces(wanted.monitoring_namespace_labels)
+    ingress = [
+        {"from": clients, "ports": _ports(names.ETCD_CLIENT_PORT)},
+        {"from": [members], "ports": _ports(names.ETCD_PEER_PORT)},
+        {"from": [monitors], "ports": _ports(etcd_pods.METRICS_PORT)},
     ]
-    policy = {
-        "apiVersion": "networking.k8s.io/v1",
-        "kind": "NetworkPolicy",
-        "metadata": names.metadata(cluster, names.etcd(cluster), names.ETCD_APP),
-        "spec": {
-            "podSelector": {"matchLabels": members},
-            "policyTypes": ["Ingress"],
-            "ingress": [
-                {"from": clients, "ports": _ports(names.ETCD_CLIENT_PORT)},
-                {
-                    "from": [{"podSelector": {"matchLabels": members}}],
-                    "ports": _ports(names.ETCD_PEER_PORT),
-                },
-                {
-                    "from": [_namespaces(wanted.monitoring_namespace_labels)],
-                    "ports": _ports(etcd_pods.METRICS_PORT),
-                },
-            ],
-        },
-    }
-    return [policy]
+    return policy_of(cluster, names.etcd(cluster), names.ETCD_APP, ingress)
 
 
 def _service(cluster: Cluster, name: str, *, with_peers: bool) -> Manifest:
@@ -86,10 +69,6 @@ def _service(cluster: Cluster, name: str, *, with_peers: bool) -> Manifest:
             ],
         },
     }
-
-
-def _namespaces(labels: dict[str, str]) -> dict[str, Any]:
-    return {"namespaceSelector": {"matchLabels": labels} if labels else {}}
 
 
 def _ports(port: int) -> list[dict[str, Any]]:

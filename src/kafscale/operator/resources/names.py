@@ -4,6 +4,7 @@ from typing import Any, Final
 
 import msgspec
 
+from kafscale.config.serving import Operator
 from kafscale.operator.kube.kinds import CLUSTERS
 from kafscale.operator.spec.cluster import Cluster
 
@@ -26,15 +27,15 @@ WATCHED: Final = "kafscale.io/watched"
 class Platform(msgspec.Struct, frozen=True, kw_only=True):
     """What the operator was set up with, and every cluster gets."""
 
-    broker_image: str = "kafscale-broker:latest"
-    operator_image: str = "kafscale-operator:latest"
-    etcd_image: str = "etcd:v3.6.16"
-    image_pull_secrets: tuple[str, ...] = ()
-    namespace: str = "kafscale"
+    broker_image: str = Operator.broker_image
+    operator_image: str = Operator.operator_image
+    etcd_image: str = Operator.etcd_image
+    image_pull_secrets: tuple[str, ...] = Operator.image_pull_secrets
+    namespace: str = Operator.namespace
     """Of the operator itself."""
-    control_address: str = ""
+    control_address: str = Operator.control_address
     """Where brokers reach the operator's control plane, as host:port; empty for nowhere."""
-    cluster_domain: str = "cluster.local"
+    cluster_domain: str = Operator.cluster_domain
 
 
 def pull_secrets(platform: Platform) -> dict[str, Any]:
@@ -52,6 +53,12 @@ class EtcdAccess(msgspec.Struct, frozen=True, kw_only=True):
     """A Secret with ca.crt, tls.crt and tls.key; empty for an etcd without TLS."""
     credentials_secret: str = ""
     is_managed: bool = False
+
+    @property
+    def uses_tls(self) -> bool:
+        """Whether it is asked over TLS, with a certificate of ours or without."""
+        is_said = any(endpoint.startswith("https://") for endpoint in self.endpoints)
+        return is_said or bool(self.tls_secret)
 
 
 def broker(cluster: Cluster) -> str:
@@ -102,6 +109,11 @@ def etcd_authority(cluster: Cluster) -> str:
 def pod_host(pod: str, headless: str, namespace: str, domain: str) -> str:
     """The name by which a pod of a StatefulSet is reached."""
     return f"{pod}.{headless}.{namespace}.svc.{domain}"
+
+
+def etcd_host(cluster: Cluster, platform: Platform, pod: str) -> str:
+    """The name by which a pod of the managed etcd is reached."""
+    return pod_host(pod, etcd_headless(cluster), cluster.namespace, platform.cluster_domain)
 
 
 def labels(cluster: Cluster, app: str) -> dict[str, str]:

@@ -160,7 +160,7 @@ def manifests(
         brokers.stateful_set(cluster, platform, etcd, secrets_checksum=checksum),
         autoscaler.autoscaler(cluster),
         disruption.budget(cluster),
-        *network_policy.policies(cluster, platform),
+        network_policy.policy(cluster, platform),
         monitor.service_monitor(cluster),
     ]
     return [each for each in found if each is not None]

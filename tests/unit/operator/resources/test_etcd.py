@@ -45,16 +45,17 @@ RESTORE = Restore("there/a.b/20260131T120000Z-48151.db", "e-0=https://e-0:2380")
 
 def made(spec, *, replicas=3, restore=None, admission=None):
     wanted = cluster(spec, "shop")
-    return [
+    found = [
         etcd_admission.config_map(wanted, admission or Admission(Door.CLOSED)),
         etcd_services.headless(wanted),
         etcd_services.client(wanted),
         etcd_services.budget(wanted),
-        *etcd_services.policies(wanted, PLATFORM),
+        etcd_services.policy(wanted, PLATFORM),
         etcd_members.stateful_set(
             wanted, PLATFORM, replicas=replicas, trust_checksum="t", restore=restore
         ),
     ]
+    return [each for each in found if each is not None]
 
 
 def template(spec, *, trust="t", restore=None, platform=PLATFORM):
@@ -89,7 +90,7 @@ def test_every_manifest_goes_with_its_cluster_and_is_an_object_of_its_own():
 
 
 def test_without_network_policies_there_are_none():
-    assert etcd_services.policies(cluster(TRY_OUT), PLATFORM) == []
+    assert etcd_services.policy(cluster(TRY_OUT), PLATFORM) is None
 
 
 @pytest.mark.parametrize(
