@@ -92,7 +92,7 @@ class DirectCluster:
         for number, node in self.nodes.items():
             wait_until(
                 lambda node=node: node.is_serving, f"broker {number}", seconds_max=SERVING_S_MAX,
-                seen=node.broker.logged()[-2000:],
+                seen=lambda node=node: node.broker.logged()[-2000:],
             )  # fmt: skip
 
     def wait_until_settled(self) -> None:

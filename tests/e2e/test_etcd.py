@@ -1,16 +1,14 @@
 """`kafscale etcd` on real members and a real bucket: a backup is taken, and a cluster restored."""
 
-import asyncio
 import json
 import os
 from pathlib import Path
 
 import pytest
 
-from kafscale.metadata.etcd import EtcdStore
 from kafscale.metadata.restored import find_restored
-from services import etcdutl
-from services.etcd_server import EtcdCluster, EtcdServer
+from services import etcd_programs
+from services.etcd_server import PROGRAMS, EtcdCluster, EtcdServer
 from services.process import free_port
 from services.s3_server import broker_settings
 from services.shell import Shell
@@ -23,9 +21,9 @@ pytestmark = pytest.mark.timeout(300)
 def program(request, monkeypatch):
     """An etcdutl on the PATH; whether it makes revisions leap."""
     is_newest = request.param == "newest"
-    if is_newest and not etcdutl.is_available():
+    if is_newest and not etcd_programs.is_available():
         pytest.skip("no Go here to build etcdutl with")
-    directory = etcdutl.directory() if is_newest else etcdutl.OLD
+    directory = etcd_programs.directory() if is_newest else PROGRAMS
     monkeypatch.setenv("PATH", str(directory), prepend=os.pathsep)
     return is_newest
 
@@ -60,17 +58,6 @@ def restore(kafscale, directory, member, members, *arguments):
     )  # fmt: skip
 
 
-def unsettled(cluster):
-    async def ask():
-        store = EtcdStore(cluster.settings())
-        try:
-            return await find_restored(store)
-        finally:
-            await store.close()
-
-    return asyncio.run(ask())
-
-
 def test_a_cluster_is_restored_as_it_was_when_the_snapshot_was_taken(
     program, cluster, kafscale, s3, tmp_path
 ):
@@ -96,9 +83,9 @@ def test_a_cluster_is_restored_as_it_was_when_the_snapshot_was_taken(
         roles = [each["role"] for each in data(again, "status")["members"]]
         assert sorted(roles) == ["follower", "follower", "leader"]
         # Brokers find out by themselves, or are told.
-        assert (unsettled(second) is not None) is program
+        assert (second.play(find_restored) is not None) is program
         assert "marked" in again("etcd", "restored", "--snapshot", taken["key"])
-        assert unsettled(second).restored.snapshot == taken["key"]
+        assert second.play(find_restored).restored.snapshot == taken["key"]
         assert data(again, "snapshot", "--retain", "1")["deleted"] == [taken["key"]]
 
 
@@ -121,7 +108,7 @@ def test_snapshots_are_listed_verified_and_found_to_be_damaged(
     path.write_bytes(damaged)
     kafscale("etcd", "snapshots")
     kafscale("etcd", "snapshots", "--verify", code=1)
-    monkeypatch.setenv("PATH", str(etcdutl.OLD), prepend=os.pathsep)
+    monkeypatch.setenv("PATH", str(PROGRAMS), prepend=os.pathsep)
     directory = str(tmp_path / "restored")
     complaint = kafscale(
         "etcd", "restore", "--data-dir", directory, "--snapshot", s3.key(path), code=1

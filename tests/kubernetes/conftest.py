@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from kafscale.operator import crd
 from services.kubernetes import binaries, namespaces
 from services.kubernetes.control_plane import ControlPlane
 from services.kubernetes.helm import Helm
 from services.kubernetes.installation import Installation
-from services.kubernetes.kube_client import KubeClient
+from services.kubernetes.kube_client import DEFINITIONS, KubeClient, Manifest, has_condition
 from services.kubernetes.kubelet.kubelet import Kubelet
 from services.kubernetes.metrics_api import MetricsApi
 from services.s3_server import S3Server
@@ -45,6 +46,17 @@ def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlP
 def kube(control_plane: ControlPlane) -> KubeClient:
     """A client of somebody who may do anything."""
     return control_plane.kube
+
+
+@pytest.fixture(scope="session")
+def definitions(control_plane: ControlPlane) -> list[Manifest]:
+    """Our own CRDs, in effect."""
+    kube = control_plane.kube
+    names = [kube.apply(each)["metadata"]["name"] for each in crd.definitions()]
+    return [
+        kube.wait_for(DEFINITIONS, "", name, lambda each: has_condition(each, "Established"))
+        for name in names
+    ]
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import pytest
 
 from kafscale.operator.kube.kinds import AUTOSCALERS, PODS, STATEFUL_SETS
-from services.kubernetes.kube_client import KubeClient, Manifest
+from services.kubernetes.kube_client import KubeClient, Manifest, has_condition
 from services.kubernetes.metrics_api import MetricsApi
 
 LABELS = {"app": "web"}
@@ -121,12 +121,7 @@ def test_nothing_is_scaled_by_figures_that_nobody_knows(
     kube.wait_for(STATEFUL_SETS, namespace, "web", has_replicas(2))
     metrics.hide(namespace)
     kube.apply(autoscaler(CPU.metric), namespace)
-
-    def is_at_a_loss(found: Manifest) -> bool:
-        conditions = found.get("status", {}).get("conditions", [])
-        return any(
-            each["type"] == "ScalingActive" and each["status"] == "False" for each in conditions
-        )
-
-    kube.wait_for(AUTOSCALERS, namespace, "web", is_at_a_loss)
+    kube.wait_for(
+        AUTOSCALERS, namespace, "web", lambda found: has_condition(found, "ScalingActive", "False")
+    )
     kube.wait_for(STATEFUL_SETS, namespace, "web", has_replicas(2))

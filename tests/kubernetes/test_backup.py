@@ -4,6 +4,7 @@ import hashlib
 import json
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from services.kubernetes.control_plane import ControlPlane
 from services.kubernetes.deployed import Deployed
 from services.kubernetes.installation import Installation
 from services.kubernetes.operator_figures import figures
+from services.s3_server import key_variables
 
 pytestmark = pytest.mark.timeout(240)
 
@@ -66,11 +68,8 @@ def _hide_bucket(shop: Deployed) -> Callable[[], object]:
 
 
 def _forge_keys(shop: Deployed) -> Callable[[], object]:
-    keys = {
-        "KAFSCALE_S3_ACCESS_KEY": shop.installation.s3.bucket.access_key,
-        "KAFSCALE_S3_SECRET_KEY": "another",
-    }
-    shop.installation.create_secret(shop.namespace, KEYS, **keys)
+    forged = replace(shop.installation.s3.bucket, secret_key="another")  # noqa: S106 - it is wrong.
+    shop.installation.create_secret(shop.namespace, KEYS, **key_variables(forged))
     return lambda: shop.installation.create_secret(shop.namespace, KEYS)
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from services.kubernetes.deployed import Deployed
 from services.kubernetes.installation import SECRET, Installation
 from services.kubernetes.kube_client import KubeClient, KubeRefusalError
 from services.kubernetes.kubelet.nodes import REGION, ZONES
+from services.s3_server import key_variables
 
 BUCKET = "kafscale-e2e-us-east-1"
 ONE = {"replicas": 1, "terminationGracePeriodSeconds": 20}
@@ -68,11 +70,8 @@ def _check_made(shop: Deployed) -> None:
 def _check_forged_keys(shop: Deployed) -> None:
     """Keys that open nothing are told of at once, and brokers are left at work."""
     before = shop.identities()
-    keys = {
-        "KAFSCALE_S3_ACCESS_KEY": shop.installation.s3.bucket.access_key,
-        "KAFSCALE_S3_SECRET_KEY": "another",
-    }
-    shop.installation.create_secret(shop.namespace, **keys)
+    forged = replace(shop.installation.s3.bucket, secret_key="another")  # noqa: S106 - it is wrong.
+    shop.installation.create_secret(shop.namespace, **key_variables(forged))
     shop.wait_until(lambda: _status(shop, "BucketReady") == "False", "keys to be refused")
     assert "check the credentials" in shop.condition("BucketReady")["message"]
     assert shop.wait("Degraded")["readyBrokers"] == 1

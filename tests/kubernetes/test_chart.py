@@ -9,25 +9,21 @@ from urllib.parse import urlencode
 import pytest
 import yaml
 
-from kafscale.operator import crd
-from kafscale.operator.kube.kinds import CLUSTERS, PODS, TOPICS, Kind
-from services.kubernetes.control_plane import ControlPlane
+from kafscale.operator.kube.kinds import CLUSTERS, PODS, TOPICS
+from services.kubernetes.control_plane import RESTRICTED, ControlPlane
 from services.kubernetes.helm import Helm, HelmError
 from services.kubernetes.kube_client import APPLY_PATCH, KubeClient, KubeRefusalError, Manifest
+
+pytestmark = pytest.mark.usefixtures("definitions")
 
 ROOT = Path(__file__).parents[2]
 CHART = ROOT / "deploy" / "helm" / "kafscale"
 TRY_OUT = yaml.safe_load((CHART / "values-try-out.yaml").read_text())
 MONITORING = "monitoring.coreos.com/v1"
-RESTRICTED = {"pod-security.kubernetes.io/enforce": "restricted"}
 RELEASE = "kafscale"
 DRY_RUN = urlencode(
     {"dryRun": "All", "fieldManager": "tests", "force": "true", "fieldValidation": "Strict"}
 )
-DEFINITIONS = Kind(
-    "apiextensions.k8s.io/v1", "CustomResourceDefinition", "customresourcedefinitions",
-    is_namespaced=False,
-)  # fmt: skip
 CASES = {
     "as it is": {},
     "to try out": TRY_OUT,
@@ -69,24 +65,11 @@ CASES = {
 every_case = pytest.mark.parametrize("values", CASES.values(), ids=CASES)
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _definitions(control_plane: ControlPlane) -> None:
-    """Our own CRDs, in effect."""
-    for definition in crd.definitions():
-        name = control_plane.kube.apply(definition)["metadata"]["name"]
-        control_plane.kube.wait_for(DEFINITIONS, "", name, is_established)
-
-
 @pytest.fixture
 def restricted(control_plane: ControlPlane) -> Iterator[str]:
     """A namespace that takes no pods but those of the strictest standard."""
     with control_plane.namespace(labels=RESTRICTED) as name:
         yield name
-
-
-def is_established(definition: Manifest) -> bool:
-    said = definition.get("status", {}).get("conditions") or []
-    return any((each["type"], each["status"]) == ("Established", "True") for each in said)
 
 
 def try_apply(kube: KubeClient, manifest: Manifest, namespace: str) -> None:

@@ -1,9 +1,10 @@
 """A cluster from its resource: it comes up, serves clients, is changed, heals and goes."""
 
-from confluent_kafka import Consumer, Producer
+from confluent_kafka import Producer
 
 from kafscale.operator.kube.kinds import TOPICS
 from services.kubernetes.installation import Installation
+from services.kubernetes.traffic import consumed
 
 
 def produced(servers: str, topic: str, count: int) -> int:
@@ -17,24 +18,6 @@ def produced(servers: str, topic: str, count: int) -> int:
         producer.poll(0)
     producer.flush(60)
     return sum(acknowledged)
-
-
-def consumed(servers: str, topic: str, count: int) -> set[str]:
-    """The values of a topic, once there are so many."""
-    settings = {"bootstrap.servers": servers, "group.id": "all", "auto.offset.reset": "earliest"}
-    consumer = Consumer(settings)
-    consumer.subscribe([topic])
-    values: set[str] = set()
-    try:
-        for _ in range(600):
-            message = consumer.poll(0.2)
-            if message is not None and not message.error():
-                values.add(message.value().decode())
-            if len(values) >= count:
-                break
-    finally:
-        consumer.close()
-    return values
 
 
 def test_a_cluster_comes_up_and_serves(kafscale: Installation, namespace: str) -> None:

@@ -8,9 +8,8 @@ import msgspec
 import pytest
 import yaml
 
-from kafscale.operator import crd
 from kafscale.operator.crd.rules import CLUSTER_RULES, TOPIC_RULES
-from kafscale.operator.kube.kinds import CLUSTERS, TOPICS, Kind
+from kafscale.operator.kube.kinds import CLUSTERS, TOPICS
 from kafscale.operator.spec.cluster import ClusterSpec, read_cluster
 from kafscale.operator.spec.status import (
     ClusterStatus,
@@ -22,8 +21,7 @@ from kafscale.operator.spec.status import (
     as_manifest,
 )
 from kafscale.operator.spec.topic import TopicSpec
-from services.kubernetes.control_plane import ControlPlane
-from services.kubernetes.kube_client import KubeClient, KubeRefusalError, Manifest
+from services.kubernetes.kube_client import KubeClient, KubeRefusalError
 
 SAMPLES = Path(__file__).parents[2] / "config" / "samples"
 CLUSTER = {"brokers": {}, "s3": {"bucket": "records"}}
@@ -96,27 +94,6 @@ OUT_OF_BOUNDS = [
     (TOPICS, {"partitions": 1025}, "less than or equal to 1024"),
     (TOPICS, {"topicName": "no topic"}, "should match"),
 ]
-
-
-DEFINITIONS = Kind(
-    "apiextensions.k8s.io/v1",
-    "CustomResourceDefinition",
-    "customresourcedefinitions",
-    is_namespaced=False,
-)
-
-
-@pytest.fixture(scope="module")
-def definitions(control_plane: ControlPlane) -> list[Manifest]:
-    """The CRDs, in effect."""
-    kube = control_plane.kube
-    names = [kube.apply(each)["metadata"]["name"] for each in crd.definitions()]
-    return [kube.wait_for(DEFINITIONS, "", name, is_established) for name in names]
-
-
-def is_established(definition: Manifest) -> bool:
-    said = definition.get("status", {}).get("conditions", [])
-    return any((each["type"], each["status"]) == ("Established", "True") for each in said)
 
 
 def merged(spec, change):

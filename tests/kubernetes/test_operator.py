@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from kafscale.operator.kube.kinds import LEASES, PODS, TOPICS
+from kafscale.operator.kube.kinds import PODS, TOPICS
 from services.kubernetes.control_plane import ControlPlane
 from services.kubernetes.deployed import Deployed
 from services.kubernetes.installation import HOME, Installation
@@ -29,7 +29,7 @@ def test_the_work_goes_on_when_leaders_die(kafscale: Installation, shop: Deploye
     shop.change(brokers={"podAnnotations": {"example.org/changed": "yes"}})
     shop.wait_until(lambda: len(shop.events("Drained")) > told, "the rollout to begin")
     kafscale.kubelet.kill(HOME, kafscale.leader())
-    second = _next_leader(shop, _holder(kafscale))
+    second = _next_leader(shop, kafscale.holder())
     kafscale.kube.delete(PODS, HOME, second.rpartition("_")[0], grace_s=0)
     _next_leader(shop, second)
     shop.wait(seconds_max=120)
@@ -41,14 +41,14 @@ def test_the_work_goes_on_when_leaders_die(kafscale: Installation, shop: Deploye
 def test_who_was_paused_leaves_the_work_to_the_next(kafscale: Installation, shop: Deployed) -> None:
     shop.wait()
     kubelet = kafscale.kubelet
-    paused, identity = kafscale.leader(), _holder(kafscale)
+    paused, identity = kafscale.leader(), kafscale.holder()
     kubelet.pause(HOME, paused)
     said = len(kubelet.logs(HOME, paused))
     restarts = _restarts(kafscale, paused)
     try:
         kafscale.create_topic(shop.namespace, "meanwhile", shop.name)
         kafscale.wait_phase(shop.namespace, "meanwhile", "Ready", kind=TOPICS)
-        assert _holder(kafscale) not in {"", identity}
+        assert kafscale.holder() not in {"", identity}
     finally:
         kubelet.resume(HOME, paused)
     shop.wait_until(lambda: _restarts(kafscale, paused) > restarts, "the paused one to exit")
@@ -70,17 +70,11 @@ def test_the_rights_of_the_operator_suffice(kafscale: Installation, shop: Deploy
     assert not refused, refused[:3]
 
 
-def _holder(kafscale: Installation) -> str:
-    lease = kafscale.kube.get(LEASES, HOME, "kafscale-operator")
-    assert lease is not None
-    return str(lease["spec"].get("holderIdentity") or "")
-
-
 def _next_leader(shop: Deployed, before: str) -> str:
     """Who leads now, as soon as that is not the same as before."""
     kafscale = shop.installation
-    shop.wait_until(lambda: _holder(kafscale) not in {"", before}, "another leader")
-    return _holder(kafscale)
+    shop.wait_until(lambda: kafscale.holder() not in {"", before}, "another leader")
+    return kafscale.holder()
 
 
 def _restarts(kafscale: Installation, pod: str) -> int:

@@ -12,15 +12,14 @@ from confluent_kafka import Producer
 
 from kafscale.operator.kube.kinds import CLUSTERS, PODS, TOPICS
 from services.kubernetes import namespaces
-from services.kubernetes.control_plane import ControlPlane
+from services.kubernetes.control_plane import RESTRICTED, ControlPlane
 from services.kubernetes.helm import Helm
 from services.kubernetes.installation import DEPLOYMENTS, FAST, HOME
 from services.kubernetes.kube_client import KubeClient, Manifest
-from services.s3_server import S3Server
+from services.s3_server import S3Server, key_variables
 from services.waiting import wait_until
 
 CHART = Path(__file__).parents[2] / "deploy" / "helm" / "kafscale"
-RESTRICTED = {"pod-security.kubernetes.io/enforce": "restricted"}
 OPERATOR = {"app": "kafscale-operator"}
 READY_S_MAX = 120
 
@@ -36,14 +35,15 @@ def no_other_operator(kube: KubeClient) -> Iterator[None]:
     """Send the operator away that other tests share, for it looks after all namespaces."""
     name = "kafscale-operator"
     there = kube.get(DEPLOYMENTS, HOME, name)
-    scaled = {"spec": {"replicas": 0}}
-    if there is not None:
-        kube.patch(DEPLOYMENTS, HOME, name, scaled)
+    if there is None:
+        yield
+        return
+    try:
+        kube.patch(DEPLOYMENTS, HOME, name, {"spec": {"replicas": 0}})
         wait_until(lambda: not kube.list(PODS, HOME, OPERATOR), "nobody else", seconds_max=60)
-    yield
-    if there is not None:
-        scaled["spec"]["replicas"] = there["spec"]["replicas"]
-        kube.patch(DEPLOYMENTS, HOME, name, scaled)
+        yield
+    finally:
+        kube.patch(DEPLOYMENTS, HOME, name, {"spec": {"replicas": there["spec"]["replicas"]}})
         kube.wait_for(DEPLOYMENTS, HOME, name, is_available)
 
 
@@ -100,12 +100,8 @@ def test_one_command_makes_a_cluster_that_serves(
 ) -> None:
     with control_plane.namespace(labels=RESTRICTED) as namespace, no_other_operator(kube):
         release = namespace  # ClusterRoles are called after it, and others have theirs.
-        keys = {
-            "KAFSCALE_S3_ACCESS_KEY": s3.bucket.access_key,
-            "KAFSCALE_S3_SECRET_KEY": s3.bucket.secret_key,
-        }
         secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "bucket-keys"}}
-        kube.apply({**secret, "stringData": keys}, namespace)
+        kube.apply({**secret, "stringData": key_variables(s3.bucket)}, namespace)
         helm.install(release, CHART, namespace, values(namespace, s3))
         operator = f"{release}-kafscale-operator"
         kube.wait_for(DEPLOYMENTS, namespace, operator, is_available)

@@ -10,6 +10,7 @@ from services.kubernetes.deployed import Deployed, is_ready
 from services.kubernetes.installation import Installation
 from services.kubernetes.readiness import Readiness
 from services.kubernetes.traffic import Traffic
+from services.s3_server import key_variables
 
 pytestmark = pytest.mark.timeout(240)
 
@@ -59,12 +60,7 @@ def test_a_changed_config_rolls_brokers_under_load(shop: Deployed) -> None:
 def test_a_changed_secret_rolls_brokers(shop: Deployed) -> None:
     shop.wait()
     before, told = shop.identities(), len(shop.events("Drained"))
-    bucket = shop.installation.s3.bucket
-    entries = {
-        "KAFSCALE_S3_ACCESS_KEY": bucket.access_key,
-        "KAFSCALE_S3_SECRET_KEY": bucket.secret_key,
-        "ROTATED": "yes",
-    }
+    entries = key_variables(shop.installation.s3.bucket) | {"ROTATED": "yes"}
     with Readiness(shop) as readiness:
         shop.installation.create_secret(shop.namespace, **entries)
         shop.wait_until(

@@ -17,21 +17,21 @@ from kafscale.operator.kube.kinds import (
     SERVICE_MONITORS,
     TOPICS,
     VOLUME_CLAIMS,
-    Kind,
 )
-from services.kubernetes.control_plane import ControlPlane
+from services.kubernetes.control_plane import RESTRICTED, ControlPlane
 from services.kubernetes.deployed import Deployed, is_ready
 from services.kubernetes.installation import SECRET, Installation
-from services.kubernetes.kube_client import KubeClient, KubeRefusalError, Manifest
+from services.kubernetes.kube_client import (
+    DEFINITIONS,
+    KubeClient,
+    KubeRefusalError,
+    Manifest,
+    has_condition,
+)
 from services.kubernetes.traffic import everything
 
 pytestmark = pytest.mark.timeout(240)
 
-RESTRICTED = {"pod-security.kubernetes.io/enforce": "restricted"}
-DEFINITIONS = Kind(
-    "apiextensions.k8s.io/v1", "CustomResourceDefinition", "customresourcedefinitions",
-    is_namespaced=False,
-)  # fmt: skip
 MONITORS = "servicemonitors.monitoring.coreos.com"
 TOO_MANY = 429
 RECORDS = 50
@@ -93,14 +93,7 @@ def test_brokers_are_monitored_where_monitors_are_known(shop: Deployed, kube: Ku
     shop.wait()
     kube.apply(_definition())
     try:
-        established = {"type": "Established", "status": "True"}
-        kube.wait_for(
-            DEFINITIONS, "", MONITORS,
-            lambda each: any(
-                established.items() <= condition.items()
-                for condition in each.get("status", {}).get("conditions") or ()
-            ),
-        )  # fmt: skip
+        kube.wait_for(DEFINITIONS, "", MONITORS, lambda each: has_condition(each, "Established"))
         monitor = kube.wait_for(SERVICE_MONITORS, shop.namespace, "shop-broker", bool)
         assert monitor["spec"]["selector"]["matchLabels"]["cluster"] == "shop"
     finally:

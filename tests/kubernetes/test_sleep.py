@@ -1,11 +1,12 @@
 """A cluster that nobody uses sleeps, and wakes with everything when somebody comes."""
 
 import pytest
-from confluent_kafka import Consumer, Producer
+from confluent_kafka import Producer
 
 from kafscale.operator.kube.kinds import CLUSTERS, ENDPOINT_SLICES
 from services.kubernetes.deployed import Deployed
 from services.kubernetes.installation import Installation
+from services.kubernetes.traffic import consumed
 
 IDLE_SECONDS = 10
 RECORDS = {str(number) for number in range(200)}
@@ -16,24 +17,6 @@ def produce(servers: str) -> None:
     for value in sorted(RECORDS):
         producer.produce("orders", value)
     assert producer.flush(30) == 0
-
-
-def consumed(servers: str) -> set[str]:
-    """The records, for one who begins with the Service, whoever is behind it."""
-    settings = {"bootstrap.servers": servers, "group.id": "all", "auto.offset.reset": "earliest"}
-    consumer = Consumer(settings)
-    consumer.subscribe(["orders"])
-    values: set[str] = set()
-    try:
-        for _ in range(450):
-            message = consumer.poll(0.2)
-            if message is not None and not message.error():
-                values.add(message.value().decode())
-            if values >= RECORDS:
-                break
-    finally:
-        consumer.close()
-    return values
 
 
 @pytest.mark.timeout(300)
@@ -56,7 +39,7 @@ def test_a_client_wakes_a_cluster_that_sleeps(kafscale: Installation, namespace:
     assert nap.events("FellAsleep") == [f"nobody was connected for {IDLE_SECONDS} seconds"]
     assert doorbell(nap) is not None
 
-    assert consumed(nap.servers) == RECORDS
+    assert consumed(nap.servers, "orders", len(RECORDS)) == RECORDS
     assert nap.events("WokeUp") == ["a client has come"]
     nap.wait_until(lambda: doorbell(nap) is None, "the doorbell to be taken down")
 

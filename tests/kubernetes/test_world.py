@@ -12,7 +12,7 @@ import yaml
 from kafscale.operator.kube import kinds
 from kafscale.operator.kube.kinds import CONFIG_MAPS, PODS, ROLE_BINDINGS, ROLES, Kind
 from services.kubernetes import binaries, namespaces
-from services.kubernetes.control_plane import ControlPlane
+from services.kubernetes.control_plane import RESTRICTED, ControlPlane
 from services.kubernetes.helm import Helm, HelmError
 from services.kubernetes.kube_client import NAMESPACES, KubeClient, KubeRefusalError, Manifest
 from services.waiting import wait_until
@@ -123,9 +123,8 @@ def test_strangers_are_not_let_in(control_plane: ControlPlane) -> None:
 def test_pod_security_is_enforced(control_plane: ControlPlane, kube: KubeClient) -> None:
     spec = {"containers": [{"name": "a", "image": "a", "securityContext": {"privileged": True}}]}
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "spec": spec}
-    strict = {"pod-security.kubernetes.io/enforce": "restricted"}
     with (
-        control_plane.namespace(labels=strict) as namespace,
+        control_plane.namespace(labels=RESTRICTED) as namespace,
         pytest.raises(KubeRefusalError, match="violates PodSecurity"),
     ):
         kube.create(pod, namespace)

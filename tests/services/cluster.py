@@ -91,7 +91,7 @@ class Cluster:
         nodes = self.nodes.values()
         wait_until(
             lambda: all(node.is_serving for node in nodes), "all brokers", seconds_max=seconds_max,
-            seen=self.logged(),
+            seen=self.logged,
         )  # fmt: skip
 
     def restart(self) -> None:

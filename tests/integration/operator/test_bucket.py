@@ -78,10 +78,7 @@ def world(server: S3Bucket) -> World:
 
 def _keys(server: S3Bucket) -> dict[str, Any]:
     """The Secret."""
-    entries = {
-        "KAFSCALE_S3_ACCESS_KEY": server.access_key,
-        "KAFSCALE_S3_SECRET_KEY": server.secret_key,
-    }
+    entries = s3_server.key_variables(server)
     return {
         "apiVersion": "v1",
         "kind": "Secret",

@@ -7,7 +7,6 @@ from uuid import uuid4
 
 import pytest
 
-from kafscale.metadata.etcd import EtcdStore
 from kafscale.metadata.etcd.maintenance import Maintenance
 from kafscale.metadata.restored import Restored, find_restored, settle
 from kafscale.metadata.store import EventKind, Put
@@ -18,7 +17,7 @@ from kafscale.operator.etcd.snapshot_keeping import SnapshotKeeper
 from kafscale.operator.etcd.snapshots import CREATED_BYTES_MAX, Snapshots
 from kafscale.operator.spec.cluster import SnapshotsSpec
 from kafscale.storage.objects import S3ObjectStore
-from services import etcdutl, s3_server
+from services import etcd_programs, s3_server
 from services.etcd_server import EtcdCluster, EtcdServer
 from unit.operator.etcd.members import FakeMember, whole
 
@@ -50,17 +49,6 @@ def identity(member):
     )
 
 
-def with_store(server, body):
-    async def connected():
-        store = EtcdStore(server.settings())
-        try:
-            return await body(store)
-        finally:
-            await store.close()
-
-    return asyncio.run(connected())
-
-
 def test_they_are_kept_from_three_members_and_from_two(tmp_path, snapshots):
     spec, figures = SnapshotsSpec(interval_seconds=10), SnapshotFigures()
     with EtcdCluster(tmp_path) as cluster:
@@ -80,7 +68,7 @@ def test_they_are_kept_from_three_members_and_from_two(tmp_path, snapshots):
             assert second.last_key != first.last_key
             return await snapshots.verify(second.last_key)
 
-        described = with_store(cluster, body)
+        described = cluster.play(body)
     assert (described.etcd_version, described.revision) == ("3.5.1", 2)
     assert figures.size_bytes == described.size_bytes > 20_000
 
@@ -106,9 +94,9 @@ def test_a_large_one_goes_up_in_parts_and_comes_back_whole(snapshots, tmp_path):
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.skipif(not etcdutl.is_available(), reason="no Go here to build etcdutl with")
+@pytest.mark.skipif(not etcd_programs.is_available(), reason="no Go here to build etcdutl with")
 def test_a_restored_store_is_as_it_was_and_tells_that_it_was_restored(tmp_path, snapshots):
-    program = str(etcdutl.directory() / "etcdutl")
+    program = str(etcd_programs.directory() / "etcdutl")
     (tmp_path / "first").mkdir()
     with EtcdServer(tmp_path / "first") as server:
 
@@ -121,7 +109,7 @@ def test_a_restored_store_is_as_it_was_and_tells_that_it_was_restored(tmp_path, 
             assert await find_restored(store) is None
             return taken, done.revision
 
-        taken, revision = with_store(server, fill)
+        taken, revision = server.play(fill)
     directory = tmp_path / "second" / "etcd-0"
     second = EtcdServer(tmp_path / "second")
     with restoring.staging(directory) as room:
@@ -147,4 +135,4 @@ def test_a_restored_store_is_as_it_was_and_tells_that_it_was_restored(tmp_path, 
             await store.commit([], [Put("/kafscale/topics/0", b"again")])
             return (await store.get("/kafscale/topics/0")).value
 
-        assert with_store(second, look) == b"again"
+        assert second.play(look) == b"again"

@@ -20,13 +20,15 @@ from kafscale.operator.kube.kinds import CONFIG_MAPS, SERVICE_ACCOUNTS
 from services.etcd_server import EtcdServer
 from services.kubernetes import binaries
 from services.kubernetes.credentials import ADMIN, AGGREGATOR, CONTROLLERS, Credentials
-from services.kubernetes.kube_client import NAMESPACES, KubeClient, KubeRefusalError, Manifest
-from services.kubernetes.namespaces import GATEWAY
+from services.kubernetes.kube_client import NAMESPACES, KubeClient, KubeRefusalError
+from services.kubernetes.namespaces import GATEWAY, SERVICE_RANGE
 from services.process import free_port
 
-SERVICE_RANGE = "10.96.0.0/16"
+RESTRICTED = {"pod-security.kubernetes.io/enforce": "restricted"}
+"""The label of a namespace that takes no pods but those of the strictest standard."""
 KUBERNETES_ADDRESS = "10.96.0.1"
-"""Of the Service `kubernetes` in `default`: the first one of the range."""
+"""Of the Service `kubernetes` in `default`: the first one of `SERVICE_RANGE`."""
+TOKEN_S = 3600
 READY_S_MAX = 60
 PAUSE_S = 0.05
 
@@ -46,11 +48,10 @@ _LEFT_OUT = (
 class ControlPlane:
     """One that lives as long as its block, with all it writes in one directory."""
 
-    def __init__(self, directory: Path, address: str = GATEWAY) -> None:
-        self.address = address
+    def __init__(self, directory: Path) -> None:
         self.port = free_port()
-        self.url = f"https://{address}:{self.port}"
-        hosts = [*_NAMES, "localhost", "127.0.0.1", address, KUBERNETES_ADDRESS]
+        self.url = f"https://{GATEWAY}:{self.port}"
+        hosts = [*_NAMES, "localhost", "127.0.0.1", GATEWAY, KUBERNETES_ADDRESS]
         self.credentials = Credentials(directory, self.url, hosts)
         self.authority = self.credentials.authority
         self.kubeconfig = self.credentials.kubeconfig(ADMIN)
@@ -78,24 +79,19 @@ class ControlPlane:
     def client(self, token: str) -> KubeClient:
         return KubeClient(self.url, self.authority, token)
 
-    def token(
-        self, namespace: str, account: str, *, lasts_s: int = 3600, pod: Manifest | None = None
-    ) -> str:
-        """A token of a ServiceAccount; it ends with the pod, if one is given."""
-        spec: Manifest = {"expirationSeconds": lasts_s}
-        if pod is not None:
-            named = {name: pod["metadata"][name] for name in ("name", "uid")}
-            spec["boundObjectRef"] = {"apiVersion": "v1", "kind": "Pod"} | named
-        asked = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": spec}
+    def token(self, namespace: str, account: str) -> str:
+        """A token of a ServiceAccount."""
+        asked = {
+            "apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest",
+            "spec": {"expirationSeconds": TOKEN_S},
+        }  # fmt: skip
         path = SERVICE_ACCOUNTS.path(namespace, account, "token")
         return self.kube.request("POST", path, asked)["status"]["token"]
 
     @contextlib.contextmanager
-    def namespace(
-        self, prefix: str = "test", labels: Mapping[str, str] | None = None
-    ) -> Iterator[str]:
+    def namespace(self, *, labels: Mapping[str, str] | None = None) -> Iterator[str]:
         """A new namespace that pods can be in; what is in there goes with it, in its own time."""
-        name = f"{prefix}-{secrets.token_hex(4)}"
+        name = f"test-{secrets.token_hex(4)}"
         metadata = {"name": name, "labels": dict(labels or {})}
         self.kube.create({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
         try:
@@ -111,7 +107,7 @@ class ControlPlane:
         files = self.credentials
         return {
             "etcd-servers": f"http://{etcd}",
-            "advertise-address": self.address,
+            "advertise-address": GATEWAY,
             "secure-port": self.port,
             "tls-cert-file": files.server[0],
             "tls-private-key-file": files.server[1],

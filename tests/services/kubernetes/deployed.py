@@ -13,7 +13,7 @@ from confluent_kafka.admin import AdminClient
 
 from kafscale.operator.kube.kinds import CLUSTERS, EVENTS, PODS, STATEFUL_SETS, TOPICS
 from services.kubernetes.installation import Installation
-from services.kubernetes.kube_client import Manifest
+from services.kubernetes.kube_client import Manifest, has_condition
 
 METADATA_S_MAX = 10
 
@@ -112,10 +112,7 @@ class Deployed:
 
 def is_ready(pod: Manifest) -> bool:
     """Whether a pod serves, and is not about to go."""
-    if "deletionTimestamp" in pod["metadata"]:
-        return False
-    conditions = pod.get("status", {}).get("conditions", ())
-    return any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
+    return "deletionTimestamp" not in pod["metadata"] and has_condition(pod, "Ready")
 
 
 def _version(event: Manifest) -> int:

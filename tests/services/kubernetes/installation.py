@@ -17,7 +17,7 @@ from kafscale.operator.kube.kinds import CLUSTERS, LEASES, PODS, SECRETS, TOPICS
 from services.kubernetes.control_plane import ControlPlane
 from services.kubernetes.kube_client import Manifest
 from services.kubernetes.kubelet.kubelet import Kubelet
-from services.s3_server import S3Server
+from services.s3_server import S3Server, key_variables
 from services.waiting import wait_until
 
 CONFIG = Path(__file__).parents[3] / "config"
@@ -35,17 +35,10 @@ LOG_SHOWN_MAX = 3000
 class Installation:
     """The operator, installed from `config/`, and a bucket for the clusters."""
 
-    def __init__(
-        self,
-        plane: ControlPlane,
-        kubelet: Kubelet,
-        s3: S3Server,
-        environment: Mapping[str, str] = FAST,
-    ) -> None:
+    def __init__(self, plane: ControlPlane, kubelet: Kubelet, s3: S3Server) -> None:
         self.kube = plane.kube
         self.kubelet = kubelet
         self.s3 = s3
-        self._environment = environment
 
     def __enter__(self) -> Self:
         for manifest in self._manifests():
@@ -64,9 +57,12 @@ class Installation:
 
     def leader(self) -> str:
         """The name of the pod of the operator that leads; empty if none does."""
+        return self.holder().rpartition("_")[0]
+
+    def holder(self) -> str:
+        """Who leads, by a name that no other life of the same pod has; empty if nobody does."""
         lease = self.kube.get(LEASES, HOME, "kafscale-operator") or {"spec": {}}
-        holder: str = lease["spec"].get("holderIdentity") or ""
-        return holder.rpartition("_")[0]
+        return lease["spec"].get("holderIdentity") or ""
 
     def wait_operator(self) -> None:
         wait_until(lambda: len(self.operators()) == 2, "two operators", seconds_max=30)
@@ -84,11 +80,7 @@ class Installation:
 
     def create_secret(self, namespace: str, name: str = SECRET, **entries: str) -> None:
         """The keys of the bucket, or whatever is given, as a Secret."""
-        bucket = self.s3.bucket
-        entries = entries or {
-            "KAFSCALE_S3_ACCESS_KEY": bucket.access_key,
-            "KAFSCALE_S3_SECRET_KEY": bucket.secret_key,
-        }
+        entries = entries or key_variables(self.s3.bucket)
         data = {key: base64.b64encode(text.encode()).decode() for key, text in entries.items()}
         self.kube.apply(_manifest(SECRETS, namespace, name, {"data": data}))
 
@@ -135,7 +127,10 @@ class Installation:
     ) -> dict[str, Any]:  # fmt: skip
         """The status, once its phase is this one and it is about the newest generation."""
 
+        status: dict[str, Any] = {}
+
         def is_there() -> bool:
+            nonlocal status
             found = self.kube.get(kind, namespace, name)
             status = (found or {}).get("status") or {}
             generation = found["metadata"]["generation"] if found else 0
@@ -145,7 +140,7 @@ class Installation:
             is_there, f"{kind.kind} {name} to be {phase}", namespace, name=name, kind=kind,
             seconds_max=seconds_max,
         )  # fmt: skip
-        return self.status(namespace, name, kind)
+        return status
 
     def wait(
         self, condition: Callable[[], bool], what: str, namespace: str, *,
@@ -153,11 +148,23 @@ class Installation:
     ) -> None:  # fmt: skip
         """Wait; whoever waits in vain is told everything that may help."""
         wait_until(
-            condition, what, seconds_max=seconds_max, seen=_Report(self, namespace, name, kind)
-        )
+            condition, what, seconds_max=seconds_max,
+            seen=lambda: self._report(namespace, name, kind),
+        )  # fmt: skip
 
     def bootstrap(self, namespace: str, name: str) -> str:
         return str(self.status(namespace, name)["bootstrapServers"])
+
+    def _report(self, namespace: str, name: str, kind: Kind) -> str:
+        """What can be said of a resource, when somebody has waited in vain."""
+        status = self.status(namespace, name, kind) if name else {}
+        operators = [(HOME, each) for each in self.operators()]
+        pods = [(namespace, pod["metadata"]["name"]) for pod in self.kube.list(PODS, namespace)]
+        said = [
+            f"--- {pod}\n{self.kubelet.logs(place, pod)[-LOG_SHOWN_MAX:]}"
+            for place, pod in [*operators, *pods]
+        ]
+        return "\n".join([yaml.safe_dump(status), *said])
 
     def _set_up(self, variables: Mapping[str, str]) -> None:
         """Replace the operators by others, with further variables."""
@@ -199,35 +206,8 @@ class Installation:
             subject["namespace"] = HOME
         if manifest["kind"] == "Deployment":
             [container] = manifest["spec"]["template"]["spec"]["containers"]
-            container["env"] += [
-                {"name": name, "value": value} for name, value in self._environment.items()
-            ]
+            container["env"] += [{"name": name, "value": value} for name, value in FAST.items()]
         return manifest
-
-
-class _Report:
-    """What can be said of a resource, when somebody has waited in vain."""
-
-    def __init__(self, installation: Installation, namespace: str, name: str, kind: Kind) -> None:
-        self._installation = installation
-        self._namespace = namespace
-        self._name = name
-        self._kind = kind
-
-    def __str__(self) -> str:
-        installation = self._installation
-        status = installation.status(self._namespace, self._name, self._kind) if self._name else {}
-        kubelet = installation.kubelet
-        operators = [(HOME, name) for name in installation.operators()]
-        pods = [
-            (self._namespace, pod["metadata"]["name"])
-            for pod in installation.kube.list(PODS, self._namespace)
-        ]
-        said = [
-            f"--- {name}\n{kubelet.logs(place, name)[-LOG_SHOWN_MAX:]}"
-            for place, name in [*operators, *pods]
-        ]
-        return "\n".join([yaml.safe_dump(status), *said])
 
 
 def _manifest(kind: Kind, namespace: str, name: str, fields: Mapping[str, Any]) -> Manifest:

@@ -11,7 +11,6 @@ connection of its own, so that threads may share a client.
 import http.client
 import json
 import ssl
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,17 +18,21 @@ from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
 from kafscale.operator.kube.kinds import Kind
+from services.waiting import wait_until
 
 Manifest = dict[str, Any]
 
 NAMESPACES = Kind("v1", "Namespace", "namespaces", is_namespaced=False)
+DEFINITIONS = Kind(
+    "apiextensions.k8s.io/v1", "CustomResourceDefinition", "customresourcedefinitions",
+    is_namespaced=False,
+)  # fmt: skip
 
 MERGE_PATCH = "application/merge-patch+json"
 APPLY_PATCH = "application/apply-patch+yaml"
 JSON = "application/json"
 FIELD_MANAGER = "tests"
 TIMEOUT_S = 30
-PAUSE_S = 0.05
 
 
 class KubeRefusalError(Exception):
@@ -98,23 +101,28 @@ class KubeClient:
         seconds_max: float = 40,
     ) -> Manifest:
         """The object, as soon as it is there and the condition holds for it."""
-        deadline = time.monotonic() + seconds_max
-        while True:
+        seen: Manifest | None = None
+
+        def is_so() -> bool:
+            nonlocal seen
             seen = self.get(kind, namespace, name)
-            if seen is not None and condition(seen):
-                return seen
-            complaint = f"{kind.kind} {namespace}/{name} is not as expected: {json.dumps(seen)}"
-            assert time.monotonic() < deadline, complaint
-            time.sleep(PAUSE_S)
+            return seen is not None and bool(condition(seen))
+
+        wait_until(
+            is_so, f"{kind.kind} {namespace}/{name} to be as expected", seconds_max=seconds_max,
+            seen=lambda: json.dumps(seen),
+        )  # fmt: skip
+        assert seen is not None
+        return seen
 
     def wait_until_gone(
         self, kind: Kind, namespace: str, name: str, *, seconds_max: float = 40
     ) -> None:
-        deadline = time.monotonic() + seconds_max
-        while (seen := self.get(kind, namespace, name)) is not None:
-            complaint = f"{kind.kind} {namespace}/{name} does not go: {json.dumps(seen)}"
-            assert time.monotonic() < deadline, complaint
-            time.sleep(PAUSE_S)
+        wait_until(
+            lambda: self.get(kind, namespace, name) is None,
+            f"{kind.kind} {namespace}/{name} to be gone", seconds_max=seconds_max,
+            seen=lambda: json.dumps(self.get(kind, namespace, name)),
+        )  # fmt: skip
 
     def watch(
         self, kind: Kind, namespace: str = "", *, since: str = "", lasts_s: int = 300
@@ -184,6 +192,12 @@ class KubeClient:
             yield answer
         finally:
             connection.close()
+
+
+def has_condition(manifest: Manifest, type_: str, status: str = "True") -> bool:
+    """Whether an object tells a condition of itself, with this status."""
+    told = (manifest.get("status") or {}).get("conditions") or ()
+    return any((each["type"], each["status"]) == (type_, status) for each in told)
 
 
 def _refusal(status: int, text: bytes) -> KubeRefusalError:

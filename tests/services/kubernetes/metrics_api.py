@@ -2,7 +2,7 @@
 
     with MetricsApi(plane) as metrics:
         metrics.show(namespace, "cpu", "900m")
-        metrics.show(namespace, "kafscale_produce_requests_per_second", "1500", pod="broker-0")
+        metrics.show(namespace, "kafscale_produce_requests_per_second", "1500")
 
 It serves `metrics.k8s.io` (cpu and memory) and `custom.metrics.k8s.io` (all others, of pods) behind
 the API server. Which pods there are it asks the API server, so that new ones have figures as well.
@@ -21,7 +21,8 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 from kafscale.operator.kube.kinds import PODS, SERVICES, Kind
 from services.kubernetes.control_plane import ControlPlane
-from services.kubernetes.kube_client import Manifest
+from services.kubernetes.kube_client import Manifest, has_condition
+from services.kubernetes.namespaces import GATEWAY
 
 API_SERVICES = Kind("apiregistration.k8s.io/v1", "APIService", "apiservices", is_namespaced=False)
 
@@ -31,7 +32,6 @@ WINDOW = "30s"
 
 _NAMESPACE = "kube-system"
 _NAME = "made-up-metrics"
-_EACH = ""
 _RESOURCE_NAMES = ("cpu", "memory")
 
 
@@ -40,8 +40,8 @@ class MetricsApi:
 
     def __init__(self, plane: ControlPlane) -> None:
         self._plane = plane
-        self._figures: dict[tuple[str, str, str], str] = {}
-        self._server = ThreadingHTTPServer((plane.address, 0), self._handler())
+        self._figures: dict[tuple[str, str], str] = {}
+        self._server = ThreadingHTTPServer((GATEWAY, 0), self._handler())
         files = plane.credentials.issue(_NAME, [f"{_NAME}.{_NAMESPACE}.svc"])
         tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         tls.load_cert_chain(*files)
@@ -56,7 +56,10 @@ class MetricsApi:
         for manifest in self._manifests():
             self._plane.kube.apply(manifest)
         for version in (RESOURCES, CUSTOM):
-            self._plane.kube.wait_for(API_SERVICES, "", _service_name(version), _is_available)
+            self._plane.kube.wait_for(
+                API_SERVICES, "", _service_name(version),
+                lambda service: has_condition(service, "Available"),
+            )  # fmt: skip
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -68,9 +71,9 @@ class MetricsApi:
         self._thread.join()
         self._server.server_close()
 
-    def show(self, namespace: str, metric: str, value: str, *, pod: str = _EACH) -> None:
-        """From now on, this is the figure of a pod, or of each without one of its own."""
-        self._figures[namespace, metric, pod] = value
+    def show(self, namespace: str, metric: str, value: str) -> None:
+        """From now on, this is the figure of each pod."""
+        self._figures[namespace, metric] = value
 
     def hide(self, namespace: str) -> None:
         """From now on, nothing is known of these pods."""
@@ -98,7 +101,7 @@ class MetricsApi:
     def _pod_metrics(self, namespace: str, selector: str) -> Iterator[Manifest]:
         for pod in self._plane.kube.list(PODS, namespace, selector):
             name = pod["metadata"]["name"]
-            found = {each: self._figure(namespace, each, name) for each in _RESOURCE_NAMES}
+            found = {each: self._figures.get((namespace, each)) for each in _RESOURCE_NAMES}
             usage = {each: value for each, value in found.items() if value is not None}
             if usage:
                 yield {
@@ -111,7 +114,7 @@ class MetricsApi:
     def _values(self, namespace: str, selector: str, metric: str) -> Iterator[Manifest]:
         for pod in self._plane.kube.list(PODS, namespace, selector):
             name = pod["metadata"]["name"]
-            value = self._figure(namespace, metric, name)
+            value = self._figures.get((namespace, metric))
             if value is not None:
                 described = {"apiVersion": "v1", "kind": "Pod", "namespace": namespace}
                 yield {
@@ -120,10 +123,6 @@ class MetricsApi:
                     "timestamp": _now(),
                     "value": value,
                 }
-
-    def _figure(self, namespace: str, metric: str, pod: str) -> str | None:
-        for_each = self._figures.get((namespace, metric, _EACH))
-        return self._figures.get((namespace, metric, pod), for_each)
 
     def _manifests(self) -> Iterator[Manifest]:
         """A Service that leads here, and two parts of the API that it serves."""
@@ -181,11 +180,6 @@ def _resources(version: str) -> Manifest:
 def _service_name(version: str) -> str:
     group, _, version = version.partition("/")
     return f"{version}.{group}"
-
-
-def _is_available(service: Manifest) -> bool:
-    conditions = service.get("status", {}).get("conditions", [])
-    return any(each["type"] == "Available" and each["status"] == "True" for each in conditions)
 
 
 def _now() -> str:

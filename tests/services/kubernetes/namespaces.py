@@ -20,6 +20,8 @@ BRIDGE = "pods"
 GATEWAY = "10.244.0.1"
 """The address of whoever is not in a pod, on the bridge."""
 PREFIX_LENGTH = 16
+SERVICE_RANGE = "10.96.0.0/16"
+"""The addresses of Services."""
 
 _INSIDE = "--inside"
 _ENTER = (

@@ -28,6 +28,7 @@ from services.waiting import wait_until
 PAUSE_S = 0.02
 BATCH = 3
 SETTLED_S_MAX = 60
+CONSUMED_S_MAX = 120
 ANSWER_S = 20
 _PASSING = {KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN}
 """What librdkafka tells of connections, which it makes anew by itself."""
@@ -40,9 +41,6 @@ class Traffic:
         self.errors: list[str] = []
         self.acknowledged: dict[int, tuple[int, int]] = {}
         """By number: the partition and the offset."""
-        self.pause_s = 0.0
-        """The longest time without an acknowledgement."""
-        self._told_s = time.monotonic()
         self._topic = topic
         self._partitions = partitions
         self._seen: set[int] = set()
@@ -64,7 +62,6 @@ class Traffic:
         except BaseException:
             self.__exit__()
             raise
-        self.pause_s = 0.0
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -120,9 +117,6 @@ class Traffic:
         if error is not None:
             self.errors.append(f"not delivered: {error}")
             return
-        now_s = time.monotonic()
-        self.pause_s = max(self.pause_s, now_s - self._told_s)
-        self._told_s = now_s
         self.acknowledged[int(message.value())] = (message.partition(), message.offset())
 
     def _consume(self) -> None:
@@ -183,3 +177,21 @@ def everything(settings: dict[str, Any], topic: str, partitions: int) -> list[Me
         reader.close()
     assert len(found) == count, f"{count} records are said to be there, {len(found)} are"
     return found
+
+
+def consumed(servers: str, topic: str, count: int) -> set[str]:
+    """The values of a topic, once there are so many, for one who begins with these servers."""
+    settings = {"bootstrap.servers": servers, "group.id": "all", "auto.offset.reset": "earliest"}
+    consumer = Consumer(settings)
+    consumer.subscribe([topic])
+    values: set[str] = set()
+    try:
+        for _ in range(CONSUMED_S_MAX * 5):
+            message = consumer.poll(0.2)
+            if message is not None and not message.error():
+                values.add(message.value().decode())
+            if len(values) >= count:
+                break
+    finally:
+        consumer.close()
+    return values

@@ -1,27 +1,13 @@
 """Metrics: what is declared is emitted, what is emitted is declared, and tests share nothing."""
 
 import pytest
-from prometheus_client.parser import text_string_to_metric_families
 
 import kafscale
 from kafscale.observability import documentation
 from kafscale.observability.metrics import ADMIN_APIS, DECLARATIONS, Metrics
 from kafscale.observability.traffic import ClusterStanding
 from kafscale.protocol.apis import BY_NAME
-
-
-def scrape(metrics):
-    return list(text_string_to_metric_families(metrics.exposition().decode()))
-
-
-def values(metrics, name):
-    """Every series of a metric: what it is worth, by the values of its labels."""
-    return {
-        tuple(sample.labels.values()): sample.value
-        for family in scrape(metrics)
-        for sample in family.samples
-        if sample.name == name
-    }
+from unit.observability.scraping import scrape, values
 
 
 @pytest.fixture

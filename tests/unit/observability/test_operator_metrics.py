@@ -1,7 +1,6 @@
 """The operator's metrics: what is declared is emitted, and what is emitted is declared."""
 
 import pytest
-from prometheus_client.parser import text_string_to_metric_families
 
 from kafscale.observability import documentation
 from kafscale.observability.metrics import DECLARATIONS
@@ -10,23 +9,10 @@ from kafscale.observability.operator_metrics import (
     OperatorMetrics,
     SnapshotFigures,
 )
+from unit.observability.scraping import scrape, values
 
 NOW_MS = 1_700_000_000_000
 LABELS = ("default", "production")
-
-
-def scrape(metrics):
-    return list(text_string_to_metric_families(metrics.exposition().decode()))
-
-
-def values(metrics, name):
-    """Every series of a metric: what it is worth, by the values of its labels."""
-    return {
-        tuple(sample.labels.values()): sample.value
-        for family in scrape(metrics)
-        for sample in family.samples
-        if sample.name == f"kafscale_operator_{name}"
-    }
 
 
 @pytest.fixture
@@ -78,37 +64,41 @@ def test_the_page_names_every_metric():
 
 
 def test_snapshots_are_told_with_their_age(busy):
-    assert values(busy, "etcd_snapshot_age_seconds") == {LABELS: 90.5}
-    assert values(busy, "etcd_snapshot_last_success_timestamp_seconds") == {LABELS: 1699999909.5}
-    assert values(busy, "etcd_snapshot_success") == {LABELS: 1}
-    assert values(busy, "etcd_snapshot_access") == {LABELS: 0}
-    assert values(busy, "etcd_snapshot_duration_seconds") == {LABELS: 1.5}
+    assert values(busy, "kafscale_operator_etcd_snapshot_age_seconds") == {LABELS: 90.5}
+    assert values(busy, "kafscale_operator_etcd_snapshot_last_success_timestamp_seconds") == {
+        LABELS: 1699999909.5
+    }
+    assert values(busy, "kafscale_operator_etcd_snapshot_success") == {LABELS: 1}
+    assert values(busy, "kafscale_operator_etcd_snapshot_access") == {LABELS: 0}
+    assert values(busy, "kafscale_operator_etcd_snapshot_duration_seconds") == {LABELS: 1.5}
 
 
 def test_what_is_not_known_is_not_told(metrics):
     cluster = metrics.cluster(*LABELS)
     for name in ("etcd_members_ready", "etcd_snapshot_failures_total"):
-        assert values(metrics, name) == {}
+        assert values(metrics, f"kafscale_operator_{name}") == {}
     cluster.snapshots = SnapshotFigures()
     for name in ("age_seconds", "size_bytes", "success", "access", "duration_seconds"):
-        assert values(metrics, f"etcd_snapshot_{name}") == {}
-    assert values(metrics, "etcd_snapshot_failures_total") == {LABELS: 0}
+        assert values(metrics, f"kafscale_operator_etcd_snapshot_{name}") == {}
+    assert values(metrics, "kafscale_operator_etcd_snapshot_failures_total") == {LABELS: 0}
 
 
 def test_reconciliations_are_counted_and_timed(metrics):
     metrics.reconciled("KafscaleTopic", 0.2, succeeded=True)
     metrics.reconciled("KafscaleTopic", 2, succeeded=False)
-    assert values(metrics, "reconcile_total") == {
+    assert values(metrics, "kafscale_operator_reconcile_total") == {
         ("KafscaleTopic", "success"): 1,
         ("KafscaleTopic", "error"): 1,
     }
-    assert values(metrics, "reconcile_duration_seconds_sum") == {("KafscaleTopic",): 2.2}
+    assert values(metrics, "kafscale_operator_reconcile_duration_seconds_sum") == {
+        ("KafscaleTopic",): 2.2
+    }
 
 
 def test_a_cluster_that_is_gone_takes_its_numbers_with_it(busy):
-    assert values(busy, "clusters") == {(): 1}
+    assert values(busy, "kafscale_operator_clusters") == {(): 1}
     assert busy.cluster(*LABELS) is busy.cluster(*LABELS)
     busy.forget(*LABELS)
     busy.forget(*LABELS)
-    assert values(busy, "clusters") == {(): 0}
-    assert values(busy, "etcd_snapshot_age_seconds") == {}
+    assert values(busy, "kafscale_operator_clusters") == {(): 0}
+    assert values(busy, "kafscale_operator_etcd_snapshot_age_seconds") == {}

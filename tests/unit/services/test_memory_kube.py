@@ -33,10 +33,9 @@ def topic(**more):
     }
 
 
-def play(body, **options):
+def play(body):
     async def scenario():
-        kube = MemoryKube(**options)
-        return await body(kube)
+        return await body(MemoryKube())
 
     return asyncio.run(scenario())
 

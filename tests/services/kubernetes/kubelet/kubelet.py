@@ -15,15 +15,15 @@ import json
 import signal
 import subprocess
 import threading
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
 from services.kubernetes import namespaces
+from services.kubernetes.kube_client import has_condition
 from services.kubernetes.kubelet.agent import Agent
-from services.kubernetes.kubelet.api import Api, Manifest
-from services.kubernetes.kubelet.mirror import Mirror
+from services.kubernetes.kubelet.api import Api
 from services.kubernetes.kubelet.nodes import ZONES
 from services.kubernetes.kubelet.pod import Pod
 from services.kubernetes.namespaces import GATEWAY
@@ -40,11 +40,10 @@ _Result = TypeVar("_Result")
 class Kubelet:
     """All nodes of a cluster; any thread may use it."""
 
-    def __init__(self, kubeconfig: Path, directory: Path, zones: Mapping[str, str] = ZONES) -> None:
+    def __init__(self, kubeconfig: Path, directory: Path) -> None:
         assert namespaces.is_inside(), "a kubelet changes the network and names around it"
         self._kubeconfig = kubeconfig
         self._directory = directory
-        self._zones = zones
         self._agent: Agent | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._work: asyncio.Task[None] | None = None
@@ -71,11 +70,9 @@ class Kubelet:
 
     def wait_ready(self, namespace: str, name: str, *, seconds_max: float = 40) -> None:
         """Return when a pod is ready, and the API server knows."""
-        assert self._agent is not None
-        pods = self._agent.view.pods
         wait_until(
             lambda: self._is_ready_now(namespace, name), f"{namespace}/{name} to be ready",
-            seconds_max=seconds_max, seen=_Report(self, pods, namespace, name),
+            seconds_max=seconds_max, seen=lambda: self._report(namespace, name),
         )  # fmt: skip
 
     def logs(self, namespace: str, name: str, container: str = "*") -> str:
@@ -100,18 +97,21 @@ class Kubelet:
     def heal(self, namespace: str, name: str) -> None:
         self._call(self._pod(namespace, name).sandbox.link.mend())
 
-    def execute(
-        self, namespace: str, name: str, *command: str, container: str = ""
-    ) -> tuple[int, str]:
-        """Run a program in a container, the first one if none is named; its end, and its words."""
-        containers = {each.spec["name"]: each for each in self._pod(namespace, name).containers}
-        entered = containers[container or next(iter(containers))]
-        return self._call(entered.execute(command))
+    def execute(self, namespace: str, name: str, *command: str) -> tuple[int, str]:
+        """Run a program in the first container of a pod; its end, and its words."""
+        return self._call(self._pod(namespace, name).containers[0].execute(command))
 
     def _is_ready_now(self, namespace: str, name: str) -> bool:
         assert self._agent is not None
         pod = self._agent.find(namespace, name)
-        return pod is not None and pod.is_ready and _is_ready(pod.manifest)
+        return pod is not None and pod.is_ready and has_condition(pod.manifest, "Ready")
+
+    def _report(self, namespace: str, name: str) -> str:
+        """What can be said of a pod, when somebody has waited in vain."""
+        assert self._agent is not None
+        manifest = self._agent.view.pods.get(namespace, name)
+        status = json.dumps(manifest and manifest.get("status"))
+        return f"{status}\n{self.logs(namespace, name)[-LOG_SHOWN_MAX:]}"
 
     def _signal(self, namespace: str, name: str, number: signal.Signals) -> None:
         self._pod(namespace, name).signal(number)
@@ -139,27 +139,8 @@ class Kubelet:
     async def _main(self) -> None:
         self._loop = asyncio.get_running_loop()
         async with Api(self._kubeconfig) as api:
-            self._agent = Agent(api, self._directory, self._zones)
+            self._agent = Agent(api, self._directory, ZONES)
             work = self._agent.run(lambda: self._has_begun.set_result(None))
             self._work = asyncio.create_task(work)
             with contextlib.suppress(asyncio.CancelledError):
                 await self._work
-
-
-class _Report:
-    """What can be said of a pod, when somebody has waited in vain."""
-
-    def __init__(self, kubelet: Kubelet, pods: Mirror, namespace: str, name: str) -> None:
-        self._kubelet = kubelet
-        self._pods = pods
-        self._of = (namespace, name)
-
-    def __str__(self) -> str:
-        manifest = self._pods.get(*self._of)
-        status = json.dumps(manifest and manifest.get("status"))
-        return f"{status}\n{self._kubelet.logs(*self._of)[-LOG_SHOWN_MAX:]}"
-
-
-def _is_ready(pod: Manifest) -> bool:
-    conditions = pod.get("status", {}).get("conditions", ())
-    return any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)

@@ -10,9 +10,8 @@ import shutil
 import subprocess
 from collections.abc import Sequence
 
-from services.kubernetes.namespaces import BRIDGE, GATEWAY
+from services.kubernetes.namespaces import BRIDGE, GATEWAY, SERVICE_RANGE
 
-SERVICES = "10.96.0.0/16"
 HARDWARE_ADDRESS = "02:00:0a:f4:00:01"
 """Of the bridge."""
 
@@ -59,7 +58,7 @@ class Network:
         know the former one would reach nobody for a while whenever another pod comes or goes.
         """
         await ip(f"link set {BRIDGE} address {HARDWARE_ADDRESS}")
-        await ip("link set lo up", f"address replace {SERVICES} dev lo")
+        await ip("link set lo up", f"address replace {SERVICE_RANGE} dev lo")
 
     def link(self) -> Link:
         return Link(next(self._indexes))
