@@ -37,12 +37,12 @@ run: setup ## Start Kafscale on its embedded default.
 	$(BIN)/kafscale broker
 
 # Brokers, clients and faults of many tests share the cores: what fails in that crowd has to pass when it is run by itself.
-BY_ITSELF := -p no:xdist --last-failed --last-failed-no-failures none
+BY_ITSELF := --last-failed --last-failed-no-failures none
 PLAIN := -m "not bench and not spark and not kubernetes"
 SPARK := -p no:xdist -m "spark and not bench" tests/e2e/spark
 
 test: setup ## Run all tests.
-	$(BIN)/pytest -n auto --dist worksteal $(PLAIN) || $(BIN)/pytest $(PLAIN) $(BY_ITSELF)
+	$(BIN)/pytest -n auto --dist worksteal $(PLAIN) || $(BIN)/pytest -p no:xdist $(PLAIN) $(BY_ITSELF)
 	$(BIN)/pytest $(SPARK) || $(BIN)/pytest $(SPARK) $(BY_ITSELF)
 
 test-integration: setup ## Run the tests that have real services beside them.

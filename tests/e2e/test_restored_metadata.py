@@ -93,12 +93,7 @@ class Story:
         while waiting and time.monotonic() < deadline:
             sent = waiting[:]
             waiting.clear()
-            for topic, partition, value in sent:
-                try:
-                    producer.produce(topic, value, partition=partition, on_delivery=told)
-                except KafkaException as error:  # It says so at once where it knows the topic.
-                    assert error.args[0].code() == KafkaError._UNKNOWN_PARTITION, error
-                    waiting.append((topic, partition, value))
+            waiting += [record for record in sent if not handed_over(producer, record, told)]
             assert producer.flush(120) == 0
             time.sleep(0.1 if waiting else 0)
         assert (failures, waiting) == ([], [])
@@ -163,6 +158,18 @@ class Story:
 
     def is_settled(self) -> bool:
         return self.cluster.etcd.play(find_restored) is None
+
+
+def handed_over(producer: Producer, record: tuple[str, int, bytes], told) -> bool:
+    """Whether the producer takes a record: it refuses one for a partition of which it knows not."""
+    topic, partition, value = record
+    try:
+        producer.produce(topic, value, partition=partition, on_delivery=told)
+    except KafkaException as error:
+        if error.args[0].code() != KafkaError._UNKNOWN_PARTITION:
+            raise
+        return False
+    return True
 
 
 def wait_for(cluster: Cluster, *broker_ids: int) -> None:
