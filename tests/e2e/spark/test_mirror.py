@@ -17,6 +17,7 @@ from services.broker import BrokerProcess
 from services.kafka_records import Sent, create, produce, read
 from services.kafka_server import KafkaServer
 from services.victim import kill_at
+from services.waiting import wait_until
 
 START_MS = 1_700_000_000_000
 CODECS = ["none", "gzip", "snappy", "lz4", "zstd"]
@@ -178,7 +179,8 @@ def test_a_transaction_that_is_open_is_waited_for(kafka, broker, settings, topic
     passes = Mirror(settings(topic), 1)
     assert passes.mirror_once(share) == 0
     producer.commit_transaction()
-    assert passes.mirror_once(share) == 1
+    # Kafka says that it is committed, and writes so into the partition a moment later.
+    wait_until(lambda: passes.mirror_once(share) == 1, "what was committed")
     assert [each.value for each in read(broker.address, topic)[0]] == [b"in time"]
 
 
