@@ -33,7 +33,7 @@ def join(roster: Roster, event: Join, now_ms: int) -> list[Effect]:
     subscription = subscription_of(event)
     profile = member.profile.joined(event, subscription)
     owned = roster.catalogue.by_id(subscription.owned)
-    effects = roster.settle(member, profile, owned, now_ms)
+    effects = roster.settle(member, profile, owned, now_ms, is_joining=True)
     member.revoke_by_ms = member.join_by_ms = NEVER_MS
     member.sync_by_ms = now_ms + event.rebalance_timeout_ms
     roster.expect(member)

@@ -34,7 +34,8 @@ def consumer_heartbeat(roster: Roster, event: ConsumerHeartbeat, now_ms: int) ->
         profile = profile.knowing(roster.catalogue.matching(profile.regex), event.sees)
     assigned = member.standing.assigned
     is_joining = event.member_epoch == JOINING
-    effects = roster.settle(member, profile, {} if is_joining else event.owned, now_ms)
+    owned = {} if is_joining else event.owned
+    effects = roster.settle(member, profile, owned, now_ms, is_joining=is_joining)
     # It may have been a classic member, whose deadlines are not its own any more.
     member.join_by_ms = member.sync_by_ms = NEVER_MS
     standing = member.standing

@@ -133,7 +133,13 @@ class Roster:
     # --- how it goes on -----------------------------------------------------------------------
 
     def settle(
-        self, member: Member, profile: Profile, owned: Partitions | None, now_ms: int
+        self,
+        member: Member,
+        profile: Profile,
+        owned: Partitions | None,
+        now_ms: int,
+        *,
+        is_joining: bool,
     ) -> list[Effect]:
         """Let a member be who it says it is, and move it on as far as it can go now."""
         effects: list[Effect] = []
@@ -153,7 +159,7 @@ class Roster:
         if self.epoch > self.assignment_epoch:
             self._retarget()
             is_changed = True
-        if self._reconcile(member, owned, now_ms) or is_changed:
+        if self._reconcile(member, owned, now_ms, is_joining=is_joining) or is_changed:
             effects.append(Save())
         self.expect(member)
         return effects
@@ -191,7 +197,9 @@ class Roster:
             self.members[member_id].target = target
         self.assignment_epoch = self.epoch
 
-    def _reconcile(self, member: Member, owned: Partitions | None, now_ms: int) -> bool:
+    def _reconcile(
+        self, member: Member, owned: Partitions | None, now_ms: int, *, is_joining: bool
+    ) -> bool:
         """Whether the member has moved."""
         if member.standing.is_reconciled(member.target, self.assignment_epoch):
             return False
@@ -199,6 +207,7 @@ class Roster:
             target=member.target,
             target_epoch=self.assignment_epoch,
             owned=owned,
+            is_joining=is_joining,
             free=self._holdings.free,
         )
         if standing is member.standing:

@@ -9,7 +9,7 @@ A member gives up before it gets. In every epoch of the group it has a target; t
 
 The laws: a member reaches the epoch of the target only when it owns nothing that is not in it; it
 is given a partition only when nobody holds it; and a partition that it is to give up stays held
-until it says that it no longer owns it. So no partition ever has two owners.
+until it says that it no longer owns it, after it was told. So no partition ever has two owners.
 """
 
 from collections.abc import Callable
@@ -66,12 +66,14 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
         target: Partitions,
         target_epoch: int,
         owned: Partitions | None,
+        is_joining: bool,
         free: Callable[[Partitions], Partitions],
     ) -> "Standing":
         """The next step towards the target, or itself where there is none to take now.
 
         `owned` is what the member says it owns, None where it does not say: then it has given up
-        nothing. `free` tells what of some partitions is held by nobody.
+        nothing. One that is joining takes up nothing meanwhile. `free` tells what of some
+        partitions is held by nobody.
         """
         epoch = self.epoch
         if self.revoking:
@@ -80,7 +82,7 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
             epoch += 1
         kept = intersection(self.assigned, target)
         revoking = difference(self.assigned, kept)
-        if revoking and (owned is None or is_overlapping(owned, revoking)):
+        if revoking and not _has_let_go(revoking, kept, owned, is_joining=is_joining):
             return Standing(
                 epoch=epoch, previous_epoch=self.epoch, assigned=kept, revoking=revoking
             )
@@ -88,3 +90,14 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
         if epoch == target_epoch and assigned == self.assigned and not self.revoking:
             return self
         return Standing(epoch=target_epoch, previous_epoch=self.epoch, assigned=assigned)
+
+
+def _has_let_go(
+    revoking: Partitions, kept: Partitions, owned: Partitions | None, *, is_joining: bool
+) -> bool:
+    """Whether a member that was not yet told to give something up does not own it any more."""
+    if owned is None or is_overlapping(owned, revoking):
+        return False
+    # What it was given and does not own, it may be taking up just now: it has to be asked. One that
+    # owns just what it may keep would not answer, as there is nothing for it to do.
+    return is_joining or owned == kept

@@ -56,6 +56,25 @@ def test_a_second_member_waits_until_the_first_has_given_up(driver):
     assert driver.group.state == "Stable"
 
 
+def test_who_is_taking_up_partitions_keeps_them_until_it_says_otherwise():
+    """What b owned before it heard of its partitions is no sign that it has given one up."""
+    driver = Driver(topics=facts(x=6))
+    driver.enter("a")
+    driver.enter("b")
+    driver.beat("a", 1)
+    driver.beat("a", 1, owned=parts(x=(0, 1, 2)))
+    given = driver.beat("b", 2).assignment
+    assert given == parts(x=(3, 4, 5))
+    driver.enter("c")
+    asked = driver.beat("b", 2, owned={})
+    kept = asked.assignment[b"x"]
+    assert (asked.member_epoch, len(kept)) == (2, 2)
+    assert driver.beat("c", 3).assignment is None, "b may have taken up all three"
+    assert driver.beat("b", 2, owned=given).member_epoch == 2
+    assert driver.beat("b", 2, owned={b"x": kept}).member_epoch == 3
+    assert driver.beat("c", 3).assignment == {b"x": given[b"x"] - kept}
+
+
 def test_a_plain_heartbeat_saves_nothing_and_tells_nothing():
     driver = pair()
     for member in "ab":

@@ -7,11 +7,12 @@ from kafscale.groups.consumer.standing import Standing
 from unit.groups.consumer.driver import parts
 
 
-def step(standing, *, target, epoch, owned=None, held=()):
+def step(standing, *, target, epoch, owned=None, is_joining=False, held=()):
     return standing.reconciled(
         target=target,
         target_epoch=epoch,
         owned=owned,
+        is_joining=is_joining,
         free=lambda wanted: {
             topic: rest for topic, numbers in wanted.items() if (rest := numbers - set(held))
         },
@@ -54,9 +55,31 @@ def test_a_target_that_changed_meanwhile_may_take_another_round():
     )
 
 
-def test_what_a_member_says_it_does_not_own_needs_not_be_asked_back():
+def test_what_a_member_owns_not_yet_is_asked_back_too():
+    """It may be taking it up: it says what it owned before it heard of its last assignment."""
     owner = Standing(epoch=3, assigned=parts(x=(0, 1)))
-    assert step(owner, target=parts(x=(1,)), epoch=4, owned={}) == Standing(
+    revoking = step(owner, target=parts(x=(1,)), epoch=4, owned={})
+    assert revoking == Standing(
+        epoch=3, previous_epoch=3, assigned=parts(x=(1,)), revoking=parts(x=(0,))
+    )
+    assert step(revoking, target=parts(x=(1,)), epoch=4, owned=parts(x=(0, 1))) is revoking
+    assert step(revoking, target=parts(x=(1,)), epoch=4, owned=parts(x=(1,))) == Standing(
+        epoch=4, previous_epoch=3, assigned=parts(x=(1,))
+    )
+
+
+def test_a_member_that_owns_no_more_than_it_may_keep_needs_not_be_asked():
+    """Clients say nothing of an assignment which is the one that they have."""
+    owner = Standing(epoch=3, assigned=parts(x=(0, 1)))
+    assert step(owner, target=parts(x=(1,)), epoch=4, owned=parts(x=(1,))) == Standing(
+        epoch=4, previous_epoch=3, assigned=parts(x=(1,))
+    )
+    assert step(owner, target={}, epoch=4, owned={}) == Standing(epoch=4, previous_epoch=3)
+
+
+def test_what_a_member_does_not_own_when_it_joins_needs_not_be_asked_back():
+    owner = Standing(epoch=3, assigned=parts(x=(0, 1)))
+    assert step(owner, target=parts(x=(1,)), epoch=4, owned={}, is_joining=True) == Standing(
         epoch=4, previous_epoch=3, assigned=parts(x=(1,))
     )
 
