@@ -64,12 +64,17 @@ class Attempts:
 
     def produce(self, topic: str, *, is_idempotent: bool = False) -> str:
         def attempt() -> None:
+            fatal: list[KafkaError] = []
             errors: list[KafkaError | None] = []
-            producer = Producer(self._way.librdkafka() | {"enable.idempotence": is_idempotent})
+            # Unheard, a fatal error would be raised while the delivery is told of.
+            hears = {"error_cb": lambda error: error.fatal() and fatal.append(error)}
+            settings = {"enable.idempotence": is_idempotent}
+            producer = Producer(self._way.librdkafka() | settings | hears)
             producer.produce(topic, b"", on_delivery=lambda error, _: errors.append(error))
             assert producer.flush(WAIT_S) == 0
-            if errors[0] is not None:
-                raise KafkaException(errors[0])
+            error = next(iter(fatal), errors[0])
+            if error is not None:
+                raise KafkaException(error)
 
         return _outcome(attempt)
 
