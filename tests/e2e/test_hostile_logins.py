@@ -30,7 +30,11 @@ def _json(text):
 
 JWT_HEADER = _json('{"alg":"ES256","kid":"a key of a test"}')
 PIECES = {
-    "PLAIN": [b"\0", b"\0admin\0", b"admin", SECRET.encode(), b"\xff\xfe", "ü".encode(), b"\0" * 9],
+    # Where a name is due, it is no secret: logs tell who somebody claims to be.
+    "PLAIN": [
+        b"\0", b"\0admin\0", b"admin", b"\0user\0" + SECRET.encode(), b"\xff\xfe", "ü".encode(),
+        b"\0" * 9,
+    ],
     "SCRAM-SHA-256": [
         b"n,,", b"n=admin,", b"r=abc", b"r=,", b"c=biws,", b"p=AAAA", b"y,,", b"p=tls-unique,,",
         b",a=,", b"n=*,", b"=2C", b"=3D", b"tokenauth=true", b"m=ext,", b"i=1", SECRET.encode(),
