@@ -10,6 +10,7 @@ A member gives up before it gets. In every epoch of the group it has a target; t
 The laws: a member reaches the epoch of the target only when it owns nothing that is not in it; it
 is given a partition only when nobody holds it; and a partition that it is to give up stays held
 until it says that it no longer owns it, after it was told. So no partition ever has two owners.
+One exception: who says, before it was told, that it owns just what it may keep is believed.
 """
 
 from collections.abc import Callable
@@ -77,7 +78,7 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
         """
         epoch = self.epoch
         if self.revoking:
-            if owned is None or is_overlapping(owned, self.revoking):
+            if _owns_some(owned, self.revoking):
                 return self
             epoch += 1
         kept = intersection(self.assigned, target)
@@ -96,8 +97,13 @@ def _has_let_go(
     revoking: Partitions, kept: Partitions, owned: Partitions | None, *, is_joining: bool
 ) -> bool:
     """Whether a member that was not yet told to give something up does not own it any more."""
-    if owned is None or is_overlapping(owned, revoking):
+    if _owns_some(owned, revoking):
         return False
     # What it was given and does not own, it may be taking up just now: it has to be asked. One that
     # owns just what it may keep would not answer, as there is nothing for it to do.
     return is_joining or owned == kept
+
+
+def _owns_some(owned: Partitions | None, partitions: Partitions) -> bool:
+    """Whether a member still owns some of these, as it does where it says nothing."""
+    return owned is None or is_overlapping(owned, partitions)
