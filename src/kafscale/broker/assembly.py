@@ -9,7 +9,7 @@ from random import Random
 
 from kafscale import __version__
 from kafscale.auth.authorizer import Authorizer
-from kafscale.broker import buckets
+from kafscale.broker import log_figures
 from kafscale.broker.access import Access
 from kafscale.broker.audit import Audit
 from kafscale.broker.clocks import clock, steady_clock
@@ -41,6 +41,7 @@ from kafscale.metadata.model import BrokerInfo, ListenerEndpoint, Topic
 from kafscale.metadata.store import MetadataStore
 from kafscale.metadata.topic_config_rules import TopicDefaults
 from kafscale.observability.metrics import Metrics
+from kafscale.storage import buckets
 from kafscale.storage.engine import StorageEngine
 from kafscale.storage.inventory import Inventories
 from kafscale.storage.objects.base import ObjectStore
@@ -109,6 +110,7 @@ async def assemble(
         tls=config.control.tls.as_client(),
     )  # fmt: skip
     statistics.show(metrics, groups, watermarks.lags)
+    log_figures.show(metrics, storage, stores.catalog)
     identity = await cluster_id(stores.metadata, _new_cluster_id())
     streams = Streams(stores.objects, namespace, clock)
     restoration = Restoration(

@@ -12,14 +12,13 @@ from pathlib import Path
 from random import Random
 from typing import TypeVar
 
-from kafscale.broker import buckets
 from kafscale.config import Config
 from kafscale.errors import ConfigError, OperatingError, StoreUnavailableError
 from kafscale.metadata.etcd import EtcdStore
 from kafscale.metadata.sqlite import SqliteStore
 from kafscale.metadata.store import MetadataStore
 from kafscale.observability.logging import get_logger
-from kafscale.storage import layout
+from kafscale.storage import buckets, layout
 from kafscale.storage.objects.base import ObjectStore
 from kafscale.storage.objects.local import LocalObjectStore
 from kafscale.storage.objects.memory import MemoryObjectStore

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from kafscale.admin.wording import counted
 from kafscale.cli.acl_options import (
     AllowHostOption,
     AllowPrincipalOption,
@@ -35,7 +36,6 @@ from kafscale.cli.client_address import BootstrapOption
 from kafscale.cli.client_run import run
 from kafscale.cli.deletion import YesOption
 from kafscale.cli.output import Output, OutputOption, print_data
-from kafscale.cli.wording import counted
 
 if TYPE_CHECKING:
     from kafscale.cli.acl_rules import Party
@@ -66,7 +66,8 @@ def list_rules(
     kafscale acl list --topic orders
     kafscale acl list --principal User:alice -o json
     """
-    from kafscale.cli import acl_admin, acl_tables
+    from kafscale.admin import acls as acl_admin
+    from kafscale.cli import acl_tables
     from kafscale.cli.acl_rules import Wanted, parties
     from kafscale.metadata.access_model import Permission
 
@@ -115,7 +116,8 @@ def add(
     kafscale acl add --deny-principal User:eve --operation Read --topic hr- \\
       --resource-pattern-type prefixed
     """
-    from kafscale.cli import acl_admin, acl_tables
+    from kafscale.admin import acls as acl_admin
+    from kafscale.cli import acl_tables
     from kafscale.cli.acl_rules import Wanted
 
     with _usage():
@@ -157,7 +159,8 @@ def remove(
     kafscale acl remove --allow-principal User:alice --yes
     kafscale acl remove --allow-principal User:bob --operation Read --topic orders
     """
-    from kafscale.cli import acl_admin, acl_tables
+    from kafscale.admin import acls as acl_admin
+    from kafscale.cli import acl_tables
     from kafscale.cli.acl_rules import Wanted
 
     with _usage():
@@ -210,7 +213,7 @@ def _parties(
 
 
 def _operations(names: Sequence[str], role: Role | None) -> "list[Operation]":
-    from kafscale.cli.acl_words import parse_operation
+    from kafscale.admin.acl_words import parse_operation
     from kafscale.metadata.access_model import Operation
 
     if role is None:

@@ -12,8 +12,8 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from kafscale.admin.acl_words import called, supported
 from kafscale.auth.acl_filter import AclFilter
-from kafscale.cli.acl_words import called, supported
 from kafscale.metadata.access_model import (
     ANY_HOST,
     CLUSTER_NAME,

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from kafscale.cli.acl_words import called
+from kafscale.admin.acl_words import called
 from kafscale.cli.output import Part, print_line, print_table
 from kafscale.metadata.access_model import ANY_HOST, Acl, PatternType, Permission
 

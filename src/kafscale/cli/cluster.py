@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
+from kafscale.admin.wording import counted
 from kafscale.cli.cluster_address import ControlOption
 from kafscale.cli.output import Output, OutputOption, print_data
-from kafscale.cli.wording import counted
 from kafscale.errors import KafscaleError
 
 app = typer.Typer(no_args_is_help=True, help="Look at the brokers of a cluster, and direct them.")
@@ -29,7 +29,8 @@ def status(
     kafscale cluster status --partitions --control broker-0:9093
     kafscale cluster status -o json | jq '.brokers[] | {id, state}'
     """
-    from kafscale.cli import cluster_admin, cluster_client, cluster_tables
+    from kafscale.admin import brokers as cluster_admin
+    from kafscale.cli import cluster_client, cluster_tables
 
     found = cluster_client.run(
         control, lambda cluster: cluster_admin.status(cluster, with_partitions=partitions)
@@ -58,7 +59,8 @@ def drain(
     kafscale cluster drain 2
     kafscale cluster drain 2 --deadline 300 --reason "new disk"
     """
-    from kafscale.cli import cluster_admin, cluster_client, cluster_tables
+    from kafscale.admin import brokers as cluster_admin
+    from kafscale.cli import cluster_client, cluster_tables
     from kafscale.cli.progress import progress_bar
 
     with progress_bar(f"draining broker {broker}") as progress:
@@ -99,7 +101,8 @@ def flush(
     kafscale cluster flush --topic orders --partition 0 --partition 3
     kafscale cluster flush --all
     """
-    from kafscale.cli import cluster_admin, cluster_client, cluster_tables
+    from kafscale.admin import brokers as cluster_admin
+    from kafscale.cli import cluster_client, cluster_tables
 
     if bool(topic) == everything:
         raise typer.BadParameter("name a topic with --topic, or say --all")
@@ -128,7 +131,8 @@ def rebalance(
     kafscale cluster rebalance
     kafscale cluster rebalance --wait 0
     """
-    from kafscale.cli import cluster_admin, cluster_client, cluster_tables
+    from kafscale.admin import brokers as cluster_admin
+    from kafscale.cli import cluster_client, cluster_tables
     from kafscale.cli.progress import progress_bar
 
     with progress_bar("moving partitions") as progress:

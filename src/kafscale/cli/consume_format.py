@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from enum import StrEnum
 from typing import Final
 
+from kafscale.admin.wording import iso_time
 from kafscale.cli import record_text
 from kafscale.cli.options import Format
-from kafscale.cli.wording import iso_time
 from kafscale.groups.offsets import Place
 from kafscale.records import Record
 

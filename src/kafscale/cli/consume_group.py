@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Final, Self
 
-from kafscale.cli.client_commits import by_topic
+from kafscale.admin.commits import by_topic
 from kafscale.cli.consume_member import FORGOTTEN, Member
 from kafscale.cli.consume_reader import Chunk
 from kafscale.client.errors import AnsweredError

@@ -10,15 +10,15 @@ from collections.abc import Callable, Collection, Sequence
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from kafscale.cli.client_commits import by_topic, committed
-from kafscale.cli.client_coordinator import Coordinator
+from kafscale.admin.commits import by_topic, committed
+from kafscale.admin.coordinator import Coordinator
+from kafscale.admin.wording import clock
 from kafscale.cli.consume_format import Formatter
 from kafscale.cli.consume_group import Batches, GroupReader
 from kafscale.cli.consume_member import Member
 from kafscale.cli.consume_reader import Chunk, Reader
 from kafscale.cli.consume_start import Start
 from kafscale.cli.options import Assignor
-from kafscale.cli.wording import clock
 from kafscale.client.cluster import Client
 from kafscale.client.retry import retried
 from kafscale.groups.offsets import Place

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from kafscale.cli.client_commits import by_topic, place_in_words
+from kafscale.admin.commits import by_topic, place_in_words
 from kafscale.cli.consume_start import Start, offset_of
 from kafscale.client.cluster import (
     EARLIEST_TIME,

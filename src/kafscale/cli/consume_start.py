@@ -7,7 +7,7 @@
 import re
 from typing import Final, NamedTuple
 
-from kafscale.cli.wording import parse_time
+from kafscale.admin.wording import parse_time
 from kafscale.config.quantities import parse_duration
 
 EARLIEST: Final = "earliest"

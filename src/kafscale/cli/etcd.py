@@ -7,14 +7,16 @@ from typing import Annotated
 
 import typer
 
+from kafscale.admin.snapshots.keys import LATEST
+from kafscale.admin.wording import parse_time
+from kafscale.cli.config import effective
 from kafscale.cli.etcd_access import (
     BucketOption,
     EndpointOption,
-    Place,
     PrefixOption,
     RegionOption,
-    etcd_settings,
     run,
+    with_etcd,
 )
 from kafscale.cli.etcd_options import (
     InitialClusterOption,
@@ -23,8 +25,6 @@ from kafscale.cli.etcd_options import (
     TokenOption,
 )
 from kafscale.cli.output import Output, OutputOption, print_data
-from kafscale.cli.wording import parse_time
-from kafscale.operator.etcd.snapshot_keys import LATEST
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -55,13 +55,15 @@ def snapshot(
     kafscale etcd snapshot
     kafscale etcd snapshot --bucket backups --prefix etcd/production --retain 168
     """
-    from kafscale.cli import etcd_snapshots, etcd_tables
+    from kafscale.admin.snapshots import listing
+    from kafscale.admin.snapshots.place import Place
+    from kafscale.cli import etcd_tables
     from kafscale.cli.progress import bytes_bar
 
-    settings = etcd_settings()
+    config = with_etcd()
     place = Place(bucket, prefix, region, endpoint)
     with bytes_bar("taking a snapshot") as progress:
-        taken = run(etcd_snapshots.take(settings, place, retain, progress))
+        taken = run(listing.take(config, place, retain, progress))
     if output is Output.TABLE:
         etcd_tables.print_taken(taken)
     else:
@@ -87,12 +89,14 @@ def snapshots(
     kafscale etcd snapshots --prefix etcd-snapshots/default.production --verify
     kafscale etcd snapshots -o json | jq -r '.[-1].key'
     """
-    from kafscale.cli import etcd_snapshots, etcd_tables
+    from kafscale.admin.snapshots import listing
+    from kafscale.admin.snapshots.place import Place
+    from kafscale.cli import etcd_tables
     from kafscale.cli.progress import bytes_bar
 
     place = Place(bucket, prefix, region, endpoint)
     with bytes_bar("reading snapshots") as progress:
-        found = run(etcd_snapshots.listed(place, verify=verify, progress=progress))
+        found = run(listing.listed(effective(), place, verify=verify, progress=progress))
     if output is Output.TABLE:
         etcd_tables.print_snapshots(found)
     else:
@@ -141,6 +145,7 @@ def restore(
         --initial-advertise-peer-urls http://etcd-0:2380 \\
         --initial-cluster etcd-0=http://etcd-0:2380,etcd-1=http://etcd-1:2380
     """
+    from kafscale.admin.snapshots.place import Place
     from kafscale.cli import etcd_restoring, etcd_tables
     from kafscale.cli.progress import bytes_bar
     from kafscale.operator.etcd.restoring import Identity, has_data
@@ -188,8 +193,8 @@ def restored(
     \b
     kafscale etcd restored --snapshot backup.db --taken-at 2026-01-31T12:00:00Z
     """
-    from kafscale.cli import etcd_snapshots
-    from kafscale.operator.etcd import snapshot_keys
+    from kafscale.admin.snapshots import keys as snapshot_keys
+    from kafscale.admin.snapshots import listing
 
     if taken_at:
         try:
@@ -200,7 +205,7 @@ def restored(
         taken_at_ms = name.taken_at_ms
     else:
         raise typer.BadParameter("say when it was taken with --taken-at: its name does not tell")
-    run(etcd_snapshots.mark(etcd_settings(), snapshot_, taken_at_ms))
+    run(listing.mark(with_etcd(), snapshot_, taken_at_ms))
     typer.echo("marked: brokers bring the metadata up to date with the bucket when they start")
 
 
@@ -212,9 +217,10 @@ def status(output: OutputOption = Output.TABLE) -> None:
     kafscale etcd status
     kafscale etcd status -o json | jq '.members[] | {name, role, databaseBytes}'
     """
-    from kafscale.cli import etcd_admin, etcd_tables
+    from kafscale.admin import etcd as etcd_admin
+    from kafscale.cli import etcd_tables
 
-    found = run(etcd_admin.status(etcd_settings()))
+    found = run(etcd_admin.status(with_etcd().etcd))
     if output is Output.TABLE:
         etcd_tables.print_status(found)
     else:
@@ -230,11 +236,12 @@ def defragment(output: OutputOption = Output.TABLE) -> None:
     \b
     kafscale etcd defragment
     """
-    from kafscale.cli import etcd_admin, etcd_tables
+    from kafscale.admin import etcd as etcd_admin
+    from kafscale.cli import etcd_tables
     from kafscale.cli.progress import progress_bar
 
     with progress_bar("defragmenting members") as progress:
-        freed = run(etcd_admin.defragment(etcd_settings(), progress))
+        freed = run(etcd_admin.defragment(with_etcd().etcd, progress))
     if output is Output.TABLE:
         etcd_tables.print_freed(freed)
     else:

@@ -1,31 +1,18 @@
-"""How `kafscale etcd` reaches an etcd and its snapshots: by the settings and by options.
-
-The law: what an option says wins over the settings. Snapshots are objects of the standard class,
-whatever segments are.
-"""
+"""How `kafscale etcd` reaches an etcd and its snapshots: by the settings and by options."""
 
 # ruff: noqa: PLC0415 - gRPC and the client of S3 are slow to load.
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
-from random import Random
-from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
+from collections.abc import Coroutine
+from typing import Annotated, Any, TypeVar
 
 import typer
 
 from kafscale.cli.config import effective
-from kafscale.cli.wording import clock
-from kafscale.config.stores import Etcd
+from kafscale.config import Config
 from kafscale.errors import KafscaleError
 
-if TYPE_CHECKING:
-    from kafscale.operator.etcd.snapshots import Snapshots
-
 Result = TypeVar("Result")
-
-PREFIX: Final = "etcd-snapshots"
 
 BucketOption = Annotated[
     str,
@@ -66,16 +53,6 @@ EndpointOption = Annotated[
 ]
 
 
-@dataclass(frozen=True)
-class Place:
-    """Where snapshots are, as far as options say; the settings say the rest."""
-
-    bucket: str = ""
-    prefix: str = ""
-    region: str = ""
-    endpoint: str = ""
-
-
 def run(work: Coroutine[Any, Any, Result]) -> Result:
     """Wait for something asynchronous, whose errors say what is worth saying."""
     from kafscale.observability import logging
@@ -84,45 +61,11 @@ def run(work: Coroutine[Any, Any, Result]) -> Result:
     return asyncio.run(work)
 
 
-def etcd_settings() -> Etcd:
-    """The etcd of the settings, which has to be one."""
-    settings = effective().etcd
-    if not settings.endpoints:
+def with_etcd() -> Config:
+    """The settings, which have to name an etcd."""
+    config = effective()
+    if not config.etcd.endpoints:
         raise KafscaleError(
             "no etcd is named in the settings: set KAFSCALE_ETCD_ENDPOINTS, such as etcd-0:2379"
         )
-    return settings
-
-
-@asynccontextmanager
-async def opened(place: Place) -> AsyncIterator["Snapshots"]:
-    """The snapshots in a bucket, as long as the block lasts."""
-    from kafscale.broker import buckets
-    from kafscale.operator.etcd.snapshots import Snapshots
-    from kafscale.storage.objects import RetryingObjectStore, S3ObjectStore
-    from kafscale.storage.objects.bucket import STANDARD
-
-    config = effective()
-    if not (place.bucket or config.s3.bucket):
-        raise KafscaleError("no bucket is named: use --bucket, or set KAFSCALE_S3_BUCKET")
-    set_up = buckets.bucket(config)
-    bucket = replace(
-        set_up,
-        name=place.bucket or set_up.name,
-        region=place.region or set_up.region,
-        endpoint=place.endpoint or set_up.endpoint,
-        # Servers that are named so rarely have a name for every bucket.
-        path_style=set_up.path_style or bool(place.endpoint),
-        storage_class=STANDARD,
-    )
-    store = S3ObjectStore(bucket)
-    try:
-        await store.authenticate()
-        patient = RetryingObjectStore(
-            store,
-            retries_max=config.s3.retries_max,
-            random=Random(),  # noqa: S311 - spreads requests, protects nothing.
-        )
-        yield Snapshots(patient, place.prefix or f"{PREFIX}/{config.s3.namespace}", clock)
-    finally:
-        await store.close()
+    return config

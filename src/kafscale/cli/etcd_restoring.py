@@ -5,10 +5,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-from kafscale.cli.etcd_access import Place, opened, run
-from kafscale.cli.wording import clock
+from kafscale.admin.snapshots import keys as snapshot_keys
+from kafscale.admin.snapshots.place import Place, opened
+from kafscale.admin.wording import clock
+from kafscale.cli.config import effective
+from kafscale.cli.etcd_access import run
 from kafscale.errors import KafscaleError
-from kafscale.operator.etcd import restoring, snapshot_keys
+from kafscale.operator.etcd import restoring
 from kafscale.operator.etcd.restoring import Identity
 
 Progress = Callable[[int, int], None]
@@ -70,7 +73,7 @@ def _snapshot(
 async def _fetched(
     wanted: str, place: Place, path: Path, progress: Progress
 ) -> tuple[Path, dict[str, Any]]:
-    async with opened(place) as snapshots:
+    async with opened(effective(), place) as snapshots:
         key = await snapshots.find(wanted)
         description = await snapshots.fetch(key, path, progress)
     told = {"snapshot": key, "takenAt": description.taken_at, "revision": description.revision}

@@ -1,10 +1,10 @@
-"""How `kafscale etcd` prints for people: the data of `etcd_admin` and `etcd_snapshots`."""
+"""How `kafscale etcd` prints for people: what the admin room tells of members and snapshots."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from kafscale.admin.wording import bytes_in_words, counted
 from kafscale.cli.output import Part, print_line, print_table
-from kafscale.cli.wording import bytes_in_words, counted
 
 _COLOURS: Final = {
     "leader": "green", "follower": "green", "learner": "yellow", "checksum": "green", "no": "red",

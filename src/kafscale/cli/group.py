@@ -64,7 +64,8 @@ def list_groups(
     kafscale group list --state empty
     kafscale group list -o json | jq -r '.[].group'
     """
-    from kafscale.cli import group_admin, group_tables
+    from kafscale.admin import groups as group_admin
+    from kafscale.cli import group_tables
 
     groups = run(bootstrap, lambda client: group_admin.list_all(client, state, kind))
     if output is Output.TABLE:
@@ -98,7 +99,8 @@ def describe(
     kafscale group describe billing --members --state
     kafscale group describe -o json | jq '.[] | {group, state}'
     """
-    from kafscale.cli import group_admin, group_tables
+    from kafscale.admin import groups as group_admin
+    from kafscale.cli import group_tables
     from kafscale.cli.group_tables import Section
 
     described = run(bootstrap, lambda client: group_admin.describe(client, groups or ()))
@@ -122,7 +124,8 @@ def show_offsets(
     kafscale group offsets billing
     kafscale group offsets billing -o json | jq 'map(.lag) | add'
     """
-    from kafscale.cli import group_admin, group_tables
+    from kafscale.admin import groups as group_admin
+    from kafscale.cli import group_tables
 
     committed = run(bootstrap, lambda client: group_admin.offsets(client, group))
     if output is Output.TABLE:
@@ -149,7 +152,7 @@ def delete(
     kafscale group delete billing
     kafscale group delete billing audit --yes
     """
-    from kafscale.cli import group_admin
+    from kafscale.admin import groups as group_admin
 
     confirm(groups, "offsets", yes=yes)
     deleted, problems = run(

@@ -8,9 +8,9 @@ import json
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
+from kafscale.admin.wording import parse_time
 from kafscale.cli import record_text
 from kafscale.cli.options import Format
-from kafscale.cli.wording import parse_time
 from kafscale.errors import KafscaleError
 from kafscale.records import Header
 

@@ -55,7 +55,8 @@ def list_quotas(
     kafscale quota list
     kafscale quota list --user alice -o json
     """
-    from kafscale.cli import quota_admin, quota_tables
+    from kafscale.admin import quotas as quota_admin
+    from kafscale.cli import quota_tables
 
     entity = _entity(
         ("user", user, user_default),
@@ -95,7 +96,8 @@ def set_quotas(
     kafscale quota set --user-default --client-id loader request_rate=50
     kafscale quota set --ip-default connection_creation_rate=20
     """
-    from kafscale.cli import quota_admin, quota_values
+    from kafscale.admin import quota_values
+    from kafscale.admin import quotas as quota_admin
 
     entity = _entity(
         ("user", user, user_default),
@@ -133,7 +135,8 @@ def remove(
     kafscale quota remove --user alice producer_byte_rate
     kafscale quota remove --ip 10.0.0.7
     """
-    from kafscale.cli import quota_admin, quota_values
+    from kafscale.admin import quota_values
+    from kafscale.admin import quotas as quota_admin
 
     entity = _entity(
         ("user", user, user_default),

@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
+from kafscale.admin.wording import clock, parse_time
 from kafscale.cli.client_address import chosen
 from kafscale.cli.options import parse_pairs
-from kafscale.cli.wording import clock, parse_time
 from kafscale.config.quantities import parse_duration
 
 TopicArgument = Annotated[str, typer.Argument(metavar="TOPIC", help="The topic to copy from.")]

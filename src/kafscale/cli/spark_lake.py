@@ -6,7 +6,14 @@
 from kafscale.cli import spark_lake_options as options
 from kafscale.cli.output import Output, OutputOption
 from kafscale.cli.spark_lake_request import Request
-from kafscale.cli.spark_session import ConfOption, MasterOption, PathOption, locate, run
+from kafscale.cli.spark_session import (
+    ConfOption,
+    MasterOption,
+    PathOption,
+    locate,
+    recorded_session,
+    show,
+)
 
 
 def lake(  # noqa: PLR0917 - they are options, all of them named.
@@ -63,7 +70,8 @@ def lake(  # noqa: PLR0917 - they are options, all of them named.
 
     location = locate(path)
     settings, target = request.settings(location), request.target(location)
-    run(
-        "lake", lambda spark: job.run(spark, settings, target),
-        master=master, conf=conf, output=output,
-    )  # fmt: skip
+    with recorded_session("lake", location, topics or (), master=master, conf=conf) as session:
+        spark, record = session
+        summary = job.run(spark, settings, target, progress=record.progress)
+        record.done(summary)
+    show(summary, output)

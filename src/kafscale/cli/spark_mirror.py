@@ -12,7 +12,13 @@ import typer
 from kafscale.cli.output import Output, OutputOption
 from kafscale.cli.spark_copies import brokers, read_settings
 from kafscale.cli.spark_replay import Compression, CompressionOption
-from kafscale.cli.spark_session import ConfOption, MasterOption, run, show
+from kafscale.cli.spark_session import (
+    ConfOption,
+    MasterOption,
+    locate_if_any,
+    recorded_session,
+    show,
+)
 from kafscale.config.quantities import parse_duration
 
 FromOption = Annotated[
@@ -112,10 +118,10 @@ def mirror(  # noqa: PLR0917 - typer makes options of them.
     if translate:
         show(job.run_translation(settings, translate), output)
         return
-    run(
-        "mirror",
-        lambda spark: job.run(spark, settings, notify=partial(typer.echo, err=True)),
-        master=master,
-        conf=conf,
-        output=output,
-    )
+    with recorded_session(
+        "mirror", locate_if_any(), topic, master=master, conf=conf
+    ) as (spark, record):  # fmt: skip
+        notify = partial(typer.echo, err=True)
+        summary = job.run(spark, settings, notify=notify, tell=record.progress)
+        record.done(summary)
+    show(summary, output)

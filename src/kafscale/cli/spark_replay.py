@@ -131,7 +131,15 @@ def replay(  # noqa: PLR0917 - typer makes options of them.
         partition_count=partitions,
         configs=configs,
     )
-    run("replay", lambda spark: job.run(spark, settings), master=master, conf=conf, output=output)
+    run(
+        "replay",
+        lambda spark: job.run(spark, settings),
+        master=master,
+        conf=conf,
+        output=output,
+        location=settings.location,
+        topics=(topic,),
+    )
 
 
 def _text(time_ms: int | None) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from kafscale.admin.wording import clock
 from kafscale.cli.client_run import run as ask
 from kafscale.cli.output import Output, OutputOption, print_data, print_error
 from kafscale.cli.spark_report_options import (
@@ -23,8 +24,7 @@ from kafscale.cli.spark_report_options import (
     StoragePriceOption,
 )
 from kafscale.cli.spark_segments import TopicsOption
-from kafscale.cli.spark_session import ConfOption, MasterOption, PathOption, locate, session
-from kafscale.cli.wording import clock
+from kafscale.cli.spark_session import ConfOption, MasterOption, PathOption, locate, recorded_session
 
 if TYPE_CHECKING:
     from kafscale.spark.jobs.report import GroupLag
@@ -57,9 +57,10 @@ def report(
     kafscale spark report --path s3://records/production -o json | jq '.topics[].storedBytes'
     """
     from kafscale.cli import spark_report_tables
+    from kafscale.observability.prices import Prices
     from kafscale.spark.jobs import report as job
-    from kafscale.spark.jobs.cost import Prices
     from kafscale.spark.jobs.report_page import page
+    from kafscale.spark.jobs.report_figures import figures
 
     settings = job.ReportSettings(
         location=locate(path),
@@ -77,8 +78,11 @@ def report(
         gets_per_day=gets_per_day,
     )
     lags = _lags(bootstrap, topic) if bootstrap else None
-    with session("report", master, conf) as spark:
+    with recorded_session(
+        "report", settings.location, topic, master=master, conf=conf
+    ) as (spark, record):  # fmt: skip
         made = job.run(spark, settings, clock=clock, lags=lags)
+        record.tell(*figures(made), problems=made.damaged)
     if html is not None:
         html.write_text(page(made), encoding="utf-8")
     if output is Output.TABLE:
@@ -93,7 +97,7 @@ def report(
 
 def _lags(bootstrap: str, topics: list[str]) -> "list[GroupLag]":
     """How far groups are behind in topics, as their cluster says."""
-    from kafscale.cli import group_admin
+    from kafscale.admin import groups as group_admin
     from kafscale.spark.jobs.report import GroupLag
 
     behind: dict[tuple[str, str], list[int]] = {}

@@ -78,4 +78,12 @@ def restore(  # noqa: PLR0917 - typer makes options of them.
         partition_count=partitions,
         configs=configs,
     )
-    run("restore", lambda spark: job.run(spark, settings), master=master, conf=conf, output=output)
+    run(
+        "restore",
+        lambda spark: job.run(spark, settings),
+        master=master,
+        conf=conf,
+        output=output,
+        location=settings.location,
+        topics=(topic,),
+    )

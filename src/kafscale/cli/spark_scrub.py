@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from kafscale.admin.wording import clock
 from kafscale.cli.output import Output, OutputOption, print_data, print_line, print_table
 from kafscale.cli.spark_segments import TopicsOption
-from kafscale.cli.spark_session import ConfOption, MasterOption, PathOption, locate, session
-from kafscale.cli.wording import clock
+from kafscale.cli.spark_session import ConfOption, MasterOption, PathOption, locate, recorded_session
 
 if TYPE_CHECKING:
     from kafscale.spark.jobs.scrub import ScrubReport
@@ -38,8 +38,11 @@ def scrub(  # noqa: PLR0917 - typer makes options of them.
     from kafscale.spark.jobs import scrub as job
 
     settings = job.ScrubSettings(location=locate(path), topics=tuple(topic), repair=repair)
-    with session("scrub", master, conf) as spark:
+    with recorded_session(
+        "scrub", settings.location, topic, master=master, conf=conf
+    ) as (spark, record):  # fmt: skip
         report = job.run(spark, settings, clock=clock)
+        record.done(report.summary)
     if output is Output.TABLE:
         _print(report)
     else:

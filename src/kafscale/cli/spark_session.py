@@ -4,6 +4,8 @@ A job is a function of a session that returns a `Summary`:
 
     run("merge", lambda spark: merge(spark, locate(path)), master=master, conf=conf, output=output)
 
+Whoever says where the records are has a record of the run left there (`spark.jobs.run_record`).
+
 The law: only results are printed. What Spark's Java prints is kept in a file, which is removed when
 the job is done, and named when something failed that it may explain.
 """
@@ -12,7 +14,7 @@ the job is done, and named when something failed that it may explain.
 
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from kafscale.config import Config
+    from kafscale.spark.jobs.run_record import RunRecord
     from kafscale.spark.location import Location
     from kafscale.spark.summary import Summary
 
@@ -56,11 +59,30 @@ def run(
     master: str,
     conf: Sequence[str],
     output: Output,
+    location: "Location | None" = None,
+    topics: Sequence[str] = (),
 ) -> None:
     """Run a job, and print what it says; exits with 1 if it complains."""
-    with session(name, master, conf) as spark:
+    with recorded_session(name, location, topics, master=master, conf=conf) as (spark, record):
         summary = job(spark)
+        record.done(summary)
     show(summary, output)
+
+
+@contextmanager
+def recorded_session(
+    name: str,
+    location: "Location | None",
+    topics: Sequence[str],
+    *,
+    master: str,
+    conf: Sequence[str],
+) -> "Iterator[tuple[SparkSession, RunRecord]]":
+    """A session for a job, and the record of its run."""
+    from kafscale.spark.jobs.run_record import recorded
+
+    with recorded(location, name, topics) as record, session(name, master, conf) as spark:
+        yield spark, record
 
 
 def show(summary: "Summary", output: Output) -> None:
@@ -103,8 +125,8 @@ def locate(path: str) -> "Location":
 
     Whatever a path does not say about a bucket, such as its keys, the settings say as well.
     """
-    from kafscale.broker.buckets import bucket
     from kafscale.spark.location import Location
+    from kafscale.storage.buckets import bucket
 
     config = effective()
     if not path:
@@ -115,9 +137,16 @@ def locate(path: str) -> "Location":
     return replace(location, bucket=replace(bucket(config), name=location.bucket.name))
 
 
+def locate_if_any() -> "Location | None":
+    """Where the settings say that records are, for jobs that read none there; None if nowhere."""
+    with suppress(KafscaleError):
+        return locate("")
+    return None
+
+
 def _configured(config: "Config") -> "Location":
-    from kafscale.broker.buckets import bucket
     from kafscale.spark.location import Location
+    from kafscale.storage.buckets import bucket
 
     if config.s3.use_memory:
         raise ConfigError("records are kept in the memory of a broker, where no job can read them")

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from kafscale.admin.wording import counted
 from kafscale.cli.client_address import BootstrapOption
 from kafscale.cli.client_run import run
 from kafscale.cli.deletion import YesOption, confirm, report
 from kafscale.cli.options import parse_pairs
 from kafscale.cli.output import Output, OutputOption, print_data
-from kafscale.cli.wording import counted
 
 if TYPE_CHECKING:
     from kafscale.client.cluster import Client
@@ -48,7 +48,7 @@ def create(
     kafscale topic create orders
     kafscale topic create orders -p 6 --config retention.ms=86400000
     """
-    from kafscale.cli import topic_admin
+    from kafscale.admin import topics as topic_admin
 
     configs = dict(parse_pairs(config))
     created = run(
@@ -80,7 +80,8 @@ def list_topics(
     kafscale topic list
     kafscale topic list -o json | jq -r '.[].name'
     """
-    from kafscale.cli import topic_admin, topic_tables
+    from kafscale.admin import topics as topic_admin
+    from kafscale.cli import topic_tables
 
     topics = run(bootstrap, topic_admin.list_all)
     if exclude_internal:
@@ -105,7 +106,8 @@ def describe(
     kafscale topic describe orders
     kafscale topic describe -o yaml
     """
-    from kafscale.cli import topic_admin, topic_tables
+    from kafscale.admin import topics as topic_admin
+    from kafscale.cli import topic_tables
 
     topics = run(bootstrap, lambda client: topic_admin.describe(client, names or ()))
     if output is Output.TABLE:
@@ -129,7 +131,7 @@ def delete(
     kafscale topic delete orders
     kafscale topic delete orders payments --yes
     """
-    from kafscale.cli import topic_admin
+    from kafscale.admin import topics as topic_admin
 
     confirm(names, "records", yes=yes)
     deleted, problems = run(
@@ -160,7 +162,7 @@ def alter(
     kafscale topic alter orders --config retention.ms=3600000
     kafscale topic alter orders --delete-config retention.ms --partitions 12
     """
-    from kafscale.cli import topic_admin
+    from kafscale.admin import topics as topic_admin
 
     configs = dict(parse_pairs(config))
     if not (configs or delete_config or partitions):

@@ -17,7 +17,7 @@ from kafscale.cli.output import Output, OutputOption, print_data
 from kafscale.cli.password import PasswordFileOption, read_password
 
 if TYPE_CHECKING:
-    from kafscale.cli.user_admin import Password
+    from kafscale.admin.users import Password
     from kafscale.metadata.access_model import ScramMechanism
 
 app = typer.Typer(
@@ -56,7 +56,8 @@ def list_users(output: OutputOption = Output.TABLE, bootstrap: BootstrapOption =
     kafscale user list
     kafscale user list -o json | jq -r '.[].user'
     """
-    from kafscale.cli import user_admin, user_tables
+    from kafscale.admin import users as user_admin
+    from kafscale.cli import user_tables
 
     users = run(bootstrap, user_admin.list_all)
     if output is Output.TABLE:
@@ -83,7 +84,8 @@ def create(
     kafscale user create alice
     pass show kafka/alice | kafscale user create alice --password-file -
     """
-    from kafscale.cli import user_admin, user_tables
+    from kafscale.admin import users as user_admin
+    from kafscale.cli import user_tables
 
     security, chosen = secured(), _chosen(mechanism or list(Mechanism))
     first = _password(password_file, name, iterations)
@@ -108,7 +110,7 @@ def password(
     kafscale user password alice
     kafscale user password alice --password-file new-password
     """
-    from kafscale.cli import user_admin
+    from kafscale.admin import users as user_admin
 
     new = _password(password_file, name, iterations)
     changed = run(
@@ -135,7 +137,7 @@ def delete(
     kafscale user delete alice
     kafscale user delete alice bob --yes
     """
-    from kafscale.cli import user_admin
+    from kafscale.admin import users as user_admin
 
     confirm(names, "ways to log in", yes=yes)
     deleted, problems = run(
@@ -146,7 +148,7 @@ def delete(
 
 
 def _password(file: str, user: str, iterations: int) -> "Password":
-    from kafscale.cli.user_admin import Password
+    from kafscale.admin.users import Password
 
     return Password(text=read_password(file, user), iterations=iterations, random=SystemRandom())
 

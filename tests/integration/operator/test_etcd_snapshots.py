@@ -7,6 +7,7 @@ from uuid import uuid4
 
 import pytest
 
+from kafscale.admin.snapshots.store import CREATED_BYTES_MAX, Snapshots
 from kafscale.metadata.etcd.maintenance import Maintenance
 from kafscale.metadata.restored import Restored, find_restored, settle
 from kafscale.metadata.store import EventKind, Put
@@ -14,7 +15,6 @@ from kafscale.observability.operator_metrics import SnapshotFigures
 from kafscale.operator.etcd import restoring
 from kafscale.operator.etcd.restoring import Identity
 from kafscale.operator.etcd.snapshot_keeping import SnapshotKeeper
-from kafscale.operator.etcd.snapshots import CREATED_BYTES_MAX, Snapshots
 from kafscale.operator.spec.cluster import SnapshotsSpec
 from kafscale.storage.objects import S3ObjectStore
 from services import etcd_programs, s3_server

@@ -2,7 +2,7 @@
 
 from contextlib import AsyncExitStack, asynccontextmanager
 
-from kafscale.cli.cluster_client import Cluster
+from kafscale.admin.cluster import Cluster
 from kafscale.client.address import Address
 from kafscale.control.broker import Drained
 from kafscale.control.messages import BrokerStatusResponse, BrokerSummary, Move, PartitionStatus

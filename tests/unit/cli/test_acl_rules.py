@@ -2,9 +2,9 @@
 
 import pytest
 
+from kafscale.admin.acl_words import parse_operation, supported
 from kafscale.auth.acl_filter import AclFilter
 from kafscale.cli.acl_rules import Party, Wanted, parties
-from kafscale.cli.acl_words import parse_operation, supported
 from kafscale.metadata.access_model import (
     ROLES,
     Acl,

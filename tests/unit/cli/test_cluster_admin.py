@@ -2,8 +2,8 @@
 
 import pytest
 
-from kafscale.cli import cluster_admin
-from kafscale.cli.cluster_client import Cluster
+from kafscale.admin import brokers as cluster_admin
+from kafscale.admin.cluster import Cluster
 from kafscale.client.address import Address
 from kafscale.control.partition import Partition
 from kafscale.errors import KafscaleError

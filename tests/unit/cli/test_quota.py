@@ -2,7 +2,8 @@
 
 import pytest
 
-from kafscale.cli import quota_tables, quota_values
+from kafscale.admin import quota_values
+from kafscale.cli import quota_tables
 
 SET = ["quota", "set"]
 REMOVE = ["quota", "remove"]

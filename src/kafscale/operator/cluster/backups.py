@@ -7,15 +7,15 @@ from typing import Final
 
 import msgspec
 
+from kafscale.admin.snapshots import keys as snapshot_keys
+from kafscale.admin.snapshots.store import Snapshots
 from kafscale.config.stores import Etcd
 from kafscale.errors import KafscaleError
 from kafscale.observability.operator_metrics import OperatorMetrics, SnapshotFigures
 from kafscale.operator.cluster.bucket import BucketKeeper
 from kafscale.operator.conditions import Condition, bad
-from kafscale.operator.etcd import snapshot_keys
 from kafscale.operator.etcd.snapshot_conditions import ACCESS, SNAPSHOT, disabled
 from kafscale.operator.etcd.snapshot_keeping import SnapshotKeeper, SnapshotState
-from kafscale.operator.etcd.snapshots import Snapshots
 from kafscale.operator.spec.cluster import Cluster, SnapshotsSpec
 from kafscale.operator.spec.status import SnapshotStatus
 from kafscale.storage.objects.base import ObjectStore

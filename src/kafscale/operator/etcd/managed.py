@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from kafscale.admin.snapshots.keys import LATEST
 from kafscale.config.stores import Etcd
 from kafscale.errors import KafscaleError, OperatingError
 from kafscale.observability.logging import get_logger
@@ -25,7 +26,6 @@ from kafscale.operator.etcd.observation import Answers, Connect, Objects, ask, f
 from kafscale.operator.etcd.plan import admission, plan, replicas
 from kafscale.operator.etcd.remains import remains
 from kafscale.operator.etcd.silences import Silences
-from kafscale.operator.etcd.snapshot_keys import LATEST
 from kafscale.operator.etcd.state import EtcdState
 from kafscale.operator.etcd.view import EtcdView
 from kafscale.operator.kube.api import Kube

@@ -26,9 +26,9 @@ from typing import Final
 
 import msgspec
 
+from kafscale.admin.snapshots.digest import SnapshotDigest
 from kafscale.errors import DamagedObjectError, OperatingError
 from kafscale.metadata.restored import REVISION_LEAP
-from kafscale.operator.etcd.snapshot_digest import SnapshotDigest
 
 MEMBER: Final = "member"
 """The directory in which etcd keeps everything."""

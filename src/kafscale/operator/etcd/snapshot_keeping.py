@@ -13,6 +13,8 @@ from typing import Final
 
 import msgspec
 
+from kafscale.admin.snapshots.sources import Connect, take_from_any
+from kafscale.admin.snapshots.store import Snapshots, StoredSnapshot
 from kafscale.config.stores import Etcd
 from kafscale.errors import KafscaleError
 from kafscale.metadata.etcd.maintenance import Maintenance
@@ -22,8 +24,6 @@ from kafscale.observability.operator_metrics import SnapshotFigures
 from kafscale.operator.conditions import Condition
 from kafscale.operator.etcd.snapshot_conditions import SnapshotView, conditions
 from kafscale.operator.etcd.snapshot_schedule import Failures, is_due, is_retry_due
-from kafscale.operator.etcd.snapshot_sources import Connect, take_from_any
-from kafscale.operator.etcd.snapshots import Snapshots, StoredSnapshot
 from kafscale.operator.spec.cluster import SnapshotsSpec
 
 LOOK_MS: Final = 300_000

@@ -4,10 +4,10 @@ import asyncio
 
 import pytest
 
+from kafscale.admin.snapshots.store import Snapshots
 from kafscale.config.stores import Etcd
 from kafscale.observability.operator_metrics import SnapshotFigures
 from kafscale.operator.etcd.snapshot_keeping import LOOK_MS, SnapshotKeeper
-from kafscale.operator.etcd.snapshots import Snapshots
 from kafscale.operator.spec.cluster import SnapshotsSpec
 from kafscale.storage.objects import FaultyObjectStore, MemoryObjectStore
 from kafscale.testing import virtual_time

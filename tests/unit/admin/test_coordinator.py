@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from kafscale.cli.client_coordinator import Coordinator
+from kafscale.admin.coordinator import Coordinator
 from kafscale.client.address import Address
 from kafscale.client.errors import AnsweredError, UnreachableError
 from kafscale.client.retry import RETRIES_COUNT_MAX

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafscale.operator.etcd.snapshot_digest import SnapshotDigest
+from kafscale.admin.snapshots.digest import SnapshotDigest
 
 
 def whole(database):

@@ -4,9 +4,9 @@ import asyncio
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from kafscale.cli.client_commits import Committed, by_topic, committed
-from kafscale.cli.client_coordinator import Coordinator
-from kafscale.cli.group_describe import HINT, assigned_to, description
+from kafscale.admin.commits import Committed, by_topic, committed
+from kafscale.admin.coordinator import Coordinator
+from kafscale.admin.group_description import HINT, assigned_to, description
 from kafscale.client.cluster import LATEST_TIME, Client, leaders_of
 from kafscale.client.errors import AnsweredError, check
 from kafscale.errors import KafscaleError

@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 from typing import Final
 
+from kafscale.admin.wording import bytes_in_words
 from kafscale.auth.quota_kinds import (
     CONSUMER_BYTE_RATE,
     KINDS,
     PRODUCER_BYTE_RATE,
     REQUEST_PERCENTAGE,
 )
-from kafscale.cli.wording import bytes_in_words
 from kafscale.config.quantities import parse_size
 from kafscale.errors import InvalidRequestError
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafscale.operator.etcd import snapshot_keys as keys
-from kafscale.operator.etcd.snapshot_keys import SnapshotName
+from kafscale.admin.snapshots import keys
+from kafscale.admin.snapshots.keys import SnapshotName
 from kafscale.storage.objects.base import is_key
 
 names = st.builds(

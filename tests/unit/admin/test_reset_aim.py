@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafscale.cli.group_reset_aim import (
+from kafscale.admin.reset_aim import (
     Aim,
     Kind,
     Partition,

@@ -7,7 +7,7 @@ topics, and a group may well have offsets of topics that are gone.
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
-from kafscale.cli.client_coordinator import Coordinator
+from kafscale.admin.coordinator import Coordinator
 from kafscale.client.errors import check
 from kafscale.groups.offsets import Place
 from kafscale.protocol.messages.offset_commit import (

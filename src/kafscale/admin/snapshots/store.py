@@ -20,6 +20,9 @@ from typing import IO, Final, Protocol
 
 import msgspec
 
+from kafscale.admin.snapshots import keys
+from kafscale.admin.snapshots.digest import SnapshotDigest
+from kafscale.admin.snapshots.keys import SnapshotName
 from kafscale.errors import (
     DamagedObjectError,
     ObjectNotFoundError,
@@ -28,9 +31,6 @@ from kafscale.errors import (
 )
 from kafscale.metadata.etcd.maintenance import MemberStatus
 from kafscale.metadata.timestamps import format_time
-from kafscale.operator.etcd import snapshot_keys as keys
-from kafscale.operator.etcd.snapshot_digest import SnapshotDigest
-from kafscale.operator.etcd.snapshot_keys import SnapshotName
 from kafscale.storage.objects.base import ObjectInfo, ObjectStore
 
 PIECE_BYTES: Final = 8 << 20

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from kafscale.cli.client_commits import Committed, commit, committed
+from kafscale.admin.commits import Committed, commit, committed
 from kafscale.client.errors import AnsweredError
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.offset_commit import (

@@ -2,8 +2,8 @@
 
 import pytest
 
+from kafscale.admin import acls as acl_admin
 from kafscale.auth.acl_filter import AclFilter
-from kafscale.cli import acl_admin
 from kafscale.cli.acl_rules import Wanted, parties
 from kafscale.errors import KafscaleError
 from kafscale.metadata.access_model import Acl, Operation, PatternType, Permission, ResourceType

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Sequence
 from enum import IntEnum
 from typing import Any, TypeVar
 
+from kafscale.admin.access_answers import check_access
+from kafscale.admin.acl_words import called
 from kafscale.auth.acl_filter import AclFilter
-from kafscale.cli.access_answers import check_access
-from kafscale.cli.acl_words import called
 from kafscale.client.cluster import Client
 from kafscale.client.errors import AnsweredError
 from kafscale.errors import KafscaleError

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from kafscale.cli.group_describe import assigned_to, description
+from kafscale.admin.group_description import assigned_to, description
 from kafscale.client.errors import AnsweredError
 from kafscale.groups.subscription import Subscription, encode_assignment, encode_subscription
 from kafscale.protocol.error_codes import ErrorCode

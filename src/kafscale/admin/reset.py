@@ -4,12 +4,12 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kafscale.cli.client_commits import by_topic, commit, committed, place_in_words
-from kafscale.cli.client_coordinator import Coordinator
-from kafscale.cli.group_admin import topics_by_name
-from kafscale.cli.group_describe import description
-from kafscale.cli.group_reset_aim import Aim, Kind, Partition, destination
-from kafscale.cli.wording import counted
+from kafscale.admin.commits import by_topic, commit, committed, place_in_words
+from kafscale.admin.coordinator import Coordinator
+from kafscale.admin.group_description import description
+from kafscale.admin.groups import topics_by_name
+from kafscale.admin.reset_aim import Aim, Kind, Partition, destination
+from kafscale.admin.wording import counted
 from kafscale.client.cluster import EARLIEST_TIME, LATEST_TIME, Client, leaders_of
 from kafscale.client.errors import AnsweredError
 from kafscale.errors import KafscaleError

@@ -9,17 +9,17 @@ from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from typing import Protocol, Self
 
-from kafscale.config.stores import Etcd
-from kafscale.errors import KafscaleError, StoreUnavailableError
-from kafscale.metadata.etcd.maintenance import MemberStatus, statuses
-from kafscale.observability.logging import get_logger
-from kafscale.operator.etcd.snapshots import (
+from kafscale.admin.snapshots.store import (
     Progress,
     Snapshots,
     SnapshotSource,
     SourceError,
     StoredSnapshot,
 )
+from kafscale.config.stores import Etcd
+from kafscale.errors import KafscaleError, StoreUnavailableError
+from kafscale.metadata.etcd.maintenance import MemberStatus, statuses
+from kafscale.observability.logging import get_logger
 
 log = get_logger(__name__)
 

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, Final
 
-from kafscale.cli.cluster_client import Cluster
+from kafscale.admin.cluster import Cluster
 from kafscale.client.address import Address
 from kafscale.control.messages import (
     BrokerStatusResponse,

@@ -6,7 +6,7 @@ at once if it knows none of this name, and then it is a classic one, or none at 
 
 from typing import Any
 
-from kafscale.cli.client_coordinator import Coordinator
+from kafscale.admin.coordinator import Coordinator
 from kafscale.client.errors import AnsweredError, check
 from kafscale.errors import ProtocolError
 from kafscale.groups.record import Kind

@@ -4,10 +4,10 @@ import asyncio
 
 import pytest
 
+from kafscale.admin.snapshots.sources import in_order, take_from_any
+from kafscale.admin.snapshots.store import Snapshots
 from kafscale.config.stores import Etcd
 from kafscale.errors import ObjectExistsError, StoreUnavailableError
-from kafscale.operator.etcd.snapshot_sources import in_order, take_from_any
-from kafscale.operator.etcd.snapshots import Snapshots
 from kafscale.storage.objects import MemoryObjectStore
 from unit.operator.etcd.members import FakeMember, status, whole
 

@@ -1,18 +1,18 @@
-"""What `kafscale etcd` does with snapshots in a bucket: data for tables and JSON."""
+"""What is done with snapshots in a bucket, and told about them."""
 
 import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from kafscale.cli.etcd_access import Place, opened
-from kafscale.cli.wording import clock, iso_time
-from kafscale.config.stores import Etcd
+from kafscale.admin.snapshots.place import Place, opened
+from kafscale.admin.snapshots.sources import take_from_any
+from kafscale.admin.snapshots.store import Snapshots, StoredSnapshot
+from kafscale.admin.wording import clock, iso_time
+from kafscale.config import Config
 from kafscale.errors import DamagedObjectError, KafscaleError
 from kafscale.metadata.etcd import EtcdStore
 from kafscale.metadata.etcd.maintenance import Maintenance
 from kafscale.metadata.restored import mark_restored
-from kafscale.operator.etcd.snapshot_sources import take_from_any
-from kafscale.operator.etcd.snapshots import Snapshots, StoredSnapshot
 
 Progress = Callable[[int, int], None]
 
@@ -20,18 +20,20 @@ READS_MAX: Final = 16
 """How many descriptions are read at a time."""
 
 
-async def take(settings: Etcd, place: Place, retain: int, progress: Progress) -> dict[str, Any]:
+async def take(config: Config, place: Place, retain: int, progress: Progress) -> dict[str, Any]:
     """Take one, and keep only the newest ones if so many are named."""
-    async with opened(place) as snapshots:
-        taken = await take_from_any(snapshots, settings, Maintenance, progress)
+    async with opened(config, place) as snapshots:
+        taken = await take_from_any(snapshots, config.etcd, Maintenance, progress)
         deleted = await snapshots.prune(retain) if retain else ()
         told = await _told(snapshots, taken)
         return told | {"deleted": list(deleted)}
 
 
-async def listed(place: Place, *, verify: bool, progress: Progress) -> list[dict[str, Any]]:
+async def listed(
+    config: Config, place: Place, *, verify: bool, progress: Progress
+) -> list[dict[str, Any]]:
     """All that count, the oldest first, with what is known about each."""
-    async with opened(place) as snapshots:
+    async with opened(config, place) as snapshots:
         found = await snapshots.list()
         if not verify:
             return await _described(snapshots, found)
@@ -44,9 +46,9 @@ async def listed(place: Place, *, verify: bool, progress: Progress) -> list[dict
         return told
 
 
-async def mark(settings: Etcd, snapshot: str, taken_at_ms: int) -> None:
+async def mark(config: Config, snapshot: str, taken_at_ms: int) -> None:
     """Mark the store as restored from a snapshot."""
-    store = EtcdStore(settings)
+    store = EtcdStore(config.etcd)
     try:
         await store.check()
         await mark_restored(

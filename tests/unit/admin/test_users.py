@@ -4,9 +4,9 @@ from random import Random
 
 import pytest
 
+from kafscale.admin import users as user_admin
+from kafscale.admin.users import Password
 from kafscale.auth import scram
-from kafscale.cli import user_admin
-from kafscale.cli.user_admin import Password
 from kafscale.errors import KafscaleError
 from kafscale.metadata.access_model import ScramMechanism
 from unit.cli.served_client import GUARDED, OPEN, on_broker

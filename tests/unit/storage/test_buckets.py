@@ -5,9 +5,8 @@ from random import Random
 
 import pytest
 
-from kafscale.broker import buckets
 from kafscale.config import load
-from kafscale.storage import layout
+from kafscale.storage import buckets, layout
 from kafscale.storage.objects import BucketLifecycle, S3Bucket
 
 ENVIRON = {

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from kafscale.admin.quota_values import name
 from kafscale.auth.quota_entities import EXACT, IS_DEFAULT
-from kafscale.cli.quota_values import name
 from kafscale.client.cluster import Client
 from kafscale.client.errors import check
 from kafscale.protocol.messages.alter_client_quotas import (

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
+from kafscale.admin.access_answers import check_access
 from kafscale.auth import scram
-from kafscale.cli.access_answers import check_access
 from kafscale.client.cluster import Client
 from kafscale.errors import KafscaleError
 from kafscale.metadata.access_model import ScramMechanism
