@@ -1,0 +1,84 @@
+"""The ways to a running cluster, as the settings name them: brokers, control plane, bucket, etcd.
+
+The law: nothing is kept open that nobody uses. Whoever asks opens a way, uses it within a time
+limit, and closes it: a cluster that comes back is found again without anybody's help.
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from random import Random
+from typing import Final
+
+from kafscale.admin.cluster import Cluster
+from kafscale.client.address import parse
+from kafscale.client.cluster import Client
+from kafscale.client.security import Security
+from kafscale.config import Config
+from kafscale.errors import ConfigError
+from kafscale.storage import buckets
+from kafscale.storage.objects import RetryingObjectStore, S3ObjectStore
+from kafscale.storage.objects.base import ObjectStore
+from kafscale.storage.objects.local import LocalObjectStore
+
+CONTROL_PORT: Final = 9093
+OBJECTS_DIRECTORY: Final = "objects"
+
+
+class Reach:
+    """What is needed to ask a cluster anything."""
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        self._security = Security.of(config.client)
+        self._bootstrap = tuple(map(parse, config.client.bootstrap_servers))
+        self._control = tuple(parse(each, CONTROL_PORT) for each in config.client.control_servers)
+
+    @property
+    def namespace(self) -> str:
+        return self.config.s3.namespace
+
+    @property
+    def place(self) -> str:
+        """Where records are, in words for people."""
+        s3 = self.config.s3
+        if s3.bucket:
+            return f"s3://{s3.bucket}/{s3.namespace}"
+        return "memory" if s3.use_memory else str(self._directory)
+
+    @asynccontextmanager
+    async def client(self) -> AsyncIterator[Client]:
+        """Kafka's protocol."""
+        async with Client(self._bootstrap, self._security) as client:
+            yield client
+
+    @asynccontextmanager
+    async def cluster(self) -> AsyncIterator[Cluster]:
+        """The control plane."""
+        settings = self.config.client
+        async with Cluster(self._control, settings.tls if settings.control_tls else None) as found:
+            yield found
+
+    @asynccontextmanager
+    async def objects(self) -> AsyncIterator[ObjectStore]:
+        """The bucket, or the directory of an embedded Kafscale, to be looked at."""
+        s3 = self.config.s3
+        if s3.use_memory:
+            raise ConfigError("the records are in the memory of the broker, where only it can look")
+        if not s3.bucket:
+            yield LocalObjectStore(self._directory, fsync=False)
+            return
+        store = S3ObjectStore(buckets.bucket(self.config))
+        try:
+            await store.authenticate()
+            yield RetryingObjectStore(
+                store,
+                retries_max=s3.retries_max,
+                random=Random(),  # noqa: S311 - spreads requests, protects nothing.
+            )
+        finally:
+            await store.close()
+
+    @property
+    def _directory(self) -> Path:
+        return Path(self.config.broker.data_dir) / OBJECTS_DIRECTORY

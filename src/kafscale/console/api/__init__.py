@@ -1,0 +1,1 @@
+"""The console's API: one module a noun, each a table of routes over the admin room."""

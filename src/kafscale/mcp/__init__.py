@@ -1,0 +1,1 @@
+"""The MCP server: lets assistants ask about a cluster and, where that is allowed, change it."""
