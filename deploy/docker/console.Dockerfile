@@ -1,4 +1,5 @@
-# The console. Built from the root of the repository; any image of Python on Debian will do.
+# The console. Built by `make docker`, from the root of the repository, after `make web` has made its pages; any image
+# of Python on Debian will do.
 ARG PYTHON_IMAGE=python:3.11-slim
 
 FROM ${PYTHON_IMAGE} AS builder
@@ -23,6 +24,7 @@ COPY --from=builder /opt/kafscale /opt/kafscale
 ENV PATH=/opt/kafscale/bin:$PATH HOME=/tmp PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1
 WORKDIR /tmp
 USER 65532:65532
+EXPOSE 8080
 HEALTHCHECK NONE
 ENTRYPOINT ["kafscale"]
 CMD ["console"]

@@ -46,6 +46,20 @@ CASES = {
             "priorityClassName": "system-cluster-critical",
             "serviceAccount": {"name": "somebody", "annotations": {"role": "arn:aws:iam::1:role"}},
         },
+        "console": {
+            "enabled": True,
+            "cluster": "production",
+            "secrets": ["bucket-keys"],
+            "env": [{"name": "KAFSCALE_S3_BUCKET", "value": "records"}],
+            "ingress": {
+                "host": "console.example.com",
+                "className": "nginx",
+                "tlsSecret": "console-tls",
+                "annotations": {"a": "1"},
+            },
+            "nodeSelector": {"disk": "ssd"},
+            "tolerations": [{"key": "a", "operator": "Exists"}],
+        },
         "networkPolicy": {"monitoringNamespaceLabels": {"kubernetes.io/metadata.name": None}},
         "minio": {"enabled": True, "storage": {"size": "", "className": "fast"}},
         "monitoring": {"dashboards": {"annotations": {"folder": "Kafscale"}}},
@@ -97,6 +111,15 @@ def pods(manifests: list[Manifest]) -> Iterator[Manifest]:
             pod["volumes"] = [*pod["volumes"], *volumes]
             metadata = {"name": "one", **template["metadata"]}
             yield {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": pod}
+
+
+def container_of(deployment: str, manifests: list[Manifest]) -> Manifest:
+    """The only container of a deployment."""
+    [found] = [
+        each for each in by_kind(manifests)["Deployment"] if each["metadata"]["name"] == deployment
+    ]
+    [container] = found["spec"]["template"]["spec"]["containers"]
+    return container
 
 
 @every_case
@@ -164,14 +187,24 @@ def test_rights_are_in_the_namespaces_that_are_looked_after(helm: Helm, namespac
 
 def test_variables_that_are_given_win(helm: Helm, namespace: str) -> None:
     values = CASES["with everything said"]
-    [deployment] = by_kind(helm.render(RELEASE, CHART, namespace, values))["Deployment"]
-    [container] = deployment["spec"]["template"]["spec"]["containers"]
+    container = container_of("streams-operator", helm.render(RELEASE, CHART, namespace, values))
     environment = {each["name"]: each.get("value") for each in container["env"]}
     assert len(environment) == len(container["env"])
     assert environment["KAFSCALE_LOG_LEVEL"] == "debug"
     assert environment["KAFSCALE_OPERATOR_ETCD_ENDPOINTS"] == "etcd-0:2379,etcd-1:2379"
     assert environment["KAFSCALE_OPERATOR_OPERATOR_IMAGE"] == container["image"]
     assert container["image"].startswith("registry.example.com/a@sha256:")
+
+
+def test_the_console_is_told_of_its_cluster_and_who_may_log_in(helm: Helm, namespace: str) -> None:
+    values = CASES["with everything said"]
+    container = container_of("streams-console", helm.render(RELEASE, CHART, namespace, values))
+    environment = {each["name"]: each["value"] for each in container["env"]}
+    assert environment["KAFSCALE_BOOTSTRAP_SERVERS"] == "production-broker:9092"
+    assert environment["KAFSCALE_CONTROL_SERVERS"] == "production-broker:9093"
+    assert environment["KAFSCALE_S3_BUCKET"] == "records"
+    secrets = [each["secretRef"]["name"] for each in container["envFrom"]]
+    assert secrets == ["kafscale-console", "bucket-keys"]
 
 
 def test_values_that_do_not_exist_are_refused(helm: Helm, namespace: str) -> None:

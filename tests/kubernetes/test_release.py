@@ -3,6 +3,8 @@
 The operator has rights in one namespace only, so whatever it does there shows that they suffice.
 """
 
+import json
+import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -80,6 +82,7 @@ def values(namespace: str, s3: S3Server) -> Manifest:
             },
         },
         "topics": [{"name": "greetings", "spec": {"partitions": 3}}],
+        "console": {"enabled": True},
     }
 
 
@@ -109,6 +112,13 @@ def test_one_command_makes_a_cluster_that_serves(
         cluster = kube.wait_for(CLUSTERS, namespace, "demo", is_ready, seconds_max=READY_S_MAX)
         kube.wait_for(TOPICS, namespace, "greetings", is_ready, seconds_max=READY_S_MAX)
         assert delivered(cluster["status"]["bootstrapServers"], "greetings") is None
+
+        console = f"{release}-kafscale-console"
+        kube.wait_for(DEPLOYMENTS, namespace, console, is_available, seconds_max=READY_S_MAX)
+        # Nobody has said who may log in: the page is there, and lets nobody in.
+        url = f"http://{console}.{namespace}.svc.cluster.local:8080/api/v1/session"
+        with urllib.request.urlopen(url, timeout=10) as answer:
+            assert json.load(answer)["isConfigured"] is False
 
         for kind, name in ((TOPICS, "greetings"), (CLUSTERS, "demo")):
             kube.delete(kind, namespace, name)

@@ -118,6 +118,7 @@ def test_jobs_are_named_when_they_are_run():
 
 def test_ports_are_those_of_the_settings():
     assert one("broker", "EXPOSE").split() == ["9092", "9093"]
+    assert one("console", "EXPOSE") == str(DEFAULTS["ui.port"])
     ports = [DEFAULTS["operator.metricsPort"], DEFAULTS["operator.controlPort"]]
     assert one("operator", "EXPOSE").split() == [str(port) for port in ports]
 

@@ -25,6 +25,6 @@ def test_every_image_has_a_dockerfile_and_the_chart_its_images():
     for image in images.split():
         assert (ROOT / "deploy" / "docker" / f"{image}.Dockerfile").exists()
     values = read("values.yaml")
-    for part in ("broker", "operator"):
+    for part in ("broker", "operator", "console"):
         assert part in images.split()
         assert values[part]["image"]["repository"] == f"kafscale-{part}"

@@ -119,9 +119,10 @@ def test_versions_are_the_projects():
 
 
 def test_images_of_ours_have_the_charts_version_and_none_is_the_latest():
-    images = {name: VALUES[name]["image"] for name in ("operator", "broker", "etcd", "minio")}
+    ours = ("operator", "broker", "console")
+    images = {name: VALUES[name]["image"] for name in (*ours, "etcd", "minio")}
     assert all(image["tag"] != "latest" and not image["digest"] for image in images.values())
-    assert (images["operator"]["tag"], images["broker"]["tag"]) == ("", "")
+    assert {images[name]["tag"] for name in ours} == {""}
 
 
 def test_defaults_are_those_of_the_operator_itself():

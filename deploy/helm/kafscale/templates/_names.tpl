@@ -17,6 +17,15 @@
 {{- include "kafscale.fullname" . }}-minio
 {{- end -}}
 
+{{- define "kafscale.console" -}}
+{{- include "kafscale.fullname" . }}-console
+{{- end -}}
+
+{{/* The cluster that the console shows. */}}
+{{- define "kafscale.shown" -}}
+{{- .Values.console.cluster | default (include "kafscale.cluster" .) -}}
+{{- end -}}
+
 {{- define "kafscale.cluster" -}}
 {{- .Values.cluster.name | default .Release.Name -}}
 {{- end -}}
