@@ -8,12 +8,22 @@ durable log.
 
 from collections.abc import Iterator
 
-from kafscale.config.model import Config
+from kafscale.config.model import DEFAULT, Config
 
 
 def contradictions(config: Config) -> list[str]:
     """Every pair of settings that cannot both be meant, as sentences."""
-    checks = (_stores, _credentials, _etcd, _listeners, _clients, _control, _thresholds, _groups)
+    checks = (
+        _stores,
+        _credentials,
+        _etcd,
+        _listeners,
+        _clients,
+        _control,
+        _thresholds,
+        _groups,
+        _ui,
+    )
     return [problem for check in checks for problem in check(config)]
 
 
@@ -183,6 +193,17 @@ def _groups(config: Config) -> Iterator[str]:
             "group.minSessionTimeoutMs is above group.maxSessionTimeoutMs; "
             "no member could ask for a session that is allowed"
         )
+
+
+def _ui(config: Config) -> Iterator[str]:
+    yield from _together("ui.certFile", config.ui.cert_file, "ui.keyFile", config.ui.key_file)
+    for name, value in {"username": config.ui.username, "password": config.ui.password}.items():
+        variable = f"KAFSCALE_UI_{name.upper()}"
+        if value and config.origin(f"ui.{name}") not in {DEFAULT, variable}:
+            yield (
+                f"ui.{name} is set in a file: who may sign in to the console is said by variables "
+                f"only; remove it there, and set {variable}"
+            )
 
 
 def _together(path: str, value: str, other_path: str, other: str) -> Iterator[str]:

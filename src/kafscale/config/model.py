@@ -10,6 +10,7 @@ from typing import Any
 
 from kafscale.config.declaration import settings_of
 from kafscale.config.groups import Group, Offsets
+from kafscale.config.mcp import Mcp
 from kafscale.config.security import Authorization, Control, Sasl, Tls
 from kafscale.config.serving import (
     Broker,
@@ -19,9 +20,10 @@ from kafscale.config.serving import (
     Network,
     Operator,
     Topics,
-    Ui,
 )
 from kafscale.config.stores import S3, Cache, Compression, Etcd, Storage
+from kafscale.config.tracing import Tracing
+from kafscale.config.ui import Ui
 
 DEFAULT = "default"
 
@@ -46,8 +48,10 @@ class Config:
     topics: Topics = field(default_factory=Topics)
     compression: Compression = field(default_factory=Compression)
     logging: Logging = field(default_factory=Logging)
+    tracing: Tracing = field(default_factory=Tracing)
     operator: Operator = field(default_factory=Operator)
     ui: Ui = field(default_factory=Ui)
+    mcp: Mcp = field(default_factory=Mcp)
     client: Client = field(default_factory=Client)
 
     origins: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)

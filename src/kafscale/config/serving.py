@@ -1,4 +1,4 @@
-"""Settings of what faces people and programs: listeners, logs, operator, console and commands.
+"""Settings of what faces people and programs: listeners, logs, operator and commands.
 
 The law: a string under each field says what it means, its unit and why its default is what it is;
 the documentation is made from these strings.
@@ -299,19 +299,6 @@ class Operator:
     control_address: str = setting("", ADDRESS)
     """Where brokers reach that port: the name of a Service in front of the operator. Empty, the
     default, has brokers leave the operator alone."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Ui:
-    """The web console."""
-
-    username: str = setting("", Text(optional=True))
-    """The name to sign in to the console with. There is no default on purpose: without a name and a
-    password nobody can sign in."""
-
-    password: str = setting("", Text(optional=True), secret=True)
-    """The password to sign in to the console with. There is no default, because everybody would
-    know it."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -112,6 +112,7 @@ MECHANISMS = {"KAFSCALE_SASL_ENABLED_MECHANISMS": "SCRAM-SHA-512"}
             {"KAFSCALE_GROUP_MAX_SESSION_TIMEOUT_MS": "5999"},
             "group.minSessionTimeoutMs is above group.maxSessionTimeoutMs",
         ),
+        ({"KAFSCALE_UI_CERT_FILE": "/crt"}, "ui.certFile is set, but ui.keyFile is not"),
     ],
 )
 def test_a_contradiction_is_refused(environ, problem):
@@ -149,3 +150,13 @@ def test_a_contradiction_is_refused(environ, problem):
 )
 def test_what_is_sound_is_let_through(environ):
     assert len(load(environ).origins) >= 1
+
+
+@pytest.mark.parametrize("name", ["username", "password"])
+def test_who_may_sign_in_to_the_console_is_said_by_variables_only(tmp_path, name):
+    file = tmp_path / "broker.yaml"
+    file.write_text(f"ui: {{{name}: somebody}}")
+    with pytest.raises(ConfigError, match=f"set KAFSCALE_UI_{name.upper()}") as refused:
+        load({}, file)
+    assert "somebody" not in str(refused.value)
+    assert load({f"KAFSCALE_UI_{name.upper()}": "somebody"}, file).ui

@@ -158,6 +158,9 @@ topics.autoCreatePartitions   | 1            | KAFSCALE_AUTO_CREATE_PARTITIONS
 compression.type              | snappy       | KAFSCALE_COMPRESSION_TYPE
 logging.level                 | info         | KAFSCALE_LOG_LEVEL
 logging.format                | json         | KAFSCALE_LOGGING_FORMAT
+tracing.endpoint              |              | KAFSCALE_TRACING_ENDPOINT
+tracing.sampleRatio           | 0.01         | KAFSCALE_TRACING_SAMPLE_RATIO
+tracing.serviceName           |              | KAFSCALE_TRACING_SERVICE_NAME
 operator.namespaces           |              | KAFSCALE_OPERATOR_NAMESPACES
 operator.namespace            | kafscale     | KAFSCALE_OPERATOR_NAMESPACE
 operator.etcdEndpoints        |              | KAFSCALE_OPERATOR_ETCD_ENDPOINTS
@@ -174,6 +177,19 @@ operator.controlPort          | 9094         | KAFSCALE_OPERATOR_CONTROL_PORT
 operator.controlAddress       |              | KAFSCALE_OPERATOR_CONTROL_ADDRESS
 ui.username                   |              | KAFSCALE_UI_USERNAME
 ui.password                   |              | KAFSCALE_UI_PASSWORD
+ui.host                       | 127.0.0.1    | KAFSCALE_UI_HOST
+ui.port                       | 8080         | KAFSCALE_UI_PORT
+ui.certFile                   |              | KAFSCALE_UI_CERT_FILE
+ui.keyFile                    |              | KAFSCALE_UI_KEY_FILE
+ui.behindTls                  | false        | KAFSCALE_UI_BEHIND_TLS
+ui.sessionHours               | 12           | KAFSCALE_UI_SESSION_HOURS
+ui.sessionKey                 |              | KAFSCALE_UI_SESSION_KEY
+ui.lookIntervalMs             | 2s           | KAFSCALE_UI_LOOK_INTERVAL_MS
+ui.schemaRegistryUrl          |              | KAFSCALE_SCHEMA_REGISTRY_URL
+mcp.allowWrites               | false        | KAFSCALE_MCP_ALLOW_WRITES
+mcp.token                     |              | KAFSCALE_MCP_TOKEN
+mcp.host                      | 127.0.0.1    | KAFSCALE_MCP_HOST
+mcp.port                      | 8811         | KAFSCALE_MCP_PORT
 client.bootstrapServers       | localhost:9092 | KAFSCALE_BOOTSTRAP_SERVERS
 client.securityProtocol       | PLAINTEXT    | KAFSCALE_CLIENT_SECURITY_PROTOCOL
 client.saslMechanism          | SCRAM-SHA-512 | KAFSCALE_CLIENT_SASL_MECHANISM
@@ -219,6 +235,8 @@ def test_what_is_secret_is_marked_so():
         "s3.sessionToken",
         "etcd.password",
         "ui.password",
+        "ui.sessionKey",
+        "mcp.token",
     }
 
 
@@ -259,6 +277,8 @@ SECRETS = {
     "KAFSCALE_ETCD_PASSWORD": "hunter2",
     "KAFSCALE_UI_USERNAME": "admin",
     "KAFSCALE_UI_PASSWORD": "hunter2",
+    "KAFSCALE_UI_SESSION_KEY": "hunter2",
+    "KAFSCALE_MCP_TOKEN": "hunter2",
 }
 
 

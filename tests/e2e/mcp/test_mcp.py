@@ -1,0 +1,232 @@
+"""Assistants ask about a real broker, with the protocol's own client."""
+
+import asyncio
+import json
+import subprocess
+from collections.abc import Iterator
+from typing import Any
+
+import httpx2
+import pytest
+from confluent_kafka import Consumer, Producer
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+
+from services.assistant import PROGRAM, Assistant, environment
+from services.broker import BrokerProcess
+from services.process import free_port
+from services.waiting import wait_until
+
+TOKEN = "a token that only tests know"  # noqa: S105 - opens nothing but tests.
+LOOKING = {
+    "cluster_status", "cluster_health", "cluster_metrics", "storage_cost", "pipeline_runs",
+    "list_topics", "describe_topic", "topic_configs", "segment_inventory",
+    "list_groups", "describe_group", "consumer_lag", "peek_messages",
+}  # fmt: skip
+CHANGING = {
+    "create_topic", "alter_topic_configs", "add_partitions", "delete_topic", "produce_message",
+    "reset_offsets", "delete_group", "flush_topic",
+}  # fmt: skip
+
+pytestmark = pytest.mark.timeout(90)
+
+
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
+    with BrokerProcess(tmp_path_factory.mktemp("broker")) as running:
+        producer = Producer({"bootstrap.servers": running.address})
+        for number in range(20):
+            producer.produce("orders", f'{{"number": {number}}}', key=f"key-{number}")
+        assert producer.flush(10) == 0
+        consumer = Consumer(
+            {
+                "bootstrap.servers": running.address,
+                "group.id": "billing",
+                "auto.offset.reset": "earliest",
+                "enable.auto.commit": False,
+            }
+        )
+        consumer.subscribe(["orders"])
+        read = consumer.consume(5, timeout=15)
+        assert len(read) == 5
+        consumer.commit(message=read[-1], asynchronous=False)
+        consumer.close()
+        yield running
+
+
+@pytest.fixture(scope="module")
+def assistant(broker: BrokerProcess) -> Iterator[Assistant]:
+    with Assistant(broker) as one:
+        yield one
+
+
+@pytest.fixture(scope="module")
+def trusted(broker: BrokerProcess) -> Iterator[Assistant]:
+    """One that may change things."""
+    with Assistant(broker, KAFSCALE_MCP_ALLOW_WRITES="true") as one:
+        yield one
+
+
+def test_only_tools_that_look_are_offered_unless_more_is_allowed(
+    assistant: Assistant, trusted: Assistant
+) -> None:
+    offered = assistant.tools()
+    assert set(offered) == LOOKING
+    assert all(tool.annotations.read_only_hint for tool in offered.values())
+    assert all(tool.description for tool in offered.values())
+    more = trusted.tools()
+    assert set(more) == LOOKING | CHANGING
+    assert not any(more[name].annotations.read_only_hint for name in CHANGING)
+    destroying = {name for name, tool in more.items() if tool.annotations.destructive_hint}
+    assert destroying == {"delete_topic", "delete_group", "reset_offsets"}
+
+
+def test_what_is_not_allowed_is_not_done(assistant: Assistant) -> None:
+    said = assistant.refusal("delete_topic", topic="orders", confirm="orders")
+    assert "delete_topic" in said
+    assert assistant.ask("describe_topic", topic="orders")["name"] == "orders"
+
+
+def test_the_cluster_is_told_of(assistant: Assistant) -> None:
+    status = assistant.ask("cluster_status")
+    [known] = status["brokers"]
+    assert (known["id"], known["state"]) == (0, "ready")
+    assert status["topicCount"] == 1
+    health = assistant.ask("cluster_health")
+    assert (health["state"], health["reasons"]) == ("healthy", [])
+    [figures] = assistant.ask("cluster_metrics")["brokers"]
+    assert figures["produceBytesPerSecond"] == 0
+    cost = assistant.ask("storage_cost")
+    assert cost["storagePerDay"] > 0
+    assert cost["currency"] == "USD"
+    assert assistant.ask("pipeline_runs") == {"runs": [], "total": 0, "leftOut": 0}
+
+
+def test_topics_are_told_of(assistant: Assistant) -> None:
+    [orders] = assistant.ask("list_topics", search="ORD")["topics"]
+    assert (orders["name"], orders["recordCount"]) == ("orders", 20)
+    assert assistant.ask("list_topics", search="nothing")["total"] == 0
+    [partition] = assistant.ask("describe_topic", topic="orders")["partitions"]
+    assert (partition["startOffset"], partition["highWatermark"]) == (0, 20)
+    configs = assistant.ask("topic_configs", topic="orders")["configs"]
+    assert "retention.ms" in {each["name"] for each in configs}
+    assert assistant.ask("topic_configs", topic="orders", only_changed=True)["configs"] == []
+    inventory = assistant.ask("segment_inventory", topic="orders")
+    assert inventory["wal"]["recordCount"] == 20
+    assert "missing" in assistant.refusal("describe_topic", topic="missing")
+
+
+def test_groups_are_told_of(assistant: Assistant) -> None:
+    [group] = assistant.ask("list_groups")["groups"]
+    assert group["group"] == "billing"
+    described = assistant.ask("describe_group", group="billing")
+    assert described["lag"] == 15
+    wait_until(
+        lambda: assistant.ask("consumer_lag", group="billing")["totalLag"] == 15,
+        "the lag to be told",
+    )
+
+
+def test_records_are_looked_at(assistant: Assistant) -> None:
+    newest = assistant.ask("peek_messages", topic="orders", limit=3)["records"]
+    assert [each["offset"] for each in newest] == [19, 18, 17]
+    [found] = assistant.ask("peek_messages", topic="orders", start="earliest", key="key-7")[
+        "records"
+    ]
+    assert json.loads(found["value"]) == {"number": 7}
+    later = assistant.ask("peek_messages", topic="orders", start="offset", number=18)["records"]
+    assert [each["offset"] for each in later] == [18, 19]
+
+
+def test_topics_groups_and_records_are_changed_where_that_is_allowed(trusted: Assistant) -> None:
+    made = trusted.ask("create_topic", topic="letters", partitions=2)
+    assert made["partitionCount"] == 2
+    trusted.ask("add_partitions", topic="letters", partitions=3)
+    values = {"retention.ms": "60000"}
+    [config] = trusted.ask("alter_topic_configs", topic="letters", values=values)["configs"]
+    assert (config["name"], config["value"]) == ("retention.ms", "60000")
+    trusted.ask("alter_topic_configs", topic="letters", values={"retention.ms": "-1"})
+    written = trusted.ask(
+        "produce_message",
+        topic="letters", key="a", value="dear", partition=1, headers={"h": "1"},
+    )  # fmt: skip
+    assert (written["partition"], written["offset"]) == (1, 0)
+    [read] = trusted.ask("peek_messages", topic="letters")["records"]
+    assert (read["key"], read["value"], read["headers"]) == ("a", "dear", {"h": "1"})
+    assert trusted.ask("flush_topic", topic="letters")["total"] >= 1
+    plan = trusted.ask("reset_offsets", group="billing", to="earliest")
+    assert (plan["executed"], plan["partitions"][0]["after"]) == (False, 0)
+    assert trusted.ask("describe_group", group="billing")["lag"] == 15
+    trusted.ask("reset_offsets", group="billing", to="latest", execute=True)
+    assert trusted.ask("describe_group", group="billing")["lag"] == 0
+    trusted.ask("reset_offsets", group="billing", to="offset", number=5, execute=True)
+    assert "again" in trusted.refusal("delete_topic", topic="letters", confirm="yes")
+    trusted.ask("delete_topic", topic="letters", confirm="letters")
+    trusted.ask("reset_offsets", group="gone", topic="orders", to="latest", execute=True)
+    trusted.ask("delete_group", group="gone", confirm="gone")
+
+
+def test_a_cluster_that_does_not_answer_is_an_answer(broker: BrokerProcess) -> None:
+    nowhere = f"127.0.0.1:{free_port()}"
+    elsewhere = {"KAFSCALE_CONTROL_SERVERS": nowhere, "KAFSCALE_BOOTSTRAP_SERVERS": nowhere}
+    with Assistant(broker, "--read-only", **elsewhere) as lost:
+        told = lost.ask("cluster_health")
+    assert told["state"] == "down"
+    assert told["reasons"]
+
+
+@pytest.fixture(scope="module")
+def address(broker: BrokerProcess) -> Iterator[str]:
+    """A server over HTTP."""
+    port = free_port()
+    variables = environment(broker, KAFSCALE_MCP_TOKEN=TOKEN, KAFSCALE_MCP_PORT=str(port))
+    process = subprocess.Popen(  # noqa: S603 - the command is our own.
+        [PROGRAM, "mcp", "--http"], env=variables, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        assert process.stderr is not None
+        line = process.stderr.readline()
+        assert "listening on" in line, line
+        yield f"http://127.0.0.1:{port}/mcp"
+    finally:
+        process.terminate()
+        assert process.wait(10) == 0
+        process.stderr.close()
+
+
+def test_the_same_is_told_over_http_to_who_shows_the_token(address: str) -> None:
+    async def run() -> Any:
+        headers = {"Authorization": f"Bearer {TOKEN}"}
+        async with (
+            httpx2.AsyncClient(headers=headers) as http,
+            Client(streamable_http_client(address, http_client=http)) as client,
+        ):
+            assert {tool.name for tool in (await client.list_tools()).tools} == LOOKING
+            return (await client.call_tool("list_topics", {})).structured_content
+
+    assert [each["name"] for each in asyncio.run(run())["topics"]] == ["orders"]
+
+
+@pytest.mark.parametrize(
+    "shown", [{}, {"Authorization": "Bearer wrong"}, {"Authorization": f"Basic {TOKEN}"}]
+)
+def test_who_shows_no_token_or_a_wrong_one_learns_nothing(address: str, shown) -> None:
+    answer = httpx2.post(address, json={"jsonrpc": "2.0", "id": 1, "method": "ping"}, headers=shown)
+    assert answer.status_code == 401
+    assert answer.headers["WWW-Authenticate"].startswith("Bearer")
+    assert TOKEN not in answer.text
+
+
+def test_who_was_led_here_by_another_name_is_refused(address: str) -> None:
+    headers = {"Authorization": f"Bearer {TOKEN}", "Host": "evil.example.com"}
+    answer = httpx2.post(address, json={}, headers=headers)
+    assert answer.status_code in {403, 421}
+
+
+def test_nothing_is_served_over_http_without_a_token(broker: BrokerProcess) -> None:
+    done = subprocess.run(  # noqa: S603 - the command is our own.
+        [PROGRAM, "mcp", "--http"],
+        env=environment(broker), capture_output=True, text=True, check=False, timeout=15,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert "KAFSCALE_MCP_TOKEN" in done.stderr
