@@ -1,10 +1,11 @@
 """`kafscale docs`: write the pages of the documentation that are made from code.
 
 The law: a generated page stands in `PAGES` and nowhere else; `make docs` writes them all, and a
-test compares them all with what is committed.
+test compares them all with what is committed. So it is with the alerts and dashboards beside them,
+where there is a directory of what is deployed.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -33,6 +34,12 @@ def _protocol() -> str:
     return protocol.page({API_VERSIONS.key, *(route.api.key for route in ROUTES)})
 
 
+def _monitoring() -> str:
+    from kafscale.observability import monitoring_page  # noqa: PLC0415
+
+    return monitoring_page.page()
+
+
 def _permissions() -> str:
     from kafscale.broker import permissions  # noqa: PLC0415
 
@@ -49,6 +56,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "configuration.md": documentation.page,
     "crds.md": _crds,
     "metrics.md": _metrics,
+    "monitoring.md": _monitoring,
     "permissions.md": _permissions,
     "protocol.md": _protocol,
 }
@@ -60,6 +68,14 @@ def generate(
     directory: Annotated[
         Path, typer.Option("--directory", "-d", help="Where the pages are.", metavar="DIRECTORY")
     ] = Path("docs"),
+    deployed: Annotated[
+        Path,
+        typer.Option(
+            "--deployed",
+            help="Where the chart is; without it, no alerts and dashboards are written.",
+            metavar="DIRECTORY",
+        ),
+    ] = Path("deploy"),
     check: Annotated[
         bool, typer.Option("--check", help="Write nothing; exit with 1 if a page is out of date.")
     ] = False,
@@ -67,14 +83,24 @@ def generate(
     """Write every generated page again; run it at the root of a checkout."""
     if not directory.is_dir():
         raise KafscaleError(f"there is no directory {directory} here; name one with --directory")
-    stale = [name for name in PAGES if _read(directory / name) != PAGES[name]()]
+    wanted = {directory / name: text() for name, text in PAGES.items()}
+    if deployed.is_dir():
+        wanted |= {deployed / name: text for name, text in _deployed_files().items()}
+    stale = [path for path, text in wanted.items() if _read(path) != text]
     if check and stale:
-        raise KafscaleError("\n".join(f"{directory / name} is out of date" for name in stale))
-    for name in stale:
-        (directory / name).write_text(PAGES[name](), encoding="utf-8")
-        typer.echo(f"wrote {directory / name}")
+        raise KafscaleError("\n".join(f"{path} is out of date" for path in stale))
+    for path in stale:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(wanted[path], encoding="utf-8")
+        typer.echo(f"wrote {path}")
     if not stale:
-        typer.echo(f"all {len(PAGES)} generated pages are up to date")
+        typer.echo(f"all {len(wanted)} generated pages are up to date")
+
+
+def _deployed_files() -> Mapping[str, str]:
+    from kafscale.observability import monitoring  # noqa: PLC0415
+
+    return monitoring.deployed_files()
 
 
 def _read(page: Path) -> str | None:

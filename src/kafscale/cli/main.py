@@ -19,10 +19,13 @@ from kafscale.cli import (
     cert,
     cluster,
     config,
+    console,
     consume,
     docs,
     etcd,
     group,
+    mcp,
+    monitoring,
     operator,
     produce,
     protocol,
@@ -31,6 +34,7 @@ from kafscale.cli import (
     spark,
     sql,
     topic,
+    up,
     user,
 )
 from kafscale.cli.client_address import take_command_config
@@ -43,6 +47,7 @@ STATE = (
     " etcd they are a cluster."
 )
 NEXT = (
+    ("kafscale up", "run a broker and the console here"),
     ("kafscale broker", "run a broker here; it needs no settings"),
     ("kafscale topic create orders -p 3", "create a topic; list, describe, alter, delete it"),
     ("kafscale produce orders", "send records, one a line of standard input"),
@@ -88,9 +93,12 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command("broker")(broker.broker)
+app.command("console")(console.console)
 app.command("produce")(produce.produce)
 app.command("consume")(consume.consume)
 app.command("sql")(sql.sql)
+app.command("mcp")(mcp.mcp)
+app.command("up")(up.up)
 app.add_typer(acl.app, name="acl")
 app.add_typer(cert.app, name="cert")
 app.add_typer(cluster.app, name="cluster")
@@ -98,6 +106,7 @@ app.add_typer(config.app, name="config")
 app.add_typer(docs.app, name="docs")
 app.add_typer(etcd.app, name="etcd")
 app.add_typer(group.app, name="group")
+app.add_typer(monitoring.app, name="monitoring")
 app.add_typer(operator.app, name="operator")
 app.add_typer(protocol.app, name="protocol")
 app.add_typer(quota.app, name="quota")

@@ -6,13 +6,22 @@ from typing import Any
 from kafscale.observability.declaration import Declared
 from kafscale.observability.metrics import DECLARATIONS
 from kafscale.observability.operator_metrics import OPERATOR_DECLARATIONS
+from kafscale.observability.pipeline_metrics import PIPELINE_DECLARATIONS
 
 _INTRODUCTION = """\
 <!-- Written by `make docs` from the metrics in the code; edit those instead. -->
 
 # Metrics
 
-Every metric that Kafscale emits, in Prometheus' text format.
+Every metric that Kafscale emits, in Prometheus' text format. [Monitoring](monitoring.md) has the
+dashboards and alerts that are made of them, and how many series there are at most.
+
+"""
+
+_PIPELINE = """\
+Jobs on Spark come to an end, and cannot be scraped; the console tells of the last run of each job
+and topic, from the records that runs leave in the bucket. Prometheus has to honour the label `job`
+(`honor_labels: true`).
 
 """
 
@@ -27,6 +36,7 @@ def page() -> str:
     return (
         f"{_INTRODUCTION}## Brokers\n\n{_table(DECLARATIONS)}"
         f"\n## Operator\n\n{_table(OPERATOR_DECLARATIONS)}"
+        f"\n## Pipeline\n\n{_PIPELINE}{_table(PIPELINE_DECLARATIONS)}"
     )
 
 

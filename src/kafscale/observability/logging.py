@@ -16,6 +16,7 @@ import structlog
 from structlog.typing import EventDict, FilteringBoundLogger, Processor, WrappedLogger
 
 from kafscale.config import MASK, Config
+from kafscale.observability import tracing
 
 _LEVELS = {
     "debug": logging.DEBUG,
@@ -47,6 +48,7 @@ def configure(level: str, style: str, stream: TextIO | None = None) -> None:
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,
+            _traced,
             *named,
             structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
         ],
@@ -90,6 +92,14 @@ def _arrange(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDic
     now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     first = {"timestamp": now, "level": event.pop("level"), "logger": event.pop("logger")}
     return {**first, "event": event.pop("event"), **event}
+
+
+def _traced(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
+    """Name the trace of the request that an event is about, where the collector hears of it."""
+    span = tracing.current()
+    if span is not None and span.is_sampled:
+        event["trace_id"] = span.trace_id
+    return event
 
 
 def _escape(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:

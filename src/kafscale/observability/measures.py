@@ -26,6 +26,14 @@ class Distribution:
         self.counts[bisect_left(self.bounds, value)] += 1
         self.sum += value
 
+    def add(self, other: "Distribution") -> None:
+        """Take in what another one with the same bounds has seen."""
+        assert other.bounds == self.bounds
+        self.counts = [
+            ours + theirs for ours, theirs in zip(self.counts, other.counts, strict=True)
+        ]
+        self.sum += other.sum
+
 
 class Rate:
     """How fast a total grows, per second, over a window or since the reading before it.

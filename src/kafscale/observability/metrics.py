@@ -11,13 +11,14 @@ from time import monotonic
 from typing import Final
 
 import kafscale
+from kafscale.observability import cardinality
 from kafscale.observability.access_metrics import ACCESS_DECLARATIONS
 from kafscale.observability.declaration import Declaration, counter, gauge
 from kafscale.observability.exposition import Series, render
+from kafscale.observability.storage_metrics import STORAGE_DECLARATIONS
 from kafscale.observability.traffic import (
     GroupTraffic,
     PartitionTraffic,
-    StoreHealth,
     Traffic,
 )
 
@@ -59,8 +60,8 @@ def _partition(
     name: str, kind: str, meaning: str, read: Callable[[PartitionTraffic], float]
 ) -> Declaration:
     def series(traffic: Traffic) -> Series:
-        for (topic, partition), found in traffic.by_partition.items():
-            yield (topic, str(partition)), read(found)
+        for labels, found in cardinality.partitions(traffic.by_partition):
+            yield labels, read(found)
 
     return Declaration(name, kind, ("topic", "partition"), meaning, series)
 
@@ -72,9 +73,9 @@ def _outcomes(
     failed: Callable[[PartitionTraffic], int],
 ) -> Declaration:
     def series(traffic: Traffic) -> Series:
-        for (topic, partition), found in traffic.by_partition.items():
-            yield (topic, str(partition), "success"), succeeded(found)
-            yield (topic, str(partition), "error"), failed(found)
+        for labels, found in cardinality.partitions(traffic.by_partition):
+            yield (*labels, "success"), succeeded(found)
+            yield (*labels, "error"), failed(found)
 
     return Declaration(name, "counter", ("topic", "partition", "status"), meaning, series)
 
@@ -86,27 +87,34 @@ def _requests(traffic: Traffic) -> Series:
             yield (api, str(version), error), count
 
 
-def _operations(traffic: Traffic) -> Series:
-    for operation, found in traffic.by_operation.items():
-        yield (operation, "success"), found.succeeded
-        yield (operation, "error"), found.failed
-
-
 def _produce_seconds(traffic: Traffic) -> Series:
-    for topic, found in traffic.by_topic.items():
+    for topic, found in cardinality.topics(traffic.by_topic):
         for acks, seconds in found.produce_seconds.items():
             yield (topic, str(acks)), seconds
 
 
 def _fetch_seconds(traffic: Traffic) -> Series:
-    for topic, found in traffic.by_topic.items():
+    for topic, found in cardinality.topics(traffic.by_topic):
         for cache_hit, seconds in found.fetch_seconds.items():
             yield (topic, str(cache_hit).lower()), seconds
 
 
+def _lags(traffic: Traffic) -> Series:
+    series = (
+        ((group, topic, str(partition)), lag)
+        for group, topic, partition, lag in traffic.group_lags()
+    )
+    return cardinality.figures(series, cardinality.LAGS_TOLD_MAX)
+
+
+def _stored(traffic: Traffic) -> Series:
+    series = (((topic, str(partition)), size) for topic, partition, size in traffic.stored_bytes())
+    return cardinality.figures(series, cardinality.PARTITIONS_TOLD_MAX)
+
+
 def _group(name: str, meaning: str, read: Callable[[GroupTraffic], float]) -> Declaration:
     def series(traffic: Traffic) -> Series:
-        return (((group,), read(found)) for group, found in traffic.by_group.items())
+        return ((labels, read(found)) for labels, found in cardinality.groups(traffic.by_group))
 
     return Declaration(name, "counter", ("group",), meaning, series)
 
@@ -239,16 +247,20 @@ DECLARATIONS: Final = (
         "Records in memory that are not durable yet.",
         lambda partition: partition.buffer_bytes,
     ),
+    Declaration(
+        "kafscale_stored_bytes",
+        "gauge",
+        ("topic", "partition"),
+        "Bytes of records that a partition keeps, in segments and in the WAL, told by its owner.",
+        _stored,
+    ),
     # --- consumer groups --------------------------------------------------------------------------
     Declaration(
         "kafscale_consumer_lag",
         "gauge",
         ("group", "topic", "partition"),
         "Records that a group has yet to read, counted from what it has committed.",
-        lambda traffic: (
-            ((group, topic, str(partition)), lag)
-            for group, topic, partition, lag in traffic.group_lags()
-        ),
+        _lags,
     ),
     Declaration(
         "kafscale_consumer_groups",
@@ -299,78 +311,5 @@ DECLARATIONS: Final = (
         "Shards of consumer groups that this broker answers for.",
         lambda traffic: traffic.cluster().shards,
     ),
-    # --- storage ----------------------------------------------------------------------------------
-    Declaration(
-        "kafscale_s3_operations_total",
-        "counter",
-        ("operation", "status"),
-        "Requests to the object store.",
-        _operations,
-    ),
-    Declaration(
-        "kafscale_s3_latency_seconds",
-        "histogram",
-        ("operation",),
-        "How long the object store took to answer.",
-        lambda traffic: (((name,), found.seconds) for name, found in traffic.by_operation.items()),
-    ),
-    Declaration(
-        "kafscale_s3_health_state",
-        "gauge",
-        ("state",),
-        "1 for the state that the object store is in, 0 for the others.",
-        lambda traffic: (
-            ((state,), int(state == traffic.store_health.state)) for state in StoreHealth.STATES
-        ),
-    ),
-    gauge(
-        "kafscale_s3_error_rate",
-        "The share of requests to the object store that failed lately.",
-        lambda traffic: traffic.store_health.error_rate,
-    ),
-    gauge(
-        "kafscale_cache_size_bytes",
-        "Blocks of segments in the cache.",
-        lambda traffic: traffic.log.cache_bytes,
-    ),
-    gauge(
-        "kafscale_unflushed_bytes",
-        "Records in memory that are not durable yet, over all partitions.",
-        lambda traffic: traffic.log.unflushed_bytes,
-    ),
-    gauge(
-        "kafscale_tail_bytes",
-        "Records kept in memory for readers, because no segment holds them yet.",
-        lambda traffic: traffic.log.tail_bytes,
-    ),
-    gauge(
-        "kafscale_wal_objects",
-        "WAL objects that segments have not replaced yet.",
-        lambda traffic: traffic.log.wal_objects,
-    ),
-    counter(
-        "kafscale_wal_puts_total",
-        "WAL objects written.",
-        lambda traffic: traffic.log.wal_puts,
-    ),
-    counter(
-        "kafscale_wal_bytes_total",
-        "Bytes of WAL objects written.",
-        lambda traffic: traffic.log.wal_bytes,
-    ),
-    counter(
-        "kafscale_wal_retries_total",
-        "Attempts to write a WAL object that failed and were repeated.",
-        lambda traffic: traffic.log.wal_retries,
-    ),
-    counter(
-        "kafscale_segments_rolled_total",
-        "Segments written.",
-        lambda traffic: traffic.log.segments_rolled,
-    ),
-    counter(
-        "kafscale_segment_bytes_rolled_total",
-        "Bytes of segments written.",
-        lambda traffic: traffic.log.segment_bytes_rolled,
-    ),
+    *STORAGE_DECLARATIONS,
 )

@@ -239,6 +239,8 @@ class Traffic:
         """How many groups are in which state; asked when a scrape comes."""
         self.group_lags: Callable[[], Iterable[tuple[str, str, int, int]]] = tuple
         """Group, topic, partition, and how many records are still to be read; the same."""
+        self.stored_bytes: Callable[[], Iterable[tuple[str, int, int]]] = tuple
+        """Topic, partition, and how many bytes are kept of those served here; the same."""
         self.metadata_writes: Callable[[], int] = int
         """How many transactions the groups have written; the same."""
         self.cluster: Callable[[], ClusterStanding] = ClusterStanding

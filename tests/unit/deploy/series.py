@@ -1,16 +1,10 @@
 """What an expression of Prometheus asks for: series, their labels, and what labels are left."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from kafscale.observability.metrics import DECLARATIONS
-from kafscale.observability.operator_metrics import OPERATOR_DECLARATIONS
-
-OF_TARGETS = frozenset({"cluster", "namespace", "pod", "service"})
-"""Labels that every series has from where it was read: ServiceMonitors see to that."""
-OF_PROMETHEUS: Mapping[str, frozenset[str]] = {"up": frozenset()}
-PARTS = ("_bucket", "_count", "_sum")
+from kafscale.observability.catalogue import SERIES, TARGET_LABELS
 
 _SELECTOR = re.compile(r"\b(kafscale_[a-z0-9_]+|up)\b(?:\{([^}]*)\})?")
 _GROUPING = re.compile(r"\bby \(([^)]*)\)")
@@ -24,19 +18,6 @@ class Selected:
     name: str
     labels: frozenset[str]
     """Those that it asks for by value."""
-
-
-def declared() -> dict[str, frozenset[str]]:
-    """All series that there are, with their own labels."""
-    series = dict(OF_PROMETHEUS)
-    for each in (*DECLARATIONS, *OPERATOR_DECLARATIONS):
-        labels = frozenset(each.labels)
-        if each.type != "histogram":
-            series[each.name] = labels
-            continue
-        for part in PARTS:
-            series[each.name + part] = labels | ({"le"} if part == "_bucket" else set())
-    return series
 
 
 def selected(expression: str) -> Iterator[Selected]:
@@ -57,15 +38,14 @@ def groupings(expression: str) -> list[frozenset[str]]:
 
 def complaints(expression: str) -> list[str]:
     """What an expression asks for and nobody has."""
-    known = declared()
     found: list[str] = []
     within: set[str] = set()
     for each in selected(expression):
-        if each.name not in known:
+        if each.name not in SERIES:
             found.append(f"there is no series {each.name}")
             continue
-        within |= known[each.name] | OF_TARGETS
-        strange = each.labels - known[each.name] - OF_TARGETS
+        within |= SERIES[each.name] | TARGET_LABELS
+        strange = each.labels - SERIES[each.name] - TARGET_LABELS
         found += [f"{each.name} has no label {label}" for label in sorted(strange)]
     for labels in groupings(expression):
         found += [f"nothing here has a label {label}" for label in sorted(labels - within)]
@@ -78,5 +58,7 @@ def labels_left(expression: str) -> frozenset[str]:
         return frozenset.intersection(*grouped) - {"le"}
     if re.match(r"(absent|avg|max|min|sum)\(", expression):
         return frozenset()
-    known = declared()
-    return frozenset.intersection(*(known[each.name] for each in selected(expression))) | OF_TARGETS
+    return (
+        frozenset.intersection(*(SERIES[each.name] for each in selected(expression)))
+        | TARGET_LABELS
+    )

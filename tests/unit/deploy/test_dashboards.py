@@ -69,6 +69,49 @@ def test_a_panel_of_the_specification_is_there(title):
     assert [target["expr"] for target in panel["targets"]] == [expression % OF_CLUSTER]
 
 
+@pytest.mark.parametrize("panel", PANELS)
+def test_a_panel_says_what_it_shows_in_which_unit_and_where_it_becomes_bad(panel):
+    assert panel["description"].endswith(".")
+    defaults = panel["fieldConfig"]["defaults"]
+    assert defaults["unit"]
+    steps = defaults.get("thresholds", {"steps": [{"value": None}]})["steps"]
+    bounds = [step["value"] for step in steps]
+    assert bounds[0] is None
+    assert bounds[1:] == sorted(set(bounds[1:]))
+
+
+@pytest.mark.parametrize("panel", PANELS)
+def test_a_link_leads_to_a_dashboard_that_there_is(panel):
+    addresses = {f"/d/{board['uid']}" for board in BOARDS.values()}
+    for link in panel.get("links", ()):
+        assert link["url"].partition("?")[0] in addresses
+
+
+@pytest.mark.parametrize("board", BOARDS.values(), ids=BOARDS)
+def test_an_expression_names_variables_that_there_are(board):
+    known = {variable["name"] for variable in board["templating"]["list"]}
+    asked = {
+        name
+        for panel in board["panels"]
+        for target in panel.get("targets", ())
+        for name in re.findall(r"\$(\w+)", target["expr"])
+    }
+    assert asked <= known
+
+
+@pytest.mark.parametrize("variable", ["topic", "group", "job"])
+def test_topics_groups_and_jobs_can_be_chosen(variable):
+    chosen = {each["name"] for board in BOARDS.values() for each in board["templating"]["list"]}
+    assert variable in chosen
+
+
+def test_no_two_dashboards_have_one_address_and_all_lead_to_each_other():
+    assert len({board["uid"] for board in BOARDS.values()}) == len(BOARDS)
+    for name, board in BOARDS.items():
+        assert re.fullmatch(r"[a-z0-9-]+", name), "objects in Kubernetes are called after it"
+        assert [link["tags"] for link in board["links"]] == [board["tags"]]
+
+
 @pytest.mark.parametrize("board", BOARDS.values(), ids=BOARDS)
 def test_a_dashboard_can_be_told_from_others(board):
     assert board["title"]

@@ -2,6 +2,7 @@
 
 import pytest
 
+from kafscale.observability.catalogue import TARGET_LABELS
 from unit.deploy import series
 
 
@@ -34,4 +35,4 @@ def test_what_there_is_may_be_asked_for(expression):
 def test_what_is_left_of_labels():
     assert series.labels_left("sum by (pod, le) (up)") == {"pod"}
     assert series.labels_left("sum(up)") == frozenset()
-    assert series.labels_left("up == 0") == series.OF_TARGETS
+    assert series.labels_left("up == 0") == TARGET_LABELS

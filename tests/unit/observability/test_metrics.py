@@ -26,6 +26,7 @@ def busy():
     metrics.group_states = lambda: {"Stable": 1}
     metrics.cluster = lambda: ClusterStanding(3, True, True, 12, 17)
     metrics.group_lags = lambda: [("readers", "orders", 0, 3)]
+    metrics.stored_bytes = lambda: [("orders", 0, 4096)]
     return metrics
 
 

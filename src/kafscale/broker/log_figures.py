@@ -1,0 +1,24 @@
+"""What a scrape is told of logs: how much they keep; and that those of deleted topics are gone."""
+
+from collections.abc import Iterator
+
+from kafscale.metadata.catalog import Catalog
+from kafscale.metadata.model import Topic
+from kafscale.observability.metrics import Metrics
+from kafscale.storage.engine import StorageEngine
+
+
+def show(metrics: Metrics, storage: StorageEngine, catalog: Catalog) -> None:
+    """Have the metrics ask for sizes whenever a scrape comes, and forget what is deleted."""
+
+    def sizes() -> Iterator[tuple[str, int, int]]:
+        for served in storage.logs:
+            size_bytes = served.segments.total_bytes + served.tail.unrolled_bytes
+            yield served.topic, served.partition, size_bytes
+
+    def on_topic(before: Topic | None, after: Topic | None) -> None:
+        if after is None and before is not None:
+            metrics.forget_topic(before.name)
+
+    metrics.stored_bytes = sizes
+    catalog.subscribe(on_topic)

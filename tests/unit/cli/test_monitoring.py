@@ -1,0 +1,77 @@
+"""`kafscale monitoring`: alerts and dashboards as files."""
+
+import json
+from pathlib import Path
+
+import yaml
+
+from kafscale.observability.dashboards import DASHBOARDS
+from kafscale.observability.monitoring import alerts_file, dashboard_files, deployed_files
+
+
+def test_alerts_are_printed_as_rules(kafscale):
+    result = kafscale("monitoring", "alerts")
+    assert result.exit_code == 0
+    assert result.stdout == alerts_file()
+
+
+def test_alerts_lead_to_the_runbook_that_is_named(kafscale):
+    printed = kafscale("monitoring", "alerts", "--runbook", "https://example.com/book").stdout
+    urls = [
+        rule["annotations"]["runbook_url"]
+        for group in yaml.safe_load(printed)["groups"]
+        for rule in group["rules"]
+    ]
+    assert urls
+    assert all(url.startswith("https://example.com/book#kafscale") for url in urls)
+
+
+def test_dashboards_are_listed(kafscale):
+    listed = kafscale("monitoring", "dashboards").stdout
+    for dashboard in DASHBOARDS:
+        assert f"{dashboard.name} " in listed
+        assert dashboard.about in listed
+
+
+def test_a_dashboard_is_printed_as_grafana_reads_it(kafscale):
+    printed = json.loads(kafscale("monitoring", "dashboards", "topics").stdout)
+    assert printed["uid"] == "kafscale-topics"
+
+
+def test_dashboards_are_written_to_a_directory(kafscale):
+    result = kafscale("monitoring", "dashboards", "--to", "a/b")
+    assert result.exit_code == 0
+    written = {path.name: path.read_text() for path in Path("a/b").iterdir()}
+    assert written == dashboard_files()
+    assert result.stdout.splitlines() == [f"wrote a/b/{name}" for name in dashboard_files()]
+
+
+def test_one_of_them_alone_is_written(kafscale):
+    kafscale("monitoring", "dashboards", "groups", "--to", ".")
+    assert [path.name for path in Path().iterdir()] == ["groups.json"]
+
+
+def test_a_dashboard_that_there_is_not_is_refused_with_those_there_are(kafscale):
+    result = kafscale("monitoring", "dashboards", "weather")
+    assert result.exit_code == 1
+    assert "there is no dashboard 'weather'; there are cluster, topics" in result.stderr
+
+
+def test_a_directory_that_cannot_be_written_is_told(kafscale):
+    Path("taken").write_text("")
+    result = kafscale("monitoring", "dashboards", "--to", "taken")
+    assert result.exit_code == 1
+    assert result.stderr.startswith("error: taken cannot be written to (File exists)")
+
+
+def test_pages_come_with_what_is_deployed_where_that_is(kafscale):
+    Path("docs").mkdir()
+    Path("deploy").mkdir()
+    written = kafscale("docs", "generate").stdout
+    for name, text in deployed_files().items():
+        assert Path("deploy", name).read_text() == text
+        assert f"wrote deploy/{name}\n" in written
+    alerts = Path("deploy/helm/kafscale/files/alerts.yaml")
+    alerts.write_text("old")
+    result = kafscale("docs", "generate", "--check")
+    assert (result.exit_code, result.stderr) == (1, f"error: {alerts} is out of date\n")

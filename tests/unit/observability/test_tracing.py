@@ -1,0 +1,151 @@
+"""Tracing: nothing where it is off, and the right families where it is on."""
+
+import asyncio
+import io
+import json
+import logging
+import sys
+
+import pytest
+
+from kafscale.config.tracing import Tracing
+from kafscale.errors import ConfigError, ObjectNotFoundError
+from kafscale.observability import tracing
+from kafscale.observability.logging import configure, get_logger
+from kafscale.observability.tracing import CAUSES_MAX, Kind
+from kafscale.storage.objects.memory import MemoryObjectStore
+from kafscale.storage.objects.observed import ObservedObjectStore
+from services.noted_spans import noted
+
+
+@pytest.fixture
+def notes():
+    with noted() as made:
+        yield made
+
+
+def test_off_there_is_nothing():
+    tracing.start(Tracing(), "x")
+    assert not tracing.is_on()
+    with tracing.span("a") as span:
+        assert span is None
+        assert tracing.current() is None
+        assert tracing.carried() == ()
+    assert tracing.span("a") is tracing.span("b", Kind.CLIENT), "one nothing for all"
+    assert tracing.received([("traceparent", "00-x")]) is None
+    assert tracing.causes() is None
+    tracing.stop()
+
+
+def test_a_span_is_a_child_of_the_one_around_it(notes):
+    with tracing.span("a"):
+        with tracing.span("b"):
+            pass
+        with tracing.span("c"):
+            pass
+    with tracing.span("d"):
+        pass
+    assert notes.family() == [("a", None), ("b", "a"), ("c", "a"), ("d", None)]
+    assert all(span.is_over and not span.error for span in notes.spans)
+
+
+def test_tasks_inherit_it_until_it_is_over(notes):
+    async def scenario():
+        may_end = asyncio.Event()
+
+        async def outlive():
+            with tracing.span("during"):
+                pass
+            await may_end.wait()
+            with tracing.span("after"):
+                pass
+
+        with tracing.span("request"):
+            task = asyncio.create_task(outlive())
+            await asyncio.sleep(0)
+        may_end.set()
+        await task
+
+    asyncio.run(scenario())
+    assert notes.family() == [("request", None), ("during", "request"), ("after", None)]
+
+
+def test_what_is_raised_is_an_error_unless_it_is_an_answer(notes):
+    with pytest.raises(ValueError, match="x"), tracing.span("a"):
+        raise ValueError("x")
+    with pytest.raises(KeyError), tracing.span("b", answers=(KeyError,)):
+        raise KeyError
+    assert [span.error for span in notes.spans] == ["ValueError", ""]
+    assert all(span.is_over for span in notes.spans)
+
+
+def test_a_trace_goes_along_with_a_call(notes):
+    assert tracing.carried() == ()
+    with tracing.span("a"):
+        metadata = tracing.carried()
+    assert metadata == (("traceparent", "00-a"),)
+    with tracing.span("b", parent=tracing.received([("user-agent", "x"), *metadata])):
+        pass
+    assert tracing.received(None) is None
+    assert notes.family()[-1] == ("b", "00-a")
+
+
+def test_those_who_have_caused_something_are_remembered_within_bounds(notes):
+    causes = tracing.causes()
+    causes.note()
+    for number in range(CAUSES_MAX + 5):
+        with tracing.span(f"request {number}"):
+            causes.note()
+            causes.note()
+    with tracing.span("unsampled"):
+        notes.spans[-1].is_sampled = False
+        causes.note()
+    taken = causes.take()
+    assert [span.name for span in taken] == [f"request {number}" for number in range(CAUSES_MAX)]
+    assert causes.take() == []
+
+
+def test_a_store_tells_of_every_request_once(notes):
+    async def scenario():
+        store = ObservedObjectStore(MemoryObjectStore(), lambda *_: None)
+        with tracing.span("request"):
+            await store.put("a/b", [b"12345"])
+            await store.get("a/b")
+            with pytest.raises(ObjectNotFoundError):
+                await store.head("a/c")
+            assert [chunk async for chunk in store.list("a/")]
+            await store.delete(["a/b"])
+
+    asyncio.run(scenario())
+    operations = ["put", "get", "head", "list", "list", "delete"]
+    expected = [(f"objects {name}", "request") for name in operations]
+    assert notes.family()[1:] == expected
+    assert notes.spans[2].attributes == {"kafscale.object.key": "a/b", "kafscale.object.bytes": 5}
+    assert [span.error for span in notes.spans] == [""] * 7
+    assert all(span.is_over for span in notes.spans)
+
+
+def test_stopping_sends_what_is_there(notes):
+    tracing.stop()
+    assert notes.is_closed
+    assert not tracing.is_on()
+
+
+def test_where_the_extra_is_missing_it_is_named(monkeypatch):
+    monkeypatch.delitem(sys.modules, "kafscale.observability.otlp", raising=False)
+    monkeypatch.setitem(sys.modules, "opentelemetry", None)
+    with pytest.raises(ConfigError, match=r"pip install 'kafscale\[tracing\]'"):
+        tracing.start(Tracing(endpoint="http://localhost:4318"), "x")
+    assert not tracing.is_on()
+
+
+def test_events_of_a_traced_request_name_its_trace(notes):
+    logging.getLogger().handlers = []
+    stream = io.StringIO()
+    configure("info", "json", stream)
+    with tracing.span("request"):
+        get_logger("x").info("within")
+    get_logger("x").info("outside")
+    within, outside = map(json.loads, stream.getvalue().splitlines())
+    assert within["trace_id"] == notes.spans[0].trace_id
+    assert "trace_id" not in outside
