@@ -34,10 +34,12 @@ from kafscale.broker.server import Server
 from kafscale.broker.server import Settings as ServerSettings
 from kafscale.broker.services import Services
 from kafscale.broker.stores import describe_objects, open_metadata, open_objects
+from kafscale.broker.traced import TracedDispatcher
 from kafscale.config import Config
 from kafscale.metadata.access import AccessStore
 from kafscale.metadata.catalog import Catalog
 from kafscale.metadata.cluster_view import ClusterView
+from kafscale.observability import tracing
 from kafscale.observability.logging import get_logger
 from kafscale.observability.metrics import Metrics
 from kafscale.storage.engine import StorageEngine
@@ -64,6 +66,7 @@ async def run(config: Config, announce: Callable[[str], None]) -> None:
         loop.add_signal_handler(number, stop.set)
     _allow_connections(config.network.connections_max)
     async with AsyncExitStack() as stack:
+        await stack.enter_async_context(tracing.running(config.tracing, "kafscale-broker"))
         starting = asyncio.create_task(stack.enter_async_context(start(config)))
         stopping = asyncio.create_task(stop.wait())
         await asyncio.wait({starting, stopping}, return_when=asyncio.FIRST_COMPLETED)
@@ -183,7 +186,8 @@ async def _logins(
 
 
 def _server(config: Config, services: Services, drain: Drain, logins: Logins | None) -> Server:
-    dispatcher = Dispatcher(
+    kind = TracedDispatcher if tracing.is_on() else Dispatcher
+    dispatcher = kind(
         ROUTES, services, services.metrics, drain,
         request_timeout_ms=config.network.request_timeout_ms, clock=clock, timer=time.monotonic,
         throttling=services.throttling,

@@ -4,6 +4,7 @@ Reading, checking and masking are the configuration's own; this room only prints
 """
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -28,6 +29,11 @@ ConfigFile = Annotated[
 def effective(file: Path | None = None) -> Config:
     """The settings in effect, for any command that needs some."""
     return load(os.environ, file)
+
+
+def environment(more: Mapping[str, str]) -> dict[str, str]:
+    """The environment of this command, with some variables more, for a command below it."""
+    return {**os.environ, **more}
 
 
 @app.command()

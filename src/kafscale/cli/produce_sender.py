@@ -13,9 +13,9 @@ from random import Random
 from typing import Final
 
 from kafscale.cli.produce_lines import LineError, Outgoing
-from kafscale.cli.produce_partitioner import Partitioner
 from kafscale.client.cluster import NO_LEADER, Client, leaders_of
 from kafscale.client.errors import AnsweredError, check, may_pass
+from kafscale.client.partitioner import Partitioner
 from kafscale.client.retry import retried
 from kafscale.errors import KafscaleError
 from kafscale.protocol.error_codes import ErrorCode

@@ -24,7 +24,13 @@ from kafscale.cli.spark_report_options import (
     StoragePriceOption,
 )
 from kafscale.cli.spark_segments import TopicsOption
-from kafscale.cli.spark_session import ConfOption, MasterOption, PathOption, locate, recorded_session
+from kafscale.cli.spark_session import (
+    ConfOption,
+    MasterOption,
+    PathOption,
+    locate,
+    recorded_session,
+)
 
 if TYPE_CHECKING:
     from kafscale.spark.jobs.report import GroupLag
@@ -59,8 +65,8 @@ def report(
     from kafscale.cli import spark_report_tables
     from kafscale.observability.prices import Prices
     from kafscale.spark.jobs import report as job
-    from kafscale.spark.jobs.report_page import page
     from kafscale.spark.jobs.report_figures import figures
+    from kafscale.spark.jobs.report_page import page
 
     settings = job.ReportSettings(
         location=locate(path),

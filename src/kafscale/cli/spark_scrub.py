@@ -10,7 +10,13 @@ import typer
 from kafscale.admin.wording import clock
 from kafscale.cli.output import Output, OutputOption, print_data, print_line, print_table
 from kafscale.cli.spark_segments import TopicsOption
-from kafscale.cli.spark_session import ConfOption, MasterOption, PathOption, locate, recorded_session
+from kafscale.cli.spark_session import (
+    ConfOption,
+    MasterOption,
+    PathOption,
+    locate,
+    recorded_session,
+)
 
 if TYPE_CHECKING:
     from kafscale.spark.jobs.scrub import ScrubReport

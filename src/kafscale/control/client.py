@@ -32,6 +32,8 @@ from kafscale.control.methods import METHODS
 from kafscale.control.partition import Partition
 from kafscale.control.refusals import refusal
 from kafscale.control.tls import open_channel
+from kafscale.observability import tracing
+from kafscale.observability.tracing import Kind
 
 ASK_SECONDS_MAX: Final = 10.0
 WORK_SECONDS_MAX: Final = 300.0
@@ -161,6 +163,7 @@ class ControlClient:
             response_deserializer=method.response.FromString,
         )
         try:
-            return await call(request, timeout=seconds_max)
+            with tracing.span(f"control {name}", Kind.CLIENT, {"server.address": self.address}):
+                return await call(request, timeout=seconds_max, metadata=tracing.carried())
         except grpc.aio.AioRpcError as error:
             raise refusal(self.address, error) from None

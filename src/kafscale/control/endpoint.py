@@ -23,7 +23,9 @@ from kafscale.control.methods import METHODS, Method
 from kafscale.control.refusals import BROKER_KEY, NotServedError, status_of
 from kafscale.control.tls import ServerTls
 from kafscale.errors import ConfigError
+from kafscale.observability import tracing
 from kafscale.observability.logging import get_logger
+from kafscale.observability.tracing import Kind
 
 log = get_logger(__name__)
 
@@ -162,7 +164,9 @@ class ControlEndpoint:
         async def handle(request: Any, context: Context) -> Any:
             try:
                 self._admit(method, context)
-                return await answer(request)
+                caller = tracing.received(context.invocation_metadata())
+                with tracing.span(f"control {method.name}", Kind.SERVER, parent=caller):
+                    return await answer(request)
             except Exception as error:  # noqa: BLE001 - an edge; it is told, and logged if ours.
                 await self._refuse(method, context, error)
 

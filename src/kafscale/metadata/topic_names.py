@@ -15,7 +15,7 @@ from kafscale.errors import InvalidTopicError
 from kafscale.metadata.shards import SHARDS_TOPIC
 
 LENGTH_MAX: Final = 249
-RESERVED: Final = frozenset({"_wal", "_staging", "_probe", "_catalog", SHARDS_TOPIC})
+RESERVED: Final = frozenset({"_wal", "_staging", "_probe", "_catalog", "_jobs", SHARDS_TOPIC})
 
 _LEGAL: Final = re.compile(r"[a-zA-Z0-9._-]+")
 

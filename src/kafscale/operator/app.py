@@ -23,6 +23,7 @@ import kopf
 from kafscale.config import Config
 from kafscale.control.samples import ClusterSamples
 from kafscale.errors import OperatingError
+from kafscale.observability import tracing
 from kafscale.observability.logging import get_logger
 from kafscale.observability.operator_metrics import OperatorMetrics
 from kafscale.operator import http
@@ -58,6 +59,7 @@ async def run(config: Config, announce: Callable[[str], None]) -> None:
     settings = config.operator
     metrics = OperatorMetrics(_clock)
     async with AsyncExitStack() as stack:
+        await stack.enter_async_context(tracing.running(config.tracing, "kafscale-operator"))
         kube = await stack.enter_async_context(api_server())
         port = await stack.enter_async_context(
             http.serving(settings.host, settings.metrics_port, metrics)

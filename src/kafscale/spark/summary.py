@@ -22,6 +22,9 @@ class Summary(msgspec.Struct, frozen=True):
     problems: tuple[str, ...] = ()
     """What the user has to see to, in sentences; with any of them, the command exits with 1."""
 
+    newest_ms: dict[str, int] = {}
+    """By topic, the time of the newest record that was handled; for the record of the run."""
+
     def __post_init__(self) -> None:
         assert all(len(row) == len(self.columns) for row in self.rows), "every column has a cell"
 

@@ -17,6 +17,7 @@ have made superfluous are deleted by `trim`.
 import asyncio
 from collections import deque
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from random import Random
 
 from kafscale.errors import (
@@ -26,6 +27,7 @@ from kafscale.errors import (
     OperatingError,
     OverloadedError,
 )
+from kafscale.observability import tracing
 from kafscale.observability.logging import get_logger
 from kafscale.records.checksum import Buffer
 from kafscale.storage import layout, wal
@@ -72,7 +74,7 @@ class SealedObject:
     """An object on its way to the store."""
 
     __slots__ = (
-        "durable", "future", "kept_until_ms", "key", "parts", "runs", "size_bytes",
+        "causes", "durable", "future", "kept_until_ms", "key", "parts", "runs", "size_bytes",
         "unflushed_bytes",
     )  # fmt: skip
 
@@ -87,6 +89,8 @@ class SealedObject:
         self.unflushed_bytes = unflushed_bytes
         self.size_bytes = sum(map(len, parts))
         self.durable = False
+        self.causes: list[tracing.Span] = []
+        """The requests whose records are in it, where these are traced."""
         self.kept_until_ms = 0
         """Until then a PUT of it that nobody waits for any more may still be under way."""
 
@@ -123,6 +127,7 @@ class WalWriter:
         """Bytes that are appended and not yet durable."""
         self.fenced: asyncio.Future[None] = self._loop.create_future()
         """Resolved when another broker has ended this epoch."""
+        self._causes = tracing.causes()
         self._ended: NotOwnerError | None = None
         """Why nothing is taken or acknowledged any more."""
 
@@ -147,6 +152,8 @@ class WalWriter:
             self._steady_ms(),
         )  # fmt: skip
         self.unflushed_bytes += size_bytes
+        if self._causes is not None:
+            self._causes.note()
         if self._soon is None and (self._timer is None or self._rules.is_full(self._open)):
             # At the end of this turn of the loop, so that requests which came in together go out
             # together.
@@ -232,6 +239,8 @@ class WalWriter:
         sealed = SealedObject(
             key, wal.encode(header, pieces), runs, self._open_future, self._open.size_bytes
         )
+        if self._causes is not None:
+            sealed.causes = self._causes.take()
         self._open = OpenObject()
         self._open_future = self._new_future()
         self._sealed.append(sealed)
@@ -279,11 +288,12 @@ class WalWriter:
 
     async def _put(self, sealed: SealedObject) -> bool:
         """Whether the object is durable; if not, its place has been taken by somebody else."""
-        try:
-            await self._store.put(sealed.key, sealed.parts, create=True)
-        except ObjectExistsError:
-            return bytes(await self._store.get(sealed.key)) == b"".join(sealed.parts)
-        return True
+        with _span(sealed):
+            try:
+                await self._store.put(sealed.key, sealed.parts, create=True)
+            except ObjectExistsError:
+                return bytes(await self._store.get(sealed.key)) == b"".join(sealed.parts)
+            return True
 
     def _acknowledge(self) -> None:
         """Let the objects count that are durable together with all before them."""
@@ -330,6 +340,16 @@ class WalWriter:
         future: asyncio.Future[None] = self._loop.create_future()
         future.add_done_callback(_retrieve)
         return future
+
+
+def _span(sealed: SealedObject) -> AbstractContextManager[tracing.Span | None]:
+    """A child of the first request whose records are in it, linked to all others."""
+    parent = sealed.causes[0] if sealed.causes else None
+    attributes: tracing.Attributes = {
+        "kafscale.object.key": sealed.key,
+        "kafscale.object.bytes": sealed.size_bytes,
+    }
+    return tracing.span("WAL object", attributes=attributes, parent=parent, links=sealed.causes[1:])
 
 
 def _retrieve(future: "asyncio.Future[None]") -> None:

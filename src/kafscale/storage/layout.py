@@ -8,6 +8,7 @@
     {namespace}/_staging/{job}/{topic}/{partition}/…                   segments to be, see `swap`
     {namespace}/_catalog/topics.json                                   the topics, for readers of
                                                                        buckets that see no etcd
+    {namespace}/_jobs/{job}/{start:013d}-{run}.json                    a job's run, see `job_runs`
 
 The laws: numbers are padded, so that the listing of a prefix comes in the order of offsets, or of
 epochs and sequences; a name that parses is exactly the name that would be built from its parts, so
@@ -28,8 +29,9 @@ WAL_DIRECTORY: Final = "_wal"
 STAGING_DIRECTORY: Final = "_staging"
 PROBE_DIRECTORY: Final = "_probe"
 CATALOG_DIRECTORY: Final = "_catalog"
+JOBS_DIRECTORY: Final = "_jobs"
 RESERVED_TOPICS: Final = frozenset(
-    {WAL_DIRECTORY, STAGING_DIRECTORY, PROBE_DIRECTORY, CATALOG_DIRECTORY}
+    {WAL_DIRECTORY, STAGING_DIRECTORY, PROBE_DIRECTORY, CATALOG_DIRECTORY, JOBS_DIRECTORY}
 )
 """Names that lie beside topics in a namespace, and that no topic may have therefore."""
 
@@ -44,6 +46,7 @@ _SEGMENT: Final = re.compile(
 )
 _LOG_START: Final = re.compile(rf"([a-zA-Z0-9._-]{{1,249}})/({_NUMBER})/log-start")
 _WAL: Final = re.compile(rf"_wal/({_NUMBER})/([0-9]{{10}})/([0-9]{{20}})\.kfw")
+_JOB_RUN: Final = re.compile(r"_jobs/([a-z][a-z0-9-]{0,63})/([0-9]{13})-([0-9a-f]{8})\.json")
 
 
 class SegmentRef(msgspec.Struct, frozen=True, gc=False):
@@ -61,6 +64,14 @@ class WalRef(msgspec.Struct, frozen=True, gc=False):
     broker_id: int
     epoch: int
     sequence: int
+
+
+class JobRunRef(msgspec.Struct, frozen=True, gc=False):
+    """What the name of the record of a job's run says."""
+
+    job: str
+    started_at_ms: int
+    run: str
 
 
 # --- building -------------------------------------------------------------------------------------
@@ -97,6 +108,21 @@ def catalog_key(namespace: str) -> str:
 
 def staging_prefix(namespace: str, job: str, topic: str, partition: int) -> str:
     return f"{namespace}/{STAGING_DIRECTORY}/{job}/{topic}/{partition}/"
+
+
+def jobs_root(namespace: str) -> str:
+    return f"{namespace}/{JOBS_DIRECTORY}/"
+
+
+def job_run_key(namespace: str, job: str, started_at_ms: int, run: str) -> str:
+    """The name of the record of a job's run.
+
+    >>> job_run_key("production", "lake", 1700000000000, "0f0f0f0f")
+    'production/_jobs/lake/1700000000000-0f0f0f0f.json'
+    """
+    key = f"{jobs_root(namespace)}{job}/{started_at_ms:013d}-{run}.json"
+    assert parse_job_run(namespace, key) is not None, key
+    return key
 
 
 def wal_root(namespace: str) -> str:
@@ -161,6 +187,12 @@ def parse_wal(namespace: str, key: str) -> WalRef | None:
     if broker_id > INT32_MAX or sequence > INT64_MAX:
         return None
     return WalRef(broker_id, epoch, sequence)
+
+
+def parse_job_run(namespace: str, key: str) -> JobRunRef | None:
+    """What the name of the record of a job's run says; None if it is no such name."""
+    found = _JOB_RUN.fullmatch(_inside(namespace, key))
+    return None if found is None else JobRunRef(found[1], int(found[2]), found[3])
 
 
 def _segment_stem(namespace: str, topic: str, partition: int, base_offset: int) -> str:

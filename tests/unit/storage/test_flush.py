@@ -6,10 +6,12 @@ from random import Random
 import pytest
 
 from kafscale.errors import FencedError, NotOwnerError, OverloadedError
+from kafscale.observability import tracing
 from kafscale.storage import layout
 from kafscale.storage.buffer import SealRules
 from kafscale.storage.objects.faulty import Fault, FaultyObjectStore, Rule
 from kafscale.testing.virtual_time import clock_ms
+from services.noted_spans import noted
 from unit.storage.engines import (
     BROKER_ID,
     NAMESPACE,
@@ -191,5 +193,24 @@ def test_an_object_that_is_full_does_not_wait_for_the_budget():
         async with asyncio.timeout(1):
             await filling.durable
         assert log.high_watermark == 3
+
+    simulate(scenario)
+
+
+def test_an_object_is_a_child_of_one_request_and_linked_to_the_others():
+    async def scenario():
+        with noted() as notes:
+            engine = await opened(memory_store())
+
+            async def ask(name):
+                with tracing.span(name):
+                    return await append(engine, b"a")
+
+            await asyncio.gather(*(ask(f"request {number}") for number in range(3)))
+            first, *others = (span for span in notes.spans if span.name.startswith("request"))
+            (made,) = (span for span in notes.spans if span.name == "WAL object")
+            assert made.parent is first
+            assert list(made.links) == others
+            assert made.attributes["kafscale.object.key"] == key_of(1)
 
     simulate(scenario)

@@ -14,6 +14,8 @@ import grpc
 
 from kafscale.metadata.etcd.failure import EtcdError, Verdict, failure
 from kafscale.metadata.etcd.methods import Method, Request, Response
+from kafscale.observability import tracing
+from kafscale.observability.tracing import Kind
 
 Metadata = Sequence[tuple[str, str]]
 """What goes with a request besides its message."""
@@ -43,7 +45,20 @@ class Member:
     ) -> Response:
         """Send one request and wait for its answer."""
         send = self._channel.unary_unary(method.path, method.encode, method.decode)
-        with _translated(self.endpoint):
+        service, _, name = method.path.rpartition("/")
+        with (
+            _translated(self.endpoint),
+            tracing.span(
+                f"etcd {name}",
+                Kind.CLIENT,
+                {
+                    "rpc.system": "grpc",
+                    "rpc.service": service.lstrip("/"),
+                    "rpc.method": name,
+                    "server.address": self.endpoint,
+                },
+            ),
+        ):
             return await send(request, timeout=seconds, metadata=metadata)
 
     def stream(

@@ -23,11 +23,10 @@ from typing import Final
 
 import msgspec
 
-GB: Final = 10**9
+from kafscale.observability.prices import DAY_S, GB, MONTH_DAYS, Prices
+
 MB: Final = 10**6
 MIB: Final = 1024 * 1024
-DAY_S: Final = 86_400
-MONTH_DAYS: Final = 30
 
 WAL_PUTS_PER_SECOND: Final = 2.0
 """Of a broker that is busy, by default."""
@@ -42,16 +41,6 @@ BUDGET_BYTES_PER_PUT: Final = 4 * MB
 
 READ_BYTES: Final = 4 * MIB
 """How much one GET of a broker fetches."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Prices:
-    """In dollars; by default those of the region us-east-1 that the appendix names."""
-
-    storage_gb_month: float = 0.023
-    put_thousand: float = 0.005
-    get_thousand: float = 0.0004
-    broker_month: float = 30.0
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -59,6 +59,8 @@ class Tally(msgspec.Struct):
     race_count: int = 0
     freshness_ms: tuple[int, ...] = (0, 0)
     """From the time of records to the commit: of the median, of the 99th percentile; lately."""
+    newest_ms: int | None = None
+    """The time of the newest record, as far as times were looked at."""
 
 
 class Lake:
@@ -161,7 +163,12 @@ class Lake:
                 "expiredVersions": self._upkeep.expired_count,
                 "removedFiles": self._upkeep.orphan_count,
             }
-        return Summary("lake", columns, rows, facts)
+        newest_ms = {
+            topic: tally.newest_ms
+            for topic, tally in self.tallies.items()
+            if tally.newest_ms is not None
+        }
+        return Summary("lake", columns, rows, facts, newest_ms=newest_ms)
 
     # --- tasks --------------------------------------------------------------------------------
 
@@ -240,6 +247,7 @@ class Lake:
             tally.dead_count += result.dead_count
         ages = [(now_ms - time_ms, weight) for one in results for time_ms, weight in one.times]
         if ages:
+            tally.newest_ms = max(tally.newest_ms or 0, now_ms - min(ages)[0])
             tally.freshness_ms = (
                 lake_rows.percentile(ages, 0.5), lake_rows.percentile(ages, 0.99),
             )  # fmt: skip
@@ -249,11 +257,21 @@ class Lake:
             )  # fmt: skip
 
 
-def run(spark: "SparkSession", settings: LakeSettings, table_of: TableOf) -> Summary:
-    """Run the job on Spark."""
+def run(
+    spark: "SparkSession",
+    settings: LakeSettings,
+    table_of: TableOf,
+    *,
+    progress: Callable[[Summary], None] = lambda _: None,
+) -> Summary:
+    """Run the job on Spark; `progress` is told before every round what was done so far."""
     from kafscale.spark import work  # noqa: PLC0415 - it needs Spark, which tests of the rest do not.
 
-    lake = Lake(settings, table_of, partial(work.run, spark))
+    def checkpoint(step: str) -> None:
+        if step == "surveyed":
+            progress(lake.summary())
+
+    lake = Lake(settings, table_of, partial(work.run, spark), checkpoint=checkpoint)
     try:
         lake.run()
     except KeyboardInterrupt:

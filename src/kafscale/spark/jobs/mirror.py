@@ -82,6 +82,7 @@ class Mirror:
                     one.size_bytes += before.size_bytes
                     one.lost_count += before.lost_count
                     one.returned_count += before.returned_count
+                    one.newest_ms = max(one.newest_ms or 0, before.newest_ms or 0) or None
                 self.totals[place] = one
         return count
 
@@ -128,8 +129,12 @@ def run(
     progress: bool = True,
     sleep: Callable[[float], None] = time.sleep,
     notify: Callable[[str], None] = lambda _: None,
+    tell: Callable[[Summary], None] = lambda _: None,
 ) -> Summary:
-    """Mirror once, or until somebody interrupts it; `notify` is told of every pass meanwhile."""
+    """Mirror once, or until somebody interrupts it.
+
+    Of every pass meanwhile, `notify` is told in words, and `tell` what was done so far.
+    """
     from kafscale.spark import work  # noqa: PLC0415 - it loads Spark.
 
     def share(items: Sequence[MirrorItem]) -> list[list[Mirrored]]:
@@ -151,6 +156,7 @@ def run(
                 if settings.interval_s is None:
                     break
                 notify(f"pass {passes}: {count} records")
+                tell(summarize(mirror.totals.values(), passes, time.monotonic() - began))
             sleep(settings.interval_s)
     except KeyboardInterrupt:
         if settings.interval_s is None:
@@ -193,4 +199,13 @@ def summarize(results: Iterable[Mirrored], passes: int, seconds: float) -> Summa
             "lost": lost,
             "seconds": round(seconds, 3),
         },
+        newest_ms=_newest_ms(found),
     )  # fmt: skip
+
+
+def _newest_ms(found: Iterable[Mirrored]) -> dict[str, int]:
+    newest: dict[str, int] = {}
+    for one in found:
+        if one.newest_ms is not None:
+            newest[one.topic] = max(newest.get(one.topic, 0), one.newest_ms)
+    return newest

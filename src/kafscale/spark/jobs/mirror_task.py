@@ -65,6 +65,8 @@ class Mirrored(msgspec.Struct):
     """Offsets that the source no longer had when they were due."""
     returned_count: int = 0
     """Records that had come from the target, and were not sent back."""
+    newest_ms: int | None = None
+    """The time of the newest record that was copied."""
 
 
 def mirror_partitions(
@@ -198,6 +200,8 @@ class _Pass:
                 producer.poll(FULL_S)
         result.record_count += 1
         result.size_bytes += len(message)
+        if times:
+            result.newest_ms = max(result.newest_ms or 0, timestamp_ms)
 
     def _on_delivery(self, error: KafkaError | None, _message: Any) -> None:
         if error is not None and self._failure is None:

@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from kafscale.errors import UnknownTopicError
+from kafscale.observability.prices import GB, Prices
 from kafscale.spark.jobs import cost, inventory
-from kafscale.spark.jobs.cost import MIB, Prices, Profile, Traffic
+from kafscale.spark.jobs.cost import MIB, Profile, Traffic
 from kafscale.spark.jobs.inventory import DAY_MS, Look, Tally
 from kafscale.spark.jobs.wal_activity import WalActivity, activity
 from kafscale.spark.location import Location
@@ -258,7 +259,7 @@ def _topic_report(
         bytes_per_day=rate,
         retention_days=retention_days,
         expected_bytes=min(expected, limit_bytes * len(parts)),
-        storage_dollars=whole.stored_bytes / cost.GB * settings.prices.storage_gb_month,
+        storage_dollars=whole.stored_bytes / GB * settings.prices.storage_gb_month,
         days={
             (_EPOCH + timedelta(days=day)).isoformat(): whole.days[day]
             for day in sorted(whole.days)

@@ -103,6 +103,7 @@ def _stranger(namespace: str, item: ObjectInfo, now_ms: int) -> Iterator[tuple[s
         layout.parse_log_start(namespace, item.key)
         or item.key == layout.catalog_key(namespace)
         or item.key.startswith(marks_prefix(namespace))
+        or layout.parse_job_run(namespace, item.key)
     ):
         yield item.key, Kind.UNKNOWN, ""
 

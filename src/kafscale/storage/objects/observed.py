@@ -1,4 +1,4 @@
-"""Counting and timing: an object store that tells somebody about every request.
+"""Counting, timing and tracing: an object store that tells somebody about every request.
 
 The laws: every request is told exactly twice, when it begins and when it has ended, however it
 ended; time that the caller spends between the chunks of a listing is not the store's. An answer
@@ -13,6 +13,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Final, Protocol, TypeVar
 
 from kafscale.errors import ObjectExistsError, ObjectNotFoundError, StoreUnavailableError
+from kafscale.observability import tracing
+from kafscale.observability.tracing import Kind
 from kafscale.records.checksum import Buffer
 from kafscale.storage.objects.base import ObjectInfo, ObjectStore
 
@@ -79,42 +81,45 @@ class ObservedObjectStore:
 
     async def put(self, key: str, parts: Sequence[Buffer], *, create: bool = True) -> None:
         size_bytes = sum(map(len, parts))
-        await self._observe("put", self._inner.put(key, parts, create=create), size_bytes)
+        await self._observe("put", key, self._inner.put(key, parts, create=create), size_bytes)
 
     async def get(self, key: str) -> memoryview:
-        return await self._observe("get", self._inner.get(key))
+        return await self._observe("get", key, self._inner.get(key))
 
     async def get_range(self, key: str, start: int, stop: int) -> memoryview:
-        return await self._observe("get_range", self._inner.get_range(key, start, stop))
+        return await self._observe("get_range", key, self._inner.get_range(key, start, stop))
 
     async def get_suffix(self, key: str, length: int) -> memoryview:
-        return await self._observe("get_suffix", self._inner.get_suffix(key, length))
+        return await self._observe("get_suffix", key, self._inner.get_suffix(key, length))
 
     async def head(self, key: str) -> ObjectInfo:
-        return await self._observe("head", self._inner.head(key))
+        return await self._observe("head", key, self._inner.head(key))
 
     async def list(self, prefix: str) -> AsyncIterator[Sequence[ObjectInfo]]:
         chunks = aiter(self._inner.list(prefix))
         while True:
-            chunk = await self._observe("list", anext(chunks, None))
+            chunk = await self._observe("list", prefix, anext(chunks, None))
             if chunk is None:
                 return
             yield chunk
 
     async def delete(self, keys: Sequence[str]) -> None:
-        await self._observe("delete", self._inner.delete(keys))
+        await self._observe("delete", keys[0] if keys else "", self._inner.delete(keys))
 
     async def close(self) -> None:
         await self._inner.close()
 
     async def _observe(
-        self, operation: str, request: Awaitable[_Result], size_bytes: int = 0
+        self, operation: str, key: str, request: Awaitable[_Result], size_bytes: int = 0
     ) -> _Result:
         self._on_operation(operation, BEGUN, 0.0, 0)
         started = self._clock()
         status = SUCCESS
         try:
-            result = await request
+            if tracing.is_on():
+                result = await _traced(operation, key, request, size_bytes)
+            else:
+                result = await request
         except BaseException as error:
             status = next((name for kind, name in _STATUSES if isinstance(error, kind)), ERROR)
             raise
@@ -124,3 +129,20 @@ class ObservedObjectStore:
             return result
         finally:
             self._on_operation(operation, status, self._clock() - started, size_bytes)
+
+
+async def _traced(
+    operation: str, key: str, request: Awaitable[_Result], size_bytes: int
+) -> _Result:
+    """Await a request in a span of its own; a name is told, what is stored under it never."""
+    with tracing.span(
+        f"objects {operation}",
+        Kind.CLIENT,
+        {"kafscale.object.key": key},
+        answers=(ObjectNotFoundError, ObjectExistsError),
+    ) as span:
+        result = await request
+        if span is not None:
+            moved_bytes = len(result) if isinstance(result, memoryview) else size_bytes
+            span.set("kafscale.object.bytes", moved_bytes)
+        return result

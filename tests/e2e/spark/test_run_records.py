@@ -1,0 +1,121 @@
+"""The records that jobs leave of their runs, from the command line to the bucket."""
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from kafscale.cli.main import app
+from kafscale.spark.jobs import lake
+from kafscale.spark.jobs.lake_settings import LakeSettings
+from kafscale.spark.jobs.run_record import with_figures
+from kafscale.spark.location import Location
+from kafscale.spark.subscription import Subscription
+from kafscale.spark.tables.target import TableFormat, Target
+from kafscale.storage.job_runs import JobRun, JobRuns, Outcome
+from kafscale.storage.objects.local import LocalObjectStore
+from services.broker import BrokerProcess
+from services.kafka_records import Sent, create, produce
+
+START_MS = 1_700_000_000_000
+COUNT = 40
+
+
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory):
+    with BrokerProcess(tmp_path_factory.mktemp("broker")) as running:
+        create(running.address, "orders", 2, retention_ms="-1")
+        produce(
+            running.address,
+            "orders",
+            [Sent(n % 2, b"%d" % n, b'{"id": %d}' % n, START_MS + n) for n in range(COUNT)],
+        )
+        yield running
+
+
+@pytest.fixture
+def kafscale(broker, spark):
+    """Call a command on the session of the tests; with which code it exits."""
+    assert spark is not None
+
+    def call(*arguments):
+        environ = {
+            "KAFSCALE_DATA_DIR": str(broker.data),
+            "KAFSCALE_BOOTSTRAP_SERVERS": broker.address,
+        }
+        return CliRunner().invoke(app, ["spark", *arguments, "-o", "json"], env=environ).exit_code
+
+    return call
+
+
+def newest(broker: BrokerProcess, job: str) -> JobRun:
+    async def read() -> JobRun:
+        store = LocalObjectStore(Path(broker.data) / "objects", shared=True)
+        try:
+            return (await JobRuns(store, "default").newest(job, limit=1))[0]
+        finally:
+            await store.close()
+
+    return asyncio.run(read())
+
+
+def test_a_lake_run_tells_how_fresh_its_tables_are(kafscale, broker, tmp_path):
+    assert kafscale("lake", "orders", "--to", str(tmp_path), "--once") == 0
+    run = newest(broker, "lake")
+    assert (run.outcome, run.error, run.topics) == (Outcome.SUCCEEDED, "", ("orders",))
+    assert run.records_in == COUNT
+    assert run.size_bytes > 0
+    assert run.newest_timestamp_ms == START_MS + COUNT - 1
+    assert run.by_topic["orders"].newest_timestamp_ms == run.newest_timestamp_ms
+    assert run.ended_at_ms >= run.started_at_ms
+
+
+def test_a_lake_that_goes_on_tells_before_every_round(spark, broker, tmp_path):
+    told = []
+    settings = LakeSettings(
+        location=Location.parse(str(broker.data)),
+        subscription=Subscription.to_topics("orders"),
+        is_once=True,
+        commit_records_max=COUNT // 4,
+    )
+    target = Target(table_format=TableFormat.PARQUET, path=str(tmp_path))
+    lake.run(spark, settings, target, progress=told.append)
+    counts = [with_figures(JobRun("lake", "0", 0), summary).records_in for summary in told]
+    assert counts[0] is None
+    assert counts[1:] == sorted(counts[1:])
+    assert 0 < counts[1] < COUNT
+
+
+def test_a_run_that_fails_tells_why(kafscale, broker, tmp_path):
+    assert kafscale("lake", "absent", "--to", str(tmp_path), "--once") == 1
+    run = newest(broker, "lake")
+    assert (run.outcome, run.topics) == (Outcome.FAILED, ("absent",))
+    assert "absent" in run.error
+
+
+def test_every_other_job_leaves_a_record(kafscale, broker):
+    calls = {
+        "scrub": (),
+        "report": (),
+        "merge": ("--control", f"127.0.0.1:{broker.metrics_port}"),
+        "compact": ("--control", f"127.0.0.1:{broker.metrics_port}"),
+        "replay": ("orders", "replayed"),
+        "restore": ("orders", "restored"),
+        "mirror": ("--from", broker.address, "--prefix", "mirrored.", "--topic", "orders"),
+    }
+    codes = {job: kafscale(job, *arguments) for job, arguments in calls.items()}
+    assert codes == dict.fromkeys(calls, 0)
+    runs = {job: newest(broker, job) for job in calls}
+    assert {run.outcome for run in runs.values()} == {Outcome.SUCCEEDED}
+    for job in ("replay", "restore", "mirror"):
+        assert runs[job].records_out == COUNT, job
+        assert runs[job].by_topic["orders"].records_out == COUNT, job
+    assert runs["mirror"].newest_timestamp_ms == START_MS + COUNT - 1
+    report = runs["report"]
+    assert report.by_topic["orders"].records_in == COUNT
+    assert report.by_topic["orders"].details["dollarsPerDay"] > 0
+    assert json.dumps(report.details)
+    assert kafscale("scrub") == 0
+    assert newest(broker, "scrub").details["orphans"] == 0, "records of runs belong to somebody"

@@ -1,0 +1,154 @@
+"""Records of the runs of jobs: what is written is read, newest first, and never too much."""
+
+import asyncio
+
+import msgspec
+import pytest
+
+from kafscale.errors import DamagedObjectError
+from kafscale.metadata import topic_names
+from kafscale.storage import job_runs, layout
+from kafscale.storage.job_runs import (
+    DETAILS_MAX,
+    RUNS_MAX,
+    TEXT_MAX,
+    TOPICS_MAX,
+    JobRun,
+    JobRuns,
+    Outcome,
+    TopicRun,
+)
+from kafscale.storage.objects.memory import MemoryObjectStore
+
+START_MS = 1_700_000_000_000
+
+
+def run_of(number=0, job="lake", **other):
+    begun = {"job": job, "run": f"{number:08x}", "started_at_ms": START_MS + number}
+    return JobRun(**(begun | {"outcome": Outcome.SUCCEEDED} | other))
+
+
+def with_store(scenario):
+    async def body():
+        store = MemoryObjectStore(lambda: 0)
+        await scenario(store, JobRuns(store, "default"))
+
+    asyncio.run(body())
+
+
+def test_what_is_written_is_read():
+    ended = run_of(
+        7, ended_at_ms=START_MS + 2007, topics=("orders",), records_in=5, records_out=4,
+        size_bytes=100, newest_timestamp_ms=START_MS, details={"seconds": 1.5, "target": "x"},
+        by_topic={"orders": TopicRun(records_in=5, details={"commits": 2})},
+    )  # fmt: skip
+    assert ended.seconds == 2.0
+
+    async def scenario(store, runs):
+        await runs.write(ended)
+        assert await runs.newest() == [ended]
+        key = "default/_jobs/lake/1700000000007-00000007.json"
+        assert msgspec.json.decode(await store.get(key))["outcome"] == "succeeded"
+
+    with_store(scenario)
+
+
+def test_a_run_writes_its_own_record_over():
+    async def scenario(_store, runs):
+        await runs.write(run_of(outcome=Outcome.RUNNING, updated_at_ms=START_MS + 500))
+        assert [(run.outcome, run.seconds) for run in await runs.newest()] == [("running", 0.5)]
+        await runs.write(run_of(outcome=Outcome.FAILED, error="there is no topic"))
+        assert [run.error for run in await runs.newest()] == ["there is no topic"]
+
+    with_store(scenario)
+
+
+def test_the_newest_come_first_of_one_job_or_of_all():
+    async def scenario(_store, runs):
+        for number in (3, 1, 2):
+            await runs.write(run_of(number))
+            await runs.write(run_of(number + 10, "merge"))
+        assert [run.run[-1] for run in await runs.newest("lake")] == ["3", "2", "1"]
+        newest = [(run.job, run.run[-1]) for run in await runs.newest(limit=4)]
+        assert newest == [("merge", "d"), ("merge", "c"), ("merge", "b"), ("lake", "3")]
+        assert await runs.newest(limit=0) == []
+        assert {job: run.run[-1] for job, run in (await runs.last()).items()} == {
+            "lake": "3",
+            "merge": "d",
+        }
+        assert await runs.jobs() == ["lake", "merge"]
+        assert await runs.newest("absent") == []
+
+    with_store(scenario)
+
+
+def test_old_records_go_and_those_of_other_jobs_stay():
+    async def scenario(_store, runs):
+        await runs.write(run_of(0, "merge"))
+        for number in range(RUNS_MAX + 3):
+            await runs.write(run_of(number))
+        found = await runs.newest("lake", limit=1000)
+        assert len(found) == RUNS_MAX
+        assert (found[0].started_at_ms, found[-1].started_at_ms) == (
+            START_MS + RUNS_MAX + 2,
+            START_MS + 3,
+        )
+        assert len(await runs.newest("merge")) == 1
+
+    with_store(scenario)
+
+
+@pytest.mark.parametrize("data", [b"x", b"{}", b'{"job":"lake","run":"0","started_at_ms":"then"}'])
+def test_what_cannot_be_read_is_passed_over(data):
+    async def scenario(store, runs):
+        await store.put(layout.job_run_key("default", "lake", START_MS, "0f0f0f0f"), [data])
+        await store.put("default/_jobs/lake/note.txt", [b"by hand"])
+        await runs.write(run_of(1))
+        assert [run.run for run in await runs.newest()] == ["00000001"]
+
+    with_store(scenario)
+    with pytest.raises(DamagedObjectError, match="some-key"):
+        job_runs.decode("some-key", data)
+
+
+def test_a_record_of_a_later_version_is_passed_over():
+    with pytest.raises(DamagedObjectError, match="version 9"):
+        job_runs.decode("k", job_runs.encode(run_of(version=9)))
+
+
+def test_a_record_is_bounded():
+    large = run_of(
+        error="e" * 10_000,
+        topics=tuple(f"t{n}" for n in range(3000)),
+        by_topic={f"t{n}": TopicRun() for n in range(3000)},
+        details={f"d{n}": "x" * 10_000 for n in range(3000)},
+    )
+    found = job_runs.decode("k", job_runs.encode(large))
+    assert (len(found.error), len(found.topics), len(found.by_topic)) == (
+        TEXT_MAX,
+        TOPICS_MAX,
+        TOPICS_MAX,
+    )
+    assert {len(str(text)) for text in found.details.values()} == {TEXT_MAX}
+    assert len(found.details) == DETAILS_MAX
+
+
+def test_no_topic_lies_where_records_of_jobs_do():
+    assert layout.JOBS_DIRECTORY in layout.RESERVED_TOPICS
+    assert topic_names.RESERVED >= layout.RESERVED_TOPICS
+    assert layout.parse_segment("ns", f"ns/_jobs/0/segment-{0:020d}.kfs") is None
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "ns/_jobs/lake/170000000000-0f0f0f0f.json",
+        "ns/_jobs/lake/1700000000000-0f0f0f0.json",
+        "ns/_jobs/Lake/1700000000000-0f0f0f0f.json",
+        "ns/_jobs/a/b/1700000000000-0f0f0f0f.json",
+        "other/_jobs/lake/1700000000000-0f0f0f0f.json",
+        "ns/_jobs/lake/1700000000000-0f0f0f0f.json.tmp",
+    ],
+)
+def test_other_names_are_no_records(key):
+    assert layout.parse_job_run("ns", key) is None
