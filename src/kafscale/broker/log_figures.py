@@ -1,4 +1,4 @@
-"""What a scrape is told of logs: how much they keep; and that those of deleted topics are gone."""
+"""What a scrape is told of logs: what they keep, what waits; and that deleted ones are gone."""
 
 from collections.abc import Iterator
 
@@ -16,9 +16,15 @@ def show(metrics: Metrics, storage: StorageEngine, catalog: Catalog) -> None:
             size_bytes = served.segments.total_bytes + served.tail.unrolled_bytes
             yield served.topic, served.partition, size_bytes
 
+    def waiting() -> Iterator[tuple[str, int, int]]:
+        found = storage.wal.waiting_bytes()
+        for served in storage.logs:
+            yield served.topic, served.partition, found.get(served, 0)
+
     def on_topic(before: Topic | None, after: Topic | None) -> None:
         if after is None and before is not None:
             metrics.forget_topic(before.name)
 
     metrics.stored_bytes = sizes
+    metrics.buffered_bytes = waiting
     catalog.subscribe(on_topic)

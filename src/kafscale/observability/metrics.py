@@ -6,7 +6,7 @@ with the code that moves it. What is moved are the plain numbers of `traffic`, w
 when a scrape comes. Serving `/metrics` over HTTP is left to the applications.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from time import monotonic
 from typing import Final
 
@@ -107,8 +107,8 @@ def _lags(traffic: Traffic) -> Series:
     return cardinality.figures(series, cardinality.LAGS_TOLD_MAX)
 
 
-def _stored(traffic: Traffic) -> Series:
-    series = (((topic, str(partition)), size) for topic, partition, size in traffic.stored_bytes())
+def _sizes(found: Iterable[tuple[str, int, int]]) -> Series:
+    series = (((topic, str(partition)), size) for topic, partition, size in found)
     return cardinality.figures(series, cardinality.PARTITIONS_TOLD_MAX)
 
 
@@ -241,18 +241,19 @@ DECLARATIONS: Final = (
         "The share of reads that spared the object store.",
         lambda partition: partition.cache_hit_rate,
     ),
-    _partition(
+    Declaration(
         "kafscale_buffer_size_bytes",
         "gauge",
+        ("topic", "partition"),
         "Records in memory that are not durable yet.",
-        lambda partition: partition.buffer_bytes,
+        lambda traffic: _sizes(traffic.buffered_bytes()),
     ),
     Declaration(
         "kafscale_stored_bytes",
         "gauge",
         ("topic", "partition"),
         "Bytes of records that a partition keeps, in segments and in the WAL, told by its owner.",
-        _stored,
+        lambda traffic: _sizes(traffic.stored_bytes()),
     ),
     # --- consumer groups --------------------------------------------------------------------------
     Declaration(

@@ -76,7 +76,6 @@ class PartitionTraffic:
     """What happens to one partition. Whoever serves it keeps this and moves the numbers."""
 
     __slots__ = (
-        "buffer_bytes",
         "cache_hits",
         "cache_misses",
         "fetch_bytes",
@@ -96,8 +95,6 @@ class PartitionTraffic:
         self.fetch_bytes = 0
         self.cache_hits = 0
         self.cache_misses = 0
-        self.buffer_bytes = 0
-        """Records in memory that are not durable yet."""
 
     @property
     def cache_hit_rate(self) -> float:
@@ -239,6 +236,8 @@ class Traffic:
         """How many groups are in which state; asked when a scrape comes."""
         self.group_lags: Callable[[], Iterable[tuple[str, str, int, int]]] = tuple
         """Group, topic, partition, and how many records are still to be read; the same."""
+        self.buffered_bytes: Callable[[], Iterable[tuple[str, int, int]]] = tuple
+        """Topic, partition, and how many bytes of it are not durable yet; the same."""
         self.stored_bytes: Callable[[], Iterable[tuple[str, int, int]]] = tuple
         """Topic, partition, and how many bytes are kept of those served here; the same."""
         self.metadata_writes: Callable[[], int] = int

@@ -160,6 +160,14 @@ class WalWriter:
             self._soon = self._loop.call_soon(self._seal_if_due)
         return self._open_future
 
+    def waiting_bytes(self) -> dict[PartitionLog, int]:
+        """How many bytes of each partition are appended and not yet durable."""
+        found = {piece.key: piece.size_bytes for piece in self._open.pieces()}
+        for sealed in self._sealed:
+            for partition, run in sealed.runs:
+                found[partition] = found.get(partition, 0) + len(run)
+        return found
+
     def congestion(self) -> "asyncio.Future[None] | None":
         """What producers should wait for before they send more, if anything."""
         if self.unflushed_bytes * 2 <= self._buffer_bytes_max:

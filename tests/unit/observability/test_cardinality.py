@@ -38,7 +38,7 @@ def crowded():
         (f"group-{group}", "orders", partition, 5) for group in range(GROUPS)
         for partition in range(LAGS_TOLD_MAX // GROUPS + 2)
     )  # fmt: skip
-    metrics.stored_bytes = lambda: (
+    metrics.stored_bytes = metrics.buffered_bytes = lambda: (
         (f"topic-{topic}", partition, 100) for topic in range(TOPICS)
         for partition in range(PARTITIONS)
     )  # fmt: skip

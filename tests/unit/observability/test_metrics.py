@@ -27,6 +27,7 @@ def busy():
     metrics.cluster = lambda: ClusterStanding(3, True, True, 12, 17)
     metrics.group_lags = lambda: [("readers", "orders", 0, 3)]
     metrics.stored_bytes = lambda: [("orders", 0, 4096)]
+    metrics.buffered_bytes = lambda: [("orders", 0, 17)]
     return metrics
 
 
@@ -89,7 +90,8 @@ def test_partitions_are_told_by_success_and_error():
     assert metrics.partition("orders", 0) is one
     one.produces_succeeded, one.produces_failed, one.produce_bytes = 5, 1, 700
     one.fetches_succeeded, one.fetches_failed, one.fetch_bytes = 4, 2, 900
-    one.cache_hits, one.cache_misses, one.buffer_bytes = 3, 1, 50
+    one.cache_hits, one.cache_misses = 3, 1
+    metrics.buffered_bytes = lambda: [("orders", 0, 50)]
     expected = {
         "kafscale_produce_requests_total": {("success",): 5, ("error",): 1},
         "kafscale_fetch_requests_total": {("success",): 4, ("error",): 2},
@@ -118,7 +120,7 @@ def test_what_is_forgotten_is_shown_no_more():
     metrics.forget_partition("orders", 99)
     metrics.forget_topic("payments")
     metrics.forget_topic("unknown")
-    assert list(values(metrics, "kafscale_buffer_size_bytes")) == [("orders", "0")]
+    assert list(values(metrics, "kafscale_produce_bytes_total")) == [("orders", "0")]
     assert list(values(metrics, "kafscale_produce_latency_seconds_count")) == [("orders", "1")]
 
 

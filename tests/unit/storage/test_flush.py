@@ -88,12 +88,16 @@ def test_what_waits_is_bounded():
         log.append(values_batch([b"x" * 100]), clock_ms())
         congestion = engine.wal.congestion()
         assert congestion is not None
+        assert engine.wal.waiting_bytes() == {log: engine.wal.unflushed_bytes}
+        await asyncio.sleep(0.01)  # Meanwhile it was sealed, and waits for the store.
+        assert engine.wal.waiting_bytes() == {log: engine.wal.unflushed_bytes}
         with pytest.raises(OverloadedError):
             log.append(values_batch([b"x" * 100]), clock_ms())
         assert log.end_offset == 1
         store.is_down = False
         await congestion
         assert engine.wal.unflushed_bytes == 0
+        assert engine.wal.waiting_bytes() == {}
         assert await append(engine, b"x" * 100) == 1
 
     simulate(scenario)
