@@ -14,8 +14,13 @@ HELM     ?= helm
 KUBECTL  ?= kubectl
 image     = $(if $(REGISTRY),$(REGISTRY)/)kafscale-$(1)
 
+# The pages of the console. Node is that of this machine, or else the one among the packages of Python.
+PAGES   := src/kafscale/console/static/index.html
+MODULES := web/node_modules/.ready
+NPM      = PATH="$$PATH:$(abspath $(BIN))" npm --prefix web
+
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-integration test-k8s check lint audit format bench bench-spark chaos docs generate lock \
+.PHONY: help setup run web test test-web test-integration test-k8s check lint audit format bench bench-spark chaos docs generate lock \
   build docker docker-push helm-package deploy-crds deploy clean
 
 help: ## Show this list.
@@ -33,17 +38,33 @@ $(READY): pyproject.toml requirements.lock
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --editable .
 	@touch $@
 
-run: setup ## Start Kafscale on its embedded default.
-	$(BIN)/kafscale broker
+run: setup ## Start a broker and the console on the embedded default.
+	@if $(NPM) --version > /dev/null 2>&1; then $(MAKE) --no-print-directory web; \
+	else echo "there is no npm here to build the pages of the console with: only its API is served"; fi
+	$(BIN)/kafscale up
+
+web: $(PAGES) ## Build the pages of the console into the package.
+
+$(PAGES): $(MODULES) $(shell find web -path web/node_modules -prune -o -type f -print)
+	$(NPM) run --silent typecheck
+	$(NPM) run --silent build -- --logLevel warn
+	@touch $@
+
+$(MODULES): web/package-lock.json | setup
+	$(NPM) ci --silent --no-audit --no-fund
+	@touch $@
 
 # Brokers, clients and faults of many tests share the cores: what fails in that crowd has to pass when it is run by itself.
 BY_ITSELF := --last-failed --last-failed-no-failures none
 PLAIN := -m "not bench and not spark and not kubernetes"
 SPARK := -p no:xdist -m "spark and not bench" tests/e2e/spark
 
-test: setup ## Run all tests.
+test: setup web test-web ## Run all tests.
 	$(BIN)/pytest -n auto --dist worksteal $(PLAIN) || $(BIN)/pytest -p no:xdist $(PLAIN) $(BY_ITSELF)
 	$(BIN)/pytest $(SPARK) || $(BIN)/pytest $(SPARK) $(BY_ITSELF)
+
+test-web: $(MODULES) ## Run the tests of the console's pages.
+	$(NPM) test --silent
 
 test-integration: setup ## Run the tests that have real services beside them.
 	$(BIN)/pytest -n auto --dist worksteal $(PLAIN) tests/integration
@@ -91,7 +112,7 @@ chaos: setup ## Trouble a cluster for CHAOS_SECONDS, from CHAOS_SEED on, and jud
 docs: setup ## Write the generated pages of docs/ again.
 	$(BIN)/kafscale docs generate
 
-generate: setup ## Write the protobuf modules, CRDs and schemas again, after a change in proto/ or operator/spec.
+generate: setup ## Write the protobuf modules, CRDs, schemas and types of the pages again, after a change in proto/, operator/spec or console/contract.
 	$(BIN)/python -m grpc_tools.protoc --proto_path=kafscale/metadata/_generated=proto/metadata \
 	  --python_out=src --pyi_out=src proto/metadata/metadata.proto
 	$(BIN)/python -m grpc_tools.protoc --proto_path=kafscale/metadata/_generated=proto/etcd \
@@ -100,6 +121,7 @@ generate: setup ## Write the protobuf modules, CRDs and schemas again, after a c
 	  --python_out=src --pyi_out=src proto/control/broker.proto
 	$(BIN)/python -m kafscale.operator.crd \
 	  --definitions config/crd/bases deploy/helm/kafscale/crds --schemas api/v1alpha1
+	$(BIN)/python -m kafscale.console.typescript > web/src/api/contract.ts
 
 lock: ## Choose the newest allowed versions of all dependencies and write requirements.lock.
 	$(PYTHON) -m venv $(VENV)
@@ -107,7 +129,7 @@ lock: ## Choose the newest allowed versions of all dependencies and write requir
 	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --all-extras --generate-hashes \
 	  --no-emit-index-url --custom-compile-command "make lock" --output-file requirements.lock pyproject.toml
 
-build: setup ## Build the wheel and the source distribution into dist/.
+build: setup web ## Build the wheel and the source distribution into dist/.
 	$(BIN)/uv build --quiet --out-dir dist
 
 # Defaults of the operator, and of config/, call the newest images here `latest`; charts name versions.
@@ -135,4 +157,4 @@ deploy: deploy-crds ## Install or upgrade the operator with the images of VERSIO
 	  --set operator.image.repository=$(call image,operator) --set operator.image.tag=$(VERSION) $(HELM_OPTIONS)
 
 clean: ## Remove what the other targets made.
-	rm -rf $(VENV) dist .bench .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) web/node_modules $(dir $(PAGES)) dist .bench .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -15,7 +15,7 @@ from kafscale.control.messages import (
 )
 from kafscale.control.partition import Partition
 from kafscale.control.refusals import ControlError
-from kafscale.errors import KafscaleError
+from kafscale.errors import KafscaleError, UnknownTopicError
 
 LOOK_SECONDS: Final = 0.5
 """How often progress is looked at."""
@@ -87,9 +87,9 @@ async def flush(cluster: Cluster, topic: str, partitions: Collection[int]) -> li
     owners = await _owners(cluster, topic)
     missing = sorted(set(partitions) - owners.keys())
     if missing:
-        raise KafscaleError(f"no broker serves {Partition(topic, missing[0])}")
+        raise UnknownTopicError(f"no broker serves {Partition(topic, missing[0])}")
     if not owners:
-        raise KafscaleError(f"no broker serves topic {topic!r}")
+        raise UnknownTopicError(f"no broker serves topic {topic!r}")
     by_broker: dict[str, list[Partition]] = {}
     for number, broker_id in owners.items():
         if not partitions or number in partitions:

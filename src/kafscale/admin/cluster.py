@@ -10,6 +10,7 @@ from contextlib import AsyncExitStack
 from typing import Self
 
 from kafscale.client.address import Address
+from kafscale.client.errors import UnreachableError as NobodyAnswersError
 from kafscale.config.security import ClientTls
 from kafscale.control.client import ControlClient
 from kafscale.control.messages import BrokerStatusResponse, BrokerSummary
@@ -40,7 +41,7 @@ class Cluster:
                 self._clients[self._first.broker_id] = client
                 return self
         await self._stack.aclose()
-        raise KafscaleError("\n".join([*problems, "start a broker with: kafscale broker"]))
+        raise NobodyAnswersError("\n".join([*problems, "start a broker with: kafscale broker"]))
 
     async def __aexit__(self, *_: object) -> None:
         await self._stack.aclose()

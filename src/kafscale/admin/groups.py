@@ -75,21 +75,25 @@ async def delete(
     """Delete groups: the names of those that were there, and what is wrong with the others."""
     deleted, problems = [], []
     for name in dict.fromkeys(names):
-        async with Coordinator(client, name) as coordinator:
-            response = await coordinator.ask(
-                DELETE_GROUPS,
-                DeleteGroupsRequest(group_ids=[name]),
-                lambda each: each.groups[0].error_code,
-            )
-        code = ErrorCode.of(response.groups[0].error_code)
-        if missing_ok and code is ErrorCode.GROUP_ID_NOT_FOUND:
-            continue
         try:
-            check(f"group {name}", code, hint=_HINTS.get(code, "").format(group=name))
+            await delete_one(client, name)
             deleted.append(name)
         except AnsweredError as error:
-            problems.append(str(error))
+            if not (missing_ok and error.answer is ErrorCode.GROUP_ID_NOT_FOUND):
+                problems.append(str(error))
     return deleted, problems
+
+
+async def delete_one(client: Client, name: str) -> None:
+    """Delete a group, which has to be there."""
+    async with Coordinator(client, name) as coordinator:
+        response = await coordinator.ask(
+            DELETE_GROUPS,
+            DeleteGroupsRequest(group_ids=[name]),
+            lambda each: each.groups[0].error_code,
+        )
+    code = ErrorCode.of(response.groups[0].error_code)
+    check(f"group {name}", code, hint=_HINTS.get(code, "").format(group=name))
 
 
 async def topics_by_name(client: Client, names: Iterable[str]) -> dict[str, TopicMetadata]:

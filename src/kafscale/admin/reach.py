@@ -4,6 +4,7 @@ The law: nothing is kept open that nobody uses. Whoever asks opens a way, uses i
 limit, and closes it: a cluster that comes back is found again without anybody's help.
 """
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -66,7 +67,17 @@ class Reach:
         if s3.use_memory:
             raise ConfigError("the records are in the memory of the broker, where only it can look")
         if not s3.bucket:
-            yield LocalObjectStore(self._directory, fsync=False)
+            if not await asyncio.to_thread(self._directory.is_dir):
+                raise ConfigError(
+                    f"there are no records at {self._directory}; set KAFSCALE_S3_BUCKET, or"
+                    " KAFSCALE_DATA_DIR to the directory of the broker on this machine"
+                )
+            # The broker has the directory; whoever looks only shares it.
+            local = LocalObjectStore(self._directory, shared=True)
+            try:
+                yield local
+            finally:
+                await local.close()
             return
         store = S3ObjectStore(buckets.bucket(self.config))
         try:

@@ -12,7 +12,7 @@ from kafscale.admin.reset_aim import Aim, Kind, Partition, destination
 from kafscale.admin.wording import counted
 from kafscale.client.cluster import EARLIEST_TIME, LATEST_TIME, Client, leaders_of
 from kafscale.client.errors import AnsweredError
-from kafscale.errors import KafscaleError
+from kafscale.errors import InvalidRequestError, NonEmptyGroupError, UnknownTopicError
 from kafscale.groups.offsets import Place
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.metadata import TopicMetadata
@@ -48,10 +48,10 @@ async def _check_that_nobody_reads(coordinator: Coordinator) -> None:
             raise
         return  # Its first commit creates it.
     if described["members"]:
-        raise KafscaleError(
+        raise NonEmptyGroupError(
             f"group {name} has {counted(len(described['members']), 'member')}"
             f" ({described['state']}); its offsets can be reset only while it has none: stop them"
-            f" first; who they are, tells: kafscale group describe {name} --members"
+            " first"
         )
 
 
@@ -62,8 +62,8 @@ async def _places(
     if topics is None:
         existing = await topics_by_name(client, [topic for topic, _ in before])
         if not existing:
-            raise KafscaleError(
-                f"group {name} has committed nothing; name what to reset with --topic"
+            raise InvalidRequestError(
+                f"group {name} has committed nothing; name the topics to reset"
             )
         return {
             topic: (existing[topic], indexes)
@@ -75,7 +75,7 @@ async def _places(
         found = await client.topic(topic)
         known = sorted(leaders_of(found))
         if missing := set(indexes) - set(known):
-            raise KafscaleError(
+            raise UnknownTopicError(
                 f"topic {topic} has no partition {min(missing)}, only 0 to {known[-1]}"
             )
         chosen[topic] = found, sorted(set(indexes)) or known
@@ -111,7 +111,7 @@ async def _plan(
                 }
             )
     if problems:
-        raise KafscaleError("\n".join(problems))
+        raise InvalidRequestError("\n".join(problems))
     return plan
 
 

@@ -15,6 +15,7 @@ from kafscale.protocol.messages.create_partitions import (
 )
 from kafscale.protocol.messages.delete_topics import (
     DELETE_TOPICS,
+    DeletedTopic,
     DeleteTopicsRequest,
     TopicToDelete,
 )
@@ -111,13 +112,8 @@ async def delete(
     client: Client, names: Sequence[str], *, missing_ok: bool
 ) -> tuple[list[str], list[str]]:
     """Delete topics: the names of those that were there, and what is wrong with the others."""
-    names = list(dict.fromkeys(names))
-    request = DeleteTopicsRequest(
-        topics=[TopicToDelete(name) for name in names], topic_names=names, timeout_ms=TIMEOUT_MS
-    )
-    response = await client.ask_controller(DELETE_TOPICS, request, wait_seconds=TIMEOUT_MS / 1000)
     deleted, problems = [], []
-    for topic in response.topics:
+    for topic in await _delete(client, list(dict.fromkeys(names))):
         if missing_ok and topic.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
             continue
         try:
@@ -126,6 +122,12 @@ async def delete(
         except AnsweredError as error:
             problems.append(str(error))
     return deleted, problems
+
+
+async def delete_one(client: Client, name: str) -> None:
+    """Delete a topic, which has to be there."""
+    (topic,) = await _delete(client, [name])
+    check(f"topic {name}", topic.error_code, topic.error_message)
 
 
 async def alter_configs(
@@ -152,6 +154,14 @@ async def grow(client: Client, name: str, partition_count: int) -> None:
     )
     (grown,) = response.topics
     check(f"topic {name}", grown.error_code, grown.error_message)
+
+
+async def _delete(client: Client, names: list[str]) -> list[DeletedTopic]:
+    request = DeleteTopicsRequest(
+        topics=[TopicToDelete(name) for name in names], topic_names=names, timeout_ms=TIMEOUT_MS
+    )
+    response = await client.ask_controller(DELETE_TOPICS, request, wait_seconds=TIMEOUT_MS / 1000)
+    return response.topics
 
 
 async def _offsets(client: Client, topic: TopicMetadata) -> tuple[dict[int, int], dict[int, int]]:

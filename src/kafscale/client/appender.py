@@ -145,5 +145,5 @@ def _explained(error: KafscaleError) -> KafscaleError:
         ErrorCode.MESSAGE_TOO_LARGE: "raise max.message.bytes of the topic",
     }
     if isinstance(error, AnsweredError) and error.answer in hints:
-        return KafscaleError(f"{error}; {hints[error.answer]}")
+        return error.hinted(hints[error.answer])
     return error

@@ -10,7 +10,7 @@ Which broker to ask what is left to `cluster`.
 import asyncio
 from math import inf
 from random import SystemRandom
-from typing import Any, Final, Self
+from typing import Any, Final, Self, cast
 
 from kafscale import __version__
 from kafscale.client import reasons
@@ -136,8 +136,8 @@ class Connection(asyncio.BufferedProtocol):
     # --- what the event loop calls ------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        # Not asserted: transports of uvloop are none of asyncio's classes.
+        self._transport = cast("asyncio.Transport", transport)
         self._writable.set()
 
     def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002

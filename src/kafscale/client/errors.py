@@ -20,8 +20,16 @@ class AnsweredError(KafscaleError):
         self, subject: str, code: int, message: str | None = None, *, hint: str = ""
     ) -> None:
         self.answer = ErrorCode.of(code)
-        sentence = f"{subject}: {message or self.answer.message} ({self.answer.name})"
-        super().__init__(f"{sentence}; {hint}" if hint else sentence)
+        self.sentence = f"{subject}: {message or self.answer.message} ({self.answer.name})"
+        """Without the hint, which names commands: for those who are not at a command line."""
+        super().__init__(f"{self.sentence}; {hint}" if hint else self.sentence)
+
+    def hinted(self, hint: str) -> "AnsweredError":
+        """The same error, with what it means where it was met."""
+        again = AnsweredError("", self.answer)
+        again.sentence = self.sentence
+        again.args = (f"{self.sentence}; {hint}",)
+        return again
 
 
 def check(subject: str, code: int, message: str | None = None, *, hint: str = "") -> None:

@@ -68,14 +68,14 @@ class Partition:
 
         return await self._patiently(once)
 
-    async def fetch(self, offset: int) -> list[BatchView]:
+    async def fetch(self, offset: int, *, bytes_max: int = FETCH_BYTES_MAX) -> list[BatchView]:
         """Some batches from the one on that holds an offset; none if there is nothing yet."""
 
         async def once() -> list[BatchView]:
-            asked = PartitionToFetch(index=self._index, offset=offset, max_bytes=FETCH_BYTES_MAX)
+            asked = PartitionToFetch(index=self._index, offset=offset, max_bytes=bytes_max)
             topic = TopicToFetch(name=self._name, topic_id=self._topic.topic_id, partitions=[asked])
             request = FetchRequest(
-                max_wait_ms=WAIT_MS, min_bytes=1, max_bytes=FETCH_BYTES_MAX, topics=[topic]
+                max_wait_ms=WAIT_MS, min_bytes=1, max_bytes=bytes_max, topics=[topic]
             )
             connection = await self._leader()
             response = await connection.ask(FETCH, request, wait_seconds=WAIT_MS / 1000)

@@ -1,9 +1,11 @@
 """What handlers of the API work with: the ways to the cluster, and what is watched of it."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from kafscale.admin.reach import Reach
 from kafscale.config import Config
+from kafscale.console.recent_runs import RecentRuns
 from kafscale.console.watch.watch import Watch
 
 
@@ -14,3 +16,8 @@ class Room:
     config: Config
     reach: Reach
     watch: Watch
+
+    @cached_property
+    def runs(self) -> RecentRuns:
+        """Of the jobs of the pipeline."""
+        return RecentRuns(self.reach)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafscale.cli.produce_partitioner import murmur2
+from kafscale.client.partitioner import murmur2
 from kafscale.errors import InvalidRequestError
 from kafscale.records import BatchView, Codec, Header, Record, iterate
 from kafscale.spark.columns import ALL_WITH_HEADERS

@@ -9,7 +9,9 @@ class EtcdMember(View):
     role: str | None
     version: str | None
     database_bytes: int | None
-    raft_index: int | None
+    used_bytes: int | None
+    """What of its database is in use; the rest is given back by a defragmentation."""
+    revision: int | None
     alarms: list[str]
     problem: str | None
 

@@ -2,6 +2,8 @@
 
 from typing import Literal
 
+import msgspec
+
 from kafscale.console.contract.view import Asked, View
 
 Format = Literal["auto", "text", "json", "hex", "base64", "avro", "protobuf"]
@@ -51,20 +53,20 @@ class Filter(Asked):
 class Browse(Asked):
     partitions: list[int] = []
     """None named: all."""
-    start: Start = Start()
+    start: Start = msgspec.field(default_factory=Start)
     limit: int = 50
     """How many to show, at most 500."""
     cursor: dict[str, int] = {}
     """By partition, where to go on: the `next` of the answer before."""
-    filter: Filter = Filter()
-    key: Reading = Reading()
-    value: Reading = Reading()
+    filter: Filter = msgspec.field(default_factory=Filter)
+    key: Reading = msgspec.field(default_factory=Reading)
+    value: Reading = msgspec.field(default_factory=Reading)
 
 
 class Payload(View):
     """Bytes made readable."""
 
-    format: Literal["text", "json", "hex", "avro", "protobuf"]
+    format: Literal["text", "json", "hex", "base64", "avro", "protobuf"]
     text: str
     size_bytes: int
     is_truncated: bool

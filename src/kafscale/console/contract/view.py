@@ -3,11 +3,11 @@
 import msgspec
 
 
-class View(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class View(msgspec.Struct, kw_only=True, rename="camel"):
     """Something that the API gives."""
 
 
-class Asked(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+class Asked(msgspec.Struct, kw_only=True, rename="camel", forbid_unknown_fields=True):
     """Something that the API takes: a misspelt field is an error, not a silent default."""
 
 

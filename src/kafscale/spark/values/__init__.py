@@ -4,19 +4,18 @@
     base            what decoders give: columns, which rows are good, why the others are bad
     json_values     JSON; `json_columns` is fast, `json_rows` careful, `json_inference` guesses
     avro_values     Avro; `avro_types` maps its types
-    protobuf_values Protobuf; `protobuf_types` maps, `protobuf_files` and `protobuf_source` load
-    frame           the wire format of schema registries
-    registry        asks one; `schema_cache` remembers
+    protobuf_values Protobuf; `protobuf_types` maps its types
     ddl             schemas as text
     evolution       how the schema of a table follows
 
+Where schemas come from, the room `schemas` knows.
 Needs no Spark: tasks hand Arrow arrays in, and write what comes out.
 """
 
+from kafscale.schemas.registry import RegistryAccess
 from kafscale.spark.values.base import BadRow, Decoded, ValueDecoder
 from kafscale.spark.values.evolution import conform, extend, merge
 from kafscale.spark.values.json_inference import infer, observe, settle, unify
-from kafscale.spark.values.registry import RegistryAccess
 from kafscale.spark.values.spec import ValueSpec, decoder_of, pinned
 
 __all__ = [

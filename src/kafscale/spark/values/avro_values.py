@@ -9,19 +9,19 @@ it is read to its last byte, for Avro has no other way to tell that a schema is 
 import io
 from typing import Any, Final
 
-import msgspec
 import pyarrow as pa
 from fastavro import _read_py as python_reader
-from fastavro import parse_schema, schemaless_reader
+from fastavro import schemaless_reader
 from fastavro.read import SchemaResolutionError
-from fastavro.schema import SchemaParseException
 
 from kafscale.errors import ConfigError, InvalidRecordError
-from kafscale.spark.values import evolution, frame
+from kafscale.schemas import avro_schema, frame
+from kafscale.schemas.registered import avro_texts
+from kafscale.schemas.registry import RegisteredSchema, Registry
+from kafscale.schemas.schema_cache import SchemaCache
+from kafscale.spark.values import evolution
 from kafscale.spark.values.avro_types import TypeMap
 from kafscale.spark.values.base import Decoded, Row, decode_rows
-from kafscale.spark.values.registry import RegisteredSchema, Registry
-from kafscale.spark.values.schema_cache import SchemaCache
 
 _NOT_AVRO: Final = (
     ArithmeticError, EOFError, LookupError, MemoryError, RecursionError, SchemaResolutionError,
@@ -29,10 +29,7 @@ _NOT_AVRO: Final = (
 )  # fmt: skip
 """How fastavro meets bytes that are not what the schema says: it says it in many ways."""
 
-_NOT_A_SCHEMA: Final = (
-    msgspec.MsgspecError, SchemaParseException, AttributeError, LookupError, RecursionError,
-    TypeError, ValueError,
-)  # fmt: skip
+_NOT_FOR_COLUMNS: Final = (AttributeError, LookupError, RecursionError, TypeError, ValueError)
 
 
 class AvroSchema:
@@ -42,14 +39,11 @@ class AvroSchema:
 
     def __init__(self, text: str, references: tuple[str, ...] = ()) -> None:
         """Take the text of a schema, and the texts of those it refers to, deepest first."""
-        named: dict[str, Any] = {}
+        self.parsed, named = avro_schema.parse(text, references)
+        types = TypeMap(named)
         try:
-            for reference in references:
-                parse_schema(_json_of(reference), named_schemas=named)
-            self.parsed = parse_schema(_json_of(text), named_schemas=named)
-            types = TypeMap(named)
             type_, self._convert = types.arrow(self.parsed)
-        except _NOT_A_SCHEMA as error:
+        except _NOT_FOR_COLUMNS as error:
             raise ConfigError(f"the schema is not one of Avro: {error!r}") from error
         self.is_recursive = types.is_recursive
         self._is_record = isinstance(self.parsed, dict) and self.parsed.get("type") == "record"
@@ -62,12 +56,6 @@ class AvroSchema:
         if self._convert is not None and value is not None:
             value = self._convert(value)
         return value if self._is_record else {"value": value}
-
-
-def _json_of(text: str) -> Any:
-    """The schema as an object; a lone name of a type is one too, with or without quotes."""
-    stripped = text.strip()
-    return msgspec.json.decode(stripped) if stripped[:1] in {"{", "[", '"'} else stripped
 
 
 class AvroDecoder:
@@ -116,18 +104,7 @@ class AvroRegistryDecoder:
 
 def registered(schema: RegisteredSchema) -> AvroSchema:
     """A registry's schema, with those that it refers to."""
-    if schema.kind != "AVRO":
-        raise InvalidRecordError(f"it is of kind {schema.kind}, not AVRO")
-    return AvroSchema(schema.text, referred(schema))
-
-
-def referred(schema: RegisteredSchema) -> tuple[str, ...]:
-    """The texts of all that a schema refers to, deepest first, each once."""
-    texts: dict[str, None] = {}
-    for reference in schema.references:
-        texts.update(dict.fromkeys(referred(reference.schema)))
-        texts[reference.schema.text] = None
-    return tuple(texts)
+    return AvroSchema(*avro_texts(schema))
 
 
 def _read(payload: bytes, writer: AvroSchema, reader: AvroSchema | None) -> Row:

@@ -9,7 +9,8 @@ from nothing. A column begins with its first value that is not null.
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafscale.spark.values import evolution, frame, json_inference
+from kafscale.schemas import frame
+from kafscale.spark.values import evolution, json_inference
 from kafscale.spark.values.base import Decoded, Row, all_good, decode_rows, nullable
 from kafscale.spark.values.json_columns import ColumnReader
 from kafscale.spark.values.json_rows import RowReader

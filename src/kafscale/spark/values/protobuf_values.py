@@ -6,23 +6,22 @@ columns grow with every message that is met, as `evolution` allows. Fields that 
 have are ignored.
 """
 
-import base64
-import binascii
 from typing import Final
 
 import pyarrow as pa
-from google.protobuf import descriptor_pb2, message_factory
+from google.protobuf import message_factory
 from google.protobuf.descriptor import Descriptor
 from google.protobuf.message import DecodeError
 
 from kafscale.errors import ConfigError, InvalidRecordError
-from kafscale.spark.values import evolution, frame
+from kafscale.schemas import frame
+from kafscale.schemas.protobuf_files import ProtobufFiles
+from kafscale.schemas.registered import protobuf_set
+from kafscale.schemas.registry import RegisteredSchema, Registry
+from kafscale.schemas.schema_cache import SchemaCache
+from kafscale.spark.values import evolution
 from kafscale.spark.values.base import Decoded, Row, decode_rows
-from kafscale.spark.values.protobuf_files import FileDescriptorProto, ProtobufFiles
-from kafscale.spark.values.protobuf_source import MAIN_FILE, compile_source
 from kafscale.spark.values.protobuf_types import schema_of
-from kafscale.spark.values.registry import RegisteredSchema, Registry
-from kafscale.spark.values.schema_cache import SchemaCache
 
 _NOT_THE_MESSAGE: Final = (DecodeError, UnicodeDecodeError)
 
@@ -102,40 +101,6 @@ class ProtobufRegistryDecoder:
         return reader
 
 
-# --- the files of a registry ----------------------------------------------------------------------
-
-
 def registered(schema: RegisteredSchema) -> ProtobufFiles:
     """A registry's schema, with those that it imports."""
-    return ProtobufFiles.of_set(registered_set(schema))
-
-
-def registered_set(schema: RegisteredSchema) -> bytes:
-    """The same as an encoded FileDescriptorSet; registries give descriptors, or source text."""
-    if schema.kind != "PROTOBUF":
-        raise InvalidRecordError(f"it is of kind {schema.kind}, not PROTOBUF")
-    imports = _imports(schema)
-    files = {name: _descriptor(name, text) for name, text in imports.items()}
-    files[MAIN_FILE] = _descriptor(MAIN_FILE, schema.text)
-    found = [file for file in files.values() if file is not None]
-    if len(found) < len(files):
-        return compile_source(schema.text, imports)
-    return descriptor_pb2.FileDescriptorSet(file=found).SerializeToString()
-
-
-def _imports(schema: RegisteredSchema) -> dict[str, str]:
-    texts: dict[str, str] = {}
-    for reference in schema.references:
-        texts.update(_imports(reference.schema))
-        texts[reference.name] = reference.schema.text
-    return texts
-
-
-def _descriptor(name: str, text: str) -> FileDescriptorProto | None:
-    """The descriptor of a file, under the name by which it is imported; None for source text."""
-    try:
-        file = FileDescriptorProto.FromString(base64.b64decode(text, validate=True))
-    except (binascii.Error, ValueError, DecodeError):
-        return None
-    file.name = name
-    return file
+    return ProtobufFiles.of_set(protobuf_set(schema))

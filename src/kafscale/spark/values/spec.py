@@ -11,24 +11,23 @@ from dataclasses import dataclass, field, replace
 from typing import Final, NoReturn
 
 from kafscale.errors import ConfigError, InvalidRecordError
+from kafscale.schemas.protobuf_files import ProtobufFiles
+from kafscale.schemas.protobuf_source import compile_source
+from kafscale.schemas.registered import protobuf_set, referred
+from kafscale.schemas.registry import Registry, RegistryAccess
 from kafscale.spark.values import ddl
 from kafscale.spark.values.avro_values import (
     AvroDecoder,
     AvroRegistryDecoder,
     AvroSchema,
-    referred,
     registered,
 )
 from kafscale.spark.values.base import RawDecoder, ValueDecoder
 from kafscale.spark.values.json_values import JsonDecoder
-from kafscale.spark.values.protobuf_files import ProtobufFiles
-from kafscale.spark.values.protobuf_source import compile_source
 from kafscale.spark.values.protobuf_values import (
     ProtobufDecoder,
     ProtobufRegistryDecoder,
-    registered_set,
 )
-from kafscale.spark.values.registry import Registry, RegistryAccess
 
 FORMATS: Final = ("raw", "json", "avro", "protobuf")
 
@@ -120,7 +119,7 @@ def pinned(spec: ValueSpec, *, sleep: Sleep = time.sleep) -> ValueSpec:
     try:
         latest = Registry(spec.registry, sleep=sleep).latest(spec.subject)
         if spec.format == "protobuf":
-            return replace(spec, descriptors=registered_set(latest))
+            return replace(spec, descriptors=protobuf_set(latest))
         registered(latest)  # It raises here what it would in every task.
         return replace(spec, schema=latest.text, references=referred(latest))
     except InvalidRecordError as error:

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafscale.errors import ConfigError, StoreUnavailableError
+from kafscale.schemas.registry import Registry, RegistryAccess
 from kafscale.spark.values.avro_values import AvroDecoder, AvroRegistryDecoder, AvroSchema
 from kafscale.spark.values.base import TIMESTAMP, list_of
-from kafscale.spark.values.registry import Registry, RegistryAccess
 from services.schema_registry import serving
 
 

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafscale.errors import ConfigError, StoreUnavailableError
+from kafscale.schemas.protobuf_files import ProtobufFiles
+from kafscale.schemas.protobuf_source import compile_source
+from kafscale.schemas.registry import Registry, RegistryAccess
 from kafscale.spark.values.base import TIMESTAMP, list_of
-from kafscale.spark.values.protobuf_files import ProtobufFiles
-from kafscale.spark.values.protobuf_source import compile_source
 from kafscale.spark.values.protobuf_values import ProtobufDecoder, ProtobufRegistryDecoder
-from kafscale.spark.values.registry import Registry, RegistryAccess
 from services.schema_registry import serving
 
 SOURCE = """

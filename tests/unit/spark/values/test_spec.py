@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 
 from kafscale.errors import ConfigError
+from kafscale.schemas.protobuf_source import compile_source
 from kafscale.spark.values import RegistryAccess, ValueSpec, ddl, decoder_of, pinned
-from kafscale.spark.values.protobuf_source import compile_source
 from services.schema_registry import serving
 
 PROTO = 'syntax = "proto3"; message First { int32 a = 1; } message Last { string b = 1; }'

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafscale.errors import InvalidRecordError
-from kafscale.spark.values import frame
+from kafscale.schemas import frame
 
 
 def zigzag(number):
@@ -21,6 +21,7 @@ def zigzag(number):
 def test_the_id_comes_off(schema_id, payload):
     value = b"\0" + schema_id.to_bytes(4, "big") + payload
     assert frame.split(value) == (schema_id, payload)
+    assert frame.join(schema_id, payload) == value
 
 
 @pytest.mark.parametrize("value", [b"", b"\0\0\0\0", b"\1\0\0\0\1payload", b'{"a":1}'])
@@ -33,10 +34,17 @@ def test_a_value_without_a_frame_is_bad(value):
 def test_the_message_indexes_come_off(indexes, payload):
     encoded = zigzag(len(indexes)) + b"".join(map(zigzag, indexes))
     assert frame.split_indexes(encoded + payload) == (tuple(indexes), payload)
+    assert frame.split_indexes(frame.join_indexes(tuple(indexes), payload)) == (
+        tuple(indexes),
+        payload,
+    )
+    if indexes != [0]:
+        assert frame.join_indexes(tuple(indexes), payload) == encoded + payload
 
 
 def test_a_lone_zero_is_the_first_message():
     assert frame.split_indexes(b"\0rest") == ((0,), b"rest")
+    assert frame.join_indexes((0,), b"rest") == b"\0rest"
 
 
 @pytest.mark.parametrize(

@@ -53,6 +53,38 @@ def split_indexes(payload: bytes) -> tuple[tuple[int, ...], bytes]:
     return tuple(indexes), payload[position:]
 
 
+def join(schema_id: int, payload: bytes) -> bytes:
+    """The counterpart of `split`.
+
+    >>> join(258, b"M") == bytes([0, 0, 0, 1, 2, 77])
+    True
+    """
+    return _HEADER.pack(MAGIC, schema_id) + payload
+
+
+def join_indexes(indexes: tuple[int, ...], payload: bytes) -> bytes:
+    """The counterpart of `split_indexes`.
+
+    >>> list(join_indexes((1, 0), b"M")), list(join_indexes((0,), b"M"))
+    ([4, 2, 0, 77], [0, 77])
+    """
+    if indexes == (0,):
+        return b"\0" + payload
+    numbers = (len(indexes), *indexes)
+    return b"".join(map(_encoded, numbers)) + payload
+
+
+def _encoded(number: int) -> bytes:
+    assert number >= 0
+    number <<= 1  # Zigzag, of numbers that are never negative.
+    encoded = bytearray()
+    while number > 0x7F:
+        encoded.append(number & 0x7F | 0x80)
+        number >>= 7
+    encoded.append(number)
+    return bytes(encoded)
+
+
 def _varint(payload: bytes, position: int) -> tuple[int, int]:
     number = 0
     for shift, byte in enumerate(payload[position : position + _VARINT_BYTES_MAX]):

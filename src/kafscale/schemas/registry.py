@@ -20,6 +20,9 @@ import msgspec
 from kafscale.errors import ConfigError, InvalidRecordError, StoreUnavailableError
 
 ATTEMPTS_MAX: Final = 5
+SCHEMAS_MAX: Final = 10_000
+"""How many are remembered; a registry that has more is asked again."""
+
 _BACKOFF_SECONDS: Final = 0.2
 _TIMEOUT_SECONDS: Final = 10.0
 _ANSWER_BYTES_MAX: Final = 16 << 20
@@ -82,6 +85,7 @@ class _ReferenceAnswer(msgspec.Struct):
 
 class _SchemaAnswer(msgspec.Struct):
     schema: str
+    id: int | None = None
     schemaType: str | None = None  # noqa: N815
     references: list[_ReferenceAnswer] | None = None
 
@@ -89,13 +93,21 @@ class _SchemaAnswer(msgspec.Struct):
 class Registry:
     """Asks for schemas, and remembers those that it was told."""
 
-    __slots__ = ("_access", "_by_id", "_opener", "_sleep")
+    __slots__ = ("_access", "_attempts_max", "_by_id", "_opener", "_sleep", "_timeout_seconds")
 
     def __init__(
-        self, access: RegistryAccess, *, sleep: Callable[[float], None] = time.sleep
+        self,
+        access: RegistryAccess,
+        *,
+        sleep: Callable[[float], None] = time.sleep,
+        attempts_max: int = ATTEMPTS_MAX,
+        timeout_seconds: float = _TIMEOUT_SECONDS,
     ) -> None:
+        """Jobs have the patience that is the default; where somebody waits, less is better."""
         self._access = access
         self._sleep = sleep
+        self._attempts_max = attempts_max
+        self._timeout_seconds = timeout_seconds
         self._opener = request.build_opener()
         self._by_id: dict[int, RegisteredSchema] = {}
 
@@ -106,15 +118,27 @@ class Registry:
             answer = self._look_up(f"/schemas/ids/{schema_id}")
             if answer is None:
                 raise InvalidRecordError(f"schema {schema_id} is not in the registry")
-            known = self._by_id[schema_id] = self._resolved(answer, 0)
+            known = self._resolved(answer, 0)
+            if len(self._by_id) < SCHEMAS_MAX:
+                self._by_id[schema_id] = known
         return known
 
     def latest(self, subject: str) -> RegisteredSchema:
         """The newest schema of a subject."""
+        return self._resolved(self._look_up_latest(subject), 0)
+
+    def latest_with_id(self, subject: str) -> tuple[int, RegisteredSchema]:
+        """The same, and the id by which values name it."""
+        answer = self._look_up_latest(subject)
+        if answer.id is None:
+            raise ConfigError(f"the registry does not say which id subject {subject} has")
+        return answer.id, self._resolved(answer, 0)
+
+    def _look_up_latest(self, subject: str) -> _SchemaAnswer:
         answer = self._look_up(_version_path(subject, "latest"))
         if answer is None:
             raise ConfigError(f"the registry has no subject {subject}")
-        return self._resolved(answer, 0)
+        return answer
 
     def _resolved(self, answer: _SchemaAnswer, depth: int) -> RegisteredSchema:
         if depth > _REFERENCE_DEPTH_MAX:
@@ -142,7 +166,7 @@ class Registry:
     def _ask(self, path: str) -> _SchemaAnswer | None:
         """The answer, None if it is that there is no such thing; tries again while that helps."""
         reason = ""
-        for attempt in range(ATTEMPTS_MAX):
+        for attempt in range(self._attempts_max):
             if attempt:
                 self._sleep(_BACKOFF_SECONDS * 2 ** (attempt - 1))
             try:
@@ -168,7 +192,7 @@ class Registry:
         authorization = self._access.authorization()
         if authorization:
             asked.add_unredirected_header("Authorization", authorization)
-        with self._opener.open(asked, timeout=_TIMEOUT_SECONDS) as answer:
+        with self._opener.open(asked, timeout=self._timeout_seconds) as answer:
             content: bytes = answer.read(_ANSWER_BYTES_MAX)
         return content
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Generic, TypeVar
 
 from kafscale.errors import ConfigError, InvalidRecordError
-from kafscale.spark.values.registry import RegisteredSchema, Registry
+from kafscale.schemas.registry import RegisteredSchema, Registry
 
 Ready = TypeVar("Ready")
 

@@ -6,9 +6,9 @@ import socket
 import pytest
 
 from kafscale.errors import ConfigError, InvalidRecordError, StoreUnavailableError
-from kafscale.spark.values.registry import ATTEMPTS_MAX, Reference, RegisteredSchema, RegistryAccess
-from kafscale.spark.values.registry import Registry as Client
-from kafscale.spark.values.schema_cache import SchemaCache
+from kafscale.schemas.registry import ATTEMPTS_MAX, Reference, RegisteredSchema, RegistryAccess
+from kafscale.schemas.registry import Registry as Client
+from kafscale.schemas.schema_cache import SchemaCache
 from services.schema_registry import serving
 
 WORD = "hush"

@@ -83,6 +83,19 @@ class ProtobufFiles:
             messages = messages[index].nested_type
         return self._pool.FindMessageTypeByName(".".join(names))
 
+    def place_of(self, message: Descriptor) -> tuple[int, ...]:
+        """The counterpart of `message_at`."""
+        package = f"{self._last.package}." if self._last.package else ""
+        indexes = []
+        messages = self._last.message_type
+        for name in message.full_name.removeprefix(package).split("."):
+            names = [each.name for each in messages]
+            if name not in names:
+                raise ConfigError(f"the message {message.full_name} is not in the last file")
+            indexes.append(names.index(name))
+            messages = messages[indexes[-1]].nested_type
+        return tuple(indexes)
+
     def _add(
         self,
         name: str,

@@ -1,0 +1,220 @@
+"""Schemas made ready to read and write with: those that were typed, and those of a registry.
+
+The laws: a schema that was typed and is none is the fault of who typed it; one that a registry
+gives is the record's, and told beside it. A registry that does not answer is asked once a question,
+so that a page of five hundred records does not wait five hundred times. It is asked from threads.
+"""
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, Final, Literal, NamedTuple
+
+import msgspec
+
+from kafscale.admin.messages.question import SchemaText
+from kafscale.errors import (
+    ConfigError,
+    InvalidRecordError,
+    InvalidRequestError,
+    KafscaleError,
+    StoreUnavailableError,
+)
+from kafscale.schemas import avro_reading, avro_schema, avro_writing, frame, registered
+from kafscale.schemas.avro_schema import AvroSchema
+from kafscale.schemas.protobuf_files import ProtobufFiles
+from kafscale.schemas.protobuf_json import MessageJson
+from kafscale.schemas.protobuf_source import compile_source
+from kafscale.schemas.registry import RegisteredSchema, Registry, RegistryAccess
+
+PAYLOAD_BYTES_MAX: Final = 4 * 1024 * 1024
+UNKNOWN_IDS_MAX: Final = 16
+"""Bytes that only look as if they named a schema name many."""
+
+_REGISTRIES_MAX: Final = 4
+_READY_MAX: Final = 1000
+_ATTEMPTS_MAX: Final = 2
+_TIMEOUT_SECONDS: Final = 3.0
+
+Kind = Literal["avro", "protobuf", "json"]
+
+
+class Codec(NamedTuple):
+    """Bytes to what JSON can say, and back."""
+
+    kind: Kind
+    read: Callable[[bytes], Any]
+    write: Callable[[Any, str], bytes]
+    """The name is that of a message, where the kind has several."""
+
+
+class Decoded(NamedTuple):
+    kind: Kind
+    schema_id: int | None
+    value: Any
+
+
+class Codecs:
+    """What one question needs of schemas."""
+
+    def __init__(self, known: "RegistryCodecs | None" = None) -> None:
+        self._known = known
+        self._useless: dict[int, str] = {}
+        self._silence: str | None = None
+
+    @property
+    def has_registry(self) -> bool:
+        return self._known is not None
+
+    def framed(self, payload: bytes) -> Decoded:
+        """What bytes say that name their schema."""
+        _check_size(payload)
+        schema_id, rest = frame.split(payload)
+        codec = self._registered(schema_id)
+        return Decoded(codec.kind, schema_id, codec.read(rest))
+
+    def bare(self, schema: SchemaText, payload: bytes) -> Decoded:
+        """What bytes say in a schema that was typed; a frame before them does no harm."""
+        _check_size(payload)
+        codec = typed(schema)
+        try:
+            return Decoded(codec.kind, None, codec.read(payload))
+        except InvalidRecordError:
+            if payload[:1] != bytes([frame.MAGIC]) or len(payload) < frame.HEADER_BYTES:
+                raise
+            schema_id, rest = frame.split(payload)
+            if codec.kind == "protobuf":
+                _, rest = frame.split_indexes(rest)
+            return Decoded(codec.kind, schema_id, codec.read(rest))
+
+    def encoded(self, schema: SchemaText, subject: str, value: Any) -> bytes:
+        """A value in the schema that was typed, or framed in the newest of a subject."""
+        if schema.text:
+            return typed(schema).write(value, schema.message)
+        if self._known is None:
+            raise InvalidRequestError(_NO_REGISTRY)
+        schema_id, codec = self._known.latest(subject)
+        if codec.kind != schema.kind:
+            raise InvalidRequestError(
+                f"the subject {subject} is of {codec.kind}, not {schema.kind}"
+            )
+        return frame.join(schema_id, codec.write(value, schema.message))
+
+    def _registered(self, schema_id: int) -> Codec:
+        if self._known is None:
+            raise InvalidRecordError(_NO_REGISTRY)
+        if self._silence is not None:
+            raise StoreUnavailableError(self._silence)
+        useless = self._useless.get(schema_id)
+        if useless is not None:
+            raise InvalidRecordError(useless)
+        if len(self._useless) >= UNKNOWN_IDS_MAX and not self._known.has(schema_id):
+            raise InvalidRecordError(f"schema {schema_id} is not asked for: too many are unknown")
+        try:
+            return self._known.get(schema_id)
+        except StoreUnavailableError as error:
+            self._silence = str(error)
+            raise
+        except KafscaleError as error:
+            self._useless[schema_id] = f"schema {schema_id}: {error}"
+            raise InvalidRecordError(self._useless[schema_id]) from error
+
+
+class RegistryCodecs:
+    """The schemas of a registry that were used already: all questions share them."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+        self._ready: dict[int, Codec] = {}
+
+    def has(self, schema_id: int) -> bool:
+        return schema_id in self._ready
+
+    def get(self, schema_id: int) -> Codec:
+        codec = self._ready.get(schema_id)
+        if codec is None:
+            codec = self._remembered(schema_id, self._registry.schema(schema_id))
+        return codec
+
+    def latest(self, subject: str) -> tuple[int, Codec]:
+        schema_id, schema = self._registry.latest_with_id(subject)
+        return schema_id, self._ready.get(schema_id) or self._remembered(schema_id, schema)
+
+    def _remembered(self, schema_id: int, schema: RegisteredSchema) -> Codec:
+        codec = _of_registry(schema)
+        if len(self._ready) < _READY_MAX:
+            self._ready[schema_id] = codec
+        return codec
+
+
+@lru_cache(_REGISTRIES_MAX)
+def registry_at(url: str) -> RegistryCodecs:
+    """What is known of the registry there; somebody waits, so it has little time to answer."""
+    access = RegistryAccess(url=url)
+    return RegistryCodecs(
+        Registry(access, attempts_max=_ATTEMPTS_MAX, timeout_seconds=_TIMEOUT_SECONDS)
+    )
+
+
+@lru_cache(32)
+def typed(schema: SchemaText) -> Codec:
+    """The codec of a schema that somebody typed."""
+    if not schema.text:
+        raise InvalidRequestError(_NO_REGISTRY)
+    try:
+        if schema.kind == "avro":
+            return _of_avro(avro_schema.parse(schema.text))
+        files = ProtobufFiles.of_set(compile_source(schema.text))
+        message = MessageJson(files.message(schema.message))
+    except (ConfigError, InvalidRecordError) as error:
+        raise InvalidRequestError(str(error)) from error
+    return Codec("protobuf", message.read, lambda value, _: message.write(value))
+
+
+def _of_registry(schema: RegisteredSchema) -> Codec:
+    match schema.kind:
+        case "AVRO":
+            text, references = registered.avro_texts(schema)
+            return _of_avro(avro_schema.parse(text, references))
+        case "PROTOBUF":
+            return _of_protobuf(ProtobufFiles.of_set(registered.protobuf_set(schema)))
+        case "JSON":
+            return Codec("json", _read_json, lambda value, _: msgspec.json.encode(value))
+    raise InvalidRecordError(f"it is of kind {schema.kind}, which nobody here reads")
+
+
+def _of_avro(schema: AvroSchema) -> Codec:
+    return Codec(
+        "avro",
+        lambda payload: avro_reading.read(schema, payload),
+        lambda value, _: avro_writing.write(schema, value),
+    )
+
+
+def _of_protobuf(files: ProtobufFiles) -> Codec:
+    def read(payload: bytes) -> Any:
+        indexes, rest = frame.split_indexes(payload)
+        return MessageJson(files.message_at(indexes)).read(rest)
+
+    def write(value: Any, name: str) -> bytes:
+        message = files.message(name)
+        return frame.join_indexes(files.place_of(message), MessageJson(message).write(value))
+
+    return Codec("protobuf", read, write)
+
+
+def _read_json(payload: bytes) -> Any:
+    try:
+        return msgspec.json.decode(payload)
+    except (msgspec.MsgspecError, RecursionError, UnicodeError) as error:
+        raise InvalidRecordError(f"it is no JSON: {error}") from error
+
+
+def _check_size(payload: bytes) -> None:
+    if len(payload) > PAYLOAD_BYTES_MAX:
+        raise InvalidRecordError(f"{len(payload)} bytes are too many to be read with a schema")
+
+
+_NO_REGISTRY: Final = (
+    "no schema is given, and no schema registry is set: give the schema, or set"
+    " KAFSCALE_SCHEMA_REGISTRY_URL"
+)

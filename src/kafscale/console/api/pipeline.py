@@ -1,0 +1,77 @@
+"""The jobs of the data pipeline: how they went, how fresh their results are, and what it costs."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from kafscale.admin import pipeline
+from kafscale.admin.wording import clock
+from kafscale.console.api.route import Call, Route
+from kafscale.console.contract.pipeline import CostReport, Job, Pipeline, Run, TopicCost
+from kafscale.console.room import Room
+from kafscale.errors import KafscaleError
+from kafscale.storage.job_runs import JobRun
+
+TOPICS_MAX: Final = 100
+"""How many topics of a run, and of a cost report, are shown; the dearest first."""
+
+
+async def show(room: Room, _: Call) -> Pipeline:
+    try:
+        runs = await room.runs.by_job()
+    except TimeoutError:
+        return Pipeline(jobs=[], cost=None, problem="the records of jobs could not be read in time")
+    except KafscaleError as error:
+        return Pipeline(jobs=[], cost=None, problem=str(error))
+    jobs = [_job(name, found, clock()) for name, found in runs.items() if found]
+    return Pipeline(jobs=jobs, cost=_cost(pipeline.cost_report(runs)), problem=None)
+
+
+def _job(name: str, runs: Sequence[JobRun], now_ms: int) -> Job:
+    newest_ms = pipeline.newest_record_ms(runs)
+    shown = [_run(run) for run in runs]
+    return Job(
+        job=name,
+        last=shown[0],
+        success_rate=pipeline.success_rate(runs),
+        freshness_ms=None if newest_ms is None else max(now_ms - newest_ms, 0),
+        runs=shown,
+    )
+
+
+def _run(run: JobRun) -> Run:
+    return Run(
+        job=run.job,
+        topics=list(run.topics[:TOPICS_MAX]),
+        started_at_ms=run.started_at_ms,
+        ended_at_ms=run.ended_at_ms,
+        outcome=run.outcome.value,
+        error=run.error or None,
+        records_in=run.records_in,
+        records_out=run.records_out,
+        size_bytes=run.size_bytes,
+        newest_timestamp_ms=run.newest_timestamp_ms,
+        details=dict(run.details),
+    )
+
+
+def _cost(report: pipeline.CostReport | None) -> CostReport | None:
+    if report is None:
+        return None
+    dearest = sorted(report.topics, key=lambda topic: topic.dollars_per_day, reverse=True)
+    return CostReport(
+        made_at_ms=report.made_at_ms,
+        total_per_day=report.dollars_per_day,
+        currency="USD",
+        topics=[
+            TopicCost(
+                topic=topic.topic,
+                stored_bytes=topic.stored_bytes,
+                record_count=topic.record_count,
+                cost_per_day=topic.dollars_per_day,
+            )
+            for topic in dearest[:TOPICS_MAX]
+        ],
+    )
+
+
+ROUTES: Final = (Route("GET", "/pipeline", show, gives=Pipeline),)

@@ -1,0 +1,26 @@
+"""`/metrics`: what the console knows and no broker does, which is how jobs of the pipeline went.
+
+Where the bucket cannot be read there is nothing to tell, and that is said by the status.
+"""
+
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+
+from kafscale.admin import pipeline
+from kafscale.admin.wording import clock
+from kafscale.console.headers import NEVER_KEPT
+from kafscale.console.recent_runs import RecentRuns
+from kafscale.errors import ConfigError, KafscaleError
+from kafscale.observability.exposition import CONTENT_TYPE
+from kafscale.observability.pipeline_metrics import PipelineFigures, exposition
+
+
+async def metrics(runs: RecentRuns, _: Request) -> Response:
+    try:
+        found = await runs.by_job()
+    except ConfigError:
+        found = {}  # The records are in the memory of a broker, and no job can read them either.
+    except (KafscaleError, TimeoutError):
+        return PlainTextResponse("the records of jobs cannot be read\n", status_code=503)
+    told = exposition(PipelineFigures.of(clock(), pipeline.last_runs(found)))
+    return Response(told, headers={"Content-Type": CONTENT_TYPE, "Cache-Control": NEVER_KEPT})

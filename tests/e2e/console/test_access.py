@@ -1,0 +1,150 @@
+"""Rules, users and quotas over the console's API, on a broker that asks for permission."""
+
+import pytest
+
+from services.broker import BrokerProcess
+from services.console import ConsoleProcess
+from services.process import free_port
+
+pytestmark = pytest.mark.timeout(120)
+
+RULE = {
+    "principal": "User:alice",
+    "host": "*",
+    "operation": "READ",
+    "permission": "ALLOW",
+    "resourceType": "TOPIC",
+    "resourceName": "shop-",
+    "patternType": "PREFIXED",
+}
+
+
+@pytest.fixture(scope="module")
+def visitor(tmp_path_factory):
+    settings = {
+        "authorization_enabled": "true",
+        "authorization_super_users": "User:ANONYMOUS",
+    }
+    directory = tmp_path_factory.mktemp("access")
+    with (
+        BrokerProcess(directory, **settings) as broker,
+        ConsoleProcess(directory, broker) as console,
+    ):
+        yield console.visitor()
+
+
+def test_forms_are_offered_what_brokers_take(visitor):
+    words = visitor.get("/access/words")
+    assert {"READ", "WRITE", "ALL", "PRODUCER"} <= set(words["operations"]["TOPIC"])
+    assert "WRITE" not in words["operations"]["GROUP"]
+    assert words["patternTypes"] == ["LITERAL", "PREFIXED"]
+    assert words["mechanisms"] == ["SCRAM-SHA-256", "SCRAM-SHA-512"]
+    assert "producer_byte_rate" in words["quotaKeys"]
+
+
+def test_a_rule_comes_and_goes(visitor):
+    assert visitor.post("/acls", RULE) == RULE
+    listed = visitor.get("/acls")
+    assert listed["isEnabled"]
+    assert RULE in listed["items"]
+    visitor.delete("/acls", RULE)
+    assert RULE not in visitor.get("/acls")["items"]
+
+
+def test_every_operation_that_is_offered_is_taken(visitor):
+    words = visitor.get("/access/words")
+    for kind, operations in words["operations"].items():
+        for operation in operations:
+            rule = RULE | {"resourceType": kind, "operation": operation, "resourceName": "x"}
+            made = visitor.post("/acls", rule)
+            visitor.delete("/acls", made)
+    assert visitor.get("/acls")["items"] == []
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"operation": "FLY"},
+        {"operation": "ANY"},
+        {"resourceType": "GROUP", "operation": "WRITE"},
+        {"principal": "alice"},
+        {"patternType": "MATCH"},
+        {"permission": "MAYBE"},
+        {"resourceName": ""},
+    ],
+)
+def test_a_rule_that_can_mean_nothing_is_refused(visitor, wrong):
+    answer = visitor.ask("POST", "/acls", RULE | wrong)
+    assert (answer.status, answer.json["error"]) == (400, "invalid-request")
+
+
+def test_a_user_comes_gets_another_password_and_goes(visitor):
+    made = visitor.post("/users", {"name": "a/lice", "password": "hunter2"})
+    assert made == {"name": "a/lice", "mechanisms": ["SCRAM-SHA-256", "SCRAM-SHA-512"]}
+    assert made in visitor.get("/users")["items"]
+    again = visitor.ask("POST", "/users", {"name": "a/lice", "password": "x"})
+    assert (again.status, again.json["error"]) == (409, "conflict")
+    assert visitor.put("/users/a%2Flice", {"password": "hunter3"}) == made
+    visitor.delete("/users/a%2Flice")
+    assert visitor.get("/users")["items"] == []
+    assert visitor.ask("DELETE", "/users/a%2Flice").status == 404
+    assert visitor.ask("PUT", "/users/a%2Flice", {"password": "x"}).status == 404
+
+
+def test_a_user_may_have_one_mechanism_only(visitor):
+    asked = {"name": "bob", "password": "x", "mechanisms": ["SCRAM-SHA-512"]}
+    assert visitor.post("/users", asked)["mechanisms"] == ["SCRAM-SHA-512"]
+    visitor.delete("/users/bob")
+    assert visitor.ask("POST", "/users", asked | {"mechanisms": ["PLAIN"]}).status == 400
+    assert visitor.ask("POST", "/users", asked | {"password": ""}).status == 400
+    assert visitor.ask("POST", "/users", asked | {"name": ""}).status == 400
+
+
+def test_a_quota_comes_and_goes(visitor):
+    entity = {"user": "alice", "client-id": None}
+    listed = visitor.put(
+        "/quotas", {"entity": entity, "values": {"producer_byte_rate": 1024, "request_rate": 2.5}}
+    )
+    assert {
+        "entity": entity,
+        "values": {"producer_byte_rate": 1024.0, "request_rate": 2.5},
+    } in listed["items"]
+    visitor.put(
+        "/quotas", {"entity": entity, "values": {"producer_byte_rate": None, "request_rate": None}}
+    )
+    assert visitor.get("/quotas")["items"] == []
+
+
+@pytest.mark.parametrize(
+    ("entity", "values"),
+    [
+        ({}, {"request_rate": 1}),
+        ({"group": "x"}, {"request_rate": 1}),
+        ({"user": "x", "ip": "10.0.0.7"}, {"connection_creation_rate": 1}),
+        ({"user": "x"}, {}),
+        ({"user": "x"}, {"speed": 1}),
+        ({"user": "x"}, {"request_rate": -1}),
+        ({"ip": "10.0.0.7"}, {"request_rate": 1}),
+    ],
+)
+def test_a_quota_that_can_mean_nothing_is_refused(visitor, entity, values):
+    answer = visitor.ask("PUT", "/quotas", {"entity": entity, "values": values})
+    assert (answer.status, answer.json["error"]) == (400, "invalid-request")
+
+
+def test_where_nobody_asks_for_permission_that_is_said(tmp_path, broker):
+    with ConsoleProcess(tmp_path, broker) as console:
+        visitor = console.visitor()
+        listed = visitor.get("/acls")
+        assert not listed["isEnabled"]
+        assert listed["items"] == []
+        assert "KAFSCALE_AUTHORIZATION_ENABLED" in listed["problem"]
+        assert visitor.ask("POST", "/acls", RULE).status == 409
+
+
+def test_without_a_broker_it_is_unavailable(tmp_path):
+    nowhere = f"127.0.0.1:{free_port()}"
+    with ConsoleProcess(tmp_path, bootstrap_servers=nowhere, control_servers=nowhere) as console:
+        answer = console.visitor().ask("GET", "/users")
+        assert (answer.status, answer.json["error"]) == (503, "unavailable")
+        assert nowhere in answer.json["message"]

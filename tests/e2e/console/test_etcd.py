@@ -1,0 +1,57 @@
+"""The members of etcd and the snapshots of it over the console's API."""
+
+import time
+
+import pytest
+
+from services import s3_server
+from services.broker import BrokerProcess
+from services.console import ConsoleProcess
+from services.etcd_server import EtcdServer
+from services.s3_server import S3Server, broker_settings
+
+pytestmark = pytest.mark.timeout(180)
+
+
+def test_the_embedded_default_has_no_etcd(visitor):
+    told = visitor.get("/etcd")
+    assert not told["isConfigured"]
+    assert told["members"] == told["snapshots"] == []
+    answer = visitor.ask("POST", "/etcd/snapshots", {})
+    assert (answer.status, answer.json["error"]) == (409, "conflict")
+
+
+@pytest.mark.skipif(not s3_server.is_available(), reason="there is no S3 server to be had here")
+def test_members_are_shown_and_snapshots_taken(tmp_path):
+    (tmp_path / "etcd").mkdir()
+    (tmp_path / "s3").mkdir()
+    with EtcdServer(tmp_path / "etcd") as etcd, S3Server(tmp_path / "s3") as s3:
+        settings = broker_settings(s3.bucket) | {
+            "etcd_endpoints": ",".join(etcd.settings().endpoints)
+        }
+        with (
+            BrokerProcess(tmp_path, **settings) as broker,
+            ConsoleProcess(tmp_path, broker) as console,
+        ):
+            visitor = console.visitor()
+            told = visitor.get("/etcd")
+            assert told["isConfigured"]
+            assert told["problem"] is None
+            assert [member["role"] for member in told["members"]] == ["leader"]
+            assert told["members"][0]["databaseBytes"] > 0
+            assert told["snapshots"] == []
+
+            first = visitor.post("/etcd/snapshots", {})
+            assert first["sizeBytes"] > 0
+            assert first["problem"] is None
+            time.sleep(1.1)  # They are named after the second in which they are taken.
+            second = visitor.post("/etcd/snapshots", {"retain": 1})
+            listed = visitor.get("/etcd")["snapshots"]
+            assert [each["key"] for each in listed] == [second["key"]]
+            assert listed[0]["key"].startswith(told["snapshotsAt"].split("/", 3)[3])
+            assert visitor.ask("POST", "/etcd/snapshots", {"retain": -1}).status == 400
+
+            etcd.__exit__()
+            told = visitor.get("/etcd")
+            assert told["problem"]
+            assert len(told["snapshots"]) == 1, "what is in the bucket is still told"

@@ -1,0 +1,194 @@
+"""Consumer groups in the console: seen, moved and deleted."""
+
+from contextlib import contextmanager
+from urllib.parse import quote
+from uuid import uuid4
+
+import pytest
+from confluent_kafka import Consumer, Producer
+
+from services.waiting import wait_until
+
+pytestmark = pytest.mark.timeout(60)
+
+FIRST_MS = 1_700_000_000_000
+KEPT = {"retention.ms": "-1"}
+"""Records are years old, and may not go before a test has ended."""
+
+
+@pytest.fixture
+def group() -> str:
+    """A name that no other test uses, with characters that paths do not like."""
+    return f"billing/{uuid4()} & söhne?"
+
+
+@pytest.fixture
+def read_topic(visitor, broker, topic, group) -> str:
+    """A topic with 10 and 6 records, all of which a group has read, and has left."""
+    visitor.post("/topics", {"name": topic, "partitionCount": 2, "configs": KEPT})
+    produce(broker, topic, 0, range(10))
+    produce(broker, topic, 1, range(6))
+    with reading(broker, topic, group, 16):
+        pass
+    return topic
+
+
+def test_a_group_is_seen_with_its_members_and_its_lag(visitor, broker, topic, group):
+    visitor.post("/topics", {"name": topic, "partitionCount": 2, "configs": KEPT})
+    produce(broker, topic, 0, range(10))
+    with reading(broker, topic, group, 10):
+        produce(broker, topic, 1, range(3))
+        produce(broker, topic, 0, range(2))
+        found = visitor.get(path_of(group))
+        assert (found["group"], found["state"], found["type"]) == (group, "Stable", "classic")
+        (member,) = found["members"]
+        assert member["clientId"] == "reader"
+        assert member["topics"] == [topic]
+        assert member["assignment"] == {topic: [0, 1]}
+        assert found["lag"] == 2
+        first, second = found["offsets"]
+        assert (first["committedOffset"], first["endOffset"], first["lag"]) == (10, 12, 2)
+        assert (second["committedOffset"], second["endOffset"], second["lag"]) == (None, 3, None)
+        assert first["memberId"] == second["memberId"] == member["memberId"]
+
+        wait_until(lambda: listed(visitor, group), "the group to be seen in a look")
+        (row,) = visitor.get("/groups", search=group.upper(), state="stable")["items"]
+        assert (row["group"], row["memberCount"], row["topics"]) == (group, 1, [topic])
+        assert visitor.get("/groups", search=group, state="Empty")["total"] == 0
+        wait_until(lambda: listed(visitor, group)[0]["lag"] == 2, "its lag")
+        wait_until(lambda: visitor.get(path_of(group))["lagHistory"], "a history of its lag")
+    wait_until(lambda: listed(visitor, group)[0]["state"] == "Empty", "its end to be seen")
+
+
+@pytest.mark.parametrize(
+    ("to", "after"),
+    [
+        ({"kind": "earliest"}, [0, 0]),
+        ({"kind": "latest"}, [10, 6]),
+        ({"kind": "current"}, [10, 6]),
+        ({"kind": "offset", "number": 8}, [8, 6]),
+        ({"kind": "shift", "number": -4}, [6, 2]),
+        ({"kind": "time", "number": FIRST_MS + 5}, [5, 5]),
+    ],
+)
+def test_a_reset_is_shown_before_it_is_done(visitor, read_topic, group, to, after):
+    path = f"{path_of(group)}/reset"
+    planned = visitor.post(path, {"to": to})
+    assert planned["executed"] is False
+    assert [each["before"] for each in planned["rows"]] == [10, 6]
+    assert [each["after"] for each in planned["rows"]] == after
+    assert committed(visitor, group) == {(read_topic, 0): 10, (read_topic, 1): 6}
+
+    done = visitor.post(path, {"to": to, "execute": True})
+    assert done == planned | {"executed": True}
+    assert committed(visitor, group) == {(read_topic, 0): after[0], (read_topic, 1): after[1]}
+
+
+def test_some_partitions_are_reset_and_what_lies_outside_is_said(visitor, read_topic, group):
+    asked = {
+        "to": {"kind": "offset", "number": 99},
+        "topics": {read_topic: [1]},
+        "execute": True,
+    }
+    (row,) = visitor.post(f"{path_of(group)}/reset", asked)["rows"]
+    assert (row["partition"], row["after"], row["endOffset"]) == (1, 6, 6)
+    assert row["note"] == "99 lies behind the end"
+    assert committed(visitor, group)[read_topic, 0] == 10
+
+
+def test_a_group_that_is_read_by_somebody_is_neither_moved_nor_deleted(
+    visitor, broker, topic, group
+):
+    visitor.post("/topics", {"name": topic, "configs": KEPT})
+    produce(broker, topic, 0, range(3))
+    with reading(broker, topic, group, 3):
+        for method, path, body in (
+            ("POST", "/reset", {"to": {"kind": "earliest"}, "execute": True}),
+            ("DELETE", "", {"confirm": group}),
+        ):
+            answer = visitor.ask(method, path_of(group) + path, body)
+            assert (answer.status, answer.json["error"]) == (409, "conflict")
+            assert "member" in answer.json["message"]
+            assert "kafscale group" not in answer.json["message"]
+        assert committed(visitor, group) == {(topic, 0): 3}
+
+
+@pytest.mark.usefixtures("read_topic")
+def test_a_group_is_deleted_once_its_name_was_typed(visitor, group):
+    answer = visitor.ask("DELETE", path_of(group), {"confirm": ""})
+    assert answer.status == 400
+    assert visitor.get(path_of(group))["state"] == "Empty"
+    visitor.delete(path_of(group), {"confirm": group})
+    assert listed(visitor, group) == []
+    assert visitor.ask("GET", path_of(group)).status == 404
+
+
+@pytest.mark.parametrize(
+    ("asked", "status"),
+    [
+        (("GET", "", None), 404),
+        (("DELETE", "", {"confirm": "{group}"}), 404),
+        (("POST", "/reset", {"to": {"kind": "earliest"}}), 400),
+        (("POST", "/reset", {"to": {"kind": "earliest"}, "topics": {}}), 400),
+        (("POST", "/reset", {"to": {"kind": "earliest"}, "topics": {"absent": []}}), 404),
+        (("POST", "/reset", {"to": {"kind": "offset", "number": -1}}), 400),
+        (("POST", "/reset", {"to": {"kind": "yesterday"}}), 400),
+    ],
+)
+def test_what_cannot_be_is_refused_with_a_sentence(visitor, group, asked, status):
+    method, path, body = asked
+    if body and "confirm" in body:
+        body = {"confirm": group}
+    answer = visitor.ask(method, path_of(group) + path, body)
+    assert answer.status == status
+    assert answer.json["message"]
+    assert "kafscale " not in answer.json["message"]
+    assert "--" not in answer.json["message"].replace(group, "")
+
+
+def path_of(group):
+    return f"/groups/{quote(group, safe='')}"
+
+
+def listed(visitor, group):
+    return visitor.get("/groups", search=group)["items"]
+
+
+def committed(visitor, group):
+    return {
+        (each["topic"], each["partition"]): each["committedOffset"]
+        for each in visitor.get(path_of(group))["offsets"]
+        if each["committedOffset"] is not None
+    }
+
+
+@contextmanager
+def reading(broker, topic, group, count):
+    """A member that has read so much, and committed it."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": broker.address,
+            "client.id": "reader",
+            "group.id": group,
+            "auto.offset.reset": "earliest",
+            "enable.auto.commit": False,
+        }
+    )
+    try:
+        consumer.subscribe([topic])
+        read = []
+        wait_until(
+            lambda: read.extend(consumer.consume(count, 0.5)) or len(read) == count, "the records"
+        )
+        consumer.commit(asynchronous=False)
+        yield
+    finally:
+        consumer.close()
+
+
+def produce(broker, topic, partition, numbers):
+    """Records that are a millisecond apart."""
+    producer = Producer({"bootstrap.servers": broker.address})
+    for number in numbers:
+        producer.produce(topic, b"value", partition=partition, timestamp=FIRST_MS + number)
+    assert producer.flush(30) == 0

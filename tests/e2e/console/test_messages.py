@@ -1,0 +1,479 @@
+"""Records in the console: found in any codec and any format, page by page, and written."""
+
+import base64
+import io
+import json
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import fastavro
+import pytest
+from confluent_kafka import TIMESTAMP_CREATE_TIME, Consumer, Producer
+
+from kafscale.schemas import frame
+from services import schema_registry
+from services.console import ConsoleProcess
+
+pytestmark = pytest.mark.timeout(60)
+
+CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
+CUSTOMER = {
+    "type": "record",
+    "name": "Customer",
+    "fields": [
+        {"name": "id", "type": "long"},
+        {"name": "city", "type": ["null", "string"]},
+        {"name": "since", "type": {"type": "int", "logicalType": "date"}},
+    ],
+}
+PROTO = """
+syntax = "proto3";
+package shop;
+message Ignored {}
+message Order { int64 order_id = 1; repeated string items = 2; }
+"""
+
+
+def create(visitor, topic, partition_count=1, **configs):
+    visitor.post("/topics", {"name": topic, "partitionCount": partition_count, "configs": configs})
+
+
+def browse(visitor, topic, start="newest", **asked):
+    start = start if isinstance(start, dict) else {"kind": start}
+    return visitor.post(f"/topics/{topic}/messages/browse", {"start": start, **asked})
+
+
+def places(page):
+    return [(each["partition"], each["offset"]) for each in page["messages"]]
+
+
+def texts(page, of="value"):
+    return [each[of] and each[of]["text"] for each in page["messages"]]
+
+
+@contextmanager
+def producing(broker, **settings):
+    failures = []
+    producer = Producer({"bootstrap.servers": broker.address, "linger.ms": 20, **settings})
+
+    def produce(topic, value=None, **more):
+        producer.produce(
+            topic, value, on_delivery=lambda error, _: error and failures.append(error), **more
+        )
+
+    yield produce
+    assert producer.flush(20) == 0
+    assert not failures
+
+
+def pages(visitor, topic, start, **asked) -> Iterator[dict]:
+    """All pages, each from where the one before ended."""
+    cursor = {}
+    for _ in range(100):
+        page = browse(visitor, topic, start, cursor=cursor, **asked)
+        yield page
+        if page["isComplete"]:
+            return
+        cursor = page["next"]
+    pytest.fail("it never ends")
+
+
+# --- finding ----------------------------------------------------------------------------------
+
+
+def test_records_of_every_codec_are_found_newest_first(visitor, broker, topic):
+    create(visitor, topic)
+    for codec in CODECS:
+        with producing(broker, **{"compression.type": codec}) as produce:
+            for number in range(3):
+                produce(topic, f"{codec} {number} {'pad ' * 50}", key=f"k{number}")
+    page = browse(visitor, topic, limit=15)
+    shown = [text[:6].strip() for text in texts(page)]
+    assert shown == [f"{codec} {n}"[:6].strip() for codec in reversed(CODECS) for n in (2, 1, 0)]
+    assert [offset for _, offset in places(page)] == list(range(14, -1, -1))
+    assert page["isComplete"]
+    assert page["problems"] == []
+    found = browse(visitor, topic, "earliest", filter={"text": "SNAPPY 1"})
+    assert places(found) == [(0, 7)]
+    assert found["scannedRecords"] == 15
+
+
+def test_a_record_is_told_with_all_it_has(visitor, broker, topic):
+    create(visitor, topic)
+    headers = [("trace", b"abc"), ("trace", None), ("raw", b"\0\xff")]
+    with producing(broker) as produce:
+        produce(topic, b'{"b": 1.50, "a": [1]}', key=b"k", headers=headers, timestamp=1234567890123)
+        produce(topic, None, key=b"gone")
+        produce(topic, b"", key=None)
+        produce(topic, b"\0\1\xfe")
+    raw, empty, tombstone, full = browse(visitor, topic)["messages"]
+    assert full["key"] == {
+        "format": "text", "text": "k", "sizeBytes": 1, "isTruncated": False, "schemaId": None,
+        "problem": None,
+    }  # fmt: skip
+    assert full["value"]["format"] == "json"
+    assert full["value"]["text"] == '{\n  "b": 1.50,\n  "a": [\n    1\n  ]\n}'
+    assert full["value"]["sizeBytes"] == 21
+    assert (full["timestampMs"], full["timestampType"]) == (1234567890123, "create")
+    shown = [(each["key"], each["value"] and each["value"]["text"]) for each in full["headers"]]
+    assert shown == [("trace", "abc"), ("trace", None), ("raw", "00ff")]
+    assert full["sizeBytes"] == 1 + 21 + 3 + 2
+    assert (tombstone["key"]["text"], tombstone["value"]) == ("gone", None)
+    assert (empty["key"], empty["value"]["text"]) == (None, "")
+    assert (raw["value"]["format"], raw["value"]["text"]) == ("hex", "0001fe")
+
+
+@pytest.mark.parametrize("start", ["newest", "earliest"])
+def test_pages_show_every_record_of_all_partitions_once_in_order(visitor, broker, topic, start):
+    create(visitor, topic, 3)
+    with producing(broker) as produce:
+        for number in range(100):
+            produce(topic, f"{number}", partition=number % 3, timestamp=1_000 + number)
+    found = list(pages(visitor, topic, start, limit=30))
+    assert [len(page["messages"]) for page in found] == [30, 30, 30, 10]
+    order = range(99, -1, -1) if start == "newest" else range(100)
+    assert [text for page in found for text in texts(page)] == [str(n) for n in order]
+
+
+def test_a_page_goes_on_with_records_that_come_later(visitor, broker, topic):
+    create(visitor, topic)
+    with producing(broker) as produce:
+        produce(topic, "one")
+    page = browse(visitor, topic, "earliest")
+    assert (texts(page), page["isComplete"], page["next"]) == (["one"], True, {"0": 1})
+    with producing(broker) as produce:
+        produce(topic, "two")
+    assert texts(browse(visitor, topic, "earliest", cursor=page["next"])) == ["two"]
+
+
+def test_a_page_begins_at_an_offset_or_a_time_or_in_some_partitions(visitor, broker, topic):
+    create(visitor, topic, 2)
+    with producing(broker) as produce:
+        for number in range(20):
+            produce(topic, f"{number}", partition=number % 2, timestamp=1_000 * (number + 1))
+    at_offset = browse(visitor, topic, {"kind": "offset", "offset": 8}, partitions=[1])
+    assert places(at_offset) == [(1, 8), (1, 9)]
+    at_time = browse(visitor, topic, {"kind": "time", "timeMs": 18_500})
+    assert texts(at_time) == ["18", "19"]
+    assert texts(browse(visitor, topic, {"kind": "time", "timeMs": 99_000})) == []
+    one = browse(visitor, topic, {"kind": "offset", "offset": 3}, partitions=[0], limit=1)
+    assert texts(one) == ["6"]
+
+
+def test_filters_find_what_is_meant(visitor, broker, topic):
+    create(visitor, topic, 4)
+    with producing(broker, **{"compression.type": "zstd"}) as produce:
+        for number in range(500):
+            value = {
+                "id": number,
+                "who": {"city": "Köln" if number == 77 else "Rom"},
+                "l": [number],
+            }
+            headers = [("odd", b"yes")] if number == 401 else []
+            produce(topic, json.dumps(value), key=f"key-{number}", headers=headers)
+        produce(topic, "no JSON at all", key="key-7")
+
+    def numbers(**wanted):
+        found = list(pages(visitor, topic, "newest", limit=5, filter=wanted))
+        shown = [text for page in found for text in texts(page)]
+        return sorted(json.loads(text)["id"] if text[0] == "{" else -1 for text in shown)
+
+    assert numbers(key="key-7") == [-1, 7]
+    assert numbers(key="key-") == []
+    assert numbers(text="KEY-42") == [42, *range(420, 430)]
+    assert numbers(jsonPath="who.city", jsonEquals="Köln") == [77]
+    assert numbers(jsonPath="l[0]", jsonEquals="499") == [499]
+    assert numbers(jsonPath="id", jsonEquals="12", key="key-13") == []
+    assert numbers(header="odd") == [401]
+    assert len(numbers(jsonPath="who")) == 500
+
+
+def test_a_key_is_found_wherever_a_producer_put_it(visitor, broker, topic):
+    create(visitor, topic, 4)
+    with producing(broker) as produce:
+        for partition in range(4):
+            produce(topic, f"{partition}", key="stray", partition=partition)
+            produce(topic, "other", key="other", partition=partition)
+    assert sorted(texts(browse(visitor, topic, filter={"key": "stray"}))) == ["0", "1", "2", "3"]
+
+
+@pytest.mark.parametrize(
+    ("form", "text"),
+    [("text", "[1]é"), ("hex", "5b315dc3a9"), ("base64", "WzFdw6k="), ("json", "[1]é")],
+)
+def test_a_value_is_shown_as_is_asked(visitor, broker, topic, form, text):
+    create(visitor, topic)
+    with producing(broker) as produce:
+        produce(topic, "[1]é")
+    (message,) = browse(visitor, topic, value={"format": form})["messages"]
+    assert message["value"]["text"] == text
+    problem = "it is no JSON" if form == "json" else None
+    assert message["value"]["problem"] == problem
+
+
+def test_a_large_value_is_cut_in_a_page_but_not_on_a_page_of_its_own(visitor, broker, topic):
+    create(visitor, topic)
+    with producing(broker) as produce:
+        produce(topic, "é" * 100_000)
+        produce(topic, "small")
+    _, large = browse(visitor, topic)["messages"]
+    assert (len(large["value"]["text"]), large["value"]["isTruncated"]) == (65_536, True)
+    assert large["value"]["sizeBytes"] == 200_000
+    (alone,) = browse(visitor, topic, "earliest", limit=1)["messages"]
+    assert (alone["value"]["text"], alone["value"]["isTruncated"]) == ("é" * 100_000, False)
+
+
+def test_more_than_may_be_looked_at_at_once_is_found_by_going_on(visitor, broker, topic):
+    """The needle is the first of 350 MB: a page ends before it, and says where to go on."""
+    create(visitor, topic)
+    hay = b"hay " * 125_000
+    for number in range(7):
+        with producing(broker, **{"compression.type": "zstd"}) as produce:
+            if number == 0:
+                produce(topic, "the needle")
+            for _ in range(100):
+                produce(topic, hay)
+    found = list(pages(visitor, topic, "newest", filter={"text": "NEEDLE"}))
+    assert len(found) > 1
+    assert [text for page in found for text in texts(page)] == ["the needle"]
+    assert all(page["scannedBytes"] < 340_000_000 for page in found)
+    assert sum(page["scannedRecords"] for page in found) == 701
+
+
+def test_a_question_that_makes_no_sense_is_refused(visitor, topic):
+    create(visitor, topic)
+    path = f"/topics/{topic}/messages/browse"
+    for body in (
+        {"limit": 0},
+        {"limit": 501},
+        {"cursor": {"x": 1}},
+        {"cursor": {"0": -5}},
+        {"filter": {"jsonPath": "a..b]"}},
+        {"filter": {"jsonEquals": "1"}},
+        {"value": {"format": "avro"}},
+        {"value": {"format": "avro", "schema": {"kind": "avro", "text": "{"}}},
+        {"value": {"format": "avro", "schema": {"kind": "protobuf", "text": PROTO}}},
+        {"value": {"format": "protobuf", "schema": {"kind": "protobuf", "text": "message {"}}},
+        {"start": {"kind": "tomorrow"}},
+    ):
+        answer = visitor.ask("POST", path, body)
+        assert answer.status == 400, (body, answer.body)
+    assert visitor.ask("POST", path, {"partitions": [9]}).status == 404
+    assert visitor.ask("POST", f"/topics/{topic}-none/messages/browse", {}).status == 404
+
+
+# --- schemas ----------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def registry():
+    with schema_registry.serving() as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def schooled(_shared_broker, registry, tmp_path_factory):
+    """Somebody who visits a console that knows a registry."""
+    directory = tmp_path_factory.mktemp("schooled")
+    settings = {"schema_registry_url": registry.url}
+    with ConsoleProcess(directory, _shared_broker, **settings) as console:
+        yield console.visitor()
+
+
+def avro(schema, value):
+    stream = io.BytesIO()
+    fastavro.schemaless_writer(stream, fastavro.parse_schema(schema), value)
+    return stream.getvalue()
+
+
+def order(**fields):
+    numbered = {"order_id": 1}
+    return b"".join(bytes([numbered[name] << 3, value]) for name, value in fields.items())
+
+
+def test_values_that_name_their_schema_are_read_without_being_asked(
+    schooled, registry, broker, topic
+):
+    registry.register(1001, json.dumps(CUSTOMER))
+    registry.register(1002, PROTO, kind="PROTOBUF")
+    registry.register(1003, "{}", kind="JSON")
+    create(schooled, topic)
+    customer = avro(CUSTOMER, {"id": 7, "city": "Köln", "since": 19782})
+    with producing(broker) as produce:
+        produce(topic, frame.join(1001, customer), key="a")
+        produce(topic, frame.join(1002, frame.join_indexes((1,), order(order_id=5))))
+        produce(topic, frame.join(1003, b'{"plain": true}'))
+        produce(topic, frame.join(4_000_000, b"unknown"))
+        produce(topic, frame.join(1001, customer + b"rest"))
+        produce(topic, b"\0\0\0\0\0\0\0\x07", key="a number")
+    shown = [each["value"] for each in browse(schooled, topic, "earliest")["messages"]]
+    assert [each["format"] for each in shown] == ["avro", "protobuf", "json", "hex", "hex", "hex"]
+    assert json.loads(shown[0]["text"]) == {"id": 7, "city": "Köln", "since": "2024-02-29"}
+    assert shown[0]["schemaId"] == 1001
+    assert json.loads(shown[1]["text"]) == {"order_id": "5"}
+    assert json.loads(shown[2]["text"]) == {"plain": True}
+
+    asked = browse(schooled, topic, "earliest", value={"format": "avro"})["messages"]
+    problems = [each["value"]["problem"] for each in asked]
+    assert problems[0] is None
+    assert "protobuf, not avro" in problems[1]
+    assert "schema 4000000 is not in the registry" in problems[3]
+    assert "4 bytes are left" in problems[4]
+
+    found = browse(schooled, topic, filter={"jsonPath": "city", "jsonEquals": "Köln"})
+    assert places(found) == [(0, 0)]
+    assert places(browse(schooled, topic, filter={"text": "2024-02-29"})) == [(0, 0)]
+
+
+def test_a_schema_that_is_typed_needs_no_registry(visitor, broker, topic):
+    create(visitor, topic)
+    with producing(broker) as produce:
+        produce(topic, avro(CUSTOMER, {"id": 7, "city": None, "since": 0}))
+        produce(topic, frame.join(5, avro(CUSTOMER, {"id": 8, "city": "x", "since": 0})))
+        produce(topic, order(order_id=5))
+    schema = {"kind": "avro", "text": json.dumps(CUSTOMER)}
+    page = browse(visitor, topic, "earliest", value={"format": "avro", "schema": schema})
+    assert [json.loads(text)["id"] for text in texts(page)[:2]] == [7, 8]
+    assert page["messages"][2]["value"]["problem"]
+    schema = {"kind": "protobuf", "text": PROTO, "message": "shop.Order"}
+    page = browse(visitor, topic, value={"format": "protobuf", "schema": schema})
+    assert json.loads(texts(page)[0]) == {"order_id": "5"}
+
+
+def test_a_registry_that_is_out_of_order_is_asked_once_and_costs_no_record(
+    schooled, registry, broker, topic
+):
+    create(schooled, topic)
+    with producing(broker) as produce:
+        for number in range(50):
+            produce(topic, frame.join(3_000 + number, b"whatever"))
+    registry.failures = [503] * 200
+    asked_before = len(registry.asked)
+    page = browse(schooled, topic)
+    registry.failures = []
+    assert len(registry.asked) - asked_before == 2, "one more try, and no more"
+    assert len(page["messages"]) == 50
+    assert all("answers 503" in each["value"]["problem"] for each in page["messages"])
+
+
+# --- writing ----------------------------------------------------------------------------------
+
+
+def consumed(broker, topic, count):
+    consumer = Consumer(
+        {"bootstrap.servers": broker.address, "group.id": topic, "auto.offset.reset": "earliest"}
+    )
+    consumer.subscribe([topic])
+    try:
+        found = []
+        deadline = time.monotonic() + 30
+        while len(found) < count and time.monotonic() < deadline:
+            found += [each for each in consumer.consume(count, 1) if not each.error()]
+        return found
+    finally:
+        consumer.close()
+
+
+def test_a_record_that_is_written_is_what_a_consumer_gets(visitor, broker, topic):
+    create(visitor, topic, 3)
+    produced = visitor.post(
+        f"/topics/{topic}/messages",
+        {
+            "partition": 2,
+            "key": {"text": "00ff", "format": "hex"},
+            "value": {"text": base64.b64encode(b"\1\2").decode(), "format": "base64"},
+            "headers": [{"key": "a", "value": "é"}, {"key": "b"}],
+            "timestampMs": 1_700_000_000_000,
+        },
+    )
+    assert produced == {"partition": 2, "offset": 0, "timestampMs": 1_700_000_000_000}
+    (record,) = consumed(broker, topic, 1)
+    assert (record.partition(), record.key(), record.value()) == (2, b"\0\xff", b"\1\2")
+    assert record.headers() == [("a", "é".encode()), ("b", None)]
+    assert record.timestamp() == (TIMESTAMP_CREATE_TIME, 1_700_000_000_000)
+
+
+def test_a_key_decides_the_partition_as_it_does_everywhere(visitor, broker, topic):
+    create(visitor, topic, 5)
+    settings = {"partitioner": "murmur2_random"}
+    with producing(broker, **settings) as produce:
+        for number in range(10):
+            produce(topic, "theirs", key=f"k{number}")
+    for number in range(10):
+        visitor.post(
+            f"/topics/{topic}/messages",
+            {"key": {"text": f"k{number}"}, "value": {"text": '{"a": 1}', "format": "json"}},
+        )
+    where = {}
+    for record in consumed(broker, topic, 20):
+        where.setdefault(record.key(), []).append(record.partition())
+    assert all(len(set(partitions)) == 1 for partitions in where.values())
+    assert all(len(partitions) == 2 for partitions in where.values())
+
+
+def test_a_tombstone_and_a_record_without_a_key(visitor, topic):
+    create(visitor, topic)
+    visitor.post(f"/topics/{topic}/messages", {"key": {"text": "k"}})
+    visitor.post(f"/topics/{topic}/messages", {"value": {"text": "v"}})
+    assert [(k, v) for k, v in zip(
+        texts(browse(visitor, topic), "key"), texts(browse(visitor, topic)), strict=True
+    )] == [(None, "v"), ("k", None)]  # fmt: skip
+
+
+def test_the_broker_s_time_is_told_where_the_topic_wants_it(visitor, topic):
+    create(visitor, topic, **{"message.timestamp.type": "LogAppendTime"})
+    produced = visitor.post(
+        f"/topics/{topic}/messages", {"value": {"text": "v"}, "timestampMs": 1_000}
+    )
+    assert produced["timestampMs"] > 1_700_000_000_000
+    (message,) = browse(visitor, topic)["messages"]
+    assert (message["timestampMs"], message["timestampType"]) == (
+        produced["timestampMs"],
+        "append",
+    )
+
+
+def test_a_value_is_written_in_the_schema_of_the_registry(schooled, registry, broker, topic):
+    registry.register(2001, json.dumps(CUSTOMER), subject=f"{topic}-value")
+    registry.register(2002, PROTO, kind="PROTOBUF", subject=f"{topic}-key")
+    create(schooled, topic)
+    value = {"id": 7, "city": "Köln", "since": "2024-02-29"}
+    key = {"text": '{"order_id": "5"}', "format": "protobuf"}
+    schooled.post(
+        f"/topics/{topic}/messages",
+        {
+            "key": key | {"schema": {"kind": "protobuf", "message": "shop.Order"}},
+            "value": {"text": json.dumps(value), "format": "avro"},
+        },
+    )
+    (record,) = consumed(broker, topic, 1)
+    assert record.value() == frame.join(
+        2001, avro(CUSTOMER, {"id": 7, "city": "Köln", "since": 19782})
+    )
+    assert record.key() == frame.join(2002, frame.join_indexes((1,), order(order_id=5)))
+    (message,) = browse(schooled, topic)["messages"]
+    assert json.loads(message["value"]["text"]) == value
+    assert json.loads(message["key"]["text"]) == {"order_id": "5"}
+
+
+def test_what_is_not_what_it_is_said_to_be_or_too_large_is_not_written(visitor, topic):
+    create(visitor, topic, **{"max.message.bytes": "2000"})
+    avro_text = {"kind": "avro", "text": json.dumps(CUSTOMER)}
+    for body in (
+        {"value": {"text": "{", "format": "json"}},
+        {"value": {"text": "0g", "format": "hex"}},
+        {"value": {"text": "*", "format": "base64"}},
+        {"value": {"text": "{}", "format": "avro"}},
+        {"value": {"text": "{}", "format": "avro", "schema": avro_text}},
+        {"value": {"text": "v"}, "timestampMs": -5},
+        {"value": {"text": "v"}, "headers": [{"key": "h"}] * 101},
+    ):
+        answer = visitor.ask("POST", f"/topics/{topic}/messages", body)
+        assert answer.status == 400, (body, answer.body)
+    answer = visitor.ask("POST", f"/topics/{topic}/messages", {"partition": 7})
+    assert answer.status == 404
+    large = visitor.ask("POST", f"/topics/{topic}/messages", {"value": {"text": "v" * 5000}})
+    assert (large.status, large.json["error"]) == (400, "invalid-request")
+    assert "MESSAGE_TOO_LARGE" in large.json["message"]
+    assert browse(visitor, topic)["messages"] == []

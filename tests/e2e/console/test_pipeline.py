@@ -1,0 +1,109 @@
+"""What jobs left behind, as the console shows it and as Prometheus scrapes it."""
+
+import asyncio
+import time
+
+import pytest
+
+from kafscale.storage.job_runs import JobRun, JobRuns, Outcome, TopicRun
+from kafscale.storage.objects.local import LocalObjectStore
+from services.broker import BrokerProcess
+from services.console import ConsoleProcess
+
+pytestmark = pytest.mark.timeout(120)
+
+NOW_MS = time.time_ns() // 1_000_000
+MERGED = JobRun(
+    job="merge",
+    run="0000000a",
+    started_at_ms=NOW_MS - 60_000,
+    outcome=Outcome.SUCCEEDED,
+    updated_at_ms=NOW_MS - 50_000,
+    ended_at_ms=NOW_MS - 50_000,
+    topics=("orders",),
+    records_in=10,
+    records_out=10,
+    size_bytes=100,
+    newest_timestamp_ms=NOW_MS - 70_000,
+    by_topic={"orders": TopicRun(records_in=10, newest_timestamp_ms=NOW_MS - 70_000)},
+    details={"merged": 3},
+)
+FAILED = JobRun(
+    job="merge",
+    run="0000000b",
+    started_at_ms=NOW_MS - 10_000,
+    outcome=Outcome.FAILED,
+    updated_at_ms=NOW_MS - 9_000,
+    ended_at_ms=NOW_MS - 9_000,
+    error="no broker answers",
+    topics=("orders",),
+)
+REPORTED = JobRun(
+    job="report",
+    run="0000000c",
+    started_at_ms=NOW_MS - 5_000,
+    outcome=Outcome.SUCCEEDED,
+    updated_at_ms=NOW_MS - 4_000,
+    ended_at_ms=NOW_MS - 4_000,
+    by_topic={
+        "orders": TopicRun(records_in=10, size_bytes=100, details={"dollarsPerDay": 0.5}),
+        "clicks": TopicRun(records_in=20, size_bytes=900, details={"dollarsPerDay": 1.5}),
+    },
+    details={"now.s3DollarsPerDay": 2.25},
+)
+
+
+@pytest.fixture(scope="module")
+def console(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("pipeline")
+    with BrokerProcess(directory) as broker:
+        store = LocalObjectStore(broker.data / "objects", fsync=False, shared=True)
+        for run in (MERGED, FAILED, REPORTED):
+            asyncio.run(JobRuns(store, "default").write(run))
+        with ConsoleProcess(directory, broker) as console:
+            yield console
+
+
+def test_every_job_shows_its_runs_the_newest_first(console):
+    told = console.visitor().get("/pipeline")
+    assert told["problem"] is None
+    merge, report = told["jobs"]
+    assert (merge["job"], report["job"]) == ("merge", "report")
+    assert [run["outcome"] for run in merge["runs"]] == ["failed", "succeeded"]
+    assert merge["last"]["error"] == "no broker answers"
+    assert merge["successRate"] == 0.5
+    assert merge["freshnessMs"] >= 70_000
+    assert merge["runs"][1]["details"] == {"merged": 3}
+
+
+def test_the_newest_report_says_what_topics_cost_the_dearest_first(console):
+    cost = console.visitor().get("/pipeline")["cost"]
+    assert cost["totalPerDay"] == 2.25
+    assert [(topic["topic"], topic["costPerDay"]) for topic in cost["topics"]] == [
+        ("clicks", 1.5),
+        ("orders", 0.5),
+    ]
+
+
+def test_prometheus_is_told_how_each_job_last_went(console):
+    answer = console.stranger().raw("GET", "/metrics")
+    assert answer.status == 200
+    assert answer.headers["Content-Type"].startswith("text/plain; version=0.0.4")
+    lines = answer.body.decode().splitlines()
+    assert 'kafscale_pipeline_last_run_success{job="merge",topic="orders"} 0' in lines
+    assert 'kafscale_pipeline_last_run_success{job="report",topic="clicks"} 1' in lines
+    fresh = [line for line in lines if line.startswith("kafscale_pipeline_freshness_seconds{")]
+    assert float(fresh[0].rpartition(" ")[2]) >= 70
+
+
+def test_where_no_job_has_run_there_is_nothing_and_no_problem(tmp_path, broker):
+    with ConsoleProcess(tmp_path, broker, data_dir=str(tmp_path / "nothing")) as console:
+        told = console.visitor().get("/pipeline")
+        assert told == {"jobs": [], "cost": None, "problem": None}
+        assert console.stranger().raw("GET", "/metrics").status == 200
+
+
+def test_where_records_are_in_memory_that_is_said(tmp_path, broker):
+    with ConsoleProcess(tmp_path, broker, use_memory_s3="true") as console:
+        assert "memory" in console.visitor().get("/pipeline")["problem"]
+        assert console.stranger().raw("GET", "/metrics").status == 200

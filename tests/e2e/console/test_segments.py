@@ -1,0 +1,111 @@
+"""Segments in the console, straight from where the records are kept."""
+
+import pytest
+from confluent_kafka import Producer
+
+from services.console import ConsoleProcess
+from services.s3_server import broker_settings
+
+pytestmark = pytest.mark.timeout(60)
+
+
+def test_segments_and_what_is_in_the_wal_only(visitor, broker, topic):
+    """Three segments were rolled; the newest comes first, and the WAL holds the rest."""
+    visitor.post("/topics", {"name": topic, "partitionCount": 2})
+    for _ in range(3):
+        produce(broker, topic, 10)
+        visitor.post(f"/topics/{topic}/flush", {})
+    produce(broker, topic, 4)
+
+    found = visitor.get(f"/topics/{topic}/segments", partition=1)
+    files = broker.objects(f"objects/default/{topic}/1/*.kfs")
+    assert found["total"] == len(files) == 3
+    assert found["sizeBytes"] == sum(path.stat().st_size for path in files)
+    assert bounds(found) == [(20, 29), (10, 19), (0, 9)]
+    assert all(each["hasIndex"] and each["createdAtMs"] > 0 for each in found["items"])
+    assert sorted(each["key"].rpartition("/")[2] for each in found["items"]) == [
+        path.name for path in files
+    ]
+    wal = found["wal"]
+    assert (wal["fromOffset"], wal["toOffset"], wal["recordCount"]) == (30, 34, 4)
+    assert wal["objectCount"] >= 1
+    assert wal["sizeBytes"] > 0
+
+
+def test_pages_of_segments(visitor, broker, topic):
+    visitor.post("/topics", {"name": topic, "partitionCount": 2})
+    for _ in range(3):
+        produce(broker, topic, 1)
+        visitor.post(f"/topics/{topic}/flush", {"partitions": [1]})
+    first = visitor.get(f"/topics/{topic}/segments", partition=1, size=2)
+    second = visitor.get(f"/topics/{topic}/segments", partition=1, size=2, page=2)
+    assert (bounds(first), bounds(second)) == ([(2, 2), (1, 1)], [(0, 0)])
+    assert first["total"] == second["total"] == 3
+    assert second["page"] == 2
+
+
+def test_an_empty_partition_has_nothing(visitor, topic):
+    visitor.post("/topics", {"name": topic})
+    found = visitor.get(f"/topics/{topic}/segments")
+    assert (found["total"], found["sizeBytes"], found["items"]) == (0, 0, [])
+    assert found["wal"] == {
+        "fromOffset": 0,
+        "toOffset": 0,
+        "recordCount": 0,
+        "objectCount": 0,
+        "sizeBytes": 0,
+    }
+
+
+def test_a_topic_of_an_earlier_name_leaves_nothing_behind(visitor, broker, topic):
+    """Objects are named after topics, and those of a deleted one go before the name is free."""
+    for count in (5, 2):
+        visitor.post("/topics", {"name": topic, "partitionCount": 2})
+        produce(broker, topic, count)
+        found = visitor.get(f"/topics/{topic}/segments", partition=1)
+        assert (found["total"], found["wal"]["recordCount"]) == (0, count)
+        visitor.post(f"/topics/{topic}/flush", {})
+        assert bounds(visitor.get(f"/topics/{topic}/segments", partition=1)) == [(0, count - 1)]
+        visitor.delete(f"/topics/{topic}", {"confirm": topic})
+
+
+@pytest.mark.parametrize(
+    ("query", "status"),
+    [
+        ("partition=7", 404),
+        ("partition=-1", 404),
+        ("partition=one", 400),
+        ("size=0", 400),
+        ("size=501", 400),
+        ("page=0", 400),
+    ],
+)
+def test_what_is_not_there_is_said(visitor, topic, query, status):
+    visitor.post("/topics", {"name": topic})
+    answer = visitor.ask("GET", f"/topics/{topic}/segments?{query}")
+    assert answer.status == status
+    assert answer.json["message"]
+
+
+def test_segments_of_a_bucket(s3, start_broker, tmp_path, topic):
+    broker = start_broker(**broker_settings(s3.bucket))
+    with ConsoleProcess(tmp_path / "console", broker) as console:
+        visitor = console.visitor()
+        visitor.post("/topics", {"name": topic, "partitionCount": 2})
+        produce(broker, topic, 10)
+        visitor.post(f"/topics/{topic}/flush", {})
+        produce(broker, topic, 3)
+        found = visitor.get(f"/topics/{topic}/segments", partition=1)
+        assert bounds(found) == [(0, 9)]
+        assert (found["wal"]["recordCount"], found["wal"]["objectCount"]) == (3, 1)
+
+
+def bounds(found):
+    return [(each["baseOffset"], each["lastOffset"]) for each in found["items"]]
+
+
+def produce(broker, topic, count):
+    producer = Producer({"bootstrap.servers": broker.address})
+    for number in range(count):
+        producer.produce(topic, f"value {number}".encode(), partition=1)
+    assert producer.flush(30) == 0

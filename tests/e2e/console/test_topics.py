@@ -1,0 +1,239 @@
+"""Topics in the console: found, created, configured, grown, flushed and deleted."""
+
+import pytest
+from confluent_kafka import Consumer, Producer
+
+from services.console import ConsoleProcess
+from services.process import free_port
+from services.waiting import wait_until
+
+pytestmark = pytest.mark.timeout(60)
+
+
+def test_a_topic_from_its_creation_to_its_end(visitor, topic):
+    """Every change is in the list at once, without waiting for the next look."""
+    created = visitor.post(
+        "/topics", {"name": topic, "partitionCount": 2, "configs": {"retention.ms": "7200000"}}
+    )
+    assert (created["name"], created["partitionCount"], created["leaderlessCount"]) == (topic, 2, 0)
+    (listed,) = visitor.get("/topics", search=topic)["items"]
+    assert (listed["topicId"], listed["partitionCount"]) == (created["topicId"], 2)
+
+    grown = visitor.post(f"/topics/{topic}/partitions", {"partitionCount": 3})
+    assert [each["partition"] for each in grown["partitions"]] == [0, 1, 2]
+    assert visitor.get("/topics", search=topic)["items"][0]["partitionCount"] == 3
+
+    visitor.delete(f"/topics/{topic}", {"confirm": topic})
+    assert visitor.get("/topics", search=topic)["items"] == []
+    assert problem(visitor, "GET", f"/topics/{topic}")[0] == (404, "not-found")
+
+
+def test_a_topic_tells_how_far_its_partitions_are_durable_and_rolled(visitor, broker, topic):
+    visitor.post("/topics", {"name": topic, "partitionCount": 2})
+    produce(broker, topic, 10, partition=1)
+    flushed = visitor.post(f"/topics/{topic}/flush", {"partitions": [1]})
+    assert flushed == {"partitions": [{"topic": topic, "partition": 1}]}
+    produce(broker, topic, 4, partition=1)
+
+    found = visitor.get(f"/topics/{topic}")
+    empty, full = found["partitions"]
+    assert (empty["highWatermark"], empty["recordCount"], empty["sizeBytes"]) == (0, 0, 0)
+    assert full["sizeBytes"] > 0
+    about = {name: full[name] for name in ("state", "startOffset", "rolledOffset", "recordCount")}
+    assert about == {"state": "online", "startOffset": 0, "rolledOffset": 10, "recordCount": 14}
+    assert full["highWatermark"] == full["endOffset"] == 14
+    assert full["leader"] == empty["leader"] is not None
+    assert found["topic"]["recordCount"] == 14
+    assert found["topic"]["sizeBytes"] == full["sizeBytes"]
+
+
+def test_configs_are_told_with_their_defaults_and_what_they_mean(visitor, topic):
+    visitor.post("/topics", {"name": topic})
+    before = configs(visitor, topic)["retention.ms"]
+    assert before["isSet"] is False
+    assert before["value"] == before["default"]
+    assert before["type"] == "long"
+    assert "records" in before["documentation"]
+
+    body = {"set": {"retention.ms": "7200000", "cleanup.policy": "compact"}}
+    answered = visitor.put(f"/topics/{topic}/configs", body)
+    assert answered == list(configs(visitor, topic).values())
+    after = configs(visitor, topic)["retention.ms"]
+    assert after == before | {"value": "7200000", "isSet": True}
+
+    visitor.put(f"/topics/{topic}/configs", {"delete": ["retention.ms"]})
+    assert configs(visitor, topic)["retention.ms"] == before
+    assert configs(visitor, topic)["cleanup.policy"]["value"] == "compact"
+
+
+def test_the_list_is_searched_sorted_and_cut_into_pages(visitor, broker, topic):
+    names = [f"{topic}-{letter}" for letter in "abc"]
+    for count, name in enumerate(names, 1):
+        visitor.post("/topics", {"name": name, "partitionCount": count})
+    produce(broker, names[1], 5, partition=0)
+
+    def listed(**query):
+        page = visitor.get("/topics", search=topic.upper(), **query)
+        assert page["total"] == 3
+        return [each["name"].removeprefix(topic) for each in page["items"]]
+
+    assert listed() == ["-a", "-b", "-c"]
+    assert listed(order="desc") == ["-c", "-b", "-a"]
+    assert listed(sort="partitions", order="desc", size=2) == ["-c", "-b"]
+    assert listed(sort="partitions", order="desc", size=2, page=2) == ["-a"]
+    wait_until(
+        lambda: listed(sort="records", order="desc")[0] == "-b", "the records to be seen in a look"
+    )
+
+
+def test_who_reads_a_topic_and_how_far_they_are(visitor, broker, topic):
+    visitor.post("/topics", {"name": topic, "partitionCount": 2})
+    produce(broker, topic, 5, partition=0)
+    produce(broker, topic, 3, partition=1)
+    assert visitor.get(f"/topics/{topic}/consumers") == []
+    consumer = Consumer(
+        {
+            "bootstrap.servers": broker.address,
+            "group.id": f"group-{topic}",
+            "auto.offset.reset": "earliest",
+            "enable.auto.commit": False,
+        }
+    )
+    try:
+        consumer.subscribe([topic])
+        read = []
+        wait_until(lambda: read.extend(consumer.consume(8, 0.5)) or len(read) == 8, "the records")
+        consumer.commit(asynchronous=False)
+        produce(broker, topic, 2, partition=1)
+        wait_until(
+            lambda: visitor.get("/groups", search=topic)["total"], "the group to be seen in a look"
+        )
+        assert visitor.get(f"/topics/{topic}/consumers") == [
+            {
+                "group": f"group-{topic}",
+                "state": "Stable",
+                "memberCount": 1,
+                "lag": 2,
+                "lagByPartition": {"0": 0, "1": 2},
+            }
+        ]
+    finally:
+        consumer.close()
+
+
+def test_a_topic_is_deleted_only_if_its_name_was_typed(visitor, topic):
+    visitor.post("/topics", {"name": topic})
+    answer, message = problem(visitor, "DELETE", f"/topics/{topic}", {"confirm": topic[:-1]})
+    assert answer == (400, "invalid-request")
+    assert "type its name" in message
+    assert visitor.get(f"/topics/{topic}")["topic"]["name"] == topic
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("GET", "", None),
+        ("DELETE", "", {"confirm": "{name}"}),
+        ("GET", "/configs", None),
+        ("PUT", "/configs", {"set": {"retention.ms": "1"}}),
+        ("POST", "/partitions", {"partitionCount": 3}),
+        ("GET", "/segments", None),
+        ("GET", "/consumers", None),
+        ("POST", "/flush", {}),
+    ],
+)
+def test_what_is_asked_of_a_topic_that_is_not_there_is_not_found(
+    visitor, topic, method, path, body
+):
+    if body and "confirm" in body:
+        body = {"confirm": topic}
+    answer, message = problem(visitor, method, f"/topics/{topic}{path}", body)
+    assert answer == (404, "not-found")
+    assert topic in message
+    assert "kafscale topic" not in message
+    assert visitor.get("/topics", search=topic)["total"] == 0
+
+
+@pytest.mark.parametrize(
+    ("asked", "status"),
+    [
+        (("", "POST", {"name": "no/name"}), 400),
+        (("", "POST", {"name": "_wal"}), 400),
+        (("", "POST", {"name": "{topic}"}), 409),
+        (("", "POST", {"name": "x", "partitionCount": 0}), 400),
+        (("", "POST", {"name": "x", "partitionCount": 10**9}), 403),
+        (("", "POST", {"name": "x", "partitions": 3}), 400),
+        (("", "POST", {"name": "x", "configs": {"color": "red"}}), 400),
+        (("/{topic}/partitions", "POST", {"partitionCount": 1}), 400),
+        (("/{topic}/configs", "PUT", {}), 400),
+        (("/{topic}/configs", "PUT", {"set": {"color": "red"}}), 400),
+        (("/{topic}/configs", "PUT", {"set": {"retention.ms": "long"}}), 400),
+        (("/{topic}/configs", "PUT", {"set": {"a": "1"}, "delete": ["a"]}), 400),
+        (("/{topic}/flush", "POST", {"topic": "other"}), 400),
+        (("/{topic}/flush", "POST", {"partitions": [7]}), 404),
+        (("?size=501", "GET", None), 400),
+        (("?page=0", "GET", None), 400),
+        (("?sort=color", "GET", None), 400),
+        (("?colour=red", "GET", None), 400),
+    ],
+)
+def test_what_cannot_be_is_refused_with_a_sentence(visitor, taken, asked, status):
+    path, method, body = asked
+    if body and body.get("name") == "{topic}":
+        body = {"name": taken}
+    answer, message = problem(visitor, method, "/topics" + path.format(topic=taken), body)
+    assert answer[0] == status, message
+    assert message
+    assert visitor.get("/topics", search="no/name")["total"] == 0
+
+
+def test_of_owners_that_are_out_of_reach_only_the_bounds_are_known(broker, tmp_path, topic):
+    """Kafka's protocol goes through, the control plane does not."""
+    produce(broker, topic, 5, partition=0)
+    nobody = f"127.0.0.1:{free_port()}"
+    with ConsoleProcess(tmp_path, broker, control_servers=nobody) as console:
+        visitor = console.visitor()
+        (partition,) = visitor.get(f"/topics/{topic}")["partitions"]
+        assert partition["state"] == "unknown"
+        assert (partition["startOffset"], partition["highWatermark"]) == (0, 5)
+        assert partition["rolledOffset"] is partition["sizeBytes"] is None
+        assert visitor.get(f"/topics/{topic}/segments")["wal"] is None
+        answer, message = problem(visitor, "POST", f"/topics/{topic}/flush", {})
+        assert answer == (503, "unavailable")
+        assert nobody in message
+
+
+def test_without_the_directory_of_the_broker_its_segments_are_not_known(broker, tmp_path, topic):
+    produce(broker, topic, 1, partition=0)
+    elsewhere = tmp_path / "elsewhere"
+    with ConsoleProcess(tmp_path, broker, data_dir=str(elsewhere)) as console:
+        answer, message = problem(console.visitor(), "GET", f"/topics/{topic}/segments")
+        assert answer == (409, "conflict")
+        assert str(elsewhere) in message
+        assert not elsewhere.exists()
+
+
+@pytest.fixture(scope="module")
+def taken(console):
+    """A topic that is there, and stays as it is."""
+    name = "taken"
+    console.visitor().post("/topics", {"name": name, "partitionCount": 2})
+    return name
+
+
+def problem(visitor, method, path, body=None):
+    """The status, the word and the sentence of an answer that is no success."""
+    answer = visitor.ask(method, path, body)
+    assert answer.status >= 400, answer
+    return (answer.status, answer.json["error"]), answer.json["message"]
+
+
+def configs(visitor, topic):
+    return {each["name"]: each for each in visitor.get(f"/topics/{topic}/configs")}
+
+
+def produce(broker, topic, count, *, partition):
+    producer = Producer({"bootstrap.servers": broker.address})
+    for number in range(count):
+        producer.produce(topic, f"value {number}".encode(), partition=partition)
+    assert producer.flush(30) == 0

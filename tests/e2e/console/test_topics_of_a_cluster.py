@@ -1,0 +1,89 @@
+"""Topics of several brokers: each tells of its own partitions, and of those it took over."""
+
+import pytest
+from confluent_kafka import Producer
+
+from services import s3_server
+from services.cluster import Cluster
+from services.console import ConsoleProcess
+from services.s3_server import broker_settings
+from services.waiting import wait_until
+
+pytestmark = pytest.mark.timeout(180)
+
+COUNT = 5
+
+
+@pytest.fixture
+def cluster(tmp_path):
+    if not s3_server.is_available():
+        pytest.skip("no Go here to build an S3 server")
+    settings = {"broker_lease_ttl_ms": "6000"}
+    with Cluster(tmp_path / "cluster", brokers=2, etcd_members=1, seed=0, **settings) as running:
+        running.wait_until_serving()
+        yield running
+
+
+@pytest.fixture
+def visitor(tmp_path, cluster):
+    settings = broker_settings(cluster.s3.bucket) | {
+        "bootstrap_servers": cluster.bootstrap,
+        "control_servers": ",".join(
+            f"127.0.0.1:{node.broker.metrics_port}" for node in cluster.nodes.values()
+        ),
+    }
+    with ConsoleProcess(tmp_path / "console", **settings) as console:
+        yield console.visitor()
+
+
+def test_partitions_of_a_broker_that_was_killed_are_found_with_its_successor(
+    cluster, visitor, topic
+):
+    """What the dead broker had in its WAL alone is still told of as such."""
+    assert visitor.post("/topics", {"name": topic, "partitionCount": 4})["partitionCount"] == 4
+    assert visitor.get("/topics", search=topic)["total"] == 1
+    wait_until(lambda: leaders(visitor, topic) == {1, 2}, "both brokers to lead some")
+    produce(cluster, topic)
+    before = partitions(visitor, topic)
+    assert [each["highWatermark"] for each in before] == [COUNT] * 4
+    assert {each["state"] for each in before} == {"online"}
+    moved = next(each["partition"] for each in before if each["leader"] == 2)
+
+    cluster.nodes[2].kill()
+    wait_until(
+        lambda: (
+            [each["highWatermark"] for each in partitions(visitor, topic)] == [COUNT] * 4
+            and leaders(visitor, topic) == {1}
+        ),
+        "the other to serve all of them",
+        seen=lambda: partitions(visitor, topic),
+    )
+    found = visitor.get(f"/topics/{topic}/segments", partition=moved)
+    held = found["wal"]["recordCount"] + sum(
+        each["lastOffset"] + 1 - each["baseOffset"] for each in found["items"]
+    )
+    assert held == COUNT
+    assert found["wal"]["objectCount"] >= 1 or found["total"] == 1
+
+    flushed = visitor.post(f"/topics/{topic}/flush", {})
+    assert [each["partition"] for each in flushed["partitions"]] == [0, 1, 2, 3]
+    (segment,) = visitor.get(f"/topics/{topic}/segments", partition=moved)["items"]
+    assert (segment["baseOffset"], segment["lastOffset"]) == (0, COUNT - 1)
+    visitor.delete(f"/topics/{topic}", {"confirm": topic})
+    assert visitor.ask("GET", f"/topics/{topic}").status == 404
+
+
+def partitions(visitor, topic):
+    return visitor.get(f"/topics/{topic}")["partitions"]
+
+
+def leaders(visitor, topic):
+    return {each["leader"] for each in partitions(visitor, topic)}
+
+
+def produce(cluster, topic):
+    producer = Producer({"bootstrap.servers": cluster.bootstrap})
+    for partition in range(4):
+        for number in range(COUNT):
+            producer.produce(topic, f"value {number}".encode(), partition=partition)
+    assert producer.flush(60) == 0

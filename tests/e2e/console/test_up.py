@@ -1,0 +1,117 @@
+"""`kafscale up`: everything on one machine by one command, which lives and dies together."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Self
+
+import pytest
+
+from services.console import PASSWORD, USERNAME, Visitor
+from services.process import free_port
+from services.waiting import wait_until
+
+pytestmark = pytest.mark.timeout(120)
+
+
+class Up:
+    def __init__(self, directory: Path, **settings: str) -> None:
+        ports = [free_port() for _ in range(3)]
+        self.kafka, self.metrics, self.console = ports
+        names = ("KAFSCALE_BROKER_PORT", "KAFSCALE_BROKER_METRICS_PORT", "KAFSCALE_UI_PORT")
+        clean = {name: text for name, text in os.environ.items() if not name.startswith("KAFSCALE")}
+        self.log = directory / "up.log"
+        with self.log.open("wb") as output:
+            self.process = subprocess.Popen(  # noqa: S603 - the command is our own.
+                [Path(sys.executable).with_name("kafscale"), "up"],
+                cwd=directory,
+                env=clean | dict(zip(names, map(str, ports), strict=True)) | settings,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.process.poll() is None:
+            self.process.terminate()
+            self.process.wait(60)
+
+    def said(self) -> str:
+        return self.log.read_text()
+
+    def wait_for(self, text: str) -> None:
+        wait_until(
+            lambda: text in self.said() or self.process.poll() is not None, text, seen=self.said
+        )
+        assert text in self.said(), self.said()
+
+    def children(self) -> dict[str, int]:
+        listed = subprocess.run(  # noqa: S603
+            ["ps", "-o", "pid=,args=", "--ppid", str(self.process.pid)],  # noqa: S607
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        rows = [line.split() for line in listed.stdout.splitlines()]
+        return {row[-1]: int(row[0]) for row in rows}
+
+
+def gone(process_id: int) -> bool:
+    try:
+        os.kill(process_id, 0)
+    except ProcessLookupError:
+        return True
+    return False
+
+
+def test_it_says_where_everything_is_and_ends_with_ctrl_c(tmp_path):
+    login = {"KAFSCALE_UI_USERNAME": USERNAME, "KAFSCALE_UI_PASSWORD": PASSWORD}
+    with Up(tmp_path, **login) as up:
+        up.wait_for("Ctrl-C")
+        said = up.said()
+        assert f"localhost:{up.kafka}" in said
+        assert f"http://localhost:{up.metrics}/metrics" in said
+        assert f"http://127.0.0.1:{up.console}" in said
+        assert f"as {USERNAME}" in said
+        assert PASSWORD not in said
+        visitor = Visitor(up.console)
+        assert visitor.sign_in().status == 200
+        assert visitor.get("/users")["problem"] is None, "the console has found the broker"
+        children = up.children()
+        assert set(children) == {"broker", "console"}
+        os.killpg(up.process.pid, signal.SIGINT)  # As a terminal does it.
+        assert up.process.wait(60) == 0, up.said()
+        assert all(map(gone, children.values()))
+        assert (tmp_path / "kafscale-data").is_dir()
+
+
+def test_it_says_how_to_make_signing_in_possible(tmp_path):
+    with Up(tmp_path) as up:
+        up.wait_for("Ctrl-C")
+        assert "KAFSCALE_UI_USERNAME" in up.said()
+        assert not Visitor(up.console).get("/session")["isConfigured"]
+
+
+@pytest.mark.parametrize("victim", ["broker", "console"])
+def test_when_one_ends_all_end(tmp_path, victim):
+    with Up(tmp_path) as up:
+        up.wait_for("Ctrl-C")
+        children = up.children()
+        os.kill(children[victim], signal.SIGKILL)
+        assert up.process.wait(60) == 128 + signal.SIGKILL, up.said()
+        assert all(map(gone, children.values()))
+
+
+def test_what_cannot_start_is_told_and_leaves_nothing_running(tmp_path):
+    with Up(tmp_path) as first:
+        first.wait_for("Ctrl-C")
+        other = tmp_path / "other"
+        other.mkdir()
+        with Up(other, KAFSCALE_UI_PORT=str(first.console)) as second:
+            assert second.process.wait(60) == 1
+            assert "KAFSCALE_UI_PORT" in second.said()
+            assert "Traceback" not in second.said()
+            assert second.children() == {}

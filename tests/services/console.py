@@ -1,0 +1,244 @@
+"""The console as a process of its own, and somebody who visits it.
+
+    with BrokerProcess(tmp_path) as broker, ConsoleProcess(tmp_path, broker) as console:
+        visitor = console.visitor()
+        topics = visitor.get("/topics")
+        visitor.post("/topics", {"name": "orders"})
+
+It is stopped when the block ends. Its log is kept in the directory, and is part of the message when
+it does not come up.
+"""
+
+import http.client
+import json
+import os
+import ssl
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.cookies import SimpleCookie
+from pathlib import Path
+from typing import Any, Self
+from urllib.parse import urlencode
+
+from services.broker import HOST, START_S_MAX, STOP_S_MAX, BrokerProcess
+from services.process import free_port
+
+USERNAME = "admin"
+PASSWORD = "correct horse battery staple"  # noqa: S105 - opens nothing but tests.
+API = "/api/v1"
+LISTENING = "console listening on "
+
+
+class ConsoleProcess:
+    """A console of one broker, or of whatever the settings name."""
+
+    def __init__(
+        self, directory: Path, broker: BrokerProcess | None = None, **settings: str
+    ) -> None:
+        """`settings` are environment variables without their prefix: `ui_password=""`."""
+        self.directory = directory
+        self.log = directory / "console.log"
+        self.port = free_port()
+        self.settings = settings
+        self._broker = broker
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(self, *_: object) -> None:
+        if self._process is not None:
+            self.terminate()
+
+    def start(self) -> Self:
+        """Start, and wait until visitors can come."""
+        assert self._process is None, "it runs already"
+        self.directory.mkdir(parents=True, exist_ok=True)
+        logged_bytes = self.log.stat().st_size if self.log.exists() else 0
+        with self.log.open("ab") as output:
+            self._process = subprocess.Popen(  # noqa: S603 - the command is our own.
+                [Path(sys.executable).with_name("kafscale"), "console"],
+                env=self._environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+            )
+        deadline = time.monotonic() + START_S_MAX
+        while LISTENING not in self.logged(logged_bytes):
+            if self._process.poll() is not None or time.monotonic() > deadline:
+                raise RuntimeError(f"the console does not listen: {self.logged(logged_bytes)}")
+            time.sleep(0.02)
+        return self
+
+    def terminate(self) -> None:
+        """Ask it to stop, which must end well."""
+        assert self._process is not None, "it does not run"
+        process, self._process = self._process, None
+        process.terminate()
+        try:
+            code = process.wait(STOP_S_MAX)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            raise
+        assert code == 0, f"the console ended with {code}: {self.logged()[-4000:]}"
+
+    def logged(self, since_bytes: int = 0) -> str:
+        with self.log.open("rb") as log:
+            log.seek(since_bytes)
+            return log.read().decode(errors="replace")
+
+    def stranger(self, **options: Any) -> "Visitor":
+        """Somebody who has not signed in."""
+        return Visitor(self.port, **options)
+
+    def visitor(self) -> "Visitor":
+        """Somebody who has signed in."""
+        visitor = self.stranger()
+        visitor.sign_in()
+        return visitor
+
+    @property
+    def url(self) -> str:
+        return f"http://{HOST}:{self.port}"
+
+    def _environment(self) -> dict[str, str]:
+        inherited = {
+            name: value for name, value in os.environ.items() if not name.startswith("KAFSCALE_")
+        }
+        own = {
+            "ui_host": HOST,
+            "ui_port": str(self.port),
+            "ui_username": USERNAME,
+            "ui_password": PASSWORD,
+            "ui_look_interval_ms": "500",
+        }
+        if self._broker is not None:
+            own |= self._broker.settings | {
+                "data_dir": str(self._broker.data),
+                "bootstrap_servers": self._broker.address,
+                "control_servers": f"{HOST}:{self._broker.metrics_port}",
+            }
+        settings = {
+            f"KAFSCALE_{name.upper()}": text for name, text in (own | self.settings).items()
+        }
+        return inherited | settings
+
+
+@dataclass
+class Answer:
+    """What came back."""
+
+    status: int
+    headers: http.client.HTTPMessage
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+
+class ProblemError(AssertionError):
+    """An answer that is not a success, where one was expected."""
+
+    def __init__(self, answer: Answer) -> None:
+        super().__init__(f"{answer.status}: {answer.body.decode(errors='replace')[:2000]}")
+        self.answer = answer
+
+
+@dataclass
+class Visitor:
+    """A browser's part: keeps the cookie, sends the token of the session along."""
+
+    port: int
+    context: ssl.SSLContext | None = None
+    cookies: dict[str, str] = field(default_factory=dict)
+    csrf_token: str | None = None
+
+    def sign_in(self, username: str = USERNAME, password: str = PASSWORD) -> Answer:
+        answer = self.ask("POST", "/session", {"username": username, "password": password})
+        if answer.status == 200:
+            self.csrf_token = answer.json["csrfToken"]
+        return answer
+
+    def get(self, path: str, **query: Any) -> Any:
+        return self._good("GET", f"{path}?{urlencode(query)}" if query else path)
+
+    def post(self, path: str, body: Any = None) -> Any:
+        return self._good("POST", path, body)
+
+    def put(self, path: str, body: Any = None) -> Any:
+        return self._good("PUT", path, body)
+
+    def delete(self, path: str, body: Any = None) -> Any:
+        return self._good("DELETE", path, body)
+
+    def ask(
+        self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None
+    ) -> Answer:
+        """Any answer of the API, be it good or bad."""
+        return self.raw(method, API + path, body, headers)
+
+    def raw(
+        self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None
+    ) -> Answer:
+        with self._sent(method, path, body, headers) as response:
+            answer = Answer(response.status, response.headers, response.read())
+        for header in response.headers.get_all("Set-Cookie") or ():
+            for name, morsel in SimpleCookie(header).items():
+                self.cookies[name] = morsel.value
+        return answer
+
+    @contextmanager
+    def events(self, path: str = "/events") -> Iterator[Iterator[tuple[str, Any]]]:
+        """Server-sent events as they come: their names, and their data read as JSON."""
+        with self._sent("GET", API + path, None, None) as response:
+            assert response.status == 200, response.read()
+            yield _events(response)
+
+    def _good(self, method: str, path: str, body: Any = None) -> Any:
+        answer = self.ask(method, path, body)
+        if answer.status not in {200, 204}:
+            raise ProblemError(answer)
+        return answer.json if answer.body else None
+
+    @contextmanager
+    def _sent(
+        self, method: str, path: str, body: Any, headers: dict[str, str] | None
+    ) -> Iterator[http.client.HTTPResponse]:
+        sent = {"Cookie": "; ".join(f"{name}={text}" for name, text in self.cookies.items())}
+        if self.csrf_token and method != "GET":
+            sent["X-CSRF-Token"] = self.csrf_token
+        if body is not None:
+            sent["Content-Type"] = "application/json"
+            body = body if isinstance(body, bytes) else json.dumps(body).encode()
+        connection = self._connection()
+        try:
+            connection.request(method, path, body, sent | (headers or {}))
+            response = connection.getresponse()
+            yield response
+            response.close()
+        finally:
+            connection.close()
+
+    def _connection(self) -> http.client.HTTPConnection:
+        if self.context is None:
+            return http.client.HTTPConnection(HOST, self.port, timeout=60)
+        return http.client.HTTPSConnection(HOST, self.port, timeout=60, context=self.context)
+
+
+def _events(response: http.client.HTTPResponse) -> Iterator[tuple[str, Any]]:
+    name, data = "message", []
+    for line in response:
+        label, _, text = line.decode().rstrip("\r\n").partition(":")
+        if label == "event":
+            name = text.strip()
+        elif label == "data":
+            data.append(text.removeprefix(" "))
+        elif not label and data:
+            yield name, json.loads("\n".join(data))
+            name, data = "message", []

@@ -1,0 +1,107 @@
+"""Looks at clusters that do not exist, for tests of what is made of a look."""
+
+from kafscale.admin.broker_look import BrokerLook, PartitionLook
+from kafscale.admin.figures import Figures, Lag, Operation
+from kafscale.admin.listing import GroupLook, ListedTopic
+from kafscale.admin.look import ClusterLook
+
+
+def figures(
+    *,
+    produced: dict[tuple[str, int], int] | None = None,
+    fetched: dict[tuple[str, int], int] | None = None,
+    stored: dict[tuple[str, int], int] | None = None,
+    requests: tuple[int, int] = (0, 0),
+    operations: dict[str, Operation] | None = None,
+    lags: tuple[Lag, ...] = (),
+) -> Figures:
+    return Figures(
+        connections=3,
+        error_rate=0.0,
+        produce_requests=requests[0],
+        fetch_requests=requests[1],
+        produce_bytes=produced or {},
+        fetch_bytes=fetched or {},
+        stored_bytes=stored or {},
+        operations=operations or {},
+        lags=lags,
+    )
+
+
+def partition(
+    topic: str, number: int, *, state: str = "online", records: int = 0, size_bytes: int = 0
+) -> PartitionLook:
+    return PartitionLook(
+        topic=topic,
+        partition=number,
+        broker=1,
+        state=state,
+        moving_to=None,
+        leader_epoch=0,
+        start_offset=0,
+        rolled_offset=0,
+        high_watermark=records,
+        end_offset=records,
+        size_bytes=size_bytes,
+    )
+
+
+def broker(
+    broker_id: int,
+    state: str = "ready",
+    *,
+    epoch: int = 1,
+    is_draining: bool = False,
+    problems: dict[str, str] | None = None,
+    store_health: str | None = "healthy",
+    partitions: tuple[PartitionLook, ...] = (),
+    measured: Figures | None = None,
+) -> BrokerLook:
+    return BrokerLook(
+        id=broker_id,
+        address=f"broker-{broker_id}:9092",
+        control=f"broker-{broker_id}:9093",
+        rack=None,
+        version="1",
+        epoch=epoch,
+        is_controller=broker_id == 1,
+        state=state,
+        is_draining=is_draining,
+        problems=problems or {},
+        store_health=store_health,
+        uptime_ms=1000,
+        partition_count=len(partitions),
+        shard_count=0,
+        moving_count=0,
+        partitions=partitions,
+        figures=measured,
+    )
+
+
+def topic(name: str, partition_count: int = 1, *, internal: bool = False) -> ListedTopic:
+    return ListedTopic(name, "00", internal, partition_count, 0)
+
+
+def group(name: str, member_count: int | None = 1) -> GroupLook:
+    return GroupLook(name, "classic", "Stable", "consumer", member_count)
+
+
+def look(
+    *brokers: BrokerLook,
+    at_ms: int = 0,
+    topics: tuple[ListedTopic, ...] = (),
+    groups: tuple[GroupLook, ...] = (),
+    problem: str | None = None,
+    listing_problem: str | None = None,
+    controller: int | None = 1,
+) -> ClusterLook:
+    return ClusterLook(
+        at_ms=at_ms,
+        cluster_id="cluster",
+        controller=controller if brokers else None,
+        brokers=brokers,
+        topics={each.name: each for each in topics},
+        groups={each.group: each for each in groups},
+        problem=problem,
+        listing_problem=listing_problem,
+    )
