@@ -8,7 +8,7 @@ READY  := $(VENV)/.ready
 # What is built for Kubernetes: its version, and where images go; without a registry they stay here.
 VERSION  ?= $(shell git describe --tags --always --dirty)
 REGISTRY ?=
-IMAGES   ?= broker operator spark
+IMAGES   ?= broker operator console spark
 DOCKER   ?= docker
 HELM     ?= helm
 KUBECTL  ?= kubectl
@@ -39,8 +39,7 @@ $(READY): pyproject.toml requirements.lock
 	@touch $@
 
 run: setup ## Start a broker and the console on the embedded default.
-	@if $(NPM) --version > /dev/null 2>&1; then $(MAKE) --no-print-directory web; \
-	else echo "there is no npm here to build the pages of the console with: only its API is served"; fi
+	@$(MAKE) --no-print-directory web || echo "the pages of the console could not be built: only its API is served"
 	$(BIN)/kafscale up
 
 web: $(PAGES) ## Build the pages of the console into the package.
@@ -112,7 +111,7 @@ chaos: setup ## Trouble a cluster for CHAOS_SECONDS, from CHAOS_SEED on, and jud
 docs: setup ## Write the generated pages of docs/ again.
 	$(BIN)/kafscale docs generate
 
-generate: setup ## Write the protobuf modules, CRDs, schemas and types of the pages again, after a change in proto/, operator/spec or console/contract.
+generate: setup ## Write what is made of proto/, operator/spec and console/contract again.
 	$(BIN)/python -m grpc_tools.protoc --proto_path=kafscale/metadata/_generated=proto/metadata \
 	  --python_out=src --pyi_out=src proto/metadata/metadata.proto
 	$(BIN)/python -m grpc_tools.protoc --proto_path=kafscale/metadata/_generated=proto/etcd \
@@ -133,7 +132,7 @@ build: setup web ## Build the wheel and the source distribution into dist/.
 	$(BIN)/uv build --quiet --out-dir dist
 
 # Defaults of the operator, and of config/, call the newest images here `latest`; charts name versions.
-docker: ## Build the images of IMAGES, tagged VERSION; PYTHON_IMAGE and ETCD_IMAGE are what they are made of.
+docker: web ## Build the images of IMAGES, tagged VERSION; PYTHON_IMAGE and ETCD_IMAGE are what they are made of.
 	for image in $(IMAGES); do \
 	  $(DOCKER) build --file deploy/docker/$$image.Dockerfile \
 	    --tag $(call image,$$image):$(VERSION) --tag $(call image,$$image):latest \
@@ -154,7 +153,8 @@ deploy-crds: ## Tell Kubernetes of KafscaleClusters and KafscaleTopics.
 deploy: deploy-crds ## Install or upgrade the operator with the images of VERSION; HELM_OPTIONS go to Helm.
 	$(HELM) upgrade --install kafscale deploy/helm/kafscale --namespace kafscale --create-namespace \
 	  --set broker.image.repository=$(call image,broker) --set broker.image.tag=$(VERSION) \
-	  --set operator.image.repository=$(call image,operator) --set operator.image.tag=$(VERSION) $(HELM_OPTIONS)
+	  --set operator.image.repository=$(call image,operator) --set operator.image.tag=$(VERSION) \
+	  --set console.image.repository=$(call image,console) --set console.image.tag=$(VERSION) $(HELM_OPTIONS)
 
 clean: ## Remove what the other targets made.
 	rm -rf $(VENV) web/node_modules $(dir $(PAGES)) dist .bench .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

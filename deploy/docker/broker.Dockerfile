@@ -5,7 +5,7 @@ FROM ${PYTHON_IMAGE} AS builder
 WORKDIR /build
 COPY deploy/docker/install.sh pyproject.toml requirements.lock ./
 RUN ./install.sh uv
-RUN ./install.sh dependencies
+RUN ./install.sh dependencies tracing
 COPY LICENSE NOTICE README.md ./
 COPY src src
 RUN ./install.sh kafscale && ./install.sh trim s3 sts

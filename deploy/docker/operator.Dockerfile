@@ -9,7 +9,7 @@ FROM ${PYTHON_IMAGE} AS builder
 WORKDIR /build
 COPY deploy/docker/install.sh pyproject.toml requirements.lock ./
 RUN ./install.sh uv
-RUN ./install.sh dependencies operator
+RUN ./install.sh dependencies operator tracing
 COPY LICENSE NOTICE README.md ./
 COPY src src
 RUN ./install.sh kafscale && ./install.sh trim s3 sts
