@@ -1,9 +1,13 @@
 """One broker at one moment: how it says it does, what it serves, and what it measures.
 
 The law: a broker that hangs costs `LOOK_SECONDS_MAX`, and is told of as one that does not answer.
+
+Metrics are served where the control plane is. Where that is encrypted, it has a port of its own;
+metrics are then looked for on the same host at the port that the settings name for all brokers.
 """
 
 import asyncio
+from collections.abc import Mapping
 from typing import Final
 
 import msgspec
@@ -71,24 +75,48 @@ class BrokerLook(msgspec.Struct, frozen=True):
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """What a broker has answered, and at which address."""
+    """What a broker has answered, and at which addresses."""
 
+    broker_id: int
     address: Address
     status: BrokerStatusResponse
     figures: Figures | None
     figures_problem: str | None
+    measured_at: Address | None
 
 
-async def ask(address: Address, tls: ClientTls | None) -> Answer | KafscaleError:
-    """How the broker at an address does, or why it does not say."""
-    status, metrics = await asyncio.gather(_status(address, tls), _metrics(address, tls))
+async def ask(
+    address: Address,
+    tls: ClientTls | None,
+    *,
+    metrics_port: int,
+    measured_at: Mapping[int, Address],
+) -> Answer | KafscaleError:
+    """How the broker at an address does, or why it does not say.
+
+    `metrics_port` is where metrics are if the control plane is encrypted; `measured_at`, where they
+    were found before.
+    """
+    status = await _status(address, tls)
     if isinstance(status, KafscaleError):
         return status
-    if isinstance(metrics, ScrapeError):
-        metrics = await _metrics_elsewhere(address, status, metrics)
-    if isinstance(metrics, ScrapeError):
-        return Answer(address, status, None, str(metrics))
-    return Answer(address, status, figures(Exposition(metrics)) if metrics else None, None)
+    broker_id = int(status.broker_id)
+    # Behind one address there may be several brokers, so that it is the last to be tried.
+    places = list(dict.fromkeys((*_registered(status), address)))
+    if tls is not None:
+        places = [Address(each.host, metrics_port) for each in places]
+    before = [measured_at[broker_id]] if broker_id in measured_at else []
+    problem = None
+    for place in dict.fromkeys((*before, *places)):
+        try:
+            measured = figures(Exposition(await scrape(place, LOOK_SECONDS_MAX)))
+        except ScrapeError as error:
+            problem = str(error)
+            continue
+        way = place if tls is None else address
+        return Answer(broker_id, way, status, measured, None, place)
+    # Of a port that was guessed, silence is no trouble.
+    return Answer(broker_id, address, status, None, problem if tls is None else None, None)
 
 
 def told(
@@ -151,26 +179,10 @@ async def _status(address: Address, tls: ClientTls | None) -> BrokerStatusRespon
         return error
 
 
-async def _metrics(address: Address, tls: ClientTls | None) -> str | ScrapeError:
-    """What a broker measures; nothing where that is served elsewhere, and nobody says where."""
-    if tls is not None:
-        return ""
-    try:
-        return await scrape(address, LOOK_SECONDS_MAX)
-    except ScrapeError as error:
-        return error
-
-
-async def _metrics_elsewhere(
-    address: Address, status: BrokerStatusResponse, problem: ScrapeError
-) -> str | ScrapeError:
-    """The metrics of a broker that was asked at a port for the control plane alone."""
-    for each in status.brokers:
-        registered = control_address(each)
-        if each.broker_id == status.broker_id and registered not in {None, address}:
-            assert registered is not None
-            return await _metrics(registered, None)
-    return problem
+def _registered(status: BrokerStatusResponse) -> list[Address]:
+    """Where the broker that has answered says that its control plane is."""
+    mine = (each for each in status.brokers if each.broker_id == status.broker_id)
+    return [address for each in mine if (address := control_address(each)) is not None]
 
 
 def _partitions(broker_id: int, status: BrokerStatusResponse) -> tuple[PartitionLook, ...]:

@@ -68,9 +68,11 @@ class Lookout:
         self._reach = reach
         self._now_ms = now_ms
         self._tls = client.tls if client.control_tls else None
+        self._metrics_port = reach.config.broker.metrics_port
         self._seeds = tuple(parse(each, CONTROL_PORT) for each in client.control_servers)
         self._bootstrap = tuple(map(parse, client.bootstrap_servers))
         self._ways: dict[int, Address] = {}
+        self._measured_at: dict[int, Address] = {}
         self._cluster_id = ""
         self._listing: Listing | None = None
         self._listing_problem: str | None = None
@@ -107,7 +109,7 @@ class Lookout:
         answers = await self._ask(self._ways.values())
         if not _answered(answers):
             answers |= await self._ask(each for each in self._seeds if each not in answers)
-        answered = {int(each.status.broker_id) for each in _answered(answers)}
+        answered = {each.broker_id for each in _answered(answers)}
         others = (
             broker_look.control_address(known)
             for broker_id, known in _summaries(_answered(answers)).items()
@@ -119,7 +121,17 @@ class Lookout:
 
     async def _ask(self, addresses: Iterable[Address]) -> dict[Address, Answer | KafscaleError]:
         chosen = list(dict.fromkeys(addresses))[:BROKERS_MAX]
-        answers = await asyncio.gather(*(broker_look.ask(each, self._tls) for each in chosen))
+        answers = await asyncio.gather(
+            *(
+                broker_look.ask(
+                    each,
+                    self._tls,
+                    metrics_port=self._metrics_port,
+                    measured_at=self._measured_at,
+                )
+                for each in chosen
+            )
+        )
         return dict(zip(chosen, answers, strict=True))
 
     def _brokers(
@@ -129,12 +141,15 @@ class Lookout:
         answered = _answered(answers)
         if not answered:
             return (), None
-        by_id = {int(each.status.broker_id): each for each in answered}
+        by_id = {each.broker_id: each for each in answered}
         best = _best(answered)
         controller = int(best.controller_id) if best.controller_id else None
         known = _summaries(answered)
         self._cluster_id = best.cluster_id
         self._ways = {broker_id: each.address for broker_id, each in by_id.items()}
+        self._measured_at = {
+            each.broker_id: each.measured_at for each in answered if each.measured_at is not None
+        }
         found = []
         for broker_id in sorted({*known, *by_id})[:BROKERS_MAX]:
             summary = known.get(broker_id)

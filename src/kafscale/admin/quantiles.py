@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from math import inf
 
 Buckets = Sequence[tuple[float, float]]
-"""Bounds, from the lowest on, and how many values are not above each; the last bound is infinite"""
+"""Bounds, from the lowest on, and how many values are not above each; the last has no bound."""
 
 
 def quantile(share: float, buckets: Buckets) -> float | None:
@@ -29,9 +29,3 @@ def quantile(share: float, buckets: Buckets) -> float | None:
             return below + (bound - below) * (rank - count_below) / (count - count_below)
         below, count_below = bound, count
     return below
-
-
-def added(one: Buckets, other: Buckets) -> Buckets:
-    """Two histograms as one; where their bounds differ, only what they have in common counts."""
-    counts = dict(other)
-    return tuple((bound, count + counts[bound]) for bound, count in one if bound in counts)

@@ -1,7 +1,6 @@
-"""Asking a broker for its metrics: one GET over HTTP/1.1, to where its control plane is as well.
+"""Asking a broker for its metrics: one GET over HTTP/1.1.
 
-The law: a broker can cost us neither much time nor much memory. Where the control plane is
-encrypted, metrics are served elsewhere, and nobody tells where: then there are none to be had.
+The law: a broker can cost us neither much time nor much memory.
 """
 
 import asyncio

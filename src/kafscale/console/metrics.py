@@ -19,7 +19,7 @@ async def metrics(runs: RecentRuns, _: Request) -> Response:
     try:
         found = await runs.by_job()
     except ConfigError:
-        found = {}  # The records are in the memory of a broker, and no job can read them either.
+        found = {}  # There are no records where this console could look, so that no job has run.
     except (KafscaleError, TimeoutError):
         return PlainTextResponse("the records of jobs cannot be read\n", status_code=503)
     told = exposition(PipelineFigures.of(clock(), pipeline.last_runs(found)))

@@ -30,6 +30,10 @@ _REFERENCE_DEPTH_MAX: Final = 16
 _TOO_MANY_REQUESTS: Final = 429
 
 
+class UnknownSchemaError(InvalidRecordError):
+    """A record names a schema that the registry does not have."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegistryAccess:
     """Where a registry is, and as whom to ask it: with user and password, a token, or neither."""
@@ -117,7 +121,7 @@ class Registry:
         if known is None:
             answer = self._look_up(f"/schemas/ids/{schema_id}")
             if answer is None:
-                raise InvalidRecordError(f"schema {schema_id} is not in the registry")
+                raise UnknownSchemaError(f"schema {schema_id} is not in the registry")
             known = self._resolved(answer, 0)
             if len(self._by_id) < SCHEMAS_MAX:
                 self._by_id[schema_id] = known

@@ -96,11 +96,16 @@ def test_prometheus_is_told_how_each_job_last_went(console):
     assert float(fresh[0].rpartition(" ")[2]) >= 70
 
 
-def test_where_no_job_has_run_there_is_nothing_and_no_problem(tmp_path, broker):
-    with ConsoleProcess(tmp_path, broker, data_dir=str(tmp_path / "nothing")) as console:
+def test_where_no_job_has_run_there_is_nothing_and_no_problem(tmp_path, start_broker):
+    with ConsoleProcess(tmp_path, start_broker()) as console:
         told = console.visitor().get("/pipeline")
         assert told == {"jobs": [], "cost": None, "problem": None}
         assert console.stranger().raw("GET", "/metrics").status == 200
+
+
+def test_where_there_are_no_records_that_is_said(tmp_path, broker):
+    with ConsoleProcess(tmp_path, broker, data_dir=str(tmp_path / "nothing")) as console:
+        assert "KAFSCALE_DATA_DIR" in console.visitor().get("/pipeline")["problem"]
 
 
 def test_where_records_are_in_memory_that_is_said(tmp_path, broker):

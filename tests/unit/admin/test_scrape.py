@@ -3,6 +3,7 @@
 import asyncio
 import socket
 import threading
+from contextlib import suppress
 
 import pytest
 
@@ -18,7 +19,7 @@ def scraped(answer, seconds_max=5.0):
 
     def serve():
         client, _ = server.accept()
-        with client:
+        with client, suppress(ConnectionError):
             client.recv(8192)
             if answer:
                 client.sendall(answer)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafscale.errors import InvalidRecordError
+from kafscale.errors import ConfigError, InvalidRecordError
 from kafscale.schemas.protobuf_files import ProtobufFiles
 from kafscale.schemas.protobuf_json import VALUES_MAX, MessageJson
 from kafscale.schemas.protobuf_source import compile_source
@@ -111,3 +111,17 @@ def test_a_message_nested_without_end_is_refused(order):
         payload = header + payload
     with pytest.raises(InvalidRecordError, match="not the message"):
         order.read(payload)
+
+
+def test_messages_are_named_by_their_places():
+    source = 'syntax = "proto3"; package p; message A { message B {} message C {} } message D {}'
+    files = ProtobufFiles.of_set(compile_source(source))
+    for name, place in {"p.A": (0,), "p.A.C": (0, 1), "p.D": (1,)}.items():
+        assert files.place_of(files.message(name)) == place
+        assert files.message_at(place).full_name == name
+    imported = 'syntax = "proto3"; package q; message E {}'
+    both = compile_source('syntax = "proto3"; import "q.proto"; message F { q.E e = 1; }',
+                          {"q.proto": imported})  # fmt: skip
+    files = ProtobufFiles.of_set(both)
+    with pytest.raises(ConfigError, match="not in the last file"):
+        files.place_of(files.message("q.E"))

@@ -76,6 +76,22 @@ def test_the_latest_of_a_subject(server):
         client(server).latest("payments")
 
 
+def test_the_latest_of_a_subject_comes_with_the_id_that_values_name(server):
+    server.register(2, "new", subject="orders-value")
+    assert client(server).latest_with_id("orders-value") == (2, RegisteredSchema("AVRO", "new"))
+    server.answer("/subjects/old/versions/latest", b'{"schema": "x"}')
+    with pytest.raises(ConfigError, match="which id"):
+        client(server).latest_with_id("old")
+
+
+def test_a_client_with_little_patience_asks_less_often(server):
+    server.failures = [503] * ATTEMPTS_MAX
+    asking = Client(RegistryAccess(url=server.url), sleep=[].append, attempts_max=2)
+    with pytest.raises(StoreUnavailableError, match="answers 503"):
+        asking.schema(7)
+    assert len(server.asked) == 2
+
+
 def test_an_unknown_id_is_the_record_s_fault(server):
     with pytest.raises(InvalidRecordError, match="schema 9 is not in the registry"):
         client(server).schema(9)

@@ -118,7 +118,7 @@ class _Browsing:
         self._name = name
         self._question = question
         self._keys = Lens(question.key, codecs, characters_max)
-        self._values = Lens(question.value, codecs, characters_max)
+        self._values = Lens(question.value, codecs.apart(), characters_max)
         self._plain = Lens(Question().key, Codecs(), characters_max)
         self._sieve = Sieve(question.filter, self._keys, self._values)
         self._bytes_max = SCANNED_BYTES_MAX if self._sieve.keeps_all else FILTERED_BYTES_MAX

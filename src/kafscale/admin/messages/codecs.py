@@ -24,7 +24,12 @@ from kafscale.schemas.avro_schema import AvroSchema
 from kafscale.schemas.protobuf_files import ProtobufFiles
 from kafscale.schemas.protobuf_json import MessageJson
 from kafscale.schemas.protobuf_source import compile_source
-from kafscale.schemas.registry import RegisteredSchema, Registry, RegistryAccess
+from kafscale.schemas.registry import (
+    RegisteredSchema,
+    Registry,
+    RegistryAccess,
+    UnknownSchemaError,
+)
 
 PAYLOAD_BYTES_MAX: Final = 4 * 1024 * 1024
 UNKNOWN_IDS_MAX: Final = 16
@@ -58,12 +63,16 @@ class Codecs:
 
     def __init__(self, known: "RegistryCodecs | None" = None) -> None:
         self._known = known
-        self._useless: dict[int, str] = {}
+        self._useless: dict[int, InvalidRecordError] = {}
         self._silence: str | None = None
 
     @property
     def has_registry(self) -> bool:
         return self._known is not None
+
+    def apart(self) -> "Codecs":
+        """The same for bytes of another kind: what those only seem to name is no matter here."""
+        return Codecs(self._known)
 
     def framed(self, payload: bytes) -> Decoded:
         """What bytes say that name their schema."""
@@ -92,7 +101,10 @@ class Codecs:
             return typed(schema).write(value, schema.message)
         if self._known is None:
             raise InvalidRequestError(_NO_REGISTRY)
-        schema_id, codec = self._known.latest(subject)
+        try:
+            schema_id, codec = self._known.latest(subject)
+        except ConfigError as error:
+            raise InvalidRequestError(f"{error}: give the schema instead") from error
         if codec.kind != schema.kind:
             raise InvalidRequestError(
                 f"the subject {subject} is of {codec.kind}, not {schema.kind}"
@@ -106,17 +118,21 @@ class Codecs:
             raise StoreUnavailableError(self._silence)
         useless = self._useless.get(schema_id)
         if useless is not None:
-            raise InvalidRecordError(useless)
+            raise type(useless)(*useless.args)
         if len(self._useless) >= UNKNOWN_IDS_MAX and not self._known.has(schema_id):
-            raise InvalidRecordError(f"schema {schema_id} is not asked for: too many are unknown")
+            raise UnknownSchemaError(f"schema {schema_id} is not asked for: too many are unknown")
         try:
             return self._known.get(schema_id)
         except StoreUnavailableError as error:
             self._silence = str(error)
             raise
+        except UnknownSchemaError as error:
+            self._useless[schema_id] = error
+            raise
         except KafscaleError as error:
-            self._useless[schema_id] = f"schema {schema_id}: {error}"
-            raise InvalidRecordError(self._useless[schema_id]) from error
+            useless = InvalidRecordError(f"schema {schema_id}: {error}")
+            self._useless[schema_id] = useless
+            raise useless from error
 
 
 class RegistryCodecs:

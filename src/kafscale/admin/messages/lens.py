@@ -16,6 +16,7 @@ from kafscale.admin.messages.codecs import Codecs, Decoded, typed
 from kafscale.admin.messages.question import Reading
 from kafscale.errors import InvalidRecordError, StoreUnavailableError
 from kafscale.schemas import frame
+from kafscale.schemas.registry import UnknownSchemaError
 
 CHARACTERS_MAX: Final = 64 * 1024
 CHARACTERS_MAX_ALONE: Final = 1024 * 1024
@@ -114,7 +115,7 @@ class Lens:
         if self._format == "auto" and self._codecs.has_registry and looks_framed:
             try:
                 return self._codecs.framed(payload)
-            except InvalidRecordError:
+            except UnknownSchemaError:
                 return None  # It only looked as if it named a schema.
         return None
 

@@ -1,0 +1,75 @@
+"""The console's pages in a real browser, on a shop of their own.
+
+The law: a module has one browser, which is closed when the module ends; Playwright keeps an event
+loop running in the thread meanwhile, so nothing in these modules may call `asyncio.run`.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+
+import pytest
+from playwright.sync_api import Browser
+
+from kafscale.console.statics import DIRECTORY, INDEX
+from services import chromium, shop
+from services.broker import BrokerProcess
+from services.console import ConsoleProcess
+from services.window import Window
+
+OpenWindow = Callable[..., Window]
+
+# Rules hold, and everybody here is above them: nobody logs in.
+BROKER_SETTINGS = {
+    "broker_id": "1",
+    "group_initial_rebalance_delay_ms": "0",
+    "authorization_enabled": "true",
+    "authorization_super_users": "User:ANONYMOUS",
+}
+
+
+@pytest.fixture(scope="session")
+def _pages() -> None:
+    assert (DIRECTORY / INDEX).is_file(), "the console's pages are not built: run make web"
+
+
+@pytest.fixture(scope="module")
+def browser(_pages) -> Iterator[Browser]:
+    if not chromium.is_available():
+        pytest.skip("no Chromium here, and none to be had")
+    with chromium.browser() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def shop_broker(tmp_path_factory) -> Iterator[BrokerProcess]:
+    """A broker that has the topics of a shop, which the module may change."""
+    with BrokerProcess(tmp_path_factory.mktemp("shop"), **BROKER_SETTINGS) as broker:
+        shop.stock(broker.address)
+        shop.write_runs(broker.data / "objects")
+        yield broker
+
+
+@pytest.fixture(scope="module")
+def console(shop_broker, tmp_path_factory) -> Iterator[ConsoleProcess]:
+    with ConsoleProcess(tmp_path_factory.mktemp("console"), shop_broker) as running:
+        yield running
+
+
+@pytest.fixture
+def open_window(browser) -> Iterator[OpenWindow]:
+    """Opens windows on consoles; in the end, the browser must have had nothing to complain about."""
+    windows = []
+    with ExitStack() as stack:
+
+        def open_one(console: ConsoleProcess, **options: object) -> Window:
+            windows.append(stack.enter_context(Window(browser, console.url, **options)))
+            return windows[-1]
+
+        yield open_one
+    assert [complaint for window in windows for complaint in window.complaints] == []
+
+
+@pytest.fixture
+def window(open_window, console) -> Window:
+    """Somebody who has signed in."""
+    return open_window(console).sign_in()

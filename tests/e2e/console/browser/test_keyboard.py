@@ -1,0 +1,74 @@
+"""The console without a mouse."""
+
+import pytest
+from playwright.sync_api import expect
+
+pytestmark = pytest.mark.timeout(60)
+
+
+def test_keys_go_to_pages_and_to_the_search(window):
+    page = window.open("/", "Overview")
+    for keys, heading in (("gt", "Topics"), ("gg", "Consumer groups"), ("gb", "Brokers")):
+        for key in keys:
+            page.keyboard.press(key)
+        expect(window.heading(heading)).to_be_visible()
+    page.keyboard.press("g")
+    page.keyboard.press("t")
+    search = page.get_by_role("searchbox", name="Search topics")
+    expect(search).to_be_visible()
+    page.keyboard.press("/")
+    expect(search).to_be_focused()
+    page.keyboard.type("gb pay")
+    expect(search).to_have_value("gb pay")
+    expect(window.heading("Topics")).to_be_visible()
+
+
+def test_a_question_mark_shows_the_keys_and_escape_closes_them(window):
+    page = window.open("/topics", "Topics")
+    page.keyboard.press("?")
+    dialog = window.dialog("Keys")
+    expect(dialog).to_contain_text("Go to Topics")
+    page.keyboard.press("g")
+    page.keyboard.press("b")
+    page.keyboard.press("Escape")
+    expect(dialog).to_have_count(0)
+    expect(window.heading("Topics")).to_be_visible()
+    window.button("Show the keys").click()
+    expect(dialog).to_be_visible()
+
+
+def test_a_dialog_keeps_the_focus_and_gives_it_back(window):
+    page = window.open("/topics", "Topics")
+    create = window.button("Create a topic")
+    create.focus()
+    page.keyboard.press("Enter")
+    dialog = window.dialog("Create a topic")
+    expect(dialog.get_by_label("Name", exact=False).first).to_be_focused()
+    for _ in range(20):
+        page.keyboard.press("Tab")
+        expect(dialog.locator(":focus")).to_have_count(1)
+    page.keyboard.press("Escape")
+    expect(dialog).to_have_count(0)
+    expect(create).to_be_focused()
+
+
+def test_arrows_go_through_the_rows_and_enter_opens_one(window):
+    page = window.open("/topics", "Topics")
+    rows = page.get_by_role("table", name="Topics").get_by_role("link")
+    expect(rows).to_have_count(4)
+    rows.first.focus()
+    page.keyboard.press("ArrowDown")
+    expect(rows.nth(1)).to_be_focused()
+    page.keyboard.press("ArrowUp")
+    expect(rows.first).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(window.heading("clicks")).to_be_visible()
+
+
+def test_the_first_tab_skips_the_navigation(window):
+    page = window.open("/topics", "Topics")
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="Skip to the page")).to_be_focused()
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    expect(window.button("Create a topic")).to_be_focused()

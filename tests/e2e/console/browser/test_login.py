@@ -1,0 +1,96 @@
+"""Getting in to the console, and out of it."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from services.console import PASSWORD, USERNAME, ConsoleProcess
+
+pytestmark = pytest.mark.timeout(90)
+
+
+def password_field(page):
+    return page.get_by_label(re.compile("^Password"))
+
+
+def fill(page, username, password):
+    page.get_by_label("User name").fill(username)
+    password_field(page).fill(password)
+    page.get_by_role("button", name="Log in").click()
+
+
+def test_one_comes_to_the_page_that_one_wanted(open_window, console):
+    window = open_window(console)
+    page = window.open("/topics?search=pay")
+    expect(page).to_have_url(f"{console.url}/login")
+    fill(page, USERNAME, PASSWORD)
+    expect(window.heading("Topics")).to_be_visible()
+    expect(page.get_by_role("searchbox", name="Search topics")).to_have_value("pay")
+    expect(page.get_by_role("link", name="payments")).to_be_visible()
+    expect(page.get_by_role("link", name="orders")).to_have_count(0)
+
+
+def test_a_wrong_password_is_refused_and_the_right_one_still_taken(open_window, console):
+    window = open_window(console)
+    window.expect_status(401)
+    page = window.open("/")
+    fill(page, USERNAME, "wrong")
+    expect(page.get_by_role("alert")).to_contain_text("The name or the password is wrong.")
+    expect(password_field(page)).to_have_value("")
+    fill(page, USERNAME, PASSWORD)
+    expect(window.heading("Overview")).to_be_visible()
+
+
+def test_who_guesses_too_often_has_to_wait(open_window, shop_broker, tmp_path):
+    with ConsoleProcess(tmp_path, shop_broker) as console:
+        window = open_window(console)
+        window.expect_status(401, 429)
+        page = window.open("/login")
+        for _ in range(5):
+            fill(page, USERNAME, "wrong")
+            expect(password_field(page)).to_have_value("")
+            expect(page.get_by_role("alert")).to_contain_text("wrong")
+        fill(page, USERNAME, "wrong")
+        expect(page.get_by_role("alert")).to_contain_text("Too many attempts. Try again in")
+        expect(window.button("Log in")).to_be_disabled()
+
+
+def test_nobody_gets_in_where_no_password_is_set(open_window, shop_broker, tmp_path):
+    with ConsoleProcess(tmp_path, shop_broker, ui_password="") as console:
+        window = open_window(console)
+        page = window.open("/")
+        warning = page.get_by_role("alert").filter(has_text="Access is disabled")
+        expect(warning).to_contain_text("KAFSCALE_UI_PASSWORD")
+        expect(page.get_by_label("User name")).to_be_disabled()
+        expect(window.button("Log in")).to_be_disabled()
+        answer = window.context.request.post(
+            "/api/v1/session", data={"username": USERNAME, "password": ""}
+        )
+        assert answer.status == 403
+        assert window.context.request.get("/api/v1/topics").status == 403
+
+
+def test_who_logs_out_is_out_for_good(open_window, console):
+    window = open_window(console).sign_in()
+    window.expect_status(401)
+    window.open("/topics", "Topics")
+    page = window.open("/brokers", "Brokers")
+    cookies = window.context.cookies()
+    window.button("Log out").click()
+    expect(window.button("Log in")).to_be_visible()
+    page.go_back()
+    expect(window.button("Log in")).to_be_visible()
+    window.context.add_cookies(cookies)
+    kept = window.context.request.get("/api/v1/topics")
+    assert kept.status == 401, "a cookie that was kept is worth nothing"
+
+
+def test_a_session_that_has_ended_leads_to_the_login_and_back(open_window, console):
+    window = open_window(console).sign_in()
+    window.expect_status(401)
+    page = window.open("/brokers", "Brokers")
+    window.context.clear_cookies()
+    expect(window.button("Log in")).to_be_visible()
+    fill(page, USERNAME, PASSWORD)
+    expect(window.heading("Brokers")).to_be_visible()

@@ -1,0 +1,228 @@
+"""A shop as a cluster knows it: its topics, records, consumer groups and the runs of its jobs.
+
+    stock(broker.address)
+    write_runs(broker.data / "objects")
+    with trade(broker.address):
+        ...
+
+The same for whoever looks at it: tests of the console's pages, and the pictures in the manual. What
+it writes depends on a seed and on the time of day only. `trade` goes on writing and reading as long
+as the block lasts, for charts that move.
+"""
+
+import asyncio
+import io
+import json
+import random
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import fastavro
+from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from kafscale.storage.job_runs import JobRun, JobRuns, Outcome, TopicRun
+from kafscale.storage.objects.local import LocalObjectStore
+
+ORDERS, PAYMENTS, CLICKS, INVENTORY = "orders", "payments", "clicks", "inventory"
+ORDER_COUNT = 400
+BILLING, ANALYTICS, FRAUD = "billing", "analytics", "fraud-detection"
+
+PARTITION_COUNTS = {ORDERS: 6, PAYMENTS: 3, CLICKS: 12, INVENTORY: 1}
+CONFIGS = {INVENTORY: {"cleanup.policy": "compact"}, CLICKS: {"retention.ms": "86400000"}}
+
+PAYMENT_SCHEMA = {
+    "type": "record",
+    "name": "Payment",
+    "fields": [
+        {"name": "order", "type": "string"},
+        {"name": "cents", "type": "long"},
+        {"name": "method", "type": {"type": "enum", "name": "Method", "symbols": ["CARD", "IBAN"]}},
+    ],
+}
+CITIES = ("Bern", "Lisbon", "Oslo", "Porto", "Turin", "Vienna")
+PAGES = ("/", "/shoes", "/shoes/42", "/cart", "/checkout")
+WAIT_S_MAX = 30
+HOUR_MS = 3_600_000
+
+
+@dataclass(frozen=True)
+class Record:
+    """One record, before it is anywhere."""
+
+    topic: str
+    key: bytes | None
+    value: bytes | None
+    timestamp_ms: int
+
+
+def order(number: int) -> dict[str, Any]:
+    """Order 17 goes to Vienna; every sixth one does."""
+    return {
+        "order": f"order-{number}",
+        "customer": {"name": f"customer {number % 40}", "city": CITIES[number % len(CITIES)]},
+        "items": 1 + number % 4,
+        "total": round(9.99 + 3.5 * (number % 23), 2),
+    }
+
+
+def payment(number: int) -> bytes:
+    said = {"order": f"order-{number}", "cents": 999 + number, "method": "CARD"}
+    written = io.BytesIO()
+    fastavro.schemaless_writer(written, fastavro.parse_schema(PAYMENT_SCHEMA), said)
+    return written.getvalue()
+
+
+def stock(bootstrap: str, settings: Mapping[str, Any] | None = None) -> None:
+    """Make the topics, write a few hours of trade, and let three groups read some of it."""
+    client = {"bootstrap.servers": bootstrap, **(settings or {})}
+    _create_topics(client)
+    _write(client, _records(time.time_ns() // 1_000_000))
+    _commit(client, BILLING, ORDERS, 1.0)
+    _commit(client, ANALYTICS, CLICKS, 0.4)
+    _commit(client, ANALYTICS, ORDERS, 0.9)
+    _commit(client, FRAUD, PAYMENTS, 0.75)
+
+
+@contextmanager
+def trade(bootstrap: str, *, writes_per_s: int = 40) -> Iterator[None]:
+    """Somebody orders and looks around, and somebody bills, as long as the block lasts."""
+    is_over = threading.Event()
+    client = {"bootstrap.servers": bootstrap}
+    workers = [
+        threading.Thread(target=_sell, args=(client, is_over, writes_per_s)),
+        threading.Thread(target=_bill, args=(client, is_over)),
+    ]
+    for worker in workers:
+        worker.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        for worker in workers:
+            worker.join()
+
+
+def write_runs(objects: Path) -> None:
+    """What jobs would have left in the bucket of a broker that keeps it in a directory."""
+    store = LocalObjectStore(objects, fsync=False, shared=True)
+    now_ms = time.time_ns() // 1_000_000
+
+    async def write() -> None:
+        for run in _runs(now_ms):
+            await JobRuns(store, "default").write(run)
+
+    # A thread of its own: the caller's may be in the midst of an event loop, as Playwright's is.
+    with ThreadPoolExecutor(1) as worker:
+        worker.submit(asyncio.run, write()).result()
+
+
+def _create_topics(client: Mapping[str, Any]) -> None:
+    wanted = [
+        NewTopic(name, count, config=CONFIGS.get(name, {}))
+        for name, count in PARTITION_COUNTS.items()
+    ]
+    admin = AdminClient(dict(client))  # It has to live until all answers are there.
+    for future in admin.create_topics(wanted).values():
+        future.result(timeout=WAIT_S_MAX)
+
+
+def _records(now_ms: int) -> Iterator[Record]:
+    chance = random.Random(10)  # noqa: S311 - the same shop every day.
+    for number in range(ORDER_COUNT):
+        # The later, the more: shops grow.
+        age_ms = int(6 * HOUR_MS * (1 - number / ORDER_COUNT) ** 1.5)
+        key = f"order-{number}".encode()
+        yield Record(ORDERS, key, json.dumps(order(number)).encode(), now_ms - age_ms)
+        if number % 8:
+            yield Record(PAYMENTS, key, payment(number), now_ms - age_ms + 700)
+        for _ in range(chance.randrange(3, 9)):
+            click = {"page": chance.choice(PAGES), "visitor": chance.randrange(9_999)}
+            yield Record(CLICKS, None, json.dumps(click).encode(), now_ms - age_ms)
+        article = f"article-{number % 50}".encode()
+        left = None if number % 50 == 13 else str(chance.randrange(100)).encode()
+        yield Record(INVENTORY, article, left, now_ms - age_ms)
+
+
+def _write(client: Mapping[str, Any], records: Iterator[Record]) -> None:
+    producer = Producer({**client, "linger.ms": 20, "compression.type": "zstd"})
+    for each in records:
+        producer.produce(
+            each.topic, each.value, each.key, timestamp=each.timestamp_ms,
+            headers={"source": b"shop"},
+        )  # fmt: skip
+    assert producer.flush(WAIT_S_MAX) == 0, "the records could not be written"
+
+
+def _commit(client: Mapping[str, Any], group: str, topic: str, share: float) -> None:
+    """Let a group have read that share of every partition, as far as anybody can tell."""
+    consumer = Consumer({**client, "group.id": group, "enable.auto.commit": False})
+    try:
+        read = []
+        for partition in range(PARTITION_COUNTS[topic]):
+            place = TopicPartition(topic, partition)
+            _, end = consumer.get_watermark_offsets(place, timeout=WAIT_S_MAX)
+            read.append(TopicPartition(topic, partition, int(end * share)))
+        consumer.commit(offsets=read, asynchronous=False)
+    finally:
+        consumer.close()
+
+
+def _sell(client: Mapping[str, Any], is_over: threading.Event, writes_per_s: int) -> None:
+    producer = Producer({**client, "linger.ms": 20})
+    chance = random.Random(11)  # noqa: S311 - nobody guesses at it.
+    number = ORDER_COUNT
+    while not is_over.wait(1 / writes_per_s):
+        number += 1
+        producer.produce(ORDERS, json.dumps(order(number)).encode(), f"order-{number}".encode())
+        for _ in range(chance.randrange(6)):
+            producer.produce(CLICKS, json.dumps({"page": chance.choice(PAGES)}).encode())
+        producer.poll(0)
+    producer.flush(WAIT_S_MAX)
+
+
+def _bill(client: Mapping[str, Any], is_over: threading.Event) -> None:
+    settings = {"group.id": BILLING, "client.id": "billing-1", "auto.commit.interval.ms": 1000}
+    consumer = Consumer({**client, **settings})
+    consumer.subscribe([ORDERS])
+    while not is_over.is_set():
+        consumer.consume(100, timeout=0.2)
+    consumer.close()
+
+
+def _runs(now_ms: int) -> Iterator[JobRun]:
+    """A day of three jobs: the merge failed once, and the last report tells what topics cost."""
+    for hours in range(8):
+        ended_ms = now_ms - hours * HOUR_MS - 240_000
+        yield _run("merge", hours, ended_ms, "the bucket did not answer" if hours == 3 else "")
+        yield _run("lake", hours, ended_ms + 60_000)
+    report = {
+        ORDERS: TopicRun(records_in=400, size_bytes=61_000, details={"dollarsPerDay": 0.42}),
+        CLICKS: TopicRun(records_in=2200, size_bytes=93_000, details={"dollarsPerDay": 1.31}),
+        PAYMENTS: TopicRun(records_in=350, size_bytes=17_000, details={"dollarsPerDay": 0.18}),
+    }
+    yield JobRun(
+        job="report", run="000000ff", started_at_ms=now_ms - 130_000, outcome=Outcome.SUCCEEDED,
+        updated_at_ms=now_ms - 120_000, ended_at_ms=now_ms - 120_000, by_topic=report,
+        details={"now.s3DollarsPerDay": 1.91},
+    )  # fmt: skip
+
+
+def _run(job: str, hours: int, ended_ms: int, error: str = "") -> JobRun:
+    newest_ms = ended_ms - 45_000
+    count = 2_900 - 250 * hours
+    handled = TopicRun(records_in=count, records_out=count, newest_timestamp_ms=newest_ms)
+    return JobRun(
+        job=job, run=f"{hours:08x}", started_at_ms=ended_ms - 38_000 - 900 * hours,
+        outcome=Outcome.FAILED if error else Outcome.SUCCEEDED, updated_at_ms=ended_ms,
+        ended_at_ms=ended_ms, error=error, topics=(ORDERS, CLICKS), records_in=count,
+        records_out=None if error else count, size_bytes=count * 48,
+        newest_timestamp_ms=newest_ms, by_topic={} if error else {ORDERS: handled},
+        details={} if error else {"merged": 12 - hours},
+    )  # fmt: skip
