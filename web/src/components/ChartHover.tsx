@@ -1,0 +1,26 @@
+import { clockTime, UNKNOWN } from "../lib/format";
+import classes from "./ChartLines.module.css";
+import type { Line, Row } from "./chartData";
+
+interface Props {
+  row: Row;
+  lines: Line[];
+  format: (value: number) => string;
+  left: number;
+  isOnTheRight: boolean;
+}
+
+/** The figures of the moment that is pointed at, on the side where there is room. */
+export function ChartHover({ row, lines, format, left, isOnTheRight }: Props) {
+  return (
+    <div className={classes.hover} style={{ left, transform: isOnTheRight ? "translateX(calc(-100% - 12px))" : "translateX(12px)" }} aria-hidden>
+      <div className={classes.hoverTime}>{clockTime(row.atMs)}</div>
+      {lines.map(({ name, label, color }) => (
+        <div key={name}>
+          <span className={classes.swatch} style={{ background: color }} />
+          {label} <strong>{row[name] === undefined ? UNKNOWN : format(row[name])}</strong>
+        </div>
+      ))}
+    </div>
+  );
+}

@@ -1,0 +1,83 @@
+import { Button, Code, Group, Modal, Stack, Text, TextInput } from "@mantine/core";
+import { type FormEvent, type ReactNode, useState } from "react";
+
+import { ErrorState } from "./ErrorState";
+
+interface Props {
+  opened: boolean;
+  onClose: () => void;
+  title: string;
+  /** What will happen, and whether it can be undone. */
+  children: ReactNode;
+  /** What the button says: a verb. */
+  action: string;
+  /** What has to be typed first, where a click is too easily done. */
+  typed?: string;
+  danger?: boolean;
+  /** Closes when done; what is thrown is shown, and the dialog stays. Gets what was typed. */
+  onConfirm: (typed: string) => Promise<unknown>;
+}
+
+export function ConfirmDialog(props: Props) {
+  return (
+    <Modal opened={props.opened} onClose={props.onClose} title={props.title} closeButtonProps={{ "aria-label": "Close" }}>
+      <Body {...props} />
+    </Modal>
+  );
+}
+
+/** By itself, so that every opening begins anew. */
+function Body({ onClose, children, action, typed, danger, onConfirm }: Props) {
+  const [text, setText] = useState("");
+  const [error, setError] = useState<unknown>(null);
+  const [isBusy, setBusy] = useState(false);
+  const isReady = typed === undefined || text === typed;
+
+  async function confirm(event: FormEvent) {
+    event.preventDefault();
+    if (!isReady || isBusy) return;
+    setBusy(true);
+    setError(null);
+    try {
+      await onConfirm(text);
+      onClose();
+    } catch (problem) {
+      setError(problem);
+    } finally {
+      setBusy(false);
+    }
+  }
+
+  return (
+    <form onSubmit={(event) => void confirm(event)}>
+      <Stack>
+        <Text size="sm" component="div">
+          {children}
+        </Text>
+        {typed !== undefined && (
+          <TextInput
+            label={
+              <>
+                Type <Code>{typed}</Code> to go on
+              </>
+            }
+            value={text}
+            onChange={(event) => setText(event.currentTarget.value)}
+            data-autofocus
+            autoComplete="off"
+            spellCheck={false}
+          />
+        )}
+        {error !== null && <ErrorState error={error} />}
+        <Group justify="flex-end">
+          <Button variant="default" onClick={onClose}>
+            Cancel
+          </Button>
+          <Button type="submit" color={danger ? "red.8" : undefined} disabled={!isReady} loading={isBusy}>
+            {action}
+          </Button>
+        </Group>
+      </Stack>
+    </form>
+  );
+}

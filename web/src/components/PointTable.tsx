@@ -1,0 +1,49 @@
+import { ScrollArea, Table } from "@mantine/core";
+
+import { clockTime, exactTime, UNKNOWN } from "../lib/format";
+import type { Line, Row } from "./chartData";
+
+const MOST_ROWS = 120;
+
+interface Props {
+  title: string;
+  rows: Row[];
+  lines: Line[];
+  format: (value: number) => string;
+  height: number;
+}
+
+/** The points of a chart, the newest first. */
+export function PointTable({ title, rows, lines, format, height }: Props) {
+  return (
+    <ScrollArea h={height} type="auto" viewportProps={{ tabIndex: 0, "aria-label": `${title} as a table`, role: "region" }}>
+      <Table aria-label={title} stickyHeader>
+        <Table.Thead>
+          <Table.Tr>
+            <Table.Th>Time</Table.Th>
+            {lines.map(({ name, label }) => (
+              <Table.Th key={name} ta="right">
+                {label}
+              </Table.Th>
+            ))}
+          </Table.Tr>
+        </Table.Thead>
+        <Table.Tbody>
+          {rows
+            .slice(-MOST_ROWS)
+            .reverse()
+            .map((row) => (
+              <Table.Tr key={row.atMs}>
+                <Table.Td title={exactTime(row.atMs)}>{clockTime(row.atMs)}</Table.Td>
+                {lines.map(({ name }) => (
+                  <Table.Td key={name} ta="right">
+                    {row[name] === undefined ? UNKNOWN : format(row[name])}
+                  </Table.Td>
+                ))}
+              </Table.Tr>
+            ))}
+        </Table.Tbody>
+      </Table>
+    </ScrollArea>
+  );
+}

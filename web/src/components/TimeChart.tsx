@@ -1,0 +1,66 @@
+/** Values over time: as lines for those who see them, as a table for those who do not, or who want the figures. */
+import { Button, Stack, Text } from "@mantine/core";
+import { useMemo, useState } from "react";
+
+import type { Series } from "../api/contract";
+import { byteRate, bytes, clockTime, compact, count, money, rate } from "../lib/format";
+import { ChartLines } from "./ChartLines";
+import { Panel } from "./Panel";
+import { PointTable } from "./PointTable";
+import { colorOf, mergeSeries } from "./chartData";
+
+export type Unit = "bytes" | "bytes/s" | "count" | "requests/s" | "usd";
+
+const FORMATS: Record<Unit, (value: number) => string> = {
+  bytes,
+  "bytes/s": byteRate,
+  count: (value) => (value >= 1_000_000 ? compact(value) : count(value)),
+  "requests/s": (value) => rate(value),
+  usd: (value) => money(value),
+};
+
+interface Props {
+  title: string;
+  series: Series[];
+  unit: Unit;
+  /** How a series is called on the page: { produce: "Written" }. */
+  names?: Record<string, string>;
+  height?: number;
+  empty?: string;
+}
+
+export function TimeChart({ title, series, unit, names = {}, height = 220, empty = "There is nothing to draw yet: the console has just begun to look." }: Props) {
+  const [isTable, setTable] = useState(false);
+  const rows = useMemo(() => mergeSeries(series), [series]);
+  const format = FORMATS[unit];
+  const lines = series.map(({ name }, index) => ({ name, label: names[name] ?? name, color: colorOf(index) }));
+  const last = rows.at(-1);
+  const spoken = last && lines.map(({ name, label }) => `${label} ${last[name] === undefined ? "not known" : format(last[name])}`).join(", ");
+
+  return (
+    <Panel
+      title={title}
+      actions={
+        rows.length > 0 && (
+          <Button size="compact-xs" variant="subtle" aria-pressed={isTable} onClick={() => setTable(!isTable)}>
+            {isTable ? "Show as a chart" : "Show as a table"}
+          </Button>
+        )
+      }
+    >
+      {!last ? (
+        <Stack h={height} justify="center" align="center">
+          <Text size="sm" c="dimmed" ta="center">
+            {empty}
+          </Text>
+        </Stack>
+      ) : isTable ? (
+        <PointTable title={title} rows={rows} lines={lines} format={format} height={height} />
+      ) : (
+        <div role="img" aria-label={`${title}: ${spoken} at ${clockTime(last.atMs)}. The figures are in the table.`}>
+          <ChartLines rows={rows} lines={lines} format={format} height={height} isBytes={unit.startsWith("bytes")} />
+        </div>
+      )}
+    </Panel>
+  );
+}

@@ -1,0 +1,51 @@
+/** Who may do what, who may log in, and how much each may use. */
+
+import { Tabs } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { useSearchParams } from "react-router";
+
+import { api } from "../../api/client";
+import type { AccessWords, Acls, Quotas, Users } from "../../api/contract";
+import { Loaded } from "../../components/Loaded";
+import { Page } from "../../components/Page";
+import { AclsTable } from "./AclsTable";
+import { QuotasTable } from "./QuotasTable";
+import { UsersTable } from "./UsersTable";
+
+const PARTS = ["rules", "users", "quotas"] as const;
+
+export function AccessPage() {
+  const [params, setParams] = useSearchParams();
+  const part = PARTS.find((each) => each === params.get("part")) ?? "rules";
+  const words = useQuery({ queryKey: ["access-words"], queryFn: ({ signal }) => api.get<AccessWords>("/access/words", { signal }) });
+  const acls = useQuery({ queryKey: ["acls"], queryFn: ({ signal }) => api.get<Acls>("/acls", { signal }) });
+  const users = useQuery({ queryKey: ["users"], queryFn: ({ signal }) => api.get<Users>("/users", { signal }) });
+  const quotas = useQuery({ queryKey: ["quotas"], queryFn: ({ signal }) => api.get<Quotas>("/quotas", { signal }) });
+
+  return (
+    <Page title="Access" lead="Who may do what, who may log in, and how much each may use.">
+      <Tabs value={part} onChange={(chosen) => setParams(chosen === null || chosen === "rules" ? {} : { part: chosen })} keepMounted={false}>
+        <Tabs.List mb="md">
+          <Tabs.Tab value="rules">Rules</Tabs.Tab>
+          <Tabs.Tab value="users">Users</Tabs.Tab>
+          <Tabs.Tab value="quotas">Quotas</Tabs.Tab>
+        </Tabs.List>
+        <Loaded query={words}>
+          {(known) => (
+            <>
+              <Tabs.Panel value="rules">
+                <Loaded query={acls}>{(found) => <AclsTable acls={found} words={known} />}</Loaded>
+              </Tabs.Panel>
+              <Tabs.Panel value="users">
+                <Loaded query={users}>{(found) => <UsersTable users={found} words={known} />}</Loaded>
+              </Tabs.Panel>
+              <Tabs.Panel value="quotas">
+                <Loaded query={quotas}>{(found) => <QuotasTable quotas={found} words={known} />}</Loaded>
+              </Tabs.Panel>
+            </>
+          )}
+        </Loaded>
+      </Tabs>
+    </Page>
+  );
+}

@@ -1,0 +1,85 @@
+import { screen, waitFor } from "@testing-library/react";
+import userEvent from "@testing-library/user-event";
+import { expect, it } from "vitest";
+
+import { overview } from "../../test/cluster";
+import { expectAccessible, renderApp } from "../../test/render";
+import { fakeServer, problem, SESSION } from "../../test/server";
+
+const NOBODY = { ...SESSION, username: null, csrfToken: null, expiresAtMs: null };
+
+async function fill(password = "secret") {
+  await userEvent.type(await screen.findByRole("textbox", { name: "User name" }), "ada");
+  await userEvent.type(screen.getByLabelText(/^Password/), password);
+}
+
+it("is what everybody sees first, and goes on to where one wanted to go", async () => {
+  const server = fakeServer({ "GET /session": NOBODY, "POST /session": SESSION, "GET /overview": overview(), "GET /brokers": [] });
+  const { router } = renderApp("/brokers?search=7");
+  await fill();
+  expect(document.title).toBe("Log in · Kafscale");
+  await expectAccessible();
+  await userEvent.click(screen.getByRole("button", { name: "Log in" }));
+
+  expect(await screen.findByRole("heading", { name: "Brokers" })).toBeVisible();
+  expect(router.state.location.pathname + router.state.location.search).toBe("/brokers?search=7");
+  expect(server.of("POST /session")[0]?.body).toEqual({ username: "ada", password: "secret" });
+  expect(server.asked.filter(({ path }) => path !== "/session").length).toBeGreaterThan(0);
+});
+
+it("asks for nothing before somebody is logged in", async () => {
+  const server = fakeServer({ "GET /session": NOBODY });
+  renderApp("/");
+  await screen.findByRole("button", { name: "Log in" });
+  expect(server.asked.map(({ path }) => path)).toEqual(["/session"]);
+});
+
+it("warns while no credentials are set, and takes none", async () => {
+  fakeServer({ "GET /session": { ...NOBODY, isConfigured: false } });
+  renderApp("/");
+  const warning = await screen.findByRole("alert", { name: "Access is disabled" });
+  expect(warning).toHaveTextContent("KAFSCALE_UI_USERNAME");
+  expect(warning).toHaveTextContent("KAFSCALE_UI_PASSWORD");
+  expect(screen.getByRole("textbox", { name: "User name" })).toBeDisabled();
+  expect(screen.getByRole("button", { name: "Log in" })).toBeDisabled();
+  await expectAccessible();
+});
+
+it("says that it was wrong, and forgets the password", async () => {
+  fakeServer({ "GET /session": NOBODY, "POST /session": problem(401, "wrong-credentials", "The name or the password is wrong.") });
+  renderApp("/");
+  await fill("guess{Enter}");
+  expect(await screen.findByText("The name or the password is wrong.")).toBeVisible();
+  expect(screen.getByLabelText(/^Password/)).toHaveValue("");
+  expect(screen.getByRole("textbox", { name: "User name" })).toHaveValue("ada");
+});
+
+it("counts the seconds down after too many attempts", async () => {
+  const server = fakeServer({ "GET /session": NOBODY, "POST /session": problem(429, "throttled", "Too many.", { "Retry-After": "2" }) });
+  renderApp("/");
+  await fill("guess{Enter}");
+  expect(await screen.findByText(/Too many attempts. Try again in [12] s./)).toBeVisible();
+  expect(screen.getByRole("button", { name: "Log in" })).toBeDisabled();
+  await waitFor(() => expect(screen.queryByText(/Too many attempts/)).toBeNull());
+
+  server.set("POST /session", SESSION);
+  await userEvent.type(screen.getByLabelText(/^Password/), "right{Enter}");
+  expect(await screen.findByRole("heading", { name: "Overview" })).toBeVisible();
+});
+
+it("comes back when the session has ended, and forgets what was seen", async () => {
+  const server = fakeServer({ "GET /brokers": [], "GET /overview": overview() });
+  const { router } = renderApp("/brokers");
+  await screen.findByText("No broker is there.");
+  server.set("GET /brokers", problem(401, "signed-out", "The session has ended."));
+  expect(await screen.findByRole("button", { name: "Log in" })).toBeVisible();
+  expect(router.state.location.pathname).toBe("/login");
+});
+
+it("goes to no other place than a page of the console", async () => {
+  fakeServer({ "GET /overview": overview() });
+  const { router } = renderApp("/login");
+  await router.navigate("/login", { state: { from: "//evil.example" } });
+  expect(await screen.findByRole("heading", { name: "Overview" })).toBeVisible();
+  expect(router.state.location.pathname).toBe("/");
+});

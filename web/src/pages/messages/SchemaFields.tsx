@@ -1,0 +1,40 @@
+/** Where a schema is pasted; left empty, the schema registry is asked for the one a record names. */
+
+import { Stack, TextInput, Textarea } from "@mantine/core";
+
+import type { Format } from "../../api/contract";
+import type { SchemaText } from "./query";
+
+interface Props {
+  of: "key" | "value";
+  format: Format;
+  schema: SchemaText;
+  onChange: (schema: SchemaText) => void;
+}
+
+export function SchemaFields({ of, format, schema, onChange }: Props) {
+  if (format !== "avro" && format !== "protobuf") return null;
+  const isAvro = format === "avro";
+  return (
+    <Stack gap="xs">
+      <Textarea
+        label={isAvro ? `Avro schema of the ${of}` : `.proto file of the ${of}`}
+        description="Leave it empty to ask the schema registry. It stays in this browser, and goes into no link."
+        placeholder={isAvro ? '{"type": "record", "name": "Order", …}' : 'syntax = "proto3"; message Order { … }'}
+        rows={5}
+        resize="vertical"
+        value={schema.text}
+        onChange={(event) => onChange({ ...schema, text: event.currentTarget.value })}
+        styles={{ input: { fontFamily: "var(--mantine-font-family-monospace)" } }}
+      />
+      {!isAvro && (
+        <TextInput
+          label={`Message of the ${of}`}
+          placeholder="Order"
+          value={schema.message}
+          onChange={(event) => onChange({ ...schema, message: event.currentTarget.value })}
+        />
+      )}
+    </Stack>
+  );
+}
