@@ -4,9 +4,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from kafscale.config.declaration import setting
-from kafscale.config.kinds import Duration, Flag, Number, Text
+from kafscale.config.kinds import Duration, Flag, Names, Number, Text
 
 _HOST: Final = Text("a host name or an address", r"[0-9A-Za-z._:%-]+")
+_NETWORK: Final = Text("an address or a network", r"[0-9A-Fa-f.:]+(/\d{1,3})?")
 _FILE: Final = Text("a file in PEM", optional=True)
 _URL: Final = Text(
     "a URL such as http://registry:8081", r"https?://[^\s/@?#]+(/[^\s@?#]*)?", optional=True
@@ -44,6 +45,11 @@ class Ui:
     """Whether browsers reach the console over TLS that something in front of it ends, such as an
     Ingress: cookies are then marked as secure, and browsers are told to stay with TLS. False,
     because a first try has nothing in front."""
+
+    trusted_proxies: tuple[str, ...] = setting((), Names(_NETWORK))
+    """What stands in front of the console and is believed when it says in X-Forwarded-For whom it
+    asks for: addresses or networks, such as 10.0.0.0/8. Failed logins count by that address, so
+    that one who guesses locks out nobody else. Empty, the default, believes nobody."""
 
     session_hours: int = setting(12, Number(1, 720))
     """How long somebody stays signed in. 12 hours are a long day of work."""

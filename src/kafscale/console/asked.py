@@ -20,7 +20,7 @@ class TooLargeError(InvalidRequestError):
     """A body that is not read to its end."""
 
 
-async def body(request: Request, kind: Any) -> Any:
+async def body(request: Request, kind: Any, *, bytes_max: int = BODY_BYTES_MAX) -> Any:
     """The body, which has to be JSON: a form of another site cannot send that unasked."""
     media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if media_type != JSON:
@@ -28,8 +28,8 @@ async def body(request: Request, kind: Any) -> Any:
     read = bytearray()
     async for piece in request.stream():
         read += piece
-        if len(read) > BODY_BYTES_MAX:
-            raise TooLargeError(f"a request may have {BODY_BYTES_MAX} bytes at most; send less")
+        if len(read) > bytes_max:
+            raise TooLargeError(f"this request may have {bytes_max} bytes at most; send less")
     return msgspec.json.decode(read, type=kind)
 
 

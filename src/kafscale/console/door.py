@@ -24,6 +24,8 @@ from kafscale.observability.logging import get_logger
 
 log = get_logger(__name__)
 
+LOGIN_BYTES_MAX: Final = 16 << 10
+"""Strangers may send so much."""
 HOUR_MS: Final = 3_600_000
 
 
@@ -74,7 +76,7 @@ class Door:
 
     async def _sign_in(self, request: Request, before: SignedIn | None) -> Response:
         address = request.client.host if request.client else ""
-        login = await body(request, Login)
+        login = await body(request, Login, bytes_max=LOGIN_BYTES_MAX)
         # From here on nothing is waited for, so that many tries at once count like one by one.
         wait_seconds = self.throttle.wait_seconds(address, time.monotonic())
         if wait_seconds:

@@ -75,7 +75,9 @@ def judge(
 
 def _is_from_here(headers: Mapping[str, str]) -> bool:
     """Browsers tell where a request comes from; programs that are no browsers say nothing."""
-    if headers.get("sec-fetch-site", "same-origin") not in {"same-origin", "none"}:
-        return False
+    site = headers.get("sec-fetch-site")
+    if site is not None:
+        return site in {"same-origin", "none"}
+    # Older ones, and all of them where there is no TLS, name only the page's own address.
     origin = headers.get("origin")
     return origin is None or urlsplit(origin).netloc.lower() == headers.get("host", "").lower()

@@ -8,7 +8,7 @@ import asyncio
 import signal
 import socket
 import ssl
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import Final
 
@@ -45,7 +45,7 @@ async def run(config: Config, announce: Callable[[str], None]) -> None:
     with _listening(settings.host, settings.port) as bound:
         stopping = asyncio.Event()
         app = application(Room(config, reach, watch), door, stopping)
-        server = _Server(_configured(app, context), stopping)
+        server = _Server(_configured(app, context, settings.trusted_proxies), stopping)
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, server.stop)
@@ -82,7 +82,9 @@ class _Server(uvicorn.Server):
         self.should_exit = True
 
 
-def _configured(app: ASGIApp, context: ssl.SSLContext | None) -> uvicorn.Config:
+def _configured(
+    app: ASGIApp, context: ssl.SSLContext | None, proxies: Sequence[str]
+) -> uvicorn.Config:
     return uvicorn.Config(
         app,
         http=ImpatientProtocol,
@@ -91,7 +93,9 @@ def _configured(app: ASGIApp, context: ssl.SSLContext | None) -> uvicorn.Config:
         log_config=None,
         log_level="warning",
         access_log=False,
-        proxy_headers=False,  # Anybody could name an address that failed logins count for.
+        # Anybody else could name an address that failed logins count for.
+        proxy_headers=bool(proxies),
+        forwarded_allow_ips=list(proxies),
         server_header=False,
         limit_concurrency=CONNECTIONS_MAX,
         h11_max_incomplete_event_size=HEADERS_BYTES_MAX,

@@ -132,6 +132,11 @@ def test_a_quota_that_can_mean_nothing_is_refused(visitor, entity, values):
     assert (answer.status, answer.json["error"]) == (400, "invalid-request")
 
 
+def test_a_request_that_is_too_large_is_not_read(visitor):
+    answer = visitor.ask("POST", "/acls", RULE | {"resourceName": "x" * (1 << 20)})
+    assert (answer.status, answer.json["error"]) == (413, "too-large")
+
+
 def test_where_nobody_asks_for_permission_that_is_said(tmp_path, broker):
     with ConsoleProcess(tmp_path, broker) as console:
         visitor = console.visitor()

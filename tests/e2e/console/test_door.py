@@ -133,6 +133,22 @@ def test_guessing_is_slowed_down(own_console):
     assert PASSWORD not in own_console.logged()
 
 
+def test_who_comes_through_a_proxy_counts_by_themselves(tmp_path, broker):
+    login = {"username": USERNAME, "password": WRONG}
+
+    def statuses(console, count):
+        asked = (
+            console.stranger().ask("POST", "/session", login, {"X-Forwarded-For": f"10.0.0.{each}"})
+            for each in range(count)
+        )
+        return {answer.status for answer in asked}
+
+    with ConsoleProcess(tmp_path, broker) as console:
+        assert statuses(console, 6) == {401, 429}, "what anybody may say is not believed"
+    with ConsoleProcess(tmp_path, broker, ui_trusted_proxies="127.0.0.0/8") as console:
+        assert statuses(console, 6) == {401}
+
+
 @pytest.mark.parametrize("missing", ["ui_username", "ui_password"])
 def test_without_a_name_and_a_password_nobody_gets_in(tmp_path, broker, missing):
     with ConsoleProcess(tmp_path, broker, **{missing: ""}) as console:
@@ -182,7 +198,7 @@ def test_behind_tls_cookies_are_secure_and_browsers_stay_with_tls(tmp_path, brok
         (b'{"username": 1, "password": ""}', {}, 400),
         (b'{"username": "", "password": "", "more": 1}', {}, 400),
         (b"username=a", {"Content-Type": "application/x-www-form-urlencoded"}, 400),
-        (b" " * (1 << 20) + b"{}", {}, 413),
+        (b" " * (16 << 10) + b"{}", {}, 413),
         (b"{}", {"Host": "a b"}, 400),
     ],
 )

@@ -182,6 +182,7 @@ ui.port                       | 8080         | KAFSCALE_UI_PORT
 ui.certFile                   |              | KAFSCALE_UI_CERT_FILE
 ui.keyFile                    |              | KAFSCALE_UI_KEY_FILE
 ui.behindTls                  | false        | KAFSCALE_UI_BEHIND_TLS
+ui.trustedProxies             |              | KAFSCALE_UI_TRUSTED_PROXIES
 ui.sessionHours               | 12           | KAFSCALE_UI_SESSION_HOURS
 ui.sessionKey                 |              | KAFSCALE_UI_SESSION_KEY
 ui.lookIntervalMs             | 2s           | KAFSCALE_UI_LOOK_INTERVAL_MS

@@ -27,7 +27,10 @@ export function Shell() {
 function Frame() {
   const [isOpen, { toggle, close }] = useDisclosure(false);
   const { pathname } = useLocation();
-  useEffect(close, [pathname, close]);
+  useEffect(() => {
+    close();
+    window.scrollTo(0, 0);
+  }, [pathname, close]);
 
   return (
     <AppShell navbar={{ width: 232, breakpoint: "sm", collapsed: { mobile: !isOpen } }} header={{ height: 52 }} padding={{ base: "md", md: "xl" }} layout="alt">

@@ -79,7 +79,7 @@ function columnsWith(onAction: (action: Action) => void): Column<User>[] {
           <Button size="compact-sm" variant="default" aria-label={`Change the password of ${user.name}`} onClick={() => onAction({ kind: "password", user })}>
             Change password
           </Button>
-          <Button size="compact-sm" variant="outline" color="red.8" aria-label={`Delete ${user.name}`} onClick={() => onAction({ kind: "delete", user })}>
+          <Button size="compact-sm" variant="outline" color="var(--ks-bad)" aria-label={`Delete ${user.name}`} onClick={() => onAction({ kind: "delete", user })}>
             Delete
           </Button>
         </Group>

@@ -30,7 +30,7 @@ export function GroupActions({ detail }: { detail: GroupDetail }) {
       <Button variant="default" leftSection={<IconArrowsMoveHorizontal size={16} aria-hidden />} onClick={() => setAction("reset")}>
         Move offsets
       </Button>
-      <Button variant="outline" color="red.8" leftSection={<IconTrash size={16} aria-hidden />} onClick={() => setAction("delete")}>
+      <Button variant="outline" color="var(--ks-bad)" leftSection={<IconTrash size={16} aria-hidden />} onClick={() => setAction("delete")}>
         Delete
       </Button>
       <ResetDialog

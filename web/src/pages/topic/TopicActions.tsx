@@ -47,7 +47,7 @@ export function TopicActions({ detail: { topic } }: { detail: TopicDetail }) {
       <Button variant="default" leftSection={<IconPlus size={16} aria-hidden />} onClick={() => setAction("grow")}>
         Add partitions
       </Button>
-      <Button variant="outline" color="red.8" leftSection={<IconTrash size={16} aria-hidden />} onClick={() => setAction("delete")}>
+      <Button variant="outline" color="var(--ks-bad)" leftSection={<IconTrash size={16} aria-hidden />} onClick={() => setAction("delete")}>
         Delete
       </Button>
       <ConfirmDialog opened={action === "flush"} onClose={close} title={`Flush ${name}`} action="Flush" onConfirm={flush}>
