@@ -90,6 +90,12 @@ class Window:
         """Answers that the test provokes on purpose."""
         self._expected.update(statuses)
 
+    def forgive(self, *texts: str) -> None:
+        """Forget complaints that the test has caused, each with one of these texts in it."""
+        self.complaints = [
+            each for each in self.complaints if not any(text in each for text in texts)
+        ]
+
     def _said(self, message: ConsoleMessage) -> None:
         if message.type not in {"error", "warning"}:
             return

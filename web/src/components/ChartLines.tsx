@@ -8,14 +8,14 @@ import { type PointerEvent, useState } from "react";
 
 import { ChartHover } from "./ChartHover";
 import classes from "./ChartLines.module.css";
-import { type Line, niceTicks, niceTimes, type Row } from "./chartData";
+import { type Line, niceTicks, niceTimes, type Row, type Scale } from "./chartData";
 
 interface Props {
   rows: Row[];
   lines: Line[];
   format: (value: number) => string;
   height: number;
-  isBytes: boolean;
+  scale: Scale;
 }
 
 const LEFT = 78;
@@ -25,11 +25,11 @@ const BOTTOM = 24;
 const WIDTH_UNTIL_MEASURED = 600;
 const WIDTH_OF_A_TIME = 90;
 
-export function ChartLines({ rows, lines, format, height, isBytes }: Props) {
+export function ChartLines({ rows, lines, format, height, scale }: Props) {
   const { ref, width: measured } = useElementSize<HTMLDivElement>();
   const [pointed, setPointed] = useState<number | null>(null);
   const width = measured || WIDTH_UNTIL_MEASURED;
-  const ticks = niceTicks(rows, lines, isBytes);
+  const ticks = niceTicks(rows, lines, scale);
   const first = rows[0]?.atMs ?? 0;
   const span = Math.max(1, (rows.at(-1)?.atMs ?? 0) - first);
   const x = (atMs: number) => LEFT + ((atMs - first) / span) * (width - LEFT - RIGHT);

@@ -7,7 +7,7 @@ import { byteRate, bytes, clockTime, compact, count, money, rate } from "../lib/
 import { ChartLines } from "./ChartLines";
 import { Panel } from "./Panel";
 import { PointTable } from "./PointTable";
-import { colorOf, mergeSeries } from "./chartData";
+import { colorOf, mergeSeries, type Scale } from "./chartData";
 
 export type Unit = "bytes" | "bytes/s" | "count" | "requests/s" | "usd";
 
@@ -18,6 +18,8 @@ const FORMATS: Record<Unit, (value: number) => string> = {
   "requests/s": (value) => rate(value),
   usd: (value) => money(value),
 };
+
+const SCALES: Record<Unit, Scale> = { bytes: "binary", "bytes/s": "binary", count: "whole", "requests/s": "decimal", usd: "decimal" };
 
 interface Props {
   title: string;
@@ -58,7 +60,7 @@ export function TimeChart({ title, series, unit, names = {}, height = 220, empty
         <PointTable title={title} rows={rows} lines={lines} format={format} height={height} />
       ) : (
         <div role="img" aria-label={`${title}: ${spoken} at ${clockTime(last.atMs)}. The figures are in the table.`}>
-          <ChartLines rows={rows} lines={lines} format={format} height={height} isBytes={unit.startsWith("bytes")} />
+          <ChartLines rows={rows} lines={lines} format={format} height={height} scale={SCALES[unit]} />
         </div>
       )}
     </Panel>

@@ -29,13 +29,16 @@ export function mergeSeries(series: Series[]): Row[] {
   return [...rows.values()].sort((a, b) => a.atMs - b.atMs);
 }
 
-/** Steps that people count in: 1, 2, 5 of a power of ten, or powers of two where the unit is bytes. */
-export function niceTicks(rows: Row[], lines: Line[], isBytes: boolean): number[] {
+/** Bytes are counted in powers of two; of records there are no halves. */
+export type Scale = "binary" | "whole" | "decimal";
+
+/** Steps that people count in: powers of two, or 1, 2 and 5 of a power of ten. */
+export function niceTicks(rows: Row[], lines: Line[], scale: Scale): number[] {
   const largest = Math.max(0, ...rows.flatMap((row) => lines.map(({ name }) => row[name] ?? 0)));
   if (largest === 0) return [0, 1];
-  const rough = largest / 4;
+  const rough = scale === "decimal" ? largest / 4 : Math.max(1, largest / 4);
   let step = 2 ** Math.ceil(Math.log2(rough));
-  if (!isBytes) {
+  if (scale !== "binary") {
     const power = 10 ** Math.floor(Math.log10(rough));
     step = power * ([1, 2, 5, 10].find((factor) => factor * power >= rough) ?? 10);
   }

@@ -68,9 +68,11 @@ it("draws in steps that people count in", () => {
   const rows = mergeSeries([{ name: "a", points: [{ atMs: 2, value: 70_000 }, { atMs: 1, value: 5 }] }]);
   const lines = [{ name: "a", label: "a", color: "" }];
   expect(rows.map(({ atMs }) => atMs)).toEqual([1, 2]);
-  expect(niceTicks(rows, lines, true)).toEqual([0, 32_768, 65_536, 98_304]);
-  expect(niceTicks(rows, lines, false)).toEqual([0, 20_000, 40_000, 60_000, 80_000]);
-  expect(niceTicks([], lines, true)).toEqual([0, 1]);
+  expect(niceTicks(rows, lines, "binary")).toEqual([0, 32_768, 65_536, 98_304]);
+  expect(niceTicks(rows, lines, "decimal")).toEqual([0, 20_000, 40_000, 60_000, 80_000]);
+  expect(niceTicks([], lines, "binary")).toEqual([0, 1]);
+  expect(niceTicks([{ atMs: 1, a: 2 }], lines, "whole")).toEqual([0, 1, 2]);
+  expect(niceTicks([{ atMs: 1, a: 2 }], lines, "decimal")).toEqual([0, 0.5, 1, 1.5, 2]);
 });
 
 it("marks round moments", () => {

@@ -97,7 +97,7 @@ describe("users", () => {
     const user = userEvent.setup();
     const server = fakeServer({ ...ROUTES, "PUT /users/ada": problem(400, "invalid-request", "The password is too short.") });
     renderApp("/access?part=users");
-    await user.click(await screen.findByRole("button", { name: "Change the password of ada" }));
+    await user.click(await screen.findByRole("button", { name: "Change password of ada" }));
     const dialog = within(await screen.findByRole("dialog"));
     await user.type(dialog.getByLabelText(/^Password/), "x");
     await user.click(dialog.getByRole("button", { name: "Change password" }));

@@ -36,7 +36,7 @@ export function AclDialog({ words, isOpen, onClose }: Props) {
   const isReady = [rule.principal, rule.resourceName, rule.host].every((text) => text.trim() !== "");
 
   function changeType(resourceType: string) {
-    const operation = words.operations[resourceType]?.[0] ?? "";
+    const operation = usualOperation(words, resourceType);
     const wasCluster = isCluster ? { resourceName: "" } : {};
     const becomesCluster = resourceType.toUpperCase() === "CLUSTER" ? { resourceName: CLUSTER_NAME, patternType: "LITERAL" } : {};
     change({ resourceType, operation, ...wasCluster, ...becomesCluster });
@@ -104,11 +104,17 @@ export function AclDialog({ words, isOpen, onClose }: Props) {
 function emptyRule(words: AccessWords, resourceType: string): Required<NewAcl> {
   return {
     principal: "",
-    operation: words.operations[resourceType]?.[0] ?? "",
+    operation: usualOperation(words, resourceType),
     resourceType,
     resourceName: "",
     host: "*",
     permission: "ALLOW",
     patternType: words.patternTypes[0] ?? "LITERAL",
   };
+}
+
+/** Not the first of all, which is everything at once. */
+function usualOperation(words: AccessWords, resourceType: string): string {
+  const operations = words.operations[resourceType] ?? [];
+  return operations.find((operation) => ["READ", "DESCRIBE"].includes(operation)) ?? operations[0] ?? "";
 }

@@ -76,7 +76,7 @@ function columnsWith(onAction: (action: Action) => void): Column<User>[] {
       align: "right",
       cell: (user) => (
         <Group gap="xs" justify="flex-end" wrap="nowrap">
-          <Button size="compact-sm" variant="default" aria-label={`Change the password of ${user.name}`} onClick={() => onAction({ kind: "password", user })}>
+          <Button size="compact-sm" variant="default" aria-label={`Change password of ${user.name}`} onClick={() => onAction({ kind: "password", user })}>
             Change password
           </Button>
           <Button size="compact-sm" variant="outline" color="var(--ks-bad)" aria-label={`Delete ${user.name}`} onClick={() => onAction({ kind: "delete", user })}>

@@ -21,7 +21,7 @@ export function GroupActions({ detail }: { detail: GroupDetail }) {
     await api.delete(at`/groups/${name}`, { confirm });
     notifyDone(`Group ${name} is deleted.`);
     await navigate("/groups");
-    client.removeQueries({ queryKey: ["group", name] });
+    client.removeQueries({ queryKey: ["group", name], type: "inactive" });
     await client.invalidateQueries({ queryKey: ["groups"] });
   }
 

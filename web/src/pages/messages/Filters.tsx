@@ -57,6 +57,7 @@ export function Filters({ query, schemas, partitionCount, isBusy, onSubmit }: Pr
             label="Contains"
             placeholder="In the key, the value or a header"
             type="search"
+            data-search
             value={draft.text}
             onChange={(event) => change({ text: event.currentTarget.value })}
             flex={1}

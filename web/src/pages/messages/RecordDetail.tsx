@@ -8,6 +8,7 @@ import { ErrorState } from "../../components/ErrorState";
 import { bytes, exactTime, plural, relativeTime } from "../../lib/format";
 import { CopyText } from "./CopyText";
 import { PayloadView } from "./PayloadView";
+import classes from "./RecordDetail.module.css";
 
 interface Props {
   message: Message;
@@ -16,22 +17,21 @@ interface Props {
   wholeOf: (message: Message) => Promise<Message>;
 }
 
-const TIMESTAMPS: Record<Message["timestampType"], string> = {
-  create: "given by the producer",
-  append: "given by the broker",
-  none: "no time",
-};
+function timeOf({ timestampMs, timestampType }: Message): string {
+  if (timestampType === "none") return "without a time";
+  const giver = timestampType === "create" ? "the producer" : "the broker";
+  return `${exactTime(timestampMs)} (${relativeTime(timestampMs)}, given by ${giver})`;
+}
 
 export function RecordDetail({ message: listed, link, wholeOf }: Props) {
   const reading = useMutation({ mutationFn: () => wholeOf(listed) });
   const message = reading.data ?? listed;
   const isCut = [message.key, message.value].some((payload) => payload?.isTruncated);
   return (
-    <Stack gap="md" p="xs">
+    <Stack gap="md" p="xs" className={classes.detail}>
       <Group justify="space-between">
         <Text size="sm" c="dimmed">
-          Partition {message.partition}, offset {message.offset}, {bytes(message.sizeBytes)}, {exactTime(message.timestampMs)} (
-          {relativeTime(message.timestampMs)}, {TIMESTAMPS[message.timestampType]})
+          Partition {message.partition}, offset {message.offset}, {bytes(message.sizeBytes)}, {timeOf(message)}
         </Text>
         <Group gap="xs">
           {isCut && !reading.data && (

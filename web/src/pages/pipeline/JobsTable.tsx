@@ -16,7 +16,7 @@ const COLUMNS: Column<Job>[] = [
     key: "job",
     header: "Job",
     cell: (row) => (
-      <Anchor href={`#${anchorOf(row.job)}`} size="sm">
+      <Anchor href={`#${anchorOf(row.job)}`} size="sm" style={{ whiteSpace: "nowrap" }}>
         {row.job}
       </Anchor>
     ),

@@ -91,18 +91,17 @@ export function ConfigEditor({ topic, configs }: Props) {
       {saving.error && <ErrorState error={saving.error} />}
       {editCount > 0 && (
         <Paper withBorder shadow="md" p="sm" pos="sticky" bottom={12} style={{ zIndex: 5 }}>
-          <Group justify="space-between">
-            <Text size="sm" role="status">
+          {/* At the left, because messages come up at the right. */}
+          <Group gap="xs">
+            <Button type="submit" loading={saving.isPending}>
+              Save
+            </Button>
+            <Button variant="default" onClick={() => setEdits({})}>
+              Discard
+            </Button>
+            <Text size="sm" role="status" ml="xs">
               {plural(editCount, "unsaved change")}
             </Text>
-            <Group gap="xs">
-              <Button variant="default" onClick={() => setEdits({})}>
-                Discard
-              </Button>
-              <Button type="submit" loading={saving.isPending}>
-                Save
-              </Button>
-            </Group>
           </Group>
         </Paper>
       )}

@@ -45,7 +45,7 @@ export function ConfigRow({ config, value, isEdited, onChange }: Props) {
                 default {withWords(config.name, config.default)}
               </Text>
               {config.isSet && (
-                <Button variant="subtle" size="compact-xs" aria-label={`Reset ${config.name} to its default`} onClick={() => onChange(null)}>
+                <Button variant="subtle" size="compact-xs" aria-label={`Reset to default: ${config.name}`} onClick={() => onChange(null)}>
                   Reset to default
                 </Button>
               )}

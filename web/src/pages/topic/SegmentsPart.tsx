@@ -22,12 +22,12 @@ const LOOK_MS = 10_000;
 const BAR_SIZE = 50;
 
 const COLUMNS: Column<Segment>[] = [
-  { key: "key", header: "Object", cell: (row) => <Text size="xs" className="ks-mono" style={{ overflowWrap: "anywhere" }}>{row.key}</Text> },
-  { key: "index", header: "Index", cell: (row) => (row.hasIndex ? "yes" : "missing: it is rebuilt when needed") },
   { key: "created", header: "Written", cell: (row) => <Time ms={row.createdAtMs} /> },
   { key: "base", header: "First offset", align: "right", cell: (row) => <span className="ks-mono">{count(row.baseOffset)}</span> },
   { key: "last", header: "Last offset", align: "right", cell: (row) => <span className="ks-mono">{count(row.lastOffset)}</span> },
   { key: "size", header: "Size", align: "right", cell: (row) => <Bytes value={row.sizeBytes} /> },
+  { key: "index", header: "Index", cell: (row) => (row.hasIndex ? "yes" : "missing: it is rebuilt when needed") },
+  { key: "key", header: "Object", cell: (row) => <Text size="xs" className="ks-mono" style={{ overflowWrap: "anywhere" }}>{row.key}</Text> },
 ];
 
 export function SegmentsPart({ detail }: { detail: TopicDetail }) {

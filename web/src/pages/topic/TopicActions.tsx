@@ -35,7 +35,7 @@ export function TopicActions({ detail: { topic } }: { detail: TopicDetail }) {
     await api.delete(at`/topics/${name}`, { confirm });
     notifyDone(`Topic ${name} is deleted.`);
     await navigate("/topics");
-    client.removeQueries({ queryKey: ["topic", name] });
+    client.removeQueries({ queryKey: ["topic", name], type: "inactive" });
     await client.invalidateQueries({ queryKey: ["topics"] });
   }
 

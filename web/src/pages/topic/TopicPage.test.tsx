@@ -133,7 +133,7 @@ describe("settings", () => {
     await expectAccessible();
     await user.clear(field);
     await user.type(field, "200");
-    await user.click(screen.getByRole("button", { name: "Reset retention.ms to its default" }));
+    await user.click(screen.getByRole("button", { name: "Reset to default: retention.ms" }));
     expect(screen.getByLabelText("retention.ms")).toHaveValue("604800000");
     expect(screen.getByText("2 unsaved changes")).toBeInTheDocument();
     await user.click(screen.getByRole("button", { name: "Save" }));

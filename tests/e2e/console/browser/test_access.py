@@ -1,0 +1,125 @@
+"""Rules, users and quotas in the pages, on a broker that lets nobody in unasked."""
+
+import pytest
+from confluent_kafka import Consumer, KafkaException
+from confluent_kafka.admin import AdminClient, NewTopic
+from playwright.sync_api import expect
+
+from services.console import ConsoleProcess
+from services.secured_broker import ADMIN, SecuredBroker, password_of
+
+pytestmark = pytest.mark.timeout(90)
+
+ALICE_PASSWORD = "wonderland-7"  # noqa: S105 - opens nothing but tests.
+
+
+@pytest.fixture(scope="module")
+def secured(tmp_path_factory):
+    with SecuredBroker(tmp_path_factory.mktemp("secured")) as broker:
+        broker.add_scram_users(ADMIN)
+        admin = AdminClient(broker.plain(ADMIN).librdkafka())
+        admin.create_topics([NewTopic("shop-orders", 1)])["shop-orders"].result(timeout=20)
+        yield broker
+
+
+@pytest.fixture(scope="module")
+def console(secured, tmp_path_factory):
+    settings = {
+        "bootstrap_servers": f"127.0.0.1:{secured.ports['INSIDE']}",
+        "control_servers": f"127.0.0.1:{secured.metrics_port}",
+        "client_security_protocol": "SASL_PLAINTEXT",
+        "client_sasl_mechanism": "SCRAM-SHA-512",
+        "client_username": ADMIN,
+        "client_password": password_of(ADMIN),
+        "data_dir": str(secured.data),
+    }
+    with ConsoleProcess(tmp_path_factory.mktemp("console"), **settings) as running:
+        yield running
+
+
+def can_read(broker):
+    """Whether alice sees the topic, with the password that she was given in the pages."""
+    way = broker.inside("alice").but(password=ALICE_PASSWORD)
+    consumer = Consumer(way.librdkafka() | {"group.id": "alices"})
+    try:
+        return "shop-orders" in consumer.list_topics(timeout=10).topics
+    except KafkaException:
+        return False
+    finally:
+        consumer.close()
+
+
+def test_a_user_is_made_allowed_limited_and_deleted(window, secured):
+    page = window.open("/access?part=users", "Access")
+    window.button("Create user").click()
+    dialog = window.dialog("Create a user")
+    dialog.get_by_label("Name", exact=False).first.fill("alice")
+    dialog.locator("input[type=password]").fill(ALICE_PASSWORD)
+    dialog.get_by_role("button", name="Create user").click()
+    expect(page.get_by_text("User alice can log in now.")).to_be_visible()
+    expect(window.row("Users", "alice")).to_contain_text("SCRAM-SHA-512")
+    assert not can_read(secured), "she may log in, and nothing more"
+
+    page.get_by_role("tab", name="Rules").click()
+    window.button("Create rule").click()
+    dialog = window.dialog("Create a rule")
+    dialog.get_by_label("Principal").fill("User:alice")
+    dialog.get_by_label("Operation").select_option("READ")
+    dialog.get_by_label("Pattern").select_option("PREFIXED")
+    dialog.get_by_label("Name of the resource").fill("shop-")
+    dialog.get_by_role("button", name="Create rule").click()
+    expect(page.get_by_text("User:alice may READ now.")).to_be_visible()
+    expect(window.row("Rules", "User:alice")).to_contain_text("shop-…")
+    assert can_read(secured)
+
+    page.get_by_role("tab", name="Quotas").click()
+    window.button("Set quota").click()
+    dialog = window.dialog("Set a quota")
+    dialog.get_by_label("Name", exact=False).first.fill("alice")
+    dialog.get_by_label("What is limited").select_option("producer_byte_rate")
+    dialog.get_by_label("At most").fill("fast")
+    expect(dialog.get_by_text("This is not a rate.")).to_be_visible()
+    dialog.get_by_label("At most").fill("2 MiB")
+    dialog.get_by_role("button", name="Set quota").click()
+    expect(window.row("Quotas", "alice")).to_contain_text("producer_byte_rate")
+    page.get_by_role("button", name="Remove producer_byte_rate").click()
+    window.dialog("Remove a quota").get_by_role("button", name="Remove quota").click()
+    expect(page.get_by_text("There are no quotas.")).to_be_visible()
+
+    page.get_by_role("tab", name="Rules").click()
+    window.row("Rules", "User:alice").get_by_role("button").click()
+    window.dialog("Remove a rule").get_by_role("button", name="Remove rule").click()
+    expect(window.row("Rules", "User:alice")).to_have_count(0)
+
+    page.get_by_role("tab", name="Users").click()
+    window.button("Delete alice").click()
+    dialog = window.dialog("Delete alice")
+    expect(dialog.get_by_role("button", name="Delete user")).to_be_disabled()
+    dialog.get_by_role("textbox").fill("alice")
+    dialog.get_by_role("button", name="Delete user").click()
+    expect(window.row("Users", "alice")).to_have_count(0)
+    assert not can_read(secured)
+
+
+def test_a_password_is_changed(window, secured):
+    page = window.open("/access?part=users", "Access")
+    window.button(f"Change password of {ADMIN}").click()
+    dialog = window.dialog(f"New password for {ADMIN}")
+    dialog.locator("input[type=password]").fill(password_of(ADMIN))
+    dialog.get_by_role("button", name="Change password").click()
+    expect(page.get_by_text(f"The password of {ADMIN} is changed.")).to_be_visible()
+    page.reload()
+    expect(window.row("Users", ADMIN)).to_be_visible()
+
+
+def test_what_cannot_be_a_rule_is_refused_in_words(window):
+    window.expect_status(400)
+    page = window.open("/access", "Access")
+    window.button("Create rule").click()
+    dialog = window.dialog("Create a rule")
+    dialog.get_by_label("Principal").fill("alice")
+    dialog.get_by_label("Name of the resource").fill("orders")
+    dialog.get_by_role("button", name="Create rule").click()
+    expect(dialog.get_by_role("alert")).to_contain_text("User:")
+    page.keyboard.press("Escape")
+    expect(window.row("Rules", "alice")).to_have_count(0)

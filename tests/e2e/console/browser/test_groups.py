@@ -1,0 +1,108 @@
+"""Consumer groups in the pages: seen, moved and deleted."""
+
+import pytest
+from confluent_kafka import Consumer, TopicPartition
+from playwright.sync_api import expect
+
+from services import shop
+from services.waiting import wait_until
+
+pytestmark = pytest.mark.timeout(60)
+
+
+def committed(broker, group, topic):
+    consumer = Consumer({"bootstrap.servers": broker.address, "group.id": group})
+    places = [TopicPartition(topic, each) for each in range(shop.PARTITION_COUNTS[topic])]
+    offsets = [each.offset for each in consumer.committed(places, timeout=20)]
+    consumer.close()
+    return offsets
+
+
+def test_groups_are_listed_with_their_lag(window):
+    page = window.open("/groups", "Consumer groups")
+    row = page.get_by_role("row").filter(has_text=shop.ANALYTICS)
+    expect(row).to_contain_text("Empty")
+    page.get_by_role("searchbox").fill("fraud")
+    expect(row).to_have_count(0)
+    page.get_by_role("link", name=shop.FRAUD).click()
+    expect(window.heading(shop.FRAUD)).to_be_visible()
+    expect(page.get_by_role("table", name="Offsets").get_by_role("row")).to_have_count(1 + 3)
+
+
+def test_offsets_are_moved_once_the_plan_was_seen(window, shop_broker):
+    before = committed(shop_broker, shop.FRAUD, shop.PAYMENTS)
+    assert any(before)
+    page = window.open(f"/groups/{shop.FRAUD}", shop.FRAUD)
+    window.button("Move offsets").click()
+    dialog = window.dialog(f"Move the offsets of {shop.FRAUD}")
+    dialog.get_by_label("Go on at").select_option("earliest")
+    move = dialog.get_by_role("button", name="Move 3 partitions")
+    expect(move).to_have_count(0)
+    dialog.get_by_role("button", name="Preview").click()
+    plan = dialog.get_by_role("table", name="Plan").get_by_role("row")
+    expect(plan).to_have_count(1 + 3)
+    expect(dialog.get_by_text("Nothing has been changed yet.")).to_be_visible()
+    assert committed(shop_broker, shop.FRAUD, shop.PAYMENTS) == before
+
+    dialog.get_by_label("Go on at").select_option("latest")
+    expect(move).to_have_count(0)
+    dialog.get_by_label("Go on at").select_option("earliest")
+    dialog.get_by_role("button", name="Preview").click()
+    move.click()
+    expect(page.get_by_text(f"Offsets of {shop.FRAUD} moved in 3 partitions.")).to_be_visible()
+    expect(dialog).to_have_count(0)
+    assert committed(shop_broker, shop.FRAUD, shop.PAYMENTS) == [0, 0, 0]
+
+
+def test_a_group_with_members_is_shown_with_them_and_stays_where_it_is(window, shop_broker):
+    window.expect_status(409)
+    settings = {"group.id": "readers", "client.id": "reader-1", "auto.offset.reset": "earliest"}
+    consumer = Consumer({"bootstrap.servers": shop_broker.address, **settings})
+    consumer.subscribe([shop.ORDERS])
+    try:
+        wait_until(lambda: consumer.poll(0.1), "a record")
+        consumer.commit(asynchronous=False)
+        page = window.open("/groups/readers", "readers")
+        expect(window.row("Members", "reader-1")).to_contain_text("orders: 0–5")
+        window.button("Move offsets").click()
+        dialog = window.dialog("Move the offsets of readers")
+        expect(dialog.get_by_role("note")).to_contain_text("Stop its consumers first")
+        page.keyboard.press("Escape")
+        window.button("Delete").click()
+        dialog = window.dialog("Delete readers")
+        dialog.get_by_role("textbox").fill("readers")
+        dialog.get_by_role("button", name="Delete group").click()
+        expect(dialog.get_by_role("alert")).to_contain_text("member")
+    finally:
+        consumer.close()
+
+
+def test_a_group_is_deleted_once_its_name_was_typed(window, shop_broker):
+    name = "a group/with & strange? söhne"
+    consumer = Consumer({"bootstrap.servers": shop_broker.address, "group.id": name})
+    consumer.commit(offsets=[TopicPartition(shop.ORDERS, 0, 1)], asynchronous=False)
+    consumer.close()
+    page = window.open("/groups", "Consumer groups")
+    page.get_by_role("link", name=name).click()
+    expect(window.heading(name)).to_be_visible()
+    window.expect_status(404)  # The page may look at the group at that very moment.
+    window.button("Delete").click()
+    dialog = window.dialog(f"Delete {name}")
+    expect(dialog.get_by_role("button", name="Delete group")).to_be_disabled()
+    dialog.get_by_role("textbox").fill(name)
+    dialog.get_by_role("button", name="Delete group").click()
+    expect(window.heading("Consumer groups")).to_be_visible()
+    expect(page.get_by_role("link", name=name)).to_have_count(0)
+    assert committed(shop_broker, name, shop.ORDERS)[0] < 0
+
+
+def test_a_committed_offset_leads_to_the_record_that_is_read_next(window, shop_broker):
+    offset = committed(shop_broker, shop.ANALYTICS, shop.CLICKS)[4]
+    page = window.open(f"/groups/{shop.ANALYTICS}", shop.ANALYTICS)
+    page.get_by_role("searchbox", name="Search offsets").fill(shop.CLICKS)
+    rows = page.get_by_role("table", name="Offsets").get_by_role("row")
+    expect(rows).to_have_count(1 + 12)
+    row = rows.filter(has=page.get_by_role("cell", name="4", exact=True)).first
+    row.get_by_title("Show the record that is read next").click()
+    first = page.get_by_role("table", name="Records").get_by_role("button").first
+    expect(first).to_have_accessible_name(f"Record {offset} of partition 4")

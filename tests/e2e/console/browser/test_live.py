@@ -1,0 +1,97 @@
+"""Pages that nobody loads again: they show what happens, and say when they cannot."""
+
+import re
+
+import pytest
+from confluent_kafka.admin import AdminClient, NewTopic
+from playwright.sync_api import expect
+
+from services import shop
+from services.broker import BrokerProcess
+from services.console import ConsoleProcess
+
+pytestmark = pytest.mark.timeout(120)
+
+
+@pytest.fixture
+def broker(tmp_path):
+    """A broker of the test's own, to be stopped and started."""
+    with BrokerProcess(tmp_path / "broker", broker_id="1") as running:
+        yield running
+
+
+@pytest.fixture
+def own_console(tmp_path, broker):
+    with ConsoleProcess(tmp_path / "console", broker) as running:
+        yield running
+
+
+def test_the_overview_shows_a_topic_that_somebody_else_made(window, shop_broker, topic):
+    page = window.open("/", "Overview")
+    expect(page.get_by_text("Live", exact=True)).to_be_visible()
+    tile = page.locator("#content").get_by_text(re.compile(r"^\d+ partitions$"))
+    expect(tile).to_be_visible()
+    before = int(tile.inner_text().split()[0])
+    admin = AdminClient({"bootstrap.servers": shop_broker.address})
+    admin.create_topics([NewTopic(topic, 5)])[topic].result(timeout=20)
+    expect(tile).to_have_text(f"{before + 5} partitions")
+
+
+def test_the_charts_move_while_the_shop_trades(window, shop_broker):
+    page = window.open("/", "Overview")
+    with shop.trade(shop_broker.address):
+        drawn = page.get_by_role("img", name=re.compile(r"Throughput: Written [1-9][\d.]* \w+/s"))
+        expect(drawn).to_be_visible()
+        expect(drawn.locator("svg path[stroke]").first).to_be_attached()
+        window.button("Show as a table").first.click()
+        expect(page.get_by_role("table", name="Throughput").get_by_role("row").nth(1)).to_be_visible()
+
+
+def test_an_empty_cluster_says_what_to_do(open_window, own_console):
+    window = open_window(own_console).sign_in()
+    page = window.open("/topics", "Topics")
+    expect(page.get_by_text("There are no topics yet.")).to_be_visible()
+    window.open("/groups", "Consumer groups")
+    expect(page.get_by_text(re.compile("no consumer groups", re.IGNORECASE))).to_be_visible()
+    window.open("/pipeline", "Data pipeline")
+    expect(page.get_by_text("No job has run yet.")).to_be_visible()
+    window.open("/etcd", "Metadata")
+    expect(page.get_by_text("The metadata are in a file of the broker")).to_be_visible()
+    window.open("/access", "Access")
+    expect(page.get_by_text("Authorization is off")).to_be_visible()
+    window.open("/", "Overview")
+    expect(page.get_by_role("status", name="Health")).to_contain_text("Everything is well")
+    expect(page.get_by_text("No consumer group is behind.")).to_be_visible()
+
+
+def test_a_broker_that_is_away_is_said_to_be_and_found_again(open_window, own_console, broker):
+    window = open_window(own_console).sign_in()
+    window.expect_status(500, 502, 503, 504)
+    page = window.open("/", "Overview")
+    health = page.get_by_role("status", name="Health")
+    expect(health).to_contain_text("Everything is well")
+    broker.kill()
+    expect(health).not_to_contain_text("Everything is well", timeout=40_000)
+    window.open("/topics/absent", "absent")
+    expect(page.get_by_role("alert").first).to_be_visible(timeout=40_000)
+    retry = window.button("Try again")
+    expect(retry).to_be_visible()
+
+    broker.start()
+    window.expect_status(404)
+    expect(page.get_by_role("alert")).to_contain_text("absent", timeout=40_000)
+    window.open("/", "Overview")
+    expect(health).to_contain_text("Everything is well", timeout=40_000)
+
+
+def test_a_console_that_is_away_is_said_to_be_and_found_again(open_window, own_console):
+    window = open_window(own_console).sign_in()
+    window.expect_status(401)
+    page = window.open("/", "Overview")
+    expect(page.get_by_text("Live", exact=True)).to_be_visible()
+    own_console.terminate()
+    expect(page.get_by_text(re.compile("Reconnecting|cannot be reached"))).to_be_visible()
+    own_console.start()
+    # Its sessions ended with it, so that one has to log in again.
+    expect(window.button("Log in")).to_be_visible(timeout=40_000)
+    window.forgive("ERR_CONNECTION_REFUSED", "ERR_INCOMPLETE_CHUNKED", "ERR_CONNECTION_RESET")

@@ -1,0 +1,111 @@
+"""The pictures of the console in the manual: `make screenshots` takes them anew.
+
+    python -m services.screenshots [directory]
+
+A shop is stocked and trades for a while, so that charts have something to show; then each page is
+opened in a browser, and what is seen is kept in few colors, for pictures are part of the
+repository.
+"""
+
+import io
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from PIL import Image
+from playwright.sync_api import Browser
+
+from services import chromium, shop
+from services.broker import BrokerProcess
+from services.console import ConsoleProcess
+from services.window import DESK, PHONE, Window
+
+IMAGES = Path(__file__).parents[2] / "docs" / "images"
+TRADE_S = 45
+"""How long the shop trades before the first picture."""
+SIZE_BYTES_MAX = 120_000
+COLORS = (192, 96, 48)
+"""How many colors a picture keeps; fewer, where it would be too large."""
+
+
+class Shot(NamedTuple):
+    """A picture, and the page that is on it."""
+
+    name: str
+    path: str
+    heading: str
+    is_dark: bool = False
+    is_phone: bool = False
+
+
+SHOTS = (
+    Shot("overview", "/", "Overview"),
+    Shot("overview-dark", "/", "Overview", is_dark=True),
+    Shot("overview-phone", "/", "Overview", is_phone=True),
+    Shot("topics", "/topics", "Topics"),
+    Shot("messages", "/topics/orders/messages?path=customer.city&equals=Oslo&limit=20", "orders"),
+    Shot("group", "/groups/analytics", "analytics"),
+    Shot("brokers", "/brokers", "Brokers"),
+    Shot("pipeline", "/pipeline", "Data pipeline"),
+)
+
+
+def main(directory: Path) -> None:
+    directory.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as scratch, _shop(Path(scratch)) as console:
+        with chromium.browser() as browser:
+            for shot in SHOTS:
+                picture = _small(_taken(browser, console, shot))
+                (directory / f"console-{shot.name}.png").write_bytes(picture)
+                print(f"console-{shot.name}.png  {len(picture)} bytes")  # noqa: T201
+
+
+@contextmanager
+def _shop(scratch: Path) -> Iterator[ConsoleProcess]:
+    settings = {"broker_id": "1", "group_initial_rebalance_delay_ms": "0"}
+    with BrokerProcess(scratch / "broker", **settings) as broker:
+        shop.stock(broker.address)
+        shop.write_runs(broker.data / "objects")
+        with (
+            ConsoleProcess(scratch / "console", broker) as console,
+            shop.trade(broker.address),
+        ):
+            time.sleep(TRADE_S)
+            yield console
+
+
+def _taken(browser: Browser, console: ConsoleProcess, shot: Shot) -> bytes:
+    options = {
+        "viewport": PHONE if shot.is_phone else DESK,
+        "color_scheme": "dark" if shot.is_dark else "light",
+    }
+    with Window(browser, console.url, **options) as window:
+        window.sign_in()
+        page = window.open(shot.path, shot.heading)
+        page.get_by_text("Live", exact=True).wait_for()
+        page.wait_for_timeout(2_500)  # Charts draw themselves slowly, for those who like that.
+        if shot.name == "messages":
+            page.get_by_role("table", name="Records").get_by_role("button").first.click()
+        picture = page.screenshot()
+        assert window.complaints == [], window.complaints
+    return picture
+
+
+def _small(picture: bytes) -> bytes:
+    """The same picture in as many colors as it can have without being too large."""
+    image = Image.open(io.BytesIO(picture)).convert("RGB")
+    for colors in COLORS:
+        written = io.BytesIO()
+        few = image.quantize(colors, dither=Image.Dither.NONE)
+        few.save(written, "PNG", optimize=True)
+        if written.tell() < SIZE_BYTES_MAX:
+            return written.getvalue()
+    raise ValueError(f"the picture is still larger than {SIZE_BYTES_MAX} bytes in {colors} colors")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else IMAGES)
