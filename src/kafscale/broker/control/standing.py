@@ -118,5 +118,5 @@ def _partition(assignment: Assignment, served: PartitionLog | None) -> Partition
     told.log_end_offset = served.end_offset
     told.high_watermark = served.high_watermark
     told.rolled_offset = served.tail.rolled_offset
-    told.size_bytes = served.segments.total_bytes
+    told.size_bytes = served.segments.total_bytes + served.tail.unrolled_bytes
     return told

@@ -33,8 +33,8 @@ def log(topic, partition, *, rolled=0, end=10):
     """A log, as far as it is looked at from here."""
     return SimpleNamespace(
         topic=topic, partition=partition, closed=False, start_offset=2, high_watermark=end - 1,
-        end_offset=end, tail=SimpleNamespace(rolled_offset=rolled),
-        segments=SimpleNamespace(total_bytes=100),
+        end_offset=end, tail=SimpleNamespace(rolled_offset=rolled, unrolled_bytes=30),
+        segments=SimpleNamespace(total_bytes=70),
     )  # fmt: skip
 
 
