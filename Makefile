@@ -20,7 +20,7 @@ MODULES := web/node_modules/.ready
 NPM      = PATH="$$PATH:$(abspath $(BIN))" npm --prefix web
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run web test test-web test-integration test-k8s check lint audit format bench bench-spark chaos docs generate lock \
+.PHONY: help setup run web test test-web test-integration test-k8s check lint audit format bench bench-spark chaos docs screenshots generate lock \
   build docker docker-push helm-package deploy-crds deploy clean
 
 help: ## Show this list.
@@ -110,6 +110,9 @@ chaos: setup ## Trouble a cluster for CHAOS_SECONDS, from CHAOS_SEED on, and jud
 
 docs: setup ## Write the generated pages of docs/ again.
 	$(BIN)/kafscale docs generate
+
+screenshots: setup web ## Take the pictures of the console in docs/images/ anew.
+	PYTHONPATH=tests $(BIN)/python -m services.screenshots
 
 generate: setup ## Write what is made of proto/, operator/spec and console/contract again.
 	$(BIN)/python -m grpc_tools.protoc --proto_path=kafscale/metadata/_generated=proto/metadata \

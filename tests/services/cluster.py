@@ -82,6 +82,15 @@ class Cluster:
         ports = [node.broker.settings["broker_advertised_port"] for node in self.nodes.values()]
         return ",".join(f"{HOST}:{port}" for port in ports)
 
+    def reached_by(self) -> dict[str, str]:
+        """The settings by which the console finds all parts but the bucket."""
+        control = [f"{HOST}:{node.broker.metrics_port}" for node in self.nodes.values()]
+        return {
+            "bootstrap_servers": self.bootstrap,
+            "control_servers": ",".join(control),
+            "etcd_endpoints": ",".join(member.endpoint for member in self.etcd.members),
+        }
+
     @property
     def endings(self) -> list[Ending]:
         """The brokers that ended by themselves."""

@@ -19,13 +19,15 @@ from typing import NamedTuple
 from PIL import Image
 from playwright.sync_api import Browser
 
+from kafscale.storage.objects import S3ObjectStore
 from services import chromium, shop
-from services.broker import BrokerProcess
+from services.cluster import Cluster
 from services.console import ConsoleProcess
+from services.s3_server import broker_settings
 from services.window import DESK, PHONE, Window
 
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
-TRADE_S = 45
+TRADE_S = 60
 """How long the shop trades before the first picture."""
 SIZE_BYTES_MAX = 120_000
 COLORS = (192, 96, 48)
@@ -56,26 +58,31 @@ SHOTS = (
 
 def main(directory: Path) -> None:
     directory.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as scratch, _shop(Path(scratch)) as console:
-        with chromium.browser() as browser:
-            for shot in SHOTS:
-                picture = _small(_taken(browser, console, shot))
-                (directory / f"console-{shot.name}.png").write_bytes(picture)
-                print(f"console-{shot.name}.png  {len(picture)} bytes")  # noqa: T201
+    with (
+        tempfile.TemporaryDirectory() as scratch,
+        _shop(Path(scratch)) as console,
+        chromium.browser() as browser,
+    ):
+        for shot in SHOTS:
+            picture = _small(_taken(browser, console, shot))
+            (directory / f"console-{shot.name}.png").write_bytes(picture)
+            print(f"console-{shot.name}.png  {len(picture)} bytes")  # noqa: T201
 
 
 @contextmanager
 def _shop(scratch: Path) -> Iterator[ConsoleProcess]:
-    settings = {"broker_id": "1", "group_initial_rebalance_delay_ms": "0"}
-    with BrokerProcess(scratch / "broker", **settings) as broker:
-        shop.stock(broker.address)
-        shop.write_runs(broker.data / "objects")
-        with (
-            ConsoleProcess(scratch / "console", broker) as console,
-            shop.trade(broker.address),
-        ):
-            time.sleep(TRADE_S)
-            yield console
+    with Cluster(scratch / "cluster", brokers=3, etcd_members=3, seed=0) as cluster:
+        cluster.wait_until_serving()
+        shop.stock(cluster.bootstrap)
+        shop.write_runs(lambda: S3ObjectStore(cluster.s3.bucket))
+        settings = broker_settings(cluster.s3.bucket) | cluster.reached_by()
+        with ConsoleProcess(scratch / "console", **settings) as console:
+            visitor = console.visitor()
+            for topic in shop.PARTITION_COUNTS:
+                visitor.post(f"/topics/{topic}/flush", {})
+            with shop.trade(cluster.bootstrap):
+                time.sleep(TRADE_S)
+                yield console
 
 
 def _taken(browser: Browser, console: ConsoleProcess, shot: Shot) -> bytes:

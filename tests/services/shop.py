@@ -1,7 +1,7 @@
 """A shop as a cluster knows it: its topics, records, consumer groups and the runs of its jobs.
 
     stock(broker.address)
-    write_runs(broker.data / "objects")
+    write_runs(lambda: LocalObjectStore(broker.data / "objects", fsync=False, shared=True))
     with trade(broker.address):
         ...
 
@@ -16,11 +16,10 @@ import json
 import random
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import fastavro
@@ -28,7 +27,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from kafscale.storage.job_runs import JobRun, JobRuns, Outcome, TopicRun
-from kafscale.storage.objects.local import LocalObjectStore
+from kafscale.storage.objects.base import ObjectStore
 
 ORDERS, PAYMENTS, CLICKS, INVENTORY = "orders", "payments", "clicks", "inventory"
 ORDER_COUNT = 400
@@ -49,6 +48,7 @@ PAYMENT_SCHEMA = {
 CITIES = ("Bern", "Lisbon", "Oslo", "Porto", "Turin", "Vienna")
 PAGES = ("/", "/shoes", "/shoes/42", "/cart", "/checkout")
 WAIT_S_MAX = 30
+REST_S = 4.0
 HOUR_MS = 3_600_000
 
 
@@ -92,12 +92,13 @@ def stock(bootstrap: str, settings: Mapping[str, Any] | None = None) -> None:
 
 @contextmanager
 def trade(bootstrap: str, *, writes_per_s: int = 40) -> Iterator[None]:
-    """Somebody orders and looks around, and somebody bills, as long as the block lasts."""
+    """Customers order, orders are billed at once and clicks counted now and then, until it ends."""
     is_over = threading.Event()
     client = {"bootstrap.servers": bootstrap}
     workers = [
         threading.Thread(target=_sell, args=(client, is_over, writes_per_s)),
-        threading.Thread(target=_bill, args=(client, is_over)),
+        threading.Thread(target=_read, args=(client, is_over, BILLING, [ORDERS], 0.0)),
+        threading.Thread(target=_read, args=(client, is_over, ANALYTICS, [CLICKS, ORDERS], REST_S)),
     ]
     for worker in workers:
         worker.start()
@@ -109,14 +110,15 @@ def trade(bootstrap: str, *, writes_per_s: int = 40) -> Iterator[None]:
             worker.join()
 
 
-def write_runs(objects: Path) -> None:
-    """What jobs would have left in the bucket of a broker that keeps it in a directory."""
-    store = LocalObjectStore(objects, fsync=False, shared=True)
+def write_runs(open_store: Callable[[], ObjectStore]) -> None:
+    """Leave behind what jobs would have left in the bucket."""
     now_ms = time.time_ns() // 1_000_000
 
     async def write() -> None:
+        store = open_store()
         for run in _runs(now_ms):
             await JobRuns(store, "default").write(run)
+        await store.close()
 
     # A thread of its own: the caller's may be in the midst of an event loop, as Playwright's is.
     with ThreadPoolExecutor(1) as worker:
@@ -134,7 +136,7 @@ def _create_topics(client: Mapping[str, Any]) -> None:
 
 
 def _records(now_ms: int) -> Iterator[Record]:
-    chance = random.Random(10)  # noqa: S311 - the same shop every day.
+    chance = random.Random(10)
     for number in range(ORDER_COUNT):
         # The later, the more: shops grow.
         age_ms = int(6 * HOUR_MS * (1 - number / ORDER_COUNT) ** 1.5)
@@ -176,7 +178,7 @@ def _commit(client: Mapping[str, Any], group: str, topic: str, share: float) -> 
 
 def _sell(client: Mapping[str, Any], is_over: threading.Event, writes_per_s: int) -> None:
     producer = Producer({**client, "linger.ms": 20})
-    chance = random.Random(11)  # noqa: S311 - nobody guesses at it.
+    chance = random.Random(11)
     number = ORDER_COUNT
     while not is_over.wait(1 / writes_per_s):
         number += 1
@@ -187,12 +189,19 @@ def _sell(client: Mapping[str, Any], is_over: threading.Event, writes_per_s: int
     producer.flush(WAIT_S_MAX)
 
 
-def _bill(client: Mapping[str, Any], is_over: threading.Event) -> None:
-    settings = {"group.id": BILLING, "client.id": "billing-1", "auto.commit.interval.ms": 1000}
+def _read(
+    client: Mapping[str, Any],
+    is_over: threading.Event,
+    group: str,
+    topics: list[str],
+    rest_s: float,
+) -> None:
+    """Read as a member of a group; with a rest, in gulps, so that there is a lag in between."""
+    settings = {"group.id": group, "client.id": f"{group}-1", "auto.commit.interval.ms": 1000}
     consumer = Consumer({**client, **settings})
-    consumer.subscribe([ORDERS])
-    while not is_over.is_set():
-        consumer.consume(100, timeout=0.2)
+    consumer.subscribe(topics)
+    while not is_over.wait(rest_s):
+        consumer.consume(1_000, timeout=0.5)
     consumer.close()
 
 

@@ -15,10 +15,10 @@ export function ChartHover({ row, lines, format, left, isOnTheRight }: Props) {
   return (
     <div className={classes.hover} style={{ left, transform: isOnTheRight ? "translateX(calc(-100% - 12px))" : "translateX(12px)" }} aria-hidden>
       <div className={classes.hoverTime}>{clockTime(row.atMs)}</div>
-      {lines.map(({ name, label, color }) => (
-        <div key={name}>
-          <span className={classes.swatch} style={{ background: color }} />
-          {label} <strong>{row[name] === undefined ? UNKNOWN : format(row[name])}</strong>
+      {lines.map(({ label, color }, index) => (
+        <div key={label}>
+          <span className={classes.swatch} style={{ background: `var(${color})` }} />
+          {label} <strong>{row.values[index] === undefined ? UNKNOWN : format(row.values[index])}</strong>
         </div>
       ))}
     </div>

@@ -21,8 +21,8 @@ export function PointTable({ title, rows, lines, format, height }: Props) {
         <Table.Thead>
           <Table.Tr>
             <Table.Th>Time</Table.Th>
-            {lines.map(({ name, label }) => (
-              <Table.Th key={name} ta="right">
+            {lines.map(({ label }) => (
+              <Table.Th key={label} ta="right">
                 {label}
               </Table.Th>
             ))}
@@ -35,9 +35,9 @@ export function PointTable({ title, rows, lines, format, height }: Props) {
             .map((row) => (
               <Table.Tr key={row.atMs}>
                 <Table.Td title={exactTime(row.atMs)}>{clockTime(row.atMs)}</Table.Td>
-                {lines.map(({ name }) => (
-                  <Table.Td key={name} ta="right">
-                    {row[name] === undefined ? UNKNOWN : format(row[name])}
+                {lines.map(({ label }, index) => (
+                  <Table.Td key={label} ta="right">
+                    {row.values[index] === undefined ? UNKNOWN : format(row.values[index])}
                   </Table.Td>
                 ))}
               </Table.Tr>

@@ -35,9 +35,9 @@ export function TimeChart({ title, series, unit, names = {}, height = 220, empty
   const [isTable, setTable] = useState(false);
   const rows = useMemo(() => mergeSeries(series), [series]);
   const format = FORMATS[unit];
-  const lines = series.map(({ name }, index) => ({ name, label: names[name] ?? name, color: colorOf(index) }));
+  const lines = series.map(({ name }, index) => ({ label: names[name] ?? name, color: colorOf(index) }));
   const last = rows.at(-1);
-  const spoken = last && lines.map(({ name, label }) => `${label} ${last[name] === undefined ? "not known" : format(last[name])}`).join(", ");
+  const spoken = last && lines.map(({ label }, index) => `${label} ${last.values[index] === undefined ? "not known" : format(last.values[index])}`).join(", ");
 
   return (
     <Panel

