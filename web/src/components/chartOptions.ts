@@ -38,7 +38,8 @@ export function chartOptions(look: Look, width: number, onPoint: (pointed: Point
     width,
     height: look.height,
     ms: 1,
-    padding: [10, 10, 0, 0],
+    // Half of the last time stands to the right of the lines.
+    padding: [10, 30, 0, 0],
     legend: { show: false },
     // Nothing is to be zoomed: the next look would undo it.
     cursor: { y: false, drag: { x: false, y: false }, points: { size: 7 }, move: toTheMoment },

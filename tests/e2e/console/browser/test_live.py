@@ -79,6 +79,7 @@ def test_a_broker_that_is_away_is_said_to_be_and_found_again(open_window, own_co
 
     broker.start()
     window.expect_status(404)
+    retry.click()
     expect(page.get_by_role("alert")).to_contain_text("absent", timeout=40_000)
     window.open("/", "Overview")
     expect(health).to_contain_text("Everything is well", timeout=40_000)

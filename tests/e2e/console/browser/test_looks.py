@@ -53,7 +53,7 @@ PAGES = {
 OVERFLOWING = """() => [...document.querySelectorAll("body *")]
   .filter(each => each.getBoundingClientRect().right > document.documentElement.clientWidth + 1)
   .map(each => each.outerHTML.slice(0, 200))"""
-BUTTONS = """() => [...document.querySelectorAll("#content button:not(th button)")]
+BUTTONS = """() => [...document.querySelectorAll("#content button:not(th button, [role=tab])")]
   .filter(each => each.checkVisibility())
   .map(each => each.getAttribute("aria-label") || each.innerText.trim())"""
 

@@ -109,6 +109,16 @@ def test_more_records_are_loaded(records):
     expect(records.rows).to_have_count(40)
 
 
+def test_records_that_came_meanwhile_are_read(window, console, topic):
+    visitor = console.visitor()
+    visitor.post("/topics", {"name": topic, "partitionCount": 1})
+    page = window.open(f"/topics/{topic}/messages", topic)
+    expect(page.get_by_text("There are no records here.")).to_be_visible()
+    visitor.post(f"/topics/{topic}/messages", {"value": {"text": "hello", "format": "text"}})
+    window.button("Read again").click()
+    expect(page.get_by_role("table", name="Records")).to_contain_text("hello")
+
+
 def test_avro_is_read_by_a_schema_that_is_pasted(window):
     page = window.open("/topics/payments/messages", "payments")
     records = Records(window)
