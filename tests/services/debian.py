@@ -44,9 +44,11 @@ def unpacked(name: str, packages: Sequence[str], *, missing: bool = False) -> Pa
 
 def environment(root: Path) -> dict[str, str]:
     """The variables with which what lies there finds its libraries."""
-    top = root / "usr" / "lib"
-    libraries = [top, *(path for path in top.iterdir() if path.is_dir())]
-    return {**os.environ, "LD_LIBRARY_PATH": ":".join(map(str, libraries))}
+    tops = [root / "usr" / "lib", root / "lib"]
+    libraries = dict.fromkeys(
+        str(path.parent) for top in tops for path in sorted(top.rglob("*.so*"))
+    )
+    return {**os.environ, "LD_LIBRARY_PATH": ":".join(libraries)}
 
 
 def _download(room: Path, packages: Sequence[str], *, missing: bool) -> None:

@@ -12,6 +12,10 @@ READY_S_MAX = 30
 STOP_S_MAX = 10
 
 
+_given: set[int] = set()
+"""Ports that were given out: whoever has one may not have come to listen on it yet."""
+
+
 def free_port() -> int:
     """A port that nobody listens on, and that no connection gets by chance.
 
@@ -20,12 +24,15 @@ def free_port() -> int:
     """
     while True:
         port = SystemRandom().randrange(10_000, 32_000)
+        if port in _given:
+            continue
         with socket.socket() as probe:
             try:
                 probe.bind(("127.0.0.1", port))
             except OSError:
                 continue
-            return port
+        _given.add(port)
+        return port
 
 
 @contextmanager

@@ -153,21 +153,24 @@ def test_a_broker_is_drained_and_leaves_in_good_order(cluster, visitor, kafscale
 
 
 def test_a_broker_that_hangs_holds_up_nobody(cluster, visitor, topic):
-    cluster.nodes[1].pause()
+    controller = visitor.get("/overview")["controller"]  # It makes topics, and goes on.
+    hung = next(each for each in cluster.nodes if each != controller)
+    cluster.nodes[hung].pause()
     try:
-        wait_for_state(visitor, 1, "unreachable")
+        wait_for_state(visitor, hung, "unreachable")
         kafscale = Shell(
-            f"127.0.0.1:{cluster.nodes[2].broker.port}", control_servers=control(cluster, 2)
+            f"127.0.0.1:{cluster.nodes[controller].broker.port}",
+            control_servers=control(cluster, controller),
         )
         kafscale("topic", "create", topic, "-p", "2")
         wait_until(
             lambda: visitor.get("/topics", search=topic)["total"] == 1, "the topic to be seen",
             seen=lambda: visitor.get("/overview"),
         )  # fmt: skip
-        assert states(visitor)[2] == "ready"
+        assert states(visitor)[controller] == "ready"
     finally:
-        cluster.nodes[1].resume()
-    wait_for_state(visitor, 1, "ready")
+        cluster.nodes[hung].resume()
+    wait_for_state(visitor, hung, "ready")
 
 
 def test_what_there_is_not_is_refused(visitor):
