@@ -1,5 +1,6 @@
 """A server as a process of its own: started on a free port, waited for, and stopped."""
 
+import os
 import socket
 import subprocess
 import time
@@ -20,10 +21,13 @@ def free_port() -> int:
     """A port that nobody listens on, and that no connection gets by chance.
 
     Those that the system gives out itself are used by connections all the time, and so may be taken
-    before whoever wants to listen comes to it.
+    before whoever wants to listen comes to it. Processes that run tests side by side have ports of
+    their own, for the same reason.
     """
+    count = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % count
     while True:
-        port = SystemRandom().randrange(10_000, 32_000)
+        port = SystemRandom().randrange(10_000 + worker, 32_000, count)
         if port in _given:
             continue
         with socket.socket() as probe:
