@@ -3,25 +3,14 @@
 import json
 
 import pytest
-from typer.testing import CliRunner
 
-from kafscale.cli.main import app
-from services.broker import BrokerProcess
-from services.kafka_records import Sent, create, produce, read
-
-START_MS = 1_700_000_000_000
-COUNT = 40
+from e2e.spark.orders import COUNT, START_MS, broker_of_orders, call
+from services.kafka_records import read
 
 
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory):
-    with BrokerProcess(tmp_path_factory.mktemp("broker")) as running:
-        create(running.address, "orders", 2, retention_ms="-1")
-        produce(
-            running.address,
-            "orders",
-            [Sent(n % 2, b"%d" % n, b'{"id": %d}' % n, START_MS + n) for n in range(COUNT)],
-        )
+    with broker_of_orders(tmp_path_factory.mktemp("broker")) as running:
         yield running
 
 
@@ -30,16 +19,12 @@ def kafscale(broker, spark):
     """Call a command on the session of the tests; the JSON that it prints."""
     assert spark is not None
 
-    def call(*arguments):
-        environ = {
-            "KAFSCALE_DATA_DIR": str(broker.data),
-            "KAFSCALE_BOOTSTRAP_SERVERS": broker.address,
-        }
-        result = CliRunner().invoke(app, ["spark", *arguments, "-o", "json"], env=environ)
+    def printed(*arguments):
+        result = call(broker, *arguments)
         assert result.exit_code == 0, result.stderr
         return json.loads(result.stdout)
 
-    return call
+    return printed
 
 
 def test_restore(kafscale, broker):

@@ -5,9 +5,8 @@ import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from kafscale.cli.main import app
+from e2e.spark.orders import COUNT, START_MS, broker_of_orders, call
 from kafscale.spark.jobs import lake
 from kafscale.spark.jobs.lake_settings import LakeSettings
 from kafscale.spark.jobs.run_record import with_figures
@@ -17,21 +16,11 @@ from kafscale.spark.tables.target import TableFormat, Target
 from kafscale.storage.job_runs import JobRun, JobRuns, Outcome
 from kafscale.storage.objects.local import LocalObjectStore
 from services.broker import BrokerProcess
-from services.kafka_records import Sent, create, produce
-
-START_MS = 1_700_000_000_000
-COUNT = 40
 
 
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory):
-    with BrokerProcess(tmp_path_factory.mktemp("broker")) as running:
-        create(running.address, "orders", 2, retention_ms="-1")
-        produce(
-            running.address,
-            "orders",
-            [Sent(n % 2, b"%d" % n, b'{"id": %d}' % n, START_MS + n) for n in range(COUNT)],
-        )
+    with broker_of_orders(tmp_path_factory.mktemp("broker")) as running:
         yield running
 
 
@@ -40,14 +29,7 @@ def kafscale(broker, spark):
     """Call a command on the session of the tests; with which code it exits."""
     assert spark is not None
 
-    def call(*arguments):
-        environ = {
-            "KAFSCALE_DATA_DIR": str(broker.data),
-            "KAFSCALE_BOOTSTRAP_SERVERS": broker.address,
-        }
-        return CliRunner().invoke(app, ["spark", *arguments, "-o", "json"], env=environ).exit_code
-
-    return call
+    return lambda *arguments: call(broker, *arguments).exit_code
 
 
 def newest(broker: BrokerProcess, job: str) -> JobRun:
