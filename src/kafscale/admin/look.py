@@ -23,9 +23,9 @@ import msgspec
 from kafscale.admin import broker_look, listing
 from kafscale.admin.broker_look import Answer, BrokerLook, PartitionLook
 from kafscale.admin.listing import GroupLook, ListedTopic, Listing
-from kafscale.admin.reach import CONTROL_PORT, Reach
+from kafscale.admin.reach import Reach
 from kafscale.admin.wording import clock
-from kafscale.client.address import Address, parse
+from kafscale.client.address import Address
 from kafscale.control.messages import BrokerStatusResponse, BrokerSummary
 from kafscale.errors import KafscaleError
 
@@ -64,13 +64,9 @@ class Lookout:
     """Looks at one cluster, and remembers where it is found."""
 
     def __init__(self, reach: Reach, now_ms: Callable[[], int] = clock) -> None:
-        client = reach.config.client
         self._reach = reach
         self._now_ms = now_ms
-        self._tls = client.tls if client.control_tls else None
         self._metrics_port = reach.config.broker.metrics_port
-        self._seeds = tuple(parse(each, CONTROL_PORT) for each in client.control_servers)
-        self._bootstrap = tuple(map(parse, client.bootstrap_servers))
         self._ways: dict[int, Address] = {}
         self._measured_at: dict[int, Address] = {}
         self._cluster_id = ""
@@ -108,7 +104,7 @@ class Lookout:
         """What brokers answer: those that are known, or else those that the settings name."""
         answers = await self._ask(self._ways.values())
         if not _answered(answers):
-            answers |= await self._ask(each for each in self._seeds if each not in answers)
+            answers |= await self._ask(each for each in self._reach.control if each not in answers)
         answered = {each.broker_id for each in _answered(answers)}
         others = (
             broker_look.control_address(known)
@@ -125,7 +121,7 @@ class Lookout:
             *(
                 broker_look.ask(
                     each,
-                    self._tls,
+                    self._reach.control_tls,
                     metrics_port=self._metrics_port,
                     measured_at=self._measured_at,
                 )
@@ -162,7 +158,7 @@ class Lookout:
     async def _list(self) -> None:
         before = self._listing
         known = (before.asked, *before.addresses) if before else ()
-        addresses = list(dict.fromkeys((*known[:BOOTSTRAP_MAX], *self._bootstrap)))
+        addresses = list(dict.fromkeys((*known[:BOOTSTRAP_MAX], *self._reach.bootstrap)))
         try:
             async with self._reach.client() as client:
                 self._listing = await listing.list_everything(

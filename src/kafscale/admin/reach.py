@@ -8,22 +8,16 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from random import Random
-from typing import Final
 
 from kafscale.admin.cluster import Cluster
-from kafscale.client.address import parse
+from kafscale.client.address import CONTROL_PORT_DEFAULT, parse
 from kafscale.client.cluster import Client
 from kafscale.client.security import Security
 from kafscale.config import Config
 from kafscale.errors import ConfigError
-from kafscale.storage import buckets
-from kafscale.storage.objects import RetryingObjectStore, S3ObjectStore
+from kafscale.storage import buckets, layout
 from kafscale.storage.objects.base import ObjectStore
 from kafscale.storage.objects.local import LocalObjectStore
-
-CONTROL_PORT: Final = 9093
-OBJECTS_DIRECTORY: Final = "objects"
 
 
 class Reach:
@@ -32,8 +26,11 @@ class Reach:
     def __init__(self, config: Config) -> None:
         self.config = config
         self._security = Security.of(config.client)
-        self._bootstrap = tuple(map(parse, config.client.bootstrap_servers))
-        self._control = tuple(parse(each, CONTROL_PORT) for each in config.client.control_servers)
+        self.bootstrap = tuple(map(parse, config.client.bootstrap_servers))
+        self.control = tuple(
+            parse(each, CONTROL_PORT_DEFAULT) for each in config.client.control_servers
+        )
+        self.control_tls = config.client.tls if config.client.control_tls else None
 
     @property
     def namespace(self) -> str:
@@ -42,22 +39,18 @@ class Reach:
     @property
     def place(self) -> str:
         """Where records are, in words for people."""
-        s3 = self.config.s3
-        if s3.bucket:
-            return f"s3://{s3.bucket}/{s3.namespace}"
-        return "memory" if s3.use_memory else str(self._directory)
+        return buckets.describe_objects(self.config)
 
     @asynccontextmanager
     async def client(self) -> AsyncIterator[Client]:
         """Kafka's protocol."""
-        async with Client(self._bootstrap, self._security) as client:
+        async with Client(self.bootstrap, self._security) as client:
             yield client
 
     @asynccontextmanager
     async def cluster(self) -> AsyncIterator[Cluster]:
         """The control plane."""
-        settings = self.config.client
-        async with Cluster(self._control, settings.tls if settings.control_tls else None) as found:
+        async with Cluster(self.control, self.control_tls) as found:
             yield found
 
     @asynccontextmanager
@@ -79,17 +72,10 @@ class Reach:
             finally:
                 await local.close()
             return
-        store = S3ObjectStore(buckets.bucket(self.config))
-        try:
-            await store.authenticate()
-            yield RetryingObjectStore(
-                store,
-                retries_max=s3.retries_max,
-                random=Random(),  # noqa: S311 - spreads requests, protects nothing.
-            )
-        finally:
-            await store.close()
+        chosen = buckets.bucket(self.config)
+        async with buckets.opened(chosen, retries_max=s3.retries_max) as store:
+            yield store
 
     @property
     def _directory(self) -> Path:
-        return Path(self.config.broker.data_dir) / OBJECTS_DIRECTORY
+        return Path(self.config.broker.data_dir) / layout.OBJECTS_DIRECTORY

@@ -33,7 +33,7 @@ from kafscale.broker.routes import ROUTES
 from kafscale.broker.server import Server
 from kafscale.broker.server import Settings as ServerSettings
 from kafscale.broker.services import Services
-from kafscale.broker.stores import describe_objects, open_metadata, open_objects
+from kafscale.broker.stores import open_metadata, open_objects
 from kafscale.broker.traced import TracedDispatcher
 from kafscale.config import Config
 from kafscale.metadata.access import AccessStore
@@ -42,6 +42,7 @@ from kafscale.metadata.cluster_view import ClusterView
 from kafscale.observability import tracing
 from kafscale.observability.logging import get_logger
 from kafscale.observability.metrics import Metrics
+from kafscale.storage.buckets import describe_objects
 from kafscale.storage.engine import StorageEngine
 from kafscale.storage.objects.base import ObjectStore
 

@@ -27,7 +27,6 @@ from kafscale.storage.objects.probe import probe_create_only
 
 log = get_logger(__name__)
 
-OBJECTS_DIRECTORY = "objects"
 METADATA_FILE = "metadata.sqlite"
 RETRY_SECONDS = 0.5
 
@@ -37,15 +36,6 @@ Result = TypeVar("Result")
 def is_remote(config: Config) -> bool:
     """Whether every request to the object store costs time and money."""
     return bool(config.s3.bucket) and not config.s3.use_memory
-
-
-def describe_objects(config: Config) -> str:
-    """Where records are, in words for people."""
-    if config.s3.use_memory:
-        return "memory"
-    if config.s3.bucket:
-        return f"s3://{config.s3.bucket}/{config.s3.namespace}"
-    return str(Path(config.broker.data_dir) / OBJECTS_DIRECTORY)
 
 
 async def open_objects(
@@ -59,7 +49,7 @@ async def open_objects(
         store = ObservedObjectStore(_objects(config, clock), on_operation)
         prove = partial(probe_create_only, store, config.s3.namespace, random)
     try:
-        await _reached(config, f"object storage ({describe_objects(config)})", prove)
+        await _reached(config, f"object storage ({buckets.describe_objects(config)})", prove)
     except BaseException:
         await store.close()
         raise
@@ -92,7 +82,7 @@ def _objects(config: Config, clock: Callable[[], int]) -> ObjectStore:
         log.warning("records are kept in memory and lost with this process")
         return MemoryObjectStore(clock)
     return LocalObjectStore(
-        _data_directory(config) / OBJECTS_DIRECTORY,
+        _data_directory(config) / layout.OBJECTS_DIRECTORY,
         fsync=config.storage.local_fsync,
         recycles=lambda key: key.endswith(layout.WAL_SUFFIX),
     )

@@ -1,15 +1,13 @@
 """Where the control plane of a cluster is, and how it is asked: by an option or the settings."""
 
 from collections.abc import Sequence
-from typing import Annotated, Final
+from typing import Annotated
 
 import typer
 
 from kafscale.cli.config import effective
-from kafscale.client.address import Address, parse
+from kafscale.client.address import CONTROL_PORT_DEFAULT, Address, parse
 from kafscale.config.security import ClientTls
-
-PORT_DEFAULT: Final = 9093
 
 ControlOption = Annotated[
     str,
@@ -27,7 +25,7 @@ def chosen(option: str) -> list[Address]:
     """The brokers that the option names, or else the settings."""
     names: Sequence[str] = option.split(",") if option else effective().client.control_servers
     try:
-        return [parse(name.strip(), PORT_DEFAULT) for name in names if name.strip()]
+        return [parse(name.strip(), CONTROL_PORT_DEFAULT) for name in names if name.strip()]
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--control") from None
 

@@ -4,6 +4,7 @@ import re
 from typing import Final, NamedTuple
 
 PORT_DEFAULT: Final = 9092
+CONTROL_PORT_DEFAULT: Final = 9093
 _ADDRESS: Final = re.compile(
     r"(?:\[(?P<bracketed>[^\]]+)\]|(?P<host>[^\s:/@,]+))(?::(?P<port>\d+))?"
 )

@@ -58,9 +58,7 @@ class ClusterTools:
 
     async def cluster_metrics(self) -> Data:
         """Throughput, requests, connections and S3 requests a second of each broker, just now."""
-        before = await cluster_look(self._reach)
-        await asyncio.sleep(METRICS_SECONDS)
-        after = await cluster_look(self._reach)
+        before, after = await self._two_looks()
         seconds = max(after.at_ms - before.at_ms, 1) / 1000
         earlier = {each.id: each.figures for each in before.brokers}
         rows = [
@@ -75,9 +73,7 @@ class ClusterTools:
 
     async def storage_cost(self) -> Data:
         """What the object store costs a day at list prices, from bytes kept and requests made."""
-        before = await cluster_look(self._reach)
-        await asyncio.sleep(METRICS_SECONDS)
-        after = await cluster_look(self._reach)
+        before, after = await self._two_looks()
         found = cost.cost(
             topic_figures.stored_bytes(after),
             _operations_per_second(before, after),
@@ -100,6 +96,12 @@ class ClusterTools:
             reverse=True,
         )
         return bounded("runs", [_run(each) for each in runs], limit)
+
+    async def _two_looks(self) -> tuple[ClusterLook, ClusterLook]:
+        """So far apart that what grew between them tells how fast it grows."""
+        before = await cluster_look(self._reach)
+        await asyncio.sleep(METRICS_SECONDS)
+        return before, await cluster_look(self._reach)
 
 
 def _broker(broker: broker_look.BrokerLook) -> Data:

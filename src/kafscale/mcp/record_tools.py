@@ -3,7 +3,7 @@
 from typing import Final, Literal
 
 from kafscale.admin.messages.browse import ShownRecord, browse
-from kafscale.admin.messages.codecs import Codecs, registry_at
+from kafscale.admin.messages.codecs import configured
 from kafscale.admin.messages.lens import Payload
 from kafscale.admin.messages.question import Filter, Question
 from kafscale.admin.reach import Reach
@@ -13,12 +13,6 @@ from kafscale.mcp.tool import Data, Tool
 RECORDS_MAX: Final = 50
 CHARACTERS_MAX: Final = 4_000
 """How much of a key or a value is told."""
-
-
-def codecs(reach: Reach) -> Codecs:
-    """What is known of schemas."""
-    url = reach.config.ui.schema_registry_url
-    return Codecs(registry_at(url) if url else None)
 
 
 class RecordTools:
@@ -55,7 +49,7 @@ class RecordTools:
             filter=Filter(key=key, text=text),
         )
         async with self._reach.client() as client:
-            page = await browse(client, topic, question, codecs(self._reach))
+            page = await browse(client, topic, question, configured(self._reach.config))
         return {
             "topic": topic,
             "records": [_record(each) for each in page.records],

@@ -7,6 +7,7 @@ be executed.
 from typing import Literal
 
 from kafscale.admin import brokers, groups, topic_configs, topic_look, topics
+from kafscale.admin.messages.codecs import configured
 from kafscale.admin.messages.produce import NewRecord, produce
 from kafscale.admin.messages.text_bytes import Typed
 from kafscale.admin.reach import Reach
@@ -14,7 +15,6 @@ from kafscale.admin.reset import reset
 from kafscale.admin.reset_aim import Aim, Kind
 from kafscale.admin.wording import clock
 from kafscale.errors import InvalidRequestError
-from kafscale.mcp.record_tools import codecs
 from kafscale.mcp.tool import Data, Tool, bounded
 
 
@@ -91,7 +91,7 @@ class WritingTools:
             timestamp_ms=clock(),
         )
         async with self._reach.client() as client:
-            written = await produce(client, topic, new, codecs(self._reach))
+            written = await produce(client, topic, new, configured(self._reach.config))
         return {
             "topic": topic,
             "partition": written.partition,

@@ -13,6 +13,7 @@ from random import Random
 from typing import Any, ClassVar, Final
 
 from kafscale.errors import InvalidRequestError
+from kafscale.storage.layout import OBJECTS_DIRECTORY
 from kafscale.storage.objects.base import ObjectStore
 from kafscale.storage.objects.blocking import BlockingObjectStore
 from kafscale.storage.objects.bucket import S3Bucket
@@ -22,9 +23,6 @@ from kafscale.storage.objects.retry import RetryingObjectStore
 from kafscale.storage.objects.s3 import S3ObjectStore
 
 DEFAULT_NAMESPACE: Final = "default"
-OBJECTS_DIRECTORY: Final = "objects"
-"""Where, in its data directory, an embedded Kafscale keeps objects."""
-
 REQUESTS_MAX: Final = 32
 """How many requests one task has under way at a time."""
 

@@ -5,8 +5,10 @@ to a nearer copy if there is one, and every attempt is observed. The law: only t
 proven and judged, because it alone is written to; a copy that fails is nobody's outage.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import replace
+from pathlib import Path
 from random import Random
 
 from kafscale.config import Config
@@ -60,6 +62,30 @@ def assemble(
         is_urgent=_urgency(s3.namespace),
     )
     return RetryingObjectStore(limited, retries_max=s3.retries_max, random=random), prove
+
+
+def describe_objects(config: Config) -> str:
+    """Where records are, in words for people."""
+    if config.s3.use_memory:
+        return "memory"
+    if config.s3.bucket:
+        return f"s3://{config.s3.bucket}/{config.s3.namespace}"
+    return str(Path(config.broker.data_dir) / layout.OBJECTS_DIRECTORY)
+
+
+@asynccontextmanager
+async def opened(chosen: S3Bucket, *, retries_max: int) -> AsyncIterator[ObjectStore]:
+    """A bucket as long as the block lasts, for whoever is no broker."""
+    store = S3ObjectStore(chosen)
+    try:
+        await store.authenticate()
+        yield RetryingObjectStore(
+            store,
+            retries_max=retries_max,
+            random=Random(),  # noqa: S311 - spreads requests, protects nothing.
+        )
+    finally:
+        await store.close()
 
 
 def lifecycle(config: Config) -> BucketLifecycle | None:

@@ -25,6 +25,9 @@ SEGMENT_SUFFIX: Final = ".kfs"
 INDEX_SUFFIX: Final = ".index"
 WAL_SUFFIX: Final = ".kfw"
 
+OBJECTS_DIRECTORY: Final = "objects"
+"""Where, in its data directory, an embedded Kafscale keeps objects."""
+
 WAL_DIRECTORY: Final = "_wal"
 STAGING_DIRECTORY: Final = "_staging"
 PROBE_DIRECTORY: Final = "_probe"

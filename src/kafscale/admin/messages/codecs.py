@@ -12,6 +12,7 @@ from typing import Any, Final, Literal, NamedTuple
 import msgspec
 
 from kafscale.admin.messages.question import SchemaText
+from kafscale.config import Config
 from kafscale.errors import (
     ConfigError,
     InvalidRecordError,
@@ -133,6 +134,12 @@ class Codecs:
             useless = InvalidRecordError(f"schema {schema_id}: {error}")
             self._useless[schema_id] = useless
             raise useless from error
+
+
+def configured(config: Config) -> Codecs:
+    """What is known of schemas, for one question: those of the registry that the settings name."""
+    url = config.ui.schema_registry_url
+    return Codecs(registry_at(url) if url else None)
 
 
 class RegistryCodecs:

@@ -7,7 +7,6 @@ segments are.
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from random import Random
 from typing import Final
 
 from kafscale.admin.snapshots.store import Snapshots
@@ -15,7 +14,6 @@ from kafscale.admin.wording import clock
 from kafscale.config import Config
 from kafscale.errors import KafscaleError
 from kafscale.storage import buckets
-from kafscale.storage.objects import RetryingObjectStore, S3ObjectStore
 from kafscale.storage.objects.bucket import STANDARD
 
 PREFIX: Final = "etcd-snapshots"
@@ -46,14 +44,5 @@ async def opened(config: Config, place: Place) -> AsyncIterator[Snapshots]:
         path_style=set_up.path_style or bool(place.endpoint),
         storage_class=STANDARD,
     )
-    store = S3ObjectStore(bucket)
-    try:
-        await store.authenticate()
-        patient = RetryingObjectStore(
-            store,
-            retries_max=config.s3.retries_max,
-            random=Random(),  # noqa: S311 - spreads requests, protects nothing.
-        )
-        yield Snapshots(patient, place.prefix or f"{PREFIX}/{config.s3.namespace}", clock)
-    finally:
-        await store.close()
+    async with buckets.opened(bucket, retries_max=config.s3.retries_max) as store:
+        yield Snapshots(store, place.prefix or f"{PREFIX}/{config.s3.namespace}", clock)

@@ -17,7 +17,6 @@ from typing import Final
 
 from kafscale.broker.context import RequestContext
 from kafscale.broker.services import Services
-from kafscale.broker.stores import describe_objects
 from kafscale.errors import AuthorizationError, KafscaleError
 from kafscale.metadata.access_model import Operation, ResourceType
 from kafscale.protocol.messages.describe_log_dirs import (
@@ -27,6 +26,7 @@ from kafscale.protocol.messages.describe_log_dirs import (
     PartitionInLogDir,
     TopicInLogDir,
 )
+from kafscale.storage.buckets import describe_objects
 from kafscale.storage.log import PartitionLog
 
 ERROR_SINCE: Final = 3

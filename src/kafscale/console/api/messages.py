@@ -4,7 +4,7 @@ import time
 
 from kafscale.admin.messages import browse as browsing
 from kafscale.admin.messages import produce as producing
-from kafscale.admin.messages.codecs import Codecs, registry_at
+from kafscale.admin.messages.codecs import configured
 from kafscale.admin.messages.lens import Payload as ShownPayload
 from kafscale.admin.messages.question import Filter, Question, Reading, SchemaText
 from kafscale.admin.messages.text_bytes import Typed
@@ -18,7 +18,7 @@ from kafscale.records import TimestampType
 async def browse(room: Room, call: Call) -> contract.Browsed:
     question = _question(call.body)
     async with room.reach.client() as client:
-        page = await browsing.browse(client, call.path["name"], question, _codecs(room))
+        page = await browsing.browse(client, call.path["name"], question, configured(room.config))
     return contract.Browsed(
         messages=[_message(record) for record in page.records],
         scanned_records=page.scanned_records,
@@ -40,7 +40,7 @@ async def produce(room: Room, call: Call) -> contract.Produced:
         timestamp_ms=now_ms if asked.timestamp_ms is None else asked.timestamp_ms,
     )
     async with room.reach.client() as client:
-        written = await producing.produce(client, call.path["name"], new, _codecs(room))
+        written = await producing.produce(client, call.path["name"], new, configured(room.config))
     return contract.Produced(
         partition=written.partition, offset=written.offset, timestamp_ms=written.timestamp_ms
     )
@@ -62,12 +62,6 @@ ROUTES = (
         gives=contract.Produced,
     ),
 )
-
-
-def _codecs(room: Room) -> Codecs:
-    """What is known of schemas, for one question."""
-    url = room.config.ui.schema_registry_url
-    return Codecs(registry_at(url) if url else None)
 
 
 # --- what was asked -------------------------------------------------------------------------------
