@@ -120,6 +120,7 @@ class Connection(asyncio.BufferedProtocol):
         "_reader",
         "_reading",
         "_relief",
+        "_sending",
         "_spoke",
         "_stopping",
         "_transport",
@@ -140,6 +141,7 @@ class Connection(asyncio.BufferedProtocol):
         self._writable = True
         self._relief: asyncio.Future[object] | None = None  # Awaited while producers are held back.
         self._muted: asyncio.TimerHandle | None = None  # Until a quota is kept again.
+        self._sending: asyncio.Handle | None = None  # About to send what is answered.
         self._stopping = False
         self._spoke = False  # Whether a whole request has come, of somebody who is in.
         self._frame_count = 0
@@ -317,7 +319,17 @@ class Connection(asyncio.BufferedProtocol):
             self._hold_back(self._lobby.congestion())
 
     def _finish(self) -> None:
-        """Send the answers whose turn it is."""
+        """Send the answers whose turn it is; those that are made in one turn of the loop, at once.
+
+        What made one request durable has often done so for those behind it.
+        """
+        if len(self._answers) == 1:
+            self._send()
+        elif self._sending is None:
+            self._sending = asyncio.get_running_loop().call_soon(self._send)
+
+    def _send(self) -> None:
+        self._sending = None
         parts: Parts = []
         count = 0
         for answer in self._answers:
@@ -371,6 +383,8 @@ class Connection(asyncio.BufferedProtocol):
         self._stopping = True
         if self._muted is not None:
             self._muted.cancel()
+        if self._sending is not None:
+            self._sending.cancel()
         self._frames.clear()
         for answer in self._answers:
             if isinstance(answer, Pending):

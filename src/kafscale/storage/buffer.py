@@ -7,6 +7,10 @@ slot is idle and the budget of PUTs allows. So a quiet producer is answered afte
 and a busy broker batches by itself. Where the budget does not allow, an object that is worth its
 price is still sealed when nothing more comes: everybody waits for it then.
 
+Producers that are answered together send their next batches together, a moment later. So after a
+large object the next one waits for that moment, until it has about as many batches: otherwise the
+first of them would travel alone, and the objects be twice as many.
+
 The laws:
 
 1. An object that is due (full, late, asked for) waits for nothing but an upload slot: neither for
@@ -15,6 +19,8 @@ The laws:
    `quiet_bytes`. These put the budget in debt, so that idle slots make up for it later; the debt is
    bounded, so that they do not stay unused for long after a rush.
 3. Batches of a partition lie in the order of their offsets, without a gap.
+4. An object that could be sealed waits for companions `gather_ms` at most, and a small one after a
+   small one not at all.
 
 Nothing here knows the time, the format of the object (`wal`) or uploads (`flush`).
 """
@@ -96,10 +102,16 @@ class Gathered(Generic[Key]):
 class OpenObject(Generic[Key]):
     """What the next WAL object will hold."""
 
-    __slots__ = ("_gathered", "added_ms", "count", "flush_requested", "opened_ms", "size_bytes")
+    __slots__ = (
+        "_gathered", "added_ms", "awaited_count", "batch_count", "count", "flush_requested",
+        "opened_ms", "size_bytes",
+    )  # fmt: skip
 
-    def __init__(self) -> None:
+    def __init__(self, awaited_count: int = 0) -> None:
         self._gathered: dict[Key, Gathered[Key]] = {}
+        self.awaited_count = awaited_count
+        """How many batches are expected to come within a moment of the first."""
+        self.batch_count = 0
         self.size_bytes = 0
         self.count = 0
         """How many records wait."""
@@ -139,6 +151,7 @@ class OpenObject(Generic[Key]):
         gathered.count += count
         gathered.max_timestamp_ms = max(gathered.max_timestamp_ms, max_timestamp_ms)
         self.size_bytes += size_bytes
+        self.batch_count += 1
         self.count += count
 
     def pieces(self) -> Iterable[Gathered[Key]]:
@@ -195,6 +208,10 @@ class SealRules:
     """From this size on it is worth a PUT beyond the budget, if nothing more comes; None: never."""
     quiet_ms: int = 25
     """After this time without a batch, nothing more comes."""
+    gather_ms: int = 2
+    """How long after its first batch an object may wait for as many as the last one had,"""
+    gather_bytes: int = 128 * 1024
+    """if that one had this size at least: many small ones cost little, and their senders wait."""
 
     def __post_init__(self) -> None:
         assert 1 <= self.idle_uploads_max <= self.uploads_max
@@ -211,6 +228,9 @@ class SealRules:
         due_at_ms = object_.opened_ms + self.flush_interval_ms
         if uploads_in_flight >= self.idle_uploads_max:
             return Wait(due_at_ms)
+        gathered_at_ms = object_.opened_ms + self.gather_ms
+        if now_ms < gathered_at_ms and object_.batch_count < object_.awaited_count:
+            return Wait(min(due_at_ms, gathered_at_ms))
         if budget.available(now_ms):
             return _SEAL[SealReason.IDLE]
         return self._decide_beyond(object_, now_ms, min(due_at_ms, budget.ready_at(now_ms)))
@@ -225,9 +245,20 @@ class SealRules:
         look_at_ms = quiet_at_ms if quiet_at_ms > now_ms else now_ms + self.quiet_ms
         return Wait(min(until_ms, look_at_ms))
 
-    def is_full(self, object_: OpenObject[Key]) -> bool:
-        """Whether it is due for what it holds, whatever the time."""
-        return object_.size_bytes >= self.flush_bytes or object_.count >= self.flush_messages
+    def is_ready(self, object_: OpenObject[Key]) -> bool:
+        """Whether to decide again, for what has come since, before the time that was told."""
+        return (
+            object_.batch_count == object_.awaited_count
+            or object_.size_bytes >= self.flush_bytes
+            or object_.count >= self.flush_messages
+        )
+
+    def after(self, sealed: OpenObject[Key]) -> OpenObject[Key]:
+        """The object that is opened after one that was sealed."""
+        if sealed.size_bytes < self.gather_bytes:
+            return OpenObject()
+        # Not quite as many: who has left, or sends a smaller request, is not waited for.
+        return OpenObject(awaited_count=sealed.batch_count * 7 // 8)
 
     def _due(self, object_: OpenObject[Key], now_ms: int) -> SealReason | None:
         if object_.size_bytes >= self.flush_bytes:

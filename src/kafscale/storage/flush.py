@@ -154,7 +154,7 @@ class WalWriter:
         self.unflushed_bytes += size_bytes
         if self._causes is not None:
             self._causes.note()
-        if self._soon is None and (self._timer is None or self._rules.is_full(self._open)):
+        if self._soon is None and (self._timer is None or self._rules.is_ready(self._open)):
             # At the end of this turn of the loop, so that requests which came in together go out
             # together.
             self._soon = self._loop.call_soon(self._seal_if_due)
@@ -249,7 +249,7 @@ class WalWriter:
         )
         if self._causes is not None:
             sealed.causes = self._causes.take()
-        self._open = OpenObject()
+        self._open = self._rules.after(self._open)
         self._open_future = self._new_future()
         self._sealed.append(sealed)
         self._statistics.wal_sealed[reason] += 1

@@ -147,9 +147,11 @@ class Transport(asyncio.Transport):
         self.reading = True
         self.closing = False
         self.aborted = False
+        self.write_count = 0
 
     def writelines(self, parts: Any) -> None:
         assert not self.closing
+        self.write_count += 1
         self.written += b"".join(parts)
 
     def pause_reading(self) -> None:

@@ -52,6 +52,33 @@ def test_answers_go_out_in_the_order_of_the_requests(order):
     run(story)
 
 
+def test_answers_that_are_made_together_are_sent_together():
+    async def story():
+        desk = Desk()
+        peer = Peer(*desk.routes())
+        peer.send(*map(heartbeat, range(3)))
+        desk.finish(0, 1, 2)
+        await turn()
+        assert peer.transport.answered == [0, 1, 2]
+        assert peer.transport.write_count == 1
+
+    run(story)
+
+
+def test_a_client_that_leaves_before_its_answers_are_sent_gets_none():
+    async def story():
+        desk = Desk()
+        peer = Peer(*desk.routes())
+        peer.send(*map(heartbeat, range(2)))
+        desk.finish(0)
+        await asyncio.sleep(0)  # It is made, and about to be sent.
+        peer.connection.connection_lost(None)
+        await turn()
+        assert peer.transport.write_count == 0
+
+    run(story)
+
+
 def test_an_answer_that_is_there_at_once_waits_for_its_turn():
     async def story():
         desk = Desk()

@@ -95,6 +95,53 @@ def test_what_is_not_due_goes_when_a_slot_is_idle_and_the_budget_allows(uploads,
     assert RULES.decide(opened(), 0, uploads, budget) == decision
 
 
+# --- companions -----------------------------------------------------------------------------------
+
+GATHERING = replace(RULES, flush_bytes=10**6, flush_messages=10**6, gather_ms=2, gather_bytes=100)
+
+
+def successor(*, batches, batch_bytes=10):
+    """The object after one of so many batches, with its own first batch in it, at 0 ms."""
+    sealed = OpenObject()
+    for offset in range(batches):
+        sealed.add("events-0", memoryview(bytes(batch_bytes)), offset, offset, 1, 0, 0)
+    return send(GATHERING.after(sealed), 1)
+
+
+def send(object_, batches):
+    for _ in range(batches):
+        offset = object_.batch_count
+        object_.add("events-0", memoryview(bytes(10)), offset, offset, 1, 0, 0)
+    return object_
+
+
+def test_after_a_large_object_the_next_one_waits_a_moment_for_about_as_many_batches():
+    object_ = successor(batches=16)
+    assert GATHERING.decide(object_, 0, 0, PutBudget(None)) == Wait(2)
+    assert GATHERING.decide(object_, 1, 0, PutBudget(None)) == Wait(2)
+    assert not GATHERING.is_ready(send(object_, 12))
+    assert GATHERING.is_ready(send(object_, 1)), "14 of 16 are enough"
+    assert GATHERING.decide(object_, 1, 0, PutBudget(None)) == Seal(SealReason.IDLE)
+
+
+def test_who_does_not_come_is_waited_for_once():
+    object_ = send(successor(batches=16), 3)
+    assert GATHERING.decide(object_, 2, 0, PutBudget(None)) == Seal(SealReason.IDLE)
+    assert GATHERING.after(object_).awaited_count == 0, "it was small"
+
+
+def test_after_a_small_object_the_next_one_does_not_wait():
+    assert GATHERING.decide(successor(batches=9), 0, 0, PutBudget(None)) == Seal(SealReason.IDLE)
+
+
+def test_what_is_due_does_not_wait_for_companions():
+    object_ = successor(batches=16)
+    object_.flush_requested = True
+    assert GATHERING.decide(object_, 0, 0, PutBudget(None)) == Seal(SealReason.EXPLICIT)
+    hasty = replace(GATHERING, flush_interval_ms=1)
+    assert hasty.decide(successor(batches=16), 0, 0, PutBudget(None)) == Wait(1)
+
+
 # --- the budget -----------------------------------------------------------------------------------
 
 
@@ -214,7 +261,7 @@ class Broker:
         self.budget.take(now_ms)
         heapq.heappush(self.uploads, now_ms + next(self.uploads_ms))
         assert len(self.uploads) <= self.rules.uploads_max
-        self.object_ = OpenObject()
+        self.object_ = self.rules.after(self.object_)
 
 
 arrivals = st.lists(
@@ -228,6 +275,8 @@ rules = st.builds(
     flush_interval_ms=st.integers(1, 500),
     uploads_max=st.integers(2, 8),
     idle_uploads_max=st.integers(1, 2),
+    gather_ms=st.integers(0, 100),
+    gather_bytes=st.integers(0, 2000),
 )
 
 
