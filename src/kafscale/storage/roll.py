@@ -147,10 +147,9 @@ class SegmentWriter:
             compression=partition.settings.compression,
             prior_max_timestamp_ms=partition.rolled_max_timestamp_ms,
         )
-        for batch in waiting.batches(partition.settings.segment_bytes):
-            if not builder.fits(batch):
+        for view, positions in waiting.stretches(partition.settings.segment_bytes):
+            if not builder.extend(view, positions):
                 break
-            builder.append(batch)
         return builder
 
     async def _write(self, partition: PartitionLog, built: segment.Built) -> Made:

@@ -22,8 +22,9 @@ the batches or by a checksum, and nothing depends on those. Readers take the cod
 When a segment is made and where it goes is left to others, as is keeping its index beside it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from itertools import islice
 from struct import Struct
 from typing import Final, NoReturn
 
@@ -31,8 +32,10 @@ import msgspec
 
 from kafscale.errors import DamagedObjectError, RecordsError
 from kafscale.records import BatchView, Codec, recompress, split
+from kafscale.records.batch import CONTROL_BIT, LENGTH_OVERHEAD_BYTES, LENGTH_POSITION
+from kafscale.records.batch import HEADER as BATCH_HEADER
 from kafscale.records.batch import HEADER_BYTES as BATCH_HEADER_BYTES
-from kafscale.records.batch import LENGTH_OVERHEAD_BYTES, LENGTH_POSITION
+from kafscale.records.batch import MAGIC as BATCH_MAGIC
 from kafscale.records.checksum import Buffer, crc32c
 from kafscale.records.compression import CODEC_MASK
 from kafscale.storage import index
@@ -48,6 +51,9 @@ UNTRIED_COUNT_MAX: Final = 15
 _HEADER: Final = Struct(">4shHqiqi")
 _FOOTER: Final = Struct(">Iq4s")
 _LENGTH: Final = Struct(">i")
+_KEPT_AS_IT_CAME: Final = CODEC_MASK | CONTROL_BIT
+"""The attributes of batches that are not compressed here: they are already, or must not be."""
+_TIMESTAMP_MS_MIN: Final = -(2**63)
 HEADER_BYTES: Final = _HEADER.size
 FOOTER_BYTES: Final = _FOOTER.size
 
@@ -105,9 +111,9 @@ class Builder:
     """Makes a segment of batches whose offsets are stamped."""
 
     __slots__ = (
-        "_base_offset", "_checksum", "_codecs", "_compression", "_count", "_created_ms",
-        "_index", "_max_timestamp_ms", "_next_offset", "_parts", "_prior_max_timestamp_ms",
-        "_size_bytes", "_untried_count", "_untried_count_max",
+        "_checksum", "_codecs", "_compression", "_count", "_created_ms", "_index",
+        "_max_timestamp_ms", "_next_offset", "_parts", "_prior_max_timestamp_ms", "_size_bytes",
+        "_untried_count", "_untried_count_max",
     )  # fmt: skip
 
     def __init__(
@@ -133,9 +139,8 @@ class Builder:
         self._checksum = 0
         self._codecs = 0  # A bit for each codec that was met.
         self._count = 0
-        self._base_offset = -1
         self._next_offset = -1
-        self._max_timestamp_ms = 0
+        self._max_timestamp_ms = _TIMESTAMP_MS_MIN
         self._untried_count = 0
         self._untried_count_max = 0
 
@@ -154,50 +159,68 @@ class Builder:
         """The offset that the next batch must have."""
         return self._next_offset
 
-    def fits(self, batch: BatchView) -> bool:
-        """Whether the segment would stay within the limits of the format."""
-        return (
-            self._size_bytes + len(batch) <= SEGMENT_BYTES_MAX
-            and self._count + batch.count <= RECORD_COUNT_MAX
-        )
-
     def append(self, batch: BatchView) -> None:
-        header = batch.header()
-        base_offset, count = header.base_offset, header.record_count
-        assert self._next_offset in (-1, base_offset), "offsets are contiguous"
-        assert self._size_bytes + len(batch) <= SEGMENT_BYTES_MAX
-        assert self._count + count <= RECORD_COUNT_MAX
-        max_timestamp_ms = header.max_timestamp_ms
-        if self._next_offset == -1:
-            self._base_offset = base_offset
-            self._max_timestamp_ms = max_timestamp_ms
-        self._next_offset = base_offset + header.last_offset_delta + 1
-        self._count += count
-        self._max_timestamp_ms = max(self._max_timestamp_ms, max_timestamp_ms)
-        codec = header.attributes & CODEC_MASK
-        if self._compression is not None and codec == Codec.NONE and not batch.is_control:
-            batch = self._compressed(batch)
-            codec = batch.attributes & CODEC_MASK
-        size_bytes = len(batch)
-        self._index.append(base_offset, count, size_bytes, max_timestamp_ms)
-        self._codecs |= 1 << codec
-        self._parts.append(batch.buffer)
-        self._checksum = crc32c(batch.buffer, self._checksum)
-        self._size_bytes += size_bytes
+        """Take a batch that lies by itself and has to fit."""
+        fitted = self.extend(batch.buffer, (0, len(batch)))
+        assert fitted, "a segment stays within the limits of the format"
+
+    def extend(self, view: memoryview, positions: Sequence[int]) -> bool:
+        """Take batches that lie together, up to the first that would exceed a limit of the format.
+
+        `positions` are where each of them begins, and where the last one ends. The answer is
+        whether all of them are in the segment now.
+        """
+        # Whoever makes a segment of what producers sent competes with the event loop, so a batch
+        # costs one look at its header, and those that stay as they came are placed together.
+        compression = self._compression
+        size_bytes, count, next_offset = self._size_bytes, self._count, self._next_offset
+        placed = start = positions[0]
+        for end in islice(positions, 1, None):
+            (
+                base_offset, length, _, magic, _, attributes, last_offset_delta, _,
+                max_timestamp_ms, _, _, _, batch_count,
+            ) = BATCH_HEADER.unpack_from(view, start)  # fmt: skip
+            batch_bytes = end - start
+            assert magic == BATCH_MAGIC
+            assert length == batch_bytes - LENGTH_OVERHEAD_BYTES
+            assert next_offset in (-1, base_offset), "offsets are contiguous"
+            if (
+                size_bytes + batch_bytes > SEGMENT_BYTES_MAX
+                or count + batch_count > RECORD_COUNT_MAX
+            ):
+                break
+            if compression is not None and not attributes & _KEPT_AS_IT_CAME:
+                smaller = self._compressed(view, start, end, compression)
+                if smaller is not None:
+                    self._place(view[placed:start])
+                    self._place(smaller)
+                    placed = end
+                    batch_bytes = len(smaller)
+                    attributes = compression
+            self._index.append(base_offset, batch_count, batch_bytes, max_timestamp_ms)
+            self._codecs |= 1 << (attributes & CODEC_MASK)
+            self._max_timestamp_ms = max(self._max_timestamp_ms, max_timestamp_ms)
+            size_bytes += batch_bytes
+            count += batch_count
+            next_offset = base_offset + last_offset_delta + 1
+            start = end
+        self._size_bytes, self._count, self._next_offset = size_bytes, count, next_offset
+        self._place(view[placed:start])
+        return start == positions[-1]
 
     def finish(self, sections: Mapping[bytes, bytes] | None = None) -> Built:
         """The segment, and the index with these sections; there is no more to append then."""
         assert self._count > 0
-        # A single bit says that there was a single codec, and its place says which.
-        is_single = self._codecs & (self._codecs - 1) == 0
-        flags = self._codecs.bit_length() - 1 if is_single else 0
-        header = Header(self._base_offset, self._count, self._created_ms, flags)
-        footer = Footer(self._checksum, self._next_offset - 1)
-        self._parts[0] = header.encode()
-        self._parts.append(footer.encode())
         finished = self._index.finish(
             prior_max_timestamp_ms=self._prior_max_timestamp_ms, sections=sections
         )
+        # A single bit says that there was a single codec, and its place says which.
+        is_single = self._codecs & (self._codecs - 1) == 0
+        flags = self._codecs.bit_length() - 1 if is_single else 0
+        header = Header(finished.offsets[0], self._count, self._created_ms, flags)
+        footer = Footer(self._checksum, self._next_offset - 1)
+        self._parts[0] = header.encode()
+        self._parts.append(footer.encode())
         return Built(
             parts=self._parts,
             size_bytes=self._size_bytes,
@@ -208,20 +231,26 @@ class Builder:
             index=finished.encode(),
         )
 
-    def _compressed(self, batch: BatchView) -> BatchView:
+    def _place(self, stretch: Buffer) -> None:
+        if stretch:
+            self._parts.append(stretch)
+            self._checksum = crc32c(stretch, self._checksum)
+
+    def _compressed(
+        self, view: memoryview, start: int, end: int, compression: Codec
+    ) -> bytearray | None:
         """A batch that came without compression as it is to be stored, if that is worth it."""
-        assert self._compression is not None
         if self._untried_count < self._untried_count_max:
             self._untried_count += 1
-            return batch
+            return None
         self._untried_count = 0
-        smaller = recompress(batch, self._compression)
-        if len(smaller) < len(batch):
+        smaller = recompress(BatchView(view[start:end]), compression)
+        if len(smaller) < end - start:
             self._untried_count_max = 0
-            return BatchView(smaller)
+            return smaller
         # What comes next is probably alike, such as pictures: it is tried less and less often.
         self._untried_count_max = min(2 * self._untried_count_max + 1, UNTRIED_COUNT_MAX)
-        return batch
+        return None
 
 
 # --- reading --------------------------------------------------------------------------------------

@@ -6,8 +6,10 @@ until a segment holds them; those below it are kept as long as memory allows, be
 keep up read exactly these.
 """
 
+from array import array
 from bisect import bisect_right
-from itertools import takewhile
+from collections.abc import Iterator
+from itertools import pairwise, takewhile
 from typing import NamedTuple
 
 from kafscale.records import BatchView
@@ -31,22 +33,34 @@ class Waiting(NamedTuple):
     runs: list[Run]
     from_offset: int
 
-    def batches(self, bytes_max: int) -> list[BatchView]:
+    def stretches(self, bytes_max: int) -> Iterator[tuple[memoryview, "array[int]"]]:
         """The oldest batches: as many as fit, but at least one.
 
-        They are contiguous: where damage has left a hole in the log, a new segment begins.
+        Each stretch is a run's memory and where in it each of the batches begins and the last one
+        ends. They are contiguous: where damage has left a hole in the log, a new segment begins.
         """
-        chosen: list[BatchView] = []
-        size_bytes = 0
+        next_offset: int | None = None
         for run in self.runs:
-            if chosen and run.base_offset != chosen[-1].next_offset:
-                break
-            for batch in run.batches(self.from_offset):
-                size_bytes += len(batch)
-                if chosen and size_bytes > bytes_max:
-                    return chosen
-                chosen.append(batch)
-        return chosen
+            if next_offset not in (None, run.base_offset):
+                return
+            positions = run.positions[run.place(self.from_offset) :]
+            size_bytes = positions[-1] - positions[0]
+            if size_bytes > bytes_max:
+                count_min = 1 if next_offset is None else 0
+                count = bisect_right(positions, positions[0] + bytes_max) - 1
+                yield run.view, positions[: max(count, count_min) + 1]
+                return
+            yield run.view, positions
+            bytes_max -= size_bytes
+            next_offset = run.last_offset + 1
+
+    def batches(self, bytes_max: int) -> list[BatchView]:
+        """The same, one by one."""
+        return [
+            BatchView(view[start:end])
+            for view, positions in self.stretches(bytes_max)
+            for start, end in pairwise(positions)
+        ]
 
 
 class Tail:
