@@ -34,4 +34,6 @@ def engine_settings(config: Config) -> EngineSettings:
         index_interval_bytes=storage.index_interval_bytes,
         retention_check_interval_ms=storage.retention_check_interval_ms,
         producer_expiration_ms=storage.producer_id_expiration_ms,
+        # Files go one after the other; of a bucket nobody knows which of many goes first.
+        trim_count_max=1 if remote else 64,
     )

@@ -56,6 +56,8 @@ class EngineSettings:
     index_interval_bytes: int
     retention_check_interval_ms: int
     producer_expiration_ms: int
+    trim_count_max: int = 1
+    """How many WAL objects are deleted with one call: one, if the store promises no order."""
 
 
 class StorageEngine:
@@ -86,7 +88,7 @@ class StorageEngine:
         self._streams = Streams(store, namespace, clock)
         self._takeover = Takeover(store, namespace, self._streams, opener, clock)
         self.logs = LogDirectory(store, namespace, self.reader)
-        self.trimmer = WalTrimmer(store, clock, random)
+        self.trimmer = WalTrimmer(store, clock, random, settings.trim_count_max)
         writer = SegmentWriter(
             store,
             namespace,

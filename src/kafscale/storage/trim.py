@@ -1,4 +1,4 @@
-"""WAL objects whose every record is in segments are deleted: the oldest first, one by one.
+"""WAL objects whose every record is in segments are deleted: the oldest first, and in order.
 
 This is about the stream of the present life; those that are over are left to `reaper`. The laws: an
 object is deleted only after all that come before it are gone. Whoever ends a stream looks for the
@@ -11,6 +11,7 @@ still be under way: it would come back, with a gap behind it.
 import asyncio
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
+from itertools import islice, takewhile
 from random import Random
 
 from kafscale.errors import OperatingError
@@ -48,8 +49,12 @@ class DurableObject:
 class WalTrimmer:
     """The objects of the present stream, oldest first."""
 
-    def __init__(self, store: ObjectStore, clock: Callable[[], int], random: Random) -> None:
+    def __init__(
+        self, store: ObjectStore, clock: Callable[[], int], random: Random, count_max: int = 1
+    ) -> None:
+        """`count_max` objects are deleted with one call: more than one if the store keeps order."""
         self._store = store
+        self._count_max = count_max
         self._clock = clock
         self._random = random
         self._objects: deque[DurableObject] = deque()
@@ -88,17 +93,23 @@ class WalTrimmer:
         """Delete what no partition needs any more."""
         backoff = Backoff(self._random)
         async with self._trimming:
-            while len(self._objects) > 1 and self._is_superfluous(self._objects[0]):
-                oldest = self._objects[0]
+            while superfluous := self._superfluous():
+                keys = [durable.key for durable in superfluous]
                 try:
-                    await self._store.delete([oldest.key])
+                    await self._store.delete(keys)
                 except OperatingError as error:
-                    log.warning("wal object not deleted", key=oldest.key, error=str(error))
+                    log.warning("wal objects not deleted", key=keys[0], error=str(error))
                     await asyncio.sleep(backoff.next_seconds())
                     continue
-                if self._objects and self._objects[0] is oldest:
-                    self._objects.popleft()
-                    self.size_bytes -= oldest.size_bytes
+                for durable in superfluous:
+                    if self._objects and self._objects[0] is durable:
+                        self._objects.popleft()
+                        self.size_bytes -= durable.size_bytes
+
+    def _superfluous(self) -> list[DurableObject]:
+        """The oldest objects, as far as no partition needs them; never the newest."""
+        older = islice(self._objects, max(min(len(self._objects) - 1, self._count_max), 0))
+        return list(takewhile(self._is_superfluous, older))
 
     def _is_superfluous(self, durable: DurableObject) -> bool:
         return self._clock() >= durable.kept_until_ms and not any(True for _ in durable.pinned_by())

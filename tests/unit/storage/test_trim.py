@@ -3,7 +3,10 @@
 import asyncio
 from random import Random
 
+import pytest
+
 from kafscale.storage.objects.faulty import Fault, FaultyObjectStore, Rule
+from kafscale.storage.objects.memory import MemoryObjectStore
 from kafscale.storage.trim import DurableObject, WalTrimmer
 from kafscale.testing.virtual_time import clock_ms
 from unit.storage.engines import memory_store, new_log, run_of, simulate
@@ -11,8 +14,8 @@ from unit.storage.engines import memory_store, new_log, run_of, simulate
 DELETE = frozenset({"delete"})
 
 
-async def trimmer_of(store, *objects: DurableObject) -> WalTrimmer:
-    trimmer = WalTrimmer(store, clock_ms, Random(0))
+async def trimmer_of(store, *objects: DurableObject, count_max: int = 1) -> WalTrimmer:
+    trimmer = WalTrimmer(store, clock_ms, Random(0), count_max)
     for durable in objects:
         await store.put(durable.key, [b"x" * durable.size_bytes])
         trimmer.add(durable)
@@ -94,6 +97,44 @@ def test_two_who_trim_at_once_delete_everything_once():
         await asyncio.gather(trimmer.trim(), trimmer.trim())
         assert await listed(store) == ["w/5"]
         assert (len(trimmer), trimmer.size_bytes) == (1, 10)
+
+    simulate(scenario)
+
+
+class Deletions(MemoryObjectStore):
+    """Remembers which keys were deleted together."""
+
+    def __init__(self):
+        super().__init__(clock_ms)
+        self.calls = []
+
+    async def delete(self, keys):
+        self.calls.append(list(keys))
+        await super().delete(keys)
+
+
+@pytest.mark.parametrize(
+    ("count_max", "calls"),
+    [
+        (1, [["w/0"], ["w/1"], ["w/2"]]),
+        (2, [["w/0", "w/1"], ["w/2"]]),
+        (9, [["w/0", "w/1", "w/2"]]),
+    ],
+)
+def test_as_many_go_together_as_the_store_takes_in_order(count_max, calls):
+    async def scenario():
+        rolled, waiting = log_rolled_to(9, of=9), log_rolled_to(0, of=1)
+        store = Deletions()
+        trimmer = await trimmer_of(
+            store,
+            *(DurableObject(f"w/{n}", 10, {rolled: n}) for n in range(3)),
+            DurableObject("w/3", 10, {waiting: 0}),
+            *(DurableObject(f"w/{n}", 10, {rolled: n}) for n in range(4, 6)),
+            count_max=count_max,
+        )
+        await trimmer.trim()
+        assert store.calls == calls
+        assert (len(trimmer), trimmer.size_bytes) == (3, 30)
 
     simulate(scenario)
 

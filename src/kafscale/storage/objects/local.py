@@ -100,6 +100,7 @@ class LocalObjectStore:
             yield chunk
 
     async def delete(self, keys: Sequence[str]) -> None:
+        """Remove objects in the order of their keys as they are given; stop at one that fails."""
         for key in keys:
             check_key(key)
         await self._run(lambda: self._files.delete(keys))
