@@ -161,8 +161,7 @@ def _tell(request: ProduceRequest) -> None:
 
 def _batch(version: int, target: PartitionLog, records: memoryview | None) -> BatchView:
     records = records if records is not None else memoryview(b"")
-    is_message_set = len(records) > MAGIC_POSITION and records[MAGIC_POSITION] < MAGIC
-    if version < 3 and is_message_set:
+    if version < 3 and len(records) > MAGIC_POSITION and records[MAGIC_POSITION] < MAGIC:
         bytes_max = INFLATION_MAX * target.settings.message_bytes_max
         return BatchView(bytearray(up_convert(records, decompressed_bytes_max=bytes_max)))
     return sole(records)
