@@ -66,6 +66,7 @@ def random_settings(random: Random) -> EngineSettings:
             tail_bytes_max=random.choice((2000, 10_000, 1_000_000)),
             wal_bytes_max=random.choice((1000, 10_000, 1_000_000)),
             segment_age_ms_max=random.choice((1000, 10_000, 600_000)),
+            borrowed_bytes_max=random.choice((0, 250, 5000)),
         ),
         blocks_bytes_max=random.choice((500, 1_000_000)),
         indexes_bytes_max=random.choice((1, 1_000_000)),

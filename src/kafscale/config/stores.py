@@ -268,7 +268,8 @@ class Storage:
 
     tail_bytes_max: int = setting(512 * MIB, Size(4 * MIB, TIB), key="maxTailBytes")
     """How much memory the newest records of all partitions may take. 512 MiB hold what consumers
-    that keep up will read; beyond it the oldest are made into segments and let go."""
+    that keep up will read; beyond it the oldest are made into segments. Those are let go when
+    `cache.segmentCacheSize` has no room for them either."""
 
     segment_age_ms_max: int = setting(
         10 * MINUTE_MS, Duration(SECOND_MS, 24 * HOUR_MS), key="maxSegmentAgeMs"
@@ -306,7 +307,9 @@ class Cache:
         variables=("KAFSCALE_CACHE_BYTES", "KAFSCALE_CACHE_SIZE"),
     )
     """How many bytes of segments are kept in memory. 2 GiB holds the records that consumers are
-    about to read; a hit saves a request to the store."""
+    about to read; a hit saves a request to the store. Up to half of it is taken by records that
+    were made into segments but not let go yet, before blocks that were read: with
+    `storage.maxTailBytes`, it bounds what a broker holds of records."""
 
     index_cache_bytes: int = setting(256 * MIB, Size(MIB, TIB), key="indexCacheSize")
     """How many bytes of indexes are kept in memory. 256 MiB is enough for the indexes of several

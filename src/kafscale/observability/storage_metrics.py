@@ -54,7 +54,7 @@ STORAGE_DECLARATIONS: Final = (
     ),
     gauge(
         "kafscale_tail_bytes",
-        "Records kept in memory for readers, because no segment holds them yet.",
+        "The newest records, kept in memory for readers and until segments hold them.",
         lambda traffic: traffic.log.tail_bytes,
     ),
     gauge(

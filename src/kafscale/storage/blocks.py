@@ -23,6 +23,7 @@ class Blocks:
 
     def __init__(self, store: ObjectStore, bytes_max: int, statistics: Statistics) -> None:
         self._store = store
+        self._bytes_max = bytes_max
         self._statistics = statistics
         self._loads = asyncio.Semaphore(LOADS_MAX)
         self._cache: LoadingCache[tuple[str, int], memoryview] = LoadingCache(bytes_max, len)
@@ -62,6 +63,10 @@ class Blocks:
         """Begin to fetch a block that somebody is going to want."""
         if (key, number) not in self._cache:
             self._cache.start((key, number), self._loader(key, number))
+
+    def lend(self, size_bytes: int) -> None:
+        """Leave so much of the memory to others, until told otherwise."""
+        self._cache.limit(self._bytes_max - size_bytes)
 
     def forget(self, *prefixes: str) -> None:
         self._cache.discard(lambda place: place[0].startswith(prefixes))

@@ -59,6 +59,11 @@ class LoadingCache(Generic[Key, Value]):
             self._loads[key] = load
         return load
 
+    def limit(self, bytes_max: int) -> None:
+        """Take no more than so many bytes from now on."""
+        self._bytes_max = bytes_max
+        self._evict()
+
     def discard(self, condition: Callable[[Key], bool]) -> None:
         """Forget all values whose keys meet the condition, also those that are on their way."""
         for key in [key for key in self._values if condition(key)]:
@@ -84,10 +89,13 @@ class LoadingCache(Generic[Key, Value]):
             return value  # It was forgotten before it came; what it was loaded from may be gone.
         self._values[key] = value
         self.size_bytes += self._cost(value)
+        self._evict()
+        return value
+
+    def _evict(self) -> None:
         while self.size_bytes > self._bytes_max and len(self._values) > 1:
             _, evicted = self._values.popitem(last=False)
             self.size_bytes -= self._cost(evicted)
-        return value
 
 
 def _retrieve(load: "asyncio.Task[Value]") -> None:

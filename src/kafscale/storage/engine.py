@@ -75,10 +75,11 @@ class StorageEngine:
         self._random = random
         self.statistics = Statistics()
         self.memory = TailMemory()
+        blocks = Blocks(store, settings.blocks_bytes_max, self.statistics)
         self.reader = LogReader(
             store,
             namespace,
-            Blocks(store, settings.blocks_bytes_max, self.statistics),
+            blocks,
             indexes_bytes_max=settings.indexes_bytes_max,
             read_ahead=settings.read_ahead,
             index_interval_bytes=settings.index_interval_bytes,
@@ -99,7 +100,13 @@ class StorageEngine:
             statistics=self.statistics,
         )
         self.upkeep = Upkeep(
-            writer, self.trimmer, self.memory, settings.bounds, logs=self._every_log, clock=clock
+            writer,
+            self.trimmer,
+            self.memory,
+            settings.bounds,
+            logs=self._every_log,
+            clock=clock,
+            borrow=blocks.lend,
         )
         self.retention = Retention(
             store,

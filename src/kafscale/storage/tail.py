@@ -3,13 +3,14 @@
 The laws: a tail holds durable runs only, in the order of their offsets, so whatever it gives out is
 below the high watermark; runs above `rolled_offset` exist nowhere else but in the WAL and stay
 until a segment holds them; those below it are kept as long as memory allows, because consumers that
-keep up read exactly these.
+keep up read exactly these. They go in the order in which they came, over all tails of a broker.
 """
 
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterator
-from itertools import pairwise, takewhile
+from itertools import pairwise
+from sys import maxsize
 from typing import NamedTuple
 
 from kafscale.records import BatchView
@@ -19,12 +20,21 @@ from kafscale.storage.run import Run
 class TailMemory:
     """The memory that all tails of a broker take together."""
 
-    __slots__ = ("unrolled_bytes", "used_bytes")
+    __slots__ = ("rolled_bytes", "turn", "unrolled_bytes", "used_bytes")
 
     def __init__(self) -> None:
+        self.turn = 0
+        """How many runs have come so far."""
         self.used_bytes = 0
+        self.rolled_bytes = 0
+        """How much of it could be let go, because segments hold the same records."""
         self.unrolled_bytes = 0
         """How many bytes of records wait for a segment."""
+
+    @property
+    def pinned_bytes(self) -> int:
+        """How much of it has to stay until segments are made."""
+        return self.used_bytes - self.rolled_bytes
 
 
 class Waiting(NamedTuple):
@@ -66,12 +76,18 @@ class Waiting(NamedTuple):
 class Tail:
     """The newest durable runs of one partition."""
 
-    __slots__ = ("_bases", "_memory", "_runs", "rolled_offset", "unrolled_bytes")
+    __slots__ = (
+        "_bases", "_memory", "_rolled_count", "_runs", "_turns", "rolled_offset", "unrolled_bytes",
+    )  # fmt: skip
 
     def __init__(self, memory: TailMemory, rolled_offset: int) -> None:
         self._memory = memory
         self._runs: list[Run] = []
         self._bases: list[int] = []
+        self._turns = array("q")
+        """When each run came, counted over all tails."""
+        self._rolled_count = 0
+        """How many runs, the oldest, are in segments with all of their batches."""
         self.rolled_offset = rolled_offset
         """Everything below is in segments."""
         self.unrolled_bytes = 0
@@ -88,8 +104,11 @@ class Tail:
 
     def append(self, run: Run) -> None:
         assert not self._runs or run.base_offset > self._runs[-1].last_offset
+        assert run.last_offset >= self.rolled_offset, "it waits for a segment"
         self._runs.append(run)
         self._bases.append(run.base_offset)
+        self._turns.append(self._memory.turn)
+        self._memory.turn += 1
         self._count_unrolled(self.unrolled_bytes + len(run))
         self._memory.used_bytes += run.cost_bytes
 
@@ -135,16 +154,24 @@ class Tail:
         """Note that everything below the offset is in segments now."""
         assert offset >= self.rolled_offset
         self.rolled_offset = offset
+        for run in self._runs[self._rolled_count :]:
+            if run.last_offset >= offset:
+                break
+            self._rolled_count += 1
+            self._memory.rolled_bytes += run.cost_bytes
         self._count_unrolled(self._find_unrolled_bytes())
 
-    def evict(self) -> int:
-        """Let go of the oldest run if a segment holds it; return how many bytes that freed."""
-        if not self._runs or self._runs[0].last_offset >= self.rolled_offset:
-            return 0
-        del self._bases[0]
-        freed_bytes = self._runs.pop(0).cost_bytes
-        self._memory.used_bytes -= freed_bytes
-        return freed_bytes
+    def evictable(self) -> Iterator[tuple[int, int]]:
+        """The turn and the cost in bytes of each run that segments hold, from the oldest on."""
+        for number in range(self._rolled_count):
+            yield self._turns[number], self._runs[number].cost_bytes
+
+    def evict(self, turn: int = maxsize) -> int:
+        """Let go of runs that came up to this turn, as far as segments hold them.
+
+        Returns how many bytes that freed.
+        """
+        return self._let_go(bisect_right(self._turns, turn, hi=self._rolled_count))
 
     def evict_below(self, offset: int) -> None:
         """Let go of what retention has deleted or a job replaced, as far as segments hold it.
@@ -152,20 +179,30 @@ class Tail:
         What they do not hold yet is rolled like the rest, for its producers' sake: segments are
         what brokers remember them by.
         """
-        while self._runs and self._runs[0].last_offset < offset and self.evict():
-            pass
+        count = bisect_right(self._bases, offset, hi=self._rolled_count)
+        if count and self._runs[count - 1].last_offset >= offset:
+            count -= 1
+        self._let_go(count)
 
     def clear(self) -> None:
+        self._let_go(self._rolled_count)
         self._memory.used_bytes -= sum(run.cost_bytes for run in self._runs)
         self._runs.clear()
         self._bases.clear()
+        del self._turns[:]
         self._count_unrolled(0)
 
+    def _let_go(self, count: int) -> int:
+        """Forget the oldest runs, all at once: one by one takes the square of the time."""
+        freed_bytes = sum(run.cost_bytes for run in self._runs[:count])
+        del self._runs[:count], self._bases[:count], self._turns[:count]
+        self._rolled_count -= count
+        self._memory.used_bytes -= freed_bytes
+        self._memory.rolled_bytes -= freed_bytes
+        return freed_bytes
+
     def _unrolled_runs(self) -> list[Run]:
-        newest_first = takewhile(
-            lambda run: run.last_offset >= self.rolled_offset, reversed(self._runs)
-        )
-        return list(newest_first)[::-1]
+        return self._runs[self._rolled_count :]
 
     def _count_unrolled(self, unrolled_bytes: int) -> None:
         self._memory.unrolled_bytes += unrolled_bytes - self.unrolled_bytes

@@ -10,12 +10,15 @@
     takeover   its records are in the WAL of a dead broker, which can go only then
     state      segments are there that the metadata store does not know, after a crash
 
-Records that segments hold already stay in memory for readers while there is room, and go first.
+Records that segments hold already stay in memory for readers while there is room: in what is left
+of `tail_bytes_max`, and in what may be borrowed from the memory for blocks of segments, which are
+the same records for the same readers. What came first goes first.
 """
 
 import asyncio
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from heapq import merge
 
 from kafscale.observability.logging import get_logger
 from kafscale.storage.flush import SealedObject
@@ -34,11 +37,11 @@ UNROLLED = 0.5
 """Which part of the tails may wait for segments; the WAL holds the same, so this bounds it, too."""
 
 FULL = 1.5
-"""At which multiple of its bound memory is full: a store that is slow with segments holds up
-producers before it exhausts the broker."""
+"""At which multiple of its bound memory is full of what waits for segments: a store that is slow
+with them holds up producers before it exhausts the broker."""
 
-RELIEF = 0.9
-"""Down to which part of its bound memory is freed, so that it is not done for every object."""
+RELIEF = 0.1
+"""Which part of the tails' bound is freed beyond need, so that it is not done for every object."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +51,8 @@ class Bounds:
     tail_bytes_max: int
     wal_bytes_max: int
     segment_age_ms_max: int
+    borrowed_bytes_max: int = 0
+    """How much of the memory for blocks tails may take besides, for what segments hold already."""
 
 
 class Upkeep:
@@ -56,13 +61,16 @@ class Upkeep:
     def __init__(
         self, writer: SegmentWriter, trimmer: WalTrimmer, memory: TailMemory, bounds: Bounds, *,
         logs: Callable[[], Iterable[PartitionLog]], clock: Callable[[], int],
+        borrow: Callable[[int], None],
     ) -> None:  # fmt: skip
+        """`borrow` is told how many bytes of the memory for blocks are taken here."""
         self._writer = writer
         self._trimmer = trimmer
         self._memory = memory
         self._bounds = bounds
         self._logs = logs
         self._clock = clock
+        self._borrow = borrow
         self._requests: asyncio.Queue[tuple[PartitionLog, str]] = asyncio.Queue()
         self._requested: set[PartitionLog] = set()
 
@@ -96,29 +104,32 @@ class Upkeep:
 
     def is_full(self) -> bool:
         """Whether tails take so much memory that no more records can be taken."""
-        return self._memory.used_bytes > self._bounds.tail_bytes_max * FULL
+        return self._memory.pinned_bytes > self._bounds.tail_bytes_max * FULL
 
     def relieve(self) -> None:
         """Keep memory within its bound: evict what segments hold, and roll the rest in time."""
-        if self._memory.unrolled_bytes > self._bounds.tail_bytes_max * UNROLLED:
+        memory, bounds = self._memory, self._bounds
+        if memory.unrolled_bytes > bounds.tail_bytes_max * UNROLLED:
             self._roll_largest()
-        if self._memory.used_bytes > self._bounds.tail_bytes_max:
-            self._evict()
-        if self._memory.used_bytes > self._bounds.tail_bytes_max:
+        excess_bytes = memory.used_bytes - bounds.tail_bytes_max - bounds.borrowed_bytes_max
+        if excess_bytes > 0:
+            self._evict(excess_bytes + int(bounds.tail_bytes_max * RELIEF))
+        if memory.pinned_bytes > bounds.tail_bytes_max:
             self._roll_largest()
+        beyond_bytes = memory.used_bytes - bounds.tail_bytes_max
+        self._borrow(min(max(beyond_bytes, 0), bounds.borrowed_bytes_max))
 
-    def _evict(self) -> None:
-        goal_bytes = int(self._bounds.tail_bytes_max * RELIEF)
-        logs = [partition for partition in self._logs() if partition.tail.runs]
-        evictable = True
-        while evictable:
-            # One run of each log in turn, so that no partition loses all of its newest records.
-            evictable = False
-            for partition in logs:
-                if self._memory.used_bytes <= goal_bytes:
-                    return
-                if partition.tail.evict():
-                    evictable = True
+    def _evict(self, size_bytes: int) -> None:
+        """Let go of so many bytes that segments hold, of whichever logs: the oldest of all."""
+        tails = [partition.tail for partition in self._logs() if partition.tail.runs]
+        last_turn = -1
+        for turn, cost_bytes in merge(*(tail.evictable() for tail in tails)):
+            last_turn = turn
+            size_bytes -= cost_bytes
+            if size_bytes <= 0:
+                break
+        for tail in tails:
+            tail.evict(last_turn)
 
     def _roll_largest(self) -> None:
         """Ask for the largest logs to be rolled, until half of what waits is asked for."""

@@ -44,6 +44,19 @@ def test_fifty_readers_of_a_block_fetch_it_once_within_the_bound():
     simulate(scenario)
 
 
+def test_memory_that_is_lent_is_not_used():
+    async def scenario():
+        _, _, blocks = await blocks_of(3 * BLOCK_BYTES, bytes_max=3 * BLOCK_BYTES)
+        await blocks.slices(KEY, 0, 3 * BLOCK_BYTES)
+        blocks.lend(2 * BLOCK_BYTES)
+        assert blocks.size_bytes == BLOCK_BYTES
+        blocks.lend(0)
+        await blocks.slices(KEY, 0, 3 * BLOCK_BYTES)
+        assert blocks.size_bytes == 3 * BLOCK_BYTES
+
+    simulate(scenario)
+
+
 def test_what_is_expected_is_fetched_before_it_is_asked_for():
     async def scenario():
         store, data, blocks = await blocks_of(100)

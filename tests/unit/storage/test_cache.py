@@ -54,6 +54,21 @@ def test_what_was_used_least_recently_goes_first():
     simulate(scenario)
 
 
+def test_a_bound_that_is_lowered_holds_at_once_and_can_be_raised_again():
+    async def scenario():
+        cache = new_cache(100)
+        for key in "ab":
+            await cache.load(key, Loader(b"x" * 40))
+        cache.limit(50)
+        assert [key in cache for key in "ab"] == [False, True]
+        assert cache.size_bytes == 40
+        cache.limit(100)
+        await cache.load("a", Loader(b"x" * 40))
+        assert cache.size_bytes == 80
+
+    simulate(scenario)
+
+
 def test_a_value_larger_than_the_cache_is_alone_in_it():
     async def scenario():
         cache = new_cache(10)

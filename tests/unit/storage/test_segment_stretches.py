@@ -55,10 +55,11 @@ def expected(batches: list[BatchView], compression: Codec | None) -> tuple[bytes
 
 def waiting_in(batches: list[BatchView], cuts: list[int], from_offset: int = 0) -> Waiting:
     """The batches in a tail, in runs that end at these numbers of batches."""
-    tail = Tail(TailMemory(), from_offset)
+    tail = Tail(TailMemory(), 0)
     edges = sorted({0, len(batches), *(cut for cut in cuts if 0 < cut < len(batches))})
     for start, stop in pairwise(edges):
         tail.append(Run.of(batches[start:stop]))
+    tail.mark_rolled(from_offset)
     return tail.waiting()
 
 

@@ -62,6 +62,35 @@ def test_only_what_segments_hold_is_evicted():
     assert (tail.start_offset, memory.used_bytes) == (None, 0)
 
 
+def test_what_came_first_goes_first_whichever_tail_it_is_of():
+    memory = TailMemory()
+    one, other = Tail(memory, 0), Tail(memory, 0)
+    for base_offset in range(3):
+        one.append(run_of(base_offset, 1))
+        other.append(run_of(base_offset, 1))
+    assert list(one.evictable()) == []
+    one.mark_rolled(3)
+    other.mark_rolled(1)
+    cost_bytes = run_of(0, 1).cost_bytes
+    assert list(one.evictable()) == [(turn, cost_bytes) for turn in (0, 2, 4)]
+    assert list(other.evictable()) == [(1, cost_bytes)]
+    assert (memory.rolled_bytes, memory.pinned_bytes) == (4 * cost_bytes, 2 * cost_bytes)
+    assert one.evict(3) == 2 * cost_bytes
+    assert other.evict(3) == cost_bytes  # Its second run came by then, but is in no segment.
+    assert (one.start_offset, other.start_offset) == (2, 1)
+    assert (memory.rolled_bytes, memory.pinned_bytes) == (cost_bytes, 2 * cost_bytes)
+
+
+def test_a_run_goes_with_the_last_of_its_records():
+    tail, _ = tail_of(run_of(0, 1, 1), run_of(5, 1), run_of(6, 1))
+    tail.mark_rolled(7)
+    starts = []
+    for offset in (1, 2, 5, 6, 100):
+        tail.evict_below(offset)
+        starts.append(tail.start_offset)
+    assert starts == [0, 5, 5, 6, None]
+
+
 def test_bytes_are_counted_from_the_batch_of_the_offset():
     tail, _ = tail_of(run_of(0, 1, 1), run_of(2, 1))
     size_bytes = len(run_of(0, 1))
@@ -72,6 +101,12 @@ def test_bytes_are_counted_from_the_batch_of_the_offset():
 
 def test_memory_is_given_back():
     tail, memory = tail_of(run_of(0, 1, 1), run_of(2, 1))
-    assert memory.used_bytes > 0
+    tail.mark_rolled(2)
+    assert memory.used_bytes > memory.rolled_bytes > 0
     tail.clear()
-    assert (memory.used_bytes, tail.unrolled_bytes, tail.start_offset) == (0, 0, None)
+    assert (memory.used_bytes, memory.rolled_bytes) == (0, 0)
+    assert (tail.unrolled_bytes, tail.start_offset) == (0, None)
+    tail.append(run_of(3, 1))
+    tail.mark_rolled(4)
+    assert tail.evict() == run_of(3, 1).cost_bytes
+    assert (memory.used_bytes, memory.rolled_bytes) == (0, 0)

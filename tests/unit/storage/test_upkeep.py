@@ -72,6 +72,51 @@ def test_memory_stays_within_its_bound_and_nothing_is_lost():
     simulate(scenario)
 
 
+def test_what_segments_hold_stays_in_what_the_blocks_leave():
+    """The bound for what waits is the same; only what is rolled may take more."""
+
+    async def scenario():
+        engine, running = await working(
+            memory_store(), tail_bytes_max=5000, borrowed_bytes_max=10_000
+        )
+        for number in range(60):
+            await append(engine, b"x" * 200, partition=number % 2)
+            await asyncio.sleep(0.1)
+            assert engine.memory.used_bytes <= 17_000
+            assert engine.memory.pinned_bytes <= 7000
+        assert engine.memory.used_bytes > 12_000
+        first, second = (engine.logs.find(TOPIC, number).tail for number in range(2))
+        assert 0 < first.start_offset == pytest.approx(second.start_offset, abs=1)
+        assert await read_offsets(engine) == list(range(30))
+        running.cancel()
+
+    simulate(scenario)
+
+
+def test_what_tails_borrow_the_blocks_give():
+    """Never more than may be borrowed, and all of it comes back."""
+
+    async def scenario():
+        engine, running = await working(
+            memory_store(), tail_bytes_max=5000, borrowed_bytes_max=10_000
+        )
+        borrowed: list[int] = []
+        engine.upkeep._borrow = borrowed.append
+        for _ in range(60):
+            await append(engine, b"x" * 200)
+            await asyncio.sleep(0.1)
+        assert (min(borrowed), max(borrowed) <= 10_000) == (0, True)
+        assert borrowed[-1] == engine.memory.used_bytes - 5000 > 0
+        log = engine.logs.find(TOPIC, 0)
+        await engine.upkeep.roll(log, "explicit")
+        log.tail.evict()
+        engine.upkeep.relieve()
+        assert borrowed[-1] == 0
+        running.cancel()
+
+    simulate(scenario)
+
+
 def test_the_wal_stays_within_its_bound():
     async def scenario():
         store = memory_store()

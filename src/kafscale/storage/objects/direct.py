@@ -6,10 +6,9 @@ ours, when it is read; going straight to the disk takes a fraction of the proces
 
 The law: the disk takes and gives whole sectors, in aligned memory. So what is written is gathered
 in a buffer of pages, the last of which is filled up with zeros, and the file is cut to its length
-in the end; what is read begins at a sector.
+in the end; what is read begins at a sector, and takes no more memory than the file has bytes.
 """
 
-import ctypes
 import mmap
 import os
 import threading
@@ -62,10 +61,12 @@ def is_direct(start: int, stop: int) -> bool:
 
 def read_direct(descriptor: int, start: int, stop: int) -> memoryview:
     """A range of a file that was opened with `DIRECT`; shorter only where the file ends."""
+    stop = min(stop, os.fstat(descriptor).st_size)
+    if stop <= start:
+        return memoryview(b"")
     length = -(-(stop - start) // _SECTOR_BYTES) * _SECTOR_BYTES
-    room = bytearray(length + _SECTOR_BYTES)
-    address = ctypes.addressof(ctypes.c_char.from_buffer(room))
-    aligned = memoryview(room)[-address % _SECTOR_BYTES :][:length]
+    # Pages as the system gives them, aligned: a `bytearray` would be filled with zeros before.
+    aligned = memoryview(mmap.mmap(-1, length, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS))
     filled = 0
     while filled < length:
         count = os.preadv(descriptor, [aligned[filled:]], start + filled)

@@ -27,6 +27,17 @@ def test_a_large_object_is_read_as_it_was_written(tmp_path, size_bytes, fsync):
     assert files.get("ns/large", 0, None) == data
 
 
+@pytest.mark.parametrize("size_bytes", [5, 4096, direct.SIZE_BYTES_MIN, 5 * CHUNK + 7])
+def test_a_range_ends_where_its_object_does(tmp_path, size_bytes):
+    data = Random(size_bytes).randbytes(size_bytes)
+    files = FileTree(str(tmp_path), fsync=False)
+    files.put("ns/object", [data], create=True)
+    for start in (0, 4096, 4 * CHUNK, 8 * CHUNK):
+        found = files.get("ns/object", start, start + 4 * CHUNK)
+        assert found == data[start : start + 4 * CHUNK]
+        assert found.readonly
+
+
 def test_a_disk_that_takes_less_than_asked_gets_the_rest(tmp_path):
     asked = []
 
