@@ -32,7 +32,8 @@ from kafscale.broker.listeners import Listener
 from kafscale.broker.login import Logins
 from kafscale.errors import AuthenticationError, FrameError
 from kafscale.observability.logging import get_logger
-from kafscale.protocol.frame import RECEIVE_BYTES, FrameReader
+from kafscale.protocol.frame import FrameReader
+from kafscale.protocol.frame_memory import FrameMemory
 from kafscale.protocol.messages.produce import PRODUCE
 
 log = get_logger(__name__)
@@ -70,8 +71,8 @@ class Lobby:
         "limits",
         "listener",
         "logins",
+        "memory",
         "opened",
-        "receive",
         "tls",
     )
 
@@ -87,9 +88,9 @@ class Lobby:
         tls: ListenerTls | None = None,
         logins: Logins | None = None,
         audit: Audit | None = None,
-        receive: bytearray | None = None,
+        memory: FrameMemory | None = None,
     ) -> None:
-        """`tls` and `logins` are there if the listener asks for them; `receive` may be shared."""
+        """`tls` and `logins` are there if the listener asks for them; `memory` may be shared."""
         self.dispatcher = dispatcher
         self.limits = limits
         self.listener = listener or Listener()
@@ -101,7 +102,7 @@ class Lobby:
         self.closed = closed
         """told of every connection when it is gone."""
         self.congestion = congestion
-        self.receive = bytearray(RECEIVE_BYTES) if receive is None else receive
+        self.memory = memory or FrameMemory()
 
 
 class Connection(asyncio.BufferedProtocol):
@@ -134,7 +135,7 @@ class Connection(asyncio.BufferedProtocol):
         self._lobby = lobby
         self._gone = gone
         self.is_made = False
-        self._reader = FrameReader(lobby.limits.request_bytes_max, lobby.receive)
+        self._reader = FrameReader(lobby.limits.request_bytes_max, lobby.memory)
         self._frames: list[memoryview] = []  # Read, but not begun: at most one receive buffer.
         self._answers: list[Parts | Pending] = []  # Of requests begun, in their order.
         self._reading = True

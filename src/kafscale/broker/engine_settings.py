@@ -27,7 +27,7 @@ def engine_settings(config: Config) -> EngineSettings:
             tail_bytes_max=storage.tail_bytes_max,
             wal_bytes_max=storage.wal_bytes_max,
             segment_age_ms_max=storage.segment_age_ms_max,
-            borrowed_bytes_max=config.cache.segment_cache_bytes // 2,
+            borrowed_bytes_max=config.cache.segment_cache_bytes // 4,
         ),
         blocks_bytes_max=config.cache.segment_cache_bytes,
         indexes_bytes_max=config.cache.index_cache_bytes,

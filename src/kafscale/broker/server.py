@@ -21,7 +21,7 @@ from kafscale.broker.login import Logins
 from kafscale.broker.reception import Reception
 from kafscale.observability.logging import get_logger
 from kafscale.observability.metrics import Metrics
-from kafscale.protocol.frame import RECEIVE_BYTES
+from kafscale.protocol.frame_memory import FrameMemory
 
 log = get_logger(__name__)
 
@@ -90,7 +90,7 @@ class Server:
             per_host_overrides=settings.connections_per_host_overrides,
             rate_max=settings.connection_rate_max,
         )
-        self._receive = bytearray(RECEIVE_BYTES)
+        self._memory = FrameMemory()
         self._connections: set[Connection] = set()
         self._receptions: list[Reception] = []
         self._certificates: list[ListenerTls] = []
@@ -123,7 +123,7 @@ class Server:
             tls=tls,
             logins=self._logins if listener.authenticates else None,
             audit=self._audit,
-            receive=self._receive,
+            memory=self._memory,
         )
         if tls is not None:
             self._certificates.append(tls)

@@ -307,8 +307,8 @@ class Cache:
         variables=("KAFSCALE_CACHE_BYTES", "KAFSCALE_CACHE_SIZE"),
     )
     """How many bytes of segments are kept in memory. 2 GiB holds the records that consumers are
-    about to read; a hit saves a request to the store. Up to half of it is taken by records that
-    were made into segments but not let go yet, before blocks that were read: with
+    about to read; a hit saves a request to the store. Up to a quarter of it is taken by records
+    that were made into segments but not let go yet, before blocks that were read: with
     `storage.maxTailBytes`, it bounds what a broker holds of records."""
 
     index_cache_bytes: int = setting(256 * MIB, Size(MIB, TIB), key="indexCacheSize")

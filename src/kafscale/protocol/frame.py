@@ -11,18 +11,19 @@ complete.
     [b'wow']
 
 Laws: a length is compared with the cap before anything is allocated for it, and memory grows with
-what comes, not with what is announced. Every frame has memory of its own, writable, that nothing
-else will change; a frame that does not come in one piece is read straight into it. What it leaves
-to others: sockets, and what is inside a frame.
+what comes, not with what is announced, unless it lies idle anyway. Every frame has memory of its
+own, writable, that nothing else will change while somebody looks at it; a frame that does not come
+in one piece is read straight into it. What it leaves to others: sockets, what is inside a frame,
+and where memory comes from (`frame_memory`).
 """
 
 import struct
 
 from kafscale.errors import FrameError
 from kafscale.protocol.codec import Buffer
+from kafscale.protocol.frame_memory import FrameMemory
 
 FRAME_BYTES_MAX = 100 * 1024 * 1024
-RECEIVE_BYTES = 64 * 1024
 FRAME_BYTES_FIRST = 16 * 1024
 FRAME_GROWTH = 4
 LENGTH = struct.Struct(">i")
@@ -32,18 +33,22 @@ assert LENGTH.size == 4
 class FrameReader:
     """Cuts one connection's bytes into frames.
 
-    Between two calls nothing of a connection stays in `receive`, so that all connections of an
-    event loop may share one: an idle connection then costs no buffer.
+    Between two calls nothing of a connection stays in the memory to receive into, so that all
+    connections of an event loop may share one: an idle connection then costs no buffer.
     """
 
-    __slots__ = ("_filled", "_frame", "_length", "_receive", "_rest", "frame_bytes_max")
+    __slots__ = (
+        "_filled", "_frame", "_length", "_memory", "_receive", "_rest", "frame_bytes_max",
+    )  # fmt: skip
 
     def __init__(
-        self, frame_bytes_max: int = FRAME_BYTES_MAX, receive: bytearray | None = None
+        self, frame_bytes_max: int = FRAME_BYTES_MAX, memory: FrameMemory | None = None
     ) -> None:
+        """Without `memory` to share, it has its own, and keeps none of what frames were in."""
         self.frame_bytes_max = frame_bytes_max
         """May be changed at any time; it holds for the next frame that begins."""
-        self._receive = memoryview(bytearray(RECEIVE_BYTES) if receive is None else receive)
+        self._memory = memory or FrameMemory(kept_bytes_max=0)
+        self._receive = self._memory.receive
         assert len(self._receive) > LENGTH.size
         self._rest = b""  # The first bytes of a length that has not come whole.
         self._frame: memoryview | None = None  # A frame that has not come whole, or its beginning,
@@ -111,10 +116,14 @@ class FrameReader:
         self._allocate(start)
 
     def _allocate(self, start: memoryview) -> None:
-        """Set aside a few times what has come: a length alone is only a claim."""
+        """Take what lies idle, or a few times what has come: a length alone is only a claim."""
         size_bytes = min(self._length, max(FRAME_BYTES_FIRST, FRAME_GROWTH * len(start)))
-        self._frame = memoryview(bytearray(size_bytes))
-        self._frame[: len(start)] = start
+        frame = self._memory.idle(self._length)
+        if frame is None:
+            is_whole = size_bytes == self._length
+            frame = self._memory.make(size_bytes) if is_whole else memoryview(bytearray(size_bytes))
+        frame[: len(start)] = start
+        self._frame = frame
 
     def _check(self, length: int) -> None:
         if length < 0:
