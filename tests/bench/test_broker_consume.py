@@ -19,6 +19,7 @@ pytestmark = [
 PARTITIONS = 6
 RECORDS = 300_000
 ROUNDS = 3
+GROUP_ROUNDS = 5
 
 
 def figures(contestant: Contestant, records: int, read, *arguments):
@@ -53,9 +54,19 @@ def test_consuming(contests, contestants, scaled):
 
 
 def test_consuming_in_a_group(contests, contestants, scaled):
-    contest = contests.new(f"kafka-consumer-perf-test, {PARTITIONS} partitions, hot", KAFKA)
+    """The same topic again and again, in turns, so that a JVM gets warm."""
+    what = f"kafka-consumer-perf-test, {PARTITIONS} partitions"
+    hot, cold = contests.new(f"{what}, hot", KAFKA), contests.new(f"{what}, after a restart", KAFKA)
     records = scaled(RECORDS)
+    runs = [
+        (contestant, (consume_in_group, filled(contestant, records)))
+        for contestant in contestants[:2]
+    ]
+    for _ in range(GROUP_ROUNDS):
+        for contestant, how in runs:
+            hot.add(contestant.name, figures(contestant, records, *how))
     for _ in range(ROUNDS):
-        for contestant in contestants[:2]:
-            how = (consume_in_group, filled(contestant, records))
-            contest.add(contestant.name, figures(contestant, records, *how))
+        for contestant, how in runs:
+            contestant.server.terminate()
+            contestant.server.start()
+            cold.add(contestant.name, figures(contestant, records, *how))
