@@ -117,9 +117,9 @@ class FrameReader:
 
     def _allocate(self, start: memoryview) -> None:
         """Take what lies idle, or a few times what has come: a length alone is only a claim."""
-        size_bytes = min(self._length, max(FRAME_BYTES_FIRST, FRAME_GROWTH * len(start)))
         frame = self._memory.idle(self._length)
         if frame is None:
+            size_bytes = min(self._length, max(FRAME_BYTES_FIRST, FRAME_GROWTH * len(start)))
             is_whole = size_bytes == self._length
             frame = self._memory.make(size_bytes) if is_whole else memoryview(bytearray(size_bytes))
         frame[: len(start)] = start

@@ -39,7 +39,7 @@ from kafscale.errors import (
     UnsupportedFormatError,
 )
 from kafscale.records.checksum import Buffer, crc32c
-from kafscale.records.compression import CODEC_MASK, Codec, codec_of
+from kafscale.records.compression import Codec, codec_of
 
 HEADER: Final = Struct(">qiibIhiqqqhii")
 HEADER_BYTES: Final = HEADER.size
@@ -75,12 +75,8 @@ _INT16: Final = Struct(">h")
 _INT32: Final = Struct(">i")
 _UINT32: Final = Struct(">I")
 _INT64: Final = Struct(">q")
-_STAMP: Final = Struct(">qii")
-_BROKERS_BITS: Final = CONTROL_BIT | TIMESTAMP_TYPE_BIT
-"""What only brokers may set."""
 
 assert HEADER_BYTES == 61
-assert _STAMP.size == LEADER_EPOCH_POSITION + _INT32.size == MAGIC_POSITION
 assert Struct(">qiib").size == CRC_POSITION
 assert Struct(">qiibI").size == ATTRIBUTES_POSITION
 assert Struct(">qiibIhiqq").size == PRODUCER_ID_POSITION
@@ -163,13 +159,10 @@ class BatchView:
             raise BatchTooLargeError(
                 f"a batch of {len(self.buffer)} bytes exceeds the limit of {size_bytes_max}"
             )
+        self.verify_checksum()
         header = self.header()
-        computed = crc32c(self.buffer[ATTRIBUTES_POSITION:])
-        if computed != header.checksum:
-            raise _wrong_checksum(computed, header.checksum)
-        attributes, count = header.attributes, header.record_count
-        if attributes & CODEC_MASK:
-            codec_of(attributes)
+        count = header.record_count
+        codec_of(header.attributes)
         if count < 1:
             raise InvalidRecordError(f"a batch says it has {count} records")
         span = header.last_offset_delta + 1
@@ -178,24 +171,24 @@ class BatchView:
                 f"a batch of {count} records has {header.last_offset_delta}"
                 " as its last offset delta"
             )
-        if from_producer and (attributes & _BROKERS_BITS or header.base_sequence < 0):
-            _check_producer(attributes, header.producer_id, header.base_sequence)
+        if from_producer:
+            _check_producer(header.attributes, header.producer_id, header.base_sequence)
         return header
 
     def verify_checksum(self) -> None:
         (stored,) = _UINT32.unpack_from(self.buffer, CRC_POSITION)
         computed = crc32c(self.buffer[ATTRIBUTES_POSITION:])
         if stored != computed:
-            raise _wrong_checksum(computed, stored)
+            raise CorruptBatchError(
+                f"the CRC of a batch is {computed:08x}, but it says {stored:08x}"
+            )
 
     # --- stamps -------------------------------------------------------------------------------
 
     def stamp(self, base_offset: int, leader_epoch: int) -> None:
         """Write what the broker decides, in place; the checksum does not cover it."""
-        # With the length that lies between them, as it is: one call instead of two.
-        _STAMP.pack_into(
-            self.buffer, 0, base_offset, len(self.buffer) - LENGTH_OVERHEAD_BYTES, leader_epoch
-        )
+        _INT64.pack_into(self.buffer, 0, base_offset)
+        _INT32.pack_into(self.buffer, LEADER_EPOCH_POSITION, leader_epoch)
 
     def stamp_append_time(self, timestamp_ms: int) -> None:
         """Replace the producer's timestamps by the broker's, in place, with a new checksum."""
@@ -351,10 +344,6 @@ def check_magic(magic: int) -> None:
     if magic < MAGIC:
         raise UnsupportedFormatError(f"magic {magic} where only {MAGIC} is carried")
     raise CorruptBatchError(f"magic {magic} is unknown")
-
-
-def _wrong_checksum(computed: int, stored: int) -> CorruptBatchError:
-    return CorruptBatchError(f"the CRC of a batch is {computed:08x}, but it says {stored:08x}")
 
 
 def _check_producer(attributes: int, producer_id: int, base_sequence: int) -> None:
