@@ -7,7 +7,7 @@ from contextlib import aclosing
 
 import pytest
 
-from kafscale.config.security import ClientTls
+from kafscale.config.sections.security import ClientTls
 from kafscale.control.client import ControlClient
 from kafscale.control.refusals import ControlError, UnreachableError
 from kafscale.spark.jobs.owners import Owners

@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 
 from kafscale.config import Config
-from kafscale.config.serving import Operator
+from kafscale.config.sections.serving import Operator
 from kafscale.control.client import ControlClient
 from kafscale.control.samples import ClusterSamples
 from kafscale.operator.cluster.metadata import MetadataRegistry

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from confluent_kafka import Producer
 
-from kafscale.config.tracing import Tracing
+from kafscale.config.sections.tracing import Tracing
 from kafscale.control.client import ControlClient
 from kafscale.observability import tracing
 from services.waiting import wait_until

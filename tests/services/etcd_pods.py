@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
 
-from kafscale.config.stores import Etcd
+from kafscale.config.sections.stores import Etcd
 from kafscale.metadata.etcd.maintenance import EtcdMember, Maintenance
 from kafscale.operator.kube.kinds import (
     CONFIG_MAPS,

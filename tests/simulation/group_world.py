@@ -31,7 +31,7 @@ from kafscale.metadata.memory import MemoryStore
 from kafscale.metadata.model import Assignment
 from kafscale.metadata.shards import SHARDS_TOPIC, shard_of
 from kafscale.metadata.store import Put, absent, unchanged
-from kafscale.observability.metrics import Metrics
+from kafscale.observability.metrics.broker import Metrics
 from kafscale.testing import virtual_time
 from simulation.model import BrokenPromiseError
 

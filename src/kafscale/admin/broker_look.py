@@ -15,11 +15,11 @@ import msgspec
 from kafscale.admin.exposition_reading import Exposition
 from kafscale.admin.figures import Figures, figures
 from kafscale.admin.scrape import ScrapeError, scrape
-from kafscale.client.address import Address
-from kafscale.config.security import ClientTls
+from kafscale.config.sections.security import ClientTls
 from kafscale.control.client import ControlClient
 from kafscale.control.messages import BrokerStatusResponse, BrokerSummary
 from kafscale.errors import KafscaleError
+from kafscale.net.host_port import Address
 
 LOOK_SECONDS_MAX: Final = 2.0
 

@@ -5,7 +5,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, Final
 
 from kafscale.admin.cluster import Cluster
-from kafscale.client.address import Address
 from kafscale.control.messages import (
     BrokerStatusResponse,
     BrokerSummary,
@@ -16,6 +15,7 @@ from kafscale.control.messages import (
 from kafscale.control.partition import Partition
 from kafscale.control.refusals import ControlError
 from kafscale.errors import KafscaleError, UnknownTopicError
+from kafscale.net.host_port import Address
 
 LOOK_SECONDS: Final = 0.5
 """How often progress is looked at."""

@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from typing import Self
 
-from kafscale.client.address import Address
 from kafscale.client.errors import UnreachableError as NobodyAnswersError
-from kafscale.config.security import ClientTls
+from kafscale.config.sections.security import ClientTls
 from kafscale.control.client import ControlClient
 from kafscale.control.messages import BrokerStatusResponse, BrokerSummary
 from kafscale.control.refusals import UnreachableError
 from kafscale.errors import KafscaleError
+from kafscale.net.host_port import Address
 
 
 class Cluster:

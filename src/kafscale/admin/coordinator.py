@@ -10,12 +10,12 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any, Final, Self, TypeVar
 
-from kafscale.client.address import Address
 from kafscale.client.cluster import Client, not_where_said
 from kafscale.client.connection import Connection
 from kafscale.client.errors import AnsweredError, UnreachableError, check
 from kafscale.client.retry import Pause, retried
 from kafscale.errors import KafscaleError
+from kafscale.net.host_port import Address
 from kafscale.protocol.api import Api, Request, Response
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest

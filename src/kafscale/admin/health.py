@@ -19,7 +19,7 @@ from kafscale.admin.broker_look import DRAINING, NOT_READY, UNREACHABLE, BrokerL
 from kafscale.admin.look import ClusterLook
 from kafscale.admin.metadata_look import DEGRADED, HEALTHY, UNAVAILABLE, UNKNOWN, MetadataLook
 from kafscale.admin.topic_figures import TopicFigures
-from kafscale.admin.wording import counted
+from kafscale.text.formatting import counted
 
 Severity = Literal["warning", "critical"]
 State = Literal["healthy", "degraded", "down"]

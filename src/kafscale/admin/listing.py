@@ -11,12 +11,12 @@ from typing import Final
 import msgspec
 
 from kafscale.admin.broker_look import LOOK_SECONDS_MAX
-from kafscale.client.address import Address
 from kafscale.client.cluster import Client
 from kafscale.client.connection import Connection
 from kafscale.client.errors import UnreachableError, check
 from kafscale.errors import KafscaleError
 from kafscale.groups.record import Kind
+from kafscale.net.host_port import Address
 from kafscale.protocol.messages.consumer_group_describe import (
     CONSUMER_GROUP_DESCRIBE,
     ConsumerGroupDescribeRequest,

@@ -24,10 +24,10 @@ from kafscale.admin import broker_look, listing
 from kafscale.admin.broker_look import Answer, BrokerLook, PartitionLook
 from kafscale.admin.listing import GroupLook, ListedTopic, Listing
 from kafscale.admin.reach import Reach
-from kafscale.admin.wording import clock
-from kafscale.client.address import Address
 from kafscale.control.messages import BrokerStatusResponse, BrokerSummary
 from kafscale.errors import KafscaleError
+from kafscale.net.host_port import Address
+from kafscale.text.formatting import clock
 
 BROKERS_MAX = 1_000
 BOOTSTRAP_MAX = 3

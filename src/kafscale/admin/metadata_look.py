@@ -11,7 +11,7 @@ import msgspec
 
 from kafscale.admin import etcd
 from kafscale.admin.look import ClusterLook
-from kafscale.config.stores import Etcd
+from kafscale.config.sections.stores import Etcd
 from kafscale.errors import KafscaleError
 
 LOOK_SECONDS_MAX: Final = 5.0

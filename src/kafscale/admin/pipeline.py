@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 
 from kafscale.admin.reach import Reach
-from kafscale.observability.pipeline_metrics import LastRun
+from kafscale.observability.metrics.jobs import LastRun
 from kafscale.storage.job_runs import JobRun, JobRuns, Outcome, TopicRun
 
 RUNS_MAX: Final = 50

@@ -3,15 +3,15 @@
 from collections.abc import Mapping
 from typing import Final
 
-from kafscale.admin.wording import bytes_in_words
 from kafscale.auth.quota_kinds import (
     CONSUMER_BYTE_RATE,
     KINDS,
     PRODUCER_BYTE_RATE,
     REQUEST_PERCENTAGE,
 )
-from kafscale.config.quantities import parse_size
 from kafscale.errors import InvalidRequestError
+from kafscale.text.formatting import bytes_in_words
+from kafscale.text.units import parse_size
 
 DEFAULT: Final = "<default>"
 """How the default of a type is shown."""

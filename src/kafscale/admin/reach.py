@@ -10,11 +10,11 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from kafscale.admin.cluster import Cluster
-from kafscale.client.address import CONTROL_PORT_DEFAULT, parse
 from kafscale.client.cluster import Client
 from kafscale.client.security import Security
 from kafscale.config import Config
 from kafscale.errors import ConfigError
+from kafscale.net.host_port import CONTROL_PORT_DEFAULT, parse
 from kafscale.storage import buckets, layout
 from kafscale.storage.objects.base import ObjectStore
 from kafscale.storage.objects.local import LocalObjectStore

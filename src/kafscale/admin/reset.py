@@ -9,13 +9,13 @@ from kafscale.admin.coordinator import Coordinator
 from kafscale.admin.group_description import description
 from kafscale.admin.groups import topics_by_name
 from kafscale.admin.reset_aim import Aim, Kind, Partition, destination
-from kafscale.admin.wording import counted
 from kafscale.client.cluster import EARLIEST_TIME, LATEST_TIME, Client, leaders_of
 from kafscale.client.errors import AnsweredError
 from kafscale.errors import InvalidRequestError, NonEmptyGroupError, UnknownTopicError
 from kafscale.groups.offsets import Place
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.metadata import TopicMetadata
+from kafscale.text.formatting import counted
 
 Data = dict[str, Any]
 Topics = Mapping[str, Sequence[int]]

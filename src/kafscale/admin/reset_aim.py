@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import Final, NamedTuple
 
-from kafscale.config.quantities import HOUR_MS, MINUTE_MS, SECOND_MS, parse_duration
+from kafscale.text.units import HOUR_MS, MINUTE_MS, SECOND_MS, parse_duration
 
 _ISO_DURATION: Final = re.compile(
     r"P(?:(\d{1,9})D)?(?:T(?=\d)(?:(\d{1,9})H)?(?:(\d{1,9})M)?(?:(\d{1,9})S)?)?",

@@ -6,8 +6,8 @@ The law: a broker can cost us neither much time nor much memory.
 import asyncio
 from typing import Final
 
-from kafscale.client.address import Address
 from kafscale.errors import KafscaleError
+from kafscale.net.host_port import Address
 
 ANSWER_BYTES_MAX: Final = 64 * 1024 * 1024
 _HEAD_BYTES_MAX: Final = 64 * 1024

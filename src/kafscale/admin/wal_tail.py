@@ -8,10 +8,10 @@ if it is of this very topic: one that was deleted may have had the same name.
 import asyncio
 from typing import Any, Final
 
+from kafscale.aio.gather import together
 from kafscale.errors import DamagedObjectError, ObjectNotFoundError, OperatingError
 from kafscale.storage import layout, wal
 from kafscale.storage.objects.base import ObjectInfo, ObjectStore
-from kafscale.storage.together import together
 from kafscale.storage.wal_table import read_table
 
 Data = dict[str, Any]

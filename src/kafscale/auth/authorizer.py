@@ -9,7 +9,7 @@ from typing import Final
 
 from kafscale.auth.identity import Identity
 from kafscale.auth.rules import Rules
-from kafscale.config.security import Authorization
+from kafscale.config.sections.security import Authorization
 from kafscale.metadata.access import AccessStore
 from kafscale.metadata.access_model import ANYBODY, Acl, Operation, ResourceType
 

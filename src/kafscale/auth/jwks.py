@@ -14,7 +14,7 @@ from typing import Final
 from kafscale.auth import jwks_fetch, token_keys
 from kafscale.auth.file_source import FileSource
 from kafscale.auth.token_keys import PublicKey, TokenKey
-from kafscale.config.security import Sasl
+from kafscale.config.sections.security import Sasl
 from kafscale.errors import ConfigError, OperatingError
 from kafscale.observability.logging import get_logger
 

@@ -21,7 +21,7 @@ from kafscale.auth.plain import PlainExchange
 from kafscale.auth.plain_users import PlainUsers
 from kafscale.auth.scram_exchange import Credentials, ScramExchange
 from kafscale.auth.tokens import TokenVerifier
-from kafscale.config.security import Sasl, all_for_listener
+from kafscale.config.sections.security import Sasl, all_for_listener
 from kafscale.errors import UnsupportedMechanismError
 from kafscale.metadata.access_model import ScramMechanism
 

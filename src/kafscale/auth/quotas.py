@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from kafscale.auth.bucket import Bucket
+from kafscale.aio.token_bucket import Bucket
 from kafscale.auth.quota_entities import DEFAULT
 from kafscale.auth.quota_kinds import KINDS
 from kafscale.metadata.access_model import QuotaEntity

@@ -20,7 +20,6 @@ from typing import Final
 
 import msgspec
 
-from kafscale.auth.hosts import canonical
 from kafscale.auth.patterns import Patterns
 from kafscale.metadata.access_model import (
     ANY_HOST,
@@ -32,6 +31,7 @@ from kafscale.metadata.access_model import (
     Permission,
     ResourceType,
 )
+from kafscale.net.canonical_ip import canonical
 
 _IMPLIED: Final = {
     Operation.READ: Operation.DESCRIBE,

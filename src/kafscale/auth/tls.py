@@ -18,9 +18,9 @@ from kafscale.auth.identity import NOBODY, USER, Identity
 from kafscale.auth.principal_rules import PrincipalRules
 from kafscale.auth.tls_alerts import AlertingContext
 from kafscale.auth.watched_file import WatchedFiles
-from kafscale.config import pem_files
-from kafscale.config.security import ClientTls, Tls, for_listener
+from kafscale.config.sections.security import ClientTls, Tls, for_listener
 from kafscale.errors import ConfigError
+from kafscale.net import tls_files
 from kafscale.observability.logging import get_logger
 
 log = get_logger(__name__)
@@ -98,9 +98,9 @@ class ListenerTls:
                 f"tls.ciphers: OpenSSL knows no cipher of {self._settings.ciphers!r}; see what"
                 " `openssl ciphers` prints, or leave it empty"
             ) from None
-        pem_files.show(context, "tls", self._certificate, self._key, self._settings.key_password)
+        tls_files.show(context, "tls", self._certificate, self._key, self._settings.key_password)
         if self._verification is not ssl.CERT_NONE:
-            pem_files.trust(context, "tls", self._authorities)
+            tls_files.trust(context, "tls", self._authorities)
         context.verify_mode = self._verification
         return context
 
@@ -113,10 +113,10 @@ def client_context(settings: ClientTls) -> ssl.SSLContext:
     context.set_ciphers(CIPHERS)
     context.check_hostname = settings.check_host
     if settings.ca_file:
-        pem_files.trust(context, "client.tls", settings.ca_file)
+        tls_files.trust(context, "client.tls", settings.ca_file)
     else:
         context.load_default_certs()
     if settings.cert_file:
         key = settings.key_file or settings.cert_file
-        pem_files.show(context, "client.tls", settings.cert_file, key)
+        tls_files.show(context, "client.tls", settings.cert_file, key)
     return context

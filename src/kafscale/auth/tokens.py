@@ -15,7 +15,7 @@ from jwt import PyJWS, PyJWTError
 
 from kafscale.auth.identity import GROUP, USER, Identity
 from kafscale.auth.token_keys import ALGORITHMS, PublicKey
-from kafscale.config.security import Sasl
+from kafscale.config.sections.security import Sasl
 from kafscale.errors import AuthenticationError
 
 FindKeys = Callable[[str | None, str], Sequence[PublicKey]]

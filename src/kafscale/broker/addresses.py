@@ -8,8 +8,8 @@ they registered, at the same listener; those that do not have it are not named.
 
 import msgspec
 
-from kafscale.auth.hosts import canonical
 from kafscale.broker.context import RequestContext
+from kafscale.net.canonical_ip import canonical
 
 
 class Node(msgspec.Struct, frozen=True, gc=False):

@@ -22,10 +22,10 @@ from typing import Final
 import msgspec
 
 from kafscale.broker.listening import Address, address_of, open_listeners
-from kafscale.broker.splice import Streams, splice
-from kafscale.observability import exposition
+from kafscale.net.tcp_proxy import Streams, splice
 from kafscale.observability.logging import get_logger
-from kafscale.observability.metrics import Metrics
+from kafscale.observability.metrics import text_format
+from kafscale.observability.metrics.broker import Metrics
 
 log = get_logger(__name__)
 
@@ -169,7 +169,7 @@ class AdminHttp:
         if head.method not in {"GET", "HEAD"}:
             return Reply(HTTPStatus.METHOD_NOT_ALLOWED, b"")
         if head.path == "/metrics":
-            return Reply(HTTPStatus.OK, await self._exposition(), exposition.CONTENT_TYPE)
+            return Reply(HTTPStatus.OK, await self._exposition(), text_format.CONTENT_TYPE)
         if head.path == "/readyz":
             reasons = self._readiness()
             status = HTTPStatus.SERVICE_UNAVAILABLE if reasons else HTTPStatus.OK

@@ -15,9 +15,9 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from random import SystemRandom
 from typing import Any
 
+from kafscale.aio.clock import clock, steady_clock
 from kafscale.broker.admin_http import AdminHttp
 from kafscale.broker.assembly import Addresses, Assembly, Stores, assemble
-from kafscale.broker.clocks import clock, steady_clock
 from kafscale.broker.cluster.node import ClusterNode
 from kafscale.broker.connection import Limits
 from kafscale.broker.context import Drain
@@ -41,7 +41,7 @@ from kafscale.metadata.catalog import Catalog
 from kafscale.metadata.cluster_view import ClusterView
 from kafscale.observability import tracing
 from kafscale.observability.logging import get_logger
-from kafscale.observability.metrics import Metrics
+from kafscale.observability.metrics.broker import Metrics
 from kafscale.storage.buckets import describe_objects
 from kafscale.storage.engine import StorageEngine
 from kafscale.storage.objects.base import ObjectStore

@@ -8,11 +8,11 @@ from functools import cache, partial
 from random import Random
 
 from kafscale import __version__
+from kafscale.aio.clock import clock, steady_clock
 from kafscale.auth.authorizer import Authorizer
 from kafscale.broker import log_figures
 from kafscale.broker.access import Access
 from kafscale.broker.audit import Audit
-from kafscale.broker.clocks import clock, steady_clock
 from kafscale.broker.cluster.claims import Claims
 from kafscale.broker.cluster.controller import ControllerSettings
 from kafscale.broker.cluster.membership import Membership
@@ -40,7 +40,7 @@ from kafscale.metadata.cluster_view import ClusterView
 from kafscale.metadata.model import BrokerInfo, ListenerEndpoint, Topic
 from kafscale.metadata.store import MetadataStore
 from kafscale.metadata.topic_config_rules import TopicDefaults
-from kafscale.observability.metrics import Metrics
+from kafscale.observability.metrics.broker import Metrics
 from kafscale.storage import buckets
 from kafscale.storage.engine import StorageEngine
 from kafscale.storage.inventory import Inventories

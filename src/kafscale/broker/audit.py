@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kafscale.metadata.access_model import Operation, ResourceType
 from kafscale.observability.logging import get_logger
-from kafscale.observability.traffic import AccessTraffic
+from kafscale.observability.metrics.counters import AccessTraffic
 
 if TYPE_CHECKING:
     from kafscale.broker.context import ClientInfo, RequestContext

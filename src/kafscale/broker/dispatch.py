@@ -24,7 +24,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kafscale.broker.context import ClientInfo, Drain, RequestContext
 from kafscale.broker.endpoint import Endpoint, Parts
-from kafscale.broker.hush import Hush
 from kafscale.broker.login import Login
 from kafscale.broker.route import Route, route
 from kafscale.broker.throttling import Throttling
@@ -36,8 +35,9 @@ from kafscale.errors import (
     ProtocolError,
     UnknownApiError,
 )
+from kafscale.observability.log_limiter import Hush
 from kafscale.observability.logging import get_logger
-from kafscale.observability.metrics import Metrics
+from kafscale.observability.metrics.broker import Metrics
 from kafscale.protocol import header as headers
 from kafscale.protocol.api import Api
 from kafscale.protocol.apis import api_versions_response

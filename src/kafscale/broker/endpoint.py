@@ -7,7 +7,7 @@ serving it needs. What is done with it is left to `dispatch`.
 from typing import Any
 
 from kafscale.broker.route import Route
-from kafscale.observability.metrics import Metrics
+from kafscale.observability.metrics.broker import Metrics
 from kafscale.protocol import header as headers
 from kafscale.protocol.api import Api
 from kafscale.protocol.codec import Buffer

@@ -16,7 +16,7 @@ from kafscale.broker.listening import Address, address_of
 from kafscale.broker.server import Server
 from kafscale.broker.server import Settings as ServerSettings
 from kafscale.config import Config
-from kafscale.config.security import all_for_listener
+from kafscale.config.sections.security import all_for_listener
 from kafscale.errors import ConfigError
 from kafscale.observability.logging import get_logger
 

@@ -10,7 +10,6 @@ import uuid
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from kafscale.auth.hosts import canonical
 from kafscale.broker.context import RequestContext
 from kafscale.errors import (
     CoordinatorUnavailableError,
@@ -18,6 +17,7 @@ from kafscale.errors import (
     KafscaleError,
     OverloadedError,
 )
+from kafscale.net.canonical_ip import canonical
 from kafscale.protocol.wire import Message
 
 Answer = TypeVar("Answer")

@@ -2,8 +2,8 @@
 
 from kafscale.broker.coordinator.coordinator import OffsetRetention
 from kafscale.config import Config
-from kafscale.config.quantities import MINUTE_MS
 from kafscale.groups.settings import GroupSettings
+from kafscale.text.units import MINUTE_MS
 
 
 def group_settings(config: Config) -> GroupSettings:

@@ -10,7 +10,7 @@ silence alone fails no request for long.
 import asyncio
 from collections.abc import Callable, Mapping
 
-from kafscale.config.stores import S3
+from kafscale.config.sections.stores import S3
 from kafscale.errors import (
     OperatingError,
     OverloadedError,
@@ -18,7 +18,7 @@ from kafscale.errors import (
 )
 from kafscale.metadata.catalog import Catalog
 from kafscale.observability.logging import get_logger
-from kafscale.observability.metrics import Metrics
+from kafscale.observability.metrics.broker import Metrics
 from kafscale.storage import layout
 from kafscale.storage.engine import StorageEngine
 from kafscale.storage.health import HealthState, HealthWindow

@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 
 from kafscale.config import Config
-from kafscale.config.security import PROTOCOLS
+from kafscale.config.sections.security import PROTOCOLS
 from kafscale.errors import ConfigError
 
 EVERY_ADDRESS: Final = "0.0.0.0"  # noqa: S104 - what an empty host stands for.

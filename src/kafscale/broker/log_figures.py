@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from kafscale.metadata.catalog import Catalog
 from kafscale.metadata.model import Topic
-from kafscale.observability.metrics import Metrics
+from kafscale.observability.metrics.broker import Metrics
 from kafscale.storage.engine import StorageEngine
 
 

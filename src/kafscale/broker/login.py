@@ -21,7 +21,7 @@ from kafscale.auth.exchange import Exchange
 from kafscale.auth.identity import Identity
 from kafscale.broker.audit import Audit
 from kafscale.broker.login_backoff import LoginBackoff
-from kafscale.config.security import Sasl
+from kafscale.config.sections.security import Sasl
 from kafscale.errors import AuthenticationError, IllegalSaslStateError, UnsupportedMechanismError
 from kafscale.protocol.messages.api_versions import API_VERSIONS
 from kafscale.protocol.messages.sasl_authenticate import SASL_AUTHENTICATE

@@ -19,9 +19,9 @@ from typing import Final
 from kafscale.auth.tls_alerts import alerts_to
 from kafscale.broker.connection import Connection, Lobby
 from kafscale.broker.door import Door
-from kafscale.broker.hush import Hush
+from kafscale.observability.log_limiter import Hush
 from kafscale.observability.logging import get_logger
-from kafscale.observability.traffic import ConnectionTraffic
+from kafscale.observability.metrics.counters import ConnectionTraffic
 
 log = get_logger(__name__)
 audit = get_logger("kafscale.audit")

@@ -20,7 +20,7 @@ from kafscale.broker.listening import Address, address_of, open_listeners
 from kafscale.broker.login import Logins
 from kafscale.broker.reception import Reception
 from kafscale.observability.logging import get_logger
-from kafscale.observability.metrics import Metrics
+from kafscale.observability.metrics.broker import Metrics
 from kafscale.protocol.frame_memory import FrameMemory
 
 log = get_logger(__name__)

@@ -17,7 +17,7 @@ from kafscale.metadata.access import AccessStore
 from kafscale.metadata.catalog import Catalog
 from kafscale.metadata.cluster_view import ClusterView
 from kafscale.metadata.topic_config_rules import TopicDefaults
-from kafscale.observability.metrics import Metrics
+from kafscale.observability.metrics.broker import Metrics
 from kafscale.storage.engine import StorageEngine
 
 

@@ -33,7 +33,7 @@ from kafscale.broker.context import RequestContext
 from kafscale.errors import InvalidRequestError, ThrottledError
 from kafscale.metadata.access import AccessStore
 from kafscale.metadata.access_model import QuotaEntity
-from kafscale.observability.traffic import AccessTraffic
+from kafscale.observability.metrics.counters import AccessTraffic
 from kafscale.protocol.messages.create_partitions import CREATE_PARTITIONS
 from kafscale.protocol.messages.create_topics import CREATE_TOPICS
 from kafscale.protocol.messages.delete_topics import DELETE_TOPICS

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from kafscale.broker.coordinator.coordinator import Coordinator
-from kafscale.config.security import ClientTls
+from kafscale.config.sections.security import ClientTls
 from kafscale.errors import KafscaleError
 from kafscale.groups.offsets import Place
 from kafscale.metadata.cluster_view import ClusterView

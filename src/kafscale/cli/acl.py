@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from kafscale.admin.wording import counted
 from kafscale.cli.acl_options import (
     AllowHostOption,
     AllowPrincipalOption,
@@ -36,6 +35,7 @@ from kafscale.cli.client_address import BootstrapOption
 from kafscale.cli.client_run import run
 from kafscale.cli.deletion import YesOption
 from kafscale.cli.output import Output, OutputOption, print_data
+from kafscale.text.formatting import counted
 
 if TYPE_CHECKING:
     from kafscale.cli.acl_rules import Party

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from kafscale.admin.wording import counted
 from kafscale.cli.output import Output, OutputOption, print_data, print_line, print_table
+from kafscale.text.formatting import counted
 
 if TYPE_CHECKING:
     from kafscale.auth.dev_certificates import DevCertificates

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from kafscale.cli.config import effective
-from kafscale.client.address import Address, parse
+from kafscale.net.host_port import Address, parse
 
 if TYPE_CHECKING:
     from kafscale.client.security import Security

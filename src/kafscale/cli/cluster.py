@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
-from kafscale.admin.wording import counted
 from kafscale.cli.cluster_address import ControlOption
 from kafscale.cli.output import Output, OutputOption, print_data
 from kafscale.errors import KafscaleError
+from kafscale.text.formatting import counted
 
 app = typer.Typer(no_args_is_help=True, help="Look at the brokers of a cluster, and direct them.")
 

@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 
 from kafscale.cli.config import effective
-from kafscale.client.address import CONTROL_PORT_DEFAULT, Address, parse
-from kafscale.config.security import ClientTls
+from kafscale.config.sections.security import ClientTls
+from kafscale.net.host_port import CONTROL_PORT_DEFAULT, Address, parse
 
 ControlOption = Annotated[
     str,

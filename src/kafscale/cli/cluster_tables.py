@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from kafscale.admin.wording import bytes_in_words, counted
 from kafscale.cli.output import Part, print_line, print_table
+from kafscale.text.formatting import bytes_in_words, counted
 
 NAMES_MAX: Final = 5
 """How many partitions are called by name where there are many."""

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from kafscale.cli.output import Output, OutputOption, Part, print_data, print_line, print_table
-from kafscale.config import SETTINGS, Config, Setting, documentation, load
+from kafscale.config import SETTINGS, Config, Setting, docs, load
 
 app = typer.Typer(no_args_is_help=True, help="Show and check the settings.")
 
@@ -87,7 +87,7 @@ def _record(config: Config, setting: Setting, describe: bool) -> dict[str, objec
         "setBy": config.origin(setting.path),
     }
     if describe:
-        record["description"] = documentation.describe(setting)
+        record["description"] = docs.describe(setting)
         record["takes"] = setting.kind.takes
         record["variables"] = list(setting.variables)
     return record
@@ -97,7 +97,7 @@ def _print_description(config: Config, setting: Setting) -> None:
     value = setting.show(setting.value(config)) or "(empty)"
     print_line((setting.path, "bold"), f" = {value}")
     facts = {
-        "": documentation.describe(setting),
+        "": docs.describe(setting),
         "takes: ": setting.kind.takes,
         "variable: ": ", ".join(setting.variables),
         "set by: ": config.origin(setting.path),

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kafscale.admin.wording import clock
 from kafscale.cli.client_address import BootstrapOption
 from kafscale.cli.client_run import client_of
 from kafscale.cli.config import effective
 from kafscale.cli.options import Assignor, Format, FormatOption
+from kafscale.text.formatting import clock
 
 if TYPE_CHECKING:
     from kafscale.cli.consume_format import Formatter

@@ -10,11 +10,11 @@ from collections.abc import Callable, Sequence
 from enum import StrEnum
 from typing import Final
 
-from kafscale.admin.wording import iso_time
 from kafscale.cli import record_text
 from kafscale.cli.options import Format
 from kafscale.groups.offsets import Place
 from kafscale.records import Record
+from kafscale.text.formatting import iso_time
 
 Formatter = Callable[[Place, Record], bytes]
 """Makes the bytes of one record, given its topic and partition."""

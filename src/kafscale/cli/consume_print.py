@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kafscale.admin.commits import by_topic, committed
 from kafscale.admin.coordinator import Coordinator
-from kafscale.admin.wording import clock
 from kafscale.cli.consume_format import Formatter
 from kafscale.cli.consume_group import Batches, GroupReader
 from kafscale.cli.consume_member import Member
@@ -23,9 +22,10 @@ from kafscale.client.cluster import Client
 from kafscale.client.retry import retried
 from kafscale.groups.offsets import Place
 from kafscale.protocol.error_codes import ErrorCode
+from kafscale.text.formatting import clock
 
 if TYPE_CHECKING:
-    from kafscale.config.serving import Consumer
+    from kafscale.config.sections.serving import Consumer
 
 PATIENCE_SECONDS: Final = 1.0
 """How long an interrupted consumer waits for what it is about to print."""

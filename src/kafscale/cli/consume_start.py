@@ -7,8 +7,8 @@
 import re
 from typing import Final, NamedTuple
 
-from kafscale.admin.wording import parse_time
-from kafscale.config.quantities import parse_duration
+from kafscale.text.formatting import parse_time
+from kafscale.text.units import parse_duration
 
 EARLIEST: Final = "earliest"
 LATEST: Final = "latest"

@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from kafscale.config import documentation
+from kafscale.config import docs
 from kafscale.errors import KafscaleError
 
 app = typer.Typer(no_args_is_help=True, help="Write the generated pages of the documentation.")
@@ -21,7 +21,7 @@ app = typer.Typer(no_args_is_help=True, help="Write the generated pages of the d
 
 
 def _metrics() -> str:
-    from kafscale.observability import documentation as metrics  # noqa: PLC0415
+    from kafscale.observability.metrics import docs as metrics  # noqa: PLC0415
 
     return metrics.page()
 
@@ -35,9 +35,9 @@ def _protocol() -> str:
 
 
 def _monitoring() -> str:
-    from kafscale.observability import monitoring_page  # noqa: PLC0415
+    from kafscale.monitoring import docs as monitoring_docs  # noqa: PLC0415
 
-    return monitoring_page.page()
+    return monitoring_docs.page()
 
 
 def _permissions() -> str:
@@ -53,7 +53,7 @@ def _crds() -> str:
 
 
 PAGES: dict[str, Callable[[], str]] = {
-    "configuration.md": documentation.page,
+    "configuration.md": docs.page,
     "crds.md": _crds,
     "metrics.md": _metrics,
     "monitoring.md": _monitoring,
@@ -98,9 +98,9 @@ def generate(
 
 
 def _deployed_files() -> Mapping[str, str]:
-    from kafscale.observability import monitoring  # noqa: PLC0415
+    from kafscale.monitoring import files  # noqa: PLC0415
 
-    return monitoring.deployed_files()
+    return files.deployed_files()
 
 
 def _read(page: Path) -> str | None:

@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from kafscale.admin.snapshots.keys import LATEST
-from kafscale.admin.wording import parse_time
 from kafscale.cli.config import effective
 from kafscale.cli.etcd_access import (
     BucketOption,
@@ -25,6 +24,7 @@ from kafscale.cli.etcd_options import (
     TokenOption,
 )
 from kafscale.cli.output import Output, OutputOption, print_data
+from kafscale.text.formatting import parse_time
 
 app = typer.Typer(
     no_args_is_help=True,

@@ -7,12 +7,12 @@ from typing import Any, Final
 
 from kafscale.admin.snapshots import keys as snapshot_keys
 from kafscale.admin.snapshots.place import Place, opened
-from kafscale.admin.wording import clock
 from kafscale.cli.config import effective
 from kafscale.cli.etcd_access import run
 from kafscale.errors import KafscaleError
 from kafscale.operator.etcd import restoring
 from kafscale.operator.etcd.restoring import Identity
+from kafscale.text.formatting import clock
 
 Progress = Callable[[int, int], None]
 

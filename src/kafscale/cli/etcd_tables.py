@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from kafscale.admin.wording import bytes_in_words, counted
 from kafscale.cli.output import Part, print_line, print_table
+from kafscale.text.formatting import bytes_in_words, counted
 
 _COLOURS: Final = {
     "leader": "green", "follower": "green", "learner": "yellow", "checksum": "green", "no": "red",

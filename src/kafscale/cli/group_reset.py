@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kafscale.admin.wording import clock, counted, parse_time
 from kafscale.cli.client_address import BootstrapOption
 from kafscale.cli.client_run import run
 from kafscale.cli.output import Output, OutputOption, print_data
+from kafscale.text.formatting import clock, counted, parse_time
 
 if TYPE_CHECKING:
     from kafscale.admin.reset import Topics

@@ -4,8 +4,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 
-from kafscale.admin.wording import counted
 from kafscale.cli.output import Part, print_line, print_table
+from kafscale.text.formatting import counted
 
 
 class Section(StrEnum):

@@ -30,8 +30,8 @@ def alerts(
     \b
     kafscale monitoring alerts > kafscale-alerts.yaml
     """
-    from kafscale.observability.alerts.rule import RUNBOOK
-    from kafscale.observability.monitoring import alerts_file
+    from kafscale.monitoring.alerts.rule import RUNBOOK
+    from kafscale.monitoring.files import alerts_file
 
     typer.echo(alerts_file(runbook or RUNBOOK), nl=False)
 
@@ -53,8 +53,8 @@ def dashboards(
     kafscale monitoring dashboards cluster > cluster.json
     kafscale monitoring dashboards --to /var/lib/grafana/kafscale
     """
-    from kafscale.observability.dashboards import DASHBOARDS
-    from kafscale.observability.monitoring import dashboard_files
+    from kafscale.monitoring.dashboards import DASHBOARDS
+    from kafscale.monitoring.files import dashboard_files
 
     files = dashboard_files()
     if name:

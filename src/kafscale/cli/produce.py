@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from kafscale.admin.wording import bytes_in_words, clock, counted
 from kafscale.cli.client_address import BootstrapOption
 from kafscale.cli.client_run import client_of
 from kafscale.cli.options import Format, FormatOption, parse_pairs
-from kafscale.config.quantities import parse_size
+from kafscale.text.formatting import bytes_in_words, clock, counted
+from kafscale.text.units import parse_size
 
 if TYPE_CHECKING:
     from kafscale.cli.produce_input import Input

@@ -8,11 +8,11 @@ import json
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from kafscale.admin.wording import parse_time
 from kafscale.cli import record_text
 from kafscale.cli.options import Format
 from kafscale.errors import KafscaleError
 from kafscale.records import Header
+from kafscale.text.formatting import parse_time
 
 _FIELDS: Final = {"key", "value", "headers", "timestamp", "partition"}
 _PASSED_OVER: Final = {"topic", "offset"}

@@ -5,10 +5,10 @@ from typing import Annotated
 
 import typer
 
-from kafscale.admin.wording import clock, parse_time
 from kafscale.cli.client_address import chosen
 from kafscale.cli.options import parse_pairs
-from kafscale.config.quantities import parse_duration
+from kafscale.text.formatting import clock, parse_time
+from kafscale.text.units import parse_duration
 
 TopicArgument = Annotated[str, typer.Argument(metavar="TOPIC", help="The topic to copy from.")]
 TargetArgument = Annotated[str, typer.Argument(metavar="TARGET", help="The topic to write into.")]

@@ -10,8 +10,8 @@ import typer
 
 from kafscale.cli import spark_lake_options as options
 from kafscale.cli.options import parse_pairs
-from kafscale.config.quantities import parse_duration, parse_size
 from kafscale.errors import InvalidRequestError
+from kafscale.text.units import parse_duration, parse_size
 
 if TYPE_CHECKING:
     from kafscale.spark.jobs.lake_settings import LakeSettings

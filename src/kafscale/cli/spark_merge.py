@@ -5,11 +5,11 @@
 
 from random import SystemRandom
 
-from kafscale.admin.wording import clock
 from kafscale.cli.cluster_address import ControlOption, chosen, encryption
 from kafscale.cli.output import Output, OutputOption
 from kafscale.cli.spark_segments import TargetOption, TopicsOption, read_target
 from kafscale.cli.spark_session import ConfOption, MasterOption, PathOption, locate, run
+from kafscale.text.formatting import clock
 
 
 def merge(  # noqa: PLR0917 - typer makes options of them.

@@ -19,7 +19,7 @@ from kafscale.cli.spark_session import (
     recorded_session,
     show,
 )
-from kafscale.config.quantities import parse_duration
+from kafscale.text.units import parse_duration
 
 FromOption = Annotated[
     str, typer.Option("--from", metavar="HOST:PORT,...", help="Brokers of the source.")

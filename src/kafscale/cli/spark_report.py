@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from kafscale.admin.wording import clock
 from kafscale.cli.client_run import run as ask
 from kafscale.cli.output import Output, OutputOption, print_data, print_error
 from kafscale.cli.spark_report_options import (
@@ -31,6 +30,7 @@ from kafscale.cli.spark_session import (
     locate,
     recorded_session,
 )
+from kafscale.text.formatting import clock
 
 if TYPE_CHECKING:
     from kafscale.spark.jobs.report import GroupLag

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from kafscale.admin.wording import bytes_in_words, counted, iso_time
 from kafscale.cli.output import Part, print_line, print_table
+from kafscale.text.formatting import bytes_in_words, counted, iso_time
 
 if TYPE_CHECKING:
     from kafscale.spark.jobs.cost import Profile

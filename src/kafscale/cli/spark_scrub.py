@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kafscale.admin.wording import clock
 from kafscale.cli.output import Output, OutputOption, print_data, print_line, print_table
 from kafscale.cli.spark_segments import TopicsOption
 from kafscale.cli.spark_session import (
@@ -17,6 +16,7 @@ from kafscale.cli.spark_session import (
     locate,
     recorded_session,
 )
+from kafscale.text.formatting import clock
 
 if TYPE_CHECKING:
     from kafscale.spark.jobs.scrub import ScrubReport

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from kafscale.config.quantities import parse_size
+from kafscale.text.units import parse_size
 
 TopicsOption = Annotated[
     list[str], typer.Option("--topic", "-t", help="Only this topic; may be repeated.")

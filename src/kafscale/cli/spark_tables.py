@@ -3,8 +3,8 @@
 import re
 from typing import TYPE_CHECKING, Any
 
-from kafscale.admin.wording import bytes_in_words, iso_time
 from kafscale.cli.output import Part, print_error, print_line, print_table
+from kafscale.text.formatting import bytes_in_words, iso_time
 
 if TYPE_CHECKING:
     from kafscale.spark.summary import Cell, Summary

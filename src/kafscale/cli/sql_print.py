@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from kafscale.admin.wording import counted
 from kafscale.cli.output import Output, Part, print_data, print_line, print_table
+from kafscale.text.formatting import counted
 
 if TYPE_CHECKING:
     from kafscale.spark.sql import Sql

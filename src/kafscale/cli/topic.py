@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kafscale.admin.wording import counted
 from kafscale.cli.client_address import BootstrapOption
 from kafscale.cli.client_run import run
 from kafscale.cli.deletion import YesOption, confirm, report
 from kafscale.cli.options import parse_pairs
 from kafscale.cli.output import Output, OutputOption, print_data
+from kafscale.text.formatting import counted
 
 if TYPE_CHECKING:
     from kafscale.client.cluster import Client

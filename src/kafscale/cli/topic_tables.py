@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from kafscale.admin.wording import bytes_in_words, counted
 from kafscale.cli.output import print_line, print_table
+from kafscale.text.formatting import bytes_in_words, counted
 
 
 def print_list(topics: Sequence[dict[str, Any]]) -> None:

@@ -14,11 +14,11 @@ from typing import Any, Final, Self, cast
 
 from kafscale import __version__
 from kafscale.client import reasons
-from kafscale.client.address import Address
 from kafscale.client.errors import UnreachableError, check
 from kafscale.client.login import log_in
 from kafscale.client.security import PLAINTEXT, Security
 from kafscale.errors import KafscaleError, ProtocolError, UnknownApiError
+from kafscale.net.host_port import Address
 from kafscale.protocol.api import Api, Request, Response
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.frame import FrameReader, frame

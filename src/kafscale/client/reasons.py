@@ -8,10 +8,10 @@ import socket
 import ssl
 from typing import Final
 
-from kafscale.client.address import Address
 from kafscale.client.errors import UnreachableError
 from kafscale.client.security import Security
 from kafscale.errors import AuthenticationError, KafscaleError
+from kafscale.net.host_port import Address
 
 _PROTOCOL: Final = "client.securityProtocol (KAFSCALE_CLIENT_SECURITY_PROTOCOL)"
 _WRONG_NAME: Final = frozenset((62, 64))

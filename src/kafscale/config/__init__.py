@@ -5,8 +5,8 @@ from `file` and `environment`, checked against each other in `contradictions` an
 `documentation`.
 """
 
-from kafscale.config.declaration import MASK, Setting
-from kafscale.config.loading import DEFAULT_FILE, load
+from kafscale.config.loader import DEFAULT_FILE, load
 from kafscale.config.model import SETTINGS, VARIABLES, Config
+from kafscale.config.schema import MASK, Setting
 
 __all__ = ["DEFAULT_FILE", "MASK", "SETTINGS", "VARIABLES", "Config", "Setting", "load"]

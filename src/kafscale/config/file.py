@@ -11,7 +11,7 @@ from pathlib import Path
 import yaml
 
 from kafscale.config.model import BY_PATH, GROUPS
-from kafscale.config.written import Findings, Written, suggestion
+from kafscale.config.source import Findings, Written, suggestion
 
 _NULL = "tag:yaml.org,2002:null"
 

@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from kafscale.config.declaration import settings_of
-from kafscale.config.groups import Group, Offsets
-from kafscale.config.mcp import Mcp
-from kafscale.config.security import Authorization, Control, Sasl, Tls
-from kafscale.config.serving import (
+from kafscale.config.schema import settings_of
+from kafscale.config.sections.groups import Group, Offsets
+from kafscale.config.sections.mcp import Mcp
+from kafscale.config.sections.security import Authorization, Control, Sasl, Tls
+from kafscale.config.sections.serving import (
     Broker,
     Client,
     Consumer,
@@ -21,9 +21,9 @@ from kafscale.config.serving import (
     Operator,
     Topics,
 )
-from kafscale.config.stores import S3, Cache, Compression, Etcd, Storage
-from kafscale.config.tracing import Tracing
-from kafscale.config.ui import Ui
+from kafscale.config.sections.stores import S3, Cache, Compression, Etcd, Storage
+from kafscale.config.sections.tracing import Tracing
+from kafscale.config.sections.ui import Ui
 
 DEFAULT = "default"
 

@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from kafscale import __version__
-from kafscale.config.ui import Ui
+from kafscale.config.sections.ui import Ui
 from kafscale.console import answers, gate
 from kafscale.console.asked import body
 from kafscale.console.contract.session import Login, Session

@@ -7,12 +7,12 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
 from kafscale.admin import pipeline
-from kafscale.admin.wording import clock
 from kafscale.console.headers import NEVER_KEPT
 from kafscale.console.recent_runs import RecentRuns
 from kafscale.errors import ConfigError, KafscaleError
-from kafscale.observability.exposition import CONTENT_TYPE
-from kafscale.observability.pipeline_metrics import PipelineFigures, exposition
+from kafscale.observability.metrics.jobs import PipelineFigures, exposition
+from kafscale.observability.metrics.text_format import CONTENT_TYPE
+from kafscale.text.formatting import clock
 
 
 async def metrics(runs: RecentRuns, _: Request) -> Response:

@@ -17,14 +17,14 @@ from starlette.types import ASGIApp
 
 from kafscale.admin.reach import Reach
 from kafscale.config import Config
-from kafscale.config.pem_files import show
-from kafscale.config.ui import Ui
+from kafscale.config.sections.ui import Ui
 from kafscale.console.app import application
 from kafscale.console.door import Door
 from kafscale.console.patience import ImpatientProtocol
 from kafscale.console.room import Room
 from kafscale.console.watch.watch import Watch
 from kafscale.errors import ConfigError
+from kafscale.net.tls_files import show
 from kafscale.observability.logging import get_logger
 
 log = get_logger(__name__)

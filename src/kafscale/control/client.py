@@ -9,7 +9,7 @@ from typing import Any, Final, Self
 
 import grpc
 
-from kafscale.config.security import ClientTls
+from kafscale.config.sections.security import ClientTls
 from kafscale.control.messages import (
     Ack,
     AssignmentWatchRequest,

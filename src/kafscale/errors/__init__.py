@@ -48,46 +48,7 @@ is told; it stands here, beside the meaning, and is turned into an answer in one
 plain number because this module lies below the protocol room; a test compares it with `ErrorCode`.
 """
 
-from kafscale.errors.groups import (
-    CoordinatorLoadingError,
-    CoordinatorUnavailableError,
-    FencedInstanceError,
-    FencedMemberEpochError,
-    GroupError,
-    GroupFullError,
-    GroupNotFoundError,
-    IllegalGenerationError,
-    InconsistentProtocolError,
-    InvalidGroupIdError,
-    InvalidRegexError,
-    InvalidSessionTimeoutError,
-    MemberIdRequiredError,
-    NonEmptyGroupError,
-    NotCoordinatorError,
-    OffsetMetadataTooLargeError,
-    RebalanceInProgressError,
-    StaleMemberEpochError,
-    SubscribedTopicError,
-    UnknownMemberError,
-    UnreleasedInstanceError,
-    UnsupportedAssignorError,
-)
-from kafscale.errors.security import (
-    AuthenticationError,
-    AuthorizationError,
-    ClusterAuthorizationError,
-    DuplicateResourceError,
-    GroupAuthorizationError,
-    IllegalSaslStateError,
-    ResourceNotFoundError,
-    SecurityDisabledError,
-    ThrottledError,
-    TopicAuthorizationError,
-    TransactionalIdAuthorizationError,
-    UnacceptableCredentialError,
-    UnsupportedMechanismError,
-)
-from kafscale.errors.tree import (
+from kafscale.errors.base import (
     BatchTooLargeError,
     ConfigError,
     CorruptBatchError,
@@ -129,6 +90,45 @@ from kafscale.errors.tree import (
     UnknownTopicIdError,
     UnsupportedCodecError,
     UnsupportedFormatError,
+)
+from kafscale.errors.groups import (
+    CoordinatorLoadingError,
+    CoordinatorUnavailableError,
+    FencedInstanceError,
+    FencedMemberEpochError,
+    GroupError,
+    GroupFullError,
+    GroupNotFoundError,
+    IllegalGenerationError,
+    InconsistentProtocolError,
+    InvalidGroupIdError,
+    InvalidRegexError,
+    InvalidSessionTimeoutError,
+    MemberIdRequiredError,
+    NonEmptyGroupError,
+    NotCoordinatorError,
+    OffsetMetadataTooLargeError,
+    RebalanceInProgressError,
+    StaleMemberEpochError,
+    SubscribedTopicError,
+    UnknownMemberError,
+    UnreleasedInstanceError,
+    UnsupportedAssignorError,
+)
+from kafscale.errors.security import (
+    AuthenticationError,
+    AuthorizationError,
+    ClusterAuthorizationError,
+    DuplicateResourceError,
+    GroupAuthorizationError,
+    IllegalSaslStateError,
+    ResourceNotFoundError,
+    SecurityDisabledError,
+    ThrottledError,
+    TopicAuthorizationError,
+    TransactionalIdAuthorizationError,
+    UnacceptableCredentialError,
+    UnsupportedMechanismError,
 )
 
 __all__ = [

@@ -1,6 +1,6 @@
 """What a consumer group answers with when it says no; the package draws the tree."""
 
-from kafscale.errors.tree import RefusedError
+from kafscale.errors.base import RefusedError
 
 
 class GroupError(RefusedError):

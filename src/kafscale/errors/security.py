@@ -1,6 +1,6 @@
 """Errors of those who are not let in, or not let do something."""
 
-from kafscale.errors.tree import RefusedError
+from kafscale.errors.base import RefusedError
 
 
 class AuthenticationError(RefusedError):

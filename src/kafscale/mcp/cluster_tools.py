@@ -8,9 +8,9 @@ from kafscale.admin import broker_look, cost, health, lag, metadata_look, pipeli
 from kafscale.admin.figures import Figures
 from kafscale.admin.look import ClusterLook, cluster_look
 from kafscale.admin.reach import Reach
-from kafscale.admin.wording import clock, iso_time
 from kafscale.mcp.tool import Data, Tool, bounded, told
 from kafscale.storage.job_runs import JobRun
+from kafscale.text.formatting import clock, iso_time
 
 METRICS_SECONDS = 2.0
 """How long counters are watched to know how fast they grow."""

@@ -19,7 +19,7 @@ from mcp.server.transport_security import TransportSecuritySettings
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from kafscale.config.mcp import Mcp
+from kafscale.config.sections.mcp import Mcp
 from kafscale.errors import ConfigError
 
 PATH: Final = "/mcp"

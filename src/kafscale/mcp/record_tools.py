@@ -7,8 +7,8 @@ from kafscale.admin.messages.codecs import configured
 from kafscale.admin.messages.lens import Payload
 from kafscale.admin.messages.question import Filter, Question
 from kafscale.admin.reach import Reach
-from kafscale.admin.wording import iso_time
 from kafscale.mcp.tool import Data, Tool
+from kafscale.text.formatting import iso_time
 
 RECORDS_MAX: Final = 50
 CHARACTERS_MAX: Final = 4_000

@@ -13,9 +13,9 @@ from kafscale.admin.messages.text_bytes import Typed
 from kafscale.admin.reach import Reach
 from kafscale.admin.reset import reset
 from kafscale.admin.reset_aim import Aim, Kind
-from kafscale.admin.wording import clock
 from kafscale.errors import InvalidRequestError
 from kafscale.mcp.tool import Data, Tool, bounded
+from kafscale.text.formatting import clock
 
 
 class WritingTools:

@@ -26,7 +26,7 @@ def check(name: str) -> None:
     >>> check("orders.v2")
     >>> check("..")
     Traceback (most recent call last):
-    kafscale.errors.tree.InvalidTopicError: a topic is not called '..'
+    kafscale.errors.base.InvalidTopicError: a topic is not called '..'
     """
     if not name:
         raise InvalidTopicError("a topic's name is never empty")

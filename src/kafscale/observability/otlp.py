@@ -21,7 +21,7 @@ from opentelemetry.sdk.trace.sampling import ParentBased, TraceIdRatioBased
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 import kafscale
-from kafscale.config.tracing import Tracing
+from kafscale.config.sections.tracing import Tracing
 from kafscale.observability import tracing
 from kafscale.observability.tracing import TRACEPARENT, Attributes, Kind, Value
 

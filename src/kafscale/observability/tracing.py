@@ -17,7 +17,7 @@ from contextvars import ContextVar
 from enum import Enum
 from typing import Final, Protocol
 
-from kafscale.config.tracing import Tracing
+from kafscale.config.sections.tracing import Tracing
 from kafscale.errors import ConfigError
 
 TRACEPARENT: Final = "traceparent"

@@ -25,7 +25,7 @@ from kafscale.control.samples import ClusterSamples
 from kafscale.errors import OperatingError
 from kafscale.observability import tracing
 from kafscale.observability.logging import get_logger
-from kafscale.observability.operator_metrics import OperatorMetrics
+from kafscale.observability.metrics.operator import OperatorMetrics
 from kafscale.operator import http
 from kafscale.operator.bells import Bells
 from kafscale.operator.cluster.backups import BackupKeeper

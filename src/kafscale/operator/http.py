@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager
 
 from aiohttp import web
 
-from kafscale.observability.exposition import CONTENT_TYPE
-from kafscale.observability.operator_metrics import OperatorMetrics
+from kafscale.observability.metrics.operator import OperatorMetrics
+from kafscale.observability.metrics.text_format import CONTENT_TYPE
 
 
 @asynccontextmanager

@@ -10,7 +10,7 @@ from typing import Any, Final, Protocol
 
 from kafscale.errors import KafscaleError
 from kafscale.observability.logging import get_logger
-from kafscale.observability.operator_metrics import OperatorMetrics
+from kafscale.observability.metrics.operator import OperatorMetrics
 from kafscale.operator.bells import Resource
 from kafscale.operator.kube.api import Kube, Manifest
 from kafscale.operator.kube.kinds import CLUSTERS, TOPICS

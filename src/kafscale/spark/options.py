@@ -13,7 +13,6 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from kafscale.config.quantities import MIB, parse_size
 from kafscale.errors import InvalidRequestError
 from kafscale.spark import columns, offsets
 from kafscale.spark.columns import Columns
@@ -29,6 +28,7 @@ from kafscale.spark.offsets import (
     SinceEach,
 )
 from kafscale.spark.subscription import Subscription
+from kafscale.text.units import MIB, parse_size
 
 NAMES: Final = frozenset(
     {

@@ -13,6 +13,7 @@ from typing import Final
 
 import msgspec
 
+from kafscale.aio.gather import together
 from kafscale.errors import DamagedObjectError, ObjectNotFoundError
 from kafscale.observability.logging import get_logger
 from kafscale.spark.logmap import KnownTopic, LogMap, Place, WalRun, draw
@@ -20,7 +21,6 @@ from kafscale.storage import layout, segment, topics_catalog, wal
 from kafscale.storage.objects.base import ObjectInfo, ObjectStore
 from kafscale.storage.objects.blocking import BlockingObjectStore
 from kafscale.storage.streams import Stream, Streams
-from kafscale.storage.together import together
 
 log = get_logger(__name__)
 

@@ -20,6 +20,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from random import Random
 
+from kafscale.aio.backoff import Backoff
 from kafscale.errors import (
     FencedError,
     NotOwnerError,
@@ -31,7 +32,6 @@ from kafscale.observability import tracing
 from kafscale.observability.logging import get_logger
 from kafscale.records.checksum import Buffer
 from kafscale.storage import layout, wal
-from kafscale.storage.backoff import Backoff
 from kafscale.storage.buffer import OpenObject, PutBudget, Seal, SealReason, SealRules
 from kafscale.storage.log import PartitionLog
 from kafscale.storage.objects.base import ObjectStore

@@ -13,12 +13,12 @@ from typing import Any, Final
 
 import msgspec
 
+from kafscale.aio.gather import together
 from kafscale.errors import DamagedObjectError, ObjectNotFoundError
 from kafscale.observability.logging import get_logger
 from kafscale.storage import layout, topics_catalog, wal
 from kafscale.storage.objects.base import ObjectInfo, ObjectStore
 from kafscale.storage.streams import Streams
-from kafscale.storage.together import together
 from kafscale.storage.topics_catalog import Catalog
 from kafscale.storage.wal_table import read_table
 

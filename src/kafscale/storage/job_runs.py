@@ -16,11 +16,11 @@ from typing import Final
 
 import msgspec
 
+from kafscale.aio.gather import together
 from kafscale.errors import DamagedObjectError, ObjectNotFoundError
 from kafscale.observability.logging import get_logger
 from kafscale.storage import layout
 from kafscale.storage.objects.base import ObjectStore
-from kafscale.storage.together import together
 
 log = get_logger(__name__)
 

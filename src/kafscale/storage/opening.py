@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from kafscale.aio.gather import together
 from kafscale.errors import DamagedObjectError, RecordsError
 from kafscale.observability.logging import get_logger
 from kafscale.records import BatchView
@@ -27,7 +28,6 @@ from kafscale.storage.run import Run
 from kafscale.storage.segments import Segments
 from kafscale.storage.settings import LogSettings
 from kafscale.storage.tail import TailMemory
-from kafscale.storage.together import together
 
 log = get_logger(__name__)
 

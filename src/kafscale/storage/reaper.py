@@ -11,12 +11,12 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
+from kafscale.aio.gather import together
 from kafscale.errors import DamagedObjectError, ObjectNotFoundError
 from kafscale.observability.logging import get_logger
 from kafscale.storage import wal
 from kafscale.storage.objects.base import PAGE_KEYS, ObjectInfo, ObjectStore
 from kafscale.storage.streams import Stream, Streams
-from kafscale.storage.together import together
 from kafscale.storage.wal_table import read_table
 
 log = get_logger(__name__)

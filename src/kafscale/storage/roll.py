@@ -18,6 +18,7 @@ from typing import Final, TypeVar
 
 import msgspec
 
+from kafscale.aio.backoff import Backoff
 from kafscale.errors import (
     DamagedObjectError,
     NotOwnerError,
@@ -28,7 +29,6 @@ from kafscale.observability.logging import get_logger
 from kafscale.records import BatchView, inflate
 from kafscale.records.checksum import Buffer
 from kafscale.storage import index, layout, segment
-from kafscale.storage.backoff import Backoff
 from kafscale.storage.log import PartitionLog
 from kafscale.storage.objects.base import ObjectStore
 from kafscale.storage.statistics import Statistics

@@ -23,6 +23,7 @@ from collections.abc import Callable, Iterable
 
 import msgspec
 
+from kafscale.aio.gather import together
 from kafscale.errors import (
     DamagedObjectError,
     FencedError,
@@ -33,7 +34,6 @@ from kafscale.errors import (
 from kafscale.observability.logging import get_logger
 from kafscale.storage import layout, wal
 from kafscale.storage.objects.base import ObjectInfo, ObjectStore
-from kafscale.storage.together import together
 
 log = get_logger(__name__)
 

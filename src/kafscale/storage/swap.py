@@ -23,10 +23,10 @@ from random import Random
 
 import msgspec
 
+from kafscale.aio.backoff import Backoff
 from kafscale.errors import DamagedObjectError, InvalidRequestError, OperatingError
 from kafscale.observability.logging import get_logger
 from kafscale.storage import index, layout
-from kafscale.storage.backoff import Backoff
 from kafscale.storage.index import Index
 from kafscale.storage.log import PartitionLog
 from kafscale.storage.objects.base import ObjectStore

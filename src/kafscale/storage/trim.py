@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import islice, takewhile
 from random import Random
 
+from kafscale.aio.backoff import Backoff
 from kafscale.errors import OperatingError
 from kafscale.observability.logging import get_logger
-from kafscale.storage.backoff import Backoff
 from kafscale.storage.log import PartitionLog
 from kafscale.storage.objects.base import ObjectStore
 

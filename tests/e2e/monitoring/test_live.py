@@ -6,9 +6,9 @@ import re
 import pytest
 
 from e2e.monitoring.world import CLUSTER, GROUP, JOB, NAMESPACE, TOPIC
-from kafscale.observability.alerts import GROUPS
-from kafscale.observability.catalogue import SERIES, TARGET_LABELS
-from kafscale.observability.dashboards import DASHBOARDS
+from kafscale.monitoring.alerts import GROUPS
+from kafscale.monitoring.dashboards import DASHBOARDS
+from kafscale.observability.metrics.all_series import SERIES, TARGET_LABELS
 from services.prometheus import PrometheusError
 from services.shell import Shell
 from services.waiting import wait_until

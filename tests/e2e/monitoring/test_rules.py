@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import pytest
 import yaml
 
-from kafscale.observability.alerts import GROUPS
-from kafscale.observability.monitoring import alerts_file
+from kafscale.monitoring.alerts import GROUPS
+from kafscale.monitoring.files import alerts_file
 from services.prometheus import promtool
 from unit.deploy.chart import CHART, ROOT
 

@@ -15,9 +15,9 @@ from pathlib import Path
 
 from confluent_kafka import Consumer, Producer
 
-from kafscale.observability.exposition import CONTENT_TYPE
-from kafscale.observability.operator_metrics import OperatorMetrics, SnapshotFigures
-from kafscale.observability.pipeline_metrics import LastRun, PipelineFigures, exposition
+from kafscale.observability.metrics.jobs import LastRun, PipelineFigures, exposition
+from kafscale.observability.metrics.operator import OperatorMetrics, SnapshotFigures
+from kafscale.observability.metrics.text_format import CONTENT_TYPE
 from services.broker import HOST, BrokerProcess
 from services.prometheus import PrometheusServer, Target, prometheus
 from services.shell import Shell

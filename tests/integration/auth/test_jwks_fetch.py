@@ -10,7 +10,7 @@ import pytest
 from kafscale.auth.initiations import OAuthInitiation
 from kafscale.auth.jwks_fetch import CONTENT_BYTES_MAX, TIME_MS_MAX, fetch
 from kafscale.auth.mechanisms import Mechanisms
-from kafscale.config.security import Sasl
+from kafscale.config.sections.security import Sasl
 from kafscale.errors import ConfigError, OperatingError
 from unit.auth.signing import NOW_MS, jwk, jwks, private_key, token
 

@@ -8,8 +8,8 @@ import structlog
 
 from kafscale.broker.stores import open_metadata
 from kafscale.config.model import Config
-from kafscale.config.serving import Broker
-from kafscale.config.stores import Etcd, Tls
+from kafscale.config.sections.serving import Broker
+from kafscale.config.sections.stores import Etcd, Tls
 from kafscale.errors import ConfigError, OperatingError, StoreUnavailableError
 from kafscale.metadata.store import Put
 from services.certificates import make_certificates

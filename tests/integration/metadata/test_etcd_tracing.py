@@ -5,7 +5,7 @@ from pathlib import PurePosixPath
 
 import pytest
 
-from kafscale.config.tracing import Tracing
+from kafscale.config.sections.tracing import Tracing
 from kafscale.metadata.etcd import EtcdStore
 from kafscale.metadata.store import Put
 from kafscale.observability import tracing

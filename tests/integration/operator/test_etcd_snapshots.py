@@ -11,7 +11,7 @@ from kafscale.admin.snapshots.store import CREATED_BYTES_MAX, Snapshots
 from kafscale.metadata.etcd.maintenance import Maintenance
 from kafscale.metadata.restored import Restored, find_restored, settle
 from kafscale.metadata.store import EventKind, Put
-from kafscale.observability.operator_metrics import SnapshotFigures
+from kafscale.observability.metrics.operator import SnapshotFigures
 from kafscale.operator.etcd import restoring
 from kafscale.operator.etcd.restoring import Identity
 from kafscale.operator.etcd.snapshot_keeping import SnapshotKeeper

@@ -9,7 +9,7 @@ import asyncio
 import base64
 from pathlib import Path
 
-from kafscale.config.stores import Etcd, Tls
+from kafscale.config.sections.stores import Etcd, Tls
 from kafscale.errors import KafscaleError
 from kafscale.metadata.etcd.maintenance import EtcdMember, Maintenance, MemberStatus
 from kafscale.operator.kube.kinds import PODS, SECRETS, VOLUME_CLAIMS

@@ -5,9 +5,9 @@ import asyncio
 import pytest
 
 from kafscale.admin.coordinator import Coordinator
-from kafscale.client.address import Address
 from kafscale.client.errors import AnsweredError, UnreachableError
 from kafscale.client.retry import RETRIES_COUNT_MAX
+from kafscale.net.host_port import Address
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages import find_coordinator
 from kafscale.protocol.messages.find_coordinator import FindCoordinatorResponse

@@ -6,15 +6,15 @@ from hypothesis import strategies as st
 
 from kafscale.admin.exposition_reading import Exposition
 from kafscale.admin.figures import OTHER, Lag, figures
-from kafscale.observability import exposition
-from kafscale.observability.metrics import Metrics
+from kafscale.observability.metrics import text_format
+from kafscale.observability.metrics.broker import Metrics
 
 names = st.text(max_size=20)
 
 
 @given(st.dictionaries(st.tuples(names, names), st.integers(0, 2**53), max_size=20))
 def test_whatever_names_clients_make_up_are_read_as_they_are(series):
-    text = exposition.render("x", "gauge", "Why.", ("group", "topic"), list(series.items()))
+    text = text_format.render("x", "gauge", "Why.", ("group", "topic"), list(series.items()))
     told = Exposition(text + "# HELP y Why.\n# TYPE y gauge\ny 1\n")
     assert dict(told.samples("x", "group", "topic")) == series
     assert told.value("y") == 1
@@ -63,7 +63,7 @@ def test_what_a_broker_counts_comes_out_as_it_went_in():
 
 
 def test_what_is_told_together_is_nobodys_partition():
-    text = exposition.render(
+    text = text_format.render(
         "kafscale_produce_bytes_total", "counter", "Why.", ("topic", "partition"),
         [(("orders", "0"), 1), (("other", "other"), 5)],
     )  # fmt: skip

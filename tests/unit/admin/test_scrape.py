@@ -8,7 +8,7 @@ from contextlib import suppress
 import pytest
 
 from kafscale.admin.scrape import ScrapeError, scrape
-from kafscale.client.address import Address
+from kafscale.net.host_port import Address
 
 
 def scraped(answer, seconds_max=5.0):

@@ -6,7 +6,7 @@ import pytest
 
 from kafscale.admin.snapshots.sources import in_order, take_from_any
 from kafscale.admin.snapshots.store import Snapshots
-from kafscale.config.stores import Etcd
+from kafscale.config.sections.stores import Etcd
 from kafscale.errors import ObjectExistsError, StoreUnavailableError
 from kafscale.storage.objects import MemoryObjectStore
 from unit.operator.etcd.members import FakeMember, status, whole

@@ -7,7 +7,7 @@ import pytest
 from kafscale.auth import authorizer
 from kafscale.auth.authorizer import Authorizer
 from kafscale.auth.identity import NOBODY, Identity
-from kafscale.config.security import Authorization
+from kafscale.config.sections.security import Authorization
 from kafscale.metadata import access_keys
 from kafscale.metadata.access import AccessStore
 from kafscale.metadata.access_model import Operation, ResourceType

@@ -7,7 +7,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from kafscale.auth.jwks import FETCH_INTERVAL_MS_MIN, RETRY_MS, Jwks
-from kafscale.config.security import Sasl
+from kafscale.config.sections.security import Sasl
 from kafscale.errors import ConfigError, OperatingError
 from kafscale.testing import virtual_time
 from kafscale.testing.virtual_time import START_MS, clock_ms

@@ -9,7 +9,7 @@ from kafscale.auth import scram
 from kafscale.auth.identity import Identity
 from kafscale.auth.initiations import initiation
 from kafscale.auth.mechanisms import Mechanisms
-from kafscale.config.security import MECHANISMS, Sasl
+from kafscale.config.sections.security import MECHANISMS, Sasl
 from kafscale.errors import AuthenticationError, ConfigError, UnsupportedMechanismError
 from unit.auth.signing import NOW_MS, jwk, jwks, private_key, token
 

@@ -8,7 +8,7 @@ from structlog.testing import capture_logs
 
 from kafscale.auth.identity import NOBODY
 from kafscale.auth.tls import ListenerTls, client_context
-from kafscale.config.security import ClientTls, Tls
+from kafscale.config.sections.security import ClientTls, Tls
 from kafscale.errors import AuthenticationError, ConfigError
 from services.certificates import make_certificates
 from unit.auth.handshake import exchange, shake_hands

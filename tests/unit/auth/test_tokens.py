@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from kafscale.auth import token_keys
 from kafscale.auth.identity import Identity
 from kafscale.auth.tokens import TokenError, TokenVerifier
-from kafscale.config.security import Sasl
+from kafscale.config.sections.security import Sasl
 from unit.auth.signing import NOW_MS, NOW_S, jwk, jwks, private_key, token
 
 KINDS = {

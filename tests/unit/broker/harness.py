@@ -9,7 +9,7 @@ from kafscale.broker.connection import Connection, Limits, Lobby
 from kafscale.broker.context import ClientInfo, Drain
 from kafscale.broker.dispatch import Dispatcher, Waiting
 from kafscale.broker.route import Route, route
-from kafscale.observability.metrics import Metrics
+from kafscale.observability.metrics.broker import Metrics
 from kafscale.protocol import header as headers
 from kafscale.protocol.api import Api
 from kafscale.protocol.frame import FrameReader, frame

@@ -17,9 +17,9 @@ from kafscale.broker.listeners import Listener, Protocol
 from kafscale.broker.login import OPEN_APIS, Logins
 from kafscale.broker.route import route
 from kafscale.broker.routes import ROUTES
-from kafscale.config.security import Sasl
+from kafscale.config.sections.security import Sasl
 from kafscale.errors import AuthenticationError
-from kafscale.observability.traffic import AccessTraffic
+from kafscale.observability.metrics.counters import AccessTraffic
 from kafscale.protocol.api import Api
 from kafscale.protocol.frame import FrameReader
 from kafscale.protocol.messages.api_versions import API_VERSIONS, ApiVersionsRequest

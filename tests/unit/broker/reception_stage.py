@@ -17,8 +17,8 @@ from kafscale.broker.door import Door
 from kafscale.broker.listeners import Listener, Protocol
 from kafscale.broker.reception import Reception
 from kafscale.broker.route import route
-from kafscale.config.security import Tls
-from kafscale.observability.traffic import AccessTraffic, ConnectionTraffic
+from kafscale.config.sections.security import Tls
+from kafscale.observability.metrics.counters import AccessTraffic, ConnectionTraffic
 from kafscale.protocol.messages.heartbeat import HEARTBEAT
 from services.certificates import Certificates
 from unit.broker.harness import LIMITS, beat, dispatcher, heartbeat

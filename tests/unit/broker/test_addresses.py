@@ -6,8 +6,8 @@ from kafscale.broker.addresses import advertised
 from kafscale.broker.context import ClientInfo
 from kafscale.broker.listeners import listeners
 from kafscale.config import Config
-from kafscale.config.serving import Broker
-from kafscale.config.stores import S3
+from kafscale.config.sections.serving import Broker
+from kafscale.config.sections.stores import S3
 from kafscale.protocol.messages.metadata import METADATA
 from unit.broker.handlers.serving import serve
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafscale.broker.admin_http import AdminHttp, Head, parse
-from kafscale.observability.metrics import DECLARATIONS, Metrics
+from kafscale.observability.metrics.broker import DECLARATIONS, Metrics
 from unit.broker.harness import run
 
 

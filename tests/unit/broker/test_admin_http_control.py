@@ -11,7 +11,7 @@ from kafscale.control.assignments import Holding
 from kafscale.control.client import ControlClient
 from kafscale.control.refusals import UnreachableError
 from kafscale.control.server import ControlServer
-from kafscale.observability.metrics import Metrics
+from kafscale.observability.metrics.broker import Metrics
 from unit.broker.harness import run
 from unit.broker.test_admin_http import ask, get, read_reply
 from unit.control.stage import ScriptedBroker, take

@@ -8,7 +8,7 @@ from kafscale.broker.audit import KINDS_COUNT_MAX, Audit
 from kafscale.broker.context import ClientInfo, Drain, RequestContext
 from kafscale.broker.listeners import Listener, Protocol
 from kafscale.metadata.access_model import Operation, ResourceType
-from kafscale.observability.traffic import AccessTraffic
+from kafscale.observability.metrics.counters import AccessTraffic
 from kafscale.protocol.messages.produce import PRODUCE
 
 WHO = {"principal": "User:alice", "client": "10.0.0.1:50000", "listener": "OUTSIDE"}

@@ -4,9 +4,9 @@ import pytest
 
 from kafscale.broker import broker_configs
 from kafscale.config import Config
-from kafscale.config.groups import Group, Offsets
-from kafscale.config.serving import Topics
-from kafscale.config.stores import S3, Cache, Etcd, Storage
+from kafscale.config.sections.groups import Group, Offsets
+from kafscale.config.sections.serving import Topics
+from kafscale.config.sections.stores import S3, Cache, Etcd, Storage
 from kafscale.metadata.config_kinds import ConfigSource, ConfigType
 from kafscale.metadata.topic_config_rules import TopicDefaults
 

@@ -13,7 +13,7 @@ from kafscale.broker.context import ClientInfo
 from kafscale.broker.dispatch import Waiting
 from kafscale.broker.route import route
 from kafscale.errors import NotOwnerError
-from kafscale.observability.metrics import Metrics
+from kafscale.observability.metrics.broker import Metrics
 from kafscale.protocol import header as headers
 from kafscale.protocol.frame import frame
 from kafscale.protocol.messages.api_versions import (

@@ -13,10 +13,10 @@ from kafscale.broker.listeners import Protocol
 from kafscale.broker.route import route
 from kafscale.broker.server import Server, Settings
 from kafscale.config import Config
-from kafscale.config.security import Sasl, Tls
-from kafscale.config.serving import Broker
+from kafscale.config.sections.security import Sasl, Tls
+from kafscale.config.sections.serving import Broker
 from kafscale.errors import ConfigError, OperatingError
-from kafscale.observability.metrics import Metrics
+from kafscale.observability.metrics.broker import Metrics
 from kafscale.protocol.messages.heartbeat import HEARTBEAT
 from services.certificates import make_certificates
 from services.process import free_port

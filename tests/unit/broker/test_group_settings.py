@@ -5,7 +5,7 @@ import pytest
 
 from kafscale.broker.group_settings import group_settings, offset_retention
 from kafscale.config import Config, load
-from kafscale.config.groups import Group, Offsets
+from kafscale.config.sections.groups import Group, Offsets
 from kafscale.groups.settings import GroupSettings
 
 

@@ -8,9 +8,9 @@ from types import SimpleNamespace
 import pytest
 
 from kafscale.broker.health import TICK_SECONDS, Health
-from kafscale.config.stores import S3
+from kafscale.config.sections.stores import S3
 from kafscale.errors import ObjectNotFoundError, OverloadedError, StoreUnavailableError
-from kafscale.observability.metrics import Metrics
+from kafscale.observability.metrics.broker import Metrics
 from kafscale.records.checksum import Buffer
 from kafscale.storage.engine import StorageEngine
 from kafscale.storage.objects.base import ObjectStore

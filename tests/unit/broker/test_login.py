@@ -4,7 +4,7 @@ import pytest
 
 from kafscale.broker.context import ClientInfo
 from kafscale.broker.login import OPEN_APIS, Passed
-from kafscale.config.security import Sasl
+from kafscale.config.sections.security import Sasl
 from kafscale.errors import AuthenticationError, IllegalSaslStateError, UnsupportedMechanismError
 from kafscale.protocol.messages.api_versions import API_VERSIONS
 from kafscale.protocol.messages.produce import PRODUCE

@@ -13,7 +13,7 @@ from kafscale.broker.dispatch import Dispatcher
 from kafscale.broker.route import route
 from kafscale.broker.server import Server, Settings
 from kafscale.errors import OperatingError
-from kafscale.observability.metrics import Metrics
+from kafscale.observability.metrics.broker import Metrics
 from kafscale.protocol.frame import FrameReader
 from kafscale.protocol.messages.fetch import (
     FETCH,

@@ -6,7 +6,7 @@ import gc
 import pytest
 from structlog.testing import capture_logs
 
-from kafscale.config.security import Sasl
+from kafscale.config.sections.security import Sasl
 from kafscale.errors import AuthenticationError
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.api_versions import API_VERSIONS

@@ -13,7 +13,7 @@ from kafscale.errors import ThrottledError
 from kafscale.metadata.access import AccessStore
 from kafscale.metadata.access_model import QuotaEntity
 from kafscale.metadata.memory import MemoryStore
-from kafscale.observability.traffic import AccessTraffic
+from kafscale.observability.metrics.counters import AccessTraffic
 from kafscale.protocol.messages.api_versions import API_VERSIONS
 from kafscale.protocol.messages.create_topics import (
     CREATE_TOPICS,

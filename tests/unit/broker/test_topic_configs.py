@@ -5,7 +5,7 @@ import pytest
 from kafscale.broker import topic_configs
 from kafscale.broker.topic_configs import Operation
 from kafscale.config import Config
-from kafscale.config.stores import Compression, Storage
+from kafscale.config.sections.stores import Compression, Storage
 from kafscale.errors import InvalidConfigError, InvalidRequestError
 from kafscale.metadata import topic_config_rules
 from kafscale.metadata.config_kinds import ConfigSource, ConfigType

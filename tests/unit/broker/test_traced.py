@@ -10,7 +10,7 @@ from kafscale.broker.route import route
 from kafscale.broker.traced import TracedDispatcher
 from kafscale.errors import NotOwnerError
 from kafscale.observability import tracing
-from kafscale.observability.metrics import Metrics
+from kafscale.observability.metrics.broker import Metrics
 from kafscale.protocol.messages.heartbeat import HEARTBEAT, HeartbeatResponse
 from services.noted_spans import noted
 from unit.broker.harness import NOW_MS, Timer, beat, dispatched, heartbeat, run, settled

@@ -3,7 +3,7 @@
 import asyncio
 
 from kafscale.broker.watermarks import STALE_MS, Watermarks
-from kafscale.config.security import PeerTls
+from kafscale.config.sections.security import PeerTls
 from kafscale.control.admission import Admission
 from kafscale.control.server import ControlServer
 from kafscale.control.tls import ServerTls

@@ -3,12 +3,12 @@
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from kafscale.admin.cluster import Cluster
-from kafscale.client.address import Address
 from kafscale.control.broker import Drained
 from kafscale.control.messages import BrokerStatusResponse, BrokerSummary, Move, PartitionStatus
 from kafscale.control.partition import Partition
 from kafscale.control.refusals import NotControllerError
 from kafscale.control.server import ControlServer
+from kafscale.net.host_port import Address
 
 
 class BookBroker:

@@ -2,7 +2,7 @@
 
 from collections import deque
 
-from kafscale.client.address import Address
+from kafscale.net.host_port import Address
 
 
 class ScriptedCoordinator:

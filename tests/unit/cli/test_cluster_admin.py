@@ -4,9 +4,9 @@ import pytest
 
 from kafscale.admin import brokers as cluster_admin
 from kafscale.admin.cluster import Cluster
-from kafscale.client.address import Address
 from kafscale.control.partition import Partition
 from kafscale.errors import KafscaleError
+from kafscale.net.host_port import Address
 from unit.broker.harness import run
 from unit.cli.control_planes import cluster_of, control_planes
 

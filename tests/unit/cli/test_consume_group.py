@@ -9,7 +9,7 @@ import pytest
 from kafscale.cli.consume_group import GroupReader
 from kafscale.cli.consume_reader import Chunk
 from kafscale.client.errors import AnsweredError, UnreachableError
-from kafscale.config.serving import Consumer
+from kafscale.config.sections.serving import Consumer
 from kafscale.protocol.error_codes import ErrorCode
 
 A, B = ("orders", 0), ("orders", 1)

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import yaml
 
-from kafscale.observability.dashboards import DASHBOARDS
-from kafscale.observability.monitoring import alerts_file, dashboard_files, deployed_files
+from kafscale.monitoring.dashboards import DASHBOARDS
+from kafscale.monitoring.files import alerts_file, dashboard_files, deployed_files
 
 
 def test_alerts_are_printed_as_rules(kafscale):

@@ -12,9 +12,9 @@ from contextlib import suppress
 from random import Random
 
 from kafscale.auth.mechanisms import Mechanisms
-from kafscale.client.address import Address
-from kafscale.config.security import Sasl
+from kafscale.config.sections.security import Sasl
 from kafscale.errors import AuthenticationError
+from kafscale.net.host_port import Address
 from kafscale.protocol.frame import frame
 from kafscale.protocol.header import decode_request_header, encode_response_header
 from kafscale.protocol.messages.api_versions import (

@@ -4,10 +4,10 @@ import asyncio
 
 import pytest
 
-from kafscale.client.address import Address
 from kafscale.client.connection import Connection
 from kafscale.client.errors import UnreachableError
 from kafscale.errors import UnknownApiError
+from kafscale.net.host_port import Address
 from kafscale.protocol.frame import FrameReader, frame
 from kafscale.protocol.header import decode_request_header, encode_response_header
 from kafscale.protocol.messages.api_versions import (

@@ -8,12 +8,12 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from kafscale.client.address import Address
 from kafscale.client.connection import Connection
 from kafscale.client.errors import UnreachableError
 from kafscale.client.security import PLAINTEXT, Security
-from kafscale.config.security import ClientTls, Sasl
+from kafscale.config.sections.security import ClientTls, Sasl
 from kafscale.errors import AuthenticationError, ConfigError
+from kafscale.net.host_port import Address
 from kafscale.protocol.messages.metadata import METADATA, MetadataRequest
 from services.certificates import make_certificates
 from unit.client.gatekeeper import Gatekeeper

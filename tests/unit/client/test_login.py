@@ -12,7 +12,7 @@ from kafscale.client.cluster import Client
 from kafscale.client.connection import Connection
 from kafscale.client.errors import UnreachableError
 from kafscale.client.security import PLAINTEXT, Security
-from kafscale.config.security import MECHANISMS, Sasl
+from kafscale.config.sections.security import MECHANISMS, Sasl
 from kafscale.errors import AuthenticationError, ConfigError, UnsupportedMechanismError
 from kafscale.metadata.access_model import ScramMechanism
 from kafscale.protocol.messages.metadata import METADATA, MetadataRequest

@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from kafscale.config import MASK, SETTINGS, VARIABLES, Config, documentation, load
+from kafscale.config import MASK, SETTINGS, VARIABLES, Config, docs, load
 
 # Written down once more, by hand, so that no name and no default changes unnoticed.
 NAMED = """
@@ -243,7 +243,7 @@ def test_what_is_secret_is_marked_so():
 
 @pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.path)
 def test_every_field_says_what_it_means_and_why_its_default_is_what_it_is(setting):
-    description = documentation.describe(setting)
+    description = docs.describe(setting)
     assert description.count(". ") >= 1, (
         "say the meaning in one sentence and the default in another"
     )

@@ -9,7 +9,7 @@ import uvloop
 from structlog.testing import capture_logs
 
 from kafscale.auth.watched_file import WatchedFiles
-from kafscale.config.security import ClientTls, PeerTls
+from kafscale.config.sections.security import ClientTls, PeerTls
 from kafscale.control.admission import Admission
 from kafscale.control.client import ControlClient
 from kafscale.control.refusals import ControlError, UnreachableError

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from kafscale.observability.catalogue import SERIES, TARGET_LABELS
+from kafscale.observability.metrics.all_series import SERIES, TARGET_LABELS
 
 _SELECTOR = re.compile(r"\b(kafscale_[a-z0-9_]+|up)\b(?:\{([^}]*)\})?")
 _GROUPING = re.compile(r"\bby \(([^)]*)\)")

@@ -5,10 +5,10 @@ import re
 import pytest
 
 from kafscale.config.model import SETTINGS
-from kafscale.config.quantities import GIB
-from kafscale.observability.alerts import GROUPS
-from kafscale.observability.traffic import StoreHealth
+from kafscale.monitoring.alerts import GROUPS
+from kafscale.observability.metrics.counters import StoreHealth
 from kafscale.operator.spec.cluster import ManagedEtcdSpec, SnapshotsSpec
+from kafscale.text.units import GIB
 from unit.deploy import series
 from unit.deploy.chart import CHART, read
 

@@ -3,7 +3,7 @@
 import pytest
 import yaml
 
-from kafscale.observability.monitoring import CHART, deployed_files
+from kafscale.monitoring.files import CHART, deployed_files
 from unit.deploy.chart import ROOT
 
 DEPLOYED = deployed_files()

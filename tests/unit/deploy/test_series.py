@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafscale.observability.catalogue import TARGET_LABELS
+from kafscale.observability.metrics.all_series import TARGET_LABELS
 from unit.deploy import series
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from kafscale.config import Config
-from kafscale.config.stores import Storage
+from kafscale.config.sections.stores import Storage
 from kafscale.errors import InvalidConfigError
 from kafscale.metadata.config_kinds import ConfigType
 from kafscale.metadata.topic_config_rules import TopicDefaults, parse

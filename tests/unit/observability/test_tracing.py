@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from kafscale.config.tracing import Tracing
+from kafscale.config.sections.tracing import Tracing
 from kafscale.errors import ConfigError, ObjectNotFoundError
 from kafscale.observability import tracing
 from kafscale.observability.logging import configure, get_logger

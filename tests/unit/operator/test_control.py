@@ -6,8 +6,8 @@ from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 import pytest
 
 from kafscale.config import Config
-from kafscale.config.serving import Operator
-from kafscale.config.stores import Etcd
+from kafscale.config.sections.serving import Operator
+from kafscale.config.sections.stores import Etcd
 from kafscale.control.client import ControlClient
 from kafscale.control.messages import MetricsSample
 from kafscale.control.refusals import ControlError

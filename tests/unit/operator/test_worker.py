@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from kafscale.errors import OperatingError
-from kafscale.observability.operator_metrics import OperatorMetrics
+from kafscale.observability.metrics.operator import OperatorMetrics
 from kafscale.operator.bells import Resource
 from kafscale.operator.kube.api import Manifest
 from kafscale.operator.worker import PAUSE_SECONDS_MAX, Worker

@@ -42,7 +42,7 @@ select 1/0
 """
 OURS = """Job aborted due to stage failure: Task 0 in stage 1.0 failed
   File "batches.py", line 99, in read
-kafscale.errors.tree.OffsetOutOfRangeError: offsets 1 to 2 of orders/0 are gone
+kafscale.errors.base.OffsetOutOfRangeError: offsets 1 to 2 of orders/0 are gone
 	at org.apache.spark.api.python.BasePythonRunner
 """
 

@@ -7,12 +7,12 @@ from typing import Any, Final
 from kafscale.admin.snapshots.place import Place, opened
 from kafscale.admin.snapshots.sources import take_from_any
 from kafscale.admin.snapshots.store import Snapshots, StoredSnapshot
-from kafscale.admin.wording import clock, iso_time
 from kafscale.config import Config
 from kafscale.errors import DamagedObjectError, KafscaleError
 from kafscale.metadata.etcd import EtcdStore
 from kafscale.metadata.etcd.maintenance import Maintenance
 from kafscale.metadata.restored import mark_restored
+from kafscale.text.formatting import clock, iso_time
 
 Progress = Callable[[int, int], None]
 

@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from kafscale.admin.snapshots.store import Snapshots
-from kafscale.admin.wording import clock
 from kafscale.config import Config
 from kafscale.errors import KafscaleError
 from kafscale.storage import buckets
 from kafscale.storage.objects.bucket import STANDARD
+from kafscale.text.formatting import clock
 
 PREFIX: Final = "etcd-snapshots"
 

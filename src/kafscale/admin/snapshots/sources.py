@@ -16,7 +16,7 @@ from kafscale.admin.snapshots.store import (
     SourceError,
     StoredSnapshot,
 )
-from kafscale.config.stores import Etcd
+from kafscale.config.sections.stores import Etcd
 from kafscale.errors import KafscaleError, StoreUnavailableError
 from kafscale.metadata.etcd.maintenance import MemberStatus, statuses
 from kafscale.observability.logging import get_logger

@@ -11,13 +11,13 @@ from collections.abc import Awaitable, Callable
 from random import Random
 from typing import Final, Protocol, TypeVar
 
+from kafscale.aio.backoff import Backoff
 from kafscale.broker.cluster.planning import Owner
 from kafscale.errors import OperatingError
 from kafscale.metadata import keys
 from kafscale.metadata.cluster_encoding import decode_broker
 from kafscale.metadata.store import MetadataStore
 from kafscale.observability.logging import get_logger
-from kafscale.storage.backoff import Backoff
 
 log = get_logger(__name__)
 

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
+from kafscale.aio.backoff import Backoff
 from kafscale.broker.cluster.controller import Controller
 from kafscale.broker.cluster.membership import Membership
 from kafscale.broker.cluster.ownership import Ownership
@@ -22,7 +23,6 @@ from kafscale.metadata import counters
 from kafscale.metadata.restored import find_restored, mark_restored
 from kafscale.metadata.store import MetadataStore
 from kafscale.observability.logging import get_logger
-from kafscale.storage.backoff import Backoff
 from kafscale.storage.engine import StorageEngine
 
 log = get_logger(__name__)

@@ -29,7 +29,7 @@ from kafscale.metadata.restored import SETTLED, find_restored
 from kafscale.metadata.store import MetadataStore
 from kafscale.metadata.topic_config_rules import TopicDefaults
 from kafscale.observability.logging import get_logger
-from kafscale.observability.traffic import ClusterStanding
+from kafscale.observability.metrics.counters import ClusterStanding
 from kafscale.storage.engine import StorageEngine
 from kafscale.storage.reaper import Reaper
 from kafscale.storage.streams import Streams

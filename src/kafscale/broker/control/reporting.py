@@ -18,7 +18,7 @@ from kafscale.control.client import ControlClient
 from kafscale.control.messages import Ack, MetricsSample
 from kafscale.control.refusals import ControlError
 from kafscale.observability.logging import get_logger
-from kafscale.observability.metrics import DECLARATIONS, Metrics
+from kafscale.observability.metrics.broker import DECLARATIONS, Metrics
 
 log = get_logger(__name__)
 

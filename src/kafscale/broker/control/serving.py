@@ -11,7 +11,7 @@ from kafscale.broker.control.parts import Parts
 from kafscale.broker.listening import Address
 from kafscale.broker.services import Services
 from kafscale.config import Config
-from kafscale.config.security import PeerTls
+from kafscale.config.sections.security import PeerTls
 from kafscale.control.admission import Admission
 from kafscale.control.server import ControlServer
 from kafscale.control.tls import ServerTls

@@ -53,7 +53,7 @@ from kafscale.metadata.claim import Claim
 from kafscale.metadata.model import Assignment, Topic
 from kafscale.metadata.store import MetadataStore
 from kafscale.observability.logging import get_logger
-from kafscale.observability.metrics import Metrics
+from kafscale.observability.metrics.broker import Metrics
 
 log = get_logger(__name__)
 

@@ -27,7 +27,7 @@ from kafscale.groups.record import GroupRecord, Kind
 from kafscale.groups.settings import GroupSettings
 from kafscale.metadata.group_encoding import encode_group
 from kafscale.observability.logging import get_logger
-from kafscale.observability.traffic import Traffic
+from kafscale.observability.metrics.counters import Traffic
 
 log = get_logger(__name__)
 

@@ -22,7 +22,7 @@ from kafscale.groups.record import GroupRecord
 from kafscale.metadata import keys
 from kafscale.metadata.store import Delete, Operation, Put
 from kafscale.observability.logging import get_logger
-from kafscale.observability.traffic import GroupTraffic
+from kafscale.observability.metrics.counters import GroupTraffic
 
 log = get_logger(__name__)
 

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 
 from kafscale.broker.coordinator.coordinator import Coordinator
-from kafscale.observability.metrics import Metrics
+from kafscale.observability.metrics.broker import Metrics
 
 Lags = Callable[[], Iterator[tuple[str, str, int, int]]]
 """Group, topic, partition, and how many records are yet to be read."""

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from random import Random
 from typing import Final, NamedTuple
 
+from kafscale.aio.backoff import Backoff
 from kafscale.broker.coordinator.clock import GroupClock
 from kafscale.broker.coordinator.tenure import Tenure
 from kafscale.errors import CoordinatorUnavailableError, FencedError, OperatingError
@@ -23,7 +24,6 @@ from kafscale.metadata.store import (
     Put,
 )
 from kafscale.observability.logging import get_logger
-from kafscale.storage.backoff import Backoff
 
 log = get_logger(__name__)
 

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from typing import Final
 
 from kafscale.admin import pipeline
-from kafscale.admin.wording import clock
 from kafscale.console.api.route import Call, Route
 from kafscale.console.contract.pipeline import CostReport, Job, Pipeline, Run, TopicCost
 from kafscale.console.room import Room
 from kafscale.errors import KafscaleError
 from kafscale.storage.job_runs import JobRun
+from kafscale.text.formatting import clock
 
 TOPICS_MAX: Final = 100
 """How many topics of a run, and of a cost report, are shown; the dearest first."""

@@ -11,8 +11,8 @@ from typing import Final
 
 import grpc
 
-from kafscale.config import pem_files
-from kafscale.config.stores import Etcd, Tls
+from kafscale.config.sections.stores import Etcd, Tls
+from kafscale.net import tls_files
 
 ANSWER_BYTES_MAX: Final = 32 << 20
 """What one answer may hold; ranges come in pages that fit, watches in fragments."""
@@ -65,7 +65,7 @@ def channel_credentials(settings: Etcd) -> grpc.ChannelCredentials | None:
     if not tls.enabled:
         return None
     _check(tls)
-    authorities = Path(tls.ca_file).read_bytes() if tls.ca_file else pem_files.system_authorities()
+    authorities = Path(tls.ca_file).read_bytes() if tls.ca_file else tls_files.system_authorities()
     key = Path(tls.key_file).read_bytes() if tls.key_file else None
     certificate = Path(tls.cert_file).read_bytes() if tls.cert_file else None
     # Without authorities gRPC brings a list of its own.
@@ -76,6 +76,6 @@ def _check(tls: Tls) -> None:
     """Refuse files that are of no use; gRPC would only tell of members that cannot be reached."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     if tls.ca_file:
-        pem_files.trust(context, "etcd.tls", tls.ca_file)
+        tls_files.trust(context, "etcd.tls", tls.ca_file)
     if tls.cert_file:
-        pem_files.show(context, "etcd.tls", tls.cert_file, tls.key_file)
+        tls_files.show(context, "etcd.tls", tls.cert_file, tls.key_file)

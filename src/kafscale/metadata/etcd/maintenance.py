@@ -20,7 +20,7 @@ from typing import Final, Protocol, Self
 
 import msgspec
 
-from kafscale.config.stores import Etcd
+from kafscale.config.sections.stores import Etcd
 from kafscale.errors import KafscaleError
 from kafscale.metadata._generated import rpc_pb2 as rpc
 from kafscale.metadata.etcd.channel import address, channel_credentials, open_channel

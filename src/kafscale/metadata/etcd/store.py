@@ -15,7 +15,7 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import closing
 from typing import Final
 
-from kafscale.config.stores import Etcd
+from kafscale.config.sections.stores import Etcd
 from kafscale.errors import OperatingError
 from kafscale.metadata._generated import rpc_pb2 as rpc
 from kafscale.metadata.etcd import translation

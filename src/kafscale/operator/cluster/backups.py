@@ -9,9 +9,9 @@ import msgspec
 
 from kafscale.admin.snapshots import keys as snapshot_keys
 from kafscale.admin.snapshots.store import Snapshots
-from kafscale.config.stores import Etcd
+from kafscale.config.sections.stores import Etcd
 from kafscale.errors import KafscaleError
-from kafscale.observability.operator_metrics import OperatorMetrics, SnapshotFigures
+from kafscale.observability.metrics.operator import OperatorMetrics, SnapshotFigures
 from kafscale.operator.cluster.bucket import BucketKeeper
 from kafscale.operator.conditions import Condition, bad
 from kafscale.operator.etcd.snapshot_conditions import ACCESS, SNAPSHOT, disabled

@@ -14,7 +14,7 @@ from typing import Final
 
 import msgspec
 
-from kafscale.config.stores import Etcd, Tls
+from kafscale.config.sections.stores import Etcd, Tls
 from kafscale.errors import OperatingError
 from kafscale.operator.cluster import secrets
 from kafscale.operator.kube.api import Kube

@@ -7,11 +7,11 @@ container may have, brokers are killed. Both are told before they happen.
 
 from typing import Final
 
-from kafscale.config.quantities import MIB, parse_size
-from kafscale.config.stores import Storage
+from kafscale.config.sections.stores import Storage
 from kafscale.operator.conditions import Condition, bad, ok
 from kafscale.operator.resources.settings_tree import value_at
 from kafscale.operator.spec.cluster import Cluster
+from kafscale.text.units import MIB, parse_size
 
 FITS: Final = "MemoryFits"
 PROCESS_BYTES: Final = 200 * MIB

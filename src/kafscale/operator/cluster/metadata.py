@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Final, NamedTuple
 
-from kafscale.config.stores import Etcd
+from kafscale.config.sections.stores import Etcd
 from kafscale.errors import StoreUnavailableError
 from kafscale.metadata import keys
 from kafscale.metadata.catalog import Catalog

@@ -11,10 +11,10 @@ from typing import Any, Final
 
 import msgspec
 
-from kafscale.config.stores import Etcd
+from kafscale.config.sections.stores import Etcd
 from kafscale.errors import KafscaleError
 from kafscale.observability.logging import get_logger
-from kafscale.observability.operator_metrics import OperatorMetrics
+from kafscale.observability.metrics.operator import OperatorMetrics
 from kafscale.operator.cluster import report, secrets
 from kafscale.operator.cluster.backups import BackupKeeper
 from kafscale.operator.cluster.bucket import BucketKeeper

@@ -11,7 +11,7 @@ from typing import Final
 from kafscale.control.client import ControlClient
 from kafscale.errors import KafscaleError
 from kafscale.observability.logging import get_logger
-from kafscale.observability.operator_metrics import OperatorMetrics
+from kafscale.observability.metrics.operator import OperatorMetrics
 from kafscale.operator.cluster.rollout import (
     DRAINED,
     ROLLOUT,

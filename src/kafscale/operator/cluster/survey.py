@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 
 import msgspec
 
-from kafscale.config.security import ClientTls
+from kafscale.config.sections.security import ClientTls
 from kafscale.control.client import ControlClient
 from kafscale.control.messages import BrokerStatusResponse, MetricsSample
 from kafscale.control.partition import Partition

@@ -5,7 +5,6 @@ them; volumes are asked to grow with the spec instead, never to shrink, and whet
 their class. A policy that is not wanted any more is deleted.
 """
 
-from kafscale.config.quantities import parse_size
 from kafscale.errors import KubeError
 from kafscale.observability.logging import get_logger
 from kafscale.operator.etcd.observation import Objects
@@ -22,6 +21,7 @@ from kafscale.operator.resources.etcd_admission import Admission
 from kafscale.operator.resources.etcd_restore import restore_of
 from kafscale.operator.resources.names import Platform
 from kafscale.operator.spec.cluster import Cluster
+from kafscale.text.units import parse_size
 
 log = get_logger(__name__)
 

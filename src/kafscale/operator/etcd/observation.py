@@ -11,7 +11,7 @@ from typing import Final, NamedTuple, Protocol, Self
 
 import msgspec
 
-from kafscale.config.stores import Etcd
+from kafscale.config.sections.stores import Etcd
 from kafscale.errors import KafscaleError
 from kafscale.metadata.etcd.maintenance import Alarm, EtcdMember, MemberStatus, statuses
 from kafscale.observability.logging import get_logger

@@ -15,12 +15,12 @@ import msgspec
 
 from kafscale.admin.snapshots.sources import Connect, take_from_any
 from kafscale.admin.snapshots.store import Snapshots, StoredSnapshot
-from kafscale.config.stores import Etcd
+from kafscale.config.sections.stores import Etcd
 from kafscale.errors import KafscaleError
 from kafscale.metadata.etcd.maintenance import Maintenance
 from kafscale.metadata.timestamps import format_time
 from kafscale.observability.logging import get_logger
-from kafscale.observability.operator_metrics import SnapshotFigures
+from kafscale.observability.metrics.operator import SnapshotFigures
 from kafscale.operator.conditions import Condition
 from kafscale.operator.etcd.snapshot_conditions import SnapshotView, conditions
 from kafscale.operator.etcd.snapshot_schedule import Failures, is_due, is_retry_due

@@ -12,13 +12,13 @@ from typing import Any, Final
 
 import msgspec
 
-from kafscale.config.quantities import parse_size
 from kafscale.operator.kube.api import Manifest
 from kafscale.operator.resources import etcd_admission, names, placement, security
 from kafscale.operator.resources.etcd_restore import Restore, restore_container
 from kafscale.operator.resources.names import Platform
 from kafscale.operator.resources.pod_fields import POD_NAME, pod_name
 from kafscale.operator.spec.cluster import Cluster
+from kafscale.text.units import parse_size
 
 CONTAINER: Final = "etcd"
 DATA: Final = "data"

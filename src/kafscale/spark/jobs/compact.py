@@ -18,7 +18,7 @@ from operator import attrgetter
 from random import Random
 from typing import TYPE_CHECKING
 
-from kafscale.config.security import ClientTls
+from kafscale.config.sections.security import ClientTls
 from kafscale.errors import InvalidRequestError
 from kafscale.spark.jobs import compaction_marks, staging
 from kafscale.spark.jobs.compaction import CompactionPlan

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn
 
-from kafscale.config.security import ClientTls
+from kafscale.config.sections.security import ClientTls
 from kafscale.errors import DamagedObjectError, OffsetOutOfRangeError
 from kafscale.observability.logging import get_logger
 from kafscale.spark.jobs import staging

@@ -14,7 +14,7 @@ from operator import attrgetter
 from random import Random
 from typing import TYPE_CHECKING, Final
 
-from kafscale.config.security import ClientTls
+from kafscale.config.sections.security import ClientTls
 from kafscale.spark.batches import SliceReader
 from kafscale.spark.jobs import staging
 from kafscale.spark.jobs.grouping import Group, check_known, grouped, segments_of, size_bytes

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 from typing import Final, Self
 
-from kafscale.config.security import ClientTls
+from kafscale.config.sections.security import ClientTls
 from kafscale.control.client import ControlClient
 from kafscale.control.messages import BrokerStatusResponse, BrokerSummary, SwapSegmentsResponse
 from kafscale.control.partition import Partition

@@ -15,7 +15,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from kafscale.client.address import Address
 from kafscale.client.appender import Appender
 from kafscale.client.blocking import BlockingClient
 from kafscale.client.cluster import Client
@@ -23,6 +22,7 @@ from kafscale.client.partition import Partition
 from kafscale.client.security import PLAINTEXT, Security
 from kafscale.client.topics import led
 from kafscale.errors import InvalidRequestError
+from kafscale.net.host_port import Address
 from kafscale.records import Codec
 from kafscale.spark.encoder import Encoder
 from kafscale.spark.jobs.replay_progress import SOURCE_HEADER, Progress, Written, find, mark

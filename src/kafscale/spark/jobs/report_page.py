@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterable, Sequence
 from html import escape
 from typing import Final
 
-from kafscale.spark.jobs import report_words as words
 from kafscale.spark.jobs.cost import Profile
 from kafscale.spark.jobs.report import GroupLag, Report, TopicReport
 from kafscale.spark.jobs.report_charts import Mark, bars, columns, stack
 from kafscale.spark.jobs.report_style import STYLE
+from kafscale.text import report_words as words
 
 BARS_MAX: Final = 12
 """How many topics or groups a plot names; the others are one bar together."""

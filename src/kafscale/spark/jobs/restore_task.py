@@ -12,7 +12,6 @@ from typing import Final
 
 import msgspec
 
-from kafscale.client.address import Address
 from kafscale.client.appender import UNTOLD, Appender, producer_id_of
 from kafscale.client.blocking import BlockingClient
 from kafscale.client.cluster import Client
@@ -20,6 +19,7 @@ from kafscale.client.partition import Partition
 from kafscale.client.security import PLAINTEXT, Security
 from kafscale.client.topics import led
 from kafscale.errors import InvalidRequestError
+from kafscale.net.host_port import Address
 from kafscale.records import BatchView, iterate
 from kafscale.spark.batches import Found, SliceReader
 from kafscale.spark.columns import Columns

@@ -10,8 +10,8 @@ from kafscale.broker.control import reporting
 from kafscale.broker.control.reporting import Reporter, sample
 from kafscale.control.messages import Ack, MetricsSample
 from kafscale.control.refusals import UnreachableError
-from kafscale.observability.metrics import Metrics
-from kafscale.observability.traffic import ClusterStanding
+from kafscale.observability.metrics.broker import Metrics
+from kafscale.observability.metrics.counters import ClusterStanding
 from kafscale.testing import virtual_time
 
 AWAY = UnreachableError("operator:9094", "UNAVAILABLE", "connection refused")

@@ -26,7 +26,7 @@ from kafscale.metadata import keys
 from kafscale.metadata.catalog import Catalog
 from kafscale.metadata.memory import MemoryStore
 from kafscale.metadata.shards import shard_of
-from kafscale.observability.metrics import Metrics
+from kafscale.observability.metrics.broker import Metrics
 from kafscale.testing import virtual_time
 from unit.broker.coordinator.claiming import claim_shards
 

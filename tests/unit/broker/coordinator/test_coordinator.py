@@ -6,8 +6,8 @@ from random import Random
 import pytest
 
 from kafscale.config import Config
-from kafscale.config.groups import Group, Offsets
-from kafscale.config.stores import S3
+from kafscale.config.sections.groups import Group, Offsets
+from kafscale.config.sections.stores import S3
 from kafscale.errors import (
     CoordinatorUnavailableError,
     GroupNotFoundError,

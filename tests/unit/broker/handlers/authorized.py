@@ -12,8 +12,8 @@ from kafscale.auth.identity import ANONYMOUS, Identity
 from kafscale.broker.context import ClientInfo
 from kafscale.broker.permissions import Grant, Need
 from kafscale.config import Config
-from kafscale.config.security import Authorization
-from kafscale.config.stores import S3
+from kafscale.config.sections.security import Authorization
+from kafscale.config.sections.stores import S3
 from kafscale.metadata.access_model import (
     ANY_HOST,
     ANY_NAME,

@@ -4,9 +4,9 @@ from msgspec.structs import replace
 
 from kafscale.auth.identity import Identity
 from kafscale.config import Config
-from kafscale.config.security import Authorization
-from kafscale.config.serving import Broker
-from kafscale.config.stores import S3
+from kafscale.config.sections.security import Authorization
+from kafscale.config.sections.serving import Broker
+from kafscale.config.sections.stores import S3
 from kafscale.metadata.access_model import (
     ANY_HOST,
     CLUSTER_NAME,

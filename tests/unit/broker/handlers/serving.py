@@ -44,15 +44,15 @@ from kafscale.broker.services import Services
 from kafscale.broker.throttling import Throttling
 from kafscale.broker.watermarks import Watermarks
 from kafscale.config import Config
-from kafscale.config.serving import Broker
-from kafscale.config.stores import S3
+from kafscale.config.sections.serving import Broker
+from kafscale.config.sections.stores import S3
 from kafscale.metadata.access import AccessStore
 from kafscale.metadata.catalog import Catalog
 from kafscale.metadata.cluster_view import ClusterView
 from kafscale.metadata.memory import MemoryStore
 from kafscale.metadata.model import BrokerInfo, Topic
 from kafscale.metadata.topic_config_rules import TopicDefaults
-from kafscale.observability.metrics import Metrics
+from kafscale.observability.metrics.broker import Metrics
 from kafscale.protocol.api import Api
 from kafscale.protocol.wire import Message
 from kafscale.records import BatchView, Record, build

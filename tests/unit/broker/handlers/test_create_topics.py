@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from kafscale.config import Config
-from kafscale.config.serving import Topics
-from kafscale.config.stores import S3
+from kafscale.config.sections.serving import Topics
+from kafscale.config.sections.stores import S3
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.create_topics import (
     CREATE_TOPICS,

@@ -4,8 +4,8 @@ import pytest
 
 from kafscale.broker.config_resources import ResourceType
 from kafscale.config import Config
-from kafscale.config.serving import Broker, Logging
-from kafscale.config.stores import S3
+from kafscale.config.sections.serving import Broker, Logging
+from kafscale.config.sections.stores import S3
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.describe_configs import (
     DESCRIBE_CONFIGS,

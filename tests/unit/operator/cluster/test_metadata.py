@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from kafscale.config.stores import Etcd
+from kafscale.config.sections.stores import Etcd
 from kafscale.errors import StoreUnavailableError
 from kafscale.metadata.catalog import Catalog
 from kafscale.metadata.cluster import cluster_id

@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from kafscale.admin.snapshots.store import Snapshots
-from kafscale.config.stores import Etcd
-from kafscale.observability.operator_metrics import SnapshotFigures
+from kafscale.config.sections.stores import Etcd
+from kafscale.observability.metrics.operator import SnapshotFigures
 from kafscale.operator.etcd.snapshot_keeping import LOOK_MS, SnapshotKeeper
 from kafscale.operator.spec.cluster import SnapshotsSpec
 from kafscale.storage.objects import FaultyObjectStore, MemoryObjectStore

@@ -3,7 +3,7 @@
 import asyncio
 from contextlib import asynccontextmanager
 
-from kafscale.config.stores import Etcd
+from kafscale.config.sections.stores import Etcd
 from kafscale.control.messages import BrokerStatusResponse, PartitionStatus
 from kafscale.metadata import keys
 from kafscale.metadata.catalog import Catalog

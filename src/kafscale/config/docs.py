@@ -1,0 +1,128 @@
+"""What the settings mean, for people: the strings under the fields, and the page made from them.
+
+The law: nothing is explained twice. The page is generated, and a test compares it with the one that
+is committed.
+"""
+
+import ast
+import dataclasses
+import inspect
+import textwrap
+from functools import cache
+
+from kafscale.config.model import ADDRESSES, CONFIG_FILE_VARIABLE, SETTINGS, Config
+from kafscale.config.schema import Setting
+
+_INTRODUCTION = """\
+<!-- Written by `make docs` from the settings in the code; edit those instead. -->
+
+# Configuration
+
+This page lists every setting: what it means, what it takes, its default and its environment
+variable. `kafscale config show` prints the values in effect and where each was set;
+`kafscale config check` tells what is wrong with them.
+
+This version acts on all of them but `ui`, whose part is not built yet: it is read, checked and
+shown only.
+
+## Where settings come from
+
+1. The defaults on this page. With nothing set, Kafscale runs embedded: one broker, with records and
+   metadata in one directory of the machine.
+2. The file `/etc/kafscale/broker.yaml`, if it exists. Another one is named by `--config` or by the
+   variable `KAFSCALE_CONFIG_FILE`, and then has to exist.
+3. Environment variables. They win over the file.
+
+```yaml
+s3:
+  bucket: kafscale-prod-us-east-1
+etcd:
+  endpoints: [etcd-0:2379, etcd-1:2379, etcd-2:2379]
+cache:
+  segmentCacheSize: 4Gi
+```
+
+A key or a `KAFSCALE_*` variable that is not on this page is refused, and so is a value that does
+not fit or that contradicts another. All problems are reported at once. Variables that Kubernetes
+sets by itself for a Service, such as those ending in `_SERVICE_HOST`, are passed over. The
+effective configuration is logged at start; secrets are masked there and wherever else they would be
+shown.
+
+## How values are written
+
+| kind | examples | |
+|---|---|---|
+| size | `4096`, `100Mi`, `2GiB`, `100MB` | `Ki Mi Gi Ti` count in 1024s, `k M G T` in 1000s |
+| duration | `500ms`, `30s`, `1m30s` | `ms s m h`; a number alone where the name ends in its unit |
+| true or false | `true`, `false` | `yes`, `no`, `1` and `0` do as well |
+| list | `[a, b]`, or `a,b` in a variable | |
+"""
+
+
+@cache
+def descriptions(group: type) -> dict[str, str]:
+    """The string under each field of a group, by the field's name, as one line."""
+    tree = ast.parse(textwrap.dedent(inspect.getsource(group))).body[0]
+    assert isinstance(tree, ast.ClassDef)
+    found = {}
+    for field, text in zip(tree.body, tree.body[1:], strict=False):
+        match field, text:
+            case (
+                ast.AnnAssign(target=ast.Name(id=name)),
+                ast.Expr(value=ast.Constant(value=str(words))),
+            ):
+                found[name] = " ".join(words.split())
+    return found
+
+
+def describe(setting: Setting) -> str:
+    """What `setting` means."""
+    return descriptions(setting.group)[setting.attribute.rpartition(".")[2]]
+
+
+def page() -> str:
+    """`docs/configuration.md`."""
+    parts = [_INTRODUCTION]
+    for field in dataclasses.fields(Config):
+        settings = [s for s in SETTINGS if s.attribute.startswith(f"{field.name}.")]
+        if settings:
+            heading = f"## {field.name}\n\n{inspect.getdoc(field.type)}\n"
+            parts += [heading, *(_section(setting) for setting in settings)]
+    parts.append(_variables())
+    return "\n".join(parts)
+
+
+def _section(setting: Setting) -> str:
+    default = setting.kind.show(setting.default)
+    lines = [
+        f"### `{setting.path}`\n",
+        f"{textwrap.fill(describe(setting), 100)}\n",
+        f"* default: {f'`{default}`' if default else 'empty'}",
+        f"* takes: {setting.kind.takes}",
+        f"* variable: {', '.join(f'`{variable}`' for variable in setting.variables)}",
+    ]
+    if setting.secret:
+        lines.append("* secret: masked wherever it would be shown")
+    return "\n".join(lines) + "\n"
+
+
+def _variables() -> str:
+    """The table of all variables, for those who come with a variable and look for its setting."""
+    rows = {variable: f"`{s.path}`" for s in SETTINGS for variable in s.variables}
+    rows |= {
+        variable: f"`{host.path}` and `{port.path}`, as `host:port` or `:port`"
+        for variable, (host, port) in ADDRESSES.items()
+    }
+    rows[CONFIG_FILE_VARIABLE] = "the file to read"
+    lines = [f"| `{variable}` | {rows[variable]} |" for variable in sorted(rows)]
+    return "\n".join(
+        [
+            "## All variables\n",
+            "Where two variables set the same, the one for that setting alone wins over an",
+            "address, and `KAFSCALE_CACHE_BYTES` wins over `KAFSCALE_CACHE_SIZE`.\n",
+            "| variable | sets |",
+            "|---|---|",
+            *lines,
+            "",
+        ]
+    )

@@ -1,0 +1,68 @@
+"""From the sources to a `Config`: defaults, then the file, then the environment; the later wins.
+
+The law: this is the only way in. Every value that was written is checked, even one that a stronger
+source replaces, and all problems are reported at once, so that a second start is enough to run.
+"""
+
+import dataclasses
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from kafscale.config.env import read_environment
+from kafscale.config.model import CONFIG_FILE_VARIABLE, Config
+from kafscale.config.schema import inner_group
+from kafscale.config.source import Findings
+from kafscale.config.validation import contradictions
+from kafscale.errors import ConfigError
+
+DEFAULT_FILE = Path("/etc/kafscale/broker.yaml")
+
+
+def load(
+    environ: Mapping[str, str], file: Path | None = None, *, default_file: Path = DEFAULT_FILE
+) -> Config:
+    """The configuration that the environment and the file add up to.
+
+    A file that is named, by argument or by `KAFSCALE_CONFIG_FILE`, has to exist; the default one
+    may not.
+    """
+    if file is None and environ.get(CONFIG_FILE_VARIABLE):
+        file = Path(environ[CONFIG_FILE_VARIABLE])
+    if file is None and default_file.exists():
+        file = default_file
+
+    sources = [_read_file(file) if file else Findings(), read_environment(environ)]
+    problems = [problem for source in sources for problem in source.problems]
+    values: dict[str, object] = {}
+    origins: dict[str, str] = {}
+    for written in (written for source in sources for written in source.written):
+        try:
+            values[written.setting.attribute] = written.setting.read(written.raw)
+        except ValueError as error:
+            problems.append(written.problem(error))
+        origins[written.setting.path] = written.origin
+    if not problems:
+        config: Config = _build(Config, values, origins=origins)
+        problems = contradictions(config)
+    if problems:
+        raise ConfigError("\n".join(problems))
+    return config
+
+
+def _read_file(file: Path) -> Findings:
+    # YAML is slow to load, and needless where the environment says everything.
+    from kafscale.config.file import read_file  # noqa: PLC0415
+
+    return read_file(file)
+
+
+def _build(group: type, values: Mapping[str, object], prefix: str = "", **more: object) -> Any:
+    """A `group` with the given values by attribute, and defaults for all others."""
+    for field in dataclasses.fields(group):
+        attribute = prefix + field.name
+        if attribute in values:
+            more[field.name] = values[attribute]
+        elif inner := inner_group(field):
+            more[field.name] = _build(inner, values, f"{attribute}.")
+    return group(**more)

@@ -1,0 +1,248 @@
+"""The kinds of value that a setting may take: how each is read, shown and described.
+
+The law: a value reads the same in the file and in the environment, because both hand over text.
+What is wrong with a value is said as a `ValueError` that completes the sentence "this value ...";
+`takes` says what would be right. Which setting is of which kind is declared beside the setting.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Generic, Literal, Protocol, TypeVar
+
+from kafscale.text import units
+
+Value = TypeVar("Value")
+Measure = TypeVar("Measure", int, float)
+
+
+class Kind(Protocol[Value]):
+    """A kind of value; `read(show(value))` gives the value again."""
+
+    @property
+    def takes(self) -> str:
+        """What a right value looks like, to complete the sentence "it takes ..."."""
+
+    def read(self, text: str) -> Value:
+        """The value that `text` means; a `ValueError` says what is wrong with it."""
+
+    def show(self, value: Value) -> str:
+        """`value` as a person would write it."""
+
+    def export(self, value: Value) -> object:
+        """`value` as JSON and YAML carry it."""
+
+
+class _Plain(Generic[Value]):
+    """For kinds whose values already are what people and JSON would write."""
+
+    def show(self, value: Value) -> str:
+        return str(value)
+
+    def export(self, value: Value) -> object:
+        return value
+
+
+@dataclass(frozen=True)
+class Text(_Plain[str]):
+    """Text that matches a pattern in full; empty means not set, where that is allowed."""
+
+    takes: str = "text on one line, without white space at its ends"
+    pattern: str = r"\S|\S.*\S"
+    optional: bool = False
+
+    def read(self, text: str) -> str:
+        if not text and self.optional:
+            return text
+        if not text:
+            raise ValueError("is empty")
+        if not re.fullmatch(self.pattern, text):
+            raise ValueError("is not of the right form")
+        return text
+
+
+@dataclass(frozen=True)
+class Choice(_Plain[str]):
+    """One of a few words; capitals do not matter."""
+
+    words: tuple[str, ...]
+
+    @property
+    def takes(self) -> str:
+        return f"one of {', '.join(self.words)}"
+
+    def read(self, text: str) -> str:
+        for word in self.words:
+            if word.lower() == text.strip().lower():
+                return word
+        raise ValueError("is not one of the choices")
+
+
+@dataclass(frozen=True)
+class Flag(_Plain[bool]):
+    """True or false."""
+
+    takes: str = "true or false"
+
+    def read(self, text: str) -> bool:
+        word = text.strip().lower()
+        if word in {"true", "yes", "1"}:
+            return True
+        if word in {"false", "no", "0"}:
+            return False
+        raise ValueError("is neither true nor false")
+
+    def show(self, value: bool) -> str:
+        return "true" if value else "false"
+
+
+@dataclass(frozen=True)
+class Number(_Plain[int]):
+    """A whole number within bounds."""
+
+    minimum: int
+    maximum: int
+
+    @property
+    def takes(self) -> str:
+        return f"a whole number from {self.minimum} to {self.maximum}"
+
+    def read(self, text: str) -> int:
+        if not re.fullmatch(r"-?\d{1,18}", text.strip(), re.ASCII):
+            raise ValueError("is not a whole number")
+        return _bounded(int(text), self.minimum, self.maximum, str)
+
+
+@dataclass(frozen=True)
+class OptionalNumber(_Plain[int | None]):
+    """A whole number, or nothing, which is written as empty text."""
+
+    number: Number
+
+    @property
+    def takes(self) -> str:
+        return f"{self.number.takes}, or nothing"
+
+    def read(self, text: str) -> int | None:
+        return self.number.read(text) if text.strip() else None
+
+    def show(self, value: int | None) -> str:
+        return "" if value is None else str(value)
+
+
+@dataclass(frozen=True)
+class Decimal(_Plain[float]):
+    """A number within bounds that need not be whole; a fraction, if nothing else is said."""
+
+    minimum: float = 0.0
+    maximum: float = 1.0
+
+    @property
+    def takes(self) -> str:
+        return f"a number from {self.minimum:g} to {self.maximum:g}, such as 0.2"
+
+    def read(self, text: str) -> float:
+        if not re.fullmatch(r"\d{1,9}(\.\d{1,18})?", text.strip(), re.ASCII):
+            raise ValueError("is not a number")
+        return _bounded(float(text), self.minimum, self.maximum, "{:g}".format)
+
+
+@dataclass(frozen=True)
+class Size(_Plain[int]):
+    """A number of bytes within bounds."""
+
+    minimum: int
+    maximum: int
+
+    @property
+    def takes(self) -> str:
+        low, high = self.show(self.minimum), self.show(self.maximum)
+        return f"a size from {low} to {high}, such as 104857600, 100Mi or 100MB"
+
+    def read(self, text: str) -> int:
+        return _bounded(units.parse_size(text), self.minimum, self.maximum, self.show)
+
+    def show(self, value: int) -> str:
+        return units.show_size(value)
+
+
+@dataclass(frozen=True)
+class Duration:
+    """A span of time within bounds, kept as a whole number of its unit.
+
+    A setting whose name ends in its unit also takes a number alone. Where the name does not say the
+    unit, a number alone would be a guess between milliseconds and seconds, and is refused.
+    """
+
+    minimum: int
+    maximum: int
+    unit: Literal["ms", "s"] = "ms"
+    unit_in_name: bool = True
+
+    @property
+    def takes(self) -> str:
+        low, high = self.show(self.minimum), self.show(self.maximum)
+        if not self.unit_in_name:
+            return f"a duration with its unit, from {low} to {high}, such as 500ms, 30s or 5m"
+        unit = "milliseconds" if self.unit == "ms" else "seconds"
+        return f"a number of {unit} or a duration with its unit, from {low} to {high}"
+
+    def read(self, text: str) -> int:
+        bare_unit = self.unit if self.unit_in_name else None
+        value, remainder = divmod(units.parse_duration(text, bare_unit), self._unit_ms)
+        if remainder:
+            raise ValueError("is not a whole number of seconds")
+        return _bounded(value, self.minimum, self.maximum, self.show)
+
+    def show(self, value: int) -> str:
+        return units.show_duration(value * self._unit_ms)
+
+    def export(self, value: int) -> object:
+        return value if self.unit_in_name else self.show(value)
+
+    @property
+    def _unit_ms(self) -> int:
+        return 1 if self.unit == "ms" else units.SECOND_MS
+
+
+@dataclass(frozen=True)
+class Names:
+    """Several texts of one kind: a list in the file, separated by commas in the environment."""
+
+    each: Text
+    required: bool = False
+    """Whether there has to be one."""
+
+    @property
+    def takes(self) -> str:
+        return f"a list (separated by commas in the environment), each entry {self.each.takes}"
+
+    def read(self, text: str) -> tuple[str, ...]:
+        return self.read_list(text.split(",") if text.strip() else ())
+
+    def read_list(self, items: Sequence[str]) -> tuple[str, ...]:
+        if self.required and not items:
+            raise ValueError("is empty")
+        return tuple(self._read_item(item.strip()) for item in items)
+
+    def _read_item(self, item: str) -> str:
+        try:
+            return self.each.read(item)
+        except ValueError as error:
+            raise ValueError(f"has an entry that {error}") from None
+
+    def show(self, value: tuple[str, ...]) -> str:
+        return ",".join(value)
+
+    def export(self, value: tuple[str, ...]) -> object:
+        return list(value)
+
+
+def _bounded(
+    value: Measure, minimum: Measure, maximum: Measure, show: Callable[[Measure], str]
+) -> Measure:
+    if value < minimum:
+        raise ValueError(f"is below the minimum of {show(minimum)}")
+    if value > maximum:
+        raise ValueError(f"is above the maximum of {show(maximum)}")
+    return value

@@ -1,0 +1,12 @@
+"""Alerts for Prometheus, written in code: one module for each room, all of them in `GROUPS`."""
+
+from kafscale.monitoring.alerts.brokers import BROKERS
+from kafscale.monitoring.alerts.clients import CLIENTS
+from kafscale.monitoring.alerts.etcd import ETCD
+from kafscale.monitoring.alerts.operator import OPERATOR
+from kafscale.monitoring.alerts.pipeline import PIPELINE
+from kafscale.monitoring.alerts.storage import STORAGE
+
+GROUPS = (BROKERS, STORAGE, CLIENTS, ETCD, OPERATOR, PIPELINE)
+
+__all__ = ["GROUPS"]

@@ -1,0 +1,49 @@
+"""The page about metrics, made from their declarations; a test compares it with the one in docs."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from kafscale.observability.metrics.broker import DECLARATIONS
+from kafscale.observability.metrics.declaration import Declared
+from kafscale.observability.metrics.jobs import PIPELINE_DECLARATIONS
+from kafscale.observability.metrics.operator import OPERATOR_DECLARATIONS
+
+_INTRODUCTION = """\
+<!-- Written by `make docs` from the metrics in the code; edit those instead. -->
+
+# Metrics
+
+Every metric that Kafscale emits, in Prometheus' text format. [Monitoring](monitoring.md) has the
+dashboards and alerts that are made of them, and how many series there are at most.
+
+"""
+
+_PIPELINE = """\
+Jobs on Spark come to an end, and cannot be scraped; the console tells of the last run of each job
+and topic, from the records that runs leave in the bucket. Prometheus has to honour the label `job`
+(`honor_labels: true`).
+
+"""
+
+_HEAD = """\
+| metric | type | labels | meaning |
+|---|---|---|---|
+"""
+
+
+def page() -> str:
+    """`docs/metrics.md`."""
+    return (
+        f"{_INTRODUCTION}## Brokers\n\n{_table(DECLARATIONS)}"
+        f"\n## Operator\n\n{_table(OPERATOR_DECLARATIONS)}"
+        f"\n## Pipeline\n\n{_PIPELINE}{_table(PIPELINE_DECLARATIONS)}"
+    )
+
+
+def _table(declarations: Iterable[Declared[Any]]) -> str:
+    rows = (
+        f"| `{declared.name}` | {declared.type} "
+        f"| {', '.join(f'`{label}`' for label in declared.labels)} | {declared.meaning} |\n"
+        for declared in declarations
+    )
+    return _HEAD + "".join(rows)

@@ -1,0 +1,90 @@
+"""The metrics of the object store, and of records on their way into it."""
+
+from typing import Final
+
+from kafscale.observability.metrics.counters import StoreHealth, Traffic
+from kafscale.observability.metrics.declaration import Declaration, counter, gauge
+from kafscale.observability.metrics.text_format import Series
+
+
+def _operations(traffic: Traffic) -> Series:
+    for operation, found in traffic.by_operation.items():
+        yield (operation, "success"), found.succeeded
+        yield (operation, "error"), found.failed
+
+
+STORAGE_DECLARATIONS: Final = (
+    Declaration(
+        "kafscale_s3_operations_total",
+        "counter",
+        ("operation", "status"),
+        "Requests to the object store.",
+        _operations,
+    ),
+    Declaration(
+        "kafscale_s3_latency_seconds",
+        "histogram",
+        ("operation",),
+        "How long the object store took to answer.",
+        lambda traffic: (((name,), found.seconds) for name, found in traffic.by_operation.items()),
+    ),
+    Declaration(
+        "kafscale_s3_health_state",
+        "gauge",
+        ("state",),
+        "1 for the state that the object store is in, 0 for the others.",
+        lambda traffic: (
+            ((state,), int(state == traffic.store_health.state)) for state in StoreHealth.STATES
+        ),
+    ),
+    gauge(
+        "kafscale_s3_error_rate",
+        "The share of requests to the object store that failed lately.",
+        lambda traffic: traffic.store_health.error_rate,
+    ),
+    gauge(
+        "kafscale_cache_size_bytes",
+        "Blocks of segments in the cache.",
+        lambda traffic: traffic.log.cache_bytes,
+    ),
+    gauge(
+        "kafscale_unflushed_bytes",
+        "Records in memory that are not durable yet, over all partitions.",
+        lambda traffic: traffic.log.unflushed_bytes,
+    ),
+    gauge(
+        "kafscale_tail_bytes",
+        "The newest records, kept in memory for readers and until segments hold them.",
+        lambda traffic: traffic.log.tail_bytes,
+    ),
+    gauge(
+        "kafscale_wal_objects",
+        "WAL objects that segments have not replaced yet.",
+        lambda traffic: traffic.log.wal_objects,
+    ),
+    counter(
+        "kafscale_wal_puts_total",
+        "WAL objects written.",
+        lambda traffic: traffic.log.wal_puts,
+    ),
+    counter(
+        "kafscale_wal_bytes_total",
+        "Bytes of WAL objects written.",
+        lambda traffic: traffic.log.wal_bytes,
+    ),
+    counter(
+        "kafscale_wal_retries_total",
+        "Attempts to write a WAL object that failed and were repeated.",
+        lambda traffic: traffic.log.wal_retries,
+    ),
+    counter(
+        "kafscale_segments_rolled_total",
+        "Segments written.",
+        lambda traffic: traffic.log.segments_rolled,
+    ),
+    counter(
+        "kafscale_segment_bytes_rolled_total",
+        "Bytes of segments written.",
+        lambda traffic: traffic.log.segment_bytes_rolled,
+    ),
+)

@@ -1,0 +1,78 @@
+"""Each kind of value says what is wrong with a text, and reads back what it shows."""
+
+import pytest
+
+from kafscale.config.types import (
+    Choice,
+    Decimal,
+    Duration,
+    Flag,
+    Names,
+    Number,
+    OptionalNumber,
+    Size,
+    Text,
+)
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "reason"),
+    [
+        (Text(), "", "is empty"),
+        (Text(), "two\nlines", "is not of the right form"),
+        (Text(), "blank at the end ", "is not of the right form"),
+        (Text(pattern="[a-z]+", optional=True), "A", "is not of the right form"),
+        (Choice(("json", "text")), "xml", "is not one of the choices"),
+        (Flag(), "maybe", "is neither true nor false"),
+        (Flag(), "", "is neither true nor false"),
+        (Number(1, 10), "ten", "is not a whole number"),
+        (Number(1, 10), "1.5", "is not a whole number"),
+        (Number(1, 10), "0", "is below the minimum of 1"),
+        (Number(1, 10), "11", "is above the maximum of 10"),
+        (OptionalNumber(Number(1, 10)), "11", "is above the maximum of 10"),
+        (Decimal(), "half", "is not a number"),
+        (Decimal(), "nan", "is not a number"),
+        (Decimal(), "1.01", "is above the maximum of 1"),
+        (Size(1024, 2048), "1023", "is below the minimum of 1Ki"),
+        (Size(1024, 2048), "2049", "is above the maximum of 2Ki"),
+        (Duration(100, 60_000), "99", "is below the minimum of 100ms"),
+        (Duration(1, 60, unit="s"), "2m", "is above the maximum of 1m"),
+        (Duration(1, 60, unit="s"), "1500ms", "is not a whole number of seconds"),
+        (Duration(1, 60, unit_in_name=False), "30", "has no unit"),
+        (Names(Text(pattern="[a-z]+")), "a,,b", "has an entry that is empty"),
+        (Names(Text(pattern="[a-z]+")), "a,B", "has an entry that is not of the right form"),
+        (Names(Text(), required=True), " ", "is empty"),
+    ],
+)
+def test_a_wrong_value_is_refused_with_its_reason(kind, text, reason):
+    with pytest.raises(ValueError, match=f"^{reason}$"):
+        kind.read(text)
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "value"),
+    [
+        (Text(), "p@ss word", "p@ss word"),
+        (Text(optional=True), "", ""),
+        (Choice(("json", "text")), " JSON ", "json"),
+        (Flag(), "True", True),
+        (Flag(), "yes", True),
+        (Flag(), "1", True),
+        (Flag(), "no", False),
+        (Flag(), "0", False),
+        (Number(-5, 10), " -5 ", -5),
+        (OptionalNumber(Number(0, 10)), "", None),
+        (OptionalNumber(Number(0, 10)), "0", 0),
+        (Decimal(), "0.2", 0.2),
+        (Size(0, 10**9), "1Mi", 1024**2),
+        (Duration(1, 10**6), "500", 500),
+        (Duration(1, 10**6), "1s", 1000),
+        (Duration(1, 3600, unit="s"), "2m", 120),
+        (Duration(1, 10**6, unit_in_name=False), "30s", 30_000),
+        (Names(Text()), "a, b", ("a", "b")),
+        (Names(Text()), "", ()),
+    ],
+)
+def test_a_right_value_is_read_and_reads_back_as_shown(kind, text, value):
+    assert kind.read(text) == value
+    assert kind.read(kind.show(value)) == value

@@ -1,0 +1,104 @@
+"""Two connections joined: what goes in at one end comes out at the other, and no more than fits."""
+
+import asyncio
+from contextlib import asynccontextmanager
+
+import pytest
+import uvloop
+
+from kafscale.net.tcp_proxy import CHUNK_BYTES, splice
+from unit.broker.harness import run, turn
+
+every_loop = pytest.mark.parametrize(
+    "loop", [asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"]
+)
+
+
+@asynccontextmanager
+async def joined():
+    """The outer ends of two connections that are joined, and the task that joins them."""
+    inner = asyncio.Queue()
+
+    async def welcome(reader, writer):
+        await inner.put((reader, writer))
+
+    server = await asyncio.start_server(welcome, "127.0.0.1", 0, limit=8 * 1024)
+    address = server.sockets[0].getsockname()
+    one, other = [await asyncio.open_connection(*address) for _ in range(2)]
+    task = asyncio.ensure_future(splice(await inner.get(), await inner.get()))
+    try:
+        yield one, other, task
+    finally:
+        server.close()
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        for _, writer in (one, other):
+            writer.close()
+
+
+@every_loop
+def test_bytes_go_both_ways(loop):
+    async def story():
+        async with joined() as ((one_in, one_out), (other_in, other_out), _):
+            one_out.write(b"question")
+            assert await other_in.readexactly(8) == b"question"
+            other_out.write(b"answer")
+            assert await one_in.readexactly(6) == b"answer"
+
+    run(story, loop)
+
+
+@every_loop
+def test_what_was_sent_arrives_before_the_end(loop):
+    async def story():
+        async with joined() as ((_, one_out), (other_in, _), task):
+            one_out.write(b"x" * 1_000_000)
+            one_out.close()
+            assert len(await other_in.read(-1)) == 1_000_000
+            await task
+
+    run(story, loop)
+
+
+@every_loop
+def test_an_end_that_breaks_ends_the_other(loop):
+    async def story():
+        async with joined() as ((_, one_out), (other_in, _), task):
+            one_out.transport.abort()
+            assert await other_in.read() == b""
+            await task
+
+    run(story, loop)
+
+
+class SlowWriter:
+    """The way to an end that takes nothing until it is told to."""
+
+    def __init__(self):
+        self.takes = asyncio.Event()
+        self.written = bytearray()
+
+    def write(self, chunk):
+        self.written += chunk
+
+    async def drain(self):
+        await self.takes.wait()
+
+    def close(self):
+        self.takes.set()
+
+
+def test_no_more_is_read_than_the_other_end_takes():
+    async def story():
+        source, silent = asyncio.StreamReader(), asyncio.StreamReader()
+        slow, other = SlowWriter(), SlowWriter()
+        source.feed_data(b"x" * 10 * CHUNK_BYTES)
+        source.feed_eof()
+        task = asyncio.ensure_future(splice((source, other), (silent, slow)))
+        await turn(100)
+        assert len(slow.written) == CHUNK_BYTES
+        slow.takes.set()
+        await task
+        assert len(slow.written) == 10 * CHUNK_BYTES
+
+    run(story)

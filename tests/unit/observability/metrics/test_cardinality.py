@@ -1,0 +1,133 @@
+"""However many topics and groups clients make, a broker shows a bounded number of series."""
+
+import pytest
+
+from kafscale.observability.metrics import cardinality
+from kafscale.observability.metrics.broker import DECLARATIONS, Metrics
+from kafscale.observability.metrics.cardinality import (
+    GROUPS_TOLD_MAX,
+    LAGS_TOLD_MAX,
+    PARTITIONS_TOLD_MAX,
+    TOPICS_TOLD_MAX,
+)
+from unit.observability.scraping import scrape, values
+
+TOPICS = TOPICS_TOLD_MAX + 7
+PARTITIONS = PARTITIONS_TOLD_MAX // TOPICS_TOLD_MAX + 1
+GROUPS = GROUPS_TOLD_MAX + 3
+NAMED_BY_CLIENTS = {"topic", "partition", "group"}
+
+
+@pytest.fixture(scope="module")
+def crowded():
+    """Metrics of a broker with more of everything than it tells by name."""
+    metrics = Metrics()
+    for number in range(TOPICS):
+        topic = metrics.topic(f"topic-{number}")
+        for acks in (-1, 0, 1):
+            topic.produced(acks, 0.02)
+        for cache_hit in (True, False):
+            topic.fetched(cache_hit, 0.02)
+        for partition in range(PARTITIONS):
+            found = metrics.partition(f"topic-{number}", partition)
+            found.produces_succeeded, found.produce_bytes = 1, 10
+            found.cache_hits, found.cache_misses = 3, 1
+    for number in range(GROUPS):
+        metrics.group(f"group-{number}").commits = 2
+    metrics.group_lags = lambda: (
+        (f"group-{group}", "orders", partition, 5) for group in range(GROUPS)
+        for partition in range(LAGS_TOLD_MAX // GROUPS + 2)
+    )  # fmt: skip
+    metrics.stored_bytes = metrics.buffered_bytes = lambda: (
+        (f"topic-{topic}", partition, 100) for topic in range(TOPICS)
+        for partition in range(PARTITIONS)
+    )  # fmt: skip
+    return metrics
+
+
+@pytest.fixture(scope="module")
+def told(crowded):
+    """The same as Prometheus reads it, which takes a while: series by name, then by labels."""
+    found = {}
+    for family in scrape(crowded):
+        for sample in family.samples:
+            found.setdefault(sample.name, {})[tuple(sample.labels.values())] = sample.value
+    return found
+
+
+@pytest.mark.parametrize(
+    "declared",
+    [each for each in DECLARATIONS if NAMED_BY_CLIENTS & set(each.labels)],
+    ids=lambda declared: declared.name,
+)
+def test_what_clients_name_is_bounded(crowded, declared):
+    by_label = dict(
+        zip(declared.labels, zip(*_labels(crowded, declared), strict=True), strict=True)
+    )
+    most = {
+        "topic": TOPICS_TOLD_MAX if "partition" not in declared.labels else PARTITIONS_TOLD_MAX,
+        "partition": PARTITIONS_TOLD_MAX,
+        "group": GROUPS_TOLD_MAX,
+    }
+    if declared.name == "kafscale_consumer_lag":
+        assert len(by_label["group"]) == LAGS_TOLD_MAX + 1
+        return
+    for label in NAMED_BY_CLIENTS & by_label.keys():
+        assert len(set(by_label[label])) <= most[label] + 1
+    assert any(cardinality.OTHER in found for found in by_label.values())
+
+
+def _labels(metrics, declared):
+    return [labels for labels, _ in declared.read(metrics)]
+
+
+def test_the_whole_exposition_is_bounded(crowded):
+    lines = crowded.exposition().count(b"\n")
+    histogram = 14
+    assert lines < (
+        9 * (PARTITIONS_TOLD_MAX + 1)
+        + 5 * histogram * (TOPICS_TOLD_MAX + 1)
+        + 2 * (GROUPS_TOLD_MAX + 1)
+        + LAGS_TOLD_MAX
+        + 1000
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "whole"),
+    [
+        ("kafscale_produce_bytes_total", TOPICS * PARTITIONS * 10),
+        ("kafscale_produce_requests_total", TOPICS * PARTITIONS),
+        ("kafscale_stored_bytes", TOPICS * PARTITIONS * 100),
+        ("kafscale_consumer_commits_total", GROUPS * 2),
+        ("kafscale_consumer_lag", GROUPS * (LAGS_TOLD_MAX // GROUPS + 2) * 5),
+        ("kafscale_produce_latency_seconds_count", TOPICS * 3),
+        ("kafscale_fetch_latency_seconds_count", TOPICS * 2),
+    ],
+)
+def test_sums_stay_right(told, name, whole):
+    assert sum(told[name].values()) == whole
+
+
+def test_rates_of_the_rest_are_those_of_all_of_it(told):
+    assert told["kafscale_cache_hit_rate"]["other", "other"] == 0.75
+    counts = told["kafscale_produce_latency_seconds_bucket"]
+    assert counts["other", "-1", "0.01"] == 0
+    assert counts["other", "-1", "0.025"] == TOPICS - TOPICS_TOLD_MAX
+
+
+def test_few_are_told_by_name_alone():
+    metrics = Metrics()
+    metrics.group("readers").commits = 1
+    assert values(metrics, "kafscale_consumer_commits_total") == {("readers",): 1}
+
+
+def test_who_leaves_makes_room_for_another():
+    metrics = Metrics()
+    for number in range(GROUPS_TOLD_MAX + 1):
+        metrics.group(f"group-{number}")
+    assert ("other",) in values(metrics, "kafscale_consumer_commits_total")
+    metrics.forget_group("group-0")
+    left = values(metrics, "kafscale_consumer_commits_total")
+    assert ("other",) not in left
+    assert (f"group-{GROUPS_TOLD_MAX}",) in left

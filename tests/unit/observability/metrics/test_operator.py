@@ -1,0 +1,104 @@
+"""The operator's metrics: what is declared is emitted, and what is emitted is declared."""
+
+import pytest
+
+from kafscale.observability.metrics import docs
+from kafscale.observability.metrics.broker import DECLARATIONS
+from kafscale.observability.metrics.operator import (
+    OPERATOR_DECLARATIONS,
+    OperatorMetrics,
+    SnapshotFigures,
+)
+from unit.observability.scraping import scrape, values
+
+NOW_MS = 1_700_000_000_000
+LABELS = ("default", "production")
+
+
+@pytest.fixture
+def metrics():
+    return OperatorMetrics(lambda: NOW_MS)
+
+
+@pytest.fixture
+def busy(metrics):
+    """Metrics of an operator that has had something of everything."""
+    metrics.reconciled("KafscaleCluster", 0.2, succeeded=True)
+    metrics.drains["success"] += 1
+    cluster = metrics.cluster(*LABELS)
+    cluster.etcd_members_ready, cluster.etcd_database_bytes = 3, 20_480
+    cluster.brokers_wanted, cluster.etcd_members_wanted = 3, 3
+    snapshots = cluster.snapshots = SnapshotFigures()
+    snapshots.newest_at_ms, snapshots.size_bytes = NOW_MS - 90_500, 4096
+    snapshots.succeeded, snapshots.is_accessible, snapshots.duration_seconds = True, False, 1.5
+    return metrics
+
+
+def test_a_scrape_shows_exactly_what_is_declared(busy):
+    shown = [(family.name, family.type, family.documentation) for family in scrape(busy)]
+    declared = [
+        (each.name.removesuffix("_total"), each.type, each.meaning)
+        for each in OPERATOR_DECLARATIONS
+    ]
+    assert shown == declared
+
+
+def test_every_series_has_the_labels_that_are_declared(busy):
+    for declared, family in zip(OPERATOR_DECLARATIONS, scrape(busy), strict=True):
+        assert family.samples, declared.name
+        for sample in family.samples:
+            assert tuple(name for name in sample.labels if name != "le") == declared.labels
+
+
+def test_counters_and_only_they_are_called_total_and_no_name_is_taken():
+    for declared in OPERATOR_DECLARATIONS:
+        assert declared.name.endswith("_total") == (declared.type == "counter"), declared.name
+    names = [declared.name for declared in (*DECLARATIONS, *OPERATOR_DECLARATIONS)]
+    assert len(set(names)) == len(names)
+
+
+def test_the_page_names_every_metric():
+    page = docs.page()
+    for declared in OPERATOR_DECLARATIONS:
+        assert f"| `{declared.name}` | {declared.type} |" in page
+
+
+def test_snapshots_are_told_with_their_age(busy):
+    assert values(busy, "kafscale_operator_etcd_snapshot_age_seconds") == {LABELS: 90.5}
+    assert values(busy, "kafscale_operator_etcd_snapshot_last_success_timestamp_seconds") == {
+        LABELS: 1699999909.5
+    }
+    assert values(busy, "kafscale_operator_etcd_snapshot_success") == {LABELS: 1}
+    assert values(busy, "kafscale_operator_etcd_snapshot_access") == {LABELS: 0}
+    assert values(busy, "kafscale_operator_etcd_snapshot_duration_seconds") == {LABELS: 1.5}
+
+
+def test_what_is_not_known_is_not_told(metrics):
+    cluster = metrics.cluster(*LABELS)
+    for name in ("etcd_members_ready", "etcd_snapshot_failures_total"):
+        assert values(metrics, f"kafscale_operator_{name}") == {}
+    cluster.snapshots = SnapshotFigures()
+    for name in ("age_seconds", "size_bytes", "success", "access", "duration_seconds"):
+        assert values(metrics, f"kafscale_operator_etcd_snapshot_{name}") == {}
+    assert values(metrics, "kafscale_operator_etcd_snapshot_failures_total") == {LABELS: 0}
+
+
+def test_reconciliations_are_counted_and_timed(metrics):
+    metrics.reconciled("KafscaleTopic", 0.2, succeeded=True)
+    metrics.reconciled("KafscaleTopic", 2, succeeded=False)
+    assert values(metrics, "kafscale_operator_reconcile_total") == {
+        ("KafscaleTopic", "success"): 1,
+        ("KafscaleTopic", "error"): 1,
+    }
+    assert values(metrics, "kafscale_operator_reconcile_duration_seconds_sum") == {
+        ("KafscaleTopic",): 2.2
+    }
+
+
+def test_a_cluster_that_is_gone_takes_its_numbers_with_it(busy):
+    assert values(busy, "kafscale_operator_clusters") == {(): 1}
+    assert busy.cluster(*LABELS) is busy.cluster(*LABELS)
+    busy.forget(*LABELS)
+    busy.forget(*LABELS)
+    assert values(busy, "kafscale_operator_clusters") == {(): 0}
+    assert values(busy, "kafscale_operator_etcd_snapshot_age_seconds") == {}
