@@ -102,7 +102,7 @@ def test_code_is_executed_from_text_in_one_place_only():
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.Call) and getattr(node.func, "id", "") in {"exec", "eval"}
     }
-    assert calls == {"src/kafscale/protocol/source.py"}
+    assert calls == {"src/kafscale/protocol/codec/source.py"}
 
 
 def test_only_the_command_line_reads_the_environment_and_only_config_its_variables():

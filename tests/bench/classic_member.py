@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from bench.group_member import REBALANCE_TIMEOUT_MS, SESSION_TIMEOUT_MS, Post, check, commit
 from bench.line import Line
 from kafscale.groups.assignors.range import range_assignment
-from kafscale.groups.subscription import (
+from kafscale.groups.consumer_protocol import (
     PROTOCOL_TYPE,
     Subscription,
     decode_assignment,

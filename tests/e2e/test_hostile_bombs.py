@@ -13,9 +13,10 @@ from kafscale.protocol.messages.produce import (
     ProduceRequest,
     TopicToProduce,
 )
-from kafscale.records import Codec, Record, message_set
+from kafscale.records import Codec, Record
 from kafscale.records.batch import TimestampType
 from kafscale.records.checksum import crc32
+from kafscale.records.legacy import message_set
 from services.siege import Siege
 from services.wire import batch_of, records_of
 

@@ -35,13 +35,13 @@ from confluent_kafka.admin import (
 )
 
 from kafscale.protocol.api import Api
+from kafscale.protocol.codec.wire import Message
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.describe_acls import DESCRIBE_ACLS, DescribeAclsRequest
 from kafscale.protocol.messages.describe_user_scram_credentials import (
     DESCRIBE_USER_SCRAM_CREDENTIALS,
     DescribeUserScramCredentialsRequest,
 )
-from kafscale.protocol.wire import Message
 from services.rules import Rules, rule
 from services.secured_wire import SecuredWire
 from services.way_in import WayIn

@@ -5,8 +5,8 @@ from typing import Any
 
 from kafscale.protocol import header as headers
 from kafscale.protocol.api import Api
-from kafscale.protocol.schema import Array, Field, MessageType, WireType, fields
-from kafscale.protocol.wire import Kind, Message
+from kafscale.protocol.codec.schema import Array, Field, MessageType, WireType, fields
+from kafscale.protocol.codec.wire import Kind, Message
 
 _SPECIAL = (
     b"\x7f\xff\xff\xff",

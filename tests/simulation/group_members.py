@@ -18,16 +18,16 @@ from kafscale.errors import (
     NotCoordinatorError,
     UnknownMemberError,
 )
-from kafscale.groups.answers import Joined
-from kafscale.groups.effects import NO_TICKET
-from kafscale.groups.events import ConsumerHeartbeat, Heartbeat, Join, Leave, Leaver, Sync
-from kafscale.groups.offsets import CommittedOffset
-from kafscale.groups.subscription import (
+from kafscale.groups.committed_offsets import CommittedOffset
+from kafscale.groups.consumer_protocol import (
     Subscription,
     decode_assignment,
     encode_assignment,
     encode_subscription,
 )
+from kafscale.groups.effects import NO_TICKET
+from kafscale.groups.events import ConsumerHeartbeat, Heartbeat, Join, Leave, Leaver, Sync
+from kafscale.groups.responses import Joined
 from kafscale.testing import virtual_time
 from simulation.group_world import (
     BYSTANDERS,

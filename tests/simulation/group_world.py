@@ -22,7 +22,7 @@ from msgspec.structs import replace
 from kafscale.broker.coordinator.clock import GroupClock
 from kafscale.broker.coordinator.coordinator import Coordinator, OffsetRetention
 from kafscale.errors import OperatingError, StoreUnavailableError
-from kafscale.groups.settings import GroupSettings
+from kafscale.groups.config import GroupSettings
 from kafscale.metadata import keys
 from kafscale.metadata.catalog import Catalog
 from kafscale.metadata.claim import Claim

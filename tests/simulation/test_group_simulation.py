@@ -10,7 +10,7 @@ from random import Random
 
 import pytest
 
-from kafscale.groups.record import Kind
+from kafscale.groups.model import Kind
 from simulation.group_members import Bystander, ClassicMember, ConsumerMember, Member
 from simulation.group_world import BYSTANDERS, GROUP, NODES, SHARDS, TOPIC, GroupWorld
 from simulation.model import BrokenPromiseError

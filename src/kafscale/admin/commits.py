@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from kafscale.admin.coordinator import Coordinator
 from kafscale.client.errors import check
-from kafscale.groups.offsets import Place
+from kafscale.groups.committed_offsets import Place
 from kafscale.protocol.messages.offset_commit import (
     OFFSET_COMMIT,
     OffsetCommitRequest,

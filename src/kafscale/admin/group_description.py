@@ -9,8 +9,8 @@ from typing import Any
 from kafscale.admin.coordinator import Coordinator
 from kafscale.client.errors import AnsweredError, check
 from kafscale.errors import ProtocolError
-from kafscale.groups.record import Kind
-from kafscale.groups.subscription import PROTOCOL_TYPE, decode_assignment, decode_subscription
+from kafscale.groups.consumer_protocol import PROTOCOL_TYPE, decode_assignment, decode_subscription
+from kafscale.groups.model import Kind
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages import consumer_group_describe, describe_groups
 from kafscale.protocol.messages.consumer_group_describe import (

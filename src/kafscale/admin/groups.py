@@ -10,8 +10,8 @@ from kafscale.admin.group_description import HINT, assigned_to, description
 from kafscale.client.cluster import LATEST_TIME, Client, leaders_of
 from kafscale.client.errors import AnsweredError, check
 from kafscale.errors import KafscaleError
-from kafscale.groups.offsets import Place
-from kafscale.groups.record import Kind
+from kafscale.groups.committed_offsets import Place
+from kafscale.groups.model import Kind
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.delete_groups import DELETE_GROUPS, DeleteGroupsRequest
 from kafscale.protocol.messages.list_groups import LIST_GROUPS, ListedGroup, ListGroupsRequest

@@ -15,7 +15,7 @@ from kafscale.client.cluster import Client
 from kafscale.client.connection import Connection
 from kafscale.client.errors import UnreachableError, check
 from kafscale.errors import KafscaleError
-from kafscale.groups.record import Kind
+from kafscale.groups.model import Kind
 from kafscale.net.host_port import Address
 from kafscale.protocol.messages.consumer_group_describe import (
     CONSUMER_GROUP_DESCRIBE,

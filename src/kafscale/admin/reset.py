@@ -12,7 +12,7 @@ from kafscale.admin.reset_aim import Aim, Kind, Partition, destination
 from kafscale.client.cluster import EARLIEST_TIME, LATEST_TIME, Client, leaders_of
 from kafscale.client.errors import AnsweredError
 from kafscale.errors import InvalidRequestError, NonEmptyGroupError, UnknownTopicError
-from kafscale.groups.offsets import Place
+from kafscale.groups.committed_offsets import Place
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.metadata import TopicMetadata
 from kafscale.text.formatting import counted

@@ -33,8 +33,8 @@ from kafscale.broker.login import Logins
 from kafscale.errors import AuthenticationError, FrameError
 from kafscale.observability.logging import get_logger
 from kafscale.protocol.frame import FrameReader
-from kafscale.protocol.frame_memory import FrameMemory
 from kafscale.protocol.messages.produce import PRODUCE
+from kafscale.protocol.receive_buffer import FrameMemory
 
 log = get_logger(__name__)
 

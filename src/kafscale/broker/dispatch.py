@@ -41,6 +41,7 @@ from kafscale.observability.metrics.broker import Metrics
 from kafscale.protocol import header as headers
 from kafscale.protocol.api import Api
 from kafscale.protocol.apis import api_versions_response
+from kafscale.protocol.codec.wire import Message
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.frame import LENGTH, frame
 from kafscale.protocol.messages.api_versions import (
@@ -48,7 +49,6 @@ from kafscale.protocol.messages.api_versions import (
     ApiVersionsRequest,
     ApiVersionsResponse,
 )
-from kafscale.protocol.wire import Message
 
 if TYPE_CHECKING:
     from kafscale.broker.services import Services

@@ -10,9 +10,9 @@ from kafscale.broker.route import Route
 from kafscale.observability.metrics.broker import Metrics
 from kafscale.protocol import header as headers
 from kafscale.protocol.api import Api
-from kafscale.protocol.codec import Buffer
+from kafscale.protocol.codec.codec import Buffer
+from kafscale.protocol.codec.wire import Message
 from kafscale.protocol.frame import frame
-from kafscale.protocol.wire import Message
 
 Parts = list[Buffer]
 """An answer as it is to be sent; empty where none is due."""

@@ -18,7 +18,7 @@ from kafscale.errors import (
     OverloadedError,
 )
 from kafscale.net.canonical_ip import canonical
-from kafscale.protocol.wire import Message
+from kafscale.protocol.codec.wire import Message
 
 Answer = TypeVar("Answer")
 Response = TypeVar("Response", bound=Message)

@@ -2,7 +2,7 @@
 
 from kafscale.broker.coordinator.coordinator import OffsetRetention
 from kafscale.config import Config
-from kafscale.groups.settings import GroupSettings
+from kafscale.groups.config import GroupSettings
 from kafscale.text.units import MINUTE_MS
 
 

@@ -15,8 +15,8 @@ from typing import Any
 from kafscale.broker.context import RequestContext
 from kafscale.errors import KafscaleError
 from kafscale.protocol.api import Api, Request, Response
-from kafscale.protocol.schema import fields
-from kafscale.protocol.wire import Message
+from kafscale.protocol.codec.schema import fields
+from kafscale.protocol.codec.wire import Message
 
 Handler = Callable[[RequestContext, Request], Response | Awaitable[Response | None] | None]
 """Serves a request: its answer, or something to await for it; None is no answer at all.

@@ -21,7 +21,7 @@ from kafscale.broker.login import Logins
 from kafscale.broker.reception import Reception
 from kafscale.observability.logging import get_logger
 from kafscale.observability.metrics.broker import Metrics
-from kafscale.protocol.frame_memory import FrameMemory
+from kafscale.protocol.receive_buffer import FrameMemory
 
 log = get_logger(__name__)
 

@@ -34,6 +34,7 @@ from kafscale.errors import InvalidRequestError, ThrottledError
 from kafscale.metadata.access import AccessStore
 from kafscale.metadata.access_model import QuotaEntity
 from kafscale.observability.metrics.counters import AccessTraffic
+from kafscale.protocol.codec.wire import Message
 from kafscale.protocol.messages.create_partitions import CREATE_PARTITIONS
 from kafscale.protocol.messages.create_topics import CREATE_TOPICS
 from kafscale.protocol.messages.delete_topics import DELETE_TOPICS
@@ -41,7 +42,6 @@ from kafscale.protocol.messages.fetch import FetchResponse
 from kafscale.protocol.messages.produce import PRODUCE
 from kafscale.protocol.messages.sasl_authenticate import SASL_AUTHENTICATE
 from kafscale.protocol.messages.sasl_handshake import SASL_HANDSHAKE
-from kafscale.protocol.wire import Message
 
 REFUSED_SINCE: Final = {CREATE_TOPICS.key: 6, DELETE_TOPICS.key: 5, CREATE_PARTITIONS.key: 3}
 """The versions from which on changes of topics are refused, where older ones only have to wait.

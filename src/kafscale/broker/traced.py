@@ -15,8 +15,8 @@ from kafscale.errors import KafscaleError
 from kafscale.observability import tracing
 from kafscale.observability.tracing import Kind
 from kafscale.protocol import apis
+from kafscale.protocol.codec.wire import Message
 from kafscale.protocol.error_codes import ErrorCode
-from kafscale.protocol.wire import Message
 
 CLIENT_ID_MAX = 100
 

@@ -13,7 +13,7 @@ from typing import Final
 from kafscale.broker.coordinator.coordinator import Coordinator
 from kafscale.config.sections.security import ClientTls
 from kafscale.errors import KafscaleError
-from kafscale.groups.offsets import Place
+from kafscale.groups.committed_offsets import Place
 from kafscale.metadata.cluster_view import ClusterView
 from kafscale.metadata.model import BrokerInfo
 from kafscale.observability.logging import get_logger

@@ -12,7 +12,7 @@ from typing import Final
 
 from kafscale.cli import record_text
 from kafscale.cli.options import Format
-from kafscale.groups.offsets import Place
+from kafscale.groups.committed_offsets import Place
 from kafscale.records import Record
 from kafscale.text.formatting import iso_time
 

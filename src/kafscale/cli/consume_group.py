@@ -16,7 +16,7 @@ from kafscale.cli.consume_member import FORGOTTEN, Member
 from kafscale.cli.consume_reader import Chunk
 from kafscale.client.errors import AnsweredError
 from kafscale.errors import KafscaleError
-from kafscale.groups.offsets import Place
+from kafscale.groups.committed_offsets import Place
 from kafscale.protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from kafscale.admin.coordinator import Coordinator
 from kafscale.cli.options import Assignor
 from kafscale.client.errors import AnsweredError, check
 from kafscale.groups.assignors import range_assignment, round_robin_assignment
-from kafscale.groups.offsets import Place
-from kafscale.groups.subscription import (
+from kafscale.groups.committed_offsets import Place
+from kafscale.groups.consumer_protocol import (
     PROTOCOL_TYPE,
     Subscription,
     decode_assignment,

@@ -20,7 +20,7 @@ from kafscale.cli.consume_start import Start
 from kafscale.cli.options import Assignor
 from kafscale.client.cluster import Client
 from kafscale.client.retry import retried
-from kafscale.groups.offsets import Place
+from kafscale.groups.committed_offsets import Place
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.text.formatting import clock
 

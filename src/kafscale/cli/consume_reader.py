@@ -22,7 +22,7 @@ from kafscale.client.cluster import (
 from kafscale.client.errors import AnsweredError, check, may_pass
 from kafscale.client.retry import RETRIES_COUNT_MAX, pause_seconds
 from kafscale.errors import KafscaleError
-from kafscale.groups.offsets import Place
+from kafscale.groups.committed_offsets import Place
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.fetch import (
     FETCH,

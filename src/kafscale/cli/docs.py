@@ -28,7 +28,7 @@ def _metrics() -> str:
 
 def _protocol() -> str:
     from kafscale.broker.routes import ROUTES  # noqa: PLC0415
-    from kafscale.protocol import documentation as protocol  # noqa: PLC0415
+    from kafscale.protocol import docs as protocol  # noqa: PLC0415
     from kafscale.protocol.messages.api_versions import API_VERSIONS  # noqa: PLC0415
 
     return protocol.page({API_VERSIONS.key, *(route.api.key for route in ROUTES)})

@@ -18,8 +18,8 @@ from kafscale.errors import KafscaleError
 
 if TYPE_CHECKING:
     from kafscale.protocol.api import Api
-    from kafscale.protocol.codec import Codec
-    from kafscale.protocol.schema import Field, MessageType
+    from kafscale.protocol.codec.codec import Codec
+    from kafscale.protocol.codec.schema import Field, MessageType
 
 app = typer.Typer(no_args_is_help=True, help="Look up the Kafka protocol as it is spoken here.")
 
@@ -27,7 +27,7 @@ app = typer.Typer(no_args_is_help=True, help="Look up the Kafka protocol as it i
 @app.command("list")
 def list_apis(output: OutputOption = Output.TABLE) -> None:
     """List every API whose messages are known, with its versions."""
-    from kafscale.protocol import documentation
+    from kafscale.protocol import docs
     from kafscale.protocol.apis import APIS
 
     if output is not Output.TABLE:
@@ -39,9 +39,9 @@ def list_apis(output: OutputOption = Output.TABLE) -> None:
             (
                 str(api.key),
                 (api.name, "bold"),
-                documentation.versions(api),
-                documentation.flexible(api),
-                documentation.purpose(api),
+                docs.versions(api),
+                docs.flexible(api),
+                docs.purpose(api),
             )
             for api in APIS
         ),
@@ -112,7 +112,7 @@ def _summary(api: "Api[Any, Any]") -> dict[str, object]:
 
 
 def _rows(message: "MessageType", version: int, indent: str = "") -> list[tuple[str, ...]]:
-    from kafscale.protocol.schema import fields, inner_message
+    from kafscale.protocol.codec.schema import fields, inner_message
 
     rows: list[tuple[str, ...]] = []
     for field in fields(message, version):
@@ -125,7 +125,7 @@ def _rows(message: "MessageType", version: int, indent: str = "") -> list[tuple[
 
 
 def _fields(message: "MessageType", version: int) -> list[dict[str, object]]:
-    from kafscale.protocol.schema import fields, inner_message
+    from kafscale.protocol.codec.schema import fields, inner_message
 
     described: list[dict[str, object]] = []
     for field in fields(message, version):
@@ -143,7 +143,7 @@ def _fields(message: "MessageType", version: int) -> list[dict[str, object]]:
 
 
 def _default(field: "Field") -> str:
-    from kafscale.protocol.wire import UUID_ZERO, Message
+    from kafscale.protocol.codec.wire import UUID_ZERO, Message
 
     if isinstance(field.default, Message) or field.default == UUID_ZERO:
         return ""

@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 
 from kafscale.errors import KafscaleError
-from kafscale.groups.answers import Answer
+from kafscale.groups.responses import Answer
 
 NO_TICKET: Final = 0
 

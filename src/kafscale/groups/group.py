@@ -5,7 +5,7 @@ from typing import Protocol
 from kafscale.errors import KafscaleError
 from kafscale.groups.effects import Effect
 from kafscale.groups.events import Event
-from kafscale.groups.record import GroupRecord, Kind
+from kafscale.groups.model import GroupRecord, Kind
 
 
 class Group(Protocol):

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from kafscale.errors import DamagedObjectError
-from kafscale.groups.offsets import CommittedOffset
+from kafscale.groups.committed_offsets import CommittedOffset
+from kafscale.groups.model import GroupRecord, Kind, MemberRecord
 from kafscale.groups.partitions import Partitions
-from kafscale.groups.record import GroupRecord, Kind, MemberRecord
 from kafscale.metadata import group_names, keys
 from kafscale.metadata._generated import metadata_pb2 as messages
 from kafscale.metadata.model import TOPIC_ID_BYTES

@@ -10,8 +10,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 
 from kafscale.errors import DamagedObjectError, EncodeError, ProtocolError
-from kafscale.groups.record import GroupRecord, Kind, MemberRecord
-from kafscale.groups.subscription import (
+from kafscale.groups.consumer_protocol import (
     PROTOCOL_TYPE,
     Subscription,
     decode_assignment,
@@ -19,6 +18,7 @@ from kafscale.groups.subscription import (
     encode_assignment,
     encode_subscription,
 )
+from kafscale.groups.model import GroupRecord, Kind, MemberRecord
 from kafscale.metadata._generated import metadata_pb2 as messages
 from kafscale.metadata.store import Entry
 

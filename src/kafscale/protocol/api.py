@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from kafscale.errors import UnknownApiError
-from kafscale.protocol.codec import Codec, codec
-from kafscale.protocol.wire import Message
+from kafscale.protocol.codec.codec import Codec, codec
+from kafscale.protocol.codec.wire import Message
 
 Request = TypeVar("Request", bound=Message)
 Response = TypeVar("Response", bound=Message)

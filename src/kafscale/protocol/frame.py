@@ -20,8 +20,8 @@ and where memory comes from (`frame_memory`).
 import struct
 
 from kafscale.errors import FrameError
-from kafscale.protocol.codec import Buffer
-from kafscale.protocol.frame_memory import FrameMemory
+from kafscale.protocol.codec.codec import Buffer
+from kafscale.protocol.receive_buffer import FrameMemory
 
 FRAME_BYTES_MAX = 100 * 1024 * 1024
 FRAME_BYTES_FIRST = 16 * 1024

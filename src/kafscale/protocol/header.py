@@ -13,7 +13,7 @@ import struct
 import msgspec
 
 from kafscale.errors import ProtocolError
-from kafscale.protocol import varint
+from kafscale.protocol.codec import varint
 
 API = struct.Struct(">hh")
 REQUEST_V0 = struct.Struct(">hhi")

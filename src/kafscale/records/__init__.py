@@ -7,8 +7,8 @@ The room is pure and knows no topics. The produce path touches `sole`, `BatchVie
 from kafscale.records.batch import BatchView, TimestampType, sole, split
 from kafscale.records.builder import build
 from kafscale.records.compression import DECOMPRESSED_BYTES_MAX, Codec
-from kafscale.records.control import ControlType, build_end_marker, control_type
-from kafscale.records.conversion import down_convert, up_convert
+from kafscale.records.control_batch import ControlType, build_end_marker, control_type
+from kafscale.records.legacy.conversion import down_convert, up_convert
 from kafscale.records.payload import inflate, recompress
 from kafscale.records.record import Header, Record, iterate
 

@@ -13,7 +13,7 @@ from typing import Any, Self
 from kafscale.protocol import header as headers
 from kafscale.protocol.api import Api
 from kafscale.protocol.apis import BY_KEY, api_versions_response, request_header_version
-from kafscale.protocol.codec import Buffer
+from kafscale.protocol.codec.codec import Buffer
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.frame import FrameReader, frame
 from kafscale.protocol.messages import (

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from conformance.groups.codes import Code
 from conformance.groups.duet import Answer, Differently, Duet
-from kafscale.groups.subscription import Subscription, encode_subscription
+from kafscale.groups.consumer_protocol import Subscription, encode_subscription
 from kafscale.protocol.messages.describe_groups import DESCRIBE_GROUPS, DescribeGroupsRequest
 from kafscale.protocol.messages.heartbeat import HEARTBEAT, HeartbeatRequest
 from kafscale.protocol.messages.join_group import JOIN_GROUP, JoinGroupRequest, OfferedProtocol

@@ -20,7 +20,7 @@ from conformance.groups.codes import Code
 from conformance.groups.consumer import assigned, beat, consumer, describe_consumers, enter
 from conformance.groups.offsets import commit, fetch
 from conformance.groups.servers import START_S_MAX
-from kafscale.groups.subscription import encode_assignment
+from kafscale.groups.consumer_protocol import encode_assignment
 
 pytestmark = pytest.mark.timeout(START_S_MAX)
 

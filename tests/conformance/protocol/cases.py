@@ -5,8 +5,8 @@ from typing import Any
 
 from kafscale.protocol.api import Api
 from kafscale.protocol.apis import APIS
-from kafscale.protocol.codec import Codec
-from kafscale.protocol.schema import MessageType
+from kafscale.protocol.codec.codec import Codec
+from kafscale.protocol.codec.schema import MessageType
 
 
 @dataclass(frozen=True)

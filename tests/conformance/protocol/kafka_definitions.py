@@ -10,7 +10,7 @@ from typing import Any
 
 from kafka.protocol.schemas import load_json
 
-from kafscale.protocol import schema, wire
+from kafscale.protocol.codec import schema, wire
 
 VERSION_MAX = 0x7FFF
 

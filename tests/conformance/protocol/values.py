@@ -9,9 +9,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from kafscale.protocol.codec.schema import Array, Field, MessageType, WireType, fields
+from kafscale.protocol.codec.wire import Kind, Message
 from kafscale.protocol.error_codes import ErrorCode
-from kafscale.protocol.schema import Array, Field, MessageType, WireType, fields
-from kafscale.protocol.wire import Kind, Message
 
 TIME_MS_MAX = 253_402_300_799_000  # The last second of the year 9999.
 

@@ -24,7 +24,7 @@ from kafscale.records import (
     split,
     up_convert,
 )
-from kafscale.records.lz4_frame import FRAME_MAGIC, mend_header
+from kafscale.records.legacy.lz4_frame import FRAME_MAGIC, mend_header
 
 QUIET = {"log_level": 0}
 OLD = {"Metadata": 0, "FindCoordinator": 0, "ApiVersions": 0}

@@ -28,7 +28,7 @@ from kafscale.records import (
     sole,
     up_convert,
 )
-from kafscale.records.message_set import read
+from kafscale.records.legacy.message_set import read
 
 BATCH_BYTES = 10_000_000
 

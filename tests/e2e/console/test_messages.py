@@ -11,7 +11,7 @@ import fastavro
 import pytest
 from confluent_kafka import TIMESTAMP_CREATE_TIME, Consumer, Producer
 
-from kafscale.schemas import frame
+from kafscale.serde.registry import wire_format
 from services import schema_registry
 from services.console import ConsoleProcess
 
@@ -301,11 +301,11 @@ def test_values_that_name_their_schema_are_read_without_being_asked(
     create(schooled, topic)
     customer = avro(CUSTOMER, {"id": 7, "city": "Köln", "since": 19782})
     with producing(broker) as produce:
-        produce(topic, frame.join(1001, customer), key="a")
-        produce(topic, frame.join(1002, frame.join_indexes((1,), order(order_id=5))))
-        produce(topic, frame.join(1003, b'{"plain": true}'))
-        produce(topic, frame.join(4_000_000, b"unknown"))
-        produce(topic, frame.join(1001, customer + b"rest"))
+        produce(topic, wire_format.join(1001, customer), key="a")
+        produce(topic, wire_format.join(1002, wire_format.join_indexes((1,), order(order_id=5))))
+        produce(topic, wire_format.join(1003, b'{"plain": true}'))
+        produce(topic, wire_format.join(4_000_000, b"unknown"))
+        produce(topic, wire_format.join(1001, customer + b"rest"))
         produce(topic, b"\0\0\0\0\0\0\0\x07", key="a number")
     shown = [each["value"] for each in browse(schooled, topic, "earliest")["messages"]]
     assert [each["format"] for each in shown] == ["avro", "protobuf", "json", "hex", "hex", "hex"]
@@ -330,7 +330,7 @@ def test_a_schema_that_is_typed_needs_no_registry(visitor, broker, topic):
     create(visitor, topic)
     with producing(broker) as produce:
         produce(topic, avro(CUSTOMER, {"id": 7, "city": None, "since": 0}))
-        produce(topic, frame.join(5, avro(CUSTOMER, {"id": 8, "city": "x", "since": 0})))
+        produce(topic, wire_format.join(5, avro(CUSTOMER, {"id": 8, "city": "x", "since": 0})))
         produce(topic, order(order_id=5))
     schema = {"kind": "avro", "text": json.dumps(CUSTOMER)}
     page = browse(visitor, topic, "earliest", value={"format": "avro", "schema": schema})
@@ -347,7 +347,7 @@ def test_a_registry_that_is_out_of_order_is_asked_once_and_costs_no_record(
     create(schooled, topic)
     with producing(broker) as produce:
         for number in range(50):
-            produce(topic, frame.join(3_000 + number, b"whatever"))
+            produce(topic, wire_format.join(3_000 + number, b"whatever"))
     registry.failures = [503] * 200
     asked_before = len(registry.asked)
     page = browse(schooled, topic)
@@ -448,10 +448,10 @@ def test_a_value_is_written_in_the_schema_of_the_registry(schooled, registry, br
         },
     )
     (record,) = consumed(broker, topic, 1)
-    assert record.value() == frame.join(
+    assert record.value() == wire_format.join(
         2001, avro(CUSTOMER, {"id": 7, "city": "Köln", "since": 19782})
     )
-    assert record.key() == frame.join(2002, frame.join_indexes((1,), order(order_id=5)))
+    assert record.key() == wire_format.join(2002, wire_format.join_indexes((1,), order(order_id=5)))
     (message,) = browse(schooled, topic)["messages"]
     assert json.loads(message["value"]["text"]) == value
     assert json.loads(message["key"]["text"]) == {"order_id": "5"}

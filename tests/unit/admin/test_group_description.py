@@ -6,7 +6,7 @@ import pytest
 
 from kafscale.admin.group_description import assigned_to, description
 from kafscale.client.errors import AnsweredError
-from kafscale.groups.subscription import Subscription, encode_assignment, encode_subscription
+from kafscale.groups.consumer_protocol import Subscription, encode_assignment, encode_subscription
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages import consumer_group_describe, describe_groups
 from kafscale.protocol.messages.consumer_group_describe import (

@@ -12,10 +12,10 @@ from kafscale.broker.route import Route, route
 from kafscale.observability.metrics.broker import Metrics
 from kafscale.protocol import header as headers
 from kafscale.protocol.api import Api
+from kafscale.protocol.codec.wire import Message
 from kafscale.protocol.frame import FrameReader, frame
 from kafscale.protocol.messages.heartbeat import HEARTBEAT, HeartbeatRequest, HeartbeatResponse
 from kafscale.protocol.messages.produce import PRODUCE, ProduceRequest, ProduceResponse
-from kafscale.protocol.wire import Message
 
 NOW_MS = 1_700_000_000_000
 REQUEST_SECONDS_MAX = 60

@@ -6,7 +6,7 @@ import pytest
 from kafscale.broker.group_settings import group_settings, offset_retention
 from kafscale.config import Config, load
 from kafscale.config.sections.groups import Group, Offsets
-from kafscale.groups.settings import GroupSettings
+from kafscale.groups.config import GroupSettings
 
 
 def test_groups_have_kafkas_defaults_where_nothing_is_set():

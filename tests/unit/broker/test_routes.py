@@ -11,8 +11,8 @@ from kafscale.broker import handlers
 from kafscale.broker.routes import ROUTES
 from kafscale.errors import StoreUnavailableError
 from kafscale.protocol import messages
+from kafscale.protocol.codec.wire import Message
 from kafscale.protocol.messages.produce import ProduceRequest
-from kafscale.protocol.wire import Message
 from unit.broker.handlers.serving import serve
 
 HANDLERS = {path.stem for path in Path(handlers.__path__[0]).glob("[!_]*.py")}

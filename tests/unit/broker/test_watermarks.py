@@ -7,7 +7,7 @@ from kafscale.config.sections.security import PeerTls
 from kafscale.control.admission import Admission
 from kafscale.control.server import ControlServer
 from kafscale.control.tls import ServerTls
-from kafscale.groups.offsets import CommittedOffset
+from kafscale.groups.committed_offsets import CommittedOffset
 from kafscale.metadata.model import BrokerInfo
 from kafscale.testing import virtual_time
 from services.certificates import make_certificates

@@ -8,7 +8,7 @@ from kafscale.cli.consume_member import ROUNDS_COUNT_MAX, Member
 from kafscale.cli.options import Assignor
 from kafscale.client.errors import AnsweredError
 from kafscale.config import Config
-from kafscale.groups.subscription import (
+from kafscale.groups.consumer_protocol import (
     Subscription,
     decode_assignment,
     encode_assignment,

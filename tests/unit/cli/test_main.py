@@ -110,7 +110,13 @@ def test_the_module_runs_like_the_command():
 
 def test_a_command_loads_only_what_it_needs():
     """Loading is most of what a short command costs."""
-    slow = {"rich.console", "yaml", "structlog", "prometheus_client", "kafscale.protocol.wire"}
+    slow = {
+        "rich.console",
+        "yaml",
+        "structlog",
+        "prometheus_client",
+        "kafscale.protocol.codec.wire",
+    }
     code = "import sys, kafscale.cli.main; print(*sys.modules)"
     command = [sys.executable, "-c", code]
     result = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603

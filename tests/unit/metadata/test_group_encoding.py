@@ -6,15 +6,15 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from kafscale.errors import DamagedObjectError
-from kafscale.groups.offsets import CommittedOffset
-from kafscale.groups.record import GroupRecord, Kind, MemberRecord
-from kafscale.groups.subscription import (
+from kafscale.groups.committed_offsets import CommittedOffset
+from kafscale.groups.consumer_protocol import (
     Subscription,
     decode_assignment,
     decode_subscription,
     encode_assignment,
     encode_subscription,
 )
+from kafscale.groups.model import GroupRecord, Kind, MemberRecord
 from kafscale.metadata import keys
 from kafscale.metadata._generated import metadata_pb2 as messages
 from kafscale.metadata.group_encoding import (

@@ -3,7 +3,7 @@
 import pytest
 
 from kafscale.errors import UnknownApiError
-from kafscale.protocol import documentation
+from kafscale.protocol import docs
 from kafscale.protocol.apis import (
     APIS,
     BY_KEY,
@@ -64,5 +64,5 @@ def test_an_unknown_version_of_api_versions_is_answered_in_v0_with_our_ranges():
 
 @pytest.mark.parametrize("api", APIS, ids=lambda api: api.name)
 def test_every_api_says_what_it_is_for(api):
-    assert documentation.purpose(api).endswith(".")
-    assert api.name in documentation.page({api.key})
+    assert docs.purpose(api).endswith(".")
+    assert api.name in docs.page({api.key})

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from kafscale.errors import FrameError
 from kafscale.protocol.frame import FrameReader, frame
-from kafscale.protocol.frame_memory import FrameMemory
+from kafscale.protocol.receive_buffer import FrameMemory
 
 
 def on_the_wire(payloads: list[bytes]) -> bytes:

@@ -20,12 +20,15 @@ from kafscale.errors import (
     KafscaleError,
     StoreUnavailableError,
 )
-from kafscale.schemas import avro_reading, avro_schema, avro_writing, frame, registered
-from kafscale.schemas.avro_schema import AvroSchema
-from kafscale.schemas.protobuf_files import ProtobufFiles
-from kafscale.schemas.protobuf_json import MessageJson
-from kafscale.schemas.protobuf_source import compile_source
-from kafscale.schemas.registry import (
+from kafscale.serde.avro import reader, writer
+from kafscale.serde.avro import schema as avro_schema_module
+from kafscale.serde.avro.schema import AvroSchema
+from kafscale.serde.protobuf.compiler import compile_source
+from kafscale.serde.protobuf.descriptors import ProtobufFiles
+from kafscale.serde.protobuf.json import MessageJson
+from kafscale.serde.registry import references as registry_references
+from kafscale.serde.registry import wire_format
+from kafscale.serde.registry.client import (
     RegisteredSchema,
     Registry,
     RegistryAccess,
@@ -78,7 +81,7 @@ class Codecs:
     def framed(self, payload: bytes) -> Decoded:
         """What bytes say that name their schema."""
         _check_size(payload)
-        schema_id, rest = frame.split(payload)
+        schema_id, rest = wire_format.split(payload)
         codec = self._registered(schema_id)
         return Decoded(codec.kind, schema_id, codec.read(rest))
 
@@ -89,11 +92,11 @@ class Codecs:
         try:
             return Decoded(codec.kind, None, codec.read(payload))
         except InvalidRecordError:
-            if payload[:1] != bytes([frame.MAGIC]) or len(payload) < frame.HEADER_BYTES:
+            if payload[:1] != bytes([wire_format.MAGIC]) or len(payload) < wire_format.HEADER_BYTES:
                 raise
-            schema_id, rest = frame.split(payload)
+            schema_id, rest = wire_format.split(payload)
             if codec.kind == "protobuf":
-                _, rest = frame.split_indexes(rest)
+                _, rest = wire_format.split_indexes(rest)
             return Decoded(codec.kind, schema_id, codec.read(rest))
 
     def encoded(self, schema: SchemaText, subject: str, value: Any) -> bytes:
@@ -110,7 +113,7 @@ class Codecs:
             raise InvalidRequestError(
                 f"the subject {subject} is of {codec.kind}, not {schema.kind}"
             )
-        return frame.join(schema_id, codec.write(value, schema.message))
+        return wire_format.join(schema_id, codec.write(value, schema.message))
 
     def _registered(self, schema_id: int) -> Codec:
         if self._known is None:
@@ -185,7 +188,7 @@ def typed(schema: SchemaText) -> Codec:
         raise InvalidRequestError(_NO_REGISTRY)
     try:
         if schema.kind == "avro":
-            return _of_avro(avro_schema.parse(schema.text))
+            return _of_avro(avro_schema_module.parse(schema.text))
         files = ProtobufFiles.of_set(compile_source(schema.text))
         message = MessageJson(files.message(schema.message))
     except (ConfigError, InvalidRecordError) as error:
@@ -196,10 +199,10 @@ def typed(schema: SchemaText) -> Codec:
 def _of_registry(schema: RegisteredSchema) -> Codec:
     match schema.kind:
         case "AVRO":
-            text, references = registered.avro_texts(schema)
-            return _of_avro(avro_schema.parse(text, references))
+            text, references = registry_references.avro_texts(schema)
+            return _of_avro(avro_schema_module.parse(text, references))
         case "PROTOBUF":
-            return _of_protobuf(ProtobufFiles.of_set(registered.protobuf_set(schema)))
+            return _of_protobuf(ProtobufFiles.of_set(registry_references.protobuf_set(schema)))
         case "JSON":
             return Codec("json", _read_json, lambda value, _: msgspec.json.encode(value))
     raise InvalidRecordError(f"it is of kind {schema.kind}, which nobody here reads")
@@ -208,19 +211,19 @@ def _of_registry(schema: RegisteredSchema) -> Codec:
 def _of_avro(schema: AvroSchema) -> Codec:
     return Codec(
         "avro",
-        lambda payload: avro_reading.read(schema, payload),
-        lambda value, _: avro_writing.write(schema, value),
+        lambda payload: reader.read(schema, payload),
+        lambda value, _: writer.write(schema, value),
     )
 
 
 def _of_protobuf(files: ProtobufFiles) -> Codec:
     def read(payload: bytes) -> Any:
-        indexes, rest = frame.split_indexes(payload)
+        indexes, rest = wire_format.split_indexes(payload)
         return MessageJson(files.message_at(indexes)).read(rest)
 
     def write(value: Any, name: str) -> bytes:
         message = files.message(name)
-        return frame.join_indexes(files.place_of(message), MessageJson(message).write(value))
+        return wire_format.join_indexes(files.place_of(message), MessageJson(message).write(value))
 
     return Codec("protobuf", read, write)
 

@@ -15,8 +15,8 @@ import msgspec
 from kafscale.admin.messages.codecs import Codecs, Decoded, typed
 from kafscale.admin.messages.question import Reading
 from kafscale.errors import InvalidRecordError, StoreUnavailableError
-from kafscale.schemas import frame
-from kafscale.schemas.registry import UnknownSchemaError
+from kafscale.serde.registry import wire_format
+from kafscale.serde.registry.client import UnknownSchemaError
 
 CHARACTERS_MAX: Final = 64 * 1024
 CHARACTERS_MAX_ALONE: Final = 1024 * 1024
@@ -111,7 +111,9 @@ class Lens:
                     f"schema {decoded.schema_id} is of {decoded.kind}, not {self._schema.kind}"
                 )
             return decoded
-        looks_framed = payload[:1] == bytes([frame.MAGIC]) and len(payload) > frame.HEADER_BYTES
+        looks_framed = (
+            payload[:1] == bytes([wire_format.MAGIC]) and len(payload) > wire_format.HEADER_BYTES
+        )
         if self._format == "auto" and self._codecs.has_registry and looks_framed:
             try:
                 return self._codecs.framed(payload)

@@ -35,7 +35,9 @@ from kafscale.errors import (
     UnknownApiError,
     UnknownMemberError,
 )
-from kafscale.groups.answers import Alive, Joined, Left, Reconciled, Synced
+from kafscale.groups.committed_offsets import CommittedOffset, Place, expired
+from kafscale.groups.config import GroupSettings
+from kafscale.groups.consumer_protocol import PROTOCOL_TYPE
 from kafscale.groups.events import (
     ConsumerHeartbeat,
     Heartbeat,
@@ -44,10 +46,8 @@ from kafscale.groups.events import (
     Sync,
     TopicsChanged,
 )
-from kafscale.groups.offsets import CommittedOffset, Place, expired
-from kafscale.groups.record import GroupRecord, Kind
-from kafscale.groups.settings import GroupSettings
-from kafscale.groups.subscription import PROTOCOL_TYPE
+from kafscale.groups.model import GroupRecord, Kind
+from kafscale.groups.responses import Alive, Joined, Left, Reconciled, Synced
 from kafscale.metadata.catalog import Catalog
 from kafscale.metadata.claim import Claim
 from kafscale.metadata.model import Assignment, Topic

@@ -18,13 +18,13 @@ from kafscale.errors import (
     UnknownMemberError,
 )
 from kafscale.groups.classic.group import ClassicGroup
+from kafscale.groups.config import GroupSettings
 from kafscale.groups.consumer.group import ConsumerGroup
 from kafscale.groups.effects import Reply
 from kafscale.groups.events import ConsumerHeartbeat, Join
 from kafscale.groups.group import Group
+from kafscale.groups.model import GroupRecord, Kind
 from kafscale.groups.partitions import TopicFacts
-from kafscale.groups.record import GroupRecord, Kind
-from kafscale.groups.settings import GroupSettings
 from kafscale.metadata.group_encoding import encode_group
 from kafscale.observability.logging import get_logger
 from kafscale.observability.metrics.counters import Traffic

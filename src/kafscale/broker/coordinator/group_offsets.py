@@ -9,7 +9,7 @@ from functools import partial
 from types import MappingProxyType
 
 from kafscale.broker.coordinator.tenure import Tenure
-from kafscale.groups.offsets import CommittedOffset, Place
+from kafscale.groups.committed_offsets import CommittedOffset, Place
 from kafscale.metadata import keys
 from kafscale.metadata.group_encoding import encode_offset
 from kafscale.metadata.store import Delete, Operation, Put

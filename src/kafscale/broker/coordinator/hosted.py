@@ -18,7 +18,7 @@ from kafscale.errors import KafscaleError
 from kafscale.groups.effects import Effect, Rebalanced, Reply, Save
 from kafscale.groups.events import ConsumerHeartbeat, Event, Heartbeat, Tick
 from kafscale.groups.group import Group
-from kafscale.groups.record import GroupRecord
+from kafscale.groups.model import GroupRecord
 from kafscale.metadata import keys
 from kafscale.metadata.store import Delete, Operation, Put
 from kafscale.observability.logging import get_logger

@@ -15,8 +15,8 @@ import msgspec
 
 from kafscale.broker.coordinator.directory import GroupDirectory
 from kafscale.errors import DamagedObjectError
-from kafscale.groups.offsets import CommittedOffset
-from kafscale.groups.record import GroupRecord
+from kafscale.groups.committed_offsets import CommittedOffset
+from kafscale.groups.model import GroupRecord
 from kafscale.metadata import keys
 from kafscale.metadata.encoding import decode_topic
 from kafscale.metadata.group_encoding import decode_group, decode_offset

@@ -9,7 +9,7 @@ from itertools import count
 from typing import Any
 
 from kafscale.errors import KafscaleError
-from kafscale.groups.answers import Answer
+from kafscale.groups.responses import Answer
 
 
 class Tickets:

@@ -18,8 +18,8 @@ from kafscale.broker import operations
 from kafscale.broker.context import RequestContext
 from kafscale.broker.group_requests import check_group_id
 from kafscale.errors import GroupNotFoundError, KafscaleError, TopicAuthorizationError
+from kafscale.groups.model import GroupRecord, Kind, MemberRecord
 from kafscale.groups.partitions import Partitions
-from kafscale.groups.record import GroupRecord, Kind, MemberRecord
 from kafscale.metadata.access_model import Operation, ResourceType
 from kafscale.protocol.messages.consumer_group_describe import (
     Assignment,

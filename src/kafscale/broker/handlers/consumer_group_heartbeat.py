@@ -24,10 +24,10 @@ from typing import Final
 from kafscale.broker.context import RequestContext
 from kafscale.broker.group_requests import answered, client_host, client_id, told_code
 from kafscale.errors import InvalidRequestError, KafscaleError
-from kafscale.groups.answers import Reconciled
 from kafscale.groups.effects import NO_TICKET
 from kafscale.groups.events import ConsumerHeartbeat
 from kafscale.groups.partitions import Partitions
+from kafscale.groups.responses import Reconciled
 from kafscale.metadata.access_model import Operation, ResourceType
 from kafscale.protocol.messages.consumer_group_heartbeat import (
     Assignment,

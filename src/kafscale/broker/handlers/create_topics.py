@@ -36,6 +36,7 @@ from kafscale.errors import (
 )
 from kafscale.metadata import topic_config_rules
 from kafscale.metadata.access_model import Operation, ResourceType
+from kafscale.protocol.codec.wire import UUID_ZERO
 from kafscale.protocol.messages.create_topics import (
     CreatedTopic,
     CreatedTopicConfig,
@@ -43,7 +44,6 @@ from kafscale.protocol.messages.create_topics import (
     CreateTopicsResponse,
     TopicToCreate,
 )
-from kafscale.protocol.wire import UUID_ZERO
 
 DEFAULT: Final = -1
 REPLICATION_FACTOR: Final = 1

@@ -35,13 +35,13 @@ from kafscale.errors import (
 )
 from kafscale.metadata.access_model import Operation, ResourceType
 from kafscale.metadata.model import Topic
+from kafscale.protocol.codec.wire import UUID_ZERO
 from kafscale.protocol.messages.delete_topics import (
     DeletedTopic,
     DeleteTopicsRequest,
     DeleteTopicsResponse,
     TopicToDelete,
 )
-from kafscale.protocol.wire import UUID_ZERO
 
 WAIT_MS_MAX: Final = 5_000
 POLL_SECONDS: Final = 0.01

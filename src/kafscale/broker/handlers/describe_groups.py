@@ -18,7 +18,7 @@ from typing import Final
 from kafscale.broker import operations
 from kafscale.broker.context import RequestContext
 from kafscale.errors import GroupNotFoundError, KafscaleError
-from kafscale.groups.record import GroupRecord, Kind, MemberRecord
+from kafscale.groups.model import GroupRecord, Kind, MemberRecord
 from kafscale.metadata.access_model import Operation, ResourceType
 from kafscale.protocol.messages.describe_groups import (
     DescribedGroup,

@@ -16,9 +16,9 @@ from collections.abc import Awaitable
 from kafscale.broker.context import RequestContext
 from kafscale.broker.group_requests import answered, check_group_id
 from kafscale.errors import CoordinatorLoadingError
-from kafscale.groups.answers import Alive
 from kafscale.groups.effects import NO_TICKET
 from kafscale.groups.events import Heartbeat
+from kafscale.groups.responses import Alive
 from kafscale.metadata.access_model import Operation, ResourceType
 from kafscale.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 

@@ -26,9 +26,9 @@ from kafscale.broker.group_requests import (
     new_member_id,
 )
 from kafscale.errors import KafscaleError, MemberIdRequiredError
-from kafscale.groups.answers import Joined
 from kafscale.groups.effects import NO_TICKET
 from kafscale.groups.events import Join
+from kafscale.groups.responses import Joined
 from kafscale.metadata.access_model import Operation, ResourceType
 from kafscale.protocol.messages.join_group import (
     JoinedMember,

@@ -18,9 +18,9 @@ from functools import partial
 from kafscale.broker.context import RequestContext
 from kafscale.broker.group_requests import answered, check_group_id, told_code
 from kafscale.errors import KafscaleError, UnknownMemberError
-from kafscale.groups.answers import Left
 from kafscale.groups.effects import NO_TICKET
 from kafscale.groups.events import Leave, Leaver
+from kafscale.groups.responses import Left
 from kafscale.metadata.access_model import Operation, ResourceType
 from kafscale.protocol.messages.leave_group import (
     DepartedMember,

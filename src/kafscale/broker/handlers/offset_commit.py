@@ -33,7 +33,7 @@ from kafscale.errors import (
     UnknownTopicError,
     UnknownTopicIdError,
 )
-from kafscale.groups.offsets import CommittedOffset, Place
+from kafscale.groups.committed_offsets import CommittedOffset, Place
 from kafscale.metadata.access_model import Operation, ResourceType
 from kafscale.metadata.model import Topic
 from kafscale.protocol.messages.offset_commit import (

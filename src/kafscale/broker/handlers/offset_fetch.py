@@ -21,7 +21,7 @@ from typing import Final
 
 from kafscale.broker.context import RequestContext
 from kafscale.errors import KafscaleError, TopicAuthorizationError, UnknownTopicIdError
-from kafscale.groups.offsets import CommittedOffset, Place
+from kafscale.groups.committed_offsets import CommittedOffset, Place
 from kafscale.metadata.access_model import Operation, ResourceType
 from kafscale.protocol.messages.offset_fetch import (
     FetchedGroup,

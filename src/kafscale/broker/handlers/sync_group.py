@@ -22,9 +22,9 @@ from kafscale.errors import (
     InconsistentProtocolError,
     RebalanceInProgressError,
 )
-from kafscale.groups.answers import Synced
 from kafscale.groups.effects import NO_TICKET
 from kafscale.groups.events import Sync
+from kafscale.groups.responses import Synced
 from kafscale.metadata.access_model import Operation, ResourceType
 from kafscale.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 

@@ -8,7 +8,7 @@ be joined. Nothing is sticky but the order of the members.
 
 from collections.abc import Mapping
 
-from kafscale.groups.assignors.topics import (
+from kafscale.groups.assignors.base import (
     Assignment,
     PartitionCounts,
     Subscriptions,

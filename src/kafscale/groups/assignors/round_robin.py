@@ -6,7 +6,7 @@ read the topic at hand is passed over, and is the next one to be asked again onl
 
 from itertools import cycle
 
-from kafscale.groups.assignors.topics import (
+from kafscale.groups.assignors.base import (
     Assignment,
     PartitionCounts,
     Subscriptions,

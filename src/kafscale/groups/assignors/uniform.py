@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterable, Mapping
 from heapq import heapify, heapreplace
 from typing import Final, Generic
 
-from kafscale.groups.assignors.topics import (
+from kafscale.groups.assignors.base import (
     Assignment,
     PartitionCounts,
     Subscriptions,

@@ -9,12 +9,14 @@ from collections.abc import Mapping
 from typing import Final, Self
 
 from kafscale.errors import GroupNotFoundError, KafscaleError
-from kafscale.groups.classic import joining, presence
-from kafscale.groups.classic.roster import Roster
-from kafscale.groups.classic.standing import Standing
+from kafscale.groups.classic import heartbeat, join
+from kafscale.groups.classic.group_state import Standing
+from kafscale.groups.classic.members import Roster
 from kafscale.groups.classic.state import State
 from kafscale.groups.classic.step import Step
-from kafscale.groups.classic.table import TRANSITIONS
+from kafscale.groups.classic.transitions import TRANSITIONS
+from kafscale.groups.config import GroupSettings
+from kafscale.groups.consumer_protocol import PROTOCOL_TYPE
 from kafscale.groups.effects import NO_TICKET, Effect
 from kafscale.groups.events import (
     ConsumerHeartbeat,
@@ -26,9 +28,7 @@ from kafscale.groups.events import (
     Tick,
     TopicsChanged,
 )
-from kafscale.groups.record import GroupRecord, Kind
-from kafscale.groups.settings import GroupSettings
-from kafscale.groups.subscription import PROTOCOL_TYPE
+from kafscale.groups.model import GroupRecord, Kind
 
 _STEPS: Final[Mapping[type, Step]] = {
     Sync: Step.SYNC,
@@ -122,7 +122,7 @@ class ClassicGroup:
 
     def _step(self, event: Event, now_ms: int) -> Step:
         if isinstance(event, Join):
-            return joining.whose(self._standing, event, now_ms)
+            return join.whose(self._standing, event, now_ms)
         if isinstance(event, ConsumerHeartbeat):
             raise GroupNotFoundError(f"group {self.group_id} speaks the classic protocol")
         return _STEPS[type(event)]
@@ -142,7 +142,7 @@ class ClassicGroup:
     def check_commit(
         self, member_id: str, instance_id: str | None, generation: int, now_ms: int
     ) -> None:
-        presence.check_commit(self._standing, member_id, instance_id, generation, now_ms)
+        heartbeat.check_commit(self._standing, member_id, instance_id, generation, now_ms)
 
     def check_fetch(self, member_id: str | None, member_epoch: int) -> None:
         """Committed offsets of a classic group are for everybody to read."""

@@ -11,7 +11,7 @@ from typing import Final, Self
 import msgspec
 
 from kafscale.groups.effects import NO_TICKET
-from kafscale.groups.record import MemberRecord
+from kafscale.groups.model import MemberRecord
 
 NEWCOMER_SESSION_MS: Final = 300_000
 """How long a member that joins for the first time is waited for, as in Kafka."""

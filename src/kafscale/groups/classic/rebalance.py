@@ -8,9 +8,9 @@ ends; and the leader stays the same while it comes back.
 from typing import Final
 
 from kafscale.errors import KafscaleError, RebalanceInProgressError, UnknownMemberError
-from kafscale.groups.classic.delay import InitialDelay
+from kafscale.groups.classic.group_state import Standing
+from kafscale.groups.classic.initial_delay import InitialDelay
 from kafscale.groups.classic.member import Member
-from kafscale.groups.classic.standing import Standing
 from kafscale.groups.classic.state import State
 from kafscale.groups.effects import NO_TICKET, Rebalanced
 

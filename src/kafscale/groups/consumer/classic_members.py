@@ -18,13 +18,13 @@ from kafscale.errors import (
     RebalanceInProgressError,
     UnknownMemberError,
 )
-from kafscale.groups.answers import Alive, Joined, Left, Synced
 from kafscale.groups.consumer.member import NEVER_MS, Member
-from kafscale.groups.consumer.profile import subscription_of
-from kafscale.groups.consumer.roster import Roster
+from kafscale.groups.consumer.member_metadata import subscription_of
+from kafscale.groups.consumer.members import Roster
+from kafscale.groups.consumer_protocol import PROTOCOL_TYPE, decode_version, encode_assignment
 from kafscale.groups.effects import Effect, Reply
 from kafscale.groups.events import Heartbeat, Join, Leave, Leaver, Sync
-from kafscale.groups.subscription import PROTOCOL_TYPE, decode_version, encode_assignment
+from kafscale.groups.responses import Alive, Joined, Left, Synced
 
 
 def join(roster: Roster, event: Join, now_ms: int) -> list[Effect]:

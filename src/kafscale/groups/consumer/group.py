@@ -12,11 +12,13 @@ from kafscale.errors import (
     StaleMemberEpochError,
     UnknownMemberError,
 )
+from kafscale.groups.config import GroupSettings
 from kafscale.groups.consumer import classic_members, migration
-from kafscale.groups.consumer.catalogue import Catalogue, is_wanted
-from kafscale.groups.consumer.heartbeats import consumer_heartbeat
+from kafscale.groups.consumer.heartbeat import consumer_heartbeat
 from kafscale.groups.consumer.member import NEVER_MS, Member, restored
-from kafscale.groups.consumer.roster import Roster, State
+from kafscale.groups.consumer.members import Roster, State
+from kafscale.groups.consumer.subscriptions import Catalogue, is_wanted
+from kafscale.groups.consumer_protocol import PROTOCOL_TYPE
 from kafscale.groups.effects import Effect, Reply, Save
 from kafscale.groups.events import (
     ConsumerHeartbeat,
@@ -28,10 +30,8 @@ from kafscale.groups.events import (
     Tick,
     TopicsChanged,
 )
+from kafscale.groups.model import GroupRecord, Kind
 from kafscale.groups.partitions import TopicFacts
-from kafscale.groups.record import GroupRecord, Kind
-from kafscale.groups.settings import GroupSettings
-from kafscale.groups.subscription import PROTOCOL_TYPE
 
 Topics = Mapping[str, TopicFacts]
 

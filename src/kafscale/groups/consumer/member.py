@@ -8,10 +8,10 @@ from typing import Final
 
 import msgspec
 
-from kafscale.groups.consumer.profile import Profile
-from kafscale.groups.consumer.standing import AWAY, JOINING, Standing
+from kafscale.groups.consumer.member_metadata import Profile
+from kafscale.groups.consumer.reconciliation import AWAY, JOINING, Standing
+from kafscale.groups.model import MemberRecord
 from kafscale.groups.partitions import Partitions
-from kafscale.groups.record import MemberRecord
 
 NEVER_MS: Final = 2**63 - 1
 

@@ -7,15 +7,13 @@ with a rebalance; but for one that is stable, as somebody has taken the last one
 """
 
 from kafscale.errors import GroupNotFoundError, ProtocolError
-from kafscale.groups.consumer.catalogue import Catalogue
 from kafscale.groups.consumer.member import Member
+from kafscale.groups.consumer.member_metadata import Profile
+from kafscale.groups.consumer.members import Roster
 from kafscale.groups.consumer.partition_sets import difference, is_overlapping, union
-from kafscale.groups.consumer.profile import Profile
-from kafscale.groups.consumer.roster import Roster
-from kafscale.groups.consumer.standing import Standing
-from kafscale.groups.partitions import Partitions
-from kafscale.groups.record import GroupRecord, Kind, MemberRecord
-from kafscale.groups.subscription import (
+from kafscale.groups.consumer.reconciliation import Standing
+from kafscale.groups.consumer.subscriptions import Catalogue
+from kafscale.groups.consumer_protocol import (
     PROTOCOL_TYPE,
     Subscription,
     decode_assignment,
@@ -24,6 +22,8 @@ from kafscale.groups.subscription import (
     encode_assignment,
     has_user_data,
 )
+from kafscale.groups.model import GroupRecord, Kind, MemberRecord
+from kafscale.groups.partitions import Partitions
 
 
 def upgrade(roster: Roster, record: GroupRecord, now_ms: int) -> None:

@@ -11,16 +11,7 @@ Version notes:
 from typing import Annotated
 
 from kafscale.protocol.api import Api
-from kafscale.protocol.wire import (
-    Boolean,
-    Int16,
-    Int32,
-    Int64,
-    Message,
-    String,
-    since,
-    until,
-)
+from kafscale.protocol.codec.wire import Boolean, Int16, Int32, Int64, Message, String, since, until
 
 
 class TopicToAdd(Message):

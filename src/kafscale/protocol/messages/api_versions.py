@@ -13,7 +13,7 @@ Version notes:
 from typing import Annotated
 
 from kafscale.protocol.api import Api
-from kafscale.protocol.wire import Boolean, Int16, Int32, Int64, Message, String, since, tag
+from kafscale.protocol.codec.wire import Boolean, Int16, Int32, Int64, Message, String, since, tag
 
 
 class ApiVersionsRequest(Message):

@@ -10,7 +10,7 @@ from typing import Annotated
 import msgspec
 
 from kafscale.protocol.api import Api
-from kafscale.protocol.wire import (
+from kafscale.protocol.codec.wire import (
     UUID_ZERO,
     Boolean,
     Int8,

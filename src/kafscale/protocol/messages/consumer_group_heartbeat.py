@@ -12,7 +12,7 @@ Version notes:
 from typing import Annotated
 
 from kafscale.protocol.api import Api
-from kafscale.protocol.wire import UUID_ZERO, Int16, Int32, Message, String, Uuid, since
+from kafscale.protocol.codec.wire import UUID_ZERO, Int16, Int32, Message, String, Uuid, since
 
 
 class TopicPartitions(Message):

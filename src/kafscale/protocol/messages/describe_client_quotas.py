@@ -7,7 +7,7 @@ Version notes:
 """
 
 from kafscale.protocol.api import Api
-from kafscale.protocol.wire import Boolean, Float64, Int8, Int16, Int32, Message, String
+from kafscale.protocol.codec.wire import Boolean, Float64, Int8, Int16, Int32, Message, String
 
 
 class EntityFilter(Message):

@@ -9,7 +9,7 @@ Version notes:
 from typing import Annotated
 
 from kafscale.protocol.api import Api
-from kafscale.protocol.wire import Boolean, Int8, Int16, Int32, Message, String, since
+from kafscale.protocol.codec.wire import Boolean, Int8, Int16, Int32, Message, String, since
 
 
 class DescribeClusterRequest(Message):

@@ -5,7 +5,7 @@ Version notes:
 """
 
 from kafscale.protocol.api import Api
-from kafscale.protocol.wire import Int16, Int32, Int64, Message, String
+from kafscale.protocol.codec.wire import Int16, Int32, Int64, Message, String
 
 
 class TopicToDescribe(Message):

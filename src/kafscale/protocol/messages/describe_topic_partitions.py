@@ -5,7 +5,7 @@ Version notes:
 """
 
 from kafscale.protocol.api import Api
-from kafscale.protocol.wire import UUID_ZERO, Boolean, Int16, Int32, Message, String, Uuid
+from kafscale.protocol.codec.wire import UUID_ZERO, Boolean, Int16, Int32, Message, String, Uuid
 
 
 class Cursor(Message):

@@ -11,7 +11,7 @@ Version notes:
 from typing import Annotated
 
 from kafscale.protocol.api import Api
-from kafscale.protocol.wire import Int8, Int16, Int32, Message, String, since, until
+from kafscale.protocol.codec.wire import Int8, Int16, Int32, Message, String, since, until
 
 
 class FindCoordinatorRequest(Message):

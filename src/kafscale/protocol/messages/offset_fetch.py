@@ -15,7 +15,7 @@ Version notes:
 from typing import Annotated
 
 from kafscale.protocol.api import Api
-from kafscale.protocol.wire import (
+from kafscale.protocol.codec.wire import (
     UUID_ZERO,
     Boolean,
     Int16,

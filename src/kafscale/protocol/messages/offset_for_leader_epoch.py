@@ -12,7 +12,7 @@ Version notes:
 from typing import Annotated
 
 from kafscale.protocol.api import Api
-from kafscale.protocol.wire import Int16, Int32, Int64, Message, String, since
+from kafscale.protocol.codec.wire import Int16, Int32, Int64, Message, String, since
 
 
 class EpochOfPartition(Message):

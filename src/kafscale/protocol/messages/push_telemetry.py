@@ -5,7 +5,16 @@ Version notes:
 """
 
 from kafscale.protocol.api import Api
-from kafscale.protocol.wire import UUID_ZERO, Boolean, Bytes, Int8, Int16, Int32, Message, Uuid
+from kafscale.protocol.codec.wire import (
+    UUID_ZERO,
+    Boolean,
+    Bytes,
+    Int8,
+    Int16,
+    Int32,
+    Message,
+    Uuid,
+)
 
 
 class PushTelemetryRequest(Message):

@@ -8,7 +8,7 @@ Version notes:
 from typing import Annotated
 
 from kafscale.protocol.api import Api
-from kafscale.protocol.wire import Bytes, Int16, Int64, Message, String, since
+from kafscale.protocol.codec.wire import Bytes, Int16, Int64, Message, String, since
 
 
 class SaslAuthenticateRequest(Message):

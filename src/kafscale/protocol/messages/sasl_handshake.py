@@ -6,7 +6,7 @@ Version notes:
 """
 
 from kafscale.protocol.api import Api
-from kafscale.protocol.wire import Int16, Message, String
+from kafscale.protocol.codec.wire import Int16, Message, String
 
 
 class SaslHandshakeRequest(Message):

@@ -12,7 +12,7 @@ Where schemas come from, the room `schemas` knows.
 Needs no Spark: tasks hand Arrow arrays in, and write what comes out.
 """
 
-from kafscale.schemas.registry import RegistryAccess
+from kafscale.serde.registry.client import RegistryAccess
 from kafscale.spark.values.base import BadRow, Decoded, ValueDecoder
 from kafscale.spark.values.evolution import conform, extend, merge
 from kafscale.spark.values.json_inference import infer, observe, settle, unify

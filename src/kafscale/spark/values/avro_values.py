@@ -15,10 +15,11 @@ from fastavro import schemaless_reader
 from fastavro.read import SchemaResolutionError
 
 from kafscale.errors import ConfigError, InvalidRecordError
-from kafscale.schemas import avro_schema, frame
-from kafscale.schemas.registered import avro_texts
-from kafscale.schemas.registry import RegisteredSchema, Registry
-from kafscale.schemas.schema_cache import SchemaCache
+from kafscale.serde.avro import schema as avro_schema_module
+from kafscale.serde.registry import wire_format
+from kafscale.serde.registry.cache import SchemaCache
+from kafscale.serde.registry.client import RegisteredSchema, Registry
+from kafscale.serde.registry.references import avro_texts
 from kafscale.spark.values import evolution
 from kafscale.spark.values.avro_types import TypeMap
 from kafscale.spark.values.base import Decoded, Row, decode_rows
@@ -39,7 +40,7 @@ class AvroSchema:
 
     def __init__(self, text: str, references: tuple[str, ...] = ()) -> None:
         """Take the text of a schema, and the texts of those it refers to, deepest first."""
-        self.parsed, named = avro_schema.parse(text, references)
+        self.parsed, named = avro_schema_module.parse(text, references)
         types = TypeMap(named)
         try:
             type_, self._convert = types.arrow(self.parsed)
@@ -92,7 +93,7 @@ class AvroRegistryDecoder:
         return decode_rows(values, self._read, lambda: self._schema or pa.schema([]))
 
     def _read(self, value: bytes) -> Row:
-        schema_id, payload = frame.split(value)
+        schema_id, payload = wire_format.split(value)
         return _read(payload, self._writers.get(schema_id), self._reader)
 
     def _prepare(self, schema: RegisteredSchema) -> AvroSchema:

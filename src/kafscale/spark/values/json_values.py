@@ -9,7 +9,7 @@ from nothing. A column begins with its first value that is not null.
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafscale.schemas import frame
+from kafscale.serde.registry import wire_format
 from kafscale.spark.values import evolution, json_inference
 from kafscale.spark.values.base import Decoded, Row, all_good, decode_rows, nullable
 from kafscale.spark.values.json_columns import ColumnReader
@@ -48,7 +48,7 @@ class JsonDecoder:
         return decode_rows(values, self._read, lambda: self._schema)
 
     def _read(self, value: bytes) -> Row:
-        return self._rows.read(frame.split(value)[1] if self._is_framed else value)
+        return self._rows.read(wire_format.split(value)[1] if self._is_framed else value)
 
     def _grow(self, payloads: pa.BinaryArray) -> None:
         seen = json_inference.observe(payloads)
@@ -68,10 +68,10 @@ def _payloads(values: pa.BinaryArray) -> pa.BinaryArray:
     """The values without their frames; null where there is no frame."""
     lengths = pc.binary_length(values)
     is_framed = pc.and_(
-        pc.starts_with(values, bytes([frame.MAGIC])),
-        pc.greater_equal(lengths, frame.HEADER_BYTES),
+        pc.starts_with(values, bytes([wire_format.MAGIC])),
+        pc.greater_equal(lengths, wire_format.HEADER_BYTES),
     )
     # Without an end, Arrow loses count of the bytes that it needs.
-    end = max(pc.max(lengths).as_py() or 0, frame.HEADER_BYTES)
-    payloads = pc.binary_slice(values, frame.HEADER_BYTES, end)
+    end = max(pc.max(lengths).as_py() or 0, wire_format.HEADER_BYTES)
+    payloads = pc.binary_slice(values, wire_format.HEADER_BYTES, end)
     return pc.if_else(is_framed, payloads, pa.scalar(None, values.type))

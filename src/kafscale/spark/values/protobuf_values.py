@@ -14,11 +14,11 @@ from google.protobuf.descriptor import Descriptor
 from google.protobuf.message import DecodeError
 
 from kafscale.errors import ConfigError, InvalidRecordError
-from kafscale.schemas import frame
-from kafscale.schemas.protobuf_files import ProtobufFiles
-from kafscale.schemas.registered import protobuf_set
-from kafscale.schemas.registry import RegisteredSchema, Registry
-from kafscale.schemas.schema_cache import SchemaCache
+from kafscale.serde.protobuf.descriptors import ProtobufFiles
+from kafscale.serde.registry import wire_format
+from kafscale.serde.registry.cache import SchemaCache
+from kafscale.serde.registry.client import RegisteredSchema, Registry
+from kafscale.serde.registry.references import protobuf_set
 from kafscale.spark.values import evolution
 from kafscale.spark.values.base import Decoded, Row, decode_rows
 from kafscale.spark.values.protobuf_types import schema_of
@@ -59,8 +59,8 @@ class ProtobufDecoder:
 
     def _read(self, value: bytes) -> Row:
         if self._is_framed:
-            _, rest = frame.split(value)
-            _, value = frame.split_indexes(rest)
+            _, rest = wire_format.split(value)
+            _, value = wire_format.split_indexes(rest)
         return self._reader.read(value)
 
 
@@ -83,8 +83,8 @@ class ProtobufRegistryDecoder:
         return decode_rows(values, self._read, lambda: self._schema or pa.schema([]))
 
     def _read(self, value: bytes) -> Row:
-        schema_id, rest = frame.split(value)
-        indexes, payload = frame.split_indexes(rest)
+        schema_id, rest = wire_format.split(value)
+        indexes, payload = wire_format.split_indexes(rest)
         return self._reader(schema_id, indexes).read(payload)
 
     def _reader(self, schema_id: int, indexes: tuple[int, ...]) -> MessageReader:

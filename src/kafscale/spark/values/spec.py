@@ -11,10 +11,10 @@ from dataclasses import dataclass, field, replace
 from typing import Final, NoReturn
 
 from kafscale.errors import ConfigError, InvalidRecordError
-from kafscale.schemas.protobuf_files import ProtobufFiles
-from kafscale.schemas.protobuf_source import compile_source
-from kafscale.schemas.registered import protobuf_set, referred
-from kafscale.schemas.registry import Registry, RegistryAccess
+from kafscale.serde.protobuf.compiler import compile_source
+from kafscale.serde.protobuf.descriptors import ProtobufFiles
+from kafscale.serde.registry.client import Registry, RegistryAccess
+from kafscale.serde.registry.references import protobuf_set, referred
 from kafscale.spark.values import ddl
 from kafscale.spark.values.avro_values import (
     AvroDecoder,

@@ -9,8 +9,8 @@ from kafscale.admin.messages.lens import Lens
 from kafscale.admin.messages.question import Reading, SchemaText
 from kafscale.admin.messages.text_bytes import Typed, bytes_of
 from kafscale.errors import InvalidRequestError
-from kafscale.schemas import frame
-from kafscale.schemas.registry import Registry, RegistryAccess
+from kafscale.serde.registry import wire_format
+from kafscale.serde.registry.client import Registry, RegistryAccess
 from services.schema_registry import serving
 
 POINT = {"type": "record", "name": "P", "fields": [{"name": "x", "type": "int"}]}
@@ -39,21 +39,21 @@ def show(codecs, payload, form="auto"):
 
 def test_a_payload_is_shown_by_the_schema_that_it_names(known):
     codecs = Codecs(known)
-    assert json.loads(show(codecs, frame.join(1, b"\x0e")).text) == {"x": 7}
-    second = frame.join(2, frame.join_indexes((1,), b"\x08\x05"))
+    assert json.loads(show(codecs, wire_format.join(1, b"\x0e")).text) == {"x": 7}
+    second = wire_format.join(2, wire_format.join_indexes((1,), b"\x08\x05"))
     assert json.loads(show(codecs, second).text) == {"b": 5}
-    assert show(codecs, frame.join(3, b'{"plain":1}')).format == "json"
+    assert show(codecs, wire_format.join(3, b'{"plain":1}')).format == "json"
 
 
 @pytest.mark.parametrize(
     ("payload", "problem"),
     [
-        (frame.join(1, b"\x0e\x0e"), "1 bytes are left"),
-        (frame.join(2, b"\x02\x08"), "no message at"),
-        (frame.join(3, b"{"), "no JSON"),
-        (frame.join(4, b"x"), "schema 4: the schema is not one of Avro"),
-        (frame.join(5, b"x"), "CAPNPROTO, which nobody here reads"),
-        (frame.join(99, b"x"), None),
+        (wire_format.join(1, b"\x0e\x0e"), "1 bytes are left"),
+        (wire_format.join(2, b"\x02\x08"), "no message at"),
+        (wire_format.join(3, b"{"), "no JSON"),
+        (wire_format.join(4, b"x"), "schema 4: the schema is not one of Avro"),
+        (wire_format.join(5, b"x"), "CAPNPROTO, which nobody here reads"),
+        (wire_format.join(99, b"x"), None),
         (b"\0\0\0\0\1", None),
     ],
 )
@@ -67,32 +67,32 @@ def test_a_schema_is_asked_for_once_by_all_questions_and_an_unknown_one_once_by_
     for _ in range(3):
         codecs = Codecs(known)
         for _ in range(3):
-            show(codecs, frame.join(1, b"\x0e"))
-            show(codecs, frame.join(99, b"\x0e"))
+            show(codecs, wire_format.join(1, b"\x0e"))
+            show(codecs, wire_format.join(99, b"\x0e"))
     assert server.asked == ["/schemas/ids/1", *["/schemas/ids/99"] * 3]
 
 
 def test_bytes_that_look_like_many_names_are_not_all_asked_for(known, server):
     codecs = Codecs(known)
     for number in range(100, 200):
-        show(codecs, frame.join(number, b"x"))
+        show(codecs, wire_format.join(number, b"x"))
     assert len(server.asked) == UNKNOWN_IDS_MAX
-    assert "too many" in show(codecs, frame.join(1, b"\x0e"), "avro").problem
-    assert show(codecs.apart(), frame.join(1, b"\x0e"), "avro").problem is None
+    assert "too many" in show(codecs, wire_format.join(1, b"\x0e"), "avro").problem
+    assert show(codecs.apart(), wire_format.join(1, b"\x0e"), "avro").problem is None
 
 
 def test_a_registry_that_refuses_us_is_told(known, server):
     server.failures = [401]
-    assert "answers 401" in show(Codecs(known), frame.join(1, b"\x0e")).problem
+    assert "answers 401" in show(Codecs(known), wire_format.join(1, b"\x0e")).problem
 
 
 def test_a_value_is_written_in_the_newest_schema_of_its_subject(known):
     codecs = Codecs(known)
     point = Typed(text='{"x": 7}', format="avro")
-    assert bytes_of(point, codecs, "t-value") == frame.join(1, b"\x0e")
+    assert bytes_of(point, codecs, "t-value") == wire_format.join(1, b"\x0e")
     second = SchemaText(kind="protobuf", message="B")
     order = Typed(text='{"b": 5}', format="protobuf", schema=second)
-    expected = frame.join(2, frame.join_indexes((1,), b"\x08\x05"))
+    expected = wire_format.join(2, wire_format.join_indexes((1,), b"\x08\x05"))
     assert bytes_of(order, codecs, "t-key") == expected
     with pytest.raises(InvalidRequestError, match="is of protobuf, not avro"):
         bytes_of(point, codecs, "t-key")

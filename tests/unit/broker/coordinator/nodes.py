@@ -17,11 +17,11 @@ from random import Random
 from kafscale.broker.coordinator.clock import GroupClock
 from kafscale.broker.coordinator.coordinator import Coordinator, OffsetRetention
 from kafscale.errors import StoreUnavailableError
-from kafscale.groups.answers import Joined, Reconciled
+from kafscale.groups.committed_offsets import CommittedOffset
+from kafscale.groups.config import GroupSettings
 from kafscale.groups.effects import NO_TICKET
 from kafscale.groups.events import ConsumerHeartbeat, Heartbeat, Join, Sync
-from kafscale.groups.offsets import CommittedOffset
-from kafscale.groups.settings import GroupSettings
+from kafscale.groups.responses import Joined, Reconciled
 from kafscale.metadata import keys
 from kafscale.metadata.catalog import Catalog
 from kafscale.metadata.memory import MemoryStore

@@ -16,9 +16,9 @@ from kafscale.errors import (
     NotCoordinatorError,
     StoreUnavailableError,
 )
-from kafscale.groups.offsets import CommittedOffset
-from kafscale.groups.record import Kind
-from kafscale.groups.subscription import Subscription, encode_assignment, encode_subscription
+from kafscale.groups.committed_offsets import CommittedOffset
+from kafscale.groups.consumer_protocol import Subscription, encode_assignment, encode_subscription
+from kafscale.groups.model import Kind
 from kafscale.metadata import keys
 from kafscale.metadata.store import Put
 from kafscale.protocol.error_codes import ErrorCode

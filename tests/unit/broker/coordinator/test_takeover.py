@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from kafscale.errors import NotCoordinatorError
-from kafscale.groups.record import Kind
+from kafscale.groups.model import Kind
 from kafscale.metadata import keys
 from kafscale.metadata.encoding import decode_topic
 from kafscale.metadata.shards import shard_of

@@ -25,8 +25,8 @@ from kafscale.metadata.access_model import (
 )
 from kafscale.metadata.model import Topic
 from kafscale.protocol.api import Api
+from kafscale.protocol.codec.wire import Message
 from kafscale.protocol.error_codes import ErrorCode
-from kafscale.protocol.wire import Message
 from unit.broker.handlers.serving import Served
 
 AUTHORIZED = Config(

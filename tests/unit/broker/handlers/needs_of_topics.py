@@ -1,6 +1,7 @@
 """Requests about topics and their records that show what they need to be allowed."""
 
 from kafscale.metadata.access_model import Operation, ResourceType
+from kafscale.protocol.codec.wire import UUID_ZERO
 from kafscale.protocol.messages.create_partitions import (
     CREATE_PARTITIONS,
     CreatePartitionsRequest,
@@ -63,7 +64,6 @@ from kafscale.protocol.messages.produce import (
     ProduceRequest,
     TopicToProduce,
 )
-from kafscale.protocol.wire import UUID_ZERO
 from kafscale.records import Record, build
 from unit.broker.handlers.authorized import (
     MISSING,

@@ -54,7 +54,7 @@ from kafscale.metadata.model import BrokerInfo, Topic
 from kafscale.metadata.topic_config_rules import TopicDefaults
 from kafscale.observability.metrics.broker import Metrics
 from kafscale.protocol.api import Api
-from kafscale.protocol.wire import Message
+from kafscale.protocol.codec.wire import Message
 from kafscale.records import BatchView, Record, build
 from kafscale.storage.engine import StorageEngine
 from kafscale.storage.inventory import Inventories

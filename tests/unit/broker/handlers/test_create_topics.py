@@ -7,6 +7,7 @@ import pytest
 from kafscale.config import Config
 from kafscale.config.sections.serving import Topics
 from kafscale.config.sections.stores import S3
+from kafscale.protocol.codec.wire import UUID_ZERO
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.create_topics import (
     CREATE_TOPICS,
@@ -15,7 +16,6 @@ from kafscale.protocol.messages.create_topics import (
     TopicConfig,
     TopicToCreate,
 )
-from kafscale.protocol.wire import UUID_ZERO
 from unit.broker.handlers.serving import WITHOUT_ADMINISTRATION, serve
 
 

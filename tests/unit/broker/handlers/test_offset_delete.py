@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafscale.groups.subscription import Subscription, encode_subscription
+from kafscale.groups.consumer_protocol import Subscription, encode_subscription
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.offset_commit import PartitionToCommit
 from kafscale.protocol.messages.offset_delete import (

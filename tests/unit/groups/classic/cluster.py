@@ -15,12 +15,12 @@ from kafscale.errors import (
     NotCoordinatorError,
     UnknownMemberError,
 )
-from kafscale.groups.answers import Alive, Answer, Joined, JoinedMember, Left, Synced
 from kafscale.groups.classic import ClassicGroup, State
+from kafscale.groups.config import GroupSettings
 from kafscale.groups.effects import Effect, Rebalanced, Reply, Save
 from kafscale.groups.events import Event, Heartbeat, Join, Leave, Leaver, Sync, Tick
-from kafscale.groups.record import GroupRecord
-from kafscale.groups.settings import GroupSettings
+from kafscale.groups.model import GroupRecord
+from kafscale.groups.responses import Alive, Answer, Joined, JoinedMember, Left, Synced
 
 SETTINGS = GroupSettings(initial_rebalance_delay_ms=3_000, size_max=4)
 PARTITION_COUNT = 12

@@ -25,12 +25,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from kafscale.errors import KafscaleError, MemberIdRequiredError, NotCoordinatorError
-from kafscale.groups.answers import Alive, Answer, Joined, Left, Synced
 from kafscale.groups.classic import ClassicGroup, State
 from kafscale.groups.classic.step import Step
+from kafscale.groups.config import GroupSettings
 from kafscale.groups.effects import Effect, Rebalanced, Reply, Save
 from kafscale.groups.events import Event, Heartbeat, Join, Leave, Leaver, Sync, Tick
-from kafscale.groups.settings import GroupSettings
+from kafscale.groups.responses import Alive, Answer, Joined, Left, Synced
 
 SCRIPTS = sorted((Path(__file__).parents[1] / "scripts").glob("classic_*.txt"))
 ARROW = "----"

@@ -4,6 +4,8 @@ import pytest
 
 from kafscale.errors import GroupNotFoundError
 from kafscale.groups.classic import ClassicGroup
+from kafscale.groups.config import GroupSettings
+from kafscale.groups.consumer_protocol import Subscription, encode_subscription
 from kafscale.groups.effects import Reply
 from kafscale.groups.events import (
     ConsumerHeartbeat,
@@ -15,9 +17,7 @@ from kafscale.groups.events import (
     Tick,
     TopicsChanged,
 )
-from kafscale.groups.record import GroupRecord, Kind, MemberRecord
-from kafscale.groups.settings import GroupSettings
-from kafscale.groups.subscription import Subscription, encode_subscription
+from kafscale.groups.model import GroupRecord, Kind, MemberRecord
 
 SETTINGS = GroupSettings(initial_rebalance_delay_ms=0)
 ORDERS = encode_subscription(Subscription(("orders",)))

@@ -4,7 +4,9 @@ A refusal is raised, so that tests read like the client: `driver.beat("a", 1)` i
 """
 
 from kafscale.errors import KafscaleError
+from kafscale.groups.config import GroupSettings
 from kafscale.groups.consumer import ConsumerGroup
+from kafscale.groups.consumer_protocol import Subscription, decode_assignment, encode_subscription
 from kafscale.groups.effects import Rebalanced, Reply, Save
 from kafscale.groups.events import (
     ConsumerHeartbeat,
@@ -17,8 +19,6 @@ from kafscale.groups.events import (
     TopicsChanged,
 )
 from kafscale.groups.partitions import TopicFacts
-from kafscale.groups.settings import GroupSettings
-from kafscale.groups.subscription import Subscription, decode_assignment, encode_subscription
 
 REBALANCE_MS = 60_000
 SESSION_MS = 45_000

@@ -9,12 +9,12 @@ from kafscale.errors import (
     StaleMemberEpochError,
     UnknownMemberError,
 )
+from kafscale.groups.config import GroupSettings
 from kafscale.groups.consumer import ConsumerGroup
 from kafscale.groups.effects import Rebalanced, Save
 from kafscale.groups.events import Tick
 from kafscale.groups.group import Group
-from kafscale.groups.record import Kind
-from kafscale.groups.settings import GroupSettings
+from kafscale.groups.model import Kind
 from unit.groups.consumer.driver import REBALANCE_MS, SESSION_MS, Driver, facts, parts
 
 

@@ -4,15 +4,15 @@ import pytest
 
 from kafscale.errors import GroupNotFoundError, RebalanceInProgressError
 from kafscale.groups.classic import ClassicGroup
+from kafscale.groups.config import GroupSettings
 from kafscale.groups.consumer import ConsumerGroup
-from kafscale.groups.record import GroupRecord, Kind, MemberRecord
-from kafscale.groups.settings import GroupSettings
-from kafscale.groups.subscription import (
+from kafscale.groups.consumer_protocol import (
     Subscription,
     decode_assignment,
     encode_assignment,
     encode_subscription,
 )
+from kafscale.groups.model import GroupRecord, Kind, MemberRecord
 from unit.groups.consumer.driver import REBALANCE_MS, SESSION_MS, START_MS, Driver, facts, parts
 
 TOPICS = facts(x=4)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from kafscale.errors import InvalidRequestError
 from kafscale.records import BatchView, Codec, Record, build
-from kafscale.records.control import ControlType, build_end_marker
+from kafscale.records.control_batch import ControlType, build_end_marker
 from kafscale.spark.jobs import compact
 from kafscale.spark.jobs.compact import CompactSettings
 from kafscale.storage import segment

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from kafscale.errors import DamagedObjectError
 from kafscale.records import BatchView, Codec, Record, build, iterate
-from kafscale.records.control import ControlType, build_end_marker
+from kafscale.records.control_batch import ControlType, build_end_marker
 from kafscale.spark.jobs.output import Output
 from kafscale.storage import segment
 

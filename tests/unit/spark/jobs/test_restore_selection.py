@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafscale.records import BatchView, Codec, Header, Record, TimestampType, build, iterate
-from kafscale.records.control import ControlType, build_end_marker
+from kafscale.records.control_batch import ControlType, build_end_marker
 from kafscale.spark.jobs.restore_selection import Selection
 
 BASE = 100

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafscale.errors import ConfigError, StoreUnavailableError
-from kafscale.schemas.registry import Registry, RegistryAccess
+from kafscale.serde.registry.client import Registry, RegistryAccess
 from kafscale.spark.values.avro_values import AvroDecoder, AvroRegistryDecoder, AvroSchema
 from kafscale.spark.values.base import TIMESTAMP, list_of
 from services.schema_registry import serving

@@ -25,7 +25,7 @@ export function useSchemas(topic: string): [Schemas, (schemas: Schemas) => void]
 }
 
 function nameOf(topic: string): string {
-  return `kafscale.schemas.${topic}`;
+  return `kafscale.serde.${topic}`;
 }
 
 function recall(topic: string): Schemas {

@@ -1,0 +1,65 @@
+r"""A message in one version as a pair of functions, compiled on first use.
+
+>>> from kafscale.protocol.messages.heartbeat import HeartbeatResponse
+>>> v4 = codec(HeartbeatResponse, 4, flexible=True)
+>>> v4.encode_bytes(HeartbeatResponse(error_code=27)).hex()
+'00000000001b00'
+>>> v4.decode(b"\x00\x00\x00\x00\x00\x1b\x00").error_code
+27
+"""
+
+from collections.abc import Callable
+from functools import cache
+from typing import Generic, TypeVar, cast
+
+from kafscale.errors import ProtocolError
+from kafscale.protocol.codec.decoder import write_decoder
+from kafscale.protocol.codec.encoder import write_encoder
+from kafscale.protocol.codec.wire import Message
+
+Buffer = bytes | bytearray | memoryview
+
+M = TypeVar("M", bound=Message)
+
+
+class Codec(Generic[M]):
+    """Reads and writes one message in one version."""
+
+    __slots__ = ("decode_at", "decoder_source", "encode", "encoder_source")
+
+    def __init__(self, message: type[M], version: int, *, flexible: bool) -> None:
+        decoder = write_decoder(message, version, flexible=flexible)
+        encoder = write_encoder(message, version, flexible=flexible)
+        file = f"<kafscale {message.__name__} v{version} {{}}>"
+
+        self.decode_at: Callable[[memoryview, int], tuple[M, int]]
+        """Read the message at a position: the message, and the position after it."""
+        self.decode_at = decoder.compile("decode", file.format("decode"))
+
+        self.encode: Callable[[M], list[Buffer]]
+        """The message as parts to be sent after each other; records are parts of their own."""
+        self.encode = encoder.compile("encode", file.format("encode"))
+
+        self.decoder_source = decoder.text
+        self.encoder_source = encoder.text
+
+    def decode(self, buffer: Buffer) -> M:
+        """Read the message that fills the whole buffer."""
+        message, position = self.decode_at(memoryview(buffer), 0)
+        if position != len(buffer):
+            surplus = len(buffer) - position
+            raise ProtocolError(f"{surplus} bytes follow the end of a {type(message).__name__}")
+        return message
+
+    def encode_bytes(self, message: M) -> bytes:
+        return b"".join(self.encode(message))
+
+
+@cache
+def _compiled(message: type[Message], version: int, flexible: bool) -> Codec[Message]:
+    return Codec(message, version, flexible=flexible)
+
+
+def codec(message: type[M], version: int, *, flexible: bool) -> Codec[M]:
+    """The codec of a message in one version; compiled once, then the same object."""
+    return cast("Codec[M]", _compiled(message, version, flexible))

@@ -1,0 +1,309 @@
+"""Writes the decoder of a message in one version: straight-line Python over one memoryview.
+
+Neighbouring fields of fixed size, and the length that starts what follows them, become one
+`unpack_from`. Structs and arrays are inlined as loops; fields that the version lacks are constants.
+
+Laws of the emitted code, which make hostile bytes harmless:
+
+* A position only grows: negative lengths are refused before they are added.
+* A count is compared with the bytes that are left before anything is made of it.
+* Running past the end raises, at the latest in one last comparison; every slice is bounded by the
+  view.
+* Nothing but `ProtocolError` comes out.
+"""
+
+import struct
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+from kafscale.errors import ProtocolError
+from kafscale.protocol.codec import varint
+from kafscale.protocol.codec.schema import (
+    Array,
+    Field,
+    MessageType,
+    WireType,
+    absent_default,
+    fields,
+)
+from kafscale.protocol.codec.source import Source
+from kafscale.protocol.codec.wire import Kind, Message
+
+LENGTH_FORMATS = {"string": "h", "bytes": "i", "records": "i", "record_slices": "i"}
+"""How a length is written before flexible versions; arrays count in int32 too."""
+
+BODIES = {
+    "string": "view[position:stop].tobytes().decode()",
+    "bytes": "view[position:stop].tobytes()",
+    "records": "view[position:stop]",
+    "record_slices": "[view[position:stop]]",
+}
+
+
+def write_decoder(message: MessageType, version: int, *, flexible: bool) -> Source:
+    """The source of `decode(view, position) -> (message, position)`."""
+    return _Decoder(version, flexible=flexible).write(message)
+
+
+def malformed(what: str, why: object) -> ProtocolError:
+    return ProtocolError(f"malformed {what}: {why}")
+
+
+def refuse_length(field: str, length: int) -> None:
+    raise ProtocolError(f"{field} has a length of {length}")
+
+
+def refuse_count(field: str, count: int) -> None:
+    raise ProtocolError(f"{field} claims {count} elements, more than the bytes that are left")
+
+
+def refuse_tag(field: str) -> None:
+    raise ProtocolError(f"{field} does not fill its tag")
+
+
+RUNTIME: dict[str, Any] = {
+    "decode_uvarint": varint.decode,
+    "continue_uvarint": varint.continued,
+    "long_uvarint": varint.continued_from_two,
+    "skip_tags": varint.skip_tags,
+    "malformed": malformed,
+    "refuse_length": refuse_length,
+    "refuse_count": refuse_count,
+    "refuse_tag": refuse_tag,
+    "unpack_from": struct.unpack_from,
+    "TRUNCATED": (IndexError, struct.error),
+    "REFUSED": (UnicodeDecodeError, ProtocolError),
+}
+
+
+class _Decoder:
+    def __init__(self, version: int, *, flexible: bool) -> None:
+        self._version = version
+        self._flexible = flexible
+        self._source = Source(RUNTIME)
+        self._run: list[tuple[str, str]] = []
+
+    def write(self, message: MessageType) -> Source:
+        source = self._source
+        what = f"{message.__name__} v{self._version}"
+        with source.block("def decode(view, position):"):
+            source.line("end = len(view)")
+            with source.block("try:"):
+                source.line(f"message = {self._struct(message)}")
+            with source.block("except TRUNCATED:"):
+                source.line(f'raise malformed("{what}", "it ends too early") from None')
+            with source.block("except REFUSED as error:"):
+                source.line(f'raise malformed("{what}", error) from None')
+            with source.block("if position > end:"):
+                source.line(f'raise malformed("{what}", "it ends too early")')
+            source.line("return message, position")
+        return source
+
+    # --- structs ------------------------------------------------------------------------------
+
+    def _struct(self, message: MessageType) -> str:
+        """Emit the reading of a struct; the expression that makes it."""
+        present = fields(message, self._version)
+        values = {field.name: self._value(field) for field in present if field.tag is None}
+        if self._flexible:
+            values |= self._tags([field for field in present if field.tag is not None])
+        self._flush()
+        names = message.__struct_fields__
+        while names and names[-1] not in values:
+            names = names[:-1]  # The constructor knows the defaults of what is left off at the end.
+        arguments = [
+            values.get(name) or self._default(absent_default(message, name)) for name in names
+        ]
+        made_by = self._source.constant(message.__name__, message)
+        return f"{made_by}({', '.join(arguments)})"
+
+    def _default(self, default: Any) -> str:
+        if isinstance(default, Message):
+            return self._source.constant(type(default).__name__, type(default)) + "()"
+        return repr(default)
+
+    def _tags(self, tagged: list[Field]) -> dict[str, str]:
+        """Emit the reading of a tag section; the variables that hold the known ones."""
+        source = self._source
+        values = {field.name: source.name(field.name) for field in tagged}
+        count = source.name("tags")
+        self._read(count, "B")
+        self._flush()
+        for field in tagged:
+            source.line(f"{values[field.name]} = {self._default(field.default)}")
+        with source.block(f"if {count}:"):
+            if not tagged:
+                source.line(f"position = skip_tags(view, position, {count})")
+                return values
+            source.line(f"{count}, position = continue_uvarint(view, position, {count})")
+            with source.block(f"for _ in range({count}):"):
+                self._tag(tagged, values)
+        return values
+
+    def _tag(self, tagged: list[Field], values: dict[str, str]) -> None:
+        source = self._source
+        number, stop = source.name("tag"), source.name("tag_stop")
+        source.line(f"{number}, position = decode_uvarint(view, position)")
+        source.line(f"{stop}, position = decode_uvarint(view, position)")
+        source.line(f"{stop} += position")
+        word = "if"
+        for field in tagged:
+            with source.block(f"{word} {number} == {field.tag}:"):
+                value = self._value(field)
+                self._flush()
+                source.line(f"{values[field.name]} = {value}")
+                with source.block(f"if position != {stop}:"):
+                    source.line(f'refuse_tag("{field.name}")')
+            word = "elif"
+        source.line(f"position = {stop}")
+
+    # --- fields -------------------------------------------------------------------------------
+
+    def _value(self, field: Field) -> str:
+        """Emit the reading of a field; the variable that holds it once the run is flushed."""
+        variable = self._source.name(field.name)
+        match field.type:
+            case Kind(format="") as kind:
+                self._sized(field, kind, variable)
+            case Kind() as kind:
+                self._read(variable, kind.format)
+            case Array() as array:
+                self._array(field, array, variable)
+            case inner:
+                self._nested(field, inner, variable)
+        return variable
+
+    def _nested(self, field: Field, inner: MessageType, variable: str) -> None:
+        source = self._source
+        if not field.nullable:
+            source.line(f"{variable} = {self._struct(inner)}")
+            return
+        # A nullable struct is led by a byte: -1 for null, 1 for a struct that follows (KIP-893).
+        present = source.name(f"{field.name}_present")
+        self._read(present, "b")
+        self._flush()
+        source.line(f"{variable} = None")
+        with source.block(f"if {present} >= 0:"):
+            source.line(f"{variable} = {self._struct(inner)}")
+
+    def _sized(self, field: Field, kind: Kind, variable: str) -> None:
+        source = self._source
+        length = self._length(field, LENGTH_FORMATS[kind.name])
+        less_one = " - 1" if self._flexible else ""
+        with self._unless_null(field, variable, length):
+            source.line(f"stop = position + {length}{less_one}")
+            source.line(f"{variable} = {BODIES[kind.name]}")
+            source.line("position = stop")
+
+    def _array(self, field: Field, array: Array, variable: str) -> None:
+        source = self._source
+        count = self._length(field, "i")
+        with self._unless_null(field, variable, count):
+            if self._flexible:
+                source.line(f"{count} -= 1")
+            size_bytes_min = self._size_bytes_min(array.element)
+            with source.block(f"if {count} * {size_bytes_min} > end - position:"):
+                source.line(f'refuse_count("{field.name}", {count})')
+            match array.element:
+                case Kind(format="16s"):
+                    source.line(f"stop = position + 16 * {count}")
+                    each = "view[at : at + 16].tobytes() for at in range(position, stop, 16)"
+                    source.line(f"{variable} = [{each}]")
+                    source.line("position = stop")
+                case Kind(format=character) if character:
+                    values = f'unpack_from(f">{{{count}}}{character}", view, position)'
+                    source.line(f"{variable} = list({values})")
+                    source.line(f"position += {size_bytes_min} * {count}")
+                case element:
+                    self._elements(field, element, variable, count)
+
+    def _elements(self, field: Field, element: WireType, variable: str, count: str) -> None:
+        source = self._source
+        source.line(f"{variable} = []")
+        with source.block(f"for _ in range({count}):"):
+            if isinstance(element, Kind):
+                item = self._value(Field(_singular(field.name), element, False, None, None))
+            else:
+                assert isinstance(element, type)
+                item = self._struct(element)
+            self._flush()
+            source.line(f"{variable}.append({item})")
+
+    # --- lengths ------------------------------------------------------------------------------
+
+    def _length(self, field: Field, character: str) -> str:
+        """Emit the reading of a length or count; the variable that holds it.
+
+        In flexible versions it is one more than what it counts, so that 0 is null and most fit one
+        byte. The second byte is read inline too: records always need it, and a call costs more.
+        """
+        variable = self._source.name(f"{field.name}_length")
+        if not self._flexible:
+            self._read(variable, character)
+            self._flush()
+            return variable
+        self._read(variable, "B")
+        self._flush()
+        source = self._source
+        with source.block(f"if {variable} > 127:"):
+            source.line(f"{variable} += view[position] - 1 << 7")
+            source.line("position += 1")
+            with source.block(f"if {variable} > 16383:"):
+                source.line(f"{variable}, position = long_uvarint(view, position, {variable})")
+        return variable
+
+    def _unless_null(
+        self, field: Field, variable: str, length: str
+    ) -> AbstractContextManager[None]:
+        """The block that reads a value whose length is not that of null."""
+        source = self._source
+        null = 0 if self._flexible else -1
+        lowest = null if field.nullable else null + 1
+        if lowest != 0 or not self._flexible:  # A compact length is never below 0.
+            with source.block(f"if {length} < {lowest}:"):
+                source.line(f'refuse_length("{field.name}", {length})')
+        if not field.nullable:
+            return nullcontext()
+        source.line(f"{variable} = None")
+        return source.block(f"if {length} != {null}:")
+
+    def _size_bytes_min(self, wire_type: WireType) -> int:
+        """The fewest bytes that a value of this type can take."""
+        match wire_type:
+            case Kind(format="", name=name):
+                return 1 if self._flexible else struct.calcsize(LENGTH_FORMATS[name])
+            case Kind() as kind:
+                return kind.size_bytes
+            case Array():
+                return 1 if self._flexible else 4
+            case message:
+                present = [f for f in fields(message, self._version) if f.tag is None]
+                # Of a struct that may be null, only the byte that says so is certain.
+                perhaps = [f for f in present if f.nullable and isinstance(f.type, type)]
+                certain = [f for f in present if f not in perhaps]
+                sizes = (self._size_bytes_min(f.type) for f in certain)
+                return sum(sizes) + len(perhaps) + self._flexible
+
+    # --- runs of fixed size -------------------------------------------------------------------
+
+    def _read(self, variable: str, character: str) -> None:
+        self._run.append((character, variable))
+
+    def _flush(self) -> None:
+        """Emit the reading of all pending fields of fixed size at once."""
+        if not self._run:
+            return
+        source = self._source
+        formats = "".join(character for character, _ in self._run)
+        variables = ", ".join(variable for _, variable in self._run)
+        self._run.clear()
+        if formats == "B":
+            source.line(f"{variables} = view[position]")
+        else:
+            comma = "," if ", " not in variables else ""
+            source.line(f"{variables}{comma} = {source.unpacker(formats)}(view, position)")
+        source.line(f"position += {struct.calcsize('>' + formats)}")
+
+
+def _singular(name: str) -> str:
+    return name.removesuffix("s") or name

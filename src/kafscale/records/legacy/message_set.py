@@ -1,0 +1,181 @@
+"""Message sets: the record formats before batches, magic 0 (no timestamps) and magic 1.
+
+Layout, big-endian, message after message:
+
+    at  0  offset        int64
+    at  8  message size  int32    of what follows this field
+    at 12  CRC           uint32   CRC-32 of everything after it
+    at 16  magic         int8     0 or 1
+    at 17  attributes    int8     bits 0-2 codec, 3 timestamp type (magic 1)
+    at 18  timestamp     int64    magic 1 only
+           key, value             each an int32 length, -1 for null, and its bytes
+
+A compressed message is a wrapper: its value is a message set, and its offset that of the last inner
+message. Inner offsets are absolute in magic 0; in magic 1 they count from the first (KIP-31).
+
+Reading yields plain messages, wrappers opened, checksums of both levels checked, under one bound
+for all that is decompressed. Writing makes no wrappers. Batches are left to `conversion`.
+"""
+
+from collections.abc import Iterator
+from struct import Struct
+from typing import Final
+
+import msgspec
+
+from kafscale.errors import (
+    CorruptBatchError,
+    InvalidRecordError,
+    UnsupportedCodecError,
+    UnsupportedFormatError,
+)
+from kafscale.records.batch import NO_TIMESTAMP, TIMESTAMP_TYPE_BIT, TimestampType
+from kafscale.records.checksum import Buffer, crc32
+from kafscale.records.compression import DECOMPRESSED_BYTES_MAX, Codec, codec_of, decompress
+from kafscale.records.legacy.lz4_frame import mend_header
+from kafscale.records.record import Record
+
+_ENTRY: Final = Struct(">qi")
+_FIXED_0: Final = Struct(">Ibb")
+_FIXED_1: Final = Struct(">Ibbq")
+_LENGTH: Final = Struct(">i")
+_CRC_BYTES: Final = 4
+_FIXED: Final = {0: _FIXED_0, 1: _FIXED_1}
+_MESSAGE_BYTES_MIN: Final = _FIXED_0.size + 2 * _LENGTH.size
+
+assert _ENTRY.size == 12
+assert _MESSAGE_BYTES_MIN == 14
+
+
+class Message(msgspec.Struct, frozen=True, gc=False):
+    """A record as it lay in a message set, and how it lay there."""
+
+    magic: int
+    codec: Codec
+    """The codec of its wrapper, or none."""
+    timestamp_type: TimestampType
+    record: Record
+
+
+def read(
+    data: Buffer,
+    *,
+    partial_ok: bool = False,
+    decompressed_bytes_max: int = DECOMPRESSED_BYTES_MAX,
+) -> Iterator[Message]:
+    """The messages of a set in order; `partial_ok` leaves out a last one that is cut short."""
+    bytes_left = decompressed_bytes_max
+    for message in _read_shallow(data, partial_ok=partial_ok):
+        if message.codec is Codec.NONE:
+            yield message
+        else:
+            inner = _inflate(message, bytes_left)
+            bytes_left -= len(inner)
+            yield from _unwrap(message, inner)
+
+
+def append(output: bytearray, record: Record, magic: int, timestamp_type: TimestampType) -> None:
+    """Write a record as an uncompressed message; headers have no place in these formats."""
+    attributes = 0
+    if magic == 1 and timestamp_type is TimestampType.LOG_APPEND_TIME:
+        attributes = TIMESTAMP_TYPE_BIT
+    body = bytearray((magic, attributes))
+    if magic == 1:
+        body += record.timestamp_ms.to_bytes(8, "big", signed=True)
+    for field in (record.key, record.value):
+        body += _LENGTH.pack(-1 if field is None else len(field))
+        body += field or b""
+    output += _ENTRY.pack(record.offset, _CRC_BYTES + len(body))
+    output += crc32(body).to_bytes(_CRC_BYTES, "big")
+    output += body
+
+
+def _read_shallow(data: Buffer, *, partial_ok: bool = False) -> Iterator[Message]:
+    """The messages of one level; of a wrapper, the compressed set is its value."""
+    view = memoryview(data)
+    position = 0
+    while position < len(view):
+        start = position + _ENTRY.size
+        if start <= len(view):
+            offset, size = _ENTRY.unpack_from(view, position)
+            position = start + size
+            if size < _MESSAGE_BYTES_MIN:
+                raise CorruptBatchError(f"a message says it has {size} bytes")
+        if start > len(view) or position > len(view):
+            if partial_ok:
+                return
+            raise CorruptBatchError("a message ends beyond its set")
+        yield _read_message(offset, view[start:position])
+
+
+def _read_message(offset: int, body: memoryview) -> Message:
+    stored, magic, attributes = _FIXED_0.unpack_from(body)
+    if magic not in _FIXED:
+        raise UnsupportedFormatError(f"magic {magic} in a message set")
+    computed = crc32(body[_CRC_BYTES:])
+    if stored != computed:
+        raise CorruptBatchError(f"the CRC of a message is {computed:08x}, but it says {stored:08x}")
+    codec = codec_of(attributes)
+    if codec is Codec.ZSTD:
+        raise UnsupportedCodecError("zstd needs a record batch")
+    timestamp_type = TimestampType.CREATE_TIME
+    timestamp_ms = NO_TIMESTAMP
+    if magic == 1:
+        if len(body) < _FIXED_1.size:
+            raise CorruptBatchError("a message ends within its timestamp")
+        (_, _, _, timestamp_ms) = _FIXED_1.unpack_from(body)
+        if attributes & TIMESTAMP_TYPE_BIT:
+            timestamp_type = TimestampType.LOG_APPEND_TIME
+    key, position = _read_bytes(body, _FIXED[magic].size)
+    value, position = _read_bytes(body, position)
+    if position != len(body):
+        raise CorruptBatchError(f"{len(body) - position} bytes follow the value of a message")
+    return Message(magic, codec, timestamp_type, Record(offset, timestamp_ms, key, value))
+
+
+def _read_bytes(body: memoryview, position: int) -> tuple[bytes | None, int]:
+    start = position + _LENGTH.size
+    if start > len(body):
+        raise CorruptBatchError("a message ends within a length")
+    (length,) = _LENGTH.unpack_from(body, position)
+    if length == -1:
+        return None, start
+    end = start + length
+    if length < 0 or end > len(body):
+        raise CorruptBatchError(f"a field of {length} bytes does not fit its message")
+    return bytes(body[start:end]), end
+
+
+def _inflate(wrapper: Message, size_bytes_max: int) -> bytes:
+    compressed = wrapper.record.value
+    if compressed is None:
+        raise InvalidRecordError("a compressed message has no value")
+    if wrapper.codec is Codec.LZ4 and wrapper.magic == 0:
+        compressed = mend_header(compressed)
+    return decompress(wrapper.codec, compressed, size_bytes_max)
+
+
+def _unwrap(wrapper: Message, data: bytes) -> list[Message]:
+    """The inner messages, with absolute offsets and the timestamps that count."""
+    messages = list(_read_shallow(data))
+    if not messages:
+        raise InvalidRecordError("a compressed message holds no messages")
+    for message in messages:
+        if message.codec is not Codec.NONE:
+            raise InvalidRecordError("a compressed message holds another")
+        if message.magic != wrapper.magic:
+            raise InvalidRecordError(f"magic {message.magic} inside a message of {wrapper.magic}")
+    shift = 0
+    if wrapper.magic == 1:
+        # Producers leave the offset of a wrapper at 0, whatever it holds; brokers do not.
+        shift = max(wrapper.record.offset - messages[-1].record.offset, 0)
+    append_time_ms: int | None = None
+    if wrapper.timestamp_type is TimestampType.LOG_APPEND_TIME:
+        append_time_ms = wrapper.record.timestamp_ms
+    return [_place(message.record, wrapper, shift, append_time_ms) for message in messages]
+
+
+def _place(record: Record, wrapper: Message, shift: int, append_time_ms: int | None) -> Message:
+    timestamp_ms = record.timestamp_ms if append_time_ms is None else append_time_ms
+    placed = Record(record.offset + shift, timestamp_ms, record.key, record.value)
+    return Message(wrapper.magic, wrapper.codec, wrapper.timestamp_type, placed)

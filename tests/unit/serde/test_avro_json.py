@@ -1,0 +1,238 @@
+"""Avro between bytes and JSON, judged by fastavro, and by bytes that mean harm."""
+
+import io
+import json
+import math
+from datetime import UTC, date, datetime, time
+from decimal import Decimal
+from uuid import UUID
+
+import fastavro
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafscale.errors import ConfigError, InvalidRecordError
+from kafscale.serde.avro import reader, writer
+from kafscale.serde.avro import schema as avro_schema_module
+
+
+def record(*fields, name="R"):
+    return {"type": "record", "name": name, "fields": [{"name": n, "type": t} for n, t in fields]}
+
+
+def logical(kind, word, **more):
+    return {"type": kind, "logicalType": word, **more}
+
+
+def parse(schema, references=()):
+    return avro_schema_module.parse(json.dumps(schema), map(json.dumps, references))
+
+
+def encode(schema, value):
+    stream = io.BytesIO()
+    fastavro.schemaless_writer(stream, fastavro.parse_schema(schema), value)
+    return stream.getvalue()
+
+
+COLOUR = {"type": "enum", "name": "Colour", "symbols": ["RED", "BLUE"]}
+FOUR = {"type": "fixed", "name": "Four", "size": 4}
+MOMENT = datetime(2024, 2, 29, 12, 34, 56, 789000, tzinfo=UTC)
+SOME_ID = UUID("12345678-1234-5678-1234-567812345678")
+MONEY = logical("bytes", "decimal", precision=9, scale=2)
+PLACE = record(("x", "int"), ("y", ["null", "int"]), name="Place")
+LINKED = record(("value", "int"), ("next", ["null", "Linked"]), name="Linked")
+
+CASES = [
+    ("null", None, None),
+    ("boolean", True, True),
+    ("int", -5, -5),
+    ("long", -(2**63), -(2**63)),
+    ("float", 0.5, 0.5),
+    ("double", 0.1, 0.1),
+    ("double", math.inf, "Infinity"),
+    ("string", "ü", "ü"),
+    ("bytes", b"\0\xff", "\0ÿ"),
+    (FOUR, b"abc\xfe", "abcþ"),
+    (COLOUR, "BLUE", "BLUE"),
+    ({"type": "array", "items": "long"}, [1, -2, 300], [1, -2, 300]),
+    ({"type": "map", "values": "string"}, {"a": "b"}, {"a": "b"}),
+    (["null", "string"], "x", "x"),
+    (["null", "string"], None, None),
+    (["int", "string"], "x", {"string": "x"}),
+    (["null", "string", PLACE], {"x": 1, "y": 2}, {"Place": {"x": 1, "y": 2}}),
+    (PLACE, {"x": 1, "y": None}, {"x": 1, "y": None}),
+    (record(("a", PLACE), ("b", "Place")), {"a": {"x": 1, "y": 2}, "b": {"x": 3, "y": None}},
+     {"a": {"x": 1, "y": 2}, "b": {"x": 3, "y": None}}),
+    (LINKED, {"value": 1, "next": {"value": 2, "next": None}},
+     {"value": 1, "next": {"value": 2, "next": None}}),
+    (logical("int", "date"), date(2024, 2, 29), "2024-02-29"),
+    (logical("int", "time-millis"), time(12, 34, 56, 789000), "12:34:56.789"),
+    (logical("long", "time-micros"), time(12, 34, 56), "12:34:56"),
+    (logical("long", "timestamp-millis"), MOMENT, "2024-02-29T12:34:56.789Z"),
+    (logical("long", "timestamp-micros"), MOMENT, "2024-02-29T12:34:56.789Z"),
+    (logical("long", "local-timestamp-millis"), MOMENT.replace(tzinfo=None),
+     "2024-02-29T12:34:56.789"),
+    (MONEY, Decimal("-12.30"), "-12.30"),
+    (MONEY, Decimal("0.05"), "0.05"),
+    (logical("fixed", "decimal", name="F", size=8, precision=12, scale=0), Decimal(77), "77"),
+    (logical("string", "uuid"), SOME_ID, str(SOME_ID)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("schema", "value", "shown"), CASES)
+def test_a_value_is_read_and_written_as_fastavro_does(schema, value, shown):
+    payload = encode(schema, value)
+    assert reader.read(parse(schema), payload) == shown
+    json.dumps(shown, allow_nan=False)
+    assert writer.write(parse(schema), shown) == payload
+
+
+def test_not_a_number_is_said_in_words():
+    assert reader.read(parse("float"), encode("float", math.nan)) == "NaN"
+    assert writer.write(parse("float"), "NaN") == encode("float", math.nan)
+
+
+def test_what_text_cannot_say_stays_a_number():
+    schema = parse(logical("long", "timestamp-millis"))
+    far = 2**62
+    assert reader.read(schema, writer.write(schema, far)) == far
+
+
+EVERYTHING = record(
+    ("flag", "boolean"), ("small", "int"), ("large", "long"), ("ratio", "double"),
+    ("text", "string"), ("raw", "bytes"), ("maybe", ["null", "string"]),
+    ("either", ["int", "string", {"type": "array", "items": "string"}]),
+    ("list", {"type": "array", "items": PLACE}), ("map", {"type": "map", "values": "long"}),
+    ("day", logical("int", "date")), ("moment", logical("long", "timestamp-micros")),
+    ("colour", COLOUR),
+)  # fmt: skip
+INT, LONG = st.integers(-(2**31), 2**31 - 1), st.integers(-(2**63), 2**63 - 1)
+WORD = st.text(max_size=8)
+
+
+@given(
+    st.fixed_dictionaries(
+        {
+            "flag": st.booleans(), "small": INT, "large": LONG,
+            "ratio": st.floats(allow_nan=False, allow_infinity=False),
+            "text": WORD, "raw": st.binary(max_size=8), "maybe": st.none() | WORD,
+            "either": INT | WORD | st.lists(WORD, max_size=3),
+            "list": st.lists(st.fixed_dictionaries({"x": INT, "y": st.none() | INT}), max_size=3),
+            "map": st.dictionaries(WORD, LONG, max_size=3),
+            "day": st.dates(), "moment": st.datetimes(timezones=st.just(UTC)),
+            "colour": st.sampled_from(["RED", "BLUE"]),
+        }
+    )
+)  # fmt: skip
+def test_json_says_all_that_the_bytes_said(value):
+    schema = parse(EVERYTHING)
+    payload = encode(EVERYTHING, value)
+    text = json.dumps(reader.read(schema, payload), allow_nan=False)
+    assert writer.write(schema, json.loads(text)) == payload
+
+
+@given(st.binary(max_size=60))
+def test_whatever_the_bytes_they_are_read_or_refused(junk):
+    try:
+        value = reader.read(parse(EVERYTHING), junk)
+    except InvalidRecordError:
+        return
+    again = writer.write(parse(EVERYTHING), value)
+    assert reader.read(parse(EVERYTHING), again) == value
+
+
+EMPTY = record(name="Empty")
+
+
+@pytest.mark.timeout(5)
+@pytest.mark.parametrize(
+    "items",
+    [
+        "null",
+        EMPTY,
+        {"type": "fixed", "name": "Nothing", "size": 0},
+        {"type": "array", "items": "null"},
+    ],
+    ids=str,
+)
+def test_a_billion_of_nothing_is_refused(items):
+    schema = parse({"type": "array", "items": items})
+    payload = writer.write(parse("long"), 2**40) + b"\0" * 200_000
+    with pytest.raises(InvalidRecordError, match="more than"):
+        reader.read(schema, payload)
+
+
+@pytest.mark.timeout(5)
+def test_a_schema_that_doubles_at_every_step_is_refused():
+    fields = record(name="R0")
+    for step in range(1, 40):
+        fields = record(("a", fields), ("b", f"R{step - 1}"), name=f"R{step}")
+    with pytest.raises(InvalidRecordError, match="more than"):
+        reader.read(parse(fields), b"")
+
+
+@pytest.mark.parametrize("payload", [b"\2\2" * 5000, b"\2\2" * 40])
+def test_a_value_nested_without_end_is_refused(payload):
+    with pytest.raises(InvalidRecordError, match="deep"):
+        reader.read(parse(LINKED), payload)
+    with pytest.raises(InvalidRecordError, match="deep"):
+        reader.read(parse(record(("self", "Loop"), name="Loop")), b"")
+
+
+@pytest.mark.timeout(5)
+def test_what_fits_no_branch_is_refused_before_all_ways_are_tried():
+    tree = record(("kid", ["Tree", {"type": "map", "values": "Tree"}]), name="Tree")
+    value = {"wrong": 1}
+    for _ in range(30):
+        value = {"kid": {"Tree": value}}
+    with pytest.raises(Exception, match=r"steps|none of"):
+        writer.write(parse(tree), value)
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "reason"),
+    [
+        (PLACE, {"x": 1}, "at y: it is missing"),
+        (PLACE, {"x": 1, "y": 2, "z": 3}, "has no field z"),
+        (PLACE, {"x": "one", "y": 2}, "at x: 'one' is no int"),
+        (PLACE, {"x": 2**31, "y": 2}, "does not fit 32 bits"),
+        (PLACE, {"x": True, "y": 2}, "is no int"),
+        (PLACE, [], "no object"),
+        ({"type": "array", "items": "int"}, [1, None], "at 1: None is no int"),
+        ({"type": "map", "values": "int"}, {"a": "b"}, "at a"),
+        ("bytes", "€", "from .u0000"),
+        (FOUR, "abc", "3 bytes instead of 4"),
+        (COLOUR, "GREEN", "none of RED, BLUE"),
+        (MONEY, "1.234", "behind the point"),
+        (MONEY, "12345678901", "more than 9 digits"),
+        (MONEY, "much", "no decimal"),
+        (logical("int", "date"), "tomorrow", "is no int"),
+        (["int", "string"], 1.5, "none of int, string"),
+        ("double", "1.5", "no number"),
+    ],
+)  # fmt: skip
+def test_what_does_not_fit_is_refused_with_where(schema, value, reason):
+    with pytest.raises(InvalidRecordError, match=reason):
+        writer.write(parse(schema), value)
+
+
+def test_a_field_that_is_left_out_has_its_default():
+    schema = PLACE | {"fields": [{"name": "x", "type": "int", "default": 7}]}
+    assert writer.write(parse(schema), {}) == b"\x0e"
+
+
+def test_bytes_that_are_left_are_counted():
+    with pytest.raises(InvalidRecordError, match="2 bytes are left"):
+        reader.read(parse("int"), b"\0\0\0")
+
+
+def test_a_schema_may_refer_to_others():
+    schema = parse(record(("at", "Place"), name="Order"), [PLACE])
+    assert reader.read(schema, b"\2\0") == {"at": {"x": 1, "y": None}}
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]x", '{"type": "wreck"}', "no-such-type"])
+def test_what_is_no_schema_is_refused(text):
+    with pytest.raises(ConfigError, match="not one of Avro"):
+        avro_schema_module.parse(text)
