@@ -24,7 +24,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from bench.process_usage import cpu_seconds
 from kafscale.control.client import ControlClient
-from kafscale.metadata.keys import CLUSTER_ID
+from kafscale.metadata.schema.keys import CLUSTER_ID
 from services.broker import HOST, BrokerProcess
 from services.etcd_server import EtcdServer
 from services.exposition import sample

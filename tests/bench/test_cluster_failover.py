@@ -16,9 +16,9 @@ import uvloop
 from bench.cluster_probe import PAUSE_S, Answer, Probe
 from bench.cluster_servers import DirectCluster
 from bench.contest import Figures
-from kafscale.metadata import keys
-from kafscale.metadata.etcd.store import EtcdStore
-from kafscale.metadata.store import EventKind
+from kafscale.metadata.schema import keys
+from kafscale.metadata.store.base import EventKind
+from kafscale.metadata.store.etcd.store import EtcdStore
 
 pytestmark = [pytest.mark.bench, pytest.mark.timeout(900)]
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kafscale.metadata.restored import find_restored
+from kafscale.metadata.cluster.restore_marker import find_restored
 from services import etcd_programs
 from services.etcd_server import PROGRAMS, EtcdCluster, EtcdServer
 from services.process import free_port

@@ -11,7 +11,7 @@ import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 
-from kafscale.metadata.restored import find_restored, mark_restored
+from kafscale.metadata.cluster.restore_marker import find_restored, mark_restored
 from services import s3_server
 from services.cluster import Cluster, s3_link
 from services.link_fault import Fault

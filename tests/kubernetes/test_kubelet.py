@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kafscale.metadata.etcd.channel import open_channel
+from kafscale.metadata.store.etcd.channel import open_channel
 from kafscale.operator.kube.kinds import (
     CONFIG_MAPS,
     PODS,

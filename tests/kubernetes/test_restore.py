@@ -6,7 +6,7 @@ import pytest
 from confluent_kafka import Consumer, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from kafscale.metadata.restored import REVISION_LEAP
+from kafscale.metadata.cluster.restore_marker import REVISION_LEAP
 from kafscale.operator.kube.kinds import CLUSTERS, PODS, TOPICS, VOLUME_CLAIMS
 from services.kubernetes.deployed import Deployed
 from services.kubernetes.deployed_etcd import SIZE, DeployedEtcd

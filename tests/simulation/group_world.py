@@ -23,14 +23,14 @@ from kafscale.broker.coordinator.clock import GroupClock
 from kafscale.broker.coordinator.coordinator import Coordinator, OffsetRetention
 from kafscale.errors import OperatingError, StoreUnavailableError
 from kafscale.groups.config import GroupSettings
-from kafscale.metadata import keys
-from kafscale.metadata.catalog import Catalog
-from kafscale.metadata.claim import Claim
-from kafscale.metadata.cluster_encoding import decode_assignment, encode_assignment
-from kafscale.metadata.memory import MemoryStore
-from kafscale.metadata.model import Assignment
-from kafscale.metadata.shards import SHARDS_TOPIC, shard_of
-from kafscale.metadata.store import Put, absent, unchanged
+from kafscale.metadata.cluster.group_shards import SHARDS_TOPIC, shard_of
+from kafscale.metadata.cluster.ownership_guard import Claim
+from kafscale.metadata.schema import keys
+from kafscale.metadata.schema.cluster_codec import decode_assignment, encode_assignment
+from kafscale.metadata.schema.model import Assignment
+from kafscale.metadata.store.base import Put, absent, unchanged
+from kafscale.metadata.store.memory import MemoryStore
+from kafscale.metadata.topics.catalog import Catalog
 from kafscale.observability.metrics.broker import Metrics
 from kafscale.testing import virtual_time
 from simulation.model import BrokenPromiseError

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from enum import IntEnum
 from typing import Final
 
-from kafscale.metadata.access_model import ROLES, Operation, ResourceType
+from kafscale.metadata.access.model import ROLES, Operation, ResourceType
 
 _SUPPORTED: Final[Mapping[ResourceType, frozenset[Operation]]] = {
     ResourceType.TOPIC: frozenset(

@@ -10,7 +10,7 @@ from kafscale.auth.acl_filter import AclFilter
 from kafscale.client.cluster import Client
 from kafscale.client.errors import AnsweredError
 from kafscale.errors import KafscaleError
-from kafscale.metadata.access_model import Acl, Operation, PatternType, Permission, ResourceType
+from kafscale.metadata.access.model import Acl, Operation, PatternType, Permission, ResourceType
 from kafscale.protocol.messages.create_acls import CREATE_ACLS, AclToCreate, CreateAclsRequest
 from kafscale.protocol.messages.delete_acls import DELETE_ACLS, DeleteAclsRequest
 from kafscale.protocol.messages.delete_acls import AclFilter as WrittenFilter

@@ -6,7 +6,7 @@ from typing import Any
 
 from kafscale.config.sections.stores import Etcd
 from kafscale.errors import KafscaleError
-from kafscale.metadata.etcd.maintenance import (
+from kafscale.metadata.store.etcd.maintenance import (
     Alarm,
     EtcdMember,
     Maintenance,

@@ -8,7 +8,7 @@ from typing import Any
 
 from kafscale.client.cluster import Client
 from kafscale.client.errors import check
-from kafscale.metadata.config_kinds import ConfigSource, ConfigType
+from kafscale.metadata.topics.config_types import ConfigSource, ConfigType
 from kafscale.protocol.messages.describe_configs import (
     DESCRIBE_CONFIGS,
     DescribeConfigsRequest,

@@ -12,7 +12,7 @@ from kafscale.admin.access_answers import check_access
 from kafscale.auth import scram
 from kafscale.client.cluster import Client
 from kafscale.errors import KafscaleError
-from kafscale.metadata.access_model import ScramMechanism
+from kafscale.metadata.access.model import ScramMechanism
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.alter_user_scram_credentials import (
     ALTER_USER_SCRAM_CREDENTIALS,

@@ -7,7 +7,7 @@ all the rules that speak of it.
 
 import msgspec
 
-from kafscale.metadata.access_model import (
+from kafscale.metadata.access.model import (
     ANY_NAME,
     Acl,
     Operation,

@@ -10,8 +10,8 @@ from typing import Final
 from kafscale.auth.identity import Identity
 from kafscale.auth.rules import Rules
 from kafscale.config.sections.security import Authorization
-from kafscale.metadata.access import AccessStore
-from kafscale.metadata.access_model import ANYBODY, Acl, Operation, ResourceType
+from kafscale.metadata.access.model import ANYBODY, Acl, Operation, ResourceType
+from kafscale.metadata.access.store import AccessStore
 
 DECISIONS_COUNT_MAX: Final = 65_536
 """How many decisions are remembered; then all are forgotten, which is cheaper than choosing."""

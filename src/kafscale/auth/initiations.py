@@ -18,7 +18,7 @@ import msgspec
 from kafscale.auth import scram, scram_messages
 from kafscale.auth.exchange import Initiation
 from kafscale.errors import AuthenticationError, UnsupportedMechanismError
-from kafscale.metadata.access_model import ScramMechanism
+from kafscale.metadata.access.model import ScramMechanism
 
 ITERATIONS_MAX: Final = 1_000_000
 """How much work a server may ask for: about a second of it."""

@@ -23,7 +23,7 @@ from kafscale.auth.scram_exchange import Credentials, ScramExchange
 from kafscale.auth.tokens import TokenVerifier
 from kafscale.config.sections.security import Sasl, all_for_listener
 from kafscale.errors import UnsupportedMechanismError
-from kafscale.metadata.access_model import ScramMechanism
+from kafscale.metadata.access.model import ScramMechanism
 
 _SECRET_BYTES: Final = 32
 

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Generic, TypeVar
 
-from kafscale.metadata.access_model import ANY_NAME, PatternType
+from kafscale.metadata.access.model import ANY_NAME, PatternType
 
 Value = TypeVar("Value")
 

@@ -14,7 +14,7 @@ from typing import Final
 import msgspec
 
 from kafscale.errors import InvalidRequestError, UnknownApiError
-from kafscale.metadata.access_model import QuotaEntity
+from kafscale.metadata.access.model import QuotaEntity
 
 USER: Final = "user"
 CLIENT_ID: Final = "client-id"

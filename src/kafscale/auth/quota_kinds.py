@@ -19,7 +19,7 @@ from typing import Final
 import msgspec
 
 from kafscale.errors import InvalidRequestError
-from kafscale.metadata.access_model import QuotaEntity
+from kafscale.metadata.access.model import QuotaEntity
 
 PRODUCER_BYTE_RATE: Final = "producer_byte_rate"
 CONSUMER_BYTE_RATE: Final = "consumer_byte_rate"

@@ -19,7 +19,7 @@ from typing import Final
 from kafscale.aio.token_bucket import Bucket
 from kafscale.auth.quota_entities import DEFAULT
 from kafscale.auth.quota_kinds import KINDS
-from kafscale.metadata.access_model import QuotaEntity
+from kafscale.metadata.access.model import QuotaEntity
 
 REMEMBERED_COUNT_MAX: Final = 10_000
 """How many clients are known at a time, and how many buckets are kept when there are more."""

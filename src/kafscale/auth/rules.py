@@ -21,7 +21,7 @@ from typing import Final
 import msgspec
 
 from kafscale.auth.patterns import Patterns
-from kafscale.metadata.access_model import (
+from kafscale.metadata.access.model import (
     ANY_HOST,
     ANY_NAME,
     ROLES,

@@ -16,7 +16,7 @@ from random import Random
 from typing import Final
 
 from kafscale.errors import UnacceptableCredentialError
-from kafscale.metadata.access_model import ScramCredential, ScramMechanism
+from kafscale.metadata.access.model import ScramCredential, ScramMechanism
 
 ITERATIONS_MIN: Final = 4_096
 ITERATIONS_MAX: Final = 16_384

@@ -19,7 +19,7 @@ from kafscale.auth import scram, scram_messages
 from kafscale.auth.exchange import Step
 from kafscale.auth.identity import USER, Identity
 from kafscale.errors import AuthenticationError
-from kafscale.metadata.access_model import ScramCredential, ScramMechanism
+from kafscale.metadata.access.model import ScramCredential, ScramMechanism
 
 Credentials = Callable[[str, ScramMechanism], ScramCredential | None]
 

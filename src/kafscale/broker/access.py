@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from kafscale.auth.authorizer import Authorizer
 from kafscale.broker.audit import Audit
 from kafscale.broker.permissions import is_listed
-from kafscale.metadata.access_model import Operation, ResourceType
+from kafscale.metadata.access.model import Operation, ResourceType
 
 if TYPE_CHECKING:
     from kafscale.broker.context import RequestContext

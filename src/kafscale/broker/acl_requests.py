@@ -14,7 +14,7 @@ from kafscale.auth.acl_filter import AclFilter
 from kafscale.auth.identity import GROUP, USER
 from kafscale.broker.services import Services
 from kafscale.errors import InvalidRequestError, SecurityDisabledError
-from kafscale.metadata.access_model import (
+from kafscale.metadata.access.model import (
     CLUSTER_NAME,
     Acl,
     Operation,

@@ -11,7 +11,7 @@ from typing import Final
 from kafscale.broker.context import RequestContext
 from kafscale.broker.services import Services
 from kafscale.errors import PolicyViolationError
-from kafscale.metadata.access_model import Operation, ResourceType
+from kafscale.metadata.access.model import Operation, ResourceType
 
 PARTITIONS_COUNT_MAX: Final = 10_000
 """How many partitions all topics of one request may get: as many as Kafka's controller allows."""

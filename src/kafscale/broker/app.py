@@ -36,9 +36,9 @@ from kafscale.broker.services import Services
 from kafscale.broker.stores import open_metadata, open_objects
 from kafscale.broker.traced import TracedDispatcher
 from kafscale.config import Config
-from kafscale.metadata.access import AccessStore
-from kafscale.metadata.catalog import Catalog
-from kafscale.metadata.cluster_view import ClusterView
+from kafscale.metadata.access.store import AccessStore
+from kafscale.metadata.cluster.cluster_cache import ClusterView
+from kafscale.metadata.topics.catalog import Catalog
 from kafscale.observability import tracing
 from kafscale.observability.logging import get_logger
 from kafscale.observability.metrics.broker import Metrics

@@ -33,13 +33,13 @@ from kafscale.broker.throttling import Throttling
 from kafscale.broker.topic_configs import resolve
 from kafscale.broker.watermarks import Watermarks
 from kafscale.config import Config
-from kafscale.metadata.access import AccessStore
-from kafscale.metadata.catalog import Catalog
-from kafscale.metadata.cluster import cluster_id
-from kafscale.metadata.cluster_view import ClusterView
-from kafscale.metadata.model import BrokerInfo, ListenerEndpoint, Topic
-from kafscale.metadata.store import MetadataStore
-from kafscale.metadata.topic_config_rules import TopicDefaults
+from kafscale.metadata.access.store import AccessStore
+from kafscale.metadata.cluster.cluster_cache import ClusterView
+from kafscale.metadata.cluster.cluster_id import cluster_id
+from kafscale.metadata.schema.model import BrokerInfo, ListenerEndpoint, Topic
+from kafscale.metadata.store.base import MetadataStore
+from kafscale.metadata.topics.catalog import Catalog
+from kafscale.metadata.topics.config_validation import TopicDefaults
 from kafscale.observability.metrics.broker import Metrics
 from kafscale.storage import buckets
 from kafscale.storage.engine import StorageEngine

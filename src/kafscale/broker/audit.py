@@ -9,7 +9,7 @@ kept apart.
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
-from kafscale.metadata.access_model import Operation, ResourceType
+from kafscale.metadata.access.model import Operation, ResourceType
 from kafscale.observability.logging import get_logger
 from kafscale.observability.metrics.counters import AccessTraffic
 

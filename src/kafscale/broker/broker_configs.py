@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from kafscale.config import SETTINGS, Config
 from kafscale.config.model import DEFAULT
-from kafscale.metadata.config_kinds import ConfigSource, ConfigType
-from kafscale.metadata.topic_config_rules import TopicDefaults
-from kafscale.metadata.topic_config_table import TOPIC_CONFIGS, Effect
+from kafscale.metadata.topics.config_defs import TOPIC_CONFIGS, Effect
+from kafscale.metadata.topics.config_types import ConfigSource, ConfigType
+from kafscale.metadata.topics.config_validation import TopicDefaults
 from kafscale.protocol.messages.describe_configs import ConfigSynonym, DescribedConfig
 
 _BY_PATH = {setting.path: setting for setting in SETTINGS}

@@ -11,7 +11,7 @@ from kafscale.broker import config_resources
 from kafscale.broker.config_resources import NamedResource
 from kafscale.broker.context import RequestContext
 from kafscale.errors import KafscaleError
-from kafscale.metadata.access_model import CLUSTER_NAME, Operation, ResourceType
+from kafscale.metadata.access.model import CLUSTER_NAME, Operation, ResourceType
 
 _OWN: Final[dict[int, ResourceType]] = {
     config_resources.ResourceType.TOPIC: ResourceType.TOPIC,

@@ -19,8 +19,8 @@ from kafscale.errors import (
     KafscaleError,
     UnknownTopicError,
 )
-from kafscale.metadata import topic_names
-from kafscale.metadata.model import Topic
+from kafscale.metadata.schema.model import Topic
+from kafscale.metadata.topics import names
 
 Change = Callable[[Mapping[str, str]], Mapping[str, str]]
 """Makes the new configs of a resource of the present ones."""
@@ -48,7 +48,7 @@ class ResourceType(enum.IntEnum):
 
 def find_topic(broker: Services, name: str) -> Topic:
     """The topic of this name, or the error that says why there is none."""
-    topic_names.check(name)
+    names.check(name)
     topic = broker.catalog.get(name)
     if topic is None:
         raise UnknownTopicError(f"The topic '{name}' does not exist.")

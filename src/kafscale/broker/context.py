@@ -11,7 +11,7 @@ import msgspec
 from kafscale.auth.identity import NOBODY, Identity
 from kafscale.broker.denials import denial
 from kafscale.broker.listeners import Listener
-from kafscale.metadata.access_model import CLUSTER_NAME, Operation, ResourceType
+from kafscale.metadata.access.model import CLUSTER_NAME, Operation, ResourceType
 from kafscale.protocol.api import Api
 
 if TYPE_CHECKING:  # Rooms may know who asks; that must not make them part of a circle.

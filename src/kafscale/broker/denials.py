@@ -9,7 +9,7 @@ from kafscale.errors import (
     TopicAuthorizationError,
     TransactionalIdAuthorizationError,
 )
-from kafscale.metadata.access_model import ResourceType
+from kafscale.metadata.access.model import ResourceType
 
 _ERRORS: Final[dict[ResourceType, type[AuthorizationError]]] = {
     ResourceType.TOPIC: TopicAuthorizationError,

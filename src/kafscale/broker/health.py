@@ -16,7 +16,7 @@ from kafscale.errors import (
     OverloadedError,
     StoreUnavailableError,
 )
-from kafscale.metadata.catalog import Catalog
+from kafscale.metadata.topics.catalog import Catalog
 from kafscale.observability.logging import get_logger
 from kafscale.observability.metrics.broker import Metrics
 from kafscale.storage import layout

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from kafscale.broker.addresses import Node, node
 from kafscale.broker.context import RequestContext
-from kafscale.metadata.cluster_view import NOBODY
+from kafscale.metadata.cluster.cluster_cache import NOBODY
 from kafscale.protocol.error_codes import ErrorCode
 
 MISLED = frozenset({ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH})

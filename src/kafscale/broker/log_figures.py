@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from kafscale.metadata.catalog import Catalog
-from kafscale.metadata.model import Topic
+from kafscale.metadata.schema.model import Topic
+from kafscale.metadata.topics.catalog import Catalog
 from kafscale.observability.metrics.broker import Metrics
 from kafscale.storage.engine import StorageEngine
 

@@ -7,7 +7,7 @@ even see the cluster is told that it may do nothing to it.
 from typing import Final
 
 from kafscale.broker.context import RequestContext
-from kafscale.metadata.access_model import CLUSTER_NAME, Operation, ResourceType
+from kafscale.metadata.access.model import CLUSTER_NAME, Operation, ResourceType
 
 _CONFIGS: Final = (Operation.DESCRIBE_CONFIGS, Operation.ALTER_CONFIGS)
 

@@ -2,8 +2,8 @@
 
 import asyncio
 
-from kafscale.metadata import counters
-from kafscale.metadata.store import MetadataStore
+from kafscale.metadata.cluster import id_allocator
+from kafscale.metadata.store.base import MetadataStore
 
 BLOCK = 1000
 """As many as Kafka takes at once: one write to the store for a thousand producers."""
@@ -20,6 +20,6 @@ class ProducerIds:
     async def take(self) -> int:
         async with self._taking:
             if not self._block:
-                first = await counters.next_value(self._store, counters.PRODUCER_IDS, BLOCK)
+                first = await id_allocator.next_value(self._store, id_allocator.PRODUCER_IDS, BLOCK)
                 self._block = list(range(first + BLOCK - 1, first - 1, -1))
             return self._block.pop()

@@ -13,10 +13,10 @@ from kafscale.broker.producer_ids import ProducerIds
 from kafscale.broker.throttling import Throttling
 from kafscale.broker.topics import Topics
 from kafscale.config import Config
-from kafscale.metadata.access import AccessStore
-from kafscale.metadata.catalog import Catalog
-from kafscale.metadata.cluster_view import ClusterView
-from kafscale.metadata.topic_config_rules import TopicDefaults
+from kafscale.metadata.access.store import AccessStore
+from kafscale.metadata.cluster.cluster_cache import ClusterView
+from kafscale.metadata.topics.catalog import Catalog
+from kafscale.metadata.topics.config_validation import TopicDefaults
 from kafscale.observability.metrics.broker import Metrics
 from kafscale.storage.engine import StorageEngine
 

@@ -14,9 +14,9 @@ from typing import TypeVar
 
 from kafscale.config import Config
 from kafscale.errors import ConfigError, OperatingError, StoreUnavailableError
-from kafscale.metadata.etcd import EtcdStore
-from kafscale.metadata.sqlite import SqliteStore
-from kafscale.metadata.store import MetadataStore
+from kafscale.metadata.store.base import MetadataStore
+from kafscale.metadata.store.etcd import EtcdStore
+from kafscale.metadata.store.sqlite.store import SqliteStore
 from kafscale.observability.logging import get_logger
 from kafscale.storage import buckets, layout
 from kafscale.storage.objects.base import ObjectStore

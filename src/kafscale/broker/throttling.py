@@ -31,8 +31,8 @@ from kafscale.auth.quota_kinds import (
 from kafscale.auth.quotas import Buckets, Quotas
 from kafscale.broker.context import RequestContext
 from kafscale.errors import InvalidRequestError, ThrottledError
-from kafscale.metadata.access import AccessStore
-from kafscale.metadata.access_model import QuotaEntity
+from kafscale.metadata.access.model import QuotaEntity
+from kafscale.metadata.access.store import AccessStore
 from kafscale.observability.metrics.counters import AccessTraffic
 from kafscale.protocol.codec.wire import Message
 from kafscale.protocol.messages.create_partitions import CREATE_PARTITIONS

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from kafscale.errors import InvalidConfigError, InvalidRequestError
-from kafscale.metadata import topic_config_rules
-from kafscale.metadata.config_kinds import ConfigSource, ConfigType, split
-from kafscale.metadata.topic_config_rules import DELETE, TopicDefaults
-from kafscale.metadata.topic_config_table import TOPIC_CONFIGS, Effect, TopicConfig
+from kafscale.metadata.topics import config_validation
+from kafscale.metadata.topics.config_defs import TOPIC_CONFIGS, Effect, TopicConfig
+from kafscale.metadata.topics.config_types import ConfigSource, ConfigType, split
+from kafscale.metadata.topics.config_validation import DELETE, TopicDefaults
 from kafscale.protocol.messages.describe_configs import ConfigSynonym, DescribedConfig
 from kafscale.protocol.messages.incremental_alter_configs import ConfigToAlter
 from kafscale.records import Codec, TimestampType
@@ -54,7 +54,7 @@ def apply_incremental(
         if value is None:
             changed.pop(name, None)
         else:
-            changed[name] = topic_config_rules.parse_value(name, value, defaults)
+            changed[name] = config_validation.parse_value(name, value, defaults)
     return changed
 
 
@@ -65,7 +65,7 @@ def _after(current: str | None, requested: ConfigToAlter, defaults: TopicDefault
         operation = Operation(requested.operation)
     except ValueError:
         raise InvalidRequestError(f"Unknown operation {requested.operation} on {name}") from None
-    row = topic_config_rules.find(name)
+    row = config_validation.find(name)
     if operation is Operation.DELETE:
         return None
     if requested.value is None:
@@ -97,7 +97,7 @@ def resolve(configs: Mapping[str, str], defaults: TopicDefaults) -> LogSettings:
     for name, value in configs.items():
         row = TOPIC_CONFIGS.get(name)
         if row is not None and row.effect is Effect.HONOURED:
-            values[name] = topic_config_rules.parse_value(name, value, defaults)
+            values[name] = config_validation.parse_value(name, value, defaults)
     is_pruned = DELETE in split(values["cleanup.policy"])
     if not is_pruned:
         values["retention.ms"] = values["retention.bytes"] = _FOREVER

@@ -12,8 +12,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Final
 
 from kafscale.errors import KafscaleError, TopicExistsError
-from kafscale.metadata.catalog import Catalog
-from kafscale.metadata.model import Topic
+from kafscale.metadata.schema.model import Topic
+from kafscale.metadata.topics.catalog import Catalog
 from kafscale.observability.logging import get_logger
 
 log = get_logger(__name__)

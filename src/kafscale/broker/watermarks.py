@@ -14,8 +14,8 @@ from kafscale.broker.coordinator.coordinator import Coordinator
 from kafscale.config.sections.security import ClientTls
 from kafscale.errors import KafscaleError
 from kafscale.groups.committed_offsets import Place
-from kafscale.metadata.cluster_view import ClusterView
-from kafscale.metadata.model import BrokerInfo
+from kafscale.metadata.cluster.cluster_cache import ClusterView
+from kafscale.metadata.schema.model import BrokerInfo
 from kafscale.observability.logging import get_logger
 from kafscale.storage.logs import LogDirectory
 

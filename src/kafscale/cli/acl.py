@@ -39,7 +39,7 @@ from kafscale.text.formatting import counted
 
 if TYPE_CHECKING:
     from kafscale.cli.acl_rules import Party
-    from kafscale.metadata.access_model import Operation, PatternType
+    from kafscale.metadata.access.model import Operation, PatternType
 
 app = typer.Typer(
     no_args_is_help=True, help="List, add and remove the rules about who may do what."
@@ -69,7 +69,7 @@ def list_rules(
     from kafscale.admin import acls as acl_admin
     from kafscale.cli import acl_tables
     from kafscale.cli.acl_rules import Wanted, parties
-    from kafscale.metadata.access_model import Permission
+    from kafscale.metadata.access.model import Permission
 
     with _usage():
         wanted = Wanted(
@@ -192,7 +192,7 @@ def _usage() -> Iterator[None]:
 
 
 def _read(pattern: Pattern | SoughtPattern) -> "PatternType":
-    from kafscale.metadata.access_model import PatternType
+    from kafscale.metadata.access.model import PatternType
 
     return PatternType[pattern.name]
 
@@ -204,7 +204,7 @@ def _parties(
     deny_hosts: Sequence[str],
 ) -> "list[Party]":
     from kafscale.cli.acl_rules import parties
-    from kafscale.metadata.access_model import Permission
+    from kafscale.metadata.access.model import Permission
 
     return [
         *parties(Permission.ALLOW, allowed, allow_hosts),
@@ -214,7 +214,7 @@ def _parties(
 
 def _operations(names: Sequence[str], role: Role | None) -> "list[Operation]":
     from kafscale.admin.acl_words import parse_operation
-    from kafscale.metadata.access_model import Operation
+    from kafscale.metadata.access.model import Operation
 
     if role is None:
         return [parse_operation(name) for name in names]

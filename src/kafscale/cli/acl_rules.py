@@ -14,7 +14,7 @@ import msgspec
 
 from kafscale.admin.acl_words import called, supported
 from kafscale.auth.acl_filter import AclFilter
-from kafscale.metadata.access_model import (
+from kafscale.metadata.access.model import (
     ANY_HOST,
     CLUSTER_NAME,
     Acl,

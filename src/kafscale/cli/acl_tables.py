@@ -5,7 +5,7 @@ from itertools import groupby
 
 from kafscale.admin.acl_words import called
 from kafscale.cli.output import Part, print_line, print_table
-from kafscale.metadata.access_model import ANY_HOST, Acl, PatternType, Permission
+from kafscale.metadata.access.model import ANY_HOST, Acl, PatternType, Permission
 
 
 def print_rules(rules: Sequence[Acl]) -> None:

@@ -18,7 +18,7 @@ from kafscale.cli.password import PasswordFileOption, read_password
 
 if TYPE_CHECKING:
     from kafscale.admin.users import Password
-    from kafscale.metadata.access_model import ScramMechanism
+    from kafscale.metadata.access.model import ScramMechanism
 
 app = typer.Typer(
     no_args_is_help=True, help="List, create and delete users who log in with a password (SCRAM)."
@@ -154,7 +154,7 @@ def _password(file: str, user: str, iterations: int) -> "Password":
 
 
 def _chosen(mechanisms: Sequence[Mechanism]) -> "list[ScramMechanism]":
-    from kafscale.metadata.access_model import ScramMechanism
+    from kafscale.metadata.access.model import ScramMechanism
 
     return sorted({ScramMechanism[each.name] for each in mechanisms})
 

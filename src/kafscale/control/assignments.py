@@ -16,7 +16,7 @@ import msgspec
 from kafscale.control.messages import PartitionAssignmentEvent
 from kafscale.control.partition import Partition
 from kafscale.errors import KafscaleError, OverloadedError, StoreUnavailableError
-from kafscale.metadata.cluster_view import ClusterView
+from kafscale.metadata.cluster.cluster_cache import ClusterView
 
 ASSIGNED: Final = "assigned"
 MOVING: Final = "moving"

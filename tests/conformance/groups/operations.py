@@ -3,7 +3,7 @@
 from msgspec.structs import replace
 
 from conformance.groups.duet import Answer
-from kafscale.metadata.access_model import Operation
+from kafscale.metadata.access.model import Operation
 
 
 def without_configs(answer: Answer) -> Answer:

@@ -7,7 +7,7 @@ from uuid import uuid4
 import pytest
 from confluent_kafka.admin import NewTopic
 
-from kafscale.metadata.access_model import Operation, PatternType, Permission, ResourceType
+from kafscale.metadata.access.model import Operation, PatternType, Permission, ResourceType
 from kafscale.protocol.messages.create_acls import CREATE_ACLS, AclToCreate, CreateAclsRequest
 from services.attempts import OK, Attempts
 from services.rules import Rules, rule

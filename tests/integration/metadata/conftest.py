@@ -9,10 +9,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from kafscale.metadata.etcd import EtcdStore
-from kafscale.metadata.memory import MemoryStore
-from kafscale.metadata.sqlite import SqliteStore
-from kafscale.metadata.store import DeletePrefix
+from kafscale.metadata.store.base import DeletePrefix
+from kafscale.metadata.store.etcd import EtcdStore
+from kafscale.metadata.store.memory import MemoryStore
+from kafscale.metadata.store.sqlite.store import SqliteStore
 from kafscale.testing import virtual_time
 from services.etcd_server import EtcdCluster, EtcdServer
 

@@ -4,8 +4,7 @@ import asyncio
 
 from msgspec.structs import replace
 
-from kafscale.metadata.access import AccessStore
-from kafscale.metadata.access_model import (
+from kafscale.metadata.access.model import (
     Acl,
     Operation,
     PatternType,
@@ -15,6 +14,7 @@ from kafscale.metadata.access_model import (
     ScramCredential,
     ScramMechanism,
 )
+from kafscale.metadata.access.store import AccessStore
 
 READS = Acl(
     ResourceType.TOPIC, PatternType.PREFIXED, "orders/é", "User:CN=alice,O=a/b", "*",

@@ -11,7 +11,7 @@ from kafscale.config.model import Config
 from kafscale.config.sections.serving import Broker
 from kafscale.config.sections.stores import Etcd, Tls
 from kafscale.errors import ConfigError, OperatingError, StoreUnavailableError
-from kafscale.metadata.store import Put
+from kafscale.metadata.store.base import Put
 from services.certificates import make_certificates
 from services.etcd_server import PASSWORD, USERNAME, EtcdServer
 from services.process import free_port

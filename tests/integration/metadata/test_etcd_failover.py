@@ -10,8 +10,8 @@ from contextlib import aclosing, asynccontextmanager
 import pytest
 
 from kafscale.errors import StoreUnavailableError
-from kafscale.metadata.etcd import EtcdStore
-from kafscale.metadata.store import Put
+from kafscale.metadata.store.base import Put
+from kafscale.metadata.store.etcd import EtcdStore
 from services.etcd_server import EtcdMember
 from services.link import Link
 from services.link_fault import HEALTHY, Fault

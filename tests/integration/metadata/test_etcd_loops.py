@@ -7,8 +7,8 @@ import logging
 import uvloop
 
 from kafscale.errors import StoreUnavailableError
-from kafscale.metadata.etcd import EtcdStore
-from kafscale.metadata.store import Entry, Put
+from kafscale.metadata.store.base import Entry, Put
+from kafscale.metadata.store.etcd import EtcdStore
 
 
 def test_a_store_works_on_any_loop_and_leaves_nothing_behind(etcd, caplog):

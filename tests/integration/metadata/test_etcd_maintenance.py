@@ -6,9 +6,9 @@ import hashlib
 import pytest
 
 from kafscale.errors import StoreUnavailableError
-from kafscale.metadata.etcd import EtcdStore
-from kafscale.metadata.etcd.maintenance import Maintenance
-from kafscale.metadata.store import Put
+from kafscale.metadata.store.base import Put
+from kafscale.metadata.store.etcd import EtcdStore
+from kafscale.metadata.store.etcd.maintenance import Maintenance
 from services.certificates import make_certificates
 from services.etcd_server import EtcdServer
 from services.process import free_port

@@ -6,8 +6,8 @@ from pathlib import PurePosixPath
 import pytest
 
 from kafscale.config.sections.tracing import Tracing
-from kafscale.metadata.etcd import EtcdStore
-from kafscale.metadata.store import Put
+from kafscale.metadata.store.base import Put
+from kafscale.metadata.store.etcd import EtcdStore
 from kafscale.observability import tracing
 
 pytest.importorskip("opentelemetry.sdk")

@@ -6,9 +6,9 @@ from contextlib import aclosing, asynccontextmanager
 
 import pytest
 
-from kafscale.metadata.etcd import EtcdStore
-from kafscale.metadata.mirror import Mirror
-from kafscale.metadata.store import Delete, DeletePrefix, EventKind, Put
+from kafscale.metadata.cluster.watch_cache import Mirror
+from kafscale.metadata.store.base import Delete, DeletePrefix, EventKind, Put
+from kafscale.metadata.store.etcd import EtcdStore
 from services.etcd_server import PROGRESS_MS
 from services.link import Link
 from services.link_fault import HEALTHY, Fault

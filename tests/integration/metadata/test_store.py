@@ -6,7 +6,7 @@ from contextlib import aclosing
 import pytest
 
 from kafscale.errors import StoreUnavailableError
-from kafscale.metadata.store import (
+from kafscale.metadata.store.base import (
     COMMIT_BYTES_MAX,
     OPERATIONS_MAX,
     Committed,

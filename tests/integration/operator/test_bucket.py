@@ -11,7 +11,7 @@ from uuid import uuid4
 import boto3
 import pytest
 
-from kafscale.metadata.model import Topic
+from kafscale.metadata.schema.model import Topic
 from kafscale.operator.cluster.bucket import RULES_MS, BucketKeeper
 from kafscale.operator.spec.cluster import Cluster, read_cluster
 from kafscale.storage.objects import S3Bucket, create_bucket

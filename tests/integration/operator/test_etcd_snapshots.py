@@ -8,9 +8,9 @@ from uuid import uuid4
 import pytest
 
 from kafscale.admin.snapshots.store import CREATED_BYTES_MAX, Snapshots
-from kafscale.metadata.etcd.maintenance import Maintenance
-from kafscale.metadata.restored import Restored, find_restored, settle
-from kafscale.metadata.store import EventKind, Put
+from kafscale.metadata.cluster.restore_marker import Restored, find_restored, settle
+from kafscale.metadata.store.base import EventKind, Put
+from kafscale.metadata.store.etcd.maintenance import Maintenance
 from kafscale.observability.metrics.operator import SnapshotFigures
 from kafscale.operator.etcd import restoring
 from kafscale.operator.etcd.restoring import Identity

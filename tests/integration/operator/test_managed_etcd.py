@@ -10,8 +10,8 @@ import msgspec
 import pytest
 
 from kafscale.errors import StoreUnavailableError
-from kafscale.metadata.etcd import EtcdStore
-from kafscale.metadata.store import Put
+from kafscale.metadata.store.base import Put
+from kafscale.metadata.store.etcd import EtcdStore
 from kafscale.operator.cluster.connection import etcd_settings
 from kafscale.operator.etcd.keeping import EtcdKeeper
 from kafscale.operator.etcd.state import EtcdState

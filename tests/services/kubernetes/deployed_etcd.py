@@ -11,7 +11,7 @@ from pathlib import Path
 
 from kafscale.config.sections.stores import Etcd, Tls
 from kafscale.errors import KafscaleError
-from kafscale.metadata.etcd.maintenance import EtcdMember, Maintenance, MemberStatus
+from kafscale.metadata.store.etcd.maintenance import EtcdMember, Maintenance, MemberStatus
 from kafscale.operator.kube.kinds import PODS, SECRETS, VOLUME_CLAIMS
 from services.kubernetes.deployed import Deployed, is_ready
 from services.kubernetes.kube_client import Manifest

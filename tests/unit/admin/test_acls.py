@@ -6,7 +6,7 @@ from kafscale.admin import acls as acl_admin
 from kafscale.auth.acl_filter import AclFilter
 from kafscale.cli.acl_rules import Wanted, parties
 from kafscale.errors import KafscaleError
-from kafscale.metadata.access_model import Acl, Operation, PatternType, Permission, ResourceType
+from kafscale.metadata.access.model import Acl, Operation, PatternType, Permission, ResourceType
 from unit.cli.served_client import GUARDED, OPEN, on_broker
 
 ALICE = parties(Permission.ALLOW, ["User:alice"])

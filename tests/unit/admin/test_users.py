@@ -8,7 +8,7 @@ from kafscale.admin import users as user_admin
 from kafscale.admin.users import Password
 from kafscale.auth import scram
 from kafscale.errors import KafscaleError
-from kafscale.metadata.access_model import ScramMechanism
+from kafscale.metadata.access.model import ScramMechanism
 from unit.cli.served_client import GUARDED, OPEN, on_broker
 
 BOTH = list(ScramMechanism)

@@ -2,7 +2,7 @@
 
 from hypothesis import strategies as st
 
-from kafscale.metadata.access_model import (
+from kafscale.metadata.access.model import (
     ANY_HOST,
     Acl,
     Operation,

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from msgspec.structs import asdict, replace
 
 from kafscale.auth.acl_filter import AclFilter
-from kafscale.metadata.access_model import Operation, PatternType, Permission, ResourceType
+from kafscale.metadata.access.model import Operation, PatternType, Permission, ResourceType
 from unit.auth.acls import ACLS, acl, deny, prefixed
 
 LITERAL, PREFIXED, MATCH = PatternType.LITERAL, PatternType.PREFIXED, PatternType.MATCH

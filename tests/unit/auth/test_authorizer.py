@@ -8,11 +8,11 @@ from kafscale.auth import authorizer
 from kafscale.auth.authorizer import Authorizer
 from kafscale.auth.identity import NOBODY, Identity
 from kafscale.config.sections.security import Authorization
-from kafscale.metadata import access_keys
-from kafscale.metadata.access import AccessStore
-from kafscale.metadata.access_model import Operation, ResourceType
-from kafscale.metadata.memory import MemoryStore
-from kafscale.metadata.store import Delete, Put
+from kafscale.metadata.access import keys
+from kafscale.metadata.access.model import Operation, ResourceType
+from kafscale.metadata.access.store import AccessStore
+from kafscale.metadata.store.base import Delete, Put
+from kafscale.metadata.store.memory import MemoryStore
 from kafscale.testing import virtual_time
 from unit.auth.acls import acl, deny
 
@@ -119,7 +119,7 @@ def test_everybody_may_use_what_no_rule_speaks_of_if_settings_say_so(hold):
 
 @pytest.mark.parametrize("is_repaired", [True, False])
 def test_while_a_rule_cannot_be_read_only_super_users_may_do_anything(hold, is_repaired):
-    key = access_keys.acl(deny(principal="User:bob"))
+    key = keys.acl(deny(principal="User:bob"))
 
     async def body(court):
         assert court.allows()

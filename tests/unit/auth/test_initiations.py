@@ -14,7 +14,7 @@ from kafscale.auth.initiations import (
     initiation,
 )
 from kafscale.errors import AuthenticationError, UnsupportedMechanismError
-from kafscale.metadata.access_model import ScramMechanism
+from kafscale.metadata.access.model import ScramMechanism
 
 
 def scram_client():

@@ -1,7 +1,7 @@
 """Things kept by pattern, found by name."""
 
 from kafscale.auth.patterns import Patterns
-from kafscale.metadata.access_model import PatternType
+from kafscale.metadata.access.model import PatternType
 
 LITERAL, PREFIXED = PatternType.LITERAL, PatternType.PREFIXED
 

@@ -14,7 +14,7 @@ from kafscale.auth.quota_entities import (
     select,
 )
 from kafscale.errors import InvalidRequestError, UnknownApiError
-from kafscale.metadata.access_model import QuotaEntity
+from kafscale.metadata.access.model import QuotaEntity
 
 names = st.none() | st.text(min_size=1)
 

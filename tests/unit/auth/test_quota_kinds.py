@@ -6,7 +6,7 @@ import pytest
 
 from kafscale.auth.quota_kinds import KINDS, kind_for
 from kafscale.errors import InvalidRequestError
-from kafscale.metadata.access_model import QuotaEntity
+from kafscale.metadata.access.model import QuotaEntity
 
 ALICE = QuotaEntity(user="alice")
 LOADER = QuotaEntity(client_id="loader")

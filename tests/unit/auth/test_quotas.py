@@ -4,7 +4,7 @@ import pytest
 
 from kafscale.auth.quota_kinds import CONNECTION_CREATION_RATE, PRODUCER_BYTE_RATE, REQUEST_RATE
 from kafscale.auth.quotas import Quotas
-from kafscale.metadata.access_model import QuotaEntity
+from kafscale.metadata.access.model import QuotaEntity
 
 ORDER = [
     QuotaEntity(user="alice", client_id="loader"),

@@ -5,13 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafscale.auth.rules import Rules
-from kafscale.metadata.access_model import (
-    ROLES,
-    Operation,
-    PatternType,
-    Permission,
-    ResourceType,
-)
+from kafscale.metadata.access.model import ROLES, Operation, PatternType, Permission, ResourceType
 from unit.auth.acls import ACLS, HOSTS, NAMES, OPERATIONS, SETS, acl, deny, prefixed
 
 READ, WRITE, DESCRIBE = Operation.READ, Operation.WRITE, Operation.DESCRIBE

@@ -7,7 +7,7 @@ import pytest
 
 from kafscale.auth import scram
 from kafscale.errors import UnacceptableCredentialError
-from kafscale.metadata.access_model import ScramMechanism
+from kafscale.metadata.access.model import ScramMechanism
 
 PASSWORD = "pencil"  # noqa: S105 - that of the RFC.
 SALT = base64.b64decode("W22ZaJ0SNY7soEsUEjb6gQ==")

@@ -14,7 +14,7 @@ from kafscale.auth.identity import Identity
 from kafscale.auth.initiations import ScramInitiation
 from kafscale.auth.scram_exchange import ScramExchange
 from kafscale.errors import AuthenticationError
-from kafscale.metadata.access_model import ScramMechanism
+from kafscale.metadata.access.model import ScramMechanism
 
 PASSWORD = "pencil"  # noqa: S105 - that of the RFC.
 SALT = base64.b64decode("W22ZaJ0SNY7soEsUEjb6gQ==")

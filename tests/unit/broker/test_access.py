@@ -6,7 +6,7 @@ from kafscale.auth.identity import Identity
 from kafscale.broker.access import Access
 from kafscale.broker.context import ClientInfo, Drain, RequestContext
 from kafscale.errors import TopicAuthorizationError
-from kafscale.metadata.access_model import Operation, ResourceType
+from kafscale.metadata.access.model import Operation, ResourceType
 from kafscale.protocol.messages.produce import PRODUCE
 
 TOPIC, WRITE = ResourceType.TOPIC, Operation.WRITE

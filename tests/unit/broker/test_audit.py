@@ -7,7 +7,7 @@ from kafscale.auth.identity import Identity
 from kafscale.broker.audit import KINDS_COUNT_MAX, Audit
 from kafscale.broker.context import ClientInfo, Drain, RequestContext
 from kafscale.broker.listeners import Listener, Protocol
-from kafscale.metadata.access_model import Operation, ResourceType
+from kafscale.metadata.access.model import Operation, ResourceType
 from kafscale.observability.metrics.counters import AccessTraffic
 from kafscale.protocol.messages.produce import PRODUCE
 

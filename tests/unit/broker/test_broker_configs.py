@@ -7,8 +7,8 @@ from kafscale.config import Config
 from kafscale.config.sections.groups import Group, Offsets
 from kafscale.config.sections.serving import Topics
 from kafscale.config.sections.stores import S3, Cache, Etcd, Storage
-from kafscale.metadata.config_kinds import ConfigSource, ConfigType
-from kafscale.metadata.topic_config_rules import TopicDefaults
+from kafscale.metadata.topics.config_types import ConfigSource, ConfigType
+from kafscale.metadata.topics.config_validation import TopicDefaults
 
 CONFIG = Config(
     s3=S3(bucket="records", region="eu-west-1", access_key="AKIA", secret_key="hush"),  # noqa: S106

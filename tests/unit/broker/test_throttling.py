@@ -10,9 +10,9 @@ from kafscale.broker.context import ClientInfo, Drain, RequestContext
 from kafscale.broker.listeners import Listener, Protocol
 from kafscale.broker.throttling import Throttling
 from kafscale.errors import ThrottledError
-from kafscale.metadata.access import AccessStore
-from kafscale.metadata.access_model import QuotaEntity
-from kafscale.metadata.memory import MemoryStore
+from kafscale.metadata.access.model import QuotaEntity
+from kafscale.metadata.access.store import AccessStore
+from kafscale.metadata.store.memory import MemoryStore
 from kafscale.observability.metrics.counters import AccessTraffic
 from kafscale.protocol.messages.api_versions import API_VERSIONS
 from kafscale.protocol.messages.create_topics import (

@@ -7,10 +7,10 @@ from kafscale.broker.topic_configs import Operation
 from kafscale.config import Config
 from kafscale.config.sections.stores import Compression, Storage
 from kafscale.errors import InvalidConfigError, InvalidRequestError
-from kafscale.metadata import topic_config_rules
-from kafscale.metadata.config_kinds import ConfigSource, ConfigType
-from kafscale.metadata.topic_config_rules import TopicDefaults
-from kafscale.metadata.topic_config_table import TOPIC_CONFIGS
+from kafscale.metadata.topics import config_validation
+from kafscale.metadata.topics.config_defs import TOPIC_CONFIGS
+from kafscale.metadata.topics.config_types import ConfigSource, ConfigType
+from kafscale.metadata.topics.config_validation import TopicDefaults
 from kafscale.protocol.messages.incremental_alter_configs import ConfigToAlter
 from kafscale.records import Codec, TimestampType
 
@@ -72,7 +72,7 @@ def test_a_compacted_topic_takes_what_kafka_s_cleaner_takes():
         "min.cleanable.dirty.ratio": "0.01",
         "min.compaction.lag.ms": "60000",
     }
-    assert topic_config_rules.parse(own, DEFAULTS) == own
+    assert config_validation.parse(own, DEFAULTS) == own
     defaults = {name: described({}, name).value for name in own}
     assert defaults == {
         "cleanup.policy": "delete",

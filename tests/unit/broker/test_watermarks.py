@@ -8,7 +8,7 @@ from kafscale.control.admission import Admission
 from kafscale.control.server import ControlServer
 from kafscale.control.tls import ServerTls
 from kafscale.groups.committed_offsets import CommittedOffset
-from kafscale.metadata.model import BrokerInfo
+from kafscale.metadata.schema.model import BrokerInfo
 from kafscale.testing import virtual_time
 from services.certificates import make_certificates
 from unit.broker.handlers.serving import serve

@@ -5,7 +5,7 @@ import pytest
 from kafscale.admin.acl_words import parse_operation, supported
 from kafscale.auth.acl_filter import AclFilter
 from kafscale.cli.acl_rules import Party, Wanted, parties
-from kafscale.metadata.access_model import (
+from kafscale.metadata.access.model import (
     ROLES,
     Acl,
     Operation,

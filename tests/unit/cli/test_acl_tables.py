@@ -2,7 +2,7 @@
 
 from kafscale.cli import acl_tables, user_tables
 from kafscale.cli.acl_rules import Wanted, parties
-from kafscale.metadata.access_model import Operation, PatternType, Permission
+from kafscale.metadata.access.model import Operation, PatternType, Permission
 
 ALICE = parties(Permission.ALLOW, ["User:alice"])
 

@@ -14,7 +14,7 @@ from kafscale.client.errors import UnreachableError
 from kafscale.client.security import PLAINTEXT, Security
 from kafscale.config.sections.security import MECHANISMS, Sasl
 from kafscale.errors import AuthenticationError, ConfigError, UnsupportedMechanismError
-from kafscale.metadata.access_model import ScramMechanism
+from kafscale.metadata.access.model import ScramMechanism
 from kafscale.protocol.messages.metadata import METADATA, MetadataRequest
 from unit.client.gatekeeper import NOW_MS, Gatekeeper
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from kafscale.metadata.memory import MemoryStore
-from kafscale.metadata.sqlite import SqliteStore
+from kafscale.metadata.store.memory import MemoryStore
+from kafscale.metadata.store.sqlite.store import SqliteStore
 from kafscale.testing import virtual_time
 
 

@@ -12,11 +12,11 @@ from kafscale.control.client import ControlClient
 from kafscale.control.messages import MetricsSample
 from kafscale.control.refusals import ControlError
 from kafscale.control.samples import ClusterSamples
-from kafscale.metadata import keys
-from kafscale.metadata.cluster_encoding import encode_assignment, encode_broker
-from kafscale.metadata.memory import MemoryStore
-from kafscale.metadata.model import Assignment, BrokerInfo
-from kafscale.metadata.store import Put
+from kafscale.metadata.schema import keys
+from kafscale.metadata.schema.cluster_codec import encode_assignment, encode_broker
+from kafscale.metadata.schema.model import Assignment, BrokerInfo
+from kafscale.metadata.store.base import Put
+from kafscale.metadata.store.memory import MemoryStore
 from kafscale.operator.cluster.metadata import MetadataRegistry
 from kafscale.operator.control import control_plane
 from unit.broker.harness import run

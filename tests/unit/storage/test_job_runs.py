@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from kafscale.errors import DamagedObjectError
-from kafscale.metadata import topic_names
+from kafscale.metadata.topics import names
 from kafscale.storage import job_runs, layout
 from kafscale.storage.job_runs import (
     DETAILS_MAX,
@@ -135,7 +135,7 @@ def test_a_record_is_bounded():
 
 def test_no_topic_lies_where_records_of_jobs_do():
     assert layout.JOBS_DIRECTORY in layout.RESERVED_TOPICS
-    assert topic_names.RESERVED >= layout.RESERVED_TOPICS
+    assert names.RESERVED >= layout.RESERVED_TOPICS
     assert layout.parse_segment("ns", f"ns/_jobs/0/segment-{0:020d}.kfs") is None
 
 

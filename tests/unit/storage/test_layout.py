@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafscale.metadata import topic_names
+from kafscale.metadata.topics import names
 from kafscale.storage.layout import (
     EPOCH_MAX,
     INT32_MAX,
@@ -125,7 +125,7 @@ def test_no_segment_is_named_after_what_lies_beside_topics(topic):
 
 
 def test_no_topic_may_be_called_like_a_directory_of_ours():
-    assert topic_names.RESERVED >= RESERVED_TOPICS
+    assert names.RESERVED >= RESERVED_TOPICS
 
 
 def test_what_a_job_has_staged_is_parsed_and_nothing_else():

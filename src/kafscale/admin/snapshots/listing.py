@@ -9,9 +9,9 @@ from kafscale.admin.snapshots.sources import take_from_any
 from kafscale.admin.snapshots.store import Snapshots, StoredSnapshot
 from kafscale.config import Config
 from kafscale.errors import DamagedObjectError, KafscaleError
-from kafscale.metadata.etcd import EtcdStore
-from kafscale.metadata.etcd.maintenance import Maintenance
-from kafscale.metadata.restored import mark_restored
+from kafscale.metadata.cluster.restore_marker import mark_restored
+from kafscale.metadata.store.etcd import EtcdStore
+from kafscale.metadata.store.etcd.maintenance import Maintenance
 from kafscale.text.formatting import clock, iso_time
 
 Progress = Callable[[int, int], None]

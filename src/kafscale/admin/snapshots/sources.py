@@ -18,7 +18,7 @@ from kafscale.admin.snapshots.store import (
 )
 from kafscale.config.sections.stores import Etcd
 from kafscale.errors import KafscaleError, StoreUnavailableError
-from kafscale.metadata.etcd.maintenance import MemberStatus, statuses
+from kafscale.metadata.store.etcd.maintenance import MemberStatus, statuses
 from kafscale.observability.logging import get_logger
 
 log = get_logger(__name__)

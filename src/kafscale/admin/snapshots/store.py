@@ -29,8 +29,8 @@ from kafscale.errors import (
     OperatingError,
     StoreUnavailableError,
 )
-from kafscale.metadata.etcd.maintenance import MemberStatus
-from kafscale.metadata.timestamps import format_time
+from kafscale.metadata.schema.timestamps import format_time
+from kafscale.metadata.store.etcd.maintenance import MemberStatus
 from kafscale.storage.objects.base import ObjectInfo, ObjectStore
 
 PIECE_BYTES: Final = 8 << 20

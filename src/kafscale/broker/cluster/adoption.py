@@ -6,11 +6,12 @@ They are written down as owned by a life that is over, so that they are taken ov
 broker that died: its streams are fenced first, and everything in them is found again.
 """
 
-from kafscale.metadata import counters, keys
-from kafscale.metadata.catalog import Catalog
-from kafscale.metadata.cluster_encoding import encode_assignment
-from kafscale.metadata.model import Assignment
-from kafscale.metadata.store import OPERATIONS_MAX, MetadataStore, Put, absent
+from kafscale.metadata.cluster import id_allocator
+from kafscale.metadata.schema import keys
+from kafscale.metadata.schema.cluster_codec import encode_assignment
+from kafscale.metadata.schema.model import Assignment
+from kafscale.metadata.store.base import OPERATIONS_MAX, MetadataStore, Put, absent
+from kafscale.metadata.topics.catalog import Catalog
 from kafscale.observability.logging import get_logger
 
 log = get_logger(__name__)
@@ -21,7 +22,7 @@ async def adopt(store: MetadataStore, catalog: Catalog, *, broker_id: int, now_m
     if not catalog.topics or (await store.range(keys.ASSIGNMENTS)).entries:
         return
     # Leaders of old had their broker's epoch, so that those who follow must have later ones.
-    epoch = await counters.next_value(store, counters.broker_epoch(str(broker_id)))
+    epoch = await id_allocator.next_value(store, id_allocator.broker_epoch(str(broker_id)))
     orphans = [
         Assignment(
             topic=topic.name,

@@ -17,10 +17,10 @@ from kafscale.broker.cluster.batches import PUTS_MAX, Batch, Step, batches
 from kafscale.broker.cluster.fencing import Fencing
 from kafscale.broker.cluster.planning import Change, Owner, Plan, plan
 from kafscale.errors import OperatingError
-from kafscale.metadata.catalog import Catalog
-from kafscale.metadata.cluster_view import ClusterView
-from kafscale.metadata.shards import SHARD_COUNT, SHARDS_TOPIC
-from kafscale.metadata.store import Delete, Entry, MetadataStore
+from kafscale.metadata.cluster.cluster_cache import ClusterView
+from kafscale.metadata.cluster.group_shards import SHARD_COUNT, SHARDS_TOPIC
+from kafscale.metadata.store.base import Delete, Entry, MetadataStore
+from kafscale.metadata.topics.catalog import Catalog
 from kafscale.observability.logging import get_logger
 
 log = get_logger(__name__)

@@ -13,11 +13,11 @@ from typing import Final
 import msgspec
 
 from kafscale.broker.cluster.planning import Change, Plan
-from kafscale.metadata import keys
-from kafscale.metadata.cluster_encoding import encode_assignment
-from kafscale.metadata.model import NEVER_SAVED, Assignment, BrokerInfo, Topic
-from kafscale.metadata.shards import SHARDS_TOPIC
-from kafscale.metadata.store import (
+from kafscale.metadata.cluster.group_shards import SHARDS_TOPIC
+from kafscale.metadata.schema import keys
+from kafscale.metadata.schema.cluster_codec import encode_assignment
+from kafscale.metadata.schema.model import NEVER_SAVED, Assignment, BrokerInfo, Topic
+from kafscale.metadata.store.base import (
     OPERATIONS_MAX,
     Compare,
     Delete,

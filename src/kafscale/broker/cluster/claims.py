@@ -10,12 +10,12 @@ from typing import Final
 
 from kafscale.broker.cluster.planning import Place
 from kafscale.errors import NotOwnerError
-from kafscale.metadata import partition_states
-from kafscale.metadata.catalog import Catalog
-from kafscale.metadata.claim import Claim
-from kafscale.metadata.encoding import SEGMENTS_MAX
-from kafscale.metadata.model import Assignment, PartitionState, SegmentInfo, Topic
-from kafscale.metadata.store import MetadataStore
+from kafscale.metadata.cluster import partition_states
+from kafscale.metadata.cluster.ownership_guard import Claim
+from kafscale.metadata.schema.model import Assignment, PartitionState, SegmentInfo, Topic
+from kafscale.metadata.schema.topic_codec import SEGMENTS_MAX
+from kafscale.metadata.store.base import MetadataStore
+from kafscale.metadata.topics.catalog import Catalog
 from kafscale.storage import layout
 from kafscale.storage.log import PartitionLog
 

@@ -22,10 +22,10 @@ from kafscale.broker.cluster.fencing import Fencer, Fencing
 from kafscale.broker.cluster.reaping import Reaping, StreamReaper
 from kafscale.broker.cluster.snapshot import Publisher
 from kafscale.errors import InvalidRequestError, OperatingError, StoreUnavailableError
-from kafscale.metadata.catalog import Catalog
-from kafscale.metadata.cluster_view import ClusterView
-from kafscale.metadata.model import BrokerInfo, Topic
-from kafscale.metadata.store import Entry, MetadataStore
+from kafscale.metadata.cluster.cluster_cache import ClusterView
+from kafscale.metadata.schema.model import BrokerInfo, Topic
+from kafscale.metadata.store.base import Entry, MetadataStore
+from kafscale.metadata.topics.catalog import Catalog
 from kafscale.observability.logging import get_logger
 
 log = get_logger(__name__)

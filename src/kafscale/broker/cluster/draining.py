@@ -13,8 +13,8 @@ from typing import Final
 from kafscale.broker.cluster.membership import Membership
 from kafscale.broker.cluster.ownership import Ownership
 from kafscale.broker.cluster.planning import Place
-from kafscale.metadata.cluster_view import ClusterView
-from kafscale.metadata.model import BrokerInfo
+from kafscale.metadata.cluster.cluster_cache import ClusterView
+from kafscale.metadata.schema.model import BrokerInfo
 
 LOOK_SECONDS: Final = 0.2
 """How often it is made sure that there is somebody to take what is given away."""

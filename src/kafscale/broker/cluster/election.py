@@ -5,10 +5,10 @@ the lease of its present life; the key goes with the lease. We are controller on
 shows that very entry, and what a controller writes compares it.
 """
 
-from kafscale.metadata import keys
-from kafscale.metadata.cluster_view import ClusterView
-from kafscale.metadata.model import BrokerInfo
-from kafscale.metadata.store import Entry, MetadataStore, Put, absent
+from kafscale.metadata.cluster.cluster_cache import ClusterView
+from kafscale.metadata.schema import keys
+from kafscale.metadata.schema.model import BrokerInfo
+from kafscale.metadata.store.base import Entry, MetadataStore, Put, absent
 
 
 class Election:

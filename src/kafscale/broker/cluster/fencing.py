@@ -14,9 +14,9 @@ from typing import Final, Protocol, TypeVar
 from kafscale.aio.backoff import Backoff
 from kafscale.broker.cluster.planning import Owner
 from kafscale.errors import OperatingError
-from kafscale.metadata import keys
-from kafscale.metadata.cluster_encoding import decode_broker
-from kafscale.metadata.store import MetadataStore
+from kafscale.metadata.schema import keys
+from kafscale.metadata.schema.cluster_codec import decode_broker
+from kafscale.metadata.store.base import MetadataStore
 from kafscale.observability.logging import get_logger
 
 log = get_logger(__name__)

@@ -15,13 +15,13 @@ from msgspec.structs import replace
 from kafscale.broker.cluster.planning import Place
 from kafscale.broker.coordinator.coordinator import Coordinator
 from kafscale.errors import FencedError, OperatingError
-from kafscale.metadata import keys
-from kafscale.metadata.claim import Claim
-from kafscale.metadata.cluster_encoding import encode_assignment
-from kafscale.metadata.cluster_view import ClusterView
-from kafscale.metadata.model import Assignment, BrokerInfo
-from kafscale.metadata.shards import SHARDS_TOPIC
-from kafscale.metadata.store import Compare, MetadataStore, Put
+from kafscale.metadata.cluster.cluster_cache import ClusterView
+from kafscale.metadata.cluster.group_shards import SHARDS_TOPIC
+from kafscale.metadata.cluster.ownership_guard import Claim
+from kafscale.metadata.schema import keys
+from kafscale.metadata.schema.cluster_codec import encode_assignment
+from kafscale.metadata.schema.model import Assignment, BrokerInfo
+from kafscale.metadata.store.base import Compare, MetadataStore, Put
 from kafscale.observability.logging import get_logger
 from kafscale.storage.engine import StorageEngine
 from kafscale.storage.log import PartitionLog

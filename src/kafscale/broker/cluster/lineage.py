@@ -10,8 +10,8 @@ import asyncio
 from typing import Final
 
 from kafscale.errors import FencedError
-from kafscale.metadata.restored import Unsettled, find_restored
-from kafscale.metadata.store import MetadataStore
+from kafscale.metadata.cluster.restore_marker import Unsettled, find_restored
+from kafscale.metadata.store.base import MetadataStore
 
 RESTORED_MEANWHILE: Final = (
     "the metadata store was restored from a snapshot while this broker ran;"

@@ -19,9 +19,9 @@ from kafscale.broker.cluster.controller import Controller
 from kafscale.broker.cluster.membership import Membership
 from kafscale.broker.cluster.ownership import Ownership
 from kafscale.errors import FencedError, OperatingError
-from kafscale.metadata import counters
-from kafscale.metadata.restored import find_restored, mark_restored
-from kafscale.metadata.store import MetadataStore
+from kafscale.metadata.cluster import id_allocator
+from kafscale.metadata.cluster.restore_marker import find_restored, mark_restored
+from kafscale.metadata.store.base import MetadataStore
 from kafscale.observability.logging import get_logger
 from kafscale.storage.engine import StorageEngine
 
@@ -58,16 +58,16 @@ class Lives:
 
     async def _new_epoch(self) -> int:
         """An epoch that is new in the metadata and in the bucket, which may outlive them."""
-        name = counters.broker_epoch(str(self._broker_id))
+        name = id_allocator.broker_epoch(str(self._broker_id))
         # The bucket first: whatever it shows by then has been counted before.
         newest = await self._storage.newest_epoch()
-        counted = await counters.read(self._store, name)
+        counted = await id_allocator.read(self._store, name)
         if counted is not None and counted <= newest and not await find_restored(self._store):
             log.error("metadata are older than the bucket", epoch=counted, newest_epoch=newest)
             await mark_restored(
                 self._store, snapshot="", taken_at_ms=0, restored_at_ms=self._clock()
             )
-        return await counters.next_value(self._store, name, above=newest)
+        return await id_allocator.next_value(self._store, name, above=newest)
 
     async def run(self) -> None:
         """Live on; cancel it to stop. Raises `FencedError` if another process is this broker."""

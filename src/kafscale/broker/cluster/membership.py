@@ -16,10 +16,10 @@ from msgspec.structs import replace
 
 from kafscale.broker.cluster.lineage import Lineage
 from kafscale.errors import FencedError, OperatingError
-from kafscale.metadata import keys
-from kafscale.metadata.cluster_encoding import decode_broker, encode_broker
-from kafscale.metadata.model import BrokerInfo
-from kafscale.metadata.store import Compare, MetadataStore, Put
+from kafscale.metadata.schema import keys
+from kafscale.metadata.schema.cluster_codec import decode_broker, encode_broker
+from kafscale.metadata.schema.model import BrokerInfo
+from kafscale.metadata.store.base import Compare, MetadataStore, Put
 from kafscale.observability.logging import get_logger
 
 log = get_logger(__name__)

@@ -23,11 +23,11 @@ from kafscale.broker.cluster.ownership import Ownership
 from kafscale.broker.coordinator.coordinator import Coordinator
 from kafscale.broker.topics import Topics
 from kafscale.errors import KafscaleError, OperatingError, StoreUnavailableError
-from kafscale.metadata.catalog import Catalog
-from kafscale.metadata.cluster_view import ClusterView
-from kafscale.metadata.restored import SETTLED, find_restored
-from kafscale.metadata.store import MetadataStore
-from kafscale.metadata.topic_config_rules import TopicDefaults
+from kafscale.metadata.cluster.cluster_cache import ClusterView
+from kafscale.metadata.cluster.restore_marker import SETTLED, find_restored
+from kafscale.metadata.store.base import MetadataStore
+from kafscale.metadata.topics.catalog import Catalog
+from kafscale.metadata.topics.config_validation import TopicDefaults
 from kafscale.observability.logging import get_logger
 from kafscale.observability.metrics.counters import ClusterStanding
 from kafscale.storage.engine import StorageEngine

@@ -19,11 +19,11 @@ from kafscale.broker.cluster.planning import Place
 from kafscale.broker.coordinator.coordinator import Coordinator
 from kafscale.broker.topic_configs import resolve
 from kafscale.errors import KafscaleError
-from kafscale.metadata.catalog import Catalog
-from kafscale.metadata.cluster_view import ClusterView
-from kafscale.metadata.model import Assignment, BrokerInfo, PartitionState, Topic
-from kafscale.metadata.shards import SHARD_COUNT, SHARDS_TOPIC
-from kafscale.metadata.topic_config_rules import TopicDefaults
+from kafscale.metadata.cluster.cluster_cache import ClusterView
+from kafscale.metadata.cluster.group_shards import SHARD_COUNT, SHARDS_TOPIC
+from kafscale.metadata.schema.model import Assignment, BrokerInfo, PartitionState, Topic
+from kafscale.metadata.topics.catalog import Catalog
+from kafscale.metadata.topics.config_validation import TopicDefaults
 from kafscale.observability.logging import get_logger
 from kafscale.storage.engine import StorageEngine
 from kafscale.storage.log import PartitionLog

@@ -7,7 +7,7 @@ only then can it be handed over; one without is given away, once nobody can writ
 from collections.abc import Mapping
 from typing import Final
 
-from kafscale.metadata.model import Assignment, BrokerInfo
+from kafscale.metadata.schema.model import Assignment, BrokerInfo
 
 NOWHERE: Final = -1
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from kafscale.broker.cluster.piece import NOWHERE, Piece
 from kafscale.broker.cluster.spread import Spread
-from kafscale.metadata.model import BrokerInfo
+from kafscale.metadata.schema.model import BrokerInfo
 
 
 def place(pieces: Sequence[Piece], brokers: Mapping[int, BrokerInfo]) -> Spread:

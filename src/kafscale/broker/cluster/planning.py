@@ -24,8 +24,8 @@ from msgspec.structs import replace
 from kafscale.broker.cluster.levelling import call_off, level
 from kafscale.broker.cluster.piece import NOWHERE, Piece
 from kafscale.broker.cluster.placing import place
-from kafscale.metadata.model import Assignment, BrokerInfo
-from kafscale.metadata.shards import SHARDS_TOPIC
+from kafscale.metadata.cluster.group_shards import SHARDS_TOPIC
+from kafscale.metadata.schema.model import Assignment, BrokerInfo
 
 DRAINS_PER_MOVE: Final = 4
 

@@ -12,10 +12,10 @@ from typing import Final, Protocol
 
 import msgspec
 
-from kafscale.metadata import keys
-from kafscale.metadata.cluster_view import ClusterView
-from kafscale.metadata.encoding import decode_partition_state, decode_topic
-from kafscale.metadata.store import Entry, MetadataStore
+from kafscale.metadata.cluster.cluster_cache import ClusterView
+from kafscale.metadata.schema import keys
+from kafscale.metadata.schema.topic_codec import decode_partition_state, decode_topic
+from kafscale.metadata.store.base import Entry, MetadataStore
 from kafscale.observability.logging import get_logger
 
 log = get_logger(__name__)

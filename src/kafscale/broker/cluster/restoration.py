@@ -26,19 +26,20 @@ from kafscale.broker.cluster.planning import Owner
 from kafscale.broker.cluster.restored_metadata import RestoredMetadata
 from kafscale.broker.cluster.restored_topics import Evidence
 from kafscale.errors import StoreUnavailableError
-from kafscale.metadata import counters, keys
-from kafscale.metadata.catalog import Catalog
-from kafscale.metadata.cluster_encoding import decode_broker
-from kafscale.metadata.model import TOPIC_ID_BYTES
-from kafscale.metadata.restored import REVISION_LEAP, Unsettled, find_restored, settle
-from kafscale.metadata.store import Entry, MetadataStore
+from kafscale.metadata.cluster import id_allocator
+from kafscale.metadata.cluster.restore_marker import REVISION_LEAP, Unsettled, find_restored, settle
+from kafscale.metadata.schema import keys
+from kafscale.metadata.schema.cluster_codec import decode_broker
+from kafscale.metadata.schema.model import TOPIC_ID_BYTES
+from kafscale.metadata.store.base import Entry, MetadataStore
+from kafscale.metadata.topics.catalog import Catalog
 from kafscale.observability.logging import get_logger
 from kafscale.storage.inventory import Inventory
 from kafscale.storage.streams import Stream
 
 log = get_logger(__name__)
 
-_EPOCHS: Final = keys.counter(counters.broker_epoch(""))
+_EPOCHS: Final = keys.counter(id_allocator.broker_epoch(""))
 
 
 class Bucket(Protocol):
@@ -109,7 +110,7 @@ class Restoration:
         """The lives that began since the restoration; to be asked after streams were listed."""
         snapshot = await self._store.range(_EPOCHS)
         return {
-            (int(broker_id), counters.value_of(entry) - 1)
+            (int(broker_id), id_allocator.value_of(entry) - 1)
             for entry in snapshot.entries
             if entry.mod_revision >= since_revision
             and (broker_id := entry.key.removeprefix(_EPOCHS)).isdecimal()
@@ -187,10 +188,12 @@ class Restoration:
         for stream in streams:
             newest[stream.broker_id] = max(newest[stream.broker_id], stream.epoch)
         for broker_id, epoch in newest.items():
-            await counters.raise_to(self._store, counters.broker_epoch(str(broker_id)), epoch + 1)
-        given = await counters.read(self._store, counters.PRODUCER_IDS) or 0
+            await id_allocator.raise_to(
+                self._store, id_allocator.broker_epoch(str(broker_id)), epoch + 1
+            )
+        given = await id_allocator.read(self._store, id_allocator.PRODUCER_IDS) or 0
         first = restored_partitions.producer_id(given, self._clock())
-        await counters.raise_to(self._store, counters.PRODUCER_IDS, first)
+        await id_allocator.raise_to(self._store, id_allocator.PRODUCER_IDS, first)
         log.info("counters raised", brokers=len(newest), producer_id=first)
 
 

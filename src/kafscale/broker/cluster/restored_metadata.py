@@ -13,16 +13,16 @@ import msgspec
 
 from kafscale.broker.cluster.restored_topics import Verdict
 from kafscale.errors import DamagedObjectError, StoreUnavailableError
-from kafscale.metadata import keys
-from kafscale.metadata.cluster_encoding import decode_assignment, encode_assignment
-from kafscale.metadata.encoding import (
+from kafscale.metadata.schema import keys
+from kafscale.metadata.schema.cluster_codec import decode_assignment, encode_assignment
+from kafscale.metadata.schema.model import NEVER_SAVED, Assignment, PartitionState, Topic
+from kafscale.metadata.schema.topic_codec import (
     decode_partition_state,
     decode_topic,
     encode_partition_state,
     encode_topic,
 )
-from kafscale.metadata.model import NEVER_SAVED, Assignment, PartitionState, Topic
-from kafscale.metadata.store import (
+from kafscale.metadata.store.base import (
     Compare,
     Delete,
     DeletePrefix,

@@ -19,7 +19,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from kafscale.broker.cluster.planning import Owner
-from kafscale.metadata.model import Assignment, PartitionState, Topic
+from kafscale.metadata.schema.model import Assignment, PartitionState, Topic
 from kafscale.storage.layout import INT32_MAX
 
 NOBODY: Final[Owner] = (INT32_MAX, 0)

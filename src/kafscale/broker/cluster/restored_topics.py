@@ -23,8 +23,8 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
-from kafscale.metadata import topic_names
-from kafscale.metadata.model import TOPIC_ID_BYTES, Topic
+from kafscale.metadata.schema.model import TOPIC_ID_BYTES, Topic
+from kafscale.metadata.topics import names as topics_names
 from kafscale.storage.inventory import FoundTopic, Inventory, Trace
 from kafscale.storage.topics_catalog import CatalogTopic
 
@@ -63,7 +63,7 @@ class Evidence:
     def verdicts(self) -> Iterator[Verdict]:
         """What has to change, by name."""
         names = {*self.topics, *self.tombstones, *self._listed, *self.inventory.topics}
-        for name in sorted(filter(topic_names.is_legal, names)):
+        for name in sorted(filter(topics_names.is_legal, names)):
             verdict = self._judge(name)
             if (verdict.before, verdict.tombstone_before) != (
                 verdict.after, verdict.tombstone_after

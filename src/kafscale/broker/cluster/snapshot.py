@@ -10,10 +10,10 @@ from typing import Any, Final
 
 import msgspec
 
-from kafscale.metadata import keys
-from kafscale.metadata.cluster_view import ClusterView
-from kafscale.metadata.model import BrokerInfo, Topic
-from kafscale.metadata.store import Entry, MetadataStore, Put, unchanged
+from kafscale.metadata.cluster.cluster_cache import ClusterView
+from kafscale.metadata.schema import keys
+from kafscale.metadata.schema.model import BrokerInfo, Topic
+from kafscale.metadata.store.base import Entry, MetadataStore, Put, unchanged
 from kafscale.observability.logging import get_logger
 
 log = get_logger(__name__)

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from kafscale.broker.cluster.piece import NOWHERE, Piece
-from kafscale.metadata.model import BrokerInfo
+from kafscale.metadata.schema.model import BrokerInfo
 
 
 class Spread:

@@ -23,8 +23,8 @@ from kafscale.control.messages import (
 from kafscale.control.partition import Partition
 from kafscale.control.refusals import NotControllerError
 from kafscale.errors import InvalidRequestError, NotOwnerError, UnknownTopicError
-from kafscale.metadata.cluster_view import NOBODY
-from kafscale.metadata.shards import SHARD_COUNT, SHARDS_TOPIC
+from kafscale.metadata.cluster.cluster_cache import NOBODY
+from kafscale.metadata.cluster.group_shards import SHARD_COUNT, SHARDS_TOPIC
 from kafscale.observability.logging import get_logger
 from kafscale.storage import layout
 from kafscale.storage.log import PartitionLog

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from kafscale.broker.cluster.planning import Place
-from kafscale.metadata.catalog import Catalog
-from kafscale.metadata.cluster_view import ClusterView
-from kafscale.metadata.model import BrokerInfo
+from kafscale.metadata.cluster.cluster_cache import ClusterView
+from kafscale.metadata.schema.model import BrokerInfo
+from kafscale.metadata.topics.catalog import Catalog
 from kafscale.storage.engine import StorageEngine
 from kafscale.storage.log import PartitionLog
 from kafscale.storage.swap import SwapResult

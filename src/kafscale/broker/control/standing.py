@@ -11,9 +11,9 @@ from typing import Final
 from kafscale import __version__
 from kafscale.broker.control.parts import Parts
 from kafscale.control.messages import BrokerStatusResponse, BrokerSummary, PartitionStatus
-from kafscale.metadata.cluster_view import NOBODY, ClusterView
-from kafscale.metadata.model import Assignment, BrokerInfo
-from kafscale.metadata.shards import SHARDS_TOPIC
+from kafscale.metadata.cluster.cluster_cache import NOBODY, ClusterView
+from kafscale.metadata.cluster.group_shards import SHARDS_TOPIC
+from kafscale.metadata.schema.model import Assignment, BrokerInfo
 from kafscale.storage.log import PartitionLog
 
 ONLINE: Final = "online"

@@ -48,10 +48,10 @@ from kafscale.groups.events import (
 )
 from kafscale.groups.model import GroupRecord, Kind
 from kafscale.groups.responses import Alive, Joined, Left, Reconciled, Synced
-from kafscale.metadata.catalog import Catalog
-from kafscale.metadata.claim import Claim
-from kafscale.metadata.model import Assignment, Topic
-from kafscale.metadata.store import MetadataStore
+from kafscale.metadata.cluster.ownership_guard import Claim
+from kafscale.metadata.schema.model import Assignment, Topic
+from kafscale.metadata.store.base import MetadataStore
+from kafscale.metadata.topics.catalog import Catalog
 from kafscale.observability.logging import get_logger
 from kafscale.observability.metrics.broker import Metrics
 

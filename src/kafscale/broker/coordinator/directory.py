@@ -25,7 +25,7 @@ from kafscale.groups.events import ConsumerHeartbeat, Join
 from kafscale.groups.group import Group
 from kafscale.groups.model import GroupRecord, Kind
 from kafscale.groups.partitions import TopicFacts
-from kafscale.metadata.group_encoding import encode_group
+from kafscale.metadata.schema.group_codec import encode_group
 from kafscale.observability.logging import get_logger
 from kafscale.observability.metrics.counters import Traffic
 

@@ -10,9 +10,9 @@ from types import MappingProxyType
 
 from kafscale.broker.coordinator.tenure import Tenure
 from kafscale.groups.committed_offsets import CommittedOffset, Place
-from kafscale.metadata import keys
-from kafscale.metadata.group_encoding import encode_offset
-from kafscale.metadata.store import Delete, Operation, Put
+from kafscale.metadata.schema import keys
+from kafscale.metadata.schema.group_codec import encode_offset
+from kafscale.metadata.store.base import Delete, Operation, Put
 
 
 class GroupOffsets:

@@ -19,8 +19,8 @@ from kafscale.groups.effects import Effect, Rebalanced, Reply, Save
 from kafscale.groups.events import ConsumerHeartbeat, Event, Heartbeat, Tick
 from kafscale.groups.group import Group
 from kafscale.groups.model import GroupRecord
-from kafscale.metadata import keys
-from kafscale.metadata.store import Delete, Operation, Put
+from kafscale.metadata.schema import keys
+from kafscale.metadata.store.base import Delete, Operation, Put
 from kafscale.observability.logging import get_logger
 from kafscale.observability.metrics.counters import GroupTraffic
 

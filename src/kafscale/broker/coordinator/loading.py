@@ -17,12 +17,12 @@ from kafscale.broker.coordinator.directory import GroupDirectory
 from kafscale.errors import DamagedObjectError
 from kafscale.groups.committed_offsets import CommittedOffset
 from kafscale.groups.model import GroupRecord
-from kafscale.metadata import keys
-from kafscale.metadata.encoding import decode_topic
-from kafscale.metadata.group_encoding import decode_group, decode_offset
-from kafscale.metadata.model import Topic
-from kafscale.metadata.shards import shard_of
-from kafscale.metadata.store import Entry, MetadataStore
+from kafscale.metadata.cluster.group_shards import shard_of
+from kafscale.metadata.schema import keys
+from kafscale.metadata.schema.group_codec import decode_group, decode_offset
+from kafscale.metadata.schema.model import Topic
+from kafscale.metadata.schema.topic_codec import decode_topic
+from kafscale.metadata.store.base import Entry, MetadataStore
 from kafscale.observability.logging import get_logger
 
 log = get_logger(__name__)

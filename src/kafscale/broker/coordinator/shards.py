@@ -17,10 +17,10 @@ from kafscale.broker.coordinator.tenure import Phase, Tenure
 from kafscale.broker.coordinator.tenures import Tenures
 from kafscale.broker.coordinator.writer import GroupWriter
 from kafscale.errors import NotCoordinatorError
-from kafscale.metadata.catalog import Catalog
-from kafscale.metadata.claim import Claim
-from kafscale.metadata.model import Assignment
-from kafscale.metadata.store import MetadataStore
+from kafscale.metadata.cluster.ownership_guard import Claim
+from kafscale.metadata.schema.model import Assignment
+from kafscale.metadata.store.base import MetadataStore
+from kafscale.metadata.topics.catalog import Catalog
 from kafscale.observability.logging import get_logger
 
 log = get_logger(__name__)

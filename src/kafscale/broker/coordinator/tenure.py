@@ -14,8 +14,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 
 from kafscale.errors import CoordinatorUnavailableError, NotCoordinatorError
-from kafscale.metadata.claim import Claim
-from kafscale.metadata.store import Operation
+from kafscale.metadata.cluster.ownership_guard import Claim
+from kafscale.metadata.store.base import Operation
 
 Making = Callable[[], Operation]
 """Makes an operation of the key's newest value, when its time has come."""

@@ -12,7 +12,7 @@ from kafscale.errors import (
     CoordinatorUnavailableError,
     NotCoordinatorError,
 )
-from kafscale.metadata.shards import shard_of
+from kafscale.metadata.cluster.group_shards import shard_of
 
 
 class Tenures:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from kafscale.groups.partitions import TopicFacts
-from kafscale.metadata.model import Topic
+from kafscale.metadata.schema.model import Topic
 
 
 def topic_facts(topics: Mapping[str, Topic]) -> dict[str, TopicFacts]:

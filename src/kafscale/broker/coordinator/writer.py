@@ -16,7 +16,7 @@ from kafscale.aio.backoff import Backoff
 from kafscale.broker.coordinator.clock import GroupClock
 from kafscale.broker.coordinator.tenure import Tenure
 from kafscale.errors import CoordinatorUnavailableError, FencedError, OperatingError
-from kafscale.metadata.store import (
+from kafscale.metadata.store.base import (
     COMMIT_BYTES_MAX,
     OPERATIONS_MAX,
     MetadataStore,

@@ -20,7 +20,7 @@ from kafscale.auth.quota_kinds import kind_for
 from kafscale.broker import admin_rules
 from kafscale.broker.context import RequestContext
 from kafscale.errors import InvalidRequestError, KafscaleError
-from kafscale.metadata.access_model import Operation, QuotaEntity, ResourceType
+from kafscale.metadata.access.model import Operation, QuotaEntity, ResourceType
 from kafscale.protocol.messages.alter_client_quotas import (
     AlterClientQuotasRequest,
     AlterClientQuotasResponse,

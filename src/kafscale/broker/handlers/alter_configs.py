@@ -14,8 +14,8 @@ Version notes: all versions are served alike.
 from kafscale.broker import config_access, config_resources
 from kafscale.broker.context import RequestContext
 from kafscale.errors import InvalidRequestError, KafscaleError
-from kafscale.metadata import topic_config_rules
-from kafscale.metadata.access_model import Operation
+from kafscale.metadata.access.model import Operation
+from kafscale.metadata.topics import config_validation
 from kafscale.protocol.messages.alter_configs import (
     AlterConfigsRequest,
     AlterConfigsResponse,
@@ -30,7 +30,7 @@ async def handle(context: RequestContext, request: AlterConfigsRequest) -> Alter
         wanted = {config.name: config.value for config in resource.configs}
         if len(wanted) < len(resource.configs):
             raise InvalidRequestError("Error due to duplicate config keys")
-        return lambda _current: topic_config_rules.parse(wanted, context.broker.topic_defaults)
+        return lambda _current: config_validation.parse(wanted, context.broker.topic_defaults)
 
     errors = await config_resources.alter(
         context.broker, request.resources, replacement, validate_only=request.validate_only

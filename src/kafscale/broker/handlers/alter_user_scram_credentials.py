@@ -25,7 +25,7 @@ from kafscale.errors import (
     UnacceptableCredentialError,
     UnsupportedMechanismError,
 )
-from kafscale.metadata.access_model import Operation, ResourceType, ScramMechanism
+from kafscale.metadata.access.model import Operation, ResourceType, ScramMechanism
 from kafscale.protocol.messages.alter_user_scram_credentials import (
     AlteredUser,
     AlterUserScramCredentialsRequest,

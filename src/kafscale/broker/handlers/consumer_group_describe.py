@@ -20,7 +20,7 @@ from kafscale.broker.group_requests import check_group_id
 from kafscale.errors import GroupNotFoundError, KafscaleError, TopicAuthorizationError
 from kafscale.groups.model import GroupRecord, Kind, MemberRecord
 from kafscale.groups.partitions import Partitions
-from kafscale.metadata.access_model import Operation, ResourceType
+from kafscale.metadata.access.model import Operation, ResourceType
 from kafscale.protocol.messages.consumer_group_describe import (
     Assignment,
     ConsumerGroupDescribeRequest,

@@ -28,7 +28,7 @@ from kafscale.groups.effects import NO_TICKET
 from kafscale.groups.events import ConsumerHeartbeat
 from kafscale.groups.partitions import Partitions
 from kafscale.groups.responses import Reconciled
-from kafscale.metadata.access_model import Operation, ResourceType
+from kafscale.metadata.access.model import Operation, ResourceType
 from kafscale.protocol.messages.consumer_group_heartbeat import (
     Assignment,
     ConsumerGroupHeartbeatRequest,

@@ -13,7 +13,7 @@ from kafscale.broker import admin_rules
 from kafscale.broker.acl_requests import check_enabled, read_acl, told
 from kafscale.broker.context import RequestContext
 from kafscale.errors import InvalidRequestError, KafscaleError
-from kafscale.metadata.access_model import Acl, Operation, ResourceType
+from kafscale.metadata.access.model import Acl, Operation, ResourceType
 from kafscale.protocol.messages.create_acls import (
     AclToCreate,
     CreateAclsRequest,

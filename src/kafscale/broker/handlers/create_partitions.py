@@ -28,7 +28,7 @@ from kafscale.errors import (
     InvalidRequestError,
     KafscaleError,
 )
-from kafscale.metadata.access_model import Operation, ResourceType
+from kafscale.metadata.access.model import Operation, ResourceType
 from kafscale.protocol.messages.create_partitions import (
     CreatePartitionsRequest,
     CreatePartitionsResponse,

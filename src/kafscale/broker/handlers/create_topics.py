@@ -34,8 +34,8 @@ from kafscale.errors import (
     KafscaleError,
     TopicAuthorizationError,
 )
-from kafscale.metadata import topic_config_rules
-from kafscale.metadata.access_model import Operation, ResourceType
+from kafscale.metadata.access.model import Operation, ResourceType
+from kafscale.metadata.topics import config_validation
 from kafscale.protocol.codec.wire import UUID_ZERO
 from kafscale.protocol.messages.create_topics import (
     CreatedTopic,
@@ -85,7 +85,7 @@ async def _create(
         # they have created, whatever else they ask for.
         broker.catalog.check_new(topic.name, partitions=1)
         partition_count = _partition_count(context, topic)
-        configs = topic_config_rules.parse(
+        configs = config_validation.parse(
             {config.name: config.value for config in topic.configs}, broker.topic_defaults
         )
         topic_id = UUID_ZERO

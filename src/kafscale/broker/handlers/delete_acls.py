@@ -16,7 +16,7 @@ from kafscale.broker.acl_requests import check_enabled, read_filter, told
 from kafscale.broker.context import RequestContext
 from kafscale.broker.services import Services
 from kafscale.errors import InvalidRequestError, KafscaleError
-from kafscale.metadata.access_model import Acl, Operation, ResourceType
+from kafscale.metadata.access.model import Acl, Operation, ResourceType
 from kafscale.protocol.messages.delete_acls import (
     AclFilter,
     AppliedFilter,

@@ -14,7 +14,7 @@ import asyncio
 from kafscale.broker import admin_rules
 from kafscale.broker.context import RequestContext
 from kafscale.errors import KafscaleError
-from kafscale.metadata.access_model import Operation, ResourceType
+from kafscale.metadata.access.model import Operation, ResourceType
 from kafscale.protocol.messages.delete_groups import (
     DeletedGroup,
     DeleteGroupsRequest,

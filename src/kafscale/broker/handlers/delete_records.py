@@ -21,7 +21,7 @@ from kafscale.broker.context import RequestContext
 from kafscale.broker.denials import denial
 from kafscale.broker.partitions import find_named
 from kafscale.errors import KafscaleError, OffsetOutOfRangeError, PolicyViolationError
-from kafscale.metadata.access_model import Operation, ResourceType
+from kafscale.metadata.access.model import Operation, ResourceType
 from kafscale.protocol.messages.delete_records import (
     DeleteRecordsRequest,
     DeleteRecordsResponse,

@@ -33,8 +33,8 @@ from kafscale.errors import (
     UnknownTopicError,
     UnknownTopicIdError,
 )
-from kafscale.metadata.access_model import Operation, ResourceType
-from kafscale.metadata.model import Topic
+from kafscale.metadata.access.model import Operation, ResourceType
+from kafscale.metadata.schema.model import Topic
 from kafscale.protocol.codec.wire import UUID_ZERO
 from kafscale.protocol.messages.delete_topics import (
     DeletedTopic,

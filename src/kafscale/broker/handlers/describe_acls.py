@@ -13,7 +13,7 @@ from itertools import groupby
 
 from kafscale.broker.acl_requests import check_enabled, read_filter
 from kafscale.broker.context import RequestContext
-from kafscale.metadata.access_model import Operation, ResourceType
+from kafscale.metadata.access.model import Operation, ResourceType
 from kafscale.protocol.messages.describe_acls import (
     DescribeAclsRequest,
     DescribeAclsResponse,

@@ -12,7 +12,7 @@ Version notes: both versions are served alike.
 from kafscale.auth.quota_entities import Filter, parts_of, select
 from kafscale.broker.context import RequestContext
 from kafscale.errors import InvalidRequestError, KafscaleError
-from kafscale.metadata.access_model import Operation, QuotaEntity, ResourceType
+from kafscale.metadata.access.model import Operation, QuotaEntity, ResourceType
 from kafscale.protocol.messages.describe_client_quotas import (
     DescribeClientQuotasRequest,
     DescribeClientQuotasResponse,

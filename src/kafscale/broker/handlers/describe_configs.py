@@ -19,8 +19,8 @@ from kafscale.broker.addresses import advertised
 from kafscale.broker.config_resources import ResourceType, check_broker, find_topic
 from kafscale.broker.context import RequestContext
 from kafscale.errors import InvalidRequestError, KafscaleError
-from kafscale.metadata.access_model import Operation
-from kafscale.metadata.config_kinds import ConfigSource, ConfigType
+from kafscale.metadata.access.model import Operation
+from kafscale.metadata.topics.config_types import ConfigSource, ConfigType
 from kafscale.protocol.messages.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResponse,

@@ -19,7 +19,7 @@ from kafscale.broker import operations
 from kafscale.broker.context import RequestContext
 from kafscale.errors import GroupNotFoundError, KafscaleError
 from kafscale.groups.model import GroupRecord, Kind, MemberRecord
-from kafscale.metadata.access_model import Operation, ResourceType
+from kafscale.metadata.access.model import Operation, ResourceType
 from kafscale.protocol.messages.describe_groups import (
     DescribedGroup,
     DescribedMember,

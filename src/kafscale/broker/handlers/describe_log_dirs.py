@@ -18,7 +18,7 @@ from typing import Final
 from kafscale.broker.context import RequestContext
 from kafscale.broker.services import Services
 from kafscale.errors import AuthorizationError, KafscaleError
-from kafscale.metadata.access_model import Operation, ResourceType
+from kafscale.metadata.access.model import Operation, ResourceType
 from kafscale.protocol.messages.describe_log_dirs import (
     DescribeLogDirsRequest,
     DescribeLogDirsResponse,

@@ -15,7 +15,7 @@ from kafscale.broker.denials import denial
 from kafscale.broker.partitions import find_named
 from kafscale.broker.services import Services
 from kafscale.errors import KafscaleError
-from kafscale.metadata.access_model import Operation, ResourceType
+from kafscale.metadata.access.model import Operation, ResourceType
 from kafscale.protocol.messages.describe_producers import (
     ActiveProducer,
     DescribedPartition,

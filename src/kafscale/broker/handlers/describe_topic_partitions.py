@@ -18,10 +18,10 @@ from typing import Final
 from kafscale.broker import operations
 from kafscale.broker.context import RequestContext
 from kafscale.errors import InvalidRequestError, KafscaleError, TopicAuthorizationError
-from kafscale.metadata import topic_names
-from kafscale.metadata.access_model import Operation, ResourceType
-from kafscale.metadata.cluster_view import NOBODY
-from kafscale.metadata.model import Topic
+from kafscale.metadata.access.model import Operation, ResourceType
+from kafscale.metadata.cluster.cluster_cache import NOBODY
+from kafscale.metadata.schema.model import Topic
+from kafscale.metadata.topics import names
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.describe_topic_partitions import (
     Cursor,
@@ -115,6 +115,6 @@ def _partition(context: RequestContext, topic: str, number: int) -> DescribedPar
 
 def _unknown(name: str) -> DescribedTopic:
     code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    if not topic_names.is_legal(name):
+    if not names.is_legal(name):
         code = ErrorCode.INVALID_TOPIC_EXCEPTION
     return DescribedTopic(error_code=code, name=name)

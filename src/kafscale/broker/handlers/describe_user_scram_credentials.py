@@ -13,12 +13,7 @@ from collections.abc import Mapping, Sequence
 
 from kafscale.broker.context import RequestContext
 from kafscale.errors import DuplicateResourceError, KafscaleError, ResourceNotFoundError
-from kafscale.metadata.access_model import (
-    Operation,
-    ResourceType,
-    ScramCredential,
-    ScramMechanism,
-)
+from kafscale.metadata.access.model import Operation, ResourceType, ScramCredential, ScramMechanism
 from kafscale.protocol.messages.describe_user_scram_credentials import (
     DescribedCredential,
     DescribedUser,

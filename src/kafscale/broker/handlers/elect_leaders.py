@@ -15,8 +15,8 @@ from typing import Final
 from kafscale.broker.context import RequestContext
 from kafscale.broker.services import Services
 from kafscale.errors import InvalidRequestError, KafscaleError, UnknownTopicError
-from kafscale.metadata.access_model import Operation, ResourceType
-from kafscale.metadata.cluster_view import NOBODY
+from kafscale.metadata.access.model import Operation, ResourceType
+from kafscale.metadata.cluster.cluster_cache import NOBODY
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.elect_leaders import (
     ElectedPartition,

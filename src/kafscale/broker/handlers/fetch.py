@@ -34,8 +34,8 @@ from kafscale.errors import (
     KafscaleError,
     UnsupportedCodecError,
 )
-from kafscale.metadata.access_model import Operation, ResourceType
-from kafscale.metadata.cluster_view import NOBODY
+from kafscale.metadata.access.model import Operation, ResourceType
+from kafscale.metadata.cluster.cluster_cache import NOBODY
 from kafscale.protocol.messages.fetch import (
     FetchedPartition,
     FetchedTopic,

@@ -19,8 +19,8 @@ from typing import Final
 from kafscale.broker.addresses import Node, node
 from kafscale.broker.context import RequestContext
 from kafscale.errors import CoordinatorUnavailableError, InvalidRequestError, KafscaleError
-from kafscale.metadata.access_model import Operation, ResourceType
-from kafscale.metadata.shards import SHARDS_TOPIC, shard_of
+from kafscale.metadata.access.model import Operation, ResourceType
+from kafscale.metadata.cluster.group_shards import SHARDS_TOPIC, shard_of
 from kafscale.protocol.messages.find_coordinator import (
     Coordinator,
     FindCoordinatorRequest,

@@ -19,7 +19,7 @@ from kafscale.errors import CoordinatorLoadingError
 from kafscale.groups.effects import NO_TICKET
 from kafscale.groups.events import Heartbeat
 from kafscale.groups.responses import Alive
-from kafscale.metadata.access_model import Operation, ResourceType
+from kafscale.metadata.access.model import Operation, ResourceType
 from kafscale.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 
 

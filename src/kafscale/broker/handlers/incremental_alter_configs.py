@@ -15,7 +15,7 @@ Version notes: all versions are served alike.
 from kafscale.broker import config_access, config_resources, topic_configs
 from kafscale.broker.context import RequestContext
 from kafscale.errors import KafscaleError
-from kafscale.metadata.access_model import Operation
+from kafscale.metadata.access.model import Operation
 from kafscale.protocol.messages.incremental_alter_configs import (
     AlteredResource,
     IncrementalAlterConfigsRequest,

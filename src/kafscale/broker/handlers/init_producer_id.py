@@ -14,7 +14,7 @@ Version notes:
 
 from kafscale.broker.context import RequestContext
 from kafscale.errors import InvalidRequestError, KafscaleError
-from kafscale.metadata.access_model import Operation, ResourceType
+from kafscale.metadata.access.model import Operation, ResourceType
 from kafscale.protocol.messages.init_producer_id import (
     InitProducerIdRequest,
     InitProducerIdResponse,

@@ -29,7 +29,7 @@ from kafscale.errors import KafscaleError, MemberIdRequiredError
 from kafscale.groups.effects import NO_TICKET
 from kafscale.groups.events import Join
 from kafscale.groups.responses import Joined
-from kafscale.metadata.access_model import Operation, ResourceType
+from kafscale.metadata.access.model import Operation, ResourceType
 from kafscale.protocol.messages.join_group import (
     JoinedMember,
     JoinGroupRequest,

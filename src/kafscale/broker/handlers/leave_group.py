@@ -21,7 +21,7 @@ from kafscale.errors import KafscaleError, UnknownMemberError
 from kafscale.groups.effects import NO_TICKET
 from kafscale.groups.events import Leave, Leaver
 from kafscale.groups.responses import Left
-from kafscale.metadata.access_model import Operation, ResourceType
+from kafscale.metadata.access.model import Operation, ResourceType
 from kafscale.protocol.messages.leave_group import (
     DepartedMember,
     LeaveGroupRequest,

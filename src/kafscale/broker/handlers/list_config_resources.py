@@ -15,8 +15,8 @@ from kafscale.broker.config_resources import ResourceType
 from kafscale.broker.context import RequestContext
 from kafscale.broker.services import Services
 from kafscale.errors import UnknownApiError
-from kafscale.metadata import access_model
-from kafscale.metadata.access_model import Operation
+from kafscale.metadata.access import model
+from kafscale.metadata.access.model import Operation
 from kafscale.protocol.messages.list_config_resources import (
     ListConfigResourcesRequest,
     ListConfigResourcesResponse,
@@ -27,7 +27,7 @@ from kafscale.protocol.messages.list_config_resources import (
 def handle(
     context: RequestContext, request: ListConfigResourcesRequest
 ) -> ListConfigResourcesResponse:
-    context.demand(Operation.DESCRIBE_CONFIGS, access_model.ResourceType.CLUSTER)
+    context.demand(Operation.DESCRIBE_CONFIGS, model.ResourceType.CLUSTER)
     if context.version == 0:
         return ListConfigResourcesResponse()
     known = {int(kind) for kind in ResourceType}

@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from kafscale.broker.context import RequestContext
 from kafscale.groups.consumer_protocol import PROTOCOL_TYPE
 from kafscale.groups.model import GroupRecord, Kind
-from kafscale.metadata.access_model import CLUSTER_NAME, ResourceType
+from kafscale.metadata.access.model import CLUSTER_NAME, ResourceType
 from kafscale.protocol.messages.list_groups import (
     ListedGroup,
     ListGroupsRequest,

@@ -31,7 +31,7 @@ from kafscale.errors import (
     TopicAuthorizationError,
     UnknownApiError,
 )
-from kafscale.metadata.access_model import Operation, ResourceType
+from kafscale.metadata.access.model import Operation, ResourceType
 from kafscale.protocol.messages.list_offsets import (
     ListedPartition,
     ListedTopic,

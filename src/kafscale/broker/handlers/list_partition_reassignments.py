@@ -8,7 +8,7 @@ Version notes: there is one version.
 """
 
 from kafscale.broker.context import RequestContext
-from kafscale.metadata.access_model import Operation, ResourceType
+from kafscale.metadata.access.model import Operation, ResourceType
 from kafscale.protocol.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsResponse,

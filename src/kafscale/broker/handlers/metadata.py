@@ -27,9 +27,9 @@ from kafscale.errors import (
     ThrottledError,
     TopicAuthorizationError,
 )
-from kafscale.metadata.access_model import Operation, ResourceType
-from kafscale.metadata.cluster_view import NOBODY
-from kafscale.metadata.model import Topic
+from kafscale.metadata.access.model import Operation, ResourceType
+from kafscale.metadata.cluster.cluster_cache import NOBODY
+from kafscale.metadata.schema.model import Topic
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.metadata import (
     Broker,

@@ -34,8 +34,8 @@ from kafscale.errors import (
     UnknownTopicIdError,
 )
 from kafscale.groups.committed_offsets import CommittedOffset, Place
-from kafscale.metadata.access_model import Operation, ResourceType
-from kafscale.metadata.model import Topic
+from kafscale.metadata.access.model import Operation, ResourceType
+from kafscale.metadata.schema.model import Topic
 from kafscale.protocol.messages.offset_commit import (
     CommittedPartition,
     CommittedTopic,

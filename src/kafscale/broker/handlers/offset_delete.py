@@ -17,7 +17,7 @@ from kafscale.broker.context import RequestContext
 from kafscale.broker.group_requests import check_group_id
 from kafscale.errors import TopicAuthorizationError, UnknownTopicError
 from kafscale.groups.committed_offsets import Place
-from kafscale.metadata.access_model import Operation, ResourceType
+from kafscale.metadata.access.model import Operation, ResourceType
 from kafscale.protocol.messages.offset_delete import (
     DeletedPartition,
     DeletedTopic,

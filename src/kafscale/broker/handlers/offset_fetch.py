@@ -22,7 +22,7 @@ from typing import Final
 from kafscale.broker.context import RequestContext
 from kafscale.errors import KafscaleError, TopicAuthorizationError, UnknownTopicIdError
 from kafscale.groups.committed_offsets import CommittedOffset, Place
-from kafscale.metadata.access_model import Operation, ResourceType
+from kafscale.metadata.access.model import Operation, ResourceType
 from kafscale.protocol.messages.offset_fetch import (
     FetchedGroup,
     FetchedPartition,

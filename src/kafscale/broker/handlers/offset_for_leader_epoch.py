@@ -17,7 +17,7 @@ from kafscale.broker.leader_epochs import check_leader_epoch
 from kafscale.broker.partitions import find_named
 from kafscale.broker.services import Services
 from kafscale.errors import KafscaleError, TopicAuthorizationError
-from kafscale.metadata.access_model import Operation, ResourceType
+from kafscale.metadata.access.model import Operation, ResourceType
 from kafscale.protocol.messages.offset_for_leader_epoch import (
     EpochEndOfPartition,
     EpochEndsOfTopic,

@@ -39,7 +39,7 @@ from kafscale.errors import (
     TopicAuthorizationError,
     UnsupportedCodecError,
 )
-from kafscale.metadata.access_model import Operation, ResourceType
+from kafscale.metadata.access.model import Operation, ResourceType
 from kafscale.observability.logging import get_logger, is_debugging
 from kafscale.protocol.messages.produce import (
     LeaderIdAndEpoch,

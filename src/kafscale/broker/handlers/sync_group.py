@@ -25,7 +25,7 @@ from kafscale.errors import (
 from kafscale.groups.effects import NO_TICKET
 from kafscale.groups.events import Sync
 from kafscale.groups.responses import Synced
-from kafscale.metadata.access_model import Operation, ResourceType
+from kafscale.metadata.access.model import Operation, ResourceType
 from kafscale.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 
 PROTOCOL_SINCE = 5

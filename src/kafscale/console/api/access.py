@@ -33,8 +33,8 @@ from kafscale.console.contract.access import (
 )
 from kafscale.console.room import Room
 from kafscale.errors import DuplicateResourceError, InvalidRequestError, ResourceNotFoundError
-from kafscale.metadata import access_model
-from kafscale.metadata.access_model import (
+from kafscale.metadata.access import model
+from kafscale.metadata.access.model import (
     CLUSTER_NAME,
     Operation,
     PatternType,
@@ -166,11 +166,11 @@ async def set_quota(room: Room, call: Call) -> Quotas:
     return await list_quotas(room, call)
 
 
-def _acl(rule: access_model.Acl) -> Acl:
+def _acl(rule: model.Acl) -> Acl:
     return msgspec.convert(acls.data(rule), Acl)
 
 
-def _rule(asked: NewAcl) -> access_model.Acl:
+def _rule(asked: NewAcl) -> model.Acl:
     """The rule that is meant; what can mean nothing is refused."""
     kind = _word(ResourceType, asked.resource_type, lambda each: each in _RESOURCES)
     operation = _word(Operation, asked.operation, lambda each: each > Operation.ANY)
@@ -182,7 +182,7 @@ def _rule(asked: NewAcl) -> access_model.Acl:
     if not asked.resource_name or not asked.host:
         raise InvalidRequestError("say what the rule is about, and from which host: * is any")
     is_cluster = kind is ResourceType.CLUSTER
-    return access_model.Acl(
+    return model.Acl(
         kind,
         PatternType.LITERAL
         if is_cluster

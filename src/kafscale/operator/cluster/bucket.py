@@ -11,10 +11,10 @@ from typing import Final
 import msgspec
 
 from kafscale.errors import KafscaleError, KubeError
-from kafscale.metadata.config_kinds import split
-from kafscale.metadata.model import Topic
-from kafscale.metadata.topic_config_rules import DELETE
-from kafscale.metadata.topic_config_table import WEEK_MS
+from kafscale.metadata.schema.model import Topic
+from kafscale.metadata.topics.config_defs import WEEK_MS
+from kafscale.metadata.topics.config_types import split
+from kafscale.metadata.topics.config_validation import DELETE
 from kafscale.observability.logging import get_logger
 from kafscale.operator.cluster import secrets
 from kafscale.operator.conditions import TRUE, Condition, bad, ok

@@ -12,13 +12,13 @@ from typing import Final, NamedTuple
 
 from kafscale.config.sections.stores import Etcd
 from kafscale.errors import StoreUnavailableError
-from kafscale.metadata import keys
-from kafscale.metadata.catalog import Catalog
-from kafscale.metadata.cluster_view import ClusterView
-from kafscale.metadata.etcd import EtcdStore
-from kafscale.metadata.model import BrokerInfo, Topic
-from kafscale.metadata.restored import find_restored
-from kafscale.metadata.store import MetadataStore
+from kafscale.metadata.cluster.cluster_cache import ClusterView
+from kafscale.metadata.cluster.restore_marker import find_restored
+from kafscale.metadata.schema import keys
+from kafscale.metadata.schema.model import BrokerInfo, Topic
+from kafscale.metadata.store.base import MetadataStore
+from kafscale.metadata.store.etcd import EtcdStore
+from kafscale.metadata.topics.catalog import Catalog
 from kafscale.observability.logging import get_logger
 
 log = get_logger(__name__)

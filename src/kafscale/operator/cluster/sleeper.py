@@ -14,7 +14,7 @@ import msgspec
 
 from kafscale.control.client import ControlClient
 from kafscale.errors import KafscaleError
-from kafscale.metadata.model import BrokerInfo
+from kafscale.metadata.schema.model import BrokerInfo
 from kafscale.observability.logging import get_logger
 from kafscale.operator.bells import Bells, Resource
 from kafscale.operator.cluster import sleep

@@ -18,7 +18,7 @@ from kafscale.control.client import ControlClient
 from kafscale.control.messages import BrokerStatusResponse, MetricsSample
 from kafscale.control.partition import Partition
 from kafscale.errors import KafscaleError
-from kafscale.metadata.model import BrokerInfo
+from kafscale.metadata.schema.model import BrokerInfo
 from kafscale.observability.logging import get_logger
 from kafscale.operator.cluster.metadata import ClusterMetadata
 

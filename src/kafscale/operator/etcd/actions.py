@@ -2,7 +2,7 @@
 
 import msgspec
 
-from kafscale.metadata.etcd.maintenance import Alarm
+from kafscale.metadata.store.etcd.maintenance import Alarm
 
 
 class Remove(msgspec.Struct, frozen=True):

@@ -5,7 +5,7 @@ A seat in the list is known by its address, because a member that has never star
 
 from collections.abc import Mapping
 
-from kafscale.metadata.etcd.maintenance import EtcdMember
+from kafscale.metadata.store.etcd.maintenance import EtcdMember
 from kafscale.operator.etcd.observation import Answers, Objects
 from kafscale.operator.etcd.pods import has_volume, pod_view
 from kafscale.operator.etcd.view import EtcdView, MemberView

@@ -10,7 +10,7 @@ history is forgotten before its time, and members are defragmented whoever else 
 
 from typing import Final
 
-from kafscale.metadata.etcd.maintenance import NO_SPACE
+from kafscale.metadata.store.etcd.maintenance import NO_SPACE
 from kafscale.operator.etcd.actions import Defragment, MakeRoom
 from kafscale.operator.etcd.view import EtcdView, MemberView, all_healthy
 

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Final
 
 from kafscale.config.sections.stores import Etcd
-from kafscale.metadata.etcd.failure import EtcdError
+from kafscale.metadata.store.etcd.errors import EtcdError
 from kafscale.observability.logging import get_logger
 from kafscale.operator.etcd.actions import (
     Action,

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from kafscale.metadata.etcd.maintenance import NO_SPACE
+from kafscale.metadata.store.etcd.maintenance import NO_SPACE
 from kafscale.operator.conditions import Condition, bad, ok
 from kafscale.operator.etcd.repair import loss
 from kafscale.operator.etcd.view import EtcdView

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from kafscale.errors import KafscaleError, KubeError
-from kafscale.metadata.etcd.maintenance import Maintenance
+from kafscale.metadata.store.etcd.maintenance import Maintenance
 from kafscale.operator.cluster.connection import etcd_settings
 from kafscale.operator.conditions import bad
 from kafscale.operator.etcd import access as accesses

@@ -13,7 +13,7 @@ import msgspec
 
 from kafscale.config.sections.stores import Etcd
 from kafscale.errors import KafscaleError
-from kafscale.metadata.etcd.maintenance import Alarm, EtcdMember, MemberStatus, statuses
+from kafscale.metadata.store.etcd.maintenance import Alarm, EtcdMember, MemberStatus, statuses
 from kafscale.observability.logging import get_logger
 from kafscale.operator.etcd import certificates
 from kafscale.operator.kube.api import Kube, Manifest

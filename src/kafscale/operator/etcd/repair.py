@@ -16,7 +16,7 @@ is lost, and members in the list that are none of ours.
 
 from typing import Final
 
-from kafscale.metadata.etcd.maintenance import CORRUPT
+from kafscale.metadata.store.etcd.maintenance import CORRUPT
 from kafscale.operator.etcd.actions import Action, Admit, Disarm, Promote, Remove
 from kafscale.operator.etcd.view import EtcdView, MemberView, all_healthy
 

@@ -28,7 +28,7 @@ import msgspec
 
 from kafscale.admin.snapshots.digest import SnapshotDigest
 from kafscale.errors import DamagedObjectError, OperatingError
-from kafscale.metadata.restored import REVISION_LEAP
+from kafscale.metadata.cluster.restore_marker import REVISION_LEAP
 
 MEMBER: Final = "member"
 """The directory in which etcd keeps everything."""

@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from kafscale.metadata.timestamps import format_time
+from kafscale.metadata.schema.timestamps import format_time
 from kafscale.operator.conditions import Condition, bad, ok, unknown
 from kafscale.operator.etcd.snapshot_schedule import Failures, is_stale
 

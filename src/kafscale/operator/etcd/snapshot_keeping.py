@@ -17,8 +17,8 @@ from kafscale.admin.snapshots.sources import Connect, take_from_any
 from kafscale.admin.snapshots.store import Snapshots, StoredSnapshot
 from kafscale.config.sections.stores import Etcd
 from kafscale.errors import KafscaleError
-from kafscale.metadata.etcd.maintenance import Maintenance
-from kafscale.metadata.timestamps import format_time
+from kafscale.metadata.schema.timestamps import format_time
+from kafscale.metadata.store.etcd.maintenance import Maintenance
 from kafscale.observability.logging import get_logger
 from kafscale.observability.metrics.operator import SnapshotFigures
 from kafscale.operator.conditions import Condition

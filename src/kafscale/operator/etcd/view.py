@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from kafscale.metadata.etcd.maintenance import CORRUPT, Alarm, EtcdMember, MemberStatus
+from kafscale.metadata.store.etcd.maintenance import CORRUPT, Alarm, EtcdMember, MemberStatus
 from kafscale.operator.resources.etcd_admission import Admission
 
 

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from kafscale.metadata.topic_config_table import WEEK_MS
+from kafscale.metadata.topics.config_defs import WEEK_MS
 
 
 class TopicSpec(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):

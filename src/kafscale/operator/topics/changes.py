@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from kafscale.errors import UnknownTopicError
-from kafscale.metadata.catalog import Catalog
-from kafscale.metadata.model import Topic
+from kafscale.metadata.schema.model import Topic
+from kafscale.metadata.topics.catalog import Catalog
 from kafscale.operator.topics.plan import Action, Alter, Create, Grow
 
 CREATE_MS_MAX: Final = 5_000

@@ -18,10 +18,10 @@ from typing import Final
 import msgspec
 
 from kafscale.errors import InvalidConfigError, InvalidTopicError
-from kafscale.metadata import topic_config_rules, topic_names
-from kafscale.metadata.model import Topic
-from kafscale.metadata.topic_config_rules import TopicDefaults
-from kafscale.metadata.topic_config_table import TOPIC_CONFIGS
+from kafscale.metadata.schema.model import Topic
+from kafscale.metadata.topics import config_validation, names
+from kafscale.metadata.topics.config_defs import TOPIC_CONFIGS
+from kafscale.metadata.topics.config_validation import TopicDefaults
 from kafscale.operator.conditions import Condition, bad, ok
 from kafscale.operator.spec.status import AppliedStatus, TopicStatus
 from kafscale.operator.spec.topic import TopicResource, TopicSpec
@@ -104,7 +104,7 @@ def plan(
             " older; delete one of the two, or set topicName",
         )
     try:
-        topic_names.check(resource.topic_name)
+        names.check(resource.topic_name)
         wanted = wanted_configs(resource.spec)
     except InvalidTopicError as error:
         return refused(before, "InvalidName", str(error))
@@ -129,7 +129,7 @@ def wanted_configs(spec: TopicSpec) -> dict[str, str]:
         if name in spec.config:
             raise InvalidConfigError(f"{name} has a field of its own: use {field}")
     fields = {RETENTION_MS: str(spec.retention_ms), RETENTION_BYTES: str(spec.retention_bytes)}
-    return topic_config_rules.parse({**fields, **spec.config}, _DEFAULTS)
+    return config_validation.parse({**fields, **spec.config}, _DEFAULTS)
 
 
 def refused(before: TopicStatus, reason: str, message: str) -> Plan:

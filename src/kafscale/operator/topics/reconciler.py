@@ -27,7 +27,7 @@ from kafscale.errors import (
     TopicExistsError,
     UnknownTopicError,
 )
-from kafscale.metadata.model import Topic
+from kafscale.metadata.schema.model import Topic
 from kafscale.observability.logging import get_logger
 from kafscale.operator.cluster.metadata import ClusterMetadata, MetadataRegistry
 from kafscale.operator.cluster.survey import Surveyor

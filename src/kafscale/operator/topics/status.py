@@ -13,8 +13,8 @@ import msgspec
 from msgspec.structs import replace
 
 from kafscale.control.partition import Partition
-from kafscale.metadata.cluster_view import NOBODY
-from kafscale.metadata.model import Topic
+from kafscale.metadata.cluster.cluster_cache import NOBODY
+from kafscale.metadata.schema.model import Topic
 from kafscale.operator.conditions import Condition, written
 from kafscale.operator.spec.status import (
     AppliedStatus,

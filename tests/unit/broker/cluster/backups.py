@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 from kafscale.broker.assembly import keep_catalog
 from kafscale.errors import ObjectNotFoundError
-from kafscale.metadata.history import COMMITS_MAX, History
-from kafscale.metadata.memory import MemoryStore
-from kafscale.metadata.restored import REVISION_LEAP, mark_restored
-from kafscale.metadata.store import Entry
+from kafscale.metadata.cluster.restore_marker import REVISION_LEAP, mark_restored
+from kafscale.metadata.store.base import Entry
+from kafscale.metadata.store.local_history import COMMITS_MAX, History
+from kafscale.metadata.store.memory import MemoryStore
 from kafscale.records import iterate, split
 from kafscale.storage import layout, topics_catalog, wal
 from kafscale.storage.topics_catalog import CatalogWriter

@@ -8,14 +8,14 @@ from msgspec.structs import replace
 
 from kafscale.broker.cluster.controller import Controller, ControllerSettings
 from kafscale.errors import StoreUnavailableError
-from kafscale.metadata import keys
-from kafscale.metadata.catalog import Catalog
-from kafscale.metadata.cluster_encoding import encode_assignment, encode_broker
-from kafscale.metadata.cluster_view import ClusterView
-from kafscale.metadata.memory import MemoryStore
-from kafscale.metadata.model import BrokerInfo
-from kafscale.metadata.shards import SHARD_COUNT, SHARDS_TOPIC
-from kafscale.metadata.store import Compare, Put
+from kafscale.metadata.cluster.cluster_cache import ClusterView
+from kafscale.metadata.cluster.group_shards import SHARD_COUNT, SHARDS_TOPIC
+from kafscale.metadata.schema import keys
+from kafscale.metadata.schema.cluster_codec import encode_assignment, encode_broker
+from kafscale.metadata.schema.model import BrokerInfo
+from kafscale.metadata.store.base import Compare, Put
+from kafscale.metadata.store.memory import MemoryStore
+from kafscale.metadata.topics.catalog import Catalog
 from kafscale.testing import virtual_time
 from unit.metadata.breakable import BreakableStore
 

@@ -5,8 +5,8 @@ from collections import Counter
 from msgspec.structs import replace
 
 from kafscale.broker.cluster.planning import plan
-from kafscale.metadata.model import BrokerInfo
-from kafscale.metadata.shards import SHARD_COUNT, SHARDS_TOPIC
+from kafscale.metadata.cluster.group_shards import SHARD_COUNT, SHARDS_TOPIC
+from kafscale.metadata.schema.model import BrokerInfo
 
 NOW_MS = 1_750_000_000_000
 

@@ -6,11 +6,11 @@ import pytest
 
 from kafscale.broker.cluster.assigning import SHOWN_SECONDS_MAX
 from kafscale.broker.cluster.controller import RETRY_SECONDS
-from kafscale.metadata import keys
-from kafscale.metadata.cluster_encoding import encode_assignment
-from kafscale.metadata.model import Assignment
-from kafscale.metadata.shards import SHARD_COUNT, SHARDS_TOPIC
-from kafscale.metadata.store import Put
+from kafscale.metadata.cluster.group_shards import SHARD_COUNT, SHARDS_TOPIC
+from kafscale.metadata.schema import keys
+from kafscale.metadata.schema.cluster_codec import encode_assignment
+from kafscale.metadata.schema.model import Assignment
+from kafscale.metadata.store.base import Put
 from unit.broker.cluster.council import play
 
 

@@ -2,11 +2,11 @@
 
 from kafscale.broker.cluster.batches import PUTS_MAX, batches
 from kafscale.broker.cluster.planning import Change, Plan
-from kafscale.metadata import keys
-from kafscale.metadata.cluster_encoding import decode_assignment
-from kafscale.metadata.model import Assignment, BrokerInfo, Topic
-from kafscale.metadata.shards import SHARDS_TOPIC
-from kafscale.metadata.store import OPERATIONS_MAX, Compare, Delete, Entry, Put, check_commit
+from kafscale.metadata.cluster.group_shards import SHARDS_TOPIC
+from kafscale.metadata.schema import keys
+from kafscale.metadata.schema.cluster_codec import decode_assignment
+from kafscale.metadata.schema.model import Assignment, BrokerInfo, Topic
+from kafscale.metadata.store.base import OPERATIONS_MAX, Compare, Delete, Entry, Put, check_commit
 
 CONTROLLER = Entry(keys.CONTROLLER, b"1", create_revision=40, mod_revision=44, lease=7)
 BROKERS = {

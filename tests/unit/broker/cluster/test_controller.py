@@ -6,7 +6,7 @@ import pytest
 import structlog
 
 from kafscale.errors import InvalidRequestError, StoreUnavailableError
-from kafscale.metadata.shards import SHARD_COUNT, SHARDS_TOPIC
+from kafscale.metadata.cluster.group_shards import SHARD_COUNT, SHARDS_TOPIC
 from unit.broker.cluster.council import TTL_MS, play
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from kafscale.metadata import keys
+from kafscale.metadata.schema import keys
 from unit.broker.cluster.council import play
 
 

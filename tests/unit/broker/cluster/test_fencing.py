@@ -4,10 +4,10 @@ import asyncio
 
 from msgspec.structs import replace
 
-from kafscale.metadata import keys
-from kafscale.metadata.cluster_encoding import encode_assignment
-from kafscale.metadata.shards import SHARDS_TOPIC
-from kafscale.metadata.store import Put
+from kafscale.metadata.cluster.group_shards import SHARDS_TOPIC
+from kafscale.metadata.schema import keys
+from kafscale.metadata.schema.cluster_codec import encode_assignment
+from kafscale.metadata.store.base import Put
 from unit.broker.cluster.council import play
 
 

@@ -6,9 +6,14 @@ import pytest
 
 from kafscale.broker.cluster.lineage import Lineage
 from kafscale.errors import FencedError
-from kafscale.metadata.memory import MemoryStore
-from kafscale.metadata.restored import REVISION_LEAP, find_restored, mark_restored, settle
-from kafscale.metadata.store import Put
+from kafscale.metadata.cluster.restore_marker import (
+    REVISION_LEAP,
+    find_restored,
+    mark_restored,
+    settle,
+)
+from kafscale.metadata.store.base import Put
+from kafscale.metadata.store.memory import MemoryStore
 from kafscale.testing import virtual_time
 from unit.broker.cluster.backups import BackedUpStore
 

@@ -4,10 +4,10 @@ import pytest
 
 from kafscale.broker.cluster.membership import Membership
 from kafscale.errors import FencedError
-from kafscale.metadata import keys
-from kafscale.metadata.cluster_encoding import decode_broker
-from kafscale.metadata.memory import MemoryStore
-from kafscale.metadata.model import BrokerInfo
+from kafscale.metadata.schema import keys
+from kafscale.metadata.schema.cluster_codec import decode_broker
+from kafscale.metadata.schema.model import BrokerInfo
+from kafscale.metadata.store.memory import MemoryStore
 from kafscale.testing import virtual_time
 from unit.broker.cluster.away import AwayStore
 

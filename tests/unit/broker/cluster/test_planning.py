@@ -6,8 +6,8 @@ import pytest
 from msgspec.structs import replace
 
 from kafscale.broker.cluster.planning import DRAINS_PER_MOVE
-from kafscale.metadata.model import Assignment
-from kafscale.metadata.shards import SHARD_COUNT, SHARDS_TOPIC
+from kafscale.metadata.cluster.group_shards import SHARD_COUNT, SHARDS_TOPIC
+from kafscale.metadata.schema.model import Assignment
 from unit.broker.cluster.drawing_board import NOW_MS, DrawingBoard, unevenness
 
 

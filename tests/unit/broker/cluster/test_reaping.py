@@ -2,10 +2,10 @@
 
 import asyncio
 
-from kafscale.metadata import keys
-from kafscale.metadata.encoding import encode_partition_state
-from kafscale.metadata.model import PartitionState, SegmentInfo
-from kafscale.metadata.store import Put
+from kafscale.metadata.schema import keys
+from kafscale.metadata.schema.model import PartitionState, SegmentInfo
+from kafscale.metadata.schema.topic_codec import encode_partition_state
+from kafscale.metadata.store.base import Put
 from unit.broker.cluster.council import play
 
 INTERVAL_SECONDS = 30.1

@@ -8,8 +8,8 @@ import structlog
 
 from kafscale.broker.cluster.restored_topics import CATALOG_LATE_MS
 from kafscale.errors import FencedError
-from kafscale.metadata import keys
-from kafscale.metadata.restored import find_restored, mark_restored
+from kafscale.metadata.cluster.restore_marker import find_restored, mark_restored
+from kafscale.metadata.schema import keys
 from kafscale.storage.objects.faulty import Fault, Rule
 from kafscale.testing import virtual_time
 from unit.broker.cluster.backups import LEASE_MS, BackedUpStore, Backup, Town

@@ -12,7 +12,7 @@ from kafscale.broker.cluster.restored_partitions import (
     producer_id,
     started,
 )
-from kafscale.metadata.model import Assignment, PartitionState, Topic
+from kafscale.metadata.schema.model import Assignment, PartitionState, Topic
 
 NOW_MS = COUNTED_FROM_MS + 200_000_000_000
 TOPIC = Topic(name="orders", id=bytes(16), partitions=3, configs={}, created_ms=0)

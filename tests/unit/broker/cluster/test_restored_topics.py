@@ -5,7 +5,7 @@ from collections import defaultdict
 import pytest
 
 from kafscale.broker.cluster.restored_topics import CATALOG_LATE_MS, Evidence
-from kafscale.metadata.model import Topic
+from kafscale.metadata.schema.model import Topic
 from kafscale.storage.inventory import FoundTopic, Inventory
 from kafscale.storage.topics_catalog import Catalog, CatalogTopic
 

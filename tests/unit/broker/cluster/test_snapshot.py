@@ -4,7 +4,7 @@ import asyncio
 import json
 
 from kafscale.broker.cluster.snapshot import encode
-from kafscale.metadata import keys
+from kafscale.metadata.schema import keys
 from unit.broker.cluster.council import CLUSTER_ID, play
 
 

@@ -2,7 +2,7 @@
 
 from kafscale.broker.cluster.piece import Piece
 from kafscale.broker.cluster.spread import Spread
-from kafscale.metadata.model import BrokerInfo
+from kafscale.metadata.schema.model import BrokerInfo
 
 
 def spread(racks, total):

@@ -6,13 +6,13 @@ from types import SimpleNamespace
 
 from kafscale.broker.control.direction import DirectedBroker
 from kafscale.broker.control.parts import Parts
-from kafscale.metadata import keys
-from kafscale.metadata.catalog import Catalog
-from kafscale.metadata.cluster_encoding import encode_assignment, encode_broker
-from kafscale.metadata.cluster_view import ClusterView
-from kafscale.metadata.memory import MemoryStore
-from kafscale.metadata.model import Assignment, BrokerInfo
-from kafscale.metadata.store import Put
+from kafscale.metadata.cluster.cluster_cache import ClusterView
+from kafscale.metadata.schema import keys
+from kafscale.metadata.schema.cluster_codec import encode_assignment, encode_broker
+from kafscale.metadata.schema.model import Assignment, BrokerInfo
+from kafscale.metadata.store.base import Put
+from kafscale.metadata.store.memory import MemoryStore
+from kafscale.metadata.topics.catalog import Catalog
 from kafscale.storage.swap import SwapResult
 from kafscale.testing import virtual_time
 

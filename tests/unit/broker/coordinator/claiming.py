@@ -7,13 +7,13 @@ from contextlib import asynccontextmanager
 from msgspec.structs import replace
 
 from kafscale.broker.coordinator.coordinator import Coordinator
-from kafscale.metadata import keys
-from kafscale.metadata.claim import Claim
-from kafscale.metadata.cluster_encoding import decode_assignment, encode_assignment
-from kafscale.metadata.memory import MemoryStore
-from kafscale.metadata.model import Assignment
-from kafscale.metadata.shards import SHARD_COUNT, SHARDS_TOPIC, shard_of
-from kafscale.metadata.store import MetadataStore, Put, Snapshot
+from kafscale.metadata.cluster.group_shards import SHARD_COUNT, SHARDS_TOPIC, shard_of
+from kafscale.metadata.cluster.ownership_guard import Claim
+from kafscale.metadata.schema import keys
+from kafscale.metadata.schema.cluster_codec import decode_assignment, encode_assignment
+from kafscale.metadata.schema.model import Assignment
+from kafscale.metadata.store.base import MetadataStore, Put, Snapshot
+from kafscale.metadata.store.memory import MemoryStore
 
 ALL_SHARDS = range(SHARD_COUNT)
 

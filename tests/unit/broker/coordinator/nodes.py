@@ -22,10 +22,10 @@ from kafscale.groups.config import GroupSettings
 from kafscale.groups.effects import NO_TICKET
 from kafscale.groups.events import ConsumerHeartbeat, Heartbeat, Join, Sync
 from kafscale.groups.responses import Joined, Reconciled
-from kafscale.metadata import keys
-from kafscale.metadata.catalog import Catalog
-from kafscale.metadata.memory import MemoryStore
-from kafscale.metadata.shards import shard_of
+from kafscale.metadata.cluster.group_shards import shard_of
+from kafscale.metadata.schema import keys
+from kafscale.metadata.store.memory import MemoryStore
+from kafscale.metadata.topics.catalog import Catalog
 from kafscale.observability.metrics.broker import Metrics
 from kafscale.testing import virtual_time
 from unit.broker.coordinator.claiming import claim_shards

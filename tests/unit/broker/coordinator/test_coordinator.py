@@ -19,8 +19,8 @@ from kafscale.errors import (
 from kafscale.groups.committed_offsets import CommittedOffset
 from kafscale.groups.consumer_protocol import Subscription, encode_assignment, encode_subscription
 from kafscale.groups.model import Kind
-from kafscale.metadata import keys
-from kafscale.metadata.store import Put
+from kafscale.metadata.schema import keys
+from kafscale.metadata.store.base import Put
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.testing import virtual_time
 from unit.broker.handlers.membership import GROUP, ConsumerMember, Member, settle

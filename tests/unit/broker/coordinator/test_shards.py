@@ -10,7 +10,7 @@ from kafscale.errors import (
     NotCoordinatorError,
     StoreUnavailableError,
 )
-from kafscale.metadata.shards import shard_of
+from kafscale.metadata.cluster.group_shards import shard_of
 from unit.broker.coordinator.claiming import ask_to_move, assigned, claim_shards
 from unit.broker.coordinator.nodes import GROUP, OTHER, Classic, Consumer, play, settle
 

@@ -6,10 +6,10 @@ import pytest
 
 from kafscale.errors import NotCoordinatorError
 from kafscale.groups.model import Kind
-from kafscale.metadata import keys
-from kafscale.metadata.encoding import decode_topic
-from kafscale.metadata.shards import shard_of
-from kafscale.metadata.store import Put
+from kafscale.metadata.cluster.group_shards import shard_of
+from kafscale.metadata.schema import keys
+from kafscale.metadata.schema.topic_codec import decode_topic
+from kafscale.metadata.store.base import Put
 from kafscale.testing import virtual_time
 from unit.broker.coordinator.nodes import (
     GROUP,

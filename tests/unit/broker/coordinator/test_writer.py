@@ -14,8 +14,8 @@ from kafscale.errors import (
     NotCoordinatorError,
     StoreUnavailableError,
 )
-from kafscale.metadata.memory import MemoryStore
-from kafscale.metadata.store import COMMIT_BYTES_MAX, OPERATIONS_MAX, Delete, Put
+from kafscale.metadata.store.base import COMMIT_BYTES_MAX, OPERATIONS_MAX, Delete, Put
+from kafscale.metadata.store.memory import MemoryStore
 from kafscale.testing import virtual_time
 from unit.broker.coordinator.claiming import ask_to_move, claim_shards
 

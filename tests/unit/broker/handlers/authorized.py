@@ -14,7 +14,7 @@ from kafscale.broker.permissions import Grant, Need
 from kafscale.config import Config
 from kafscale.config.sections.security import Authorization
 from kafscale.config.sections.stores import S3
-from kafscale.metadata.access_model import (
+from kafscale.metadata.access.model import (
     ANY_HOST,
     ANY_NAME,
     Acl,
@@ -23,7 +23,7 @@ from kafscale.metadata.access_model import (
     Permission,
     ResourceType,
 )
-from kafscale.metadata.model import Topic
+from kafscale.metadata.schema.model import Topic
 from kafscale.protocol.api import Api
 from kafscale.protocol.codec.wire import Message
 from kafscale.protocol.error_codes import ErrorCode

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from kafscale.metadata.model import Topic
+from kafscale.metadata.schema.model import Topic
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.offset_commit import (
     OFFSET_COMMIT,

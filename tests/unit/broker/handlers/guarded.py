@@ -7,7 +7,7 @@ from kafscale.config import Config
 from kafscale.config.sections.security import Authorization
 from kafscale.config.sections.serving import Broker
 from kafscale.config.sections.stores import S3
-from kafscale.metadata.access_model import (
+from kafscale.metadata.access.model import (
     ANY_HOST,
     CLUSTER_NAME,
     Acl,

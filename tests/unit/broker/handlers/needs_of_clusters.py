@@ -3,7 +3,7 @@
 from typing import Any
 
 from kafscale.broker.config_resources import ResourceType as ConfigOwner
-from kafscale.metadata.access_model import (
+from kafscale.metadata.access.model import (
     Operation,
     PatternType,
     Permission,

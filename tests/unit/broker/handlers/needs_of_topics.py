@@ -1,6 +1,6 @@
 """Requests about topics and their records that show what they need to be allowed."""
 
-from kafscale.metadata.access_model import Operation, ResourceType
+from kafscale.metadata.access.model import Operation, ResourceType
 from kafscale.protocol.codec.wire import UUID_ZERO
 from kafscale.protocol.messages.create_partitions import (
     CREATE_PARTITIONS,

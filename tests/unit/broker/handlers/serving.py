@@ -46,12 +46,12 @@ from kafscale.broker.watermarks import Watermarks
 from kafscale.config import Config
 from kafscale.config.sections.serving import Broker
 from kafscale.config.sections.stores import S3
-from kafscale.metadata.access import AccessStore
-from kafscale.metadata.catalog import Catalog
-from kafscale.metadata.cluster_view import ClusterView
-from kafscale.metadata.memory import MemoryStore
-from kafscale.metadata.model import BrokerInfo, Topic
-from kafscale.metadata.topic_config_rules import TopicDefaults
+from kafscale.metadata.access.store import AccessStore
+from kafscale.metadata.cluster.cluster_cache import ClusterView
+from kafscale.metadata.schema.model import BrokerInfo, Topic
+from kafscale.metadata.store.memory import MemoryStore
+from kafscale.metadata.topics.catalog import Catalog
+from kafscale.metadata.topics.config_validation import TopicDefaults
 from kafscale.observability.metrics.broker import Metrics
 from kafscale.protocol.api import Api
 from kafscale.protocol.codec.wire import Message

@@ -5,7 +5,7 @@ import math
 import pytest
 from structlog.testing import capture_logs
 
-from kafscale.metadata.access_model import QuotaEntity
+from kafscale.metadata.access.model import QuotaEntity
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.alter_client_quotas import (
     ALTER_CLIENT_QUOTAS,

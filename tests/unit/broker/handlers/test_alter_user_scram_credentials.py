@@ -6,7 +6,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from kafscale.auth import scram
-from kafscale.metadata.access_model import Operation, ScramMechanism
+from kafscale.metadata.access.model import Operation, ScramMechanism
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.alter_user_scram_credentials import (
     ALTER_USER_SCRAM_CREDENTIALS,

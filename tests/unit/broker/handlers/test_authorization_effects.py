@@ -3,7 +3,7 @@
 from structlog.testing import capture_logs
 
 from kafscale.broker.config_resources import ResourceType as ConfigOwner
-from kafscale.metadata.access_model import Operation, ResourceType
+from kafscale.metadata.access.model import Operation, ResourceType
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.create_topics import (
     CREATE_TOPICS,

@@ -4,8 +4,8 @@ import msgspec
 import pytest
 
 from kafscale.broker import operations
-from kafscale.metadata.access_model import Operation, ResourceType
-from kafscale.metadata.model import Topic
+from kafscale.metadata.access.model import Operation, ResourceType
+from kafscale.metadata.schema.model import Topic
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.consumer_group_describe import (
     CONSUMER_GROUP_DESCRIBE,

@@ -3,7 +3,7 @@
 import pytest
 from structlog.testing import capture_logs
 
-from kafscale.metadata.access_model import Acl, Operation, PatternType, Permission, ResourceType
+from kafscale.metadata.access.model import Acl, Operation, PatternType, Permission, ResourceType
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.delete_acls import (
     DELETE_ACLS,

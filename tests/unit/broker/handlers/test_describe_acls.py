@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafscale.metadata.access_model import Acl, Operation, PatternType, Permission, ResourceType
+from kafscale.metadata.access.model import Acl, Operation, PatternType, Permission, ResourceType
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.describe_acls import (
     DESCRIBE_ACLS,

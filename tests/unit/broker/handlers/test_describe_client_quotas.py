@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafscale.metadata.access_model import QuotaEntity
+from kafscale.metadata.access.model import QuotaEntity
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.describe_client_quotas import (
     DESCRIBE_CLIENT_QUOTAS,

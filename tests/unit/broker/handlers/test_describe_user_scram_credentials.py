@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafscale.metadata.access_model import Operation, ScramCredential, ScramMechanism
+from kafscale.metadata.access.model import Operation, ScramCredential, ScramMechanism
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.describe_user_scram_credentials import (
     DESCRIBE_USER_SCRAM_CREDENTIALS,

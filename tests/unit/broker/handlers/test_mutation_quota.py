@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from kafscale.metadata.access_model import QuotaEntity
+from kafscale.metadata.access.model import QuotaEntity
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.create_partitions import (
     CREATE_PARTITIONS,

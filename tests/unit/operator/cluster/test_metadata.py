@@ -6,9 +6,9 @@ import pytest
 
 from kafscale.config.sections.stores import Etcd
 from kafscale.errors import StoreUnavailableError
-from kafscale.metadata.catalog import Catalog
-from kafscale.metadata.cluster import cluster_id
-from kafscale.metadata.memory import MemoryStore
+from kafscale.metadata.cluster.cluster_id import cluster_id
+from kafscale.metadata.store.memory import MemoryStore
+from kafscale.metadata.topics.catalog import Catalog
 from kafscale.operator.cluster.metadata import MetadataRegistry
 from kafscale.testing import virtual_time
 

@@ -7,7 +7,7 @@ import pytest
 
 from kafscale.control.refusals import UnreachableError
 from kafscale.errors import KubeError
-from kafscale.metadata.model import BrokerInfo
+from kafscale.metadata.schema.model import BrokerInfo
 from kafscale.operator.bells import Bells, Resource
 from kafscale.operator.cluster.rollout import Pod, View
 from kafscale.operator.cluster.sleep import MARK, WAKE

@@ -5,11 +5,11 @@ import asyncio
 from kafscale.control.messages import BrokerStatusResponse, MetricsSample, PartitionStatus
 from kafscale.control.partition import Partition
 from kafscale.control.refusals import UnreachableError
-from kafscale.metadata import keys
-from kafscale.metadata.cluster_encoding import encode_broker
-from kafscale.metadata.memory import MemoryStore
-from kafscale.metadata.model import BrokerInfo
-from kafscale.metadata.store import Put
+from kafscale.metadata.schema import keys
+from kafscale.metadata.schema.cluster_codec import encode_broker
+from kafscale.metadata.schema.model import BrokerInfo
+from kafscale.metadata.store.base import Put
+from kafscale.metadata.store.memory import MemoryStore
 from kafscale.operator.cluster.metadata import ClusterMetadata
 from kafscale.operator.cluster.survey import (
     ASKED_AT_ONCE_MAX,

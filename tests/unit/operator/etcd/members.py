@@ -3,7 +3,7 @@
 import hashlib
 
 from kafscale.errors import StoreUnavailableError
-from kafscale.metadata.etcd.maintenance import MemberStatus
+from kafscale.metadata.store.etcd.maintenance import MemberStatus
 
 DATABASE = b"database of etcd" * 1000
 

@@ -1,6 +1,6 @@
 """What Kubernetes shows and what members say, brought together."""
 
-from kafscale.metadata.etcd.maintenance import Alarm, EtcdMember, MemberStatus
+from kafscale.metadata.store.etcd.maintenance import Alarm, EtcdMember, MemberStatus
 from kafscale.operator.etcd.combining import combined
 from kafscale.operator.etcd.observation import Answers, Objects
 from kafscale.operator.resources import etcd_members

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafscale.metadata.etcd.maintenance import Alarm
+from kafscale.metadata.store.etcd.maintenance import Alarm
 from kafscale.operator.etcd.actions import Defragment, MakeRoom
 from kafscale.operator.etcd.defragmentation import SIZE_BYTES_MIN, defragmentation, room
 from unit.operator.etcd.views import member, seat, silent, status, view

@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from kafscale.metadata.etcd.maintenance import Alarm
+from kafscale.metadata.store.etcd.maintenance import Alarm
 from kafscale.operator.etcd.health import conditions, given_conditions
 from kafscale.operator.resources.etcd_admission import Admission, Door
 from unit.operator.etcd.views import crashing, member, seat, silent, view

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from kafscale.config.sections.stores import Etcd
 from kafscale.errors import KubeError, OperatingError, StoreUnavailableError
-from kafscale.metadata.etcd.maintenance import Alarm, EtcdMember, MemberStatus
+from kafscale.metadata.store.etcd.maintenance import Alarm, EtcdMember, MemberStatus
 from kafscale.operator.etcd.keeping import EtcdKeeper
 from kafscale.operator.kube.kinds import (
     CONFIG_MAPS,

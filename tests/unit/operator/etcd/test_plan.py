@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from kafscale.metadata.etcd.maintenance import Alarm
+from kafscale.metadata.store.etcd.maintenance import Alarm
 from kafscale.operator.etcd.actions import Admit, Defragment, MakeRoom, Remove, Restart
 from kafscale.operator.etcd.plan import admission, plan, replicas
 from kafscale.operator.etcd.view import PodView

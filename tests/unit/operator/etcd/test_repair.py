@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from kafscale.metadata.etcd.maintenance import Alarm
+from kafscale.metadata.store.etcd.maintenance import Alarm
 from kafscale.operator.etcd.actions import Admit, Disarm, Promote, Remove
 from kafscale.operator.etcd.repair import LOST_AFTER_MS, loss, membership
 from kafscale.operator.etcd.view import PodView

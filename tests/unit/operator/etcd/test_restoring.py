@@ -6,7 +6,7 @@ import stat
 import pytest
 
 from kafscale.errors import DamagedObjectError, OperatingError
-from kafscale.metadata.restored import REVISION_LEAP
+from kafscale.metadata.cluster.restore_marker import REVISION_LEAP
 from kafscale.operator.etcd import restoring
 from kafscale.operator.etcd.restoring import Identity
 from unit.operator.etcd.members import whole

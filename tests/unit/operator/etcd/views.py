@@ -4,7 +4,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from kafscale.metadata.etcd.maintenance import EtcdMember, MemberStatus
+from kafscale.metadata.store.etcd.maintenance import EtcdMember, MemberStatus
 from kafscale.operator.etcd.view import EtcdView, MemberView, PodView
 from kafscale.operator.resources.etcd_admission import Admission, Door
 

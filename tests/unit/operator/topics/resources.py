@@ -1,6 +1,6 @@
 """Resources of topics, and topics, as tests of several modules write them."""
 
-from kafscale.metadata.model import Topic
+from kafscale.metadata.schema.model import Topic
 from kafscale.operator.kube.kinds import TOPICS
 from kafscale.operator.spec.status import AppliedStatus, TopicStatus
 from kafscale.operator.spec.topic import read_topic

@@ -5,12 +5,12 @@ from contextlib import asynccontextmanager
 
 from kafscale.config.sections.stores import Etcd
 from kafscale.control.messages import BrokerStatusResponse, PartitionStatus
-from kafscale.metadata import keys
-from kafscale.metadata.catalog import Catalog
-from kafscale.metadata.cluster_encoding import encode_assignment, encode_broker
-from kafscale.metadata.memory import MemoryStore
-from kafscale.metadata.model import Assignment, BrokerInfo
-from kafscale.metadata.store import Put
+from kafscale.metadata.schema import keys
+from kafscale.metadata.schema.cluster_codec import encode_assignment, encode_broker
+from kafscale.metadata.schema.model import Assignment, BrokerInfo
+from kafscale.metadata.store.base import Put
+from kafscale.metadata.store.memory import MemoryStore
+from kafscale.metadata.topics.catalog import Catalog
 from kafscale.operator.cluster.metadata import MetadataRegistry
 from kafscale.operator.cluster.survey import Surveyor
 from kafscale.operator.kube.kinds import CLUSTERS, TOPICS

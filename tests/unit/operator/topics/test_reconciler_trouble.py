@@ -5,9 +5,9 @@ import asyncio
 import pytest
 
 from kafscale.errors import KubeError
-from kafscale.metadata import keys
-from kafscale.metadata.restored import find_restored, mark_restored, settle
-from kafscale.metadata.store import Put
+from kafscale.metadata.cluster.restore_marker import find_restored, mark_restored, settle
+from kafscale.metadata.schema import keys
+from kafscale.metadata.store.base import Put
 from kafscale.operator.kube.kinds import TOPICS
 from kafscale.operator.topics.reconciler import SETTLED_SECONDS, SOON_SECONDS
 from unit.operator.topics.resources import NAMESPACE, WEEK

@@ -1,0 +1,108 @@
+"""From `access_model` to protobuf messages and back.
+
+The law: what is encoded is decoded to an equal value; a value that is no such message, says what we
+do not understand, or lies under the key of another, is a `DamagedObjectError`, whoever wrote it.
+"""
+
+from collections.abc import Mapping
+
+from kafscale.errors import DamagedObjectError
+from kafscale.metadata._generated import metadata_pb2 as messages
+from kafscale.metadata.access import keys
+from kafscale.metadata.access.model import (
+    Acl,
+    Operation,
+    PatternType,
+    Permission,
+    QuotaEntity,
+    ResourceType,
+    ScramCredential,
+    ScramMechanism,
+)
+from kafscale.metadata.schema.protobuf import parse_message
+from kafscale.metadata.store.base import Entry
+
+Limits = Mapping[str, float]
+"""What somebody may use, by Kafka's names, such as `producer_byte_rate`."""
+
+
+def encode_acl(acl: Acl) -> bytes:
+    return messages.AccessRule(
+        resource_type=acl.resource_type,
+        pattern_type=acl.pattern_type,
+        resource_name=acl.resource_name,
+        principal=acl.principal,
+        host=acl.host,
+        operation=acl.operation,
+        permission=acl.permission,
+    ).SerializeToString(deterministic=True)
+
+
+def decode_acl(entry: Entry) -> Acl:
+    record = parse_message(messages.AccessRule(), entry)
+    try:
+        acl = Acl(
+            ResourceType(record.resource_type),
+            PatternType(record.pattern_type),
+            record.resource_name,
+            record.principal,
+            record.host,
+            Operation(record.operation),
+            Permission(record.permission),
+        )
+    except ValueError as error:
+        raise DamagedObjectError(entry.key, str(error)) from error
+    _check_key(entry, keys.acl(acl))
+    return acl
+
+
+def encode_credential(credential: ScramCredential) -> bytes:
+    return messages.ScramCredential(
+        user=credential.user,
+        mechanism=credential.mechanism,
+        salt=credential.salt,
+        iterations=credential.iterations,
+        stored_key=credential.stored_key,
+        server_key=credential.server_key,
+    ).SerializeToString(deterministic=True)
+
+
+def decode_credential(entry: Entry) -> ScramCredential:
+    record = parse_message(messages.ScramCredential(), entry)
+    try:
+        mechanism = ScramMechanism(record.mechanism)
+    except ValueError as error:
+        raise DamagedObjectError(entry.key, str(error)) from error
+    _check_key(entry, keys.credential(record.user, mechanism))
+    return ScramCredential(
+        record.user,
+        mechanism,
+        record.salt,
+        record.iterations,
+        record.stored_key,
+        record.server_key,
+    )
+
+
+def encode_quota(entity: QuotaEntity, limits: Limits) -> bytes:
+    return messages.Quota(
+        user=entity.user, client_id=entity.client_id, ip=entity.ip, limits=limits
+    ).SerializeToString(deterministic=True)
+
+
+def decode_quota(entry: Entry) -> tuple[QuotaEntity, Limits]:
+    record = parse_message(messages.Quota(), entry)
+    entity = QuotaEntity(
+        user=record.user if record.HasField("user") else None,
+        client_id=record.client_id if record.HasField("client_id") else None,
+        ip=record.ip if record.HasField("ip") else None,
+    )
+    if entity == QuotaEntity():
+        raise DamagedObjectError(entry.key, "a quota that is for nobody")
+    _check_key(entry, keys.quota(entity))
+    return entity, dict(record.limits)
+
+
+def _check_key(entry: Entry, key: str) -> None:
+    if entry.key != key:
+        raise DamagedObjectError(entry.key, f"it holds what belongs under {key}")

@@ -1,0 +1,132 @@
+"""The cluster as this process sees it: who is alive, who is the controller, who owns what.
+
+The laws: the view is kept current by watches of the store, and read without waiting; listeners are
+told after it has changed, of anything. What it shows was true once; whoever acts on it says so in a
+compare. A record that cannot be read is logged, and counts as not there.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
+from typing import Final, TypeVar
+
+from kafscale.errors import DamagedObjectError
+from kafscale.metadata.cluster.watch_cache import Mirror
+from kafscale.metadata.schema import keys
+from kafscale.metadata.schema.cluster_codec import decode_assignment, decode_broker
+from kafscale.metadata.schema.model import Assignment, BrokerInfo
+from kafscale.metadata.store.base import Entry, MetadataStore
+from kafscale.observability.logging import get_logger
+
+NOBODY: Final = -1
+
+_NOTHING: Final[Mapping[int, Assignment]] = MappingProxyType({})
+
+_log = get_logger(__name__)
+
+Decoded = TypeVar("Decoded")
+
+
+class ClusterView:
+    """Brokers, controller and assignments."""
+
+    def __init__(self, store: MetadataStore) -> None:
+        self._brokers: dict[int, BrokerInfo] = {}
+        self._by_topic: dict[str, dict[int, Assignment]] = defaultdict(dict)
+        self._listeners: list[Callable[[], None]] = []
+        self.brokers: Mapping[int, BrokerInfo] = MappingProxyType(self._brokers)
+        self.controller: Entry | None = None
+        """The entry that names the controller; what only a controller may do compares it."""
+        self._mirrors = (
+            Mirror(store, keys.BROKERS, self._broker_changed),
+            Mirror(store, keys.CONTROLLER, self._controller_changed),
+            Mirror(store, keys.ASSIGNMENTS, self._assignment_changed),
+        )
+
+    @property
+    def connected(self) -> bool:
+        """Whether the store's changes arrive here; if not, the view may be out of date."""
+        return all(mirror.connected for mirror in self._mirrors)
+
+    @property
+    def controller_id(self) -> int:
+        """Who is the controller, or `NOBODY`."""
+        if self.controller is None or not self.controller.value.isdigit():
+            return NOBODY
+        return int(self.controller.value)
+
+    async def start(self) -> None:
+        for mirror in self._mirrors:
+            await mirror.start()
+
+    async def close(self) -> None:
+        for mirror in self._mirrors:
+            await mirror.close()
+
+    def subscribe(self, listener: Callable[[], None]) -> None:
+        """Call `listener` after every change; it must not wait, and had better do little."""
+        self._listeners.append(listener)
+
+    def assignments(self, topic: str) -> Mapping[int, Assignment]:
+        """Who owns the partitions of a topic, by partition."""
+        return self._by_topic.get(topic, _NOTHING)
+
+    def every_assignment(self) -> Iterator[Assignment]:
+        """All of them, of partitions and of shards; who waits in between may miss some."""
+        for topic in self.assigned_topics():
+            yield from list(self.assignments(topic).values())
+
+    def assigned_topics(self) -> list[str]:
+        return list(self._by_topic)
+
+    def leader(self, topic: str, partition: int) -> tuple[int, int]:
+        """The broker that serves a partition, or `NOBODY`, and the leader epoch, or -1."""
+        assignment = self._by_topic.get(topic, _NOTHING).get(partition)
+        if assignment is None:
+            return NOBODY, -1
+        if not assignment.is_of(self._brokers.get(assignment.broker_id)):
+            return NOBODY, assignment.leader_epoch
+        return assignment.broker_id, assignment.leader_epoch
+
+    # --- what the store tells -------------------------------------------------------------------
+
+    def _broker_changed(self, key: str, entry: Entry | None) -> None:
+        number = key.removeprefix(keys.BROKERS)
+        broker = _decoded(decode_broker, entry)
+        if broker is not None:
+            self._brokers[broker.id] = broker
+        elif number.isdecimal():
+            self._brokers.pop(int(number), None)
+        self._tell()
+
+    def _controller_changed(self, key: str, entry: Entry | None) -> None:
+        if key == keys.CONTROLLER:
+            self.controller = entry
+            self._tell()
+
+    def _assignment_changed(self, key: str, entry: Entry | None) -> None:
+        named = keys.parse(key)
+        if not isinstance(named, keys.AssignmentKey):
+            return
+        assignment = _decoded(decode_assignment, entry)
+        if assignment is not None:
+            self._by_topic[named.topic][named.partition] = assignment
+        else:
+            self._by_topic[named.topic].pop(named.partition, None)
+            if not self._by_topic[named.topic]:
+                del self._by_topic[named.topic]
+        self._tell()
+
+    def _tell(self) -> None:
+        for listener in self._listeners:
+            listener()
+
+
+def _decoded(decode: Callable[[Entry], Decoded], entry: Entry | None) -> Decoded | None:
+    if entry is None:
+        return None
+    try:
+        return decode(entry)
+    except DamagedObjectError as error:
+        _log.error("cluster record damaged", key=error.key, reason=error.reason)
+        return None

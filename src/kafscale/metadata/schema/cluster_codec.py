@@ -1,0 +1,101 @@
+"""Brokers and owners: from `model` to the published protobuf messages and back.
+
+The laws are those of `encoding`. Brokers go by numbers, as Kafka's clients know them; in messages
+and keys these are written as text.
+"""
+
+from kafscale.errors import DamagedObjectError
+from kafscale.metadata._generated import metadata_pb2 as messages
+from kafscale.metadata.schema import keys
+from kafscale.metadata.schema.model import Assignment, BrokerInfo, ListenerEndpoint
+from kafscale.metadata.schema.protobuf import parse_message, read_time
+from kafscale.metadata.schema.timestamps import format_time
+from kafscale.metadata.store.base import Entry
+
+
+def encode_broker(broker: BrokerInfo, now_ms: int) -> bytes:
+    record = messages.BrokerRegistration(
+        broker_id=str(broker.id),
+        host=broker.host,
+        port=broker.port,
+        rack=broker.rack,
+        started_at=format_time(broker.started_ms),
+        last_heartbeat=format_time(now_ms),
+        version=broker.version,
+        epoch=broker.epoch,
+        control_host=broker.control_host,
+        control_port=broker.control_port,
+        draining=broker.is_draining,
+        endpoints=[
+            messages.ListenerEndpoint(
+                name=each.name,
+                host=each.host,
+                port=each.port,
+                security_protocol=each.security_protocol,
+            )
+            for each in broker.endpoints
+        ],
+    )
+    return record.SerializeToString(deterministic=True)
+
+
+def decode_broker(entry: Entry) -> BrokerInfo:
+    record = parse_message(messages.BrokerRegistration(), entry)
+    named = keys.parse(entry.key)
+    assert isinstance(named, keys.BrokerKey), entry.key
+    if record.broker_id != named.broker_id:
+        raise DamagedObjectError(entry.key, f"it holds a broker of id {record.broker_id!r}")
+    return BrokerInfo(
+        id=_number(entry, record.broker_id),
+        epoch=record.epoch,
+        host=record.host,
+        port=record.port,
+        rack=record.rack,
+        version=record.version,
+        started_ms=read_time(entry, record.started_at),
+        control_host=record.control_host,
+        control_port=record.control_port,
+        endpoints=tuple(
+            ListenerEndpoint(each.name, each.host, each.port, each.security_protocol)
+            for each in record.endpoints
+        ),
+        is_draining=record.draining,
+        lease=entry.lease,
+        mod_revision=entry.mod_revision,
+    )
+
+
+def encode_assignment(assignment: Assignment) -> bytes:
+    moving_to = assignment.moving_to
+    record = messages.PartitionAssignment(
+        broker_id=str(assignment.broker_id),
+        epoch=assignment.leader_epoch,
+        assigned_at=format_time(assignment.assigned_ms),
+        broker_epoch=assignment.broker_epoch,
+        clean=assignment.is_clean,
+        moving_to="" if moving_to is None else str(moving_to),
+    )
+    return record.SerializeToString(deterministic=True)
+
+
+def decode_assignment(entry: Entry) -> Assignment:
+    record = parse_message(messages.PartitionAssignment(), entry)
+    named = keys.parse(entry.key)
+    assert isinstance(named, keys.AssignmentKey), entry.key
+    return Assignment(
+        topic=named.topic,
+        partition=named.partition,
+        broker_id=_number(entry, record.broker_id),
+        broker_epoch=record.broker_epoch,
+        leader_epoch=record.epoch,
+        is_clean=record.clean,
+        moving_to=_number(entry, record.moving_to) if record.moving_to else None,
+        assigned_ms=read_time(entry, record.assigned_at),
+        mod_revision=entry.mod_revision,
+    )
+
+
+def _number(entry: Entry, text: str) -> int:
+    if not (text.isascii() and text.isdecimal()):
+        raise DamagedObjectError(entry.key, f"not the number of a broker: {text!r}")
+    return int(text)

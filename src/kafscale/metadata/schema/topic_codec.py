@@ -1,0 +1,161 @@
+"""From `model` to the published protobuf messages and back.
+
+The laws: what is encoded is decoded to an equal value, whose revisions are those of its entry; a
+value that is no such message is a `DamagedObjectError`, whoever wrote it. A topic's defaults are
+written out for readers of the published schema, and `config_set` says which values are none; a
+record that somebody else wrote from the published schema alone is understood as well.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from typing import Final
+
+from kafscale.errors import DamagedObjectError
+from kafscale.metadata._generated import metadata_pb2 as messages
+from kafscale.metadata.schema import keys
+from kafscale.metadata.schema.model import (
+    DEFAULT_NAMESPACE,
+    NEVER_SAVED,
+    TOPIC_ID_BYTES,
+    PartitionState,
+    SegmentInfo,
+    Topic,
+)
+from kafscale.metadata.schema.protobuf import parse_message, read_time
+from kafscale.metadata.schema.timestamps import format_time
+from kafscale.metadata.store.base import Entry
+
+REPLICATION_FACTOR: Final = 1
+RETENTION_MS_DEFAULT: Final = 604_800_000
+RETENTION_BYTES_DEFAULT: Final = -1
+SEGMENT_BYTES_DEFAULT: Final = 104_857_600
+CONFIG_DEFAULTS: Final[Mapping[str, str]] = {
+    "compression.type": "snappy",
+    "cleanup.policy": "delete",
+}
+
+SEGMENTS_MAX: Final = 100
+"""How many of the newest segments a partition's state lists: etcd takes 1.5 MiB, and every broker
+that watches is sent the whole state at every roll."""
+
+
+def encode_topic(topic: Topic) -> bytes:
+    record = messages.TopicConfig(
+        name=topic.name,
+        partitions=topic.partitions,
+        replication_factor=REPLICATION_FACTOR,
+        retention_ms=int(topic.configs.get("retention.ms", RETENTION_MS_DEFAULT)),
+        retention_bytes=int(topic.configs.get("retention.bytes", RETENTION_BYTES_DEFAULT)),
+        segment_bytes=int(topic.configs.get("segment.bytes", SEGMENT_BYTES_DEFAULT)),
+        created_at=format_time(topic.created_ms),
+        config={**CONFIG_DEFAULTS, **topic.configs},
+        topic_id=topic.id,
+        config_version=topic.version,
+        namespace=topic.namespace,
+        config_set=sorted(topic.configs),
+    )
+    return record.SerializeToString(deterministic=True)
+
+
+def decode_topic(entry: Entry) -> Topic:
+    record = parse_message(messages.TopicConfig(), entry)
+    named = keys.parse(entry.key)
+    assert isinstance(named, keys.TopicConfigKey | keys.DeletionKey), entry.key
+    if record.name != named.topic:
+        raise DamagedObjectError(entry.key, f"it holds a topic named {record.name!r}")
+    if record.partitions < 1:
+        raise DamagedObjectError(entry.key, f"a topic of {record.partitions} partitions")
+    if len(record.topic_id) not in {0, TOPIC_ID_BYTES}:
+        raise DamagedObjectError(entry.key, f"a topic id of {len(record.topic_id)} bytes")
+    return Topic(
+        name=record.name,
+        id=record.topic_id or _derived_id(record.name, entry.create_revision),
+        partitions=record.partitions,
+        configs=_configs_set(record),
+        created_ms=read_time(entry, record.created_at),
+        namespace=record.namespace or DEFAULT_NAMESPACE,
+        version=record.config_version or 1,
+        create_revision=entry.create_revision,
+        mod_revision=entry.mod_revision,
+    )
+
+
+def encode_partition_state(state: PartitionState) -> bytes:
+    record = messages.PartitionState(
+        topic=state.topic,
+        partition=state.partition,
+        leader_broker=state.leader_broker,
+        leader_epoch=state.leader_epoch,
+        log_start_offset=state.log_start_offset,
+        log_end_offset=state.log_end_offset,
+        high_watermark=state.high_watermark,
+        active_segment=state.active_segment,
+        segments=[
+            messages.SegmentInfo(
+                base_offset=segment.base_offset,
+                size_bytes=segment.size_bytes,
+                created_at=format_time(segment.created_ms),
+                last_offset=segment.last_offset,
+                max_timestamp_ms=segment.max_timestamp_ms,
+            )
+            for segment in state.segments[-SEGMENTS_MAX:]
+        ],
+        segment_count=state.segment_count,
+        size_bytes=state.size_bytes,
+        topic_id=state.topic_id,
+        rolled_offset=state.rolled_offset,
+    )
+    return record.SerializeToString(deterministic=True)
+
+
+def decode_partition_state(entry: Entry) -> PartitionState:
+    record = parse_message(messages.PartitionState(), entry)
+    return PartitionState(
+        topic=record.topic,
+        topic_id=record.topic_id,
+        partition=record.partition,
+        leader_broker=record.leader_broker,
+        leader_epoch=record.leader_epoch,
+        log_start_offset=record.log_start_offset,
+        log_end_offset=record.log_end_offset,
+        high_watermark=record.high_watermark,
+        active_segment=record.active_segment,
+        segments=tuple(
+            SegmentInfo(
+                base_offset=segment.base_offset,
+                size_bytes=segment.size_bytes,
+                created_ms=read_time(entry, segment.created_at),
+                last_offset=segment.last_offset,
+                max_timestamp_ms=segment.max_timestamp_ms,
+            )
+            for segment in record.segments
+        ),
+        segment_count=record.segment_count,
+        size_bytes=record.size_bytes,
+        rolled_offset=record.rolled_offset,
+        mod_revision=entry.mod_revision,
+    )
+
+
+def _configs_set(record: messages.TopicConfig) -> dict[str, str]:
+    """What somebody has set, as far as the record tells."""
+    if record.topic_id:
+        return {name: record.config[name] for name in record.config_set if name in record.config}
+    # Somebody else's record: fields that are at their default were hardly set on purpose.
+    fields = {
+        "retention.ms": (record.retention_ms, RETENTION_MS_DEFAULT),
+        "retention.bytes": (record.retention_bytes, RETENTION_BYTES_DEFAULT),
+        "segment.bytes": (record.segment_bytes, SEGMENT_BYTES_DEFAULT),
+    }
+    configs = {
+        name: str(value) for name, (value, default) in fields.items() if value not in {0, default}
+    }
+    return configs | {
+        name: value for name, value in record.config.items() if CONFIG_DEFAULTS.get(name) != value
+    }
+
+
+def _derived_id(name: str, create_revision: int) -> bytes:
+    """The id of a topic whose writer knew of none: the same for every reader, as long as it is."""
+    assert create_revision != NEVER_SAVED
+    return hashlib.sha256(f"{name}@{create_revision}".encode()).digest()[:TOPIC_ID_BYTES]

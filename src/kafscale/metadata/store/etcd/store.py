@@ -1,0 +1,156 @@
+"""The metadata store that brokers share: etcd v3, spoken over gRPC.
+
+Every law of `store` is etcd's own, but for the edges, which are kept here: a put under a lease that
+has ended is an answer and not an error, a range comes in as many pages as it needs, all of one
+revision. What a lost member means is left to `client`, for watches to `watch`.
+
+A lease lasts whole seconds, and no less than etcd's own least (one and a half times its election
+timeout); when etcd elects a new leader, all leases begin their time again. So a lease may last
+longer than was asked for. But a leader that has lost the others may still prolong one until it
+notices (an election timeout, a second by default), while they have begun to count: who acts by a
+lease has to stop that much earlier.
+"""
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import closing
+from typing import Final
+
+from kafscale.config.sections.stores import Etcd
+from kafscale.errors import OperatingError
+from kafscale.metadata._generated import rpc_pb2 as rpc
+from kafscale.metadata.store.base import (
+    Committed,
+    Compare,
+    Entry,
+    Event,
+    Operation,
+    Snapshot,
+    check_commit,
+)
+from kafscale.metadata.store.etcd import protobuf
+from kafscale.metadata.store.etcd.channel import address, channel_credentials, open_channel
+from kafscale.metadata.store.etcd.client import Client
+from kafscale.metadata.store.etcd.errors import EtcdError, Verdict
+from kafscale.metadata.store.etcd.member import Member, Metadata
+from kafscale.metadata.store.etcd.members import Members
+from kafscale.metadata.store.etcd.methods import (
+    LEASE_GRANT,
+    LEASE_KEEP_ALIVE,
+    LEASE_REVOKE,
+    RANGE,
+    TXN,
+)
+from kafscale.metadata.store.etcd.session import Session
+from kafscale.metadata.store.etcd.watch import watch
+
+PAGE_ENTRIES: Final = 1000
+"""How many entries of a range are asked for at once; fewer, where these are too large together."""
+
+_NOWHERE: Final = rpc.RangeRequest(key=b"/", keys_only=True)
+"""Something to ask for where only the revision is of interest."""
+
+
+class EtcdStore:
+    """A `MetadataStore` that is a cluster of its own."""
+
+    def __init__(self, settings: Etcd) -> None:
+        """Connect to nothing yet; to be called where an event loop runs."""
+        credentials = channel_credentials(settings)
+        addresses = [address(endpoint) for endpoint in settings.endpoints]
+        self._members = Members(
+            [
+                Member(place, open_channel(place, settings.dial_timeout_ms, credentials))
+                for place in dict.fromkeys(addresses)
+            ]
+        )
+        session = Session(settings.username, settings.password)
+        self._client = Client(self._members, session, settings.request_timeout_ms)
+        self._dial_s = settings.dial_timeout_ms / 1000
+
+    @property
+    def endpoint(self) -> str:
+        """The member that is asked at present."""
+        return self._members.best.endpoint
+
+    async def check(self) -> None:
+        """Make sure that etcd answers; where it never will, the error is not `unavailable`."""
+        try:
+            await self._client.check(self._dial_s)
+        except EtcdError as error:
+            if error.verdict is Verdict.REFUSED:
+                raise OperatingError(str(error)) from None
+            raise
+
+    async def get(self, key: str) -> Entry | None:
+        answer = await self._client.ask(RANGE, rpc.RangeRequest(key=key.encode()))
+        return protobuf.entry(answer.kvs[0]) if answer.kvs else None
+
+    async def range(self, prefix: str) -> Snapshot:
+        while True:
+            try:
+                return await self._range(prefix)
+            except EtcdError as error:
+                # The revision of the first page was compacted before the last one was read.
+                if error.verdict is not Verdict.COMPACTED:
+                    raise
+
+    async def commit(
+        self, compares: Sequence[Compare], operations: Sequence[Operation]
+    ) -> Committed:
+        check_commit(compares, operations)
+        request = protobuf.transaction(compares, operations)
+        try:
+            answer = await self._client.tell(TXN, request)
+        except EtcdError as error:
+            if error.verdict is not Verdict.LEASE_ENDED:
+                raise
+            return Committed(succeeded=False, revision=await self._revision())
+        return Committed(answer.succeeded, answer.header.revision)
+
+    def watch(self, prefix: str, after_revision: int) -> AsyncGenerator[list[Event], None]:
+        return watch(self._client, prefix, after_revision)
+
+    async def grant(self, ttl_ms: int) -> int:
+        assert ttl_ms > 0, ttl_ms
+        request = rpc.LeaseGrantRequest(TTL=-(-ttl_ms // 1000))
+        return (await self._client.ask(LEASE_GRANT, request)).ID
+
+    async def keep_alive(self, lease: int) -> bool:
+        async def prolong(member: Member, metadata: Metadata, seconds: float) -> int:
+            with closing(member.stream(LEASE_KEEP_ALIVE, metadata, seconds)) as stream:
+                await stream.send(rpc.LeaseKeepAliveRequest(ID=lease))
+                return (await stream.receive()).TTL
+
+        return await self._client.attempt(prolong, harmless=True) > 0
+
+    async def revoke(self, lease: int) -> None:
+        try:
+            await self._client.ask(LEASE_REVOKE, rpc.LeaseRevokeRequest(ID=lease))
+        except EtcdError as error:
+            if error.verdict is not Verdict.LEASE_ENDED:
+                raise
+
+    async def close(self) -> None:
+        await self._members.close()
+
+    async def _range(self, prefix: str) -> Snapshot:
+        entries: list[Entry] = []
+        first, end = protobuf.interval(prefix)
+        limit, revision = PAGE_ENTRIES, 0
+        while True:
+            request = rpc.RangeRequest(key=first, range_end=end, limit=limit, revision=revision)
+            try:
+                page = await self._client.ask(RANGE, request)
+            except EtcdError as error:
+                if error.verdict is not Verdict.ANSWER_TOO_LARGE or limit == 1:
+                    raise
+                limit = max(1, limit // 10)
+                continue
+            revision = revision or page.header.revision
+            entries += map(protobuf.entry, page.kvs)
+            if not page.more:
+                return Snapshot(tuple(entries), revision)
+            first = page.kvs[-1].key + b"\0"
+
+    async def _revision(self) -> int:
+        return (await self._client.ask(RANGE, _NOWHERE)).header.revision

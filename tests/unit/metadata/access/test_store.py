@@ -1,0 +1,238 @@
+"""Rules, credentials and quotas as brokers see and change them."""
+
+import asyncio
+from contextlib import asynccontextmanager
+
+import pytest
+from msgspec.structs import replace
+
+from kafscale.errors import StoreUnavailableError
+from kafscale.metadata.access import keys
+from kafscale.metadata.access.model import (
+    Acl,
+    Operation,
+    PatternType,
+    Permission,
+    QuotaEntity,
+    ResourceType,
+    ScramCredential,
+    ScramMechanism,
+)
+from kafscale.metadata.access.store import AccessStore
+from kafscale.metadata.store.base import Delete, Put
+from unit.metadata.breakable import BreakableStore
+
+READS = Acl(
+    ResourceType.TOPIC, PatternType.LITERAL, "orders", "User:alice", "*", Operation.READ,
+    Permission.ALLOW,
+)  # fmt: skip
+WRITES = replace(READS, operation=Operation.WRITE)
+SHA_256, SHA_512 = ScramMechanism
+CREDENTIAL = ScramCredential("alice", SHA_256, b"salt", 4096, b"stored", b"server")
+ALICE = QuotaEntity(user="alice")
+
+
+@asynccontextmanager
+async def brokers(store, count=1):
+    made = [AccessStore(store, timeout_ms=2_000) for _ in range(count)]
+    for each in made:
+        await each.start()
+    yield made if count > 1 else made[0]
+    for each in made:
+        await each.close()
+
+
+def test_rules_that_are_added_are_there_at_once_and_when_a_broker_starts_again(play):
+    async def body(store):
+        async with brokers(store) as access:
+            assert access.connected
+            told = []
+            access.subscribe_acls(lambda *change: told.append(change))
+            await access.add_acls([READS, WRITES, READS])
+            assert set(access.acls) == {READS, WRITES}
+            assert access.has(READS)
+            assert sorted(told) == [(None, READS), (None, WRITES)]
+            await access.add_acls([READS])
+            assert len(told) == 2
+        async with brokers(store) as access:
+            assert set(access.acls) == {READS, WRITES}
+
+    play(body)
+
+
+def test_rules_that_are_removed_are_gone_at_once(play):
+    async def body(store):
+        async with brokers(store) as access:
+            await access.add_acls([READS, WRITES])
+            told = []
+            access.subscribe_acls(lambda *change: told.append(change))
+            await access.remove_acls([READS])
+            assert list(access.acls) == [WRITES]
+            assert not access.has(READS)
+            assert told == [(READS, None)]
+            await access.remove_acls([READS])  # Nothing is there to be waited for.
+            await access.remove_acls([])
+            assert len(told) == 1
+
+    play(body)
+
+
+def test_more_rules_than_fit_into_one_commit(play):
+    acls = [replace(READS, resource_name=f"topic-{number}") for number in range(300)]
+    large = [replace(READS, principal=f"User:{number}" + "x" * 400_000) for number in range(4)]
+
+    async def body(store):
+        async with brokers(store) as access:
+            await access.add_acls(acls)
+            assert len(access.acls) == 300
+            await access.remove_acls(acls[1:])
+            assert list(access.acls) == acls[:1]
+            await access.add_acls(large)
+            assert len(access.acls) == 5
+
+    play(body)
+
+
+def test_what_one_broker_changes_the_others_see(play):
+    async def body(store):
+        async with brokers(store, 2) as (one, other):
+            await asyncio.gather(one.add_acls([READS]), other.add_acls([WRITES]))
+            await one.set_credential(CREDENTIAL)
+            await one.alter_quota(ALICE, {"producer_byte_rate": 1024.0})
+            await asyncio.sleep(0.1)
+            for each in (one, other):
+                assert set(each.acls) == {READS, WRITES}
+                assert each.credential("alice", SHA_256) == CREDENTIAL
+                assert each.quotas == {ALICE: {"producer_byte_rate": 1024.0}}
+
+    play(body)
+
+
+def test_a_credential_is_replaced_and_removed(play):
+    other = replace(CREDENTIAL, mechanism=SHA_512)
+    newer = replace(CREDENTIAL, iterations=8192)
+
+    async def body(store):
+        async with brokers(store) as access:
+            assert access.credential("alice", SHA_256) is None
+            await access.set_credential(CREDENTIAL)
+            await access.set_credential(other)
+            await access.set_credential(newer)
+            assert access.credential("alice", SHA_256) == newer
+            assert list(access.credentials) == [newer, other]
+            assert await access.remove_credential("alice", SHA_256)
+            assert access.credential("alice", SHA_256) is None
+            assert not await access.remove_credential("alice", SHA_256)
+            assert list(access.credentials) == [other]
+
+    play(body)
+
+
+def test_limits_are_set_and_removed_one_by_one(play):
+    async def body(store):
+        async with brokers(store) as access:
+            told = []
+            access.subscribe_quotas(told.append)
+            await access.alter_quota(ALICE, {"producer_byte_rate": 10.0, "request_percentage": 5.0})
+            await access.alter_quota(ALICE, {"producer_byte_rate": 20.0, "consumer_byte_rate": 1.5})
+            assert access.quotas[ALICE] == {
+                "producer_byte_rate": 20.0, "request_percentage": 5.0, "consumer_byte_rate": 1.5,
+            }  # fmt: skip
+            await access.alter_quota(ALICE, {"producer_byte_rate": 20.0, "unheard_of": None})
+            assert told == [ALICE, ALICE]
+            await access.alter_quota(ALICE, dict.fromkeys(access.quotas[ALICE]))
+            assert access.quotas == {}
+            assert told == [ALICE] * 3
+            await access.alter_quota(ALICE, {"producer_byte_rate": None})
+            assert (await store.range(keys.QUOTAS)).entries == ()
+
+    play(body)
+
+
+def test_many_who_change_one_quota_do_not_lose_one_anothers_change(play):
+    async def body(store):
+        async with brokers(store, 4) as made:
+            await asyncio.gather(
+                *(each.alter_quota(ALICE, {f"limit-{n}": 1.0}) for n, each in enumerate(made))
+            )
+        async with brokers(store) as access:
+            assert access.quotas == {ALICE: {f"limit-{n}": 1.0 for n in range(4)}}
+
+    play(body)
+
+
+def test_a_rule_that_cannot_be_read_is_told_apart_until_it_can(play):
+    key = keys.acl(READS)
+
+    async def body(store):
+        async with brokers(store) as access:
+            told = []
+            access.subscribe_acls(lambda *change: told.append(change))
+            await access.add_acls([READS])
+            await store.commit([], [Put(key, b"\xff"), Put(f"{keys.ACLS}strange", b"")])
+            await asyncio.sleep(0.1)
+            assert access.damaged == {key, f"{keys.ACLS}strange"}
+            assert list(access.acls) == []
+            await access.add_acls([READS])
+            await store.commit([], [Delete(f"{keys.ACLS}strange")])
+            await asyncio.sleep(0.1)
+            assert not access.damaged
+            assert told == [(None, READS), (READS, None), (None, READS)]
+
+    play(body)
+
+
+def test_a_rule_that_a_listener_cannot_take_counts_as_damaged(play):
+    def broken(_before, _after):
+        raise ValueError("no")
+
+    async def body(store):
+        async with brokers(store) as access:
+            told = []
+            access.subscribe_acls(broken)
+            access.subscribe_acls(lambda *change: told.append(change))
+            await access.add_acls([READS])
+            assert access.damaged == {keys.acl(READS)}
+            assert told == [(None, READS)]
+            assert access.connected
+
+    play(body)
+
+
+def test_credentials_and_quotas_that_cannot_be_read_are_as_good_as_absent(play):
+    quota, credential = keys.quota(ALICE), keys.credential("alice", SHA_256)
+
+    async def body(store):
+        async with brokers(store) as access:
+            told = []
+            access.subscribe_quotas(told.append)
+            access.subscribe_quotas(told.pop)  # It fails, for there is no such index.
+            await access.set_credential(CREDENTIAL)
+            await access.alter_quota(ALICE, {"producer_byte_rate": 10.0})
+            await store.commit([], [Put(credential, b"\xff"), Put(quota, b"\xff")])
+            await store.commit([], [Put(f"{keys.ACCESS}unheard-of", b"\xff")])
+            await asyncio.sleep(0.1)
+            assert access.credential("alice", SHA_256) is None
+            assert access.quotas == {}
+            assert not access.damaged
+            assert told == [ALICE, ALICE]
+            await access.alter_quota(ALICE, {"request_percentage": 1.0})
+            assert access.quotas == {ALICE: {"request_percentage": 1.0}}
+
+    play(body)
+
+
+def test_a_change_that_cannot_be_seen_in_time_is_an_error(play):
+    async def body(store):
+        breakable = BreakableStore(store)
+        async with brokers(breakable) as access:
+            breakable.broken = True
+            with pytest.raises(StoreUnavailableError, match="not all added yet, after 2000 ms"):
+                await access.add_acls([READS])
+            assert not access.connected
+            breakable.broken = False
+            await asyncio.sleep(1)
+            assert access.connected
+            assert list(access.acls) == [READS]
+
+    play(body)

@@ -1,0 +1,94 @@
+import asyncio
+
+from msgspec.structs import replace
+
+from kafscale.metadata.cluster.cluster_cache import NOBODY, ClusterView
+from kafscale.metadata.schema import keys
+from kafscale.metadata.schema.cluster_codec import encode_assignment, encode_broker
+from kafscale.metadata.schema.model import Assignment, BrokerInfo
+from kafscale.metadata.store.base import Delete, Put
+
+BROKER = BrokerInfo(id=1, epoch=4, host="a", port=9092, rack="z")
+OWNED = Assignment(
+    topic="orders", partition=2, broker_id=1, broker_epoch=4, leader_epoch=7, is_clean=True
+)
+
+
+def put_broker(broker):
+    return Put(keys.broker(str(broker.id)), encode_broker(broker, 0))
+
+
+def put_assignment(assignment):
+    key = keys.assignment(assignment.topic, assignment.partition)
+    return Put(key, encode_assignment(assignment))
+
+
+async def shown(view, condition):
+    changed = asyncio.Event()
+    view.subscribe(changed.set)
+    while not condition():
+        changed.clear()
+        await changed.wait()
+
+
+def with_view(play, body):
+    async def whole(store):
+        view = ClusterView(store)
+        await view.start()
+        await body(store, view)
+        await view.close()
+
+    play(whole)
+
+
+def test_what_was_there_before_is_shown(play):
+    async def body(store):
+        await store.commit(
+            [], [put_broker(BROKER), put_assignment(OWNED), Put(keys.CONTROLLER, b"1")]
+        )
+        view = ClusterView(store)
+        await view.start()
+        assert view.brokers[1].rack == "z"
+        assert view.controller_id == 1
+        assert view.leader("orders", 2) == (1, 7)
+        assert view.leader("orders", 0) == (NOBODY, -1)
+        assert view.assigned_topics() == ["orders"]
+        await view.close()
+
+    play(body)
+
+
+def test_a_leader_of_an_earlier_life_is_nobody(play):
+    async def body(store, view):
+        await store.commit([], [put_broker(BROKER), put_assignment(OWNED)])
+        await shown(view, lambda: view.leader("orders", 2) == (1, 7))
+        await store.commit([], [put_broker(replace(BROKER, epoch=5))])
+        await shown(view, lambda: view.leader("orders", 2) == (NOBODY, 7))
+        await store.commit([], [Delete(keys.broker("1"))])
+        await shown(view, lambda: not view.brokers)
+        assert view.leader("orders", 2) == (NOBODY, 7)
+
+    with_view(play, body)
+
+
+def test_listeners_are_told_after_the_view_shows_it(play):
+    async def body(store, view):
+        seen = []
+        view.subscribe(lambda: seen.append((dict(view.brokers), view.controller_id)))
+        assert view.controller_id == NOBODY
+        await store.commit([], [Put(keys.CONTROLLER, b"1")])
+        await shown(view, lambda: view.controller_id == 1)
+        assert seen[-1] == ({}, 1)
+
+    with_view(play, body)
+
+
+def test_a_damaged_record_counts_as_not_there(play):
+    async def body(store, view):
+        await store.commit([], [put_assignment(OWNED), put_broker(BROKER)])
+        await shown(view, lambda: view.leader("orders", 2) == (1, 7))
+        await store.commit([], [Put(keys.assignment("orders", 2), b"\xff\xff")])
+        await shown(view, lambda: view.leader("orders", 2) == (NOBODY, -1))
+        assert view.assigned_topics() == []
+
+    with_view(play, body)

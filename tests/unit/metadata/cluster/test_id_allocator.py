@@ -1,0 +1,75 @@
+import asyncio
+
+import pytest
+
+from kafscale.errors import DamagedObjectError
+from kafscale.metadata.cluster.cluster_id import cluster_id
+from kafscale.metadata.cluster.id_allocator import broker_epoch, next_value, raise_to, read
+from kafscale.metadata.schema import keys
+from kafscale.metadata.store.base import Put
+
+
+def test_no_number_is_given_out_twice(play):
+    async def body(store):
+        async def take(step):
+            return [(await next_value(store, "producer-id", step), step) for _ in range(5)]
+
+        taken = await asyncio.gather(*(take(step) for step in (1, 1, 10, 1000)))
+        for blocks in taken:
+            assert blocks == sorted(blocks)
+        numbers = [first + i for blocks in taken for first, step in blocks for i in range(step)]
+        # Every number was given out, and each to one only.
+        assert sorted(numbers) == list(range(5 * (1 + 1 + 10 + 1000)))
+
+    play(body)
+
+
+def test_counters_do_not_know_each_other(play):
+    async def body(store):
+        assert [await next_value(store, broker_epoch("0")) for _ in range(3)] == [0, 1, 2]
+        assert await next_value(store, broker_epoch("1")) == 0
+        assert (await store.get("/kafscale/counters/broker-epoch/0")).value == b"3"
+
+    play(body)
+
+
+def test_numbers_can_be_asked_for_above_another(play):
+    async def body(store):
+        assert await read(store, "n") is None
+        assert await next_value(store, "n", above=6) == 7
+        assert await next_value(store, "n", above=6) == 8
+        assert await read(store, "n") == 9
+
+    play(body)
+
+
+def test_a_counter_that_is_raised_never_goes_back(play):
+    async def body(store):
+        await raise_to(store, "n", 5)
+        assert await next_value(store, "n") == 5
+        await raise_to(store, "n", 3)
+        assert await next_value(store, "n") == 6
+        before = await store.get(keys.counter("n"))
+        await raise_to(store, "n", 7)
+        assert await store.get(keys.counter("n")) == before, "it was there already"
+
+    play(body)
+
+
+def test_a_damaged_counter_gives_out_nothing(play):
+    async def body(store):
+        await store.commit([], [Put(keys.counter("n"), b"many")])
+        with pytest.raises(DamagedObjectError, match="not a number"):
+            await next_value(store, "n")
+
+    play(body)
+
+
+def test_a_cluster_has_one_id_however_many_start_at_once(play):
+    async def body(store):
+        ids = await asyncio.gather(*(cluster_id(store, f"candidate-{i}") for i in range(5)))
+        assert len(set(ids)) == 1
+        assert await cluster_id(store, "late") == ids[0]
+        assert (await store.get("/kafscale/cluster/id")).value.decode() == ids[0]
+
+    play(body)

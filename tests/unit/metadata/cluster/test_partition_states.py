@@ -1,0 +1,135 @@
+import pytest
+from msgspec.structs import replace
+
+from kafscale.errors import FencedError
+from kafscale.metadata.cluster import partition_states
+from kafscale.metadata.cluster.ownership_guard import Claim
+from kafscale.metadata.schema import keys
+from kafscale.metadata.schema.cluster_codec import encode_assignment
+from kafscale.metadata.schema.model import Assignment, PartitionState, SegmentInfo
+from kafscale.metadata.schema.topic_codec import encode_partition_state
+from kafscale.metadata.store.base import Put
+from kafscale.metadata.topics.catalog import Catalog
+
+
+def state_of(topic, partition=0, leader_epoch=1, **fields):
+    return PartitionState(
+        topic=topic.name,
+        topic_id=topic.id,
+        partition=partition,
+        leader_broker=f"broker-{leader_epoch}",
+        leader_epoch=leader_epoch,
+        **fields,
+    )
+
+
+async def claim(store, topic, partition=0, leader_epoch=1):
+    """Makes broker 1 the owner, in the given leader epoch."""
+    assignment = Assignment(
+        topic=topic.name,
+        partition=partition,
+        broker_id=1,
+        broker_epoch=10 + leader_epoch,
+        leader_epoch=leader_epoch,
+        is_clean=True,
+    )
+    key = keys.assignment(topic.name, partition)
+    done = await store.commit([], [Put(key, encode_assignment(assignment))])
+    return Claim(store, replace(assignment, mod_revision=done.revision))
+
+
+async def save(store, topic, state, under=None):
+    under = under or await claim(store, topic, state.partition, state.leader_epoch)
+    return await partition_states.save(store, topic, state, under)
+
+
+def with_topic(play, body):
+    """Plays a body that is handed the store, a catalog, and a topic of three partitions."""
+
+    async def whole(store):
+        catalog = Catalog(store)
+        await catalog.start()
+        topic = await catalog.create("orders", 3, {}, 0, bytes(16))
+        await body(store, catalog, topic)
+        await catalog.close()
+
+    play(whole)
+
+
+def test_states_are_loaded_as_they_were_saved(play):
+    async def body(store, _catalog, topic):
+        assert await partition_states.load(store, topic) == {}
+        segment = SegmentInfo(
+            base_offset=0, size_bytes=100, created_ms=5, last_offset=9, max_timestamp_ms=7
+        )
+        first = await save(store, topic, state_of(topic, 0, log_end_offset=10, segments=(segment,)))
+        second = await save(store, topic, state_of(topic, 2, log_start_offset=4))
+        assert await partition_states.load(store, topic) == {0: first, 2: second}
+
+    with_topic(play, body)
+
+
+def test_an_owner_saves_again_and_again(play):
+    async def body(store, catalog, topic):
+        state = state_of(topic)
+        for end in range(5):
+            state = await save(store, topic, replace(state, log_end_offset=end))
+        # A change of the topic's configuration is no new topic.
+        await catalog.set_configs("orders", lambda _old: {"retention.ms": "1"})
+        await save(store, topic, replace(state, log_end_offset=5))
+        # Nor does it need to know the revision that it replaces.
+        await save(store, topic, state_of(topic, log_end_offset=6))
+        assert (await partition_states.load(store, topic))[0].log_end_offset == 6
+
+    with_topic(play, body)
+
+
+def test_who_has_lost_the_partition_cannot_save(play):
+    async def body(store, _catalog, topic):
+        stale = await claim(store, topic, leader_epoch=1)
+        old = await save(store, topic, state_of(topic, leader_epoch=1), stale)
+        new = await save(store, topic, state_of(topic, leader_epoch=2))
+        for state in (old, state_of(topic, leader_epoch=1)):
+            with pytest.raises(FencedError, match="somebody else's"):
+                await save(store, topic, state, stale)
+        assert await partition_states.load(store, topic) == {0: new}
+
+    with_topic(play, body)
+
+
+def test_an_owner_that_is_asked_to_move_still_saves(play):
+    async def body(store, _catalog, topic):
+        ours = await claim(store, topic)
+        moving = replace(ours.assignment, moving_to=2)
+        await store.commit([ours.compare], [Put(ours.key, encode_assignment(moving))])
+        saved = await save(store, topic, state_of(topic), ours)
+        assert await partition_states.load(store, topic) == {0: saved}
+        assert ours.assignment.moving_to == 2
+
+    with_topic(play, body)
+
+
+def test_a_state_never_outlives_its_topic(play):
+    async def body(store, catalog, old):
+        state = await save(store, old, state_of(old))
+        await catalog.delete("orders")
+        with pytest.raises(FencedError, match="deleted"):
+            await save(store, old, state)
+        await catalog.finish_deletion("orders", old.id)
+        new = await catalog.create("orders", 3, {}, 0, bytes(range(16)))
+        with pytest.raises(FencedError, match="deleted"):
+            await save(store, old, state_of(old, leader_epoch=9))
+        assert await partition_states.load(store, new) == {}
+        saved = await save(store, new, state_of(new))
+        assert await partition_states.load(store, new) == {0: saved}
+
+    with_topic(play, body)
+
+
+def test_a_state_that_somebody_left_of_another_topic_is_not_loaded(play):
+    async def body(store, _catalog, topic):
+        foreign = encode_partition_state(replace(state_of(topic), topic_id=b"x" * 16))
+        await store.commit([], [Put(keys.partition_state(topic.name, 0), foreign)])
+        assert await partition_states.load(store, topic) == {}
+
+    with_topic(play, body)

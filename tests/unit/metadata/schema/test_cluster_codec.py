@@ -1,0 +1,84 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from kafscale.errors import DamagedObjectError
+from kafscale.metadata.schema import keys
+from kafscale.metadata.schema.cluster_codec import (
+    decode_assignment,
+    decode_broker,
+    encode_assignment,
+    encode_broker,
+)
+from kafscale.metadata.schema.model import Assignment, BrokerInfo
+from kafscale.metadata.store.base import Entry
+
+IDS = st.integers(0, 2**31 - 1)
+TIMES_MS = st.integers(0, 4_000_000_000).map(lambda seconds: seconds * 1000)
+TEXT = st.text(st.characters(min_codepoint=33, max_codepoint=126), max_size=20)
+
+BROKERS = st.builds(
+    BrokerInfo,
+    id=IDS,
+    epoch=st.integers(0, 2**60),
+    host=TEXT,
+    port=st.integers(0, 65535),
+    rack=TEXT,
+    version=TEXT,
+    started_ms=TIMES_MS,
+    control_host=TEXT,
+    control_port=st.integers(0, 65535),
+    is_draining=st.booleans(),
+    lease=st.integers(0, 2**60),
+    mod_revision=st.integers(1, 2**60),
+)
+ASSIGNMENTS = st.builds(
+    Assignment,
+    topic=st.just("orders"),
+    partition=st.integers(0, 10_000),
+    broker_id=IDS,
+    broker_epoch=st.integers(0, 2**60),
+    leader_epoch=st.integers(0, 2**31 - 1),
+    is_clean=st.booleans(),
+    moving_to=st.none() | IDS,
+    assigned_ms=TIMES_MS,
+    mod_revision=st.integers(1, 2**60),
+)
+
+
+@given(broker=BROKERS)
+def test_a_broker_is_decoded_as_it_was_encoded(broker):
+    value = encode_broker(broker, now_ms=0)
+    key = keys.broker(str(broker.id))
+    assert decode_broker(Entry(key, value, 1, broker.mod_revision, broker.lease)) == broker
+
+
+@given(assignment=ASSIGNMENTS)
+def test_an_assignment_is_decoded_as_it_was_encoded(assignment):
+    key = keys.assignment(assignment.topic, assignment.partition)
+    entry = Entry(key, encode_assignment(assignment), 1, assignment.mod_revision)
+    assert decode_assignment(entry) == assignment
+
+
+def test_a_broker_under_another_ones_key_is_damaged():
+    value = encode_broker(BrokerInfo(id=1, epoch=0, host="a", port=1), now_ms=0)
+    with pytest.raises(DamagedObjectError, match="id '1'"):
+        decode_broker(Entry(keys.broker("2"), value, 1, 1))
+
+
+@pytest.mark.parametrize("value", [b"\xff\xff", b""])
+def test_what_names_no_broker_is_damaged(value):
+    with pytest.raises(DamagedObjectError):
+        decode_assignment(Entry(keys.assignment("orders", 0), value, 1, 1))
+
+
+def test_an_owner_is_this_registration_and_no_other():
+    broker = BrokerInfo(id=3, epoch=5, host="a", port=1)
+    owned = Assignment(
+        topic="orders", partition=0, broker_id=3, broker_epoch=5, leader_epoch=0, is_clean=True
+    )
+    assert owned.is_of(broker)
+    assert not owned.is_of(None)
+    assert not owned.is_of(replace(broker, epoch=6))
+    assert not owned.is_of(replace(broker, id=4))

@@ -1,0 +1,115 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafscale.metadata.schema import keys
+
+TOPICS = st.from_regex(r"[a-zA-Z0-9._-]{1,20}", fullmatch=True)
+GROUPS = st.text(max_size=20)
+PARTITIONS = st.integers(0, 2**31 - 1)
+
+
+@pytest.mark.parametrize(
+    ("key", "meaning"),
+    [
+        ("/kafscale/topics/orders/config", keys.TopicConfigKey("orders")),
+        ("/kafscale/topics/orders/partitions/7", keys.PartitionStateKey("orders", 7)),
+        ("/kafscale/consumers/billing/metadata", keys.ConsumerGroupKey("billing")),
+        (
+            "/kafscale/consumers/billing/offsets/orders/7",
+            keys.CommittedOffsetKey("billing", "orders", 7),
+        ),
+        ("/kafscale/brokers/broker-2", keys.BrokerKey("broker-2")),
+        ("/kafscale/assignments/orders/7", keys.AssignmentKey("orders", 7)),
+        ("/kafscale/counters/broker-epoch/0", keys.CounterKey("broker-epoch/0")),
+        ("/kafscale/deletions/orders", keys.DeletionKey("orders")),
+    ],
+)
+def test_keys_are_those_of_the_published_schema(key, meaning):
+    assert keys.parse(key) == meaning
+    assert made(meaning) == key
+
+
+def made(meaning):
+    match meaning:
+        case keys.TopicConfigKey(topic):
+            return keys.topic_config(topic)
+        case keys.PartitionStateKey(topic, partition):
+            return keys.partition_state(topic, partition)
+        case keys.ConsumerGroupKey(group):
+            return keys.consumer_group(group)
+        case keys.CommittedOffsetKey(group, topic, partition):
+            return keys.committed_offset(group, topic, partition)
+        case keys.BrokerKey(broker_id):
+            return keys.broker(broker_id)
+        case keys.AssignmentKey(topic, partition):
+            return keys.assignment(topic, partition)
+        case keys.CounterKey(name):
+            return keys.counter(name)
+        case keys.DeletionKey(topic):
+            return keys.deletion(topic)
+    raise AssertionError(meaning)
+
+
+@given(
+    st.one_of(
+        st.builds(keys.TopicConfigKey, TOPICS),
+        st.builds(keys.PartitionStateKey, TOPICS, PARTITIONS),
+        st.builds(keys.ConsumerGroupKey, GROUPS),
+        st.builds(keys.CommittedOffsetKey, GROUPS, TOPICS, PARTITIONS),
+        st.builds(keys.BrokerKey, TOPICS),
+        st.builds(keys.AssignmentKey, TOPICS, PARTITIONS),
+        st.builds(keys.DeletionKey, TOPICS),
+    )
+)
+def test_what_a_key_is_made_from_is_read_back(meaning):
+    assert keys.parse(made(meaning)) == meaning
+
+
+WORDS = ["topics", "consumers", "brokers", "assignments", "counters", "deletions", "metadata"]
+MORE_WORDS = ["config", "partitions", "offsets", "orders", "snapshot"]
+TRAPS = ["", "0", "00", "7", "-1", "٣", "%2F", "%2f", "%25", "%"]
+PARTS = st.sampled_from(WORDS + MORE_WORDS + TRAPS)
+
+
+@given(st.lists(PARTS, max_size=6))
+def test_what_is_read_is_how_the_key_would_be_made(parts):
+    key = "/kafscale/" + "/".join(parts)
+    meaning = keys.parse(key)
+    assert meaning is None or made(meaning) == key
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "",
+        "/",
+        "/kafscale",
+        "/kafscale/topics/orders",
+        "/kafscale/topics//config",
+        "/kafscale/topics/orders/partitions/x",
+        "/kafscale/topics/orders/partitions/07",
+        "/kafscale/topics/orders/partitions/7/more",
+        "/kafscale/consumers/100%/metadata",
+        "/kafscale/counters/",
+        "/other/topics/orders/config",
+        keys.SNAPSHOT,
+        keys.CLUSTER_ID,
+    ],
+)
+def test_other_keys_mean_nothing(key):
+    assert keys.parse(key) is None
+
+
+def test_prefixes_hold_what_they_say():
+    assert keys.partition_state("orders", 1).startswith(keys.partition_states("orders"))
+    assert keys.partition_states("orders").startswith(keys.topic("orders"))
+    assert keys.topic_config("orders").startswith(keys.topic("orders"))
+    assert not keys.topic_config("orders2").startswith(keys.topic("orders"))
+    assert keys.assignment("orders", 1).startswith(keys.assignments("orders"))
+    assert keys.committed_offset("g", "orders", 1).startswith(keys.committed_offsets("g"))
+
+
+def test_a_group_may_be_called_anything():
+    assert keys.consumer_group("a/b%c") == "/kafscale/consumers/a%2Fb%25c/metadata"
+    assert keys.parse(keys.consumer_group("")) == keys.ConsumerGroupKey("")

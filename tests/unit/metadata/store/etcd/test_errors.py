@@ -1,0 +1,71 @@
+import grpc
+import pytest
+
+from kafscale.errors import StoreUnavailableError
+from kafscale.metadata.store.etcd.errors import Verdict, failure
+
+UNAVAILABLE = grpc.StatusCode.UNAVAILABLE
+UNKNOWN = grpc.StatusCode.UNKNOWN
+NO_CONNECTION = "failed to connect to all addresses; last error: UNKNOWN: ipv4:127.0.0.1:1: "
+
+
+@pytest.mark.parametrize(
+    ("code", "details"),
+    [
+        (UNAVAILABLE, "etcdserver: no leader"),
+        (UNAVAILABLE, NO_CONNECTION + "Failed to connect to remote host: Connection refused"),
+        (grpc.StatusCode.RESOURCE_EXHAUSTED, "etcdserver: too many requests"),
+        (UNKNOWN, "raft proposal dropped"),
+    ],
+)
+def test_what_the_member_refused_to_begin_is_undone(code, details):
+    assert failure("a", code, details).verdict is Verdict.UNDONE
+
+
+@pytest.mark.parametrize(
+    ("code", "details"),
+    [
+        (UNAVAILABLE, "etcdserver: request timed out"),
+        (UNAVAILABLE, "etcdserver: request timed out, possibly due to previous leader failure"),
+        (UNAVAILABLE, "etcdserver: server stopped"),
+        (UNAVAILABLE, "Socket closed"),
+        (UNAVAILABLE, "recvmsg:Connection reset by peer"),
+        (UNAVAILABLE, ""),
+        (UNKNOWN, "context deadline exceeded"),
+        (grpc.StatusCode.CANCELLED, "context canceled"),
+        (grpc.StatusCode.INTERNAL, "stream terminated"),
+        (grpc.StatusCode.DEADLINE_EXCEEDED, "Deadline Exceeded"),
+        # Whatever it says: who speaks after the time is over is in doubt.
+        (grpc.StatusCode.DEADLINE_EXCEEDED, "etcdserver: no leader"),
+    ],
+)
+def test_every_doubt_is_one(code, details):
+    assert failure("a", code, details).verdict is Verdict.IN_DOUBT
+
+
+@pytest.mark.parametrize(
+    ("code", "details", "verdict"),
+    [
+        ("NOT_FOUND", "etcdserver: requested lease not found", Verdict.LEASE_ENDED),
+        ("OUT_OF_RANGE", "etcdserver: mvcc: required revision has been compacted",
+         Verdict.COMPACTED),
+        ("RESOURCE_EXHAUSTED", "CLIENT: Received message larger than max (9 vs. 4)",
+         Verdict.ANSWER_TOO_LARGE),
+        ("UNAUTHENTICATED", "etcdserver: invalid auth token", Verdict.UNKNOWN_TOKEN),
+        ("INVALID_ARGUMENT", "etcdserver: user name is empty", Verdict.REFUSED),
+        ("PERMISSION_DENIED", "etcdserver: permission denied", Verdict.REFUSED),
+        ("RESOURCE_EXHAUSTED", "etcdserver: mvcc: database space exceeded", Verdict.REFUSED),
+        ("UNIMPLEMENTED", "", Verdict.REFUSED),
+        ("UNAVAILABLE", NO_CONNECTION + "Tls handshake failed (TSI_PROTOCOL_FAILURE): it says",
+         Verdict.REFUSED),
+    ],
+)  # fmt: skip
+def test_an_answer_means_what_it_says(code, details, verdict):
+    assert failure("a", grpc.StatusCode[code], details).verdict is verdict
+
+
+def test_an_error_names_the_member_and_the_reason_and_spares_us_the_preamble():
+    error = failure("etcd-0:2379", UNAVAILABLE, NO_CONNECTION + "Connection refused")
+    assert str(error) == "etcd at etcd-0:2379: Connection refused"
+    assert str(failure("a", UNAVAILABLE, "")) == "etcd at a: UNAVAILABLE"
+    assert isinstance(error, StoreUnavailableError)

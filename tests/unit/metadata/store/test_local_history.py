@@ -1,0 +1,21 @@
+"""What only the stores of this process do: they forget by themselves."""
+
+from contextlib import aclosing
+
+import pytest
+
+from kafscale.metadata.store.base import EventKind, Put
+
+
+def test_a_watcher_that_falls_behind_is_told_so(play):
+    async def body(store):
+        async with aclosing(store.watch("/", 0)) as stream:
+            await store.commit([], [Put("/first", b"")])
+            assert [event.key for event in await anext(stream)] == ["/first"]
+            for i in range(20):
+                await store.commit([], [Put(f"/{i}", b"")])
+            assert [event.kind for event in await anext(stream)] == [EventKind.COMPACTED]
+            with pytest.raises(StopAsyncIteration):
+                await anext(stream)
+
+    play(body, commits_max=8)

@@ -1,0 +1,400 @@
+"""Topics as brokers see and change them; a "broker" here is a catalog of its own."""
+
+import asyncio
+from contextlib import asynccontextmanager
+
+import pytest
+from msgspec.structs import replace
+
+from kafscale.errors import (
+    InvalidPartitionsError,
+    InvalidTopicError,
+    StoreUnavailableError,
+    TopicExistsError,
+    UnknownTopicError,
+)
+from kafscale.metadata._generated import metadata_pb2 as messages
+from kafscale.metadata.schema import keys
+from kafscale.metadata.store.base import Put
+from kafscale.metadata.topics.catalog import Catalog
+from unit.metadata.breakable import BreakableStore
+
+ID = bytes(range(16))
+OTHER_ID = bytes(range(16, 32))
+NOW_MS = 1_736_937_000_000
+
+
+@asynccontextmanager
+async def catalogs(store, count=1):
+    """So many brokers, and a list for each of what it has told; they share one store."""
+    made = [(Catalog(store), []) for _ in range(count)]
+    for catalog, told in made:
+        await catalog.start()
+        catalog.subscribe(lambda before, after, told=told: told.append((before, after)))
+    yield made if count > 1 else made[0]
+    for catalog, _ in made:
+        await catalog.close()
+
+
+async def create(catalog, name="orders", topic_id=ID, partitions=6, configs=None, **options):
+    return await catalog.create(name, partitions, configs or {}, NOW_MS, topic_id, **options)
+
+
+async def settled(brokers):
+    """Give all brokers a moment to see what the first sees."""
+    await asyncio.sleep(0.1)
+    first, _ = brokers[0]
+    for catalog, _ in brokers[1:]:
+        assert catalog.topics == first.topics
+        assert catalog.deletions == first.deletions
+
+
+def test_a_topic_that_is_created_is_there_at_once(play):
+    async def body(store):
+        async with catalogs(store) as (catalog, told):
+            assert catalog.get("orders") is None
+            topic = await create(catalog, configs={"retention.ms": "1000"})
+            assert (topic.name, topic.id, topic.partitions) == ("orders", ID, 6)
+            assert (topic.configs, topic.created_ms) == ({"retention.ms": "1000"}, NOW_MS)
+            assert catalog.get("orders") == catalog.topics["orders"] == catalog.by_id[ID] == topic
+            assert told == [(None, topic)]
+            entry = await store.get("/kafscale/topics/orders/config")
+            assert messages.TopicConfig.FromString(entry.value).partitions == 6
+            assert topic.mod_revision == topic.create_revision == entry.mod_revision
+
+    play(body)
+
+
+def test_who_waits_until_it_is_current_sees_what_others_have_done(play):
+    async def scene(store):
+        async with catalogs(store, 2) as ((one, _), (other, _)):
+            await other.current()
+            await create(one, partitions=2)
+            await one.grow("orders", 5)
+            await other.current()
+            assert other.topics["orders"].partitions == 5
+
+    play(scene)
+
+
+def test_a_topic_is_there_when_a_broker_starts_again(play):
+    async def body(store):
+        async with catalogs(store) as (catalog, _):
+            topic = await create(catalog)
+        async with catalogs(store) as (catalog, _):
+            assert catalog.topics == {"orders": topic}
+            assert catalog.connected
+
+    play(body)
+
+
+def test_of_many_brokers_that_create_one_topic_one_succeeds(play):
+    async def body(store):
+        async with catalogs(store, 4) as brokers:
+            ids = [bytes([i]) * 16 for i in range(4)]
+            outcomes = await asyncio.gather(
+                *(create(catalog, topic_id=ids[i]) for i, (catalog, _) in enumerate(brokers)),
+                return_exceptions=True,
+            )
+            [winner] = [outcome for outcome in outcomes if not isinstance(outcome, Exception)]
+            losers = [outcome for outcome in outcomes if isinstance(outcome, Exception)]
+            assert [type(loser) for loser in losers] == [TopicExistsError] * 3
+            await settled(brokers)
+            for catalog, told in brokers:
+                assert catalog.topics == {"orders": winner}
+                assert told == [(None, winner)]
+
+    play(body)
+
+
+def test_brokers_that_create_different_topics_at_once_all_succeed(play):
+    async def body(store):
+        async with catalogs(store, 3) as brokers:
+            await asyncio.gather(
+                *(
+                    create(catalog, f"topic-{i}-{j}", bytes([i, j]) * 8)
+                    for i, (catalog, _) in enumerate(brokers)
+                    for j in range(5)
+                )
+            )
+            await settled(brokers)
+            for catalog, told in brokers:
+                assert set(catalog.topics) == {f"topic-{i}-{j}" for i in range(3) for j in range(5)}
+                assert len(catalog.by_id) == len(told) == 15
+
+    play(body)
+
+
+@pytest.mark.parametrize(
+    ("name", "partitions", "error"),
+    [
+        ("orders", 1, TopicExistsError),
+        ("a/b", 1, InvalidTopicError),
+        ("_wal", 1, InvalidTopicError),
+        ("in_voices", 1, InvalidTopicError),
+        ("new", 0, InvalidPartitionsError),
+        ("new", -1, InvalidPartitionsError),
+    ],
+)
+def test_a_topic_that_may_not_be_is_not_created(play, name, partitions, error):
+    async def body(store):
+        async with catalogs(store) as (catalog, told):
+            await create(catalog)
+            await create(catalog, "in.voices", OTHER_ID)
+            before = dict(catalog.topics)
+            told.clear()
+            with pytest.raises(error):
+                catalog.check_new(name, partitions)
+            with pytest.raises(error):
+                await create(catalog, name, bytes(16), partitions)
+            assert catalog.topics == before
+            assert told == []
+
+    play(body)
+
+
+def test_deleting_a_topic_removes_all_that_is_kept_about_it_in_one_commit(play):
+    async def body(store):
+        async with catalogs(store) as (catalog, told):
+            topic = await create(catalog, partitions=300)
+            await create(catalog, "orders2", OTHER_ID)
+            for partition in range(300):
+                await store.commit(
+                    [],
+                    [
+                        Put(keys.partition_state("orders", partition), b""),
+                        Put(keys.assignment("orders", partition), b""),
+                    ],
+                )
+            await store.commit([], [Put(keys.partition_state("orders2", 0), b"")])
+            before = (await store.range("/kafscale/")).revision
+            assert await catalog.delete("orders") == topic
+            after = await store.range("/kafscale/")
+            assert after.revision == before + 1
+            assert [entry.key for entry in after.entries] == [
+                "/kafscale/deletions/orders",
+                "/kafscale/topics/orders2/config",
+                "/kafscale/topics/orders2/partitions/0",
+            ]
+            assert told[-1] == (topic, None)
+            assert list(catalog.topics) == ["orders2"]
+            assert list(catalog.by_id) == [OTHER_ID]
+            assert catalog.deletions["orders"].id == ID
+
+    play(body)
+
+
+def test_of_brokers_that_delete_one_topic_one_succeeds(play):
+    async def body(store):
+        async with catalogs(store, 3) as brokers:
+            await create(brokers[0][0])
+            outcomes = await asyncio.gather(
+                *(catalog.delete("orders") for catalog, _ in brokers), return_exceptions=True
+            )
+            kinds = sorted(type(outcome).__name__ for outcome in outcomes)
+            assert kinds == ["Topic", "UnknownTopicError", "UnknownTopicError"]
+
+    play(body)
+
+
+def test_a_name_is_free_again_when_the_old_objects_are_gone(play):
+    """Create waits for the deletion, whichever broker finishes it; the new topic is another."""
+
+    async def body(store):
+        async with catalogs(store, 2) as brokers:
+            (here, told), (there, _) = brokers
+            old = await create(here)
+            await here.delete("orders")
+            creating = asyncio.create_task(create(here, topic_id=OTHER_ID))
+            await asyncio.sleep(5)
+            assert not creating.done()
+            await there.finish_deletion("orders", ID)
+            assert there.deletions == {}
+            new = await creating
+            assert new.id == OTHER_ID
+            assert told == [(None, old), (old, None), (None, new)]
+
+    play(body)
+
+
+def test_a_create_that_waits_too_long_is_refused_as_retriable(play):
+    async def body(store):
+        async with catalogs(store) as (catalog, _):
+            await create(catalog)
+            await catalog.delete("orders")
+            with pytest.raises(StoreUnavailableError, match="not created yet, after 2000 ms"):
+                await create(catalog, topic_id=OTHER_ID, timeout_ms=2000)
+            assert asyncio.get_running_loop().time() == pytest.approx(2, abs=0.1)
+            assert catalog.topics == {}
+
+    play(body)
+
+
+def test_of_two_that_wait_for_one_name_one_gets_it(play):
+    async def body(store):
+        async with catalogs(store, 2) as brokers:
+            (here, _), (there, _) = brokers
+            await create(here)
+            await here.delete("orders")
+            waiting = asyncio.gather(
+                create(here, topic_id=OTHER_ID),
+                create(there, topic_id=bytes(16)),
+                return_exceptions=True,
+            )
+            await asyncio.sleep(1)
+            await here.finish_deletion("orders", ID)
+            kinds = sorted(type(outcome).__name__ for outcome in await waiting)
+            assert kinds == ["Topic", "TopicExistsError"]
+
+    play(body)
+
+
+def test_deletions_are_known_after_a_restart_and_are_finished_once(play):
+    async def body(store):
+        async with catalogs(store) as (catalog, _):
+            await create(catalog)
+            deleted = await catalog.delete("orders")
+        async with catalogs(store) as (catalog, _):
+            assert catalog.deletions["orders"].id == deleted.id
+            assert catalog.deletions["orders"].partitions == deleted.partitions
+            await catalog.finish_deletion("orders", OTHER_ID)
+            assert list(catalog.deletions) == ["orders"]
+            await catalog.finish_deletion("orders", ID)
+            await catalog.finish_deletion("orders", ID)
+            assert catalog.deletions == {}
+
+    play(body)
+
+
+def test_a_topic_grows_but_does_not_shrink(play):
+    async def body(store):
+        async with catalogs(store) as (catalog, told):
+            before = await create(catalog)
+            after = await catalog.grow("orders", 9)
+            assert after == catalog.get("orders")
+            assert after == replace(before, partitions=9, version=2, mod_revision=2)
+            assert told[-1] == (before, after)
+            for partitions in (9, 8, 0):
+                with pytest.raises(InvalidPartitionsError):
+                    await catalog.grow("orders", partitions)
+            assert catalog.get("orders") == after
+
+    play(body)
+
+
+def test_changes_of_configurations_by_many_brokers_are_all_kept(play):
+    async def body(store):
+        async with catalogs(store, 3) as brokers:
+            await create(brokers[0][0])
+            await asyncio.gather(
+                *(
+                    catalog.set_configs("orders", lambda old, i=i, j=j: {**old, f"{i}.{j}": "x"})
+                    for i, (catalog, _) in enumerate(brokers)
+                    for j in range(4)
+                )
+            )
+            await settled(brokers)
+            for catalog, told in brokers:
+                topic = catalog.topics["orders"]
+                assert set(topic.configs) == {f"{i}.{j}" for i in range(3) for j in range(4)}
+                assert topic.version == 13
+                assert [after.version for _, after in told] == list(range(1, 14))
+
+    play(body)
+
+
+def test_a_change_that_changes_nothing_is_not_written(play):
+    async def body(store):
+        async with catalogs(store) as (catalog, told):
+            topic = await create(catalog, configs={"retention.ms": "1000"})
+            assert await catalog.set_configs("orders", dict) == topic
+            assert (await store.range("/")).revision == topic.mod_revision
+            assert len(told) == 1
+
+    play(body)
+
+
+@pytest.mark.parametrize("name", ["none", "", "a/config", "_wal"])
+def test_what_is_not_there_cannot_be_changed(play, name):
+    async def body(store):
+        async with catalogs(store) as (catalog, _):
+            for change in (
+                catalog.delete(name),
+                catalog.grow(name, 2),
+                catalog.set_configs(name, dict),
+            ):
+                with pytest.raises(UnknownTopicError):
+                    await change
+
+    play(body)
+
+
+def test_a_topic_that_was_made_again_unseen_is_told_as_both(play):
+    """A broker that is cut off meanwhile must not take the new topic for the old one."""
+
+    async def body(real):
+        store = BreakableStore(real)
+        async with catalogs(real) as (there, _):
+            here, told = Catalog(store), []
+            await here.start()
+            here.subscribe(lambda before, after: told.append((before, after)))
+            old = await create(there)
+            await asyncio.sleep(1)
+            store.broken = True
+            await there.delete("orders")
+            await there.finish_deletion("orders", ID)
+            new = await create(there, topic_id=OTHER_ID)
+            for i in range(20):
+                await real.commit([], [Put("/filler", b"%d" % i)])
+            store.broken = False
+            await asyncio.sleep(1)
+            assert told == [(None, old), (old, None), (None, new)]
+            assert here.by_id == {OTHER_ID: new}
+            await here.close()
+
+    play(body, commits_max=8)
+
+
+def test_a_record_that_cannot_be_read_changes_nothing(play):
+    async def body(store):
+        async with catalogs(store) as (catalog, told):
+            topic = await create(catalog)
+            await store.commit([], [Put(keys.topic_config("orders"), b"\xff\xff")])
+            await store.commit([], [Put(keys.topic_config("other"), b"\xff\xff")])
+            await create(catalog, "last", OTHER_ID)
+            assert list(catalog.topics) == ["orders", "last"]
+            assert catalog.get("orders") == topic
+            assert len(told) == 2
+
+    play(body)
+
+
+def test_a_listener_that_fails_does_not_harm_the_others(play):
+    async def body(store):
+        catalog, told = Catalog(store), []
+        catalog.subscribe(lambda _before, _after: 1 / 0)
+        catalog.subscribe(lambda _before, after: told.append(after))
+        await catalog.start()
+        first = await create(catalog)
+        second = await create(catalog, "more", OTHER_ID)
+        assert told == [first, second]
+        await catalog.close()
+
+    play(body)
+
+
+def test_a_change_fails_when_it_cannot_be_seen_here_in_time(play):
+    async def body(real):
+        store = BreakableStore(real)
+        catalog = Catalog(store, timeout_ms=3000)
+        await catalog.start()
+        store.broken = True
+        with pytest.raises(StoreUnavailableError, match="after 3000 ms"):
+            await create(catalog)
+        assert not catalog.connected
+        store.broken = False
+        await asyncio.sleep(1)
+        assert "orders" in catalog.topics
+        await catalog.close()
+
+    play(body)

@@ -1,0 +1,79 @@
+"""Topic configs: what is taken, what is refused, and in which words."""
+
+import pytest
+
+from kafscale.config import Config
+from kafscale.config.sections.stores import Storage
+from kafscale.errors import InvalidConfigError
+from kafscale.metadata.topics.config_defs import TOPIC_CONFIGS, Effect
+from kafscale.metadata.topics.config_types import ConfigType
+from kafscale.metadata.topics.config_validation import TopicDefaults, parse
+
+DEFAULTS = TopicDefaults.of(Config())
+
+
+def test_what_tools_set_when_they_create_topics_is_taken():
+    configs = {
+        "cleanup.policy": "delete",
+        "compression.type": "producer",
+        "max.message.bytes": "2097152",
+        "message.timestamp.type": "LogAppendTime",
+        "min.insync.replicas": "2",
+        "retention.bytes": "-1",
+        "retention.ms": "86400000",
+        "segment.bytes": "1073741824",
+        "segment.ms": "3600000",
+    }
+    assert parse(configs, DEFAULTS) == configs
+
+
+def test_values_are_stored_in_one_form():
+    assert parse({"retention.ms": " 0100 "}, DEFAULTS) == {"retention.ms": "100"}
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "reason"),
+    [
+        ("retention.ms", "-2", "Invalid value -2 for configuration retention.ms: .*at least -1"),
+        ("retention.bytes", "many", "retention.bytes: Not a number of type LONG"),
+        ("segment.bytes", "0", "segment.bytes: Value must be at least 1"),
+        ("segment.bytes", str(2**31), "at most 2147483647"),
+        ("message.timestamp.type", "Now", "one of: CreateTime, LogAppendTime"),
+        ("compression.type", "brotli", "one of: none, uncompressed, producer"),
+        ("cleanup.policy", "shred", "one of: compact, delete"),
+        ("cleanup.policy", "", "one of: compact, delete"),
+        ("min.insync.replicas", "0", "at least 1"),
+        ("nonsense", "1", "Unknown topic config name: nonsense"),
+        ("retention.ms", None, "Null value not supported for topic configs: retention.ms"),
+    ],
+)
+def test_what_cannot_be_kept_is_refused_with_a_reason(name, value, reason):
+    with pytest.raises(InvalidConfigError, match=reason):
+        parse({"segment.ms": "1000", name: value}, DEFAULTS)
+
+
+FIXED = [row for row in TOPIC_CONFIGS.values() if row.effect is Effect.FIXED]
+
+
+@pytest.mark.parametrize("row", FIXED, ids=lambda row: row.name)
+def test_a_fixed_config_takes_its_default_only(row):
+    other = {
+        ConfigType.BOOLEAN: "false" if row.default == "true" else "true",
+        ConfigType.LIST: "0:1",
+    }.get(row.kind.type, "5")
+    assert parse({row.name: row.default}, DEFAULTS) == {row.name: row.default}
+    with pytest.raises(InvalidConfigError, match=row.name):
+        parse({row.name: other}, DEFAULTS)
+
+
+def test_a_fixed_config_is_what_the_broker_says():
+    defaults = TopicDefaults.of(Config(storage=Storage(index_interval_bytes=8192)))
+    assert parse({"index.interval.bytes": "8192"}, defaults)
+    with pytest.raises(InvalidConfigError, match="Value must be '8192'"):
+        parse({"index.interval.bytes": "4096"}, defaults)
+
+
+def test_the_table_has_the_defaults_that_the_settings_have():
+    """They are said in two rooms: here for all topics, and where the settings are declared."""
+    values = {name: row.default for name, row in TOPIC_CONFIGS.items()}
+    assert TopicDefaults(values) == DEFAULTS
