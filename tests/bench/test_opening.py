@@ -6,8 +6,8 @@ import time
 import pytest
 
 from kafscale.records import BatchView, Record, build
-from kafscale.storage import segment
-from kafscale.storage.objects.local import LocalObjectStore
+from kafscale.storage.formats import segment
+from kafscale.storage.objects.local.store import LocalObjectStore
 from unit.storage.engines import NAMESPACE, TOPIC, opened
 
 pytestmark = [pytest.mark.bench, pytest.mark.timeout(900)]

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from kafscale.records import BatchView, Codec, Record, build
-from kafscale.storage import segment
-from kafscale.storage.run import Run
-from kafscale.storage.tail import Tail, TailMemory
+from kafscale.storage.formats import segment
+from kafscale.storage.log.batch_run import Run
+from kafscale.storage.log.tail import Tail, TailMemory
 
 pytestmark = pytest.mark.bench
 

@@ -9,7 +9,7 @@ import pytest
 from kafscale.spark.location import Location
 from kafscale.spark.planner import OffsetRange, plan
 from kafscale.spark.survey import survey
-from kafscale.storage import layout
+from kafscale.storage.formats import object_keys
 from unit.spark.stored import NAMESPACE, TOPIC, put_segment
 
 pytestmark = [pytest.mark.bench, pytest.mark.timeout(600)]
@@ -43,7 +43,7 @@ def test_planning(contests, scaled, tmp_path):
 
 def _link(location, count):
     place = (NAMESPACE, TOPIC, 0)
-    for key_of in (layout.segment_key, layout.index_key):
+    for key_of in (object_keys.segment_key, object_keys.index_key):
         made = f"{location.directory}/{key_of(*place, (count - 1) * RECORDS)}"
         for number in range(count - 1):
             path = f"{location.directory}/{key_of(*place, number * RECORDS)}"

@@ -27,7 +27,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from kafscale.storage.job_runs import JobRun, JobRuns, Outcome, TopicRun
-from kafscale.storage.objects.base import ObjectStore
+from kafscale.storage.objects.store import ObjectStore
 
 ORDERS, PAYMENTS, CLICKS, INVENTORY = "orders", "payments", "clicks", "inventory"
 ORDER_COUNT = 400

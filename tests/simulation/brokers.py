@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from kafscale.errors import StoreUnavailableError
 from kafscale.storage.engine import EngineSettings, StorageEngine
-from kafscale.storage.log import PartitionLog
-from kafscale.storage.objects.faulty import FaultyObjectStore
+from kafscale.storage.log.partition_log import PartitionLog
+from kafscale.testing.faulty_object_store import FaultyObjectStore
 from kafscale.testing.virtual_time import clock_ms
 from simulation.model import NAMESPACE, BrokenPromiseError
 

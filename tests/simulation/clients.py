@@ -13,8 +13,8 @@ from kafscale.errors import (
     OverloadedError,
 )
 from kafscale.records import BatchView, Record, build
-from kafscale.storage import times
-from kafscale.storage.log import PartitionLog
+from kafscale.storage.log import timestamp_lookup
+from kafscale.storage.log.partition_log import PartitionLog
 from kafscale.testing.virtual_time import clock_ms
 from simulation.brokers import Broker
 from simulation.model import BrokenPromiseError, Identity, PartitionModel
@@ -203,7 +203,7 @@ class Reader:
             return
         offset, timestamp_ms = known
         try:
-            found = await times.first_since(broker.engine.reader, log, timestamp_ms)
+            found = await timestamp_lookup.first_since(broker.engine.reader, log, timestamp_ms)
         except OperatingError:
             return
         if (

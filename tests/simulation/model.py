@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from random import Random
 
 from kafscale.records import BatchView, iterate, split
-from kafscale.storage.log import PartitionLog
+from kafscale.storage.log.partition_log import PartitionLog
 
 NAMESPACE = "simulated"
 

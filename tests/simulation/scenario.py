@@ -12,9 +12,9 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
 from kafscale.errors import KafscaleError, NotOwnerError, OperatingError
-from kafscale.storage import layout, wal
-from kafscale.storage.flush import LINGER_MS
-from kafscale.storage.reaper import FENCE_KEPT_MS, LEFT_MS
+from kafscale.storage.formats import object_keys, wal_object
+from kafscale.storage.wal.dead_stream_cleaner import FENCE_KEPT_MS, LEFT_MS
+from kafscale.storage.wal.writer import LINGER_MS
 from kafscale.testing.virtual_time import clock_ms
 from simulation.brokers import Broker
 from simulation.clients import Producer, Reader
@@ -248,7 +248,7 @@ class Scenario:
 
     async def _delete_quietly(self, topic: Identity) -> None:
         """What landed after the deletion is beyond what a listing can know."""
-        prefix = layout.topic_prefix(NAMESPACE, topic.name)
+        prefix = object_keys.topic_prefix(NAMESPACE, topic.name)
         async for chunk in self._world.objects.list(prefix):
             await self._world.objects.delete([item.key for item in chunk])
 
@@ -326,7 +326,7 @@ class Scenario:
         self._world.registered.clear()
         for _ in range(2):  # At first the last stream gets its fence.
             await self._world.reap_in_the_end(LEFT_MS + FENCE_KEPT_MS + 1)
-        if left := [key for key in await self._keys() if layout.parse_wal(NAMESPACE, key)]:
+        if left := [key for key in await self._keys() if object_keys.parse_wal(NAMESPACE, key)]:
             raise BrokenPromiseError(f"{left} are left of the WAL when everybody is gone")
 
     async def _check_objects(self, heir: Broker) -> None:
@@ -336,17 +336,17 @@ class Scenario:
             make(NAMESPACE, log.topic, log.partition, segment.base_offset)
             for log in heir.engine.logs
             for segment in log.segments
-            for make in (layout.segment_key, layout.index_key)
+            for make in (object_keys.segment_key, object_keys.index_key)
         }
-        segments = {key for key in keys if layout.parse_segment(NAMESPACE, key)}
+        segments = {key for key in keys if object_keys.parse_segment(NAMESPACE, key)}
         if missing := expected - segments:
             raise BrokenPromiseError(f"{sorted(missing)} should be there")
         # An index that was written late stays behind: nobody ever sees it.
-        if left := {key for key in segments - expected if key.endswith(layout.SEGMENT_SUFFIX)}:
+        if left := {key for key in segments - expected if key.endswith(object_keys.SEGMENT_SUFFIX)}:
             raise BrokenPromiseError(f"{sorted(left)} should be gone")
         counting: Counter[tuple[int, int]] = Counter()
         for key in keys:
-            place = layout.parse_wal(NAMESPACE, key)
+            place = object_keys.parse_wal(NAMESPACE, key)
             if place is not None and not await self._is_fence(key):
                 counting[place.broker_id, place.epoch] += 1
         if any(count > 1 for count in counting.values()):
@@ -357,4 +357,4 @@ class Scenario:
         return [item.key async for chunk in listing for item in chunk]
 
     async def _is_fence(self, key: str) -> bool:
-        return wal.decode(key, await self._world.objects.get(key)).header.is_fence
+        return wal_object.decode(key, await self._world.objects.get(key)).header.is_fence

@@ -16,8 +16,8 @@ import pytest
 
 from kafscale.errors import ObjectExistsError
 from kafscale.records.checksum import Buffer
-from kafscale.storage.objects.base import ObjectInfo
 from kafscale.storage.objects.memory import MemoryObjectStore
+from kafscale.storage.objects.store import ObjectInfo
 from kafscale.testing import virtual_time
 from simulation.model import BrokenPromiseError
 from simulation.scenario import Scenario

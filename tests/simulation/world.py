@@ -13,16 +13,16 @@ from random import Random
 
 from kafscale.errors import FencedError, OperatingError
 from kafscale.records import Codec, TimestampType
-from kafscale.storage.buffer import SealRules
 from kafscale.storage.engine import EngineSettings
-from kafscale.storage.log import PartitionLog
-from kafscale.storage.objects.faulty import Fault, FaultyObjectStore, Rule
+from kafscale.storage.log.config import LogSettings
+from kafscale.storage.log.partition_log import PartitionLog
 from kafscale.storage.objects.memory import MemoryObjectStore
-from kafscale.storage.opening import PartitionToOpen
-from kafscale.storage.reaper import Reaper
-from kafscale.storage.settings import LogSettings
-from kafscale.storage.streams import Streams
-from kafscale.storage.upkeep import Bounds
+from kafscale.storage.recovery.log_opener import PartitionToOpen
+from kafscale.storage.segments.roll_scheduler import Bounds
+from kafscale.storage.wal.dead_stream_cleaner import Reaper
+from kafscale.storage.wal.open_object import SealRules
+from kafscale.storage.wal.streams import Streams
+from kafscale.testing.faulty_object_store import Fault, FaultyObjectStore, Rule
 from kafscale.testing.virtual_time import clock_ms
 from simulation.brokers import Broker
 from simulation.model import NAMESPACE, BrokenPromiseError, Identity, PartitionModel

@@ -15,9 +15,10 @@ from kafscale.client.security import Security
 from kafscale.config import Config
 from kafscale.errors import ConfigError
 from kafscale.net.host_port import CONTROL_PORT_DEFAULT, parse
-from kafscale.storage import buckets, layout
-from kafscale.storage.objects.base import ObjectStore
-from kafscale.storage.objects.local import LocalObjectStore
+from kafscale.storage.formats import object_keys
+from kafscale.storage.objects import factory
+from kafscale.storage.objects.local.store import LocalObjectStore
+from kafscale.storage.objects.store import ObjectStore
 
 
 class Reach:
@@ -39,7 +40,7 @@ class Reach:
     @property
     def place(self) -> str:
         """Where records are, in words for people."""
-        return buckets.describe_objects(self.config)
+        return factory.describe_objects(self.config)
 
     @asynccontextmanager
     async def client(self) -> AsyncIterator[Client]:
@@ -72,10 +73,10 @@ class Reach:
             finally:
                 await local.close()
             return
-        chosen = buckets.bucket(self.config)
-        async with buckets.opened(chosen, retries_max=s3.retries_max) as store:
+        chosen = factory.bucket(self.config)
+        async with factory.opened(chosen, retries_max=s3.retries_max) as store:
             yield store
 
     @property
     def _directory(self) -> Path:
-        return Path(self.config.broker.data_dir) / layout.OBJECTS_DIRECTORY
+        return Path(self.config.broker.data_dir) / object_keys.OBJECTS_DIRECTORY

@@ -10,8 +10,8 @@ from array import array
 from typing import Any, Final
 
 from kafscale.errors import DamagedObjectError, ObjectNotFoundError, StoreUnavailableError
-from kafscale.storage import layout, segment
-from kafscale.storage.objects.base import ObjectStore
+from kafscale.storage.formats import object_keys, segment
+from kafscale.storage.objects.store import ObjectStore
 
 Data = dict[str, Any]
 
@@ -34,9 +34,9 @@ class Listing:
 
     async def read(self, store: ObjectStore) -> None:
         namespace = self._place[0]
-        async for chunk in store.list(layout.partition_prefix(*self._place)):
+        async for chunk in store.list(object_keys.partition_prefix(*self._place)):
             for item in chunk:
-                named = layout.parse_segment(namespace, item.key)
+                named = object_keys.parse_segment(namespace, item.key)
                 if named is None:
                     continue
                 if named.is_index:
@@ -59,7 +59,7 @@ class Listing:
             "lastOffset": self._bases[following] - 1 if following < len(self._bases) else None,
             "sizeBytes": self._sizes[number],
             "createdAtMs": self._modified[number],
-            "key": layout.segment_key(*self._place, base_offset),
+            "key": object_keys.segment_key(*self._place, base_offset),
             "hasIndex": base_offset in self._indexed,
         }
 

@@ -10,9 +10,9 @@ from typing import Any, Final
 
 from kafscale.aio.gather import together
 from kafscale.errors import DamagedObjectError, ObjectNotFoundError, OperatingError
-from kafscale.storage import layout, wal
-from kafscale.storage.objects.base import ObjectInfo, ObjectStore
-from kafscale.storage.wal_table import read_table
+from kafscale.storage.formats import object_keys, wal_object
+from kafscale.storage.objects.store import ObjectInfo, ObjectStore
+from kafscale.storage.wal.footer_reader import read_table
 
 Data = dict[str, Any]
 
@@ -56,8 +56,8 @@ async def _lengths(
 ) -> list[int] | None:
     """What each object that holds some of the tail has of it; None if there are too many."""
     items: list[ObjectInfo] = []
-    async for chunk in store.list(layout.wal_root(namespace)):
-        items += (item for item in chunk if item.size_bytes > wal.EMPTY_BYTES)
+    async for chunk in store.list(object_keys.wal_root(namespace)):
+        items += (item for item in chunk if item.size_bytes > wal_object.EMPTY_BYTES)
         if len(items) > OBJECTS_MAX:
             return None
     reads = asyncio.Semaphore(READS_MAX)

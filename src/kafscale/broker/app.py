@@ -42,9 +42,9 @@ from kafscale.metadata.topics.catalog import Catalog
 from kafscale.observability import tracing
 from kafscale.observability.logging import get_logger
 from kafscale.observability.metrics.broker import Metrics
-from kafscale.storage.buckets import describe_objects
 from kafscale.storage.engine import StorageEngine
-from kafscale.storage.objects.base import ObjectStore
+from kafscale.storage.objects.factory import describe_objects
+from kafscale.storage.objects.store import ObjectStore
 
 log = get_logger(__name__)
 

@@ -41,15 +41,15 @@ from kafscale.metadata.store.base import MetadataStore
 from kafscale.metadata.topics.catalog import Catalog
 from kafscale.metadata.topics.config_validation import TopicDefaults
 from kafscale.observability.metrics.broker import Metrics
-from kafscale.storage import buckets
 from kafscale.storage.engine import StorageEngine
-from kafscale.storage.inventory import Inventories
-from kafscale.storage.objects.base import ObjectStore
-from kafscale.storage.objects.lifecycle import TopicRetention
-from kafscale.storage.objects.s3_control import BucketLifecycle
-from kafscale.storage.reaper import Reaper
-from kafscale.storage.streams import Streams
-from kafscale.storage.topics_catalog import CatalogTopic, CatalogWriter
+from kafscale.storage.objects import factory
+from kafscale.storage.objects.s3.bucket_admin import BucketLifecycle
+from kafscale.storage.objects.s3.lifecycle import TopicRetention
+from kafscale.storage.objects.store import ObjectStore
+from kafscale.storage.recovery.bucket_scan import Inventories
+from kafscale.storage.topic_catalog import CatalogTopic, CatalogWriter
+from kafscale.storage.wal.dead_stream_cleaner import Reaper
+from kafscale.storage.wal.streams import Streams
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,7 +126,7 @@ async def assemble(
         clock=clock, random=random,
     )  # fmt: skip
     metrics.cluster = node.standing
-    if (lifecycle := buckets.lifecycle(config)) is not None:
+    if (lifecycle := factory.lifecycle(config)) is not None:
         node.controller.on_topics_changed(partial(_keep_lifecycle, lifecycle, defaults))
     writer = CatalogWriter(stores.objects, namespace, identity)
     node.controller.on_publish(partial(keep_catalog, writer, stores.catalog))

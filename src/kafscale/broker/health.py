@@ -19,11 +19,11 @@ from kafscale.errors import (
 from kafscale.metadata.topics.catalog import Catalog
 from kafscale.observability.logging import get_logger
 from kafscale.observability.metrics.broker import Metrics
-from kafscale.storage import layout
 from kafscale.storage.engine import StorageEngine
-from kafscale.storage.health import HealthState, HealthWindow
-from kafscale.storage.objects.base import ObjectStore
-from kafscale.storage.objects.observed import BEGUN, CANCELLED, FAILURES, REPLICA
+from kafscale.storage.formats import object_keys
+from kafscale.storage.objects.layers.observed import BEGUN, CANCELLED, FAILURES, REPLICA
+from kafscale.storage.objects.store import ObjectStore
+from kafscale.storage.objects.store_health import HealthState, HealthWindow
 
 log = get_logger(__name__)
 
@@ -46,7 +46,7 @@ class Health:
             error_rate_warn=s3.error_rate_warn,
             error_rate_crit=s3.error_rate_crit,
         )
-        self._probe_key = f"{s3.namespace}/{layout.PROBE_DIRECTORY}/health"
+        self._probe_key = f"{s3.namespace}/{object_keys.PROBE_DIRECTORY}/health"
         self._answer_ms_max = s3.latency_crit_ms
         self._under_way_count = 0
         self._silent_since_ms = clock()

@@ -3,7 +3,7 @@
 from typing import Final
 
 from kafscale.errors import FencedLeaderEpochError, UnknownLeaderEpochError
-from kafscale.storage.log import PartitionLog
+from kafscale.storage.log.partition_log import PartitionLog
 
 NOT_KNOWN: Final = -1
 

@@ -8,7 +8,7 @@ from typing import NoReturn
 
 from kafscale.broker.services import Services
 from kafscale.errors import NotOwnerError, UnknownTopicError, UnknownTopicIdError
-from kafscale.storage.log import PartitionLog
+from kafscale.storage.log.partition_log import PartitionLog
 
 
 def find_partition(broker: Services, name: str, topic_id: bytes, index: int) -> PartitionLog:

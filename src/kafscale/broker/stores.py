@@ -18,12 +18,13 @@ from kafscale.metadata.store.base import MetadataStore
 from kafscale.metadata.store.etcd import EtcdStore
 from kafscale.metadata.store.sqlite.store import SqliteStore
 from kafscale.observability.logging import get_logger
-from kafscale.storage import buckets, layout
-from kafscale.storage.objects.base import ObjectStore
-from kafscale.storage.objects.local import LocalObjectStore
+from kafscale.storage.formats import object_keys
+from kafscale.storage.objects import factory
+from kafscale.storage.objects.conditional_put_probe import probe_create_only
+from kafscale.storage.objects.layers.observed import ObservedObjectStore, OperationObserver
+from kafscale.storage.objects.local.store import LocalObjectStore
 from kafscale.storage.objects.memory import MemoryObjectStore
-from kafscale.storage.objects.observed import ObservedObjectStore, OperationObserver
-from kafscale.storage.objects.probe import probe_create_only
+from kafscale.storage.objects.store import ObjectStore
 
 log = get_logger(__name__)
 
@@ -44,12 +45,12 @@ async def open_objects(
     """The object store, proven to keep what fencing relies on."""
     store: ObjectStore
     if is_remote(config):
-        store, prove = buckets.assemble(config, on_operation, random)
+        store, prove = factory.assemble(config, on_operation, random)
     else:
         store = ObservedObjectStore(_objects(config, clock), on_operation)
         prove = partial(probe_create_only, store, config.s3.namespace, random)
     try:
-        await _reached(config, f"object storage ({buckets.describe_objects(config)})", prove)
+        await _reached(config, f"object storage ({factory.describe_objects(config)})", prove)
     except BaseException:
         await store.close()
         raise
@@ -82,9 +83,9 @@ def _objects(config: Config, clock: Callable[[], int]) -> ObjectStore:
         log.warning("records are kept in memory and lost with this process")
         return MemoryObjectStore(clock)
     return LocalObjectStore(
-        _data_directory(config) / layout.OBJECTS_DIRECTORY,
+        _data_directory(config) / object_keys.OBJECTS_DIRECTORY,
         fsync=config.storage.local_fsync,
-        recycles=lambda key: key.endswith(layout.WAL_SUFFIX),
+        recycles=lambda key: key.endswith(object_keys.WAL_SUFFIX),
     )
 
 

@@ -17,7 +17,7 @@ from kafscale.metadata.topics.config_validation import DELETE, TopicDefaults
 from kafscale.protocol.messages.describe_configs import ConfigSynonym, DescribedConfig
 from kafscale.protocol.messages.incremental_alter_configs import ConfigToAlter
 from kafscale.records import Codec, TimestampType
-from kafscale.storage.settings import LogSettings
+from kafscale.storage.log.config import LogSettings
 
 _TIMESTAMP_TYPES: Final = {
     "CreateTime": TimestampType.CREATE_TIME,

@@ -17,7 +17,7 @@ from kafscale.groups.committed_offsets import Place
 from kafscale.metadata.cluster.cluster_cache import ClusterView
 from kafscale.metadata.schema.model import BrokerInfo
 from kafscale.observability.logging import get_logger
-from kafscale.storage.logs import LogDirectory
+from kafscale.storage.log.log_directory import LogDirectory
 
 log = get_logger(__name__)
 

@@ -14,12 +14,12 @@ from typing import Any
 from kafscale.cli.segment_proof import verify
 from kafscale.errors import DamagedObjectError, KafscaleError
 from kafscale.records import BatchView, Record, iterate, split
-from kafscale.storage import index, layout, segment, wal
+from kafscale.storage.formats import index, object_keys, segment, wal_object
 
 KINDS = {
-    layout.SEGMENT_SUFFIX: "segment",
-    layout.INDEX_SUFFIX: "index",
-    layout.WAL_SUFFIX: "wal",
+    object_keys.SEGMENT_SUFFIX: "segment",
+    object_keys.INDEX_SUFFIX: "index",
+    object_keys.WAL_SUFFIX: "wal",
 }
 
 Data = dict[str, Any]
@@ -52,8 +52,8 @@ def without_index(paths: Sequence[Path]) -> list[Path]:
     return [
         path
         for path in paths
-        if path.suffix == layout.SEGMENT_SUFFIX
-        and not path.with_suffix(layout.INDEX_SUFFIX).is_file()
+        if path.suffix == object_keys.SEGMENT_SUFFIX
+        and not path.with_suffix(object_keys.INDEX_SUFFIX).is_file()
     ]
 
 
@@ -79,9 +79,9 @@ def summarize(path: Path) -> Data:
     }  # fmt: skip
     try:
         match path.suffix:
-            case layout.SEGMENT_SUFFIX:
+            case object_keys.SEGMENT_SUFFIX:
                 return summary | _segment_summary(str(path), buffer)
-            case layout.INDEX_SUFFIX:
+            case object_keys.INDEX_SUFFIX:
                 return summary | _index_summary(index.decode(str(path), buffer))
             case _:
                 return summary | _wal_summary(str(path), buffer)
@@ -116,8 +116,8 @@ def _index_summary(found: index.Index) -> Data:
 
 
 def _wal_summary(key: str, buffer: memoryview) -> Data:
-    header = wal.decode_header(key, buffer)
-    ranges = wal.decode_footer(key, buffer, len(buffer))
+    header = wal_object.decode_header(key, buffer)
+    ranges = wal_object.decode_footer(key, buffer, len(buffer))
     assert not isinstance(ranges, int), "the whole object is always enough"
     return {
         "brokerId": header.broker_id,
@@ -141,18 +141,18 @@ def take_apart(path: Path, *, records: bool) -> Data:
     except DamagedObjectError as error:
         summary["damage"] = error.reason
     match path.suffix:
-        case layout.SEGMENT_SUFFIX:
+        case object_keys.SEGMENT_SUFFIX:
             try:
                 batches = segment.read(key, buffer).batches
             except DamagedObjectError:
                 batches = segment.salvage(buffer)
             described = _batches(batches, segment.HEADER_BYTES, records=records)
             return summary | {"batches": described}
-        case layout.INDEX_SUFFIX:
+        case object_keys.INDEX_SUFFIX:
             found = index.decode(key, buffer)
             return summary | {"entries": _entries(found)}
         case _:
-            read = wal.decode(key, buffer)
+            read = wal_object.decode(key, buffer)
             ranges = [_range(read, each, records=records) for each in read.ranges]
             return summary | {"ranges": ranges}
 
@@ -212,7 +212,7 @@ def _entries(found: index.Index) -> list[Data]:
     ]
 
 
-def _range(read: wal.WalObject, each: wal.Range, *, records: bool) -> Data:
+def _range(read: wal_object.WalObject, each: wal_object.Range, *, records: bool) -> Data:
     return {
         "topicId": each.topic_id.hex(),
         "topic": each.topic,
@@ -228,6 +228,6 @@ def _range(read: wal.WalObject, each: wal.Range, *, records: bool) -> Data:
 
 def prove(path: Path) -> None:
     """Raise `DamagedObjectError` unless an object is whole, and fits the one beside it."""
-    beside = path.with_suffix(layout.SEGMENT_SUFFIX)
-    is_index = path.suffix == layout.INDEX_SUFFIX
+    beside = path.with_suffix(object_keys.SEGMENT_SUFFIX)
+    is_index = path.suffix == object_keys.INDEX_SUFFIX
     verify(path, open_file(path), open_file(beside) if is_index and beside.is_file() else None)

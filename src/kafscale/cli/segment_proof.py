@@ -10,7 +10,7 @@ from pathlib import Path
 
 from kafscale.errors import DamagedObjectError, RecordsError
 from kafscale.records import BatchView, split
-from kafscale.storage import index, layout, segment, wal
+from kafscale.storage.formats import index, object_keys, segment, wal_object
 
 
 def verify(path: Path, buffer: memoryview, beside: memoryview | None = None) -> None:
@@ -19,12 +19,12 @@ def verify(path: Path, buffer: memoryview, beside: memoryview | None = None) -> 
     `beside` is the segment of an index, if there is one.
     """
     match path.suffix:
-        case layout.SEGMENT_SUFFIX:
+        case object_keys.SEGMENT_SUFFIX:
             _verify_segment(path, buffer)
-        case layout.INDEX_SUFFIX:
+        case object_keys.INDEX_SUFFIX:
             _verify_index(path, buffer, beside)
         case _:
-            assert path.suffix == layout.WAL_SUFFIX
+            assert path.suffix == object_keys.WAL_SUFFIX
             _verify_wal(path, buffer)
 
 
@@ -44,7 +44,7 @@ def _verify_index(path: Path, buffer: memoryview, beside: memoryview | None) -> 
 
 
 def _verify_wal(path: Path, buffer: memoryview) -> None:
-    found = wal.decode(str(path), buffer)
+    found = wal_object.decode(str(path), buffer)
     for each in found.ranges:
         try:
             batches = split(found.body(each))
@@ -54,8 +54,8 @@ def _verify_wal(path: Path, buffer: memoryview) -> None:
         _check_batches(path, batches)
     header = found.header
     parts = path.absolute().parts[-5:]
-    named = layout.parse_wal(parts[0], "/".join(parts))
-    if named not in (None, layout.WalRef(header.broker_id, header.epoch, header.sequence)):
+    named = object_keys.parse_wal(parts[0], "/".join(parts))
+    if named not in (None, object_keys.WalRef(header.broker_id, header.epoch, header.sequence)):
         reason = (
             f"it is of broker {header.broker_id}, epoch {header.epoch}, sequence {header.sequence},"
             " unlike its name"
@@ -63,7 +63,7 @@ def _verify_wal(path: Path, buffer: memoryview) -> None:
         raise DamagedObjectError(str(path), reason)
 
 
-def _check_offsets(path: Path, each: wal.Range, batches: Sequence[BatchView]) -> None:
+def _check_offsets(path: Path, each: wal_object.Range, batches: Sequence[BatchView]) -> None:
     """That the batches of a range follow each other, and span what the table says."""
     next_offset = each.base_offset
     for batch in batches:
@@ -87,10 +87,10 @@ def _check_batches(path: Path, batches: Sequence[BatchView]) -> None:
 
 def _check_base_offset(path: Path, base_offset: int) -> None:
     parts = path.absolute().parts[-4:]
-    named = layout.parse_segment(parts[0], "/".join(parts))
+    named = object_keys.parse_segment(parts[0], "/".join(parts))
     if named is not None and named.base_offset != base_offset:
         raise DamagedObjectError(str(path), f"its first offset is {base_offset}, unlike its name")
 
 
-def _place(each: wal.Range) -> str:
+def _place(each: wal_object.Range) -> str:
     return f"{each.topic}-{each.partition}"

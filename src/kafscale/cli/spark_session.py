@@ -126,7 +126,7 @@ def locate(path: str) -> "Location":
     Whatever a path does not say about a bucket, such as its keys, the settings say as well.
     """
     from kafscale.spark.location import Location
-    from kafscale.storage.buckets import bucket
+    from kafscale.storage.objects.factory import bucket
 
     config = effective()
     if not path:
@@ -146,7 +146,7 @@ def locate_if_any() -> "Location | None":
 
 def _configured(config: "Config") -> "Location":
     from kafscale.spark.location import Location
-    from kafscale.storage.buckets import bucket
+    from kafscale.storage.objects.factory import bucket
 
     if config.s3.use_memory:
         raise ConfigError("records are kept in the memory of a broker, where no job can read them")

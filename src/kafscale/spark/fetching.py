@@ -13,10 +13,10 @@ from typing import Final, NamedTuple
 
 from kafscale.errors import DamagedObjectError, ObjectNotFoundError
 from kafscale.spark.logmap import Extent
-from kafscale.storage import index, layout
-from kafscale.storage.index import Index
-from kafscale.storage.objects.base import ObjectStore
+from kafscale.storage.formats import index, object_keys
+from kafscale.storage.formats.index import Index
 from kafscale.storage.objects.blocking import BlockingObjectStore
+from kafscale.storage.objects.store import ObjectStore
 
 BLOCK_BYTES: Final = 8 * 1024 * 1024
 BLOCKS_AHEAD: Final = 2
@@ -88,7 +88,7 @@ class Fetcher:
     def _span(self, extent: Extent) -> tuple[int, int]:
         """The bytes to read: all that there are, or less where an index tells."""
         start, stop = extent.position, extent.position + extent.length
-        place = layout.parse_segment(self._namespace, extent.key)
+        place = object_keys.parse_segment(self._namespace, extent.key)
         if place is None or extent.length < INDEXED_BYTES_MIN:
             return start, stop
         is_within = extent.start_offset > place.base_offset
@@ -104,7 +104,7 @@ class Fetcher:
 
     def index(self, segment_key: str) -> Index | None:
         """The index of a segment; None if there is none that can be used."""
-        key = segment_key.removesuffix(layout.SEGMENT_SUFFIX) + layout.INDEX_SUFFIX
+        key = segment_key.removesuffix(object_keys.SEGMENT_SUFFIX) + object_keys.INDEX_SUFFIX
         with suppress(ObjectNotFoundError, DamagedObjectError):
             return index.decode(key, self._store.get(key))
         return None

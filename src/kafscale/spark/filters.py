@@ -30,7 +30,7 @@ from pyspark.sql.datasource import (
     StringStartsWith,
 )
 
-from kafscale.storage.layout import INT64_MAX
+from kafscale.storage.formats.object_keys import INT64_MAX
 
 _NEVER_NULL: Final = frozenset({"topic", "partition", "offset", "timestamp", "timestampType"})
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)

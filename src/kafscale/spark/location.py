@@ -13,14 +13,14 @@ from random import Random
 from typing import Any, ClassVar, Final
 
 from kafscale.errors import InvalidRequestError
-from kafscale.storage.layout import OBJECTS_DIRECTORY
-from kafscale.storage.objects.base import ObjectStore
+from kafscale.storage.formats.object_keys import OBJECTS_DIRECTORY
 from kafscale.storage.objects.blocking import BlockingObjectStore
-from kafscale.storage.objects.bucket import S3Bucket
-from kafscale.storage.objects.limit import LimitedObjectStore
-from kafscale.storage.objects.local import LocalObjectStore
-from kafscale.storage.objects.retry import RetryingObjectStore
-from kafscale.storage.objects.s3 import S3ObjectStore
+from kafscale.storage.objects.layers.limited import LimitedObjectStore
+from kafscale.storage.objects.layers.retrying import RetryingObjectStore
+from kafscale.storage.objects.local.store import LocalObjectStore
+from kafscale.storage.objects.s3.bucket_config import S3Bucket
+from kafscale.storage.objects.s3.store import S3ObjectStore
+from kafscale.storage.objects.store import ObjectStore
 
 DEFAULT_NAMESPACE: Final = "default"
 REQUESTS_MAX: Final = 32

@@ -21,7 +21,7 @@ from typing import Final
 
 import msgspec
 
-from kafscale.storage import segment
+from kafscale.storage.formats import segment
 
 Place = tuple[str, int]
 """A topic and a partition."""

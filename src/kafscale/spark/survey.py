@@ -17,10 +17,11 @@ from kafscale.aio.gather import together
 from kafscale.errors import DamagedObjectError, ObjectNotFoundError
 from kafscale.observability.logging import get_logger
 from kafscale.spark.logmap import KnownTopic, LogMap, Place, WalRun, draw
-from kafscale.storage import layout, segment, topics_catalog, wal
-from kafscale.storage.objects.base import ObjectInfo, ObjectStore
+from kafscale.storage import topic_catalog
+from kafscale.storage.formats import object_keys, segment, wal_object
 from kafscale.storage.objects.blocking import BlockingObjectStore
-from kafscale.storage.streams import Stream, Streams
+from kafscale.storage.objects.store import ObjectInfo, ObjectStore
+from kafscale.storage.wal.streams import Stream, Streams
 
 log = get_logger(__name__)
 
@@ -46,7 +47,7 @@ class Surveyor:
     def __init__(self, store: BlockingObjectStore, namespace: str) -> None:
         self._blocking = store
         self._namespace = namespace
-        self._tables: dict[str, list[wal.Range]] = {}
+        self._tables: dict[str, list[wal_object.Range]] = {}
 
     def look(
         self,
@@ -135,7 +136,7 @@ class Surveyor:
         if names is None:
             prefixes = [f"{self._namespace}/"]
         else:
-            prefixes = [layout.topic_prefix(self._namespace, name) for name in sorted(names)]
+            prefixes = [object_keys.topic_prefix(self._namespace, name) for name in sorted(names)]
         listing = _Listing(defaultdict(list), set())
         await _all(self._list_below(store, prefix, wanted, listing) for prefix in prefixes)
         return listing
@@ -145,15 +146,15 @@ class Surveyor:
     ) -> None:
         async for chunk in store.list(prefix):
             for item in chunk:
-                if item.key.endswith(layout.INDEX_SUFFIX):
+                if item.key.endswith(object_keys.INDEX_SUFFIX):
                     continue
-                place = layout.parse_segment(self._namespace, item.key)
+                place = object_keys.parse_segment(self._namespace, item.key)
                 if place is not None and wanted(place.topic):
                     listing.segments[place.topic, place.partition].append(
                         (item.key, place.base_offset, item.size_bytes)
                     )
                     continue
-                marked = layout.parse_log_start(self._namespace, item.key)
+                marked = object_keys.parse_log_start(self._namespace, item.key)
                 if marked is not None and wanted(marked[0]):
                     listing.marked.add(marked)
 
@@ -161,7 +162,7 @@ class Surveyor:
         starts: dict[Place, int] = {}
 
         async def read(place: Place) -> None:
-            key = layout.log_start_key(self._namespace, *place)
+            key = object_keys.log_start_key(self._namespace, *place)
             data = bytes(await store.get(key))
             if not data.isdigit():
                 raise DamagedObjectError(key, f"{data[:20]!r} is no offset")
@@ -191,14 +192,14 @@ def survey(
     return Surveyor(store, namespace).look(topics, wanted)
 
 
-async def read_table(store: ObjectStore, item: ObjectInfo) -> list[wal.Range]:
+async def read_table(store: ObjectStore, item: ObjectInfo) -> list[wal_object.Range]:
     """What a WAL object holds, from its last bytes."""
-    length = min(wal.TAIL_BYTES_HINT, item.size_bytes)
+    length = min(wal_object.TAIL_BYTES_HINT, item.size_bytes)
     while True:
         suffix = await store.get_suffix(item.key, length)
         # As long as the name is there, its file was not given to another object meanwhile.
         await store.head(item.key)
-        table = wal.decode_footer(item.key, suffix, item.size_bytes)
+        table = wal_object.decode_footer(item.key, suffix, item.size_bytes)
         if isinstance(table, list):
             return table
         length = table
@@ -206,13 +207,13 @@ async def read_table(store: ObjectStore, item: ObjectInfo) -> list[wal.Range]:
 
 async def _catalog(store: ObjectStore, namespace: str) -> tuple[dict[str, KnownTopic], int]:
     """The topics that brokers tell of, if they do, and when that was."""
-    key = layout.catalog_key(namespace)
+    key = object_keys.catalog_key(namespace)
     try:
         told_ms = (await store.head(key)).modified_ms
         data = await store.get(key)
     except ObjectNotFoundError:
         return {}, -1
-    topics = topics_catalog.decode(key, bytes(data)).topics
+    topics = topic_catalog.decode(key, bytes(data)).topics
     return {
         topic.name: KnownTopic(
             topic.name, bytes.fromhex(topic.topic_id), topic.partition_count, topic.configs
@@ -227,7 +228,7 @@ def _counting(stream: Stream) -> list[ObjectInfo]:
         counting = stream.counting
     else:
         counting = [item for number, item in stream.objects.items() if number < stream.first_free]
-    return [item for item in counting if item.size_bytes != wal.EMPTY_BYTES]
+    return [item for item in counting if item.size_bytes != wal_object.EMPTY_BYTES]
 
 
 def _current(

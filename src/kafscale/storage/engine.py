@@ -15,24 +15,24 @@ from random import Random
 
 from kafscale.errors import KafscaleError, NotOwnerError
 from kafscale.observability.logging import get_logger
-from kafscale.storage import wal
-from kafscale.storage.blocks import Blocks
-from kafscale.storage.buffer import PutBudget, SealRules
-from kafscale.storage.flush import WalPosition, WalWriter
-from kafscale.storage.log import PartitionLog
-from kafscale.storage.logs import LogDirectory
-from kafscale.storage.objects.base import ObjectStore
-from kafscale.storage.opening import Opener, PartitionToOpen
-from kafscale.storage.reader import LogReader
-from kafscale.storage.retention import Retention
-from kafscale.storage.roll import SegmentWriter
-from kafscale.storage.statistics import Statistics
-from kafscale.storage.streams import Streams
-from kafscale.storage.swap import Swapper, SwapResult
-from kafscale.storage.tail import TailMemory
-from kafscale.storage.takeover import Takeover
-from kafscale.storage.trim import DurableObject, WalTrimmer
-from kafscale.storage.upkeep import Bounds, Upkeep
+from kafscale.storage.counters import Statistics
+from kafscale.storage.formats import wal_object
+from kafscale.storage.log.log_directory import LogDirectory
+from kafscale.storage.log.partition_log import PartitionLog
+from kafscale.storage.log.tail import TailMemory
+from kafscale.storage.objects.store import ObjectStore
+from kafscale.storage.read.block_cache import Blocks
+from kafscale.storage.read.log_reader import LogReader
+from kafscale.storage.recovery.log_opener import Opener, PartitionToOpen
+from kafscale.storage.recovery.takeover import Takeover
+from kafscale.storage.segments.retention import Retention
+from kafscale.storage.segments.roll_scheduler import Bounds, Upkeep
+from kafscale.storage.segments.segment_writer import SegmentWriter
+from kafscale.storage.segments.swap import Swapper, SwapResult
+from kafscale.storage.wal.open_object import PutBudget, SealRules
+from kafscale.storage.wal.streams import Streams
+from kafscale.storage.wal.trimmer import DurableObject, WalTrimmer
+from kafscale.storage.wal.writer import WalPosition, WalWriter
 
 log = get_logger(__name__)
 
@@ -151,7 +151,7 @@ class StorageEngine:
         self.end()
         opening_key = await self._streams.begin(self._broker_id, epoch)
         await self._streams.end_earlier(self._broker_id, epoch)
-        self.trimmer.add(DurableObject(opening_key, wal.EMPTY_BYTES, {}))
+        self.trimmer.add(DurableObject(opening_key, wal_object.EMPTY_BYTES, {}))
         self._wal = WalWriter(
             self._store,
             WalPosition(self._namespace, self._broker_id, epoch),

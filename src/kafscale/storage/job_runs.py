@@ -19,8 +19,8 @@ import msgspec
 from kafscale.aio.gather import together
 from kafscale.errors import DamagedObjectError, ObjectNotFoundError
 from kafscale.observability.logging import get_logger
-from kafscale.storage import layout
-from kafscale.storage.objects.base import ObjectStore
+from kafscale.storage.formats import object_keys
+from kafscale.storage.objects.store import ObjectStore
 
 log = get_logger(__name__)
 
@@ -121,7 +121,7 @@ class JobRuns:
 
     async def write(self, run: JobRun) -> None:
         """Write a record, or write it over; one that has ended makes old ones go."""
-        key = layout.job_run_key(self._namespace, run.job, run.started_at_ms, run.run)
+        key = object_keys.job_run_key(self._namespace, run.job, run.started_at_ms, run.run)
         await self._store.put(key, [encode(run)], create=False)
         if run.outcome is not Outcome.RUNNING:
             await self._prune(run.job)
@@ -138,28 +138,28 @@ class JobRuns:
 
     async def last(self) -> dict[str, JobRun]:
         """The newest run of each job that has left any."""
-        newest: dict[str, layout.JobRunRef] = {}
+        newest: dict[str, object_keys.JobRunRef] = {}
         for ref in await self._refs():  # Ascending, so that the last of each job stays.
             newest[ref.job] = ref
         return {run.job: run for run in await self._read(list(newest.values()))}
 
-    async def _refs(self, job: str | None = None) -> list[layout.JobRunRef]:
-        prefix = layout.jobs_root(self._namespace) + (f"{job}/" if job else "")
-        refs: list[layout.JobRunRef] = []
+    async def _refs(self, job: str | None = None) -> list[object_keys.JobRunRef]:
+        prefix = object_keys.jobs_root(self._namespace) + (f"{job}/" if job else "")
+        refs: list[object_keys.JobRunRef] = []
         async for chunk in self._store.list(prefix):
-            parsed = (layout.parse_job_run(self._namespace, item.key) for item in chunk)
+            parsed = (object_keys.parse_job_run(self._namespace, item.key) for item in chunk)
             refs += [ref for ref in parsed if ref is not None]
             if len(refs) >= LISTED_MAX:
                 log.warning("more records of jobs than are looked at", limit=LISTED_MAX)
                 break
         return refs
 
-    async def _read(self, refs: Sequence[layout.JobRunRef]) -> list[JobRun]:
+    async def _read(self, refs: Sequence[object_keys.JobRunRef]) -> list[JobRun]:
         reads = asyncio.Semaphore(READS_MAX)
-        found: dict[layout.JobRunRef, JobRun] = {}
+        found: dict[object_keys.JobRunRef, JobRun] = {}
 
-        async def read(ref: layout.JobRunRef) -> None:
-            key = layout.job_run_key(self._namespace, ref.job, ref.started_at_ms, ref.run)
+        async def read(ref: object_keys.JobRunRef) -> None:
+            key = object_keys.job_run_key(self._namespace, ref.job, ref.started_at_ms, ref.run)
             try:
                 async with reads:
                     found[ref] = decode(key, await self._store.get(key))
@@ -175,7 +175,7 @@ class JobRuns:
         old = (await self._refs(job))[:-RUNS_MAX]
         if old:
             keys = (
-                layout.job_run_key(self._namespace, ref.job, ref.started_at_ms, ref.run)
+                object_keys.job_run_key(self._namespace, ref.job, ref.started_at_ms, ref.run)
                 for ref in old
             )
             await self._store.delete(list(keys))

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from kafscale.storage.job_runs import JobRun, JobRuns, Outcome, TopicRun
-from kafscale.storage.objects.local import LocalObjectStore
+from kafscale.storage.objects.local.store import LocalObjectStore
 from services.broker import BrokerProcess
 from services.console import ConsoleProcess
 

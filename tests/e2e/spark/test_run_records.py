@@ -14,7 +14,7 @@ from kafscale.spark.location import Location
 from kafscale.spark.subscription import Subscription
 from kafscale.spark.tables.target import TableFormat, Target
 from kafscale.storage.job_runs import JobRun, JobRuns, Outcome
-from kafscale.storage.objects.local import LocalObjectStore
+from kafscale.storage.objects.local.store import LocalObjectStore
 from services.broker import BrokerProcess
 
 

@@ -15,7 +15,8 @@ from kafscale.records.record import Header
 from kafscale.spark.location import Location
 from kafscale.spark.sql import Sql
 from kafscale.spark.sql_errors import QueryError
-from kafscale.storage import layout, segment, topics_catalog
+from kafscale.storage import topic_catalog
+from kafscale.storage.formats import object_keys, segment
 
 NAMESPACE = "default"
 START_MS = 1_700_000_000_000
@@ -43,10 +44,10 @@ def put(location: Location, topic: str, offsets: range, partition: int = 0, valu
         )  # fmt: skip
         builder.append(BatchView(build([made])))
     built = builder.finish()
-    key = layout.segment_key(NAMESPACE, topic, partition, offsets.start)
+    key = object_keys.segment_key(NAMESPACE, topic, partition, offsets.start)
     with location.open() as store:
         store.put(key, built.parts)
-        store.put(layout.index_key(NAMESPACE, topic, partition, offsets.start), [built.index])
+        store.put(object_keys.index_key(NAMESPACE, topic, partition, offsets.start), [built.index])
     return key
 
 
@@ -153,9 +154,9 @@ def test_every_statement_sees_the_log_as_it_is_then(topics, location):
 
 
 def test_an_empty_topic_has_columns_for_its_fields_once_it_has_records(topics, location):
-    catalog = topics_catalog.encode([topics_catalog.CatalogTopic("new", "00" * 16, 1)])
+    catalog = topic_catalog.encode([topic_catalog.CatalogTopic("new", "00" * 16, 1)])
     with location.open() as store:
-        store.put(layout.catalog_key(NAMESPACE), [catalog])
+        store.put(object_keys.catalog_key(NAMESPACE), [catalog])
     assert answer(topics, "select _offset, _value from new") == []
     put(location, "new", range(5))
     assert answer(topics, "select sum(id) from new") == [(10,)]

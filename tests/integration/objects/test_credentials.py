@@ -21,7 +21,7 @@ from kafscale.errors import (
     StoreUnavailableError,
 )
 from kafscale.storage.objects import S3Bucket, S3ObjectStore
-from kafscale.storage.objects.aws import Aws
+from kafscale.storage.objects.s3.boto import Aws
 from services.process import free_port
 from services.scripted_server import ScriptedServer, response, scripted_server
 

@@ -9,10 +9,10 @@ import pytest
 
 from kafscale.errors import OperatingError
 from kafscale.storage.objects import BucketLifecycle, S3Bucket, TopicRetention, create_bucket
-from kafscale.storage.objects.aws import Aws
-from kafscale.storage.objects.lifecycle import is_same
+from kafscale.storage.objects.s3.boto import Aws
+from kafscale.storage.objects.s3.lifecycle import is_same
 from services.scripted_server import response, scripted_server
-from unit.storage.objects.test_lifecycle import REFERENCE
+from unit.storage.objects.s3.test_lifecycle import REFERENCE
 
 pytestmark = pytest.mark.timeout(60)
 

@@ -19,7 +19,7 @@ from kafscale.errors import (
     StoreUnavailableError,
 )
 from kafscale.storage.objects import S3Bucket, S3ObjectStore
-from kafscale.storage.objects.s3_failures import MissingBucketError
+from kafscale.storage.objects.s3.errors import MissingBucketError
 from services.process import free_port
 from services.s3_server import ACCESS_KEY, SECRET_KEY
 from services.scripted_server import response, scripted_server

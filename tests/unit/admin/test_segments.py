@@ -6,7 +6,7 @@ import pytest
 
 from kafscale.admin import segments
 from kafscale.errors import StoreUnavailableError
-from kafscale.storage import layout, segment
+from kafscale.storage.formats import object_keys, segment
 from kafscale.storage.objects.memory import MemoryObjectStore
 from unit.storage.engines import simulate
 from unit.storage.samples import CREATED_MS, run
@@ -19,7 +19,7 @@ def test_segments_end_where_the_next_one_begins_and_the_newest_where_its_footer_
     async def story():
         store = MemoryObjectStore(clock=lambda: STORED_MS)
         sizes = {base: await put(store, base, [3, 2]) for base in (0, 5, 10)}
-        await store.delete([layout.index_key(NAMESPACE, "orders", 0, 5)])
+        await store.delete([object_keys.index_key(NAMESPACE, "orders", 0, 5)])
         found = await inventory(store)
         assert found["total"] == 3
         assert found["sizeBytes"] == sum(sizes.values())
@@ -44,7 +44,7 @@ def test_other_objects_and_other_partitions_do_not_count():
         await put(store, 0, [1])
         await put(store, 0, [1], partition=1)
         await put(store, 0, [1], partition=10)
-        await store.put(layout.log_start_key(NAMESPACE, "orders", 0), [b"0"])
+        await store.put(object_keys.log_start_key(NAMESPACE, "orders", 0), [b"0"])
         await store.put("default/orders/0/notes.txt", [b"0"])
         assert (await inventory(store))["total"] == 1
         assert (await inventory(store, partition=2))["items"] == []
@@ -78,7 +78,7 @@ def test_pages_begin_with_the_newest(first, count, bases):
 def test_a_footer_that_is_none_says_nothing():
     async def story():
         store = MemoryObjectStore()
-        await store.put(layout.segment_key(NAMESPACE, "orders", 0, 7), [b"x" * 100])
+        await store.put(object_keys.segment_key(NAMESPACE, "orders", 0, 7), [b"x" * 100])
         (found,) = (await inventory(store))["items"]
         assert found["lastOffset"] is None
         assert found["hasIndex"] is False
@@ -110,6 +110,6 @@ async def put(store, base_offset, counts, *, partition=0) -> int:
         builder.append(each)
     built = builder.finish()
     place = NAMESPACE, "orders", partition, base_offset
-    await store.put(layout.segment_key(*place), built.parts)
-    await store.put(layout.index_key(*place), [built.index])
+    await store.put(object_keys.segment_key(*place), built.parts)
+    await store.put(object_keys.index_key(*place), [built.index])
     return built.size_bytes

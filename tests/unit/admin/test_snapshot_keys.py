@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from kafscale.admin.snapshots import keys
 from kafscale.admin.snapshots.keys import SnapshotName
-from kafscale.storage.objects.base import is_key
+from kafscale.storage.objects.store import is_key
 
 names = st.builds(
     SnapshotName,

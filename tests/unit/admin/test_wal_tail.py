@@ -6,7 +6,7 @@ import pytest
 
 from kafscale.admin import wal_tail
 from kafscale.errors import StoreUnavailableError
-from kafscale.storage import layout, wal
+from kafscale.storage.formats import object_keys, wal_object
 from kafscale.storage.objects.memory import MemoryObjectStore
 from unit.storage.engines import simulate
 from unit.storage.samples import CREATED_MS, batch
@@ -76,9 +76,9 @@ def test_fences_and_damaged_objects_hold_nothing():
     async def story():
         store = MemoryObjectStore()
         await put(store, 0, [(ORDERS, 0, 0, 1)])
-        fence = wal.Header(0, 1, 1, CREATED_MS, is_fence=True)
-        await store.put(layout.wal_key(NAMESPACE, 0, 1, 1), wal.encode_fence(fence))
-        await store.put(layout.wal_key(NAMESPACE, 0, 1, 2), [b"x" * 500])
+        fence = wal_object.Header(0, 1, 1, CREATED_MS, is_fence=True)
+        await store.put(object_keys.wal_key(NAMESPACE, 0, 1, 1), wal_object.encode_fence(fence))
+        await store.put(object_keys.wal_key(NAMESPACE, 0, 1, 2), [b"x" * 500])
         assert (await tail(store, partition(0, 1)))["objectCount"] == 1
 
     asyncio.run(story())
@@ -118,10 +118,12 @@ async def put(store, sequence, ranges) -> "dict[tuple[bytes, int, int], int]":
         body = bytes(batch(base_offset, count).buffer)
         sizes[topic_id, number, base_offset] = len(body)
         pieces.append(
-            wal.Piece(
+            wal_object.Piece(
                 topic_id, "orders", number, body, base_offset, base_offset + count - 1, CREATED_MS
             )
         )
-    header = wal.Header(0, 1, sequence, CREATED_MS)
-    await store.put(layout.wal_key(NAMESPACE, 0, 1, sequence), wal.encode(header, pieces))
+    header = wal_object.Header(0, 1, sequence, CREATED_MS)
+    await store.put(
+        object_keys.wal_key(NAMESPACE, 0, 1, sequence), wal_object.encode(header, pieces)
+    )
     return sizes

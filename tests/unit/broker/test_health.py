@@ -13,9 +13,9 @@ from kafscale.errors import ObjectNotFoundError, OverloadedError, StoreUnavailab
 from kafscale.observability.metrics.broker import Metrics
 from kafscale.records.checksum import Buffer
 from kafscale.storage.engine import StorageEngine
-from kafscale.storage.objects.base import ObjectStore
+from kafscale.storage.objects.layers.observed import ObservedObjectStore
 from kafscale.storage.objects.memory import MemoryObjectStore
-from kafscale.storage.objects.observed import ObservedObjectStore
+from kafscale.storage.objects.store import ObjectStore
 from kafscale.testing import virtual_time
 from unit.storage.engines import NAMESPACE, append, opened, simulate
 

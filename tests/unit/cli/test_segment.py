@@ -7,8 +7,8 @@ from shutil import copytree
 import pytest
 
 from kafscale.records import BatchView, Codec, Header, Record, build
-from kafscale.storage import segment, wal
-from kafscale.storage.layout import index_key, segment_key, wal_key
+from kafscale.storage.formats import segment, wal_object
+from kafscale.storage.formats.object_keys import index_key, segment_key, wal_key
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "upstream-1.6"
 CREATED_MS = 1_700_000_000_000
@@ -50,14 +50,14 @@ def objects(kafscale):
     write(SEGMENT, built.parts)
     write(INDEX, [built.index])
     pieces = [
-        wal.Piece(
+        wal_object.Piece(
             bytes(16), "orders", 0, each.buffer, each.base_offset, each.last_offset,
             each.max_timestamp_ms,
         )
         for each in batches()
     ]  # fmt: skip
-    write(WAL, wal.encode(wal.Header(7, 3, 42, CREATED_MS), pieces))
-    write(FENCE, wal.encode_fence(wal.Header(7, 3, 43, CREATED_MS, is_fence=True)))
+    write(WAL, wal_object.encode(wal_object.Header(7, 3, 42, CREATED_MS), pieces))
+    write(FENCE, wal_object.encode_fence(wal_object.Header(7, 3, 43, CREATED_MS, is_fence=True)))
     return kafscale
 
 
@@ -254,8 +254,8 @@ def test_verify_says_which_segments_have_no_index(objects):
 )
 def test_verify_holds_the_batches_of_a_wal_object_against_its_table(objects, offsets, words):
     body = b"".join(each.buffer for each in batches())
-    piece = wal.Piece(bytes(16), "orders", 0, body, *offsets, CREATED_MS)
-    write(WAL, wal.encode(wal.Header(7, 3, 42, CREATED_MS), [piece]))
+    piece = wal_object.Piece(bytes(16), "orders", 0, body, *offsets, CREATED_MS)
+    write(WAL, wal_object.encode(wal_object.Header(7, 3, 42, CREATED_MS), [piece]))
     result = objects("segment", "verify", WAL)
     assert result.exit_code == 1
     assert words in result.stderr
@@ -264,8 +264,8 @@ def test_verify_holds_the_batches_of_a_wal_object_against_its_table(objects, off
 def test_verify_checks_each_batch_even_where_the_object_holds(objects):
     broken = bytearray(b"".join(each.buffer for each in batches()))
     broken[70] ^= 1
-    piece = wal.Piece(bytes(16), "orders", 0, broken, 100, 102, CREATED_MS)
-    write(WAL, wal.encode(wal.Header(7, 3, 42, CREATED_MS), [piece]))
+    piece = wal_object.Piece(bytes(16), "orders", 0, broken, 100, 102, CREATED_MS)
+    write(WAL, wal_object.encode(wal_object.Header(7, 3, 42, CREATED_MS), [piece]))
     result = objects("segment", "verify", WAL)
     assert result.exit_code == 1
     assert "the batch at offset 100: the CRC of a batch is" in result.stderr

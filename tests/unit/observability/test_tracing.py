@@ -13,8 +13,8 @@ from kafscale.errors import ConfigError, ObjectNotFoundError
 from kafscale.observability import tracing
 from kafscale.observability.logging import configure, get_logger
 from kafscale.observability.tracing import CAUSES_MAX, Kind
+from kafscale.storage.objects.layers.observed import ObservedObjectStore
 from kafscale.storage.objects.memory import MemoryObjectStore
-from kafscale.storage.objects.observed import ObservedObjectStore
 from services.noted_spans import noted
 
 

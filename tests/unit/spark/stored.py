@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from kafscale.records import BatchView, Codec, Record, build
 from kafscale.spark.planner import OffsetRange, Slice, plan
 from kafscale.spark.survey import survey
-from kafscale.storage import layout, segment, wal
+from kafscale.storage.formats import object_keys, segment, wal_object
 from kafscale.storage.objects.blocking import BlockingObjectStore
 from kafscale.storage.objects.memory import MemoryObjectStore
 
@@ -53,10 +53,10 @@ def put_segment(
     for one in batches(offsets):
         builder.append(one)
     built = builder.finish()
-    key = layout.segment_key(NAMESPACE, topic, partition, offsets.start)
+    key = object_keys.segment_key(NAMESPACE, topic, partition, offsets.start)
     store.put(key, built.parts, create=False)
     if indexed:
-        index_key = layout.index_key(NAMESPACE, topic, partition, offsets.start)
+        index_key = object_keys.index_key(NAMESPACE, topic, partition, offsets.start)
         store.put(index_key, [built.index], create=False)
     return key
 
@@ -66,24 +66,24 @@ def put_wal(
     topic_id: bytes = TOPIC_ID, broker_id: int = 0, epoch: int = 0, partition: int = 0,
 ) -> str:  # fmt: skip
     """Write a WAL object that holds these offsets of one partition, or none if it opens one."""
-    header = wal.Header(broker_id, epoch, sequence, 0)
+    header = wal_object.Header(broker_id, epoch, sequence, 0)
     made = [
-        wal.Piece(
+        wal_object.Piece(
             topic_id, topic, partition, one.buffer, one.base_offset, one.last_offset,
             one.max_timestamp_ms,
         )
         for offsets in pieces
         for one in batches(offsets)
     ]  # fmt: skip
-    parts = wal.encode(header, made) if made else wal.encode_opening(header)
-    key = layout.wal_key(NAMESPACE, broker_id, epoch, sequence)
+    parts = wal_object.encode(header, made) if made else wal_object.encode_opening(header)
+    key = object_keys.wal_key(NAMESPACE, broker_id, epoch, sequence)
     store.put(key, parts)
     return key
 
 
 def put_fence(store: BlockingObjectStore, sequence: int, *, epoch: int = 0) -> None:
-    header = wal.Header(0, epoch, sequence, 0, is_fence=True)
-    store.put(layout.wal_key(NAMESPACE, 0, epoch, sequence), wal.encode_fence(header))
+    header = wal_object.Header(0, epoch, sequence, 0, is_fence=True)
+    store.put(object_keys.wal_key(NAMESPACE, 0, epoch, sequence), wal_object.encode_fence(header))
 
 
 def slices(store: BlockingObjectStore, offsets: range | None = None, **how: int) -> list[Slice]:

@@ -5,7 +5,7 @@ import pytest
 from kafscale.errors import DamagedObjectError, OffsetOutOfRangeError
 from kafscale.spark import fetching
 from kafscale.spark.batches import SliceReader
-from kafscale.storage import layout
+from kafscale.storage.formats import object_keys
 from unit.spark.stored import (
     NAMESPACE,
     TOPIC,
@@ -39,7 +39,7 @@ def read(store, parts=None, **how):
 
 
 def segment_key(base):
-    return layout.segment_key(NAMESPACE, TOPIC, 0, base)
+    return object_keys.segment_key(NAMESPACE, TOPIC, 0, base)
 
 
 def test_segments_and_wal_are_read_as_one_log(store):

@@ -16,7 +16,7 @@ from kafscale.spark import columns
 from kafscale.spark.columns import ALL_WITH_HEADERS, NAMES, Columns
 from kafscale.spark.decoder import Decoder
 from kafscale.spark.decoder_reference import ReferenceDecoder
-from kafscale.storage import segment
+from kafscale.storage.formats import segment
 from unit.spark.decoder_samples import hostile, runs
 
 pytestmark = pytest.mark.timeout(120)  # The first test compiles, if nobody did before.

@@ -6,7 +6,7 @@ import pytest
 
 from kafscale.errors import InvalidRequestError
 from kafscale.spark.location import Location
-from kafscale.storage.objects.bucket import S3Bucket
+from kafscale.storage.objects.s3.bucket_config import S3Bucket
 
 
 def test_a_bucket_and_a_namespace():

@@ -3,7 +3,7 @@
 import pytest
 
 from kafscale.spark.logmap import draw
-from kafscale.storage import segment
+from kafscale.storage.formats import segment
 
 OVERHEAD = segment.HEADER_BYTES + segment.FOOTER_BYTES
 SEGMENTS = [("a", 0, 1000 + OVERHEAD), ("b", 100, 500 + OVERHEAD), ("c", 200, 100 + OVERHEAD)]

@@ -10,7 +10,7 @@ from kafscale.spark import columns, options
 from kafscale.spark.location import Location
 from kafscale.spark.query import Query, schema_of
 from kafscale.spark.stream import StreamReader
-from kafscale.storage import layout
+from kafscale.storage.formats import object_keys
 from unit.spark.stored import NAMESPACE, put_segment, put_wal
 
 EVERYTHING = ReadAllAvailable()
@@ -233,7 +233,7 @@ def test_a_topic_that_is_deleted_vanishes(store, stream):
     put_segment(store, range(5))
     put_segment(store, range(5), topic="clicks")
     start = {"clicks": {"0": 5}, "orders": {"0": 5}}
-    store.delete([layout.segment_key(NAMESPACE, "clicks", 0, 0)])
+    store.delete([object_keys.segment_key(NAMESPACE, "clicks", 0, 0)])
     reader = stream(subscribe="orders,clicks", failOnDataLoss="false")
     assert run(reader, start) == (offsets(5), [])
     with pytest.raises(OffsetOutOfRangeError, match="clicks/0 is gone; it was read up to offset 5"):

@@ -4,9 +4,10 @@ import pytest
 
 from kafscale.errors import DamagedObjectError
 from kafscale.spark.survey import Surveyor, survey
-from kafscale.storage import layout, topics_catalog
+from kafscale.storage import topic_catalog
+from kafscale.storage.formats import object_keys
 from kafscale.storage.objects.memory import MemoryObjectStore
-from kafscale.storage.topics_catalog import CatalogTopic
+from kafscale.storage.topic_catalog import CatalogTopic
 from unit.spark.stored import (
     NAMESPACE,
     TOPIC,
@@ -89,7 +90,7 @@ def ticking():
 
 
 def put_catalog(store, *topics):
-    store.put(layout.catalog_key(NAMESPACE), [topics_catalog.encode(topics)])
+    store.put(object_keys.catalog_key(NAMESPACE), [topic_catalog.encode(topics)])
 
 
 def test_of_two_topics_with_one_name_the_last_one_written_is_meant():
@@ -119,26 +120,26 @@ def test_a_catalog_that_is_behind_is_not_believed():
 
 
 def test_a_mark_that_is_no_offset_is_named(store):
-    store.put(layout.log_start_key(NAMESPACE, TOPIC, 0), [b"twelve"])
+    store.put(object_keys.log_start_key(NAMESPACE, TOPIC, 0), [b"twelve"])
     with pytest.raises(DamagedObjectError, match="log-start"):
         look(store)
 
 
 def test_a_damaged_catalog_is_named(store):
-    store.put(layout.catalog_key(NAMESPACE), [b"{"])
+    store.put(object_keys.catalog_key(NAMESPACE), [b"{"])
     with pytest.raises(DamagedObjectError, match=r"_catalog/topics\.json"):
         look(store)
 
 
 def test_a_log_starts_where_its_mark_says(store):
     put_segment(store, range(30))
-    store.put(layout.log_start_key(NAMESPACE, TOPIC, 0), [b"12"])
+    store.put(object_keys.log_start_key(NAMESPACE, TOPIC, 0), [b"12"])
     assert look(store)[TOPIC, 0].start_offset == 12
 
 
 def test_an_empty_log_that_is_marked_ends_where_it_starts(store):
     put_catalog(store, CatalogTopic(TOPIC, "00" * 16, 1))
-    store.put(layout.log_start_key(NAMESPACE, TOPIC, 0), [b"500"])
+    store.put(object_keys.log_start_key(NAMESPACE, TOPIC, 0), [b"500"])
     found = look(store)[TOPIC, 0]
     assert (found.start_offset, found.end_offset) == (500, 500)
 
@@ -162,5 +163,5 @@ def test_tables_are_read_once(store):
 
 def test_a_damaged_wal_object_is_left_out(store):
     put_wal(store, 0, range(10))
-    store.put(layout.wal_key(NAMESPACE, 0, 0, 1), [b"rubbish " * 20])
+    store.put(object_keys.wal_key(NAMESPACE, 0, 0, 1), [b"rubbish " * 20])
     assert look(store)[TOPIC, 0].end_offset == 10

@@ -8,7 +8,7 @@ from kafscale.records import BatchView, Record, build
 from kafscale.spark.logmap import PartitionMap
 from kafscale.spark.survey import survey
 from kafscale.spark.timestamps import first_since, first_since_each
-from kafscale.storage import layout, segment, wal
+from kafscale.storage.formats import object_keys, segment, wal_object
 from unit.spark.stored import NAMESPACE, TOPIC, TOPIC_ID, blocking, put_segment, put_wal
 
 NEVER_MS = 10**15
@@ -41,7 +41,7 @@ def test_times_that_ascend(store):
 def test_without_an_index_records_are_looked_at(store, lost):
     for base in range(0, 60, 20):
         put_segment(store, range(base, base + 20), indexed=lost != "all")
-    key = layout.index_key(NAMESPACE, TOPIC, 0, 20)
+    key = object_keys.index_key(NAMESPACE, TOPIC, 0, 20)
     if lost == "one":
         store.delete([key])
     if lost == "damaged":
@@ -51,7 +51,7 @@ def test_without_an_index_records_are_looked_at(store, lost):
 
 def test_what_lies_below_the_start_of_the_log_does_not_count(store):
     put_segment(store, range(20))
-    store.put(layout.log_start_key(NAMESPACE, TOPIC, 0), [b"13"])
+    store.put(object_keys.log_start_key(NAMESPACE, TOPIC, 0), [b"13"])
     assert found_in(store, 1005) == 13
 
 
@@ -96,18 +96,21 @@ def test_times_that_do_not_ascend(segments, tail):
                 next_offset += len(one)
                 greatest = max(greatest, *one)
             built = builder.finish()
-            store.put(layout.segment_key(NAMESPACE, TOPIC, 0, base), built.parts)
-            store.put(layout.index_key(NAMESPACE, TOPIC, 0, base), [built.index])
+            store.put(object_keys.segment_key(NAMESPACE, TOPIC, 0, base), built.parts)
+            store.put(object_keys.index_key(NAMESPACE, TOPIC, 0, base), [built.index])
         pieces = []
         for one in tail:
             made = _batch(next_offset, one)
             pieces.append(
-                wal.Piece(
+                wal_object.Piece(
                     TOPIC_ID, TOPIC, 0, made.buffer, made.base_offset, made.last_offset, max(one)
                 )
             )
             next_offset += len(one)
-        store.put(layout.wal_key(NAMESPACE, 0, 0, 0), wal.encode(wal.Header(0, 0, 0, 0), pieces))
+        store.put(
+            object_keys.wal_key(NAMESPACE, 0, 0, 0),
+            wal_object.encode(wal_object.Header(0, 0, 0, 0), pieces),
+        )
         for timestamp_ms in range(32):
             expected = [offset for offset, time in enumerate(flat) if time >= timestamp_ms]
             assert found_in(store, timestamp_ms) == (expected[0] if expected else None)

@@ -3,9 +3,9 @@
 from typing import Any
 
 from kafscale.errors import FencedError, StoreUnavailableError
-from kafscale.storage import layout, wal
-from kafscale.storage.log import PartitionLog
-from kafscale.storage.opening import PartitionToOpen
+from kafscale.storage.formats import object_keys, wal_object
+from kafscale.storage.log.partition_log import PartitionLog
+from kafscale.storage.recovery.log_opener import PartitionToOpen
 from unit.storage.engines import BROKER_ID, NAMESPACE, append, opened, to_open
 
 OTHER_ID = BROKER_ID + 1
@@ -13,11 +13,11 @@ THIRD_ID = BROKER_ID + 2
 
 
 def key_of(epoch: int, sequence: int, broker_id: int = BROKER_ID) -> str:
-    return layout.wal_key(NAMESPACE, broker_id, epoch, sequence)
+    return object_keys.wal_key(NAMESPACE, broker_id, epoch, sequence)
 
 
 async def is_fence(store, key: str) -> bool:
-    return wal.decode(key, await store.get(key)).header.is_fence
+    return wal_object.decode(key, await store.get(key)).header.is_fence
 
 
 async def crashed(store, epochs, *values: bytes, broker_id: int = BROKER_ID) -> None:

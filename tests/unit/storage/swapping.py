@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from kafscale.records import BatchView, iterate, split
-from kafscale.storage import layout, segment
+from kafscale.storage.formats import object_keys, segment
 from unit.storage.engines import BROKER_ID, NAMESPACE, TOPIC, append, keys, opened, roll
 from unit.storage.lives import Metadata
 from unit.storage.samples import CREATED_MS, batch
@@ -15,7 +15,7 @@ SIZES = (3, 3, 4, 2)
 """How many of them each segment has."""
 
 BASES = (0, 3, 6, 10)
-PREFIX = layout.staging_prefix(NAMESPACE, "job", TOPIC, 0)
+PREFIX = object_keys.staging_prefix(NAMESPACE, "job", TOPIC, 0)
 
 
 def segment_of(batches: Sequence[BatchView]) -> segment.Built:
@@ -49,7 +49,7 @@ async def stored_batches(store) -> list[BatchView]:
     segments = [
         segment.read(key, await store.get(key))
         for key in await keys(store, ".kfs")
-        if layout.parse_segment(NAMESPACE, key)
+        if object_keys.parse_segment(NAMESPACE, key)
     ]
     ends = [found.header.base_offset for found in segments[1:]] + [1 << 62]
     return [

@@ -2,7 +2,8 @@
 
 from kafscale.records import BatchView, Record, TimestampType, build, iterate, split
 from kafscale.records.batch import LAST_OFFSET_DELTA_POSITION
-from kafscale.storage import segment, times
+from kafscale.storage.formats import segment
+from kafscale.storage.log import timestamp_lookup
 from unit.storage.engines import (
     TOPIC,
     append,
@@ -99,7 +100,7 @@ def test_times_are_those_of_records_that_exist():
         stamped = TimestampType.LOG_APPEND_TIME
         engine, log = await swapped(memory_store(), Metadata(), timestamp_type=stamped)
         log.advance_start(1)
-        found = await times.first_since(engine.reader, log, NOW_MS)
+        found = await timestamp_lookup.first_since(engine.reader, log, NOW_MS)
         assert found is not None
         assert found.offset == 2
 

@@ -6,7 +6,7 @@ from random import Random
 import pytest
 
 from kafscale.errors import FencedError, NotOwnerError
-from kafscale.storage.objects.faulty import Fault, FaultyObjectStore, Rule
+from kafscale.testing.faulty_object_store import Fault, FaultyObjectStore, Rule
 from kafscale.testing.virtual_time import clock_ms
 from unit.storage.engines import (
     TOPIC,

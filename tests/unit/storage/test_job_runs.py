@@ -7,7 +7,8 @@ import pytest
 
 from kafscale.errors import DamagedObjectError
 from kafscale.metadata.topics import names
-from kafscale.storage import job_runs, layout
+from kafscale.storage import job_runs
+from kafscale.storage.formats import object_keys
 from kafscale.storage.job_runs import (
     DETAILS_MAX,
     RUNS_MAX,
@@ -101,7 +102,7 @@ def test_old_records_go_and_those_of_other_jobs_stay():
 @pytest.mark.parametrize("data", [b"x", b"{}", b'{"job":"lake","run":"0","started_at_ms":"then"}'])
 def test_what_cannot_be_read_is_passed_over(data):
     async def scenario(store, runs):
-        await store.put(layout.job_run_key("default", "lake", START_MS, "0f0f0f0f"), [data])
+        await store.put(object_keys.job_run_key("default", "lake", START_MS, "0f0f0f0f"), [data])
         await store.put("default/_jobs/lake/note.txt", [b"by hand"])
         await runs.write(run_of(1))
         assert [run.run for run in await runs.newest()] == ["00000001"]
@@ -134,9 +135,9 @@ def test_a_record_is_bounded():
 
 
 def test_no_topic_lies_where_records_of_jobs_do():
-    assert layout.JOBS_DIRECTORY in layout.RESERVED_TOPICS
-    assert names.RESERVED >= layout.RESERVED_TOPICS
-    assert layout.parse_segment("ns", f"ns/_jobs/0/segment-{0:020d}.kfs") is None
+    assert object_keys.JOBS_DIRECTORY in object_keys.RESERVED_TOPICS
+    assert names.RESERVED >= object_keys.RESERVED_TOPICS
+    assert object_keys.parse_segment("ns", f"ns/_jobs/0/segment-{0:020d}.kfs") is None
 
 
 @pytest.mark.parametrize(
@@ -151,4 +152,4 @@ def test_no_topic_lies_where_records_of_jobs_do():
     ],
 )
 def test_other_names_are_no_records(key):
-    assert layout.parse_job_run("ns", key) is None
+    assert object_keys.parse_job_run("ns", key) is None

@@ -12,8 +12,8 @@ from typing import Final
 from kafscale.admin.snapshots.store import Snapshots
 from kafscale.config import Config
 from kafscale.errors import KafscaleError
-from kafscale.storage import buckets
-from kafscale.storage.objects.bucket import STANDARD
+from kafscale.storage.objects import factory
+from kafscale.storage.objects.s3.bucket_config import STANDARD
 from kafscale.text.formatting import clock
 
 PREFIX: Final = "etcd-snapshots"
@@ -34,7 +34,7 @@ async def opened(config: Config, place: Place) -> AsyncIterator[Snapshots]:
     """The snapshots in a bucket, as long as the block lasts."""
     if not (place.bucket or config.s3.bucket):
         raise KafscaleError("no bucket is named: use --bucket, or set KAFSCALE_S3_BUCKET")
-    set_up = buckets.bucket(config)
+    set_up = factory.bucket(config)
     bucket = replace(
         set_up,
         name=place.bucket or set_up.name,
@@ -44,5 +44,5 @@ async def opened(config: Config, place: Place) -> AsyncIterator[Snapshots]:
         path_style=set_up.path_style or bool(place.endpoint),
         storage_class=STANDARD,
     )
-    async with buckets.opened(bucket, retries_max=config.s3.retries_max) as store:
+    async with factory.opened(bucket, retries_max=config.s3.retries_max) as store:
         yield Snapshots(store, place.prefix or f"{PREFIX}/{config.s3.namespace}", clock)

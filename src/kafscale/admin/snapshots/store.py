@@ -31,7 +31,7 @@ from kafscale.errors import (
 )
 from kafscale.metadata.schema.timestamps import format_time
 from kafscale.metadata.store.etcd.maintenance import MemberStatus
-from kafscale.storage.objects.base import ObjectInfo, ObjectStore
+from kafscale.storage.objects.store import ObjectInfo, ObjectStore
 
 PIECE_BYTES: Final = 8 << 20
 """How much is read from a bucket, or handed to it, at once."""

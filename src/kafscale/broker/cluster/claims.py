@@ -16,8 +16,8 @@ from kafscale.metadata.schema.model import Assignment, PartitionState, SegmentIn
 from kafscale.metadata.schema.topic_codec import SEGMENTS_MAX
 from kafscale.metadata.store.base import MetadataStore
 from kafscale.metadata.topics.catalog import Catalog
-from kafscale.storage import layout
-from kafscale.storage.log import PartitionLog
+from kafscale.storage.formats import object_keys
+from kafscale.storage.log.partition_log import PartitionLog
 
 NOT_KNOWN_MS: Final = -1
 
@@ -96,7 +96,7 @@ class Claims:
         if not len(partition.segments):
             return ""
         base_offset = partition.segments[-1].base_offset
-        return layout.segment_key(
+        return object_keys.segment_key(
             self._namespace, partition.topic, partition.partition, base_offset
         )
 

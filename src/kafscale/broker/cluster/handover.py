@@ -24,7 +24,7 @@ from kafscale.metadata.schema.model import Assignment, BrokerInfo
 from kafscale.metadata.store.base import Compare, MetadataStore, Put
 from kafscale.observability.logging import get_logger
 from kafscale.storage.engine import StorageEngine
-from kafscale.storage.log import PartitionLog
+from kafscale.storage.log.partition_log import PartitionLog
 
 log = get_logger(__name__)
 

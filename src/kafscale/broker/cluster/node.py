@@ -31,8 +31,8 @@ from kafscale.metadata.topics.config_validation import TopicDefaults
 from kafscale.observability.logging import get_logger
 from kafscale.observability.metrics.counters import ClusterStanding
 from kafscale.storage.engine import StorageEngine
-from kafscale.storage.reaper import Reaper
-from kafscale.storage.streams import Streams
+from kafscale.storage.wal.dead_stream_cleaner import Reaper
+from kafscale.storage.wal.streams import Streams
 
 log = get_logger(__name__)
 

@@ -26,8 +26,8 @@ from kafscale.metadata.topics.catalog import Catalog
 from kafscale.metadata.topics.config_validation import TopicDefaults
 from kafscale.observability.logging import get_logger
 from kafscale.storage.engine import StorageEngine
-from kafscale.storage.log import PartitionLog
-from kafscale.storage.opening import PartitionToOpen
+from kafscale.storage.log.partition_log import PartitionLog
+from kafscale.storage.recovery.log_opener import PartitionToOpen
 
 log = get_logger(__name__)
 

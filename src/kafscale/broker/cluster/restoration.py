@@ -34,8 +34,8 @@ from kafscale.metadata.schema.model import TOPIC_ID_BYTES
 from kafscale.metadata.store.base import Entry, MetadataStore
 from kafscale.metadata.topics.catalog import Catalog
 from kafscale.observability.logging import get_logger
-from kafscale.storage.inventory import Inventory
-from kafscale.storage.streams import Stream
+from kafscale.storage.recovery.bucket_scan import Inventory
+from kafscale.storage.wal.streams import Stream
 
 log = get_logger(__name__)
 

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 
 from kafscale.broker.cluster.planning import Owner
 from kafscale.metadata.schema.model import Assignment, PartitionState, Topic
-from kafscale.storage.layout import INT32_MAX
+from kafscale.storage.formats.object_keys import INT32_MAX
 
 NOBODY: Final[Owner] = (INT32_MAX, 0)
 """The owner of what no metadata know an owner of: a broker that there never was."""

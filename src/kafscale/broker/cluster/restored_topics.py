@@ -25,8 +25,8 @@ from msgspec.structs import replace
 
 from kafscale.metadata.schema.model import TOPIC_ID_BYTES, Topic
 from kafscale.metadata.topics import names as topics_names
-from kafscale.storage.inventory import FoundTopic, Inventory, Trace
-from kafscale.storage.topics_catalog import CatalogTopic
+from kafscale.storage.recovery.bucket_scan import FoundTopic, Inventory, Trace
+from kafscale.storage.topic_catalog import CatalogTopic
 
 CATALOG_LATE_MS: Final = 10_000
 """How much later than a topic the catalog may be dated and still not list it: PUTs take time."""

@@ -26,9 +26,9 @@ from kafscale.errors import InvalidRequestError, NotOwnerError, UnknownTopicErro
 from kafscale.metadata.cluster.cluster_cache import NOBODY
 from kafscale.metadata.cluster.group_shards import SHARD_COUNT, SHARDS_TOPIC
 from kafscale.observability.logging import get_logger
-from kafscale.storage import layout
-from kafscale.storage.log import PartitionLog
-from kafscale.storage.swap import SwapResult
+from kafscale.storage.formats import object_keys
+from kafscale.storage.log.partition_log import PartitionLog
+from kafscale.storage.segments.swap import SwapResult
 
 log = get_logger(__name__)
 
@@ -129,8 +129,8 @@ class DirectedBroker:
             raise InvalidRequestError(
                 "a job's name has at most 100 letters, digits, dots, underscores and hyphens"
             )
-        staging = f"{self._parts.namespace}/{layout.STAGING_DIRECTORY}/{job}"
-        prefix = layout.partition_prefix(staging, partition.topic, partition.number)
+        staging = f"{self._parts.namespace}/{object_keys.STAGING_DIRECTORY}/{job}"
+        prefix = object_keys.partition_prefix(staging, partition.topic, partition.number)
         result = await self._to_its_end(self._swap(self._find(partition), prefix))
         return SwapSegmentsResponse(
             base_offset=result.start_offset,

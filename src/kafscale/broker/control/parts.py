@@ -9,8 +9,8 @@ from kafscale.metadata.cluster.cluster_cache import ClusterView
 from kafscale.metadata.schema.model import BrokerInfo
 from kafscale.metadata.topics.catalog import Catalog
 from kafscale.storage.engine import StorageEngine
-from kafscale.storage.log import PartitionLog
-from kafscale.storage.swap import SwapResult
+from kafscale.storage.log.partition_log import PartitionLog
+from kafscale.storage.segments.swap import SwapResult
 
 
 class Membership(Protocol):

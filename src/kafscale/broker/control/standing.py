@@ -14,7 +14,7 @@ from kafscale.control.messages import BrokerStatusResponse, BrokerSummary, Parti
 from kafscale.metadata.cluster.cluster_cache import NOBODY, ClusterView
 from kafscale.metadata.cluster.group_shards import SHARDS_TOPIC
 from kafscale.metadata.schema.model import Assignment, BrokerInfo
-from kafscale.storage.log import PartitionLog
+from kafscale.storage.log.partition_log import PartitionLog
 
 ONLINE: Final = "online"
 MOVING: Final = "moving"

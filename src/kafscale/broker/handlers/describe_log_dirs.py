@@ -26,8 +26,8 @@ from kafscale.protocol.messages.describe_log_dirs import (
     PartitionInLogDir,
     TopicInLogDir,
 )
-from kafscale.storage.buckets import describe_objects
-from kafscale.storage.log import PartitionLog
+from kafscale.storage.log.partition_log import PartitionLog
+from kafscale.storage.objects.factory import describe_objects
 
 ERROR_SINCE: Final = 3
 

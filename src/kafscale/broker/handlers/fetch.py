@@ -45,7 +45,7 @@ from kafscale.protocol.messages.fetch import (
     NodeEndpoint,
 )
 from kafscale.records import Codec, down_convert, split
-from kafscale.storage.log import PartitionLog
+from kafscale.storage.log.partition_log import PartitionLog
 
 READ_COMMITTED = 1
 BATCHES_SINCE = 4

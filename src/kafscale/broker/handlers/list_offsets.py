@@ -40,9 +40,9 @@ from kafscale.protocol.messages.list_offsets import (
     PartitionToList,
     TopicToList,
 )
-from kafscale.storage import times
-from kafscale.storage.log import PartitionLog
-from kafscale.storage.times import TimedOffset
+from kafscale.storage.log import timestamp_lookup
+from kafscale.storage.log.partition_log import PartitionLog
+from kafscale.storage.log.timestamp_lookup import TimedOffset
 
 LATEST, EARLIEST, NEWEST, EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING = -1, -2, -3, -4, -5, -6
 
@@ -160,9 +160,9 @@ async def _search(
     reader = context.broker.storage.reader
     try:
         if asked.timestamp_ms == NEWEST:
-            found = await times.newest(reader, partition)
+            found = await timestamp_lookup.newest(reader, partition)
         else:
-            found = await times.first_since(reader, partition, asked.timestamp_ms)
+            found = await timestamp_lookup.first_since(reader, partition, asked.timestamp_ms)
     except KafscaleError as error:
         listed.error_code = error.code
     else:

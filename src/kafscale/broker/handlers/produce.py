@@ -53,7 +53,7 @@ from kafscale.protocol.messages.produce import (
 )
 from kafscale.records import BatchView, Codec, sole, up_convert
 from kafscale.records.batch import MAGIC, MAGIC_POSITION, TRANSACTIONAL_BIT
-from kafscale.storage.log import Appended, PartitionLog
+from kafscale.storage.log.partition_log import Appended, PartitionLog
 
 log = get_logger(__name__)
 

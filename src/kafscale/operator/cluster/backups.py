@@ -18,12 +18,12 @@ from kafscale.operator.etcd.snapshot_conditions import ACCESS, SNAPSHOT, disable
 from kafscale.operator.etcd.snapshot_keeping import SnapshotKeeper, SnapshotState
 from kafscale.operator.spec.cluster import Cluster, SnapshotsSpec
 from kafscale.operator.spec.status import SnapshotStatus
-from kafscale.storage.objects.base import ObjectStore
-from kafscale.storage.objects.bucket import S3Bucket
-from kafscale.storage.objects.probe import probe_access
-from kafscale.storage.objects.retry import RetryingObjectStore
-from kafscale.storage.objects.s3 import S3ObjectStore
-from kafscale.storage.objects.s3_control import create_bucket
+from kafscale.storage.objects.conditional_put_probe import probe_access
+from kafscale.storage.objects.layers.retrying import RetryingObjectStore
+from kafscale.storage.objects.s3.bucket_admin import create_bucket
+from kafscale.storage.objects.s3.bucket_config import S3Bucket
+from kafscale.storage.objects.s3.store import S3ObjectStore
+from kafscale.storage.objects.store import ObjectStore
 
 RETRIES_MAX: Final = 3
 

@@ -22,16 +22,16 @@ from kafscale.operator.kube.api import Kube
 from kafscale.operator.kube.kinds import NODES, SECRETS
 from kafscale.operator.spec.cluster import Cluster
 from kafscale.operator.spec.s3 import S3Spec
-from kafscale.storage.objects.bucket import S3Bucket
-from kafscale.storage.objects.lifecycle import FOREVER, TopicRetention
-from kafscale.storage.objects.probe import probe_access
-from kafscale.storage.objects.s3 import S3ObjectStore
-from kafscale.storage.objects.s3_control import (
+from kafscale.storage.objects.conditional_put_probe import probe_access
+from kafscale.storage.objects.s3.bucket_admin import (
     BucketLifecycle,
     bucket_region,
     create_bucket,
     replicate,
 )
+from kafscale.storage.objects.s3.bucket_config import S3Bucket
+from kafscale.storage.objects.s3.lifecycle import FOREVER, TopicRetention
+from kafscale.storage.objects.s3.store import S3ObjectStore
 
 log = get_logger(__name__)
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import msgspec
 
 from kafscale.errors import ObjectNotFoundError
-from kafscale.storage import layout
+from kafscale.storage.formats import object_keys
 from kafscale.storage.objects.blocking import BlockingObjectStore
 
 
@@ -28,7 +28,7 @@ def marks_key(namespace: str, topic: str) -> str:
 
 
 def marks_prefix(namespace: str) -> str:
-    return f"{namespace}/{layout.CATALOG_DIRECTORY}/compaction/"
+    return f"{namespace}/{object_keys.CATALOG_DIRECTORY}/compaction/"
 
 
 def read(store: BlockingObjectStore, namespace: str, topic: str, topic_id: bytes) -> dict[int, int]:

@@ -14,8 +14,8 @@ from kafscale.records.batch import HEADER, HEADER_BYTES, BatchHeader
 from kafscale.spark.jobs.compaction_plan import Candidate
 from kafscale.spark.jobs.grouping import segments_of
 from kafscale.spark.logmap import Extent, PartitionMap
-from kafscale.storage import index, layout
-from kafscale.storage.index import Index
+from kafscale.storage.formats import index, object_keys
+from kafscale.storage.formats.index import Index
 from kafscale.storage.objects.blocking import BlockingObjectStore
 
 
@@ -58,7 +58,7 @@ def _newest_ms(store: BlockingObjectStore, source: Extent) -> int:
 
 
 def _index(store: BlockingObjectStore, source: Extent) -> Index | None:
-    key = source.key.removesuffix(layout.SEGMENT_SUFFIX) + layout.INDEX_SUFFIX
+    key = source.key.removesuffix(object_keys.SEGMENT_SUFFIX) + object_keys.INDEX_SUFFIX
     with suppress(ObjectNotFoundError, DamagedObjectError):
         return index.decode(key, store.get(key))
     return None

@@ -14,7 +14,7 @@ from kafscale.errors import UnknownTopicError
 from kafscale.spark.jobs.rebuilding import SPAN_MAX
 from kafscale.spark.logmap import Extent, LogMap, PartitionMap, Place
 from kafscale.spark.planner import Slice
-from kafscale.storage import segment
+from kafscale.storage.formats import segment
 
 OVERHEAD_BYTES: Final = segment.HEADER_BYTES + segment.FOOTER_BYTES
 TARGET_BYTES_MAX: Final = segment.SEGMENT_BYTES_MAX // 2

@@ -17,12 +17,12 @@ from typing import Final
 
 from kafscale.errors import DamagedObjectError, ObjectExistsError, ObjectNotFoundError
 from kafscale.records import BatchView
-from kafscale.storage import index, segment
-from kafscale.storage.epochs import LeaderEpochs
-from kafscale.storage.index import Index
+from kafscale.storage.formats import index, segment
+from kafscale.storage.formats.index import Index
+from kafscale.storage.log.leader_epochs import LeaderEpochs
+from kafscale.storage.log.producer_state import Producers
 from kafscale.storage.objects.blocking import BlockingObjectStore
-from kafscale.storage.producers import Producers
-from kafscale.storage.roll import EPOCHS_SECTION, PRODUCERS_SECTION
+from kafscale.storage.segments.segment_writer import EPOCHS_SECTION, PRODUCERS_SECTION
 
 INTERVAL_BYTES: Final = 4096
 

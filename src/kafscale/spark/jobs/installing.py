@@ -25,8 +25,8 @@ from kafscale.spark.jobs.swapping import Outcome, swap_in
 from kafscale.spark.location import Location
 from kafscale.spark.logmap import Place
 from kafscale.spark.work import run as run_tasks
-from kafscale.storage.objects.base import ObjectStore
 from kafscale.storage.objects.blocking import BlockingObjectStore
+from kafscale.storage.objects.store import ObjectStore
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

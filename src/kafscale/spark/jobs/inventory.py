@@ -25,8 +25,8 @@ from kafscale.records.batch import HEADER_BYTES as BATCH_HEADER_BYTES
 from kafscale.records.compression import codec_of
 from kafscale.spark.location import Location
 from kafscale.spark.logmap import Extent, LogMap, PartitionMap, Place
-from kafscale.storage import index, layout, segment
-from kafscale.storage.objects.base import ObjectStore
+from kafscale.storage.formats import index, object_keys, segment
+from kafscale.storage.objects.store import ObjectStore
 
 DAY_MS: Final = 86_400_000
 
@@ -214,7 +214,7 @@ async def _count_times(
     store: ObjectStore, namespace: str, look: Look, header: segment.Header, tally: Tally
 ) -> None:
     """From when a segment is, as its index tells; without one, it is from when it was made."""
-    key = layout.index_key(namespace, *look.place, header.base_offset)
+    key = object_keys.index_key(namespace, *look.place, header.base_offset)
     try:
         data = await store.get(key)
         tally.index_bytes = len(data)

@@ -27,7 +27,7 @@ from kafscale.spark.location import Location
 from kafscale.spark.logmap import LogMap, PartitionMap
 from kafscale.spark.summary import Summary
 from kafscale.spark.survey import survey
-from kafscale.storage import segment
+from kafscale.storage.formats import segment
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

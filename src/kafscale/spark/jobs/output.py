@@ -11,7 +11,7 @@ from typing import Final
 from kafscale.errors import DamagedObjectError
 from kafscale.records import BatchView
 from kafscale.spark.jobs.rebuilding import SPAN_MAX, last_record_of, moved, widened
-from kafscale.storage import segment
+from kafscale.storage.formats import segment
 
 _INDEX_INTERVAL_BYTES: Final = 2**31 - 1
 """Of the index that a builder makes beside, and that owners make anew."""

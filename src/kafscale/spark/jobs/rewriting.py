@@ -24,7 +24,7 @@ from kafscale.spark.jobs.scanned import Scanned, chunks, scan
 from kafscale.spark.jobs.staging import Staged
 from kafscale.spark.jobs.survivors import Target, survivors_key
 from kafscale.spark.location import Location
-from kafscale.storage import segment
+from kafscale.storage.formats import segment
 from kafscale.storage.objects.blocking import BlockingObjectStore
 
 JOB: Final = "compact"

@@ -24,7 +24,7 @@ from kafscale.observability.logging import get_logger
 from kafscale.spark.location import Location
 from kafscale.spark.summary import Cell, Summary
 from kafscale.storage.job_runs import Detail, JobRun, JobRuns, Outcome, TopicRun
-from kafscale.storage.objects.base import ObjectStore
+from kafscale.storage.objects.store import ObjectStore
 
 log = get_logger(__name__)
 

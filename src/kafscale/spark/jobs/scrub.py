@@ -25,7 +25,7 @@ from kafscale.spark.logmap import LogMap
 from kafscale.spark.summary import Cell, Summary
 from kafscale.spark.survey import survey
 from kafscale.spark.work import run as run_tasks
-from kafscale.storage import layout
+from kafscale.storage.formats import object_keys
 from kafscale.storage.objects.blocking import BlockingObjectStore
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ def _survey(store: BlockingObjectStore, settings: ScrubSettings) -> tuple[LogMap
     try:
         return survey(store, namespace, settings.topics or None), []
     except DamagedObjectError as error:
-        if error.key == layout.catalog_key(namespace):
+        if error.key == object_keys.catalog_key(namespace):
             return LogMap({}), [Finding(Kind.CATALOG, error.key, error.reason)]
         return LogMap({}), []
 

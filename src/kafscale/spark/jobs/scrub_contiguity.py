@@ -15,7 +15,7 @@ from kafscale.errors import DamagedObjectError, ObjectNotFoundError
 from kafscale.spark.jobs.scrub_findings import Finding, Kind
 from kafscale.spark.jobs.scrub_task import Checked
 from kafscale.spark.logmap import LogMap, Place
-from kafscale.storage import layout, segment
+from kafscale.storage.formats import object_keys, segment
 from kafscale.storage.objects.blocking import BlockingObjectStore
 
 LOOKS_MAX: Final = 10
@@ -61,8 +61,8 @@ def _settled(store: BlockingObjectStore, namespace: str, place: Place) -> _Ends:
 
 def _ends(store: BlockingObjectStore, namespace: str, place: Place) -> _Ends:
     ends: dict[int, int | None] = {}
-    for item in store.list(layout.partition_prefix(namespace, *place)):
-        ref = layout.parse_segment(namespace, item.key)
+    for item in store.list(object_keys.partition_prefix(namespace, *place)):
+        ref = object_keys.parse_segment(namespace, item.key)
         if ref is None or ref.is_index:
             continue
         with suppress(ObjectNotFoundError):
@@ -77,7 +77,7 @@ def _ends(store: BlockingObjectStore, namespace: str, place: Place) -> _Ends:
 def _findings(namespace: str, place: Place, ends: _Ends) -> Iterator[Finding]:
     for base, after in pairwise(sorted(ends)):
         end = ends[base]
-        key = layout.segment_key(namespace, *place, base)
+        key = object_keys.segment_key(namespace, *place, base)
         if end is not None and end < after:
             yield _hole(place, end, after, key)
         elif end is not None and end > after:

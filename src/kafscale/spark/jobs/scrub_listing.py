@@ -15,14 +15,14 @@ from kafscale.errors import ObjectNotFoundError
 from kafscale.spark.jobs.compaction_marks import marks_prefix
 from kafscale.spark.jobs.scrub_findings import Finding, Kind
 from kafscale.spark.logmap import KnownTopic, Place
-from kafscale.storage import layout
-from kafscale.storage.objects.base import ObjectInfo
+from kafscale.storage.formats import object_keys
 from kafscale.storage.objects.blocking import BlockingObjectStore
+from kafscale.storage.objects.store import ObjectInfo
 
 LEFT_MS: Final = 24 * 3600 * 1000
 """After this time, what a job has put aside, or a broker has tried out, is taken for left over."""
 
-_PASSING: Final = (layout.STAGING_DIRECTORY, layout.PROBE_DIRECTORY)
+_PASSING: Final = (object_keys.STAGING_DIRECTORY, object_keys.PROBE_DIRECTORY)
 
 
 class ListedSegment(msgspec.Struct, frozen=True):
@@ -36,7 +36,7 @@ class ListedSegment(msgspec.Struct, frozen=True):
 
     @property
     def index_key(self) -> str:
-        return self.key.removesuffix(layout.SEGMENT_SUFFIX) + layout.INDEX_SUFFIX
+        return self.key.removesuffix(object_keys.SEGMENT_SUFFIX) + object_keys.INDEX_SUFFIX
 
 
 class Listing(msgspec.Struct):
@@ -62,7 +62,7 @@ def look(
     strangers: list[tuple[str, Kind, str]] = []
     for item in store.list(f"{namespace}/"):
         listing.count += 1
-        ref = layout.parse_segment(namespace, item.key)
+        ref = object_keys.parse_segment(namespace, item.key)
         if ref is not None:
             if not wanted(ref.topic):
                 continue
@@ -77,7 +77,7 @@ def look(
                 )
             if known and not _is_known(known, ref.topic, ref.partition):
                 strangers.append((item.key, Kind.ORPHAN_TOPIC, ref.topic))
-        elif layout.parse_wal(namespace, item.key):
+        elif object_keys.parse_wal(namespace, item.key):
             listing.wal.append(item)
         else:
             strangers += _stranger(namespace, item, now_ms)
@@ -100,16 +100,16 @@ def _stranger(namespace: str, item: ObjectInfo, now_ms: int) -> Iterator[tuple[s
         if now_ms - item.modified_ms > LEFT_MS:
             yield item.key, Kind.STAGED, ""
     elif not (
-        layout.parse_log_start(namespace, item.key)
-        or item.key == layout.catalog_key(namespace)
+        object_keys.parse_log_start(namespace, item.key)
+        or item.key == object_keys.catalog_key(namespace)
         or item.key.startswith(marks_prefix(namespace))
-        or layout.parse_job_run(namespace, item.key)
+        or object_keys.parse_job_run(namespace, item.key)
     ):
         yield item.key, Kind.UNKNOWN, ""
 
 
 def _topic_of(namespace: str, key: str) -> str:
-    ref = layout.parse_segment(namespace, key)
+    ref = object_keys.parse_segment(namespace, key)
     assert ref is not None
     return ref.topic
 
@@ -126,7 +126,7 @@ def _still_there(
 
 
 def _has_segment(store: BlockingObjectStore, index_key: str) -> bool:
-    key = index_key.removesuffix(layout.INDEX_SUFFIX) + layout.SEGMENT_SUFFIX
+    key = index_key.removesuffix(object_keys.INDEX_SUFFIX) + object_keys.SEGMENT_SUFFIX
     try:
         store.head(key)
     except ObjectNotFoundError:

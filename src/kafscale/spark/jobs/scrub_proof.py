@@ -14,7 +14,7 @@ from kafscale.errors import DamagedObjectError, RecordsError
 from kafscale.records import BatchView, iterate, split
 from kafscale.records.checksum import Buffer
 from kafscale.spark.jobs.scanned import chunks, scan
-from kafscale.storage import layout, segment, wal
+from kafscale.storage.formats import object_keys, segment, wal_object
 
 
 class ProvenSegment(msgspec.Struct, frozen=True):
@@ -37,11 +37,11 @@ def prove_segment(key: str, base_offset: int, data: Buffer) -> ProvenSegment:
     )
 
 
-def prove_wal(key: str, named: layout.WalRef, data: Buffer) -> list[wal.Range]:
+def prove_wal(key: str, named: object_keys.WalRef, data: Buffer) -> list[wal_object.Range]:
     """A WAL object, of which the place is known from its name; what it holds."""
-    found = wal.decode(key, data)
+    found = wal_object.decode(key, data)
     header = found.header
-    if named != layout.WalRef(header.broker_id, header.epoch, header.sequence):
+    if named != object_keys.WalRef(header.broker_id, header.epoch, header.sequence):
         raise DamagedObjectError(key, "it is of another place in another stream")
     for each in found.ranges:
         try:

@@ -16,8 +16,8 @@ from kafscale.spark.jobs.scrub_listing import ListedSegment
 from kafscale.spark.jobs.scrub_proof import ProvenSegment, prove_segment, prove_wal
 from kafscale.spark.location import Location
 from kafscale.spark.logmap import Place
-from kafscale.storage import index, layout
-from kafscale.storage.index import Index
+from kafscale.storage.formats import index, object_keys
+from kafscale.storage.formats.index import Index
 from kafscale.storage.objects.blocking import BlockingObjectStore
 
 GRACE_MS: Final = 60_000
@@ -164,7 +164,7 @@ class _Task:
     # --- the WAL ------------------------------------------------------------------------------
 
     def check_wal(self, namespace: str, key: str) -> None:
-        named = layout.parse_wal(namespace, key)
+        named = object_keys.parse_wal(namespace, key)
         assert named is not None
         reason = ""
         for _ in range(READS_MAX):

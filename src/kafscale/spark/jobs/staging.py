@@ -18,9 +18,9 @@ import msgspec
 from kafscale.errors import ObjectNotFoundError
 from kafscale.spark.jobs.grouping import Group
 from kafscale.spark.logmap import Place
-from kafscale.storage import layout, segment
-from kafscale.storage.objects.base import PAGE_KEYS, ObjectStore
+from kafscale.storage.formats import object_keys, segment
 from kafscale.storage.objects.blocking import BlockingObjectStore
+from kafscale.storage.objects.store import PAGE_KEYS, ObjectStore
 
 READS_MAX: Final = 32
 
@@ -58,8 +58,8 @@ def job_name(kind: str, run: str, base_offset: int) -> str:
 
 def staged_key(namespace: str, job: str, group: Group) -> str:
     """Where a job stages the segment that it makes of a group."""
-    area = f"{namespace}/{layout.STAGING_DIRECTORY}/{job}"
-    return layout.segment_key(area, group.topic, group.partition, group.base_offset)
+    area = f"{namespace}/{object_keys.STAGING_DIRECTORY}/{job}"
+    return object_keys.segment_key(area, group.topic, group.partition, group.base_offset)
 
 
 def clear(
@@ -68,7 +68,7 @@ def clear(
     """Remove what earlier runs of a job have left for some partitions; the names of it."""
     left = [
         item.key
-        for item in store.list(f"{namespace}/{layout.STAGING_DIRECTORY}/")
+        for item in store.list(f"{namespace}/{object_keys.STAGING_DIRECTORY}/")
         if _is_left(namespace, item.key, kind, places)
     ]
     remove(store, left)
@@ -101,7 +101,7 @@ async def checksums(store: ObjectStore, group: Group) -> tuple[int, ...] | None:
 
 
 def _is_left(namespace: str, key: str, kind: str, places: Collection[Place]) -> bool:
-    job, _, rest = key.removeprefix(f"{namespace}/{layout.STAGING_DIRECTORY}/").partition("/")
+    job, _, rest = key.removeprefix(f"{namespace}/{object_keys.STAGING_DIRECTORY}/").partition("/")
     topic, _, numbered = rest.partition("/")
     number = numbered.partition("/")[0]
     is_ours = job.startswith(f"{kind}-") and number.isdecimal()

@@ -24,7 +24,7 @@ from kafscale.errors import DamagedObjectError
 from kafscale.spark.jobs.newest import INCOMPLETE, Rows, arrived
 from kafscale.spark.jobs.rebuilding import SPAN_MAX
 from kafscale.spark.location import Location
-from kafscale.storage import layout, sealed_section
+from kafscale.storage.formats import index_section, object_keys
 from kafscale.storage.objects.blocking import BlockingObjectStore
 
 VERSION: Final = 1
@@ -55,9 +55,9 @@ class SurvivorsWork(msgspec.Struct, frozen=True):
 
 
 def survivors_key(namespace: str, run: str, target: Target) -> str:
-    area = f"{namespace}/{layout.STAGING_DIRECTORY}/compact-{run}-survivors"
-    segment = layout.segment_key(area, target.topic, target.partition, target.base_offset)
-    return segment.removesuffix(layout.SEGMENT_SUFFIX) + SUFFIX
+    area = f"{namespace}/{object_keys.STAGING_DIRECTORY}/compact-{run}-survivors"
+    segment = object_keys.segment_key(area, target.topic, target.partition, target.base_offset)
+    return segment.removesuffix(object_keys.SEGMENT_SUFFIX) + SUFFIX
 
 
 # --- finding their segments -----------------------------------------------------------------------
@@ -122,14 +122,14 @@ def encode(target: Target, offsets: NDArray[np.int64]) -> bytes:
     assert target.end_offset - target.base_offset <= SPAN_MAX
     assert target.base_offset <= offsets[0] <= offsets[-1] < target.end_offset
     deltas = (offsets - target.base_offset).astype("<u4")
-    return sealed_section.seal(VERSION, bytes(cramjam.zstd.compress(deltas.tobytes())))
+    return index_section.seal(VERSION, bytes(cramjam.zstd.compress(deltas.tobytes())))
 
 
 def load(store: BlockingObjectStore, key: str, target: Target, count: int) -> NDArray[np.int64]:
     """The offsets that survive in a segment, of which there must be so many."""
     if not count:
         return np.empty(0, np.int64)
-    sealed = sealed_section.unseal(key, VERSION, store.get(key))
+    sealed = index_section.unseal(key, VERSION, store.get(key))
     deltas = np.frombuffer(bytes(cramjam.zstd.decompress(sealed)), "<u4").astype(np.int64)
     if deltas.size != count:
         raise DamagedObjectError(key, f"it has {deltas.size} offsets instead of {count}")

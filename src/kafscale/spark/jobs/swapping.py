@@ -20,7 +20,7 @@ from kafscale.errors import KafscaleError, ObjectNotFoundError, OperatingError
 from kafscale.observability.logging import get_logger
 from kafscale.spark.jobs.owners import Owners
 from kafscale.spark.jobs.staging import Skipped, Staged, checksum, checksums
-from kafscale.storage.objects.base import ObjectStore
+from kafscale.storage.objects.store import ObjectStore
 
 log = get_logger(__name__)
 

@@ -9,8 +9,8 @@ from typing import Final
 
 import msgspec
 
-from kafscale.storage import layout
-from kafscale.storage.objects.base import ObjectStore
+from kafscale.storage.formats import object_keys
+from kafscale.storage.objects.store import ObjectStore
 
 DAY_MS: Final = 86_400_000
 SPAN_MS_MIN: Final = 60_000
@@ -29,9 +29,9 @@ class WalActivity(msgspec.Struct, frozen=True):
 async def activity(store: ObjectStore, namespace: str, now_ms: int) -> WalActivity:
     """What a listing of the WAL shows."""
     written: dict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
-    async for chunk in store.list(layout.wal_root(namespace)):
+    async for chunk in store.list(object_keys.wal_root(namespace)):
         for item in chunk:
-            place = layout.parse_wal(namespace, item.key)
+            place = object_keys.parse_wal(namespace, item.key)
             if place is not None and now_ms - item.modified_ms < DAY_MS:
                 written[place.broker_id, place.epoch].append((place.sequence, item.modified_ms))
     if not written:

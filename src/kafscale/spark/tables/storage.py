@@ -17,11 +17,11 @@ from pyarrow.fs import FileSelector, FileSystem, FileType
 from pyiceberg.io.pyarrow import PyArrowFileIO
 
 from kafscale.errors import InvalidRequestError
-from kafscale.storage.objects.base import ObjectInfo, ObjectStore
 from kafscale.storage.objects.blocking import BlockingObjectStore
-from kafscale.storage.objects.bucket import S3Bucket
-from kafscale.storage.objects.local import LocalObjectStore
-from kafscale.storage.objects.s3 import S3ObjectStore
+from kafscale.storage.objects.local.store import LocalObjectStore
+from kafscale.storage.objects.s3.bucket_config import S3Bucket
+from kafscale.storage.objects.s3.store import S3ObjectStore
+from kafscale.storage.objects.store import ObjectInfo, ObjectStore
 
 _FILE: Final = "file://"
 _BUCKET_SETTINGS: Final = {

@@ -5,20 +5,20 @@ A broker's store is made in layers: `RetryingObjectStore` over `LimitedObjectSto
 is nobody's slowness. Tests put `FaultyObjectStore` below them.
 """
 
-from kafscale.storage.objects.base import ObjectInfo, ObjectStore
 from kafscale.storage.objects.blocking import BlockingObjectStore
-from kafscale.storage.objects.bucket import S3Bucket
-from kafscale.storage.objects.faulty import Fault, FaultyObjectStore, Rule
-from kafscale.storage.objects.lifecycle import TopicRetention
-from kafscale.storage.objects.limit import LimitedObjectStore
-from kafscale.storage.objects.local import LocalObjectStore
+from kafscale.storage.objects.conditional_put_probe import probe_access, probe_create_only
+from kafscale.storage.objects.layers.limited import LimitedObjectStore
+from kafscale.storage.objects.layers.observed import ObservedObjectStore, OperationObserver
+from kafscale.storage.objects.layers.replica import ReplicaReadingObjectStore
+from kafscale.storage.objects.layers.retrying import RetryingObjectStore
+from kafscale.storage.objects.local.store import LocalObjectStore
 from kafscale.storage.objects.memory import MemoryObjectStore
-from kafscale.storage.objects.observed import ObservedObjectStore, OperationObserver
-from kafscale.storage.objects.probe import probe_access, probe_create_only
-from kafscale.storage.objects.replica import ReplicaReadingObjectStore
-from kafscale.storage.objects.retry import RetryingObjectStore
-from kafscale.storage.objects.s3 import S3ObjectStore
-from kafscale.storage.objects.s3_control import BucketLifecycle, create_bucket
+from kafscale.storage.objects.s3.bucket_admin import BucketLifecycle, create_bucket
+from kafscale.storage.objects.s3.bucket_config import S3Bucket
+from kafscale.storage.objects.s3.lifecycle import TopicRetention
+from kafscale.storage.objects.s3.store import S3ObjectStore
+from kafscale.storage.objects.store import ObjectInfo, ObjectStore
+from kafscale.testing.faulty_object_store import Fault, FaultyObjectStore, Rule
 
 __all__ = [
     "BlockingObjectStore",

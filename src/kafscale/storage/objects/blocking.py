@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from kafscale.records.checksum import Buffer
-from kafscale.storage.objects.base import ObjectInfo, ObjectStore
+from kafscale.storage.objects.store import ObjectInfo, ObjectStore
 
 _Result = TypeVar("_Result")
 

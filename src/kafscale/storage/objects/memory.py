@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 
 from kafscale.errors import ObjectExistsError, ObjectNotFoundError
 from kafscale.records.checksum import Buffer
-from kafscale.storage.objects.base import PAGE_KEYS, ObjectInfo, check_key, check_prefix
+from kafscale.storage.objects.store import PAGE_KEYS, ObjectInfo, check_key, check_prefix
 
 
 class MemoryObjectStore:

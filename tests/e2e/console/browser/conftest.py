@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import Browser
 
 from kafscale.console.statics import DIRECTORY, INDEX
-from kafscale.storage.objects.local import LocalObjectStore
+from kafscale.storage.objects.local.store import LocalObjectStore
 from services import chromium, shop
 from services.broker import BrokerProcess
 from services.console import ConsoleProcess

@@ -16,9 +16,10 @@ from kafscale.metadata.store.base import Entry
 from kafscale.metadata.store.local_history import COMMITS_MAX, History
 from kafscale.metadata.store.memory import MemoryStore
 from kafscale.records import iterate, split
-from kafscale.storage import layout, topics_catalog, wal
-from kafscale.storage.topics_catalog import CatalogWriter
-from kafscale.storage.wal_table import read_table
+from kafscale.storage import topic_catalog
+from kafscale.storage.formats import object_keys, wal_object
+from kafscale.storage.topic_catalog import CatalogWriter
+from kafscale.storage.wal.footer_reader import read_table
 from kafscale.testing import virtual_time
 from unit.broker.cluster.away import AwayStore
 from unit.broker.handlers.serving import CLUSTER_ID, CONFIG, Served, Stores, life
@@ -175,9 +176,9 @@ class Town:
         await broker.services.storage.trimmer.trim()
         left = {
             held.topic
-            async for chunk in self.stores.objects.list(layout.wal_root(CONFIG.s3.namespace))
+            async for chunk in self.stores.objects.list(object_keys.wal_root(CONFIG.s3.namespace))
             for item in chunk
-            if item.size_bytes != wal.EMPTY_BYTES
+            if item.size_bytes != wal_object.EMPTY_BYTES
             for held in await read_table(self.stores.objects, item)
         }
         assert topic not in left
@@ -201,11 +202,11 @@ class Town:
 
     async def published(self) -> None:
         """Wait until the bucket knows all topics; that takes a while where the controller died."""
-        key = layout.catalog_key(CONFIG.s3.namespace)
+        key = object_keys.catalog_key(CONFIG.s3.namespace)
         while True:
             topics = self.any_broker.services.catalog.topics.values()
             with suppress(ObjectNotFoundError):
-                found = topics_catalog.decode(key, bytes(await self.stores.objects.get(key)))
+                found = topic_catalog.decode(key, bytes(await self.stores.objects.get(key)))
                 if {(each.topic_id, each.partition_count) for each in found.topics} == {
                     (topic.id.hex(), topic.partitions) for topic in topics
                 }:

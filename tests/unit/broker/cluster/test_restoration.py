@@ -10,8 +10,8 @@ from kafscale.broker.cluster.restored_topics import CATALOG_LATE_MS
 from kafscale.errors import FencedError
 from kafscale.metadata.cluster.restore_marker import find_restored, mark_restored
 from kafscale.metadata.schema import keys
-from kafscale.storage.objects.faulty import Fault, Rule
 from kafscale.testing import virtual_time
+from kafscale.testing.faulty_object_store import Fault, Rule
 from unit.broker.cluster.backups import LEASE_MS, BackedUpStore, Backup, Town
 from unit.broker.handlers.serving import CONFIG
 

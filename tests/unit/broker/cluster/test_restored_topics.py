@@ -6,8 +6,8 @@ import pytest
 
 from kafscale.broker.cluster.restored_topics import CATALOG_LATE_MS, Evidence
 from kafscale.metadata.schema.model import Topic
-from kafscale.storage.inventory import FoundTopic, Inventory
-from kafscale.storage.topics_catalog import Catalog, CatalogTopic
+from kafscale.storage.recovery.bucket_scan import FoundTopic, Inventory
+from kafscale.storage.topic_catalog import Catalog, CatalogTopic
 
 CLUSTER_ID = "ours"
 OLD, NEW, NEWER = bytes(15) + b"\x01", bytes(15) + b"\x02", bytes(15) + b"\x03"

@@ -13,7 +13,7 @@ from kafscale.metadata.schema.model import Assignment, BrokerInfo
 from kafscale.metadata.store.base import Put
 from kafscale.metadata.store.memory import MemoryStore
 from kafscale.metadata.topics.catalog import Catalog
-from kafscale.storage.swap import SwapResult
+from kafscale.storage.segments.swap import SwapResult
 from kafscale.testing import virtual_time
 
 ME = BrokerInfo(

@@ -57,13 +57,13 @@ from kafscale.protocol.api import Api
 from kafscale.protocol.codec.wire import Message
 from kafscale.records import BatchView, Record, build
 from kafscale.storage.engine import StorageEngine
-from kafscale.storage.inventory import Inventories
-from kafscale.storage.log import PartitionLog
-from kafscale.storage.objects.faulty import FaultyObjectStore
+from kafscale.storage.log.partition_log import PartitionLog
 from kafscale.storage.objects.memory import MemoryObjectStore
-from kafscale.storage.reaper import Reaper
-from kafscale.storage.streams import Streams
+from kafscale.storage.recovery.bucket_scan import Inventories
+from kafscale.storage.wal.dead_stream_cleaner import Reaper
+from kafscale.storage.wal.streams import Streams
 from kafscale.testing import virtual_time
+from kafscale.testing.faulty_object_store import FaultyObjectStore
 from unit.broker.harness import answer, framed, request, settled
 
 NODE_ID = 7

@@ -11,7 +11,7 @@ from kafscale.protocol.messages.delete_topics import (
     DeleteTopicsRequest,
     TopicToDelete,
 )
-from kafscale.storage.objects.faulty import Fault, Rule
+from kafscale.testing.faulty_object_store import Fault, Rule
 from unit.broker.handlers.serving import WITHOUT_ADMINISTRATION, serve
 
 

@@ -18,10 +18,11 @@ from kafscale.spark.jobs.swapping import Outcome
 from kafscale.spark.logmap import LogMap
 from kafscale.spark.planner import OffsetRange, plan
 from kafscale.spark.survey import survey
-from kafscale.storage import layout, segment, topics_catalog, wal
+from kafscale.storage import topic_catalog
+from kafscale.storage.formats import object_keys, segment, wal_object
 from kafscale.storage.objects.blocking import BlockingObjectStore
 from kafscale.storage.objects.memory import MemoryObjectStore
-from kafscale.storage.topics_catalog import CatalogTopic
+from kafscale.storage.topic_catalog import CatalogTopic
 
 TOPIC = "customers"
 TOPIC_ID = b"c" * 16
@@ -63,8 +64,8 @@ class KeyedLog:
         """Publish the topic's configs; dots are written as underscores."""
         named = {name.replace("_", "."): value for name, value in configs.items()}
         topics = [CatalogTopic(TOPIC, TOPIC_ID.hex(), 1, {"cleanup.policy": "compact"} | named)]
-        key = layout.catalog_key(self.location.namespace)
-        self.store.put(key, [topics_catalog.encode(topics)], create=False)
+        key = object_keys.catalog_key(self.location.namespace)
+        self.store.put(key, [topic_catalog.encode(topics)], create=False)
 
     # --- writing ------------------------------------------------------------------------------
 
@@ -86,9 +87,9 @@ class KeyedLog:
             builder.append(each)
         built = builder.finish()
         place = (self.location.namespace, TOPIC, 0, built.base_offset)
-        self.store.put(layout.segment_key(*place), built.parts, create=False)
-        self.store.put(layout.index_key(*place), [built.index], create=False)
-        return layout.segment_key(*place)
+        self.store.put(object_keys.segment_key(*place), built.parts, create=False)
+        self.store.put(object_keys.index_key(*place), [built.index], create=False)
+        return object_keys.segment_key(*place)
 
     def put_pairs(self, *several: Sequence[Pair]) -> str:
         """A segment with a batch for each of several lists of keys and values."""
@@ -96,14 +97,14 @@ class KeyedLog:
 
     def put_wal(self, batches: Sequence[BatchView]) -> str:
         pieces = [
-            wal.Piece(
+            wal_object.Piece(
                 TOPIC_ID, TOPIC, 0, each.buffer, each.base_offset, each.last_offset,
                 each.max_timestamp_ms,
             )
             for each in batches
         ]  # fmt: skip
-        key = layout.wal_key(self.location.namespace, 0, 0, self._sequence)
-        self.store.put(key, wal.encode(wal.Header(0, 0, self._sequence, 0), pieces))
+        key = object_keys.wal_key(self.location.namespace, 0, 0, self._sequence)
+        self.store.put(key, wal_object.encode(wal_object.Header(0, 0, self._sequence, 0), pieces))
         self._sequence += 1
         return key
 
@@ -170,8 +171,8 @@ class KeyedLog:
     def _swap(self, staged: Staged) -> None:
         first, *others = staged.group.sources
         self.store.put(first.key, [bytes(self.store.get(staged.key))], create=False)
-        stems = [other.key.removesuffix(layout.SEGMENT_SUFFIX) for other in (first, *others)]
-        self.store.delete([stem + layout.INDEX_SUFFIX for stem in stems])
+        stems = [other.key.removesuffix(object_keys.SEGMENT_SUFFIX) for other in (first, *others)]
+        self.store.delete([stem + object_keys.INDEX_SUFFIX for stem in stems])
         self.store.delete([staged.key, *(other.key for other in others)])
 
 

@@ -8,9 +8,10 @@ from typing import Any
 from kafscale.records import BatchView, Codec, Header, Record, build
 from kafscale.spark.location import Location
 from kafscale.spark.summary import Summary
-from kafscale.storage import layout, segment, topics_catalog
+from kafscale.storage import topic_catalog
+from kafscale.storage.formats import object_keys, segment
 from kafscale.storage.objects.blocking import BlockingObjectStore
-from kafscale.storage.objects.local import LocalObjectStore
+from kafscale.storage.objects.local.store import LocalObjectStore
 
 NAMESPACE = "default"
 BATCH_RECORDS = 4
@@ -55,8 +56,12 @@ class LakeLog:
         built = builder.finish()
         base_offset = made[0].offset
         with self.open() as store:
-            store.put(layout.segment_key(NAMESPACE, topic, partition, base_offset), built.parts)
-            store.put(layout.index_key(NAMESPACE, topic, partition, base_offset), [built.index])
+            store.put(
+                object_keys.segment_key(NAMESPACE, topic, partition, base_offset), built.parts
+            )
+            store.put(
+                object_keys.index_key(NAMESPACE, topic, partition, base_offset), [built.index]
+            )
 
     def fill(self, topic: str, *, partitions: int = 3, count: int = 21) -> None:
         """Add so many records to each of some partitions."""
@@ -70,13 +75,15 @@ class LakeLog:
 
     def publish(self, topic: str, topic_id: bytes, partitions: int) -> None:
         """Write the catalog of topics that brokers keep."""
-        known = topics_catalog.CatalogTopic(topic, topic_id.hex(), partitions)
+        known = topic_catalog.CatalogTopic(topic, topic_id.hex(), partitions)
         with self.open() as store:
-            store.put(layout.catalog_key(NAMESPACE), [topics_catalog.encode([known])], create=False)
+            store.put(
+                object_keys.catalog_key(NAMESPACE), [topic_catalog.encode([known])], create=False
+            )
 
     def delete_segment(self, topic: str, partition: int, base_offset: int) -> None:
         with self.open() as store:
-            store.delete([layout.segment_key(NAMESPACE, topic, partition, base_offset)])
+            store.delete([object_keys.segment_key(NAMESPACE, topic, partition, base_offset)])
 
     def open(self) -> BlockingObjectStore:
         objects = self.directory / "objects"

@@ -11,7 +11,7 @@ from kafscale.records import BatchView, Codec, Record, build
 from kafscale.records.control_batch import ControlType, build_end_marker
 from kafscale.spark.jobs import compact
 from kafscale.spark.jobs.compact import CompactSettings
-from kafscale.storage import segment
+from kafscale.storage.formats import segment
 from unit.spark.jobs.keyed import NOW_MS, TOPIC, KeyedLog
 
 pytestmark = pytest.mark.timeout(120)  # The first test compiles, if nobody did before.

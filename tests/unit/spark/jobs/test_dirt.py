@@ -5,7 +5,7 @@ import pytest
 from kafscale.spark.jobs.compaction_plan import Candidate
 from kafscale.spark.jobs.dirt import dirty_since_ms, head_start
 from kafscale.spark.jobs.policy import Policy
-from kafscale.storage import layout
+from kafscale.storage.formats import object_keys
 from unit.spark.jobs.keyed import NOW_MS, TOPIC, KeyedLog
 
 
@@ -34,7 +34,7 @@ def test_the_first_segment_that_is_too_young(log, is_known, limit, start):
 
 def test_a_segment_that_tells_no_times_is_as_old_as_its_object(log):
     found = put_hours(log, 1, 2)
-    log.store.delete([layout.index_key("default", TOPIC, 0, 1)])
+    log.store.delete([object_keys.index_key("default", TOPIC, 0, 1)])
     assert head_start(log.store, found, NOW_MS) == 0
     assert head_start(log.store, found, NOW_MS - 1) == 0
     assert head_start(log.store, found, NOW_MS + 1) is None

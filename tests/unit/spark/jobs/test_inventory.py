@@ -9,7 +9,7 @@ from kafscale.records.batch import BatchView
 from kafscale.spark.jobs import inventory
 from kafscale.spark.jobs.inventory import DAY_MS, Tally
 from kafscale.spark.survey import survey
-from kafscale.storage import layout, segment
+from kafscale.storage.formats import object_keys, segment
 from kafscale.storage.objects.blocking import BlockingObjectStore
 from unit.spark.stored import NAMESPACE, TOPIC, blocking, put_segment, put_wal
 
@@ -35,9 +35,9 @@ def put(
         builder.append(BatchView(build(records, codec=codec)))
         offset += count
     built = builder.finish()
-    store.put(layout.segment_key(NAMESPACE, TOPIC, partition, base_offset), built.parts)
+    store.put(object_keys.segment_key(NAMESPACE, TOPIC, partition, base_offset), built.parts)
     if indexed:
-        store.put(layout.index_key(NAMESPACE, TOPIC, partition, base_offset), [built.index])
+        store.put(object_keys.index_key(NAMESPACE, TOPIC, partition, base_offset), [built.index])
     return b"".join(built.parts)
 
 
@@ -122,7 +122,7 @@ def test_times_that_cannot_be_true_are_those_of_the_segment(store, time_ms):
 def test_without_an_index_a_segment_is_from_when_it_was_made(store, is_damaged):
     stored = put(store, times=[NOON_MS - 5 * DAY_MS], indexed=False)
     if is_damaged:
-        store.put(layout.index_key(NAMESPACE, TOPIC, 0, 0), [b"IDX"])
+        store.put(object_keys.index_key(NAMESPACE, TOPIC, 0, 0), [b"IDX"])
     tally = counted(store)[TOPIC, 0]
     assert tally.days == {20_000: len(stored)}
     assert (tally.oldest_ms, tally.newest_ms) == (NOON_MS - 5 * DAY_MS,) * 2
@@ -142,7 +142,7 @@ def test_a_segment_that_has_gone_is_left_out(store):
     put(store)
     put(store, 10)
     logmap = survey(store, NAMESPACE)
-    store.delete([layout.segment_key(NAMESPACE, TOPIC, 0, 0)])
+    store.delete([object_keys.segment_key(NAMESPACE, TOPIC, 0, 0)])
     (looks,) = inventory.plan(logmap)
     (tally,) = store.run(lambda opened: inventory.count_in(opened, NAMESPACE, looks))
     assert (tally.segments, tally.records) == (1, 10)
@@ -157,7 +157,7 @@ def test_a_segment_that_has_gone_is_left_out(store):
     ],
 )
 def test_a_damaged_segment_is_named_and_counted_by_its_size(store, position, byte, reason):
-    key = layout.segment_key(NAMESPACE, TOPIC, 0, 0)
+    key = object_keys.segment_key(NAMESPACE, TOPIC, 0, 0)
     damaged = bytearray(put(store))
     damaged[position] = byte
     store.put(key, [damaged], create=False)

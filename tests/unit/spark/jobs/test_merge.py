@@ -9,7 +9,7 @@ from kafscale.errors import OffsetOutOfRangeError
 from kafscale.spark.jobs import merge
 from kafscale.spark.jobs.installing import attempt
 from kafscale.spark.survey import survey
-from kafscale.storage import layout, segment
+from kafscale.storage.formats import object_keys, segment
 from unit.spark.jobs.keyed import MemoryLocation
 from unit.spark.stored import NAMESPACE, TOPIC, put_segment
 
@@ -42,7 +42,7 @@ def planned(store):
 def test_all_batches_are_copied_as_they_are(location, store):
     keys = [put_segment(store, range(base, base + 25)) for base in range(0, 100, 25)]
     staged = merge.merge_one(location, RUN, NOW_MS, planned(store))
-    assert staged.key == layout.segment_key(
+    assert staged.key == object_keys.segment_key(
         f"{NAMESPACE}/_staging/merge-{RUN}-{0:020d}", TOPIC, 0, 0
     )
     assert batches_of(store, staged.key) == batches_of(store, *keys)

@@ -8,7 +8,7 @@ from kafscale.errors import DamagedObjectError
 from kafscale.records import BatchView, Codec, Record, build, iterate
 from kafscale.records.control_batch import ControlType, build_end_marker
 from kafscale.spark.jobs.output import Output
-from kafscale.storage import segment
+from kafscale.storage.formats import segment
 
 NOW_MS = 1_750_000_000_000
 

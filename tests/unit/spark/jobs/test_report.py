@@ -12,7 +12,8 @@ from kafscale.spark.jobs.report import GroupLag, ReportSettings
 from kafscale.spark.jobs.wal_activity import WalActivity, activity
 from kafscale.spark.location import Location
 from kafscale.spark.logmap import KnownTopic, LogMap, PartitionMap
-from kafscale.storage import layout, topics_catalog
+from kafscale.storage import topic_catalog
+from kafscale.storage.formats import object_keys
 from unit.spark.stored import NAMESPACE, TOPIC, blocking, put_segment, put_wal
 
 NOW_MS = 20_000 * DAY_MS + DAY_MS // 2
@@ -92,8 +93,8 @@ def test_an_empty_store_is_a_report_too(tmp_path):
 def test_a_topic_that_has_partitions_but_no_records_is_listed(tmp_path):
     location = local(tmp_path)
     with location.open() as store:
-        topics = [topics_catalog.CatalogTopic("empty", "00" * 16, 3)]
-        store.put(layout.catalog_key(NAMESPACE), [topics_catalog.encode(topics)])
+        topics = [topic_catalog.CatalogTopic("empty", "00" * 16, 3)]
+        store.put(object_keys.catalog_key(NAMESPACE), [topic_catalog.encode(topics)])
     found = report.make(ReportSettings(location=location), spread, clock=lambda: NOW_MS)
     (empty,) = found.topics
     assert (empty.partitions, empty.records, empty.skew, empty.oldest_ms) == (3, 0, 1.0, None)

@@ -7,7 +7,7 @@ from kafscale.spark.jobs.scrub_findings import Kind
 from kafscale.spark.jobs.scrub_listing import LEFT_MS
 from kafscale.spark.jobs.scrub_task import GRACE_MS
 from kafscale.spark.survey import survey
-from kafscale.storage import layout, segment
+from kafscale.storage.formats import object_keys, segment
 from kafscale.storage.objects.blocking import BlockingObjectStore
 from unit.spark.jobs.keyed import NOW_MS as WRITTEN_MS
 from unit.spark.jobs.keyed import MemoryLocation
@@ -28,7 +28,7 @@ def store(location):
         yield opened
 
 
-def key_of(base, suffix=layout.SEGMENT_SUFFIX):
+def key_of(base, suffix=object_keys.SEGMENT_SUFFIX):
     return f"{NAMESPACE}/{TOPIC}/0/segment-{base:020d}{suffix}"
 
 
@@ -48,9 +48,9 @@ def put_log(store):
 
 def test_a_whole_log_has_no_findings(location, store):
     put_log(store)
-    store.put(layout.catalog_key(NAMESPACE), [b"{}"])
+    store.put(object_keys.catalog_key(NAMESPACE), [b"{}"])
     store.put(f"{NAMESPACE}/_catalog/compaction/{TOPIC}.json", [b"{}"])
-    store.put(layout.log_start_key(NAMESPACE, TOPIC, 0), [b"5"])
+    store.put(object_keys.log_start_key(NAMESPACE, TOPIC, 0), [b"5"])
     store.put(f"{NAMESPACE}/_staging/merge-1-0/{TOPIC}/0/segment-0.kfs", [b"x"])
     report = scrubbed(location, store, now_ms=WRITTEN_MS)
     assert report.findings == ()
@@ -93,7 +93,7 @@ def test_records_are_read_to_the_last(location, store):
     builder.append(wrong)
     built = builder.finish()
     store.put(key_of(0), built.parts)
-    store.put(key_of(0, layout.INDEX_SUFFIX), [built.index])
+    store.put(key_of(0, object_keys.INDEX_SUFFIX), [built.index])
     assert only(scrubbed(location, store)).kind is Kind.SEGMENT
 
 
@@ -116,7 +116,7 @@ def test_wal_objects_are_read(location, store):
 
 def test_missing_offsets_are_found(location, store):
     put_log(store)
-    store.delete([key_of(20), key_of(20, layout.INDEX_SUFFIX)])
+    store.delete([key_of(20), key_of(20, object_keys.INDEX_SUFFIX)])
     hole = only(scrubbed(location, store))
     assert (hole.kind, hole.topic) == (Kind.HOLE, TOPIC)
     assert hole.reason == f"{TOPIC}/0 lacks the offsets 20 to 39"
@@ -159,9 +159,9 @@ class Swapping(MemoryLocation):
                 builder.append(batch(base))
             built = builder.finish()
             await self.objects.put(key_of(0), built.parts, create=False)
-            await self.objects.put(key_of(0, layout.INDEX_SUFFIX), [built.index], create=False)
-            await self.objects.delete([key_of(20), key_of(20, layout.INDEX_SUFFIX)])
-            await self.objects.delete([key_of(40), key_of(40, layout.INDEX_SUFFIX)])
+            await self.objects.put(key_of(0, object_keys.INDEX_SUFFIX), [built.index], create=False)
+            await self.objects.delete([key_of(20), key_of(20, object_keys.INDEX_SUFFIX)])
+            await self.objects.delete([key_of(40), key_of(40, object_keys.INDEX_SUFFIX)])
         return data
 
 

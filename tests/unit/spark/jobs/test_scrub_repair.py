@@ -5,18 +5,18 @@ import pytest
 from kafscale.spark.jobs import index_repair
 from kafscale.spark.jobs.scrub_findings import Kind
 from kafscale.spark.jobs.scrub_proof import prove_segment
-from kafscale.storage import index, layout, segment
-from kafscale.storage.epochs import LeaderEpochs
-from kafscale.storage.producers import Producers
-from kafscale.storage.roll import EPOCHS_SECTION, PRODUCERS_SECTION
+from kafscale.storage.formats import index, object_keys, segment
+from kafscale.storage.log.leader_epochs import LeaderEpochs
+from kafscale.storage.log.producer_state import Producers
+from kafscale.storage.segments.segment_writer import EPOCHS_SECTION, PRODUCERS_SECTION
 from unit.spark.jobs.keyed import MemoryLocation
 from unit.spark.jobs.scrubbing import only, scrubbed
 from unit.spark.stored import NAMESPACE, TOPIC, batch, batches, put_segment
 
 pytestmark = pytest.mark.timeout(120)  # The first test compiles, if nobody did before.
 
-KEY = layout.segment_key(NAMESPACE, TOPIC, 0, 0)
-INDEX_KEY = layout.index_key(NAMESPACE, TOPIC, 0, 0)
+KEY = object_keys.segment_key(NAMESPACE, TOPIC, 0, 0)
+INDEX_KEY = object_keys.index_key(NAMESPACE, TOPIC, 0, 0)
 
 
 @pytest.fixture
@@ -104,7 +104,7 @@ def test_the_greatest_time_before_is_known_from_the_segment_before(location, sto
     put_segment(store, range(50))
     put_segment(store, range(50, 100), indexed=False)
     scrubbed(location, store, repair=True, bytes_max=1 << 20)
-    key = layout.index_key(NAMESPACE, TOPIC, 0, 50)
+    key = object_keys.index_key(NAMESPACE, TOPIC, 0, 50)
     before = index.decode(INDEX_KEY, store.get(INDEX_KEY))
     found = index.decode(key, store.get(key))
     assert found.prior_max_timestamp_ms == before.log_max_timestamp_ms == 1049

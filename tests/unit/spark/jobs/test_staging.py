@@ -3,10 +3,10 @@
 from kafscale.spark.jobs import staging
 from kafscale.spark.jobs.grouping import Group
 from kafscale.spark.logmap import Extent
-from kafscale.storage import layout
+from kafscale.storage.formats import object_keys
 from unit.spark.stored import NAMESPACE, TOPIC, blocking, put_segment
 
-AREA = f"{NAMESPACE}/{layout.STAGING_DIRECTORY}"
+AREA = f"{NAMESPACE}/{object_keys.STAGING_DIRECTORY}"
 
 
 def group_of(store, *bases, end):
@@ -25,8 +25,10 @@ def test_names_sort_by_offset_and_parse():
     group = Group(TOPIC, 3, (Extent(70, 80, "key", 32, 100),))
     job = staging.job_name("merge", "1234abcd", 70)
     key = staging.staged_key(NAMESPACE, job, group)
-    assert key.startswith(layout.staging_prefix(NAMESPACE, job, TOPIC, 3))
-    assert layout.parse_staged(NAMESPACE, key) == layout.SegmentRef(TOPIC, 3, 70, is_index=False)
+    assert key.startswith(object_keys.staging_prefix(NAMESPACE, job, TOPIC, 3))
+    assert object_keys.parse_staged(NAMESPACE, key) == object_keys.SegmentRef(
+        TOPIC, 3, 70, is_index=False
+    )
 
 
 def test_only_what_the_same_job_has_left_for_the_same_partitions_is_removed():

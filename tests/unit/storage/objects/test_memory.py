@@ -3,7 +3,7 @@
 import asyncio
 
 from kafscale.storage.objects import MemoryObjectStore
-from kafscale.storage.objects.base import PAGE_KEYS
+from kafscale.storage.objects.store import PAGE_KEYS
 
 
 def run_without_a_loop(coroutine):

@@ -1,0 +1,145 @@
+"""The bucket of a broker, built from its settings: its layers, and the proof that it works.
+
+From the outside in: requests that fail are tried again, so many are under way at a time, reads go
+to a nearer copy if there is one, and every attempt is observed. The law: only the bucket itself is
+proven and judged, because it alone is written to; a copy that fails is nobody's outage.
+"""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+
+from kafscale.config import Config
+from kafscale.observability.logging import get_logger
+from kafscale.storage.formats import object_keys
+from kafscale.storage.objects.conditional_put_probe import probe_access, probe_create_only
+from kafscale.storage.objects.layers.limited import LimitedObjectStore
+from kafscale.storage.objects.layers.observed import (
+    ObservedObjectStore,
+    OperationObserver,
+    replica_observer,
+)
+from kafscale.storage.objects.layers.replica import ReplicaReadingObjectStore
+from kafscale.storage.objects.layers.retrying import RetryingObjectStore
+from kafscale.storage.objects.s3.bucket_admin import BucketLifecycle, create_bucket
+from kafscale.storage.objects.s3.bucket_config import S3Bucket
+from kafscale.storage.objects.s3.store import S3ObjectStore
+from kafscale.storage.objects.store import ObjectStore
+
+log = get_logger(__name__)
+
+REPLICA_TIMEOUT_MS_MAX = 2000
+"""A copy that is nearer answers sooner than this, or is not worth waiting for."""
+
+
+def assemble(
+    config: Config, on_operation: OperationObserver, random: Random
+) -> tuple[ObjectStore, Callable[[], Awaitable[None]]]:
+    """The store in all its layers, and a call that raises what stands in the way of using it."""
+    s3 = config.s3
+    if not s3.kms_key_arn:
+        log.warning(
+            "objects are encrypted with keys of the store, not of yours",
+            advice="set s3.kmsKeyArn to a key in KMS",
+        )
+    main = S3ObjectStore(bucket(config), is_archived=_is_archived)
+    observed = ObservedObjectStore(main, on_operation)
+    proving = RetryingObjectStore(observed, retries_max=s3.retries_max, random=random)
+
+    async def prove() -> None:
+        await main.authenticate()
+        create = (lambda: create_bucket(bucket(config))) if s3.create_bucket else None
+        await probe_access(proving, s3.namespace, create)
+        await probe_create_only(proving, s3.namespace, random)
+
+    limited = LimitedObjectStore(
+        _with_replica(config, observed, on_operation),
+        requests_max=s3.requests_max,
+        # One for each upload of the WAL, and one to ask whether the store is there.
+        reserved_count=min(config.storage.wal_uploads_max + 1, s3.requests_max // 2),
+        is_urgent=_urgency(s3.namespace),
+    )
+    return RetryingObjectStore(limited, retries_max=s3.retries_max, random=random), prove
+
+
+def describe_objects(config: Config) -> str:
+    """Where records are, in words for people."""
+    if config.s3.use_memory:
+        return "memory"
+    if config.s3.bucket:
+        return f"s3://{config.s3.bucket}/{config.s3.namespace}"
+    return str(Path(config.broker.data_dir) / object_keys.OBJECTS_DIRECTORY)
+
+
+@asynccontextmanager
+async def opened(chosen: S3Bucket, *, retries_max: int) -> AsyncIterator[ObjectStore]:
+    """A bucket as long as the block lasts, for whoever is no broker."""
+    store = S3ObjectStore(chosen)
+    try:
+        await store.authenticate()
+        yield RetryingObjectStore(
+            store,
+            retries_max=retries_max,
+            random=Random(),  # noqa: S311 - spreads requests, protects nothing.
+        )
+    finally:
+        await store.close()
+
+
+def lifecycle(config: Config) -> BucketLifecycle | None:
+    """The lifecycle rules of the bucket, if they are to be managed."""
+    if not config.s3.manage_lifecycle:
+        return None
+    return BucketLifecycle(bucket(config), config.s3.namespace)
+
+
+def bucket(config: Config) -> S3Bucket:
+    """The bucket that records are written to."""
+    s3 = config.s3
+    return S3Bucket(
+        name=s3.bucket, region=s3.region, endpoint=s3.endpoint, path_style=s3.path_style,
+        credential_source=s3.credential_source, access_key=s3.access_key, secret_key=s3.secret_key,
+        session_token=s3.session_token, credentials_file=s3.credentials_file, profile=s3.profile,
+        role_arn=s3.role_arn, sts_endpoint=s3.sts_endpoint, kms_key_arn=s3.kms_key_arn,
+        storage_class=s3.storage_class, part_bytes=s3.part_bytes, concurrency=s3.concurrency,
+        connect_timeout_ms=s3.connect_timeout_ms, request_timeout_ms=s3.request_timeout_ms,
+    )  # fmt: skip
+
+
+def read_bucket(config: Config) -> S3Bucket:
+    """The copy that records are read from."""
+    s3 = config.s3
+    return replace(
+        bucket(config), name=s3.read_bucket, region=s3.read_region or s3.region,
+        endpoint=s3.read_endpoint or s3.endpoint,
+        connect_timeout_ms=min(s3.connect_timeout_ms, REPLICA_TIMEOUT_MS_MAX),
+        request_timeout_ms=min(s3.request_timeout_ms, REPLICA_TIMEOUT_MS_MAX),
+    )  # fmt: skip
+
+
+def _with_replica(
+    config: Config, main: ObjectStore, on_operation: OperationObserver
+) -> ObjectStore:
+    if not config.s3.read_bucket:
+        return main
+    replica = S3ObjectStore(read_bucket(config))
+    return ReplicaReadingObjectStore(
+        main, ObservedObjectStore(replica, replica_observer(on_operation))
+    )
+
+
+def _is_archived(key: str) -> bool:
+    """Whether an object is there to stay, and large."""
+    return key.endswith(object_keys.SEGMENT_SUFFIX)
+
+
+def _urgency(namespace: str) -> Callable[[str, str], bool]:
+    probes = f"{namespace}/{object_keys.PROBE_DIRECTORY}/"
+
+    def is_urgent(operation: str, key: str) -> bool:
+        is_wal = operation == "put" and key.endswith(object_keys.WAL_SUFFIX)
+        return is_wal or key.startswith(probes)
+
+    return is_urgent

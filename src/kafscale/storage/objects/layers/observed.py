@@ -1,0 +1,148 @@
+"""Counting, timing and tracing: an object store that tells somebody about every request.
+
+The laws: every request is told exactly twice, when it begins and when it has ended, however it
+ended; time that the caller spends between the chunks of a listing is not the store's. An answer
+such as "not found" or "exists" is an answer: only what `FAILURES` names speaks against the store's
+health. What is done with it (metrics, the health window) is left to the observer, which must be
+quick and never raise.
+"""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from typing import Final, Protocol, TypeVar
+
+from kafscale.errors import ObjectExistsError, ObjectNotFoundError, StoreUnavailableError
+from kafscale.observability import tracing
+from kafscale.observability.tracing import Kind
+from kafscale.records.checksum import Buffer
+from kafscale.storage.objects.store import ObjectInfo, ObjectStore
+
+BEGUN: Final = "begun"
+"""The status of a request that is under way; all others are ends."""
+SUCCESS: Final = "success"
+NOT_FOUND: Final = "not_found"
+EXISTS: Final = "exists"
+CANCELLED: Final = "cancelled"
+UNAVAILABLE: Final = "unavailable"
+ERROR: Final = "error"
+
+FAILURES: Final = frozenset({UNAVAILABLE, ERROR})
+"""The statuses that count against the store."""
+
+REPLICA: Final = "replica_"
+"""What the names of operations begin with that were asked of a copy; see `replica_observer`."""
+
+_STATUSES: Final[tuple[tuple[type[BaseException], str], ...]] = (
+    (ObjectNotFoundError, NOT_FOUND),
+    (ObjectExistsError, EXISTS),
+    (StoreUnavailableError, UNAVAILABLE),
+    (asyncio.CancelledError, CANCELLED),
+    (GeneratorExit, CANCELLED),
+)
+
+_Result = TypeVar("_Result")
+
+
+class OperationObserver(Protocol):
+    """Who is told: of which operation, how it ended, after how long, and how much it moved."""
+
+    def __call__(self, operation: str, status: str, seconds: float, size_bytes: int, /) -> None: ...
+
+
+def replica_observer(observer: OperationObserver) -> OperationObserver:
+    """Tell `observer` of a copy's operations under names of their own.
+
+    How a copy does says nothing about the store itself.
+    """
+
+    def on_operation(operation: str, status: str, seconds: float, size_bytes: int) -> None:
+        observer(REPLICA + operation, status, seconds, size_bytes)
+
+    return on_operation
+
+
+class ObservedObjectStore:
+    """A store in front of another, silent itself."""
+
+    __slots__ = ("_clock", "_inner", "_on_operation")
+
+    def __init__(
+        self,
+        inner: ObjectStore,
+        on_operation: OperationObserver,
+        *,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        """`clock` tells seconds and never goes back."""
+        self._inner = inner
+        self._on_operation = on_operation
+        self._clock = clock
+
+    async def put(self, key: str, parts: Sequence[Buffer], *, create: bool = True) -> None:
+        size_bytes = sum(map(len, parts))
+        await self._observe("put", key, self._inner.put(key, parts, create=create), size_bytes)
+
+    async def get(self, key: str) -> memoryview:
+        return await self._observe("get", key, self._inner.get(key))
+
+    async def get_range(self, key: str, start: int, stop: int) -> memoryview:
+        return await self._observe("get_range", key, self._inner.get_range(key, start, stop))
+
+    async def get_suffix(self, key: str, length: int) -> memoryview:
+        return await self._observe("get_suffix", key, self._inner.get_suffix(key, length))
+
+    async def head(self, key: str) -> ObjectInfo:
+        return await self._observe("head", key, self._inner.head(key))
+
+    async def list(self, prefix: str) -> AsyncIterator[Sequence[ObjectInfo]]:
+        chunks = aiter(self._inner.list(prefix))
+        while True:
+            chunk = await self._observe("list", prefix, anext(chunks, None))
+            if chunk is None:
+                return
+            yield chunk
+
+    async def delete(self, keys: Sequence[str]) -> None:
+        await self._observe("delete", keys[0] if keys else "", self._inner.delete(keys))
+
+    async def close(self) -> None:
+        await self._inner.close()
+
+    async def _observe(
+        self, operation: str, key: str, request: Awaitable[_Result], size_bytes: int = 0
+    ) -> _Result:
+        self._on_operation(operation, BEGUN, 0.0, 0)
+        started = self._clock()
+        status = SUCCESS
+        try:
+            if tracing.is_on():
+                result = await _traced(operation, key, request, size_bytes)
+            else:
+                result = await request
+        except BaseException as error:
+            status = next((name for kind, name in _STATUSES if isinstance(error, kind)), ERROR)
+            raise
+        else:
+            if isinstance(result, memoryview):
+                size_bytes = len(result)
+            return result
+        finally:
+            self._on_operation(operation, status, self._clock() - started, size_bytes)
+
+
+async def _traced(
+    operation: str, key: str, request: Awaitable[_Result], size_bytes: int
+) -> _Result:
+    """Await a request in a span of its own; a name is told, what is stored under it never."""
+    with tracing.span(
+        f"objects {operation}",
+        Kind.CLIENT,
+        {"kafscale.object.key": key},
+        answers=(ObjectNotFoundError, ObjectExistsError),
+    ) as span:
+        result = await request
+        if span is not None:
+            moved_bytes = len(result) if isinstance(result, memoryview) else size_bytes
+            span.set("kafscale.object.bytes", moved_bytes)
+        return result

@@ -1,0 +1,214 @@
+"""Objects in a bucket of S3, or of a server that speaks like it.
+
+The laws beyond those of `base`:
+
+* Every request is sent once and has a time-out, so that each attempt can be seen, counted and
+  judged; trying again is left to `retry`.
+* A create-only PUT is one request with `If-None-Match: *`, however large: S3 decides, not we.
+* What is read is not copied: views lie over the client's own memory.
+* No key and no token is ever part of an error or of a `repr`.
+
+Whether the bucket honours the condition is proven by `probe` before anything relies on it.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from datetime import timedelta
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import obstore
+from obstore.store import S3Store
+
+from kafscale.errors import StoreUnavailableError
+from kafscale.records.checksum import Buffer
+from kafscale.storage.objects.s3.bucket_config import STANDARD, S3Bucket
+from kafscale.storage.objects.s3.credentials import Credentials, credentials_of
+from kafscale.storage.objects.s3.errors import CLIENT_ERRORS, RangeBeyondEndError, translate
+from kafscale.storage.objects.store import PAGE_KEYS, ObjectInfo, check_key, check_prefix, is_key
+
+if TYPE_CHECKING:
+    from obstore.store import S3Config
+
+_CONTENT_TYPE: Final = "application/octet-stream"
+_IDLE_CONNECTIONS_MAX: Final = 100
+_IDLE_S: Final = 90
+
+_THROUGHPUT_MIN: Final = 1024 * 1024
+"""Bytes a second below which a transfer counts as stuck; large objects are given time for it."""
+
+_CLIENT_TIMEOUT: Final = timedelta(hours=1)
+"""Beyond every limit of ours: the client knows one time-out only, and ours grow with the size."""
+
+_SETTLE_S: Final = 0.1
+"""How long the client's threads are given, at the end, to let go of Python's objects."""
+
+_Result = TypeVar("_Result")
+
+
+class S3ObjectStore:
+    """Every object of one bucket."""
+
+    __slots__ = ("_attributes", "_bucket", "_credentials", "_is_archived", "_store")
+
+    def __init__(
+        self, bucket: S3Bucket, *, is_archived: Callable[[str], bool] = lambda _key: True
+    ) -> None:
+        """`is_archived` tells which keys get the bucket's storage class."""
+        self._bucket = bucket
+        self._credentials = credentials_of(bucket)
+        self._store = _connect(bucket, self._credentials)
+        self._is_archived = is_archived
+        self._attributes: dict[str, str] = {"Content-Type": _CONTENT_TYPE}
+
+    async def authenticate(self) -> None:
+        """Find the credentials before anything needs them, so that a failure is told in full."""
+        await self._credentials.renew()
+
+    async def put(self, key: str, parts: Sequence[Buffer], *, create: bool = True) -> None:
+        check_key(key)
+        size_bytes = sum(map(len, parts))
+        assert size_bytes > 0, "an object has at least one byte"
+        await self._call(
+            "put",
+            key,
+            size_bytes,
+            lambda: obstore.put_async(
+                self._store,
+                key,
+                parts,
+                attributes=self._attributes_of(key),
+                mode="create" if create else "overwrite",
+                use_multipart=not create and size_bytes > self._bucket.part_bytes,
+                chunk_size=self._bucket.part_bytes,
+                max_concurrency=self._bucket.concurrency,
+            ),
+        )
+
+    async def get(self, key: str) -> memoryview:
+        check_key(key)
+        answer = await self._call("get", key, 0, lambda: obstore.get_async(self._store, key))
+        return memoryview(await self._call("get", key, answer.meta["size"], answer.bytes_async))
+
+    async def get_range(self, key: str, start: int, stop: int) -> memoryview:
+        assert 0 <= start < stop
+        check_key(key)
+        try:
+            return memoryview(
+                await self._call(
+                    "get",
+                    key,
+                    stop - start,
+                    lambda: obstore.get_range_async(self._store, key, start=start, end=stop),
+                )
+            )
+        except RangeBeyondEndError:
+            return memoryview(b"")
+
+    async def get_suffix(self, key: str, length: int) -> memoryview:
+        assert length > 0
+        check_key(key)
+        answer = await self._call(
+            "get",
+            key,
+            0,
+            lambda: obstore.get_async(self._store, key, options={"range": {"suffix": length}}),
+        )
+        return memoryview(await self._call("get", key, length, answer.bytes_async))
+
+    async def head(self, key: str) -> ObjectInfo:
+        check_key(key)
+        return _info(await self._call("head", key, 0, lambda: obstore.head_async(self._store, key)))
+
+    async def list(self, prefix: str) -> AsyncIterator[Sequence[ObjectInfo]]:
+        check_prefix(prefix)
+        stream = obstore.list(self._store, prefix, chunk_size=PAGE_KEYS)
+        while True:
+            try:
+                chunk = await self._call("list", prefix, 0, stream.__anext__)
+            except StopAsyncIteration:
+                return
+            yield [_info(meta) for meta in chunk if is_key(meta["path"])]
+
+    async def delete(self, keys: Sequence[str]) -> None:
+        for key in keys:
+            check_key(key)
+        for first in range(0, len(keys), PAGE_KEYS):
+            batch = keys[first : first + PAGE_KEYS]
+            request = partial(obstore.delete_async, self._store, batch)
+            await self._call("delete", batch[0], 0, request)
+
+    async def close(self) -> None:
+        """Let the client's threads come to rest, lest one be caught by the interpreter's end.
+
+        The client has nothing to close, but a thread of its own that hands back an answer while
+        Python shuts down aborts the process.
+        """
+        await self._credentials.close()
+        await asyncio.sleep(_SETTLE_S)
+
+    def _attributes_of(self, key: str) -> dict[str, str]:
+        # The standard class goes without saying: not every server knows the word.
+        if self._bucket.storage_class == STANDARD or not self._is_archived(key):
+            return self._attributes
+        return {**self._attributes, "Storage-Class": self._bucket.storage_class}
+
+    async def _call(
+        self, verb: str, key: str, size_bytes: int, request: Callable[[], Awaitable[_Result]]
+    ) -> _Result:
+        """One request, within its time and with errors of ours."""
+        limit_s = self._bucket.request_timeout_ms / 1000 + size_bytes / _THROUGHPUT_MIN
+        try:
+            async with asyncio.timeout(limit_s):
+                return await request()
+        except TimeoutError:
+            raise StoreUnavailableError(f"{verb} {key}: no answer within {limit_s:.1f} s") from None
+        except CLIENT_ERRORS as error:
+            # Not chained: the client's text repeats more of the request than may be shown.
+            raise translate(verb, key, error) from None
+
+
+def _connect(bucket: S3Bucket, credentials: Credentials) -> S3Store:
+    options: S3Config = {
+        "region": bucket.region,
+        "virtual_hosted_style_request": not bucket.path_style,
+        "unsigned_payload": not bucket.signed_payload,
+    }
+    if bucket.endpoint:
+        # By this name the setting wins over whatever the environment says.
+        options["aws_endpoint_url_s3"] = _address(bucket)
+    if bucket.kms_key_arn:
+        options["server_side_encryption"] = "aws:kms"
+        options["sse_kms_key_id"] = bucket.kms_key_arn
+        # Otherwise every object would be one more request to KMS, and to its bill.
+        options["sse_bucket_key_enabled"] = True
+    return S3Store(
+        bucket.short_name,
+        config=options,
+        client_options={
+            "allow_http": bucket.endpoint.startswith("http://"),
+            "connect_timeout": timedelta(milliseconds=bucket.connect_timeout_ms),
+            "timeout": _CLIENT_TIMEOUT,
+            "pool_max_idle_per_host": str(_IDLE_CONNECTIONS_MAX),
+            "pool_idle_timeout": timedelta(seconds=_IDLE_S),
+        },
+        retry_config={"max_retries": 0},
+        credential_provider=credentials,
+    )
+
+
+def _address(bucket: S3Bucket) -> str:
+    """The endpoint; it has to name the bucket itself where the path does not."""
+    endpoint = bucket.endpoint.rstrip("/")
+    if bucket.path_style:
+        return endpoint
+    scheme, _, host = endpoint.partition("://")
+    return f"{scheme}://{bucket.short_name}.{host}"
+
+
+def _info(meta: Any) -> ObjectInfo:
+    return ObjectInfo(
+        key=meta["path"],
+        size_bytes=meta["size"],
+        modified_ms=int(meta["last_modified"].timestamp() * 1000),
+    )

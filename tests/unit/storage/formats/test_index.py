@@ -1,0 +1,260 @@
+"""Indexes: dense enough, found by offset and by time, and refused when they are damaged."""
+
+from array import array
+from struct import pack, unpack_from
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafscale.errors import DamagedObjectError
+from kafscale.storage.formats import index
+from kafscale.storage.formats.index import Index
+from unit.storage.samples import UPSTREAM_SEGMENTS, batch, flipped, run, runs
+
+KEY = "default/orders/0/segment-00000000000000000000.index"
+INTERVAL_BYTES = 4096
+
+
+def entries(found: Index) -> list[tuple[int, int]]:
+    return list(zip(found.offsets, found.positions, strict=True))
+
+
+def example() -> Index:
+    return Index(
+        array("q", [10, 20, 35]),
+        array("i", [32, 4200, 9000]),
+        array("q", [1000, 3000, 2000]),
+        500,
+        {b"PROD": b"state"},
+    )
+
+
+def plain(pairs: list[tuple[int, int]], *, magic: bytes = b"IDX\0", count: int | None = None):
+    """An index as upstream writes it, written independently of the code under test."""
+    header = magic + pack(">hiih", 1, len(pairs) if count is None else count, 100, 0)
+    return header + b"".join(pack(">qi", *pair) for pair in pairs)
+
+
+def same(one: Index, other: Index) -> bool:
+    return all(getattr(one, name) == getattr(other, name) for name in Index.__slots__)
+
+
+# --- density --------------------------------------------------------------------------------------
+
+
+@given(runs(), st.integers(64, 20_000))
+def test_entries_are_as_dense_as_promised(batches, interval_bytes):
+    found = index.rebuild(batches, interval_bytes)
+    expected, position, entry_position, records = [], 32, 0, 0
+    for each in batches:
+        if not expected or position - entry_position >= interval_bytes or records >= 100:
+            expected.append((each.base_offset, position))
+            entry_position, records = position, 0
+        position += len(each)
+        records += each.count
+    assert entries(found) == expected
+
+
+def test_a_new_entry_comes_after_the_interval_or_a_hundred_records():
+    one = len(batch())
+    by_records = index.rebuild(run(0, [99, 1, 1, 100, 1]), 1 << 30)
+    assert list(by_records.offsets) == [0, 100, 201]
+    by_bytes = index.rebuild(run(0, [1] * 6), 2 * one)
+    assert entries(by_bytes) == [(0, 32), (2, 32 + 2 * one), (4, 32 + 4 * one)]
+    by_bytes = index.rebuild(run(0, [1] * 6), 2 * one + 1)
+    assert list(by_bytes.offsets) == [0, 3]
+
+
+@given(runs(), st.integers(-1, 2**42))
+def test_times_are_the_greatest_up_to_the_next_entry(batches, prior_ms):
+    found = index.rebuild(batches, 300, prior_max_timestamp_ms=prior_ms)
+    bounds = [*found.offsets, batches[-1].next_offset]
+    assert found.max_timestamps is not None
+    for number, greatest in enumerate(found.max_timestamps):
+        covered = [b for b in batches if bounds[number] <= b.base_offset < bounds[number + 1]]
+        assert greatest == max(b.max_timestamp_ms for b in covered)
+    greatest = max(b.max_timestamp_ms for b in batches)
+    assert found.max_timestamp_ms == greatest
+    assert found.log_max_timestamp_ms == max(prior_ms, greatest)
+
+
+# --- finding --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("offset", "entry"), [(0, 0), (9, 0), (10, 0), (19, 0), (20, 1), (34, 1), (35, 2), (9999, 2)]
+)
+def test_an_offset_is_found_at_the_last_entry_not_beyond_it(offset, entry):
+    assert example().find(offset) == entry
+
+
+@pytest.mark.parametrize(
+    ("timestamp_ms", "entry"), [(-1, 0), (1000, 0), (1001, 1), (2000, 1), (3000, 1), (3001, None)]
+)
+def test_a_time_is_found_at_the_first_entry_that_reaches_it(timestamp_ms, entry):
+    assert example().find_time(timestamp_ms) == entry
+
+
+def test_without_times_everything_has_to_be_read():
+    found = index.decode(KEY, plain([(10, 32), (20, 99)]))
+    assert found.max_timestamps is None
+    assert found.max_timestamp_ms is None
+    assert found.log_max_timestamp_ms is None
+    assert found.find_time(1000) == 0
+
+
+def test_without_what_came_before_the_log_has_no_greatest_time():
+    found = index.decode(KEY, index.rebuild(run(0, [1, 1]), INTERVAL_BYTES).encode())
+    assert found.prior_max_timestamp_ms is None
+    assert found.max_timestamp_ms is not None
+    assert found.log_max_timestamp_ms is None
+
+
+def test_the_cost_grows_with_what_is_kept():
+    small = index.rebuild(run(0, [1]), INTERVAL_BYTES)
+    large = index.rebuild(run(0, [100] * 100), INTERVAL_BYTES)
+    assert large.cost_bytes - small.cost_bytes == 99 * 20
+    kept = Index(small.offsets, small.positions, small.max_timestamps, -1, {b"PROD": bytes(500)})
+    assert kept.cost_bytes - small.cost_bytes == 500
+    assert small.cost_bytes > 0
+
+
+# --- bytes ----------------------------------------------------------------------------------------
+
+
+@given(
+    runs(),
+    st.none() | st.integers(-1, 2**62),
+    st.dictionaries(
+        st.binary(min_size=4, max_size=4).filter(lambda magic: magic not in {b"TIME", b"CSUM"}),
+        st.binary(max_size=50),
+    ),
+)
+def test_what_is_encoded_is_decoded(batches, prior_ms, sections):
+    built = index.rebuild(batches, 300, prior_max_timestamp_ms=prior_ms)
+    built.sections.update(sections)
+    decoded = index.decode(KEY, built.encode())
+    assert same(decoded, built)
+    assert decoded.encode() == built.encode()
+
+
+def test_header_and_entries_are_those_of_the_specification():
+    data = example().encode()
+    assert data[:16].hex(" ", -4) == "49445800 00010000 00030000 00640000"
+    assert data.startswith(plain([(10, 32), (20, 4200), (35, 9000)]))
+    assert data[52:60] == b"TIME" + pack(">I", 32)
+    assert unpack_from(">4q", data, 60) == (500, 1000, 3000, 2000)
+    assert data[92:105] == b"PROD" + pack(">I", 5) + b"state"
+    assert data[105:113] == b"CSUM" + pack(">I", 4)
+    assert len(data) == 117
+
+
+@pytest.mark.parametrize("magic", [b"IDX\0", b"IDX\n"])
+def test_both_magics_are_read(magic):
+    assert entries(index.decode(KEY, plain([(5, 32), (9, 400)], magic=magic))) == [
+        (5, 32),
+        (9, 400),
+    ]
+
+
+@pytest.mark.parametrize("path", UPSTREAM_SEGMENTS, ids=lambda path: f"{path.parts[-3:]}")
+def test_indexes_of_upstream_are_read(path):
+    found = index.decode(str(path), path.with_suffix(".index").read_bytes())
+    assert entries(found) == [(int(path.stem.removeprefix("segment-")), 32)]
+    assert found.sections == {}
+
+
+def test_indexes_of_upstream_were_found():
+    assert len(UPSTREAM_SEGMENTS) == 16
+
+
+@given(runs(), runs())
+def test_an_index_fits_its_own_segment_only(batches, others):
+    found = index.rebuild(batches, 300)
+    index.verify(KEY, found, batches)
+    if others[0].base_offset != batches[0].base_offset:
+        with pytest.raises(DamagedObjectError, match="no batch of its segment begins at 32"):
+            index.verify(KEY, found, others)
+
+
+def test_an_index_that_points_into_a_batch_does_not_fit():
+    batches = run(0, [1, 1])
+    found = Index(array("q", [0, 1]), array("i", [32, 33 + len(batches[0])]))
+    with pytest.raises(DamagedObjectError, match="with offset 1"):
+        index.verify(KEY, found, batches)
+
+
+# --- damage ---------------------------------------------------------------------------------------
+
+
+def test_every_truncation_is_refused_but_to_what_upstream_would_write():
+    data = example().encode()
+    for length in range(len(data)):
+        if length == 16 + 3 * 12:
+            assert entries(index.decode(KEY, data[:length])) == entries(example())
+            continue
+        with pytest.raises(DamagedObjectError, match=KEY):
+            pytest.fail(f"{length}: {index.decode(KEY, data[:length])}")
+
+
+def test_every_flipped_bit_is_refused():
+    for position, damaged in flipped(example().encode()):
+        with pytest.raises(DamagedObjectError):
+            pytest.fail(f"{position}: {index.decode(KEY, damaged)}")
+
+
+def test_in_an_index_of_upstream_a_flipped_bit_is_refused_or_leaves_it_ascending():
+    for _, damaged in flipped(plain([(10, 32), (20, 4200), (35, 9000)])):
+        try:
+            found = index.decode(KEY, damaged)
+        except DamagedObjectError:
+            continue
+        assert list(found.offsets) == sorted(set(found.offsets))
+        assert list(found.positions) == sorted(set(found.positions))
+        assert found.positions[0] == 32
+        assert len(found) == 3
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"", "0 bytes are too few"),
+        (plain([(0, 32)], magic=b"\0IDX"), "begins with"),
+        (b"IDX\0" + pack(">hiihqi", 2, 1, 100, 0, 0, 32), "version 2 is unknown"),
+        (plain([]), "cannot hold 0 entries"),
+        (plain([(0, 32)], count=-1), "cannot hold -1 entries"),
+        (plain([(0, 32)], count=2), "cannot hold 2 entries"),
+        (plain([(0, 33)]), "first entry is at 33"),
+        (plain([(0, 32), (0, 99)]), "do not ascend"),
+        (plain([(5, 32), (4, 99)]), "do not ascend"),
+        (plain([(0, 32), (9, 32)]), "do not ascend"),
+        (plain([(0, 32), (9, 99), (10, -1)]), "do not ascend"),
+        (plain([(-1, 32)]), "do not ascend"),
+        (plain([(0, 32)]) + b"PROD\0\0\0\0", "no checksum"),
+        (plain([(0, 32)]) + b"?", "no checksum"),
+    ],
+)
+def test_what_is_no_index_is_refused(data, reason):
+    with pytest.raises(DamagedObjectError, match=reason):
+        index.decode(KEY, data)
+
+
+def proven(data: bytes) -> bytes:
+    """The data with a checksum that holds."""
+    return data + b"CSUM" + pack(">II", 4, index.crc32c(data))
+
+
+@pytest.mark.parametrize(
+    ("sections", "reason"),
+    [
+        (b"PROD", "within the header of a section"),
+        (b"PROD" + pack(">I", 3) + b"12", "within the section b'PROD'"),
+        (b"PROD" + pack(">I", 2) + b"12PROD" + pack(">I", 0), "two sections b'PROD'"),
+        (b"TIME" + pack(">I", 8) + bytes(8), "8 bytes of times are not for 1 entries"),
+        (b"TIME" + pack(">Iqq", 16, -3, 0), "-3 cannot be"),
+    ],
+)
+def test_sections_that_do_not_hold_together_are_refused(sections, reason):
+    with pytest.raises(DamagedObjectError, match=reason):
+        index.decode(KEY, proven(plain([(0, 32)]) + sections))

@@ -1,0 +1,141 @@
+"""The names of objects: as the specification gives them, and nothing else understood."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafscale.metadata.topics import names
+from kafscale.storage.formats.object_keys import (
+    EPOCH_MAX,
+    INT32_MAX,
+    INT64_MAX,
+    RESERVED_TOPICS,
+    SegmentRef,
+    WalRef,
+    index_key,
+    parse_segment,
+    parse_staged,
+    parse_wal,
+    partition_prefix,
+    segment_key,
+    staging_prefix,
+    topic_prefix,
+    wal_key,
+    wal_prefix,
+)
+
+namespaces = st.sampled_from(("default", "production", "tenant/production", "_wal"))
+topics = st.from_regex(r"[a-zA-Z0-9._-]{1,249}", fullmatch=True).filter(
+    lambda topic: topic not in RESERVED_TOPICS | {".", ".."}
+)
+partitions = st.integers(0, INT32_MAX)
+offsets = st.integers(0, INT64_MAX)
+
+
+def test_names_are_those_of_the_specification():
+    assert (
+        segment_key("production", "orders", 0, 0)
+        == "production/orders/0/segment-00000000000000000000.kfs"
+    )
+    assert (
+        index_key("production", "orders", 12, 50_000)
+        == "production/orders/12/segment-00000000000000050000.index"
+    )
+    assert wal_key("default", 3, 17, 42) == "default/_wal/3/0000000017/00000000000000000042.kfw"
+
+
+@given(namespaces, topics, partitions, offsets)
+def test_segments_and_indexes_parse_back(namespace, topic, partition, base_offset):
+    for build, is_index in ((segment_key, False), (index_key, True)):
+        key = build(namespace, topic, partition, base_offset)
+        assert key.startswith(partition_prefix(namespace, topic, partition))
+        assert key.startswith(topic_prefix(namespace, topic))
+        ref = SegmentRef(topic, partition, base_offset, is_index)
+        assert parse_segment(namespace, key) == ref
+        assert parse_wal(namespace, key) is None
+        assert parse_segment("elsewhere", key) is None
+
+
+@given(namespaces, st.integers(0, INT32_MAX), st.integers(0, EPOCH_MAX), offsets)
+def test_wal_objects_parse_back(namespace, broker_id, epoch, sequence):
+    key = wal_key(namespace, broker_id, epoch, sequence)
+    assert key.startswith(wal_prefix(namespace, broker_id))
+    assert parse_wal(namespace, key) == WalRef(broker_id, epoch, sequence)
+    assert parse_segment(namespace, key) is None
+    assert parse_wal("elsewhere", key) is None
+
+
+@given(st.lists(offsets, min_size=2))
+def test_a_listing_comes_in_the_order_of_offsets(base_offsets):
+    keys = [segment_key("default", "orders", 0, offset) for offset in base_offsets]
+    assert sorted(keys) == [
+        segment_key("default", "orders", 0, offset) for offset in sorted(base_offsets)
+    ]
+
+
+@given(st.lists(st.tuples(st.integers(0, EPOCH_MAX), offsets), min_size=2))
+def test_a_stream_comes_in_the_order_of_epochs_and_sequences(places):
+    keys = [wal_key("default", 1, *place) for place in places]
+    assert sorted(keys) == [wal_key("default", 1, *place) for place in sorted(places)]
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "",
+        "default",
+        "default/",
+        "default/orders/0/segment-0.kfs",
+        "default/orders/0/segment-000000000000000000000.kfs",
+        "default/orders/00/segment-00000000000000000000.kfs",
+        "default/orders/-1/segment-00000000000000000000.kfs",
+        "default/orders/2147483648/segment-00000000000000000000.kfs",
+        "default/orders/0/segment-09223372036854775808.kfs",
+        "default/orders/0/segment-00000000000000000000.kfs.tmp",
+        "default/orders/0/segment-00000000000000000000.kfs\n",
+        "default/orders/0/segment-00000000000000000000",
+        "default/orders/0/0/segment-00000000000000000000.kfs",
+        "default/orders/segment-00000000000000000000.kfs",
+        "default/../0/segment-00000000000000000000.kfs",
+        "default/./0/segment-00000000000000000000.kfs",
+        "default//0/segment-00000000000000000000.kfs",
+        "default/ord ers/0/segment-00000000000000000000.kfs",
+        "default/orders/\u0660/segment-00000000000000000000.kfs",
+        "default/_wal/0/segment-00000000000000000000.kfs",
+        "default/_staging/0/segment-00000000000000000000.index",
+        "default/_wal/1/0000000001/1.kfw",
+        "default/_wal/1/1/00000000000000000001.kfw",
+        "default/_wal/01/0000000001/00000000000000000001.kfw",
+        "default/_wal/2147483648/0000000001/00000000000000000001.kfw",
+        "default/_wal/1/0000000001/09223372036854775808.kfw",
+        "default/_wal/1/0000000001/00000000000000000001.kfw.tmp",
+        "other/orders/0/segment-00000000000000000000.kfs",
+        "defaultorders/0/segment-00000000000000000000.kfs",
+    ],
+)
+def test_other_names_mean_nothing(key):
+    assert parse_segment("default", key) is None
+    assert parse_wal("default", key) is None
+
+
+@pytest.mark.parametrize("topic", sorted(RESERVED_TOPICS))
+def test_no_segment_is_named_after_what_lies_beside_topics(topic):
+    with pytest.raises(AssertionError):
+        segment_key("default", topic, 0, 0)
+
+
+def test_no_topic_may_be_called_like_a_directory_of_ours():
+    assert names.RESERVED >= RESERVED_TOPICS
+
+
+def test_what_a_job_has_staged_is_parsed_and_nothing_else():
+    prefix = staging_prefix("ns", "job-1", "orders", 3)
+    place = parse_staged("ns", f"{prefix}segment-{7:020d}.kfs")
+    assert place == SegmentRef("orders", 3, 7, is_index=False)
+    for key in (
+        f"{prefix}readme",
+        segment_key("ns", "orders", 3, 7),
+        f"ns/_staging/orders/3/segment-{7:020d}.kfs",
+        f"ns/_staging/job/_wal/3/segment-{7:020d}.kfs",
+    ):
+        assert parse_staged("ns", key) is None

@@ -1,0 +1,214 @@
+"""WAL objects: what was put in comes back, and no damage goes unnoticed."""
+
+from struct import pack
+
+import pytest
+from crc32c import crc32c
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafscale.errors import DamagedObjectError
+from kafscale.records import split
+from kafscale.storage.formats import wal_object
+from kafscale.storage.formats.wal_object import Header, Piece
+from unit.storage.samples import CREATED_MS, batch, flipped, joined, run
+
+HEADER = Header(broker_id=7, epoch=3, sequence=42, created_ms=CREATED_MS)
+FENCE = Header(broker_id=7, epoch=3, sequence=43, created_ms=CREATED_MS, is_fence=True)
+KEY = "default/_wal/7/0000000003/00000000000000000042.kfw"
+
+
+def topic_id(topic: str) -> bytes:
+    return topic.encode()[:16].ljust(16, b"\0")
+
+
+def piece(topic: str, partition: int, base_offset: int, count: int, timestamp_ms: int) -> Piece:
+    body = batch(base_offset, count, timestamp_ms=timestamp_ms).buffer
+    last_offset = base_offset + count - 1
+    return Piece(topic_id(topic), topic, partition, body, base_offset, last_offset, timestamp_ms)
+
+
+@st.composite
+def piece_lists(draw):
+    """Pieces of several partitions, mixed; those of one partition are contiguous."""
+    names = st.sampled_from(("orders", "größe", "a" * 249))
+    next_offsets: dict[tuple[str, int], int] = {}
+    pieces = []
+    for _ in range(draw(st.integers(1, 12))):
+        place = draw(st.tuples(names, st.integers(0, 3)))
+        base_offset = next_offsets.setdefault(place, draw(st.integers(0, 2**62)))
+        count = draw(st.integers(1, 5))
+        pieces.append(piece(*place, base_offset, count, draw(st.integers(0, 2**42))))
+        next_offsets[place] += count
+    return pieces
+
+
+def example() -> bytes:
+    pieces = [piece("orders", 1, 500, 2, 1000), piece("clicks", 0, 10, 1, 3000)]
+    return joined(wal_object.encode(HEADER, pieces))
+
+
+@given(piece_lists())
+def test_every_partition_gets_one_range_with_its_batches_in_order(pieces):
+    read = wal_object.decode(KEY, joined(wal_object.encode(HEADER, pieces)))
+    assert read.header == HEADER
+    places = sorted({(piece.topic, piece.partition) for piece in pieces})
+    assert [(found.topic, found.partition) for found in read.ranges] == places
+    for found in read.ranges:
+        own = [p for p in pieces if (p.topic, p.partition) == (found.topic, found.partition)]
+        assert read.body(found) == joined([piece.body for piece in own])
+        assert found.topic_id == own[0].topic_id
+        assert found.base_offset == own[0].base_offset
+        assert found.last_offset == own[-1].last_offset
+        assert found.max_timestamp_ms == max(piece.max_timestamp_ms for piece in own)
+        assert len(split(read.body(found))) == len(own)
+
+
+def test_bodies_are_placed_and_not_copied():
+    pieces = [piece("orders", 0, 0, 3, 1000), piece("orders", 1, 0, 3, 1000)]
+    parts = wal_object.encode(HEADER, pieces)
+    assert [id(part) for part in parts[1:-1]] == [id(piece.body) for piece in pieces]
+
+
+def test_the_layout_is_what_the_module_says():
+    body = batch(5, 2, timestamp_ms=9).buffer
+    data = joined(wal_object.encode(HEADER, [Piece(b"i" * 16, "t", 1, body, 5, 6, 9)]))
+    covered = b"KAFW" + pack(">hhiqqq", 1, 0, 7, 3, 42, CREATED_MS) + bytes(body)
+    covered += b"i" * 16 + pack(">iqqqqqh", 1, 36, len(body), 5, 6, 9, 1) + b"t"
+    covered += pack(">I", 63)
+    assert data == covered + pack(">I", crc32c(covered)) + b"END!"
+
+
+def test_topics_of_one_name_stay_apart():
+    first, second = piece("orders", 0, 90, 2, 1), piece("orders", 0, 0, 1, 2)
+    other_id = Piece(b"\xff" * 16, "orders", 0, second.body, 0, 0, 2)
+    read = wal_object.decode(KEY, joined(wal_object.encode(HEADER, [other_id, first])))
+    assert [(found.topic_id, found.base_offset) for found in read.ranges] == [
+        (first.topic_id, 90),
+        (other_id.topic_id, 0),
+    ]
+
+
+def test_a_gap_within_a_partition_is_a_bug():
+    with pytest.raises(AssertionError, match="contiguous"):
+        wal_object.encode(HEADER, [piece("orders", 0, 0, 3, 1), piece("orders", 0, 4, 1, 1)])
+
+
+def test_a_fence_holds_nothing():
+    read = wal_object.decode(KEY, joined(wal_object.encode_fence(FENCE)))
+    assert read.header == FENCE
+    assert read.ranges == []
+
+
+def test_the_header_can_be_read_alone():
+    assert wal_object.decode_header(KEY, example()[: wal_object.HEADER_BYTES]) == HEADER
+
+
+# --- the tail -------------------------------------------------------------------------------------
+
+
+@given(piece_lists(), st.integers(0, 2000))
+def test_the_tail_alone_tells_the_ranges_or_how_much_of_it_does(pieces, suffix_bytes):
+    data = joined(wal_object.encode(HEADER, pieces))
+    found = wal_object.decode_footer(
+        KEY, data[len(data) - min(suffix_bytes, len(data)) :], len(data)
+    )
+    requests = 1
+    while isinstance(found, int):
+        assert suffix_bytes < found <= len(data)
+        suffix_bytes = found
+        found = wal_object.decode_footer(KEY, data[-found:], len(data))
+        requests += 1
+    assert found == wal_object.decode(KEY, data).ranges
+    assert requests <= 3
+
+
+def test_the_hint_is_enough_for_hundreds_of_partitions():
+    pieces = [piece("a-topic-of-usual-length", partition, 0, 1, 1) for partition in range(500)]
+    data = joined(wal_object.encode(HEADER, pieces))
+    found = wal_object.decode_footer(KEY, data[-wal_object.TAIL_BYTES_HINT :], len(data))
+    assert isinstance(found, list)
+    assert len(found) == 500
+
+
+# --- damage ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("data", [example(), joined(wal_object.encode_fence(FENCE))])
+def test_every_truncation_is_refused(data):
+    for length in range(len(data)):
+        with pytest.raises(DamagedObjectError, match=KEY):
+            wal_object.decode(KEY, data[:length])
+
+
+@pytest.mark.parametrize("data", [example(), joined(wal_object.encode_fence(FENCE))])
+def test_every_flipped_bit_is_refused(data):
+    for position, damaged in flipped(data):
+        with pytest.raises(DamagedObjectError):
+            pytest.fail(f"{position}: {wal_object.decode(KEY, damaged)}")
+
+
+def test_the_tail_of_a_truncated_object_is_refused():
+    data = example()
+    tail_bytes = len(data) - wal_object.decode(KEY, data).ranges[-1].position
+    for cut in range(1, tail_bytes - wal_object.FOOTER_BYTES):
+        suffix = data[-tail_bytes:-cut]
+        with pytest.raises(DamagedObjectError):
+            pytest.fail(str(wal_object.decode_footer(KEY, suffix, len(data) - cut)))
+
+
+def sealed(bodies: bytes, table: bytes, flags: int = 0) -> bytes:
+    """An object whose checksum holds, whatever its table says."""
+    covered = b"KAFW" + pack(">hhiqqq", 1, flags, 7, 3, 42, CREATED_MS) + bodies + table
+    covered += pack(">I", len(table))
+    return covered + pack(">I", crc32c(covered)) + b"END!"
+
+
+def row(*, position=36, length=10, base_offset=0, last_offset=0, name=b"t", name_length=1):
+    return (
+        bytes(16) + pack(">iqqqqqh", 0, position, length, base_offset, last_offset, 1, name_length)
+        + name
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (sealed(bytes(10), row(position=37, length=9)), "should begin at 36"),
+        (sealed(bytes(10), row(length=9)), "end at 45 instead of 46"),
+        (sealed(bytes(10), row(length=11)), "end at 47 instead of 46"),
+        (sealed(b"", row(length=0)), "0 bytes at 36"),
+        (sealed(bytes(10), row(base_offset=2, last_offset=1)), "offsets 2 to 1"),
+        (sealed(bytes(10), row(base_offset=-1)), "offsets -1 to 0"),
+        (sealed(bytes(10), row(name=b"\xff")), "not UTF-8"),
+        (sealed(bytes(10), row(name_length=2)), "within a name of 2 bytes"),
+        (sealed(bytes(10), row(name_length=-1)), "within a name of -1 bytes"),
+        (sealed(bytes(10), row() + bytes(61)), "within a row"),
+        (sealed(bytes(10), row(), flags=1), "a fence holds 1 ranges"),
+        (sealed(bytes(10), b""), "end at 36 instead of 46"),
+    ],
+)
+def test_a_table_that_contradicts_itself_is_refused(data, reason):
+    with pytest.raises(DamagedObjectError, match=reason):
+        wal_object.decode(KEY, data)
+
+
+def test_a_table_longer_than_its_object_is_refused():
+    covered = joined(wal_object.encode_fence(FENCE))[: wal_object.HEADER_BYTES] + pack(">I", 1)
+    data = covered + pack(">I", crc32c(covered)) + b"END!"
+    with pytest.raises(DamagedObjectError, match="does not fit"):
+        wal_object.decode(KEY, data)
+    with pytest.raises(DamagedObjectError, match="does not fit"):
+        wal_object.decode_footer(KEY, data, len(data))
+
+
+def test_batches_of_a_range_are_whole():
+    batches = run(100, [3, 1, 2])
+    pieces = [
+        Piece(topic_id("t"), "t", 0, b.buffer, b.base_offset, b.last_offset, b.max_timestamp_ms)
+        for b in batches
+    ]
+    read = wal_object.decode(KEY, joined(wal_object.encode(HEADER, pieces)))
+    (found,) = read.ranges
+    assert (found.base_offset, found.last_offset) == (100, 105)
+    assert [b.base_offset for b in split(read.body(found))] == [100, 103, 104]

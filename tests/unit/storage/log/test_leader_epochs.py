@@ -1,0 +1,97 @@
+"""The epochs of a log answer OffsetForLeaderEpoch as Kafka's LeaderEpochFileCache does."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafscale.errors import DamagedObjectError
+from kafscale.storage.formats.index_section import seal
+from kafscale.storage.log.leader_epochs import LeaderEpochs
+
+UNDEFINED = (-1, -1)
+
+
+def epochs_of(*entries):
+    epochs = LeaderEpochs()
+    for epoch, start_offset in entries:
+        epochs.note(epoch, start_offset)
+    return epochs
+
+
+@pytest.mark.parametrize(
+    ("asked", "answer"),
+    [
+        (-1, UNDEFINED),
+        (1, (1, 10)),  # Older than all: ends where the oldest begins.
+        (2, (2, 20)),
+        (3, (2, 20)),  # Never led here: the one before it, which ends where the next begins.
+        (4, (4, 30)),
+        (6, (6, 100)),  # The current one ends where the log does.
+        (7, UNDEFINED),  # Newer than all.
+    ],
+)
+def test_an_epoch_ends_where_the_next_begins(asked, answer):
+    epochs = epochs_of((2, 10), (4, 20), (6, 30))
+    assert epochs.end_offset_for(asked, log_end_offset=100) == answer
+
+
+def test_without_epochs_every_answer_is_undefined():
+    assert LeaderEpochs().end_offset_for(0, log_end_offset=0) == UNDEFINED
+    assert LeaderEpochs().latest == -1
+
+
+def test_only_the_first_batch_of_an_epoch_is_news():
+    epochs = epochs_of((0, 0), (0, 5), (1, 9), (0, 12), (-1, 13), (1, 14))
+    assert epochs.entries() == [(0, 0), (1, 9)]
+
+
+def test_an_epoch_without_records_is_displaced():
+    assert epochs_of((0, 0), (1, 5), (2, 5)).entries() == [(0, 0), (2, 5)]
+
+
+@pytest.mark.parametrize(
+    ("log_start_offset", "left"),
+    [
+        (5, [(0, 10), (1, 20), (2, 30)]),
+        (10, [(0, 10), (1, 20), (2, 30)]),
+        (15, [(0, 15), (1, 20), (2, 30)]),
+        (20, [(1, 20), (2, 30)]),
+        (99, [(2, 99)]),
+    ],
+)
+def test_epochs_go_with_the_records_that_were_theirs(log_start_offset, left):
+    epochs = epochs_of((0, 10), (1, 20), (2, 30))
+    epochs.trim_before(log_start_offset)
+    assert epochs.entries() == left
+
+
+def test_trimming_nothing_is_no_error():
+    epochs = LeaderEpochs()
+    epochs.trim_before(10)
+    assert epochs.entries() == []
+
+
+def test_a_snapshot_knows_nothing_of_what_came_later():
+    epochs = epochs_of((0, 0), (1, 10), (2, 20))
+    assert LeaderEpochs.decode("key", epochs.snapshot_at(20)).entries() == [(0, 0), (1, 10)]
+
+
+@given(st.dictionaries(st.integers(0, 2**31 - 1), st.integers(0, 2**62)))
+def test_a_snapshot_comes_back_as_it_went(entries):
+    epochs = epochs_of(*zip(sorted(entries), sorted(entries.values()), strict=True))
+    assert LeaderEpochs.decode("key", epochs.snapshot_at(2**63 - 1)).entries() == epochs.entries()
+
+
+@pytest.mark.parametrize(
+    ("section", "reason"),
+    [
+        (b"", "shorter than its prefix"),
+        (seal(2, b""), "version 2"),
+        (seal(1, bytes(11)), "cut short"),
+        (seal(1, bytes(24)), "do not ascend"),
+        (seal(1, bytes(12))[:-1], "CRC"),
+    ],
+)
+def test_a_damaged_snapshot_is_refused(section, reason):
+    with pytest.raises(DamagedObjectError, match=reason):
+        LeaderEpochs.decode("key", section)

@@ -1,0 +1,302 @@
+"""Retries are recognised, gaps and zombies refused, and a crash changes none of that."""
+
+from dataclasses import dataclass, field
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kafscale.errors import (
+    DamagedObjectError,
+    InvalidProducerEpochError,
+    OutOfOrderSequenceError,
+    RefusedError,
+)
+from kafscale.storage.formats.index_section import seal
+from kafscale.storage.log.producer_state import WINDOW_BATCHES, Duplicate, Producers, ProducerState
+
+PRODUCER = 7
+SEQUENCE_MAX = 2**31 - 1
+
+
+@dataclass
+class Log:
+    """A log of batches of one record each, all of them durable unless said otherwise."""
+
+    producers: Producers = field(default_factory=Producers)
+    end_offset: int = 0
+
+    def append(self, sequence, *, epoch=0, producer_id=PRODUCER, count=1, timestamp_ms=1000):
+        last_sequence = (sequence + count - 1) & SEQUENCE_MAX
+        assert self.producers.check(producer_id, epoch, sequence, last_sequence) is None
+        base_offset, self.end_offset = self.end_offset, self.end_offset + count
+        self.producers.record(
+            producer_id, epoch, sequence, last_sequence,
+            base_offset, self.end_offset - 1, timestamp_ms, self.end_offset,
+        )  # fmt: skip
+
+    def check(self, sequence, *, epoch=0, last=None):
+        return self.producers.check(PRODUCER, epoch, sequence, sequence if last is None else last)
+
+
+def test_batches_that_follow_each_other_are_new():
+    log = Log()
+    for sequence in range(20):
+        log.append(sequence)
+    assert log.end_offset == 20
+
+
+def test_each_of_the_last_five_batches_is_recognised_when_it_comes_again():
+    log = Log()
+    for sequence in range(8):
+        log.append(sequence, timestamp_ms=1000 + sequence)
+    for sequence in range(3, 8):
+        assert log.check(sequence) == Duplicate(sequence, sequence, 1000 + sequence)
+    with pytest.raises(OutOfOrderSequenceError):
+        log.check(2)
+
+
+def test_a_duplicate_begins_and_ends_where_the_first_did():
+    log = Log()
+    log.append(0, count=10)
+    assert log.check(0, last=9) == Duplicate(0, 9, 1000)
+    with pytest.raises(OutOfOrderSequenceError):
+        log.check(0, last=8)
+    with pytest.raises(OutOfOrderSequenceError):
+        log.check(5, last=9)
+
+
+def test_a_gap_is_refused_and_says_where_it_is():
+    log = Log()
+    log.append(0)
+    with pytest.raises(OutOfOrderSequenceError, match="sequence 2 after 0"):
+        log.check(2)
+
+
+def test_a_producer_that_is_not_known_begins_wherever_it_is():
+    log = Log()
+    log.append(41)
+    assert log.check(42) is None
+
+
+def test_sequences_begin_again_at_0():
+    log = Log()
+    log.append(SEQUENCE_MAX - 1, count=2)
+    log.append(0)
+    assert log.check(SEQUENCE_MAX - 1, last=SEQUENCE_MAX) == Duplicate(0, 1, 1000)
+
+
+def test_a_batch_may_reach_over_the_last_sequence():
+    log = Log()
+    log.append(SEQUENCE_MAX, count=3)
+    assert log.check(SEQUENCE_MAX, last=1) == Duplicate(0, 2, 1000)
+    assert log.check(2) is None
+
+
+def test_a_new_epoch_begins_at_0():
+    log = Log()
+    log.append(0)
+    with pytest.raises(OutOfOrderSequenceError, match="begins epoch 1 with sequence 1"):
+        log.check(1, epoch=1)
+    log.append(0, epoch=1)
+    assert log.check(0, epoch=1) == Duplicate(1, 1, 1000)
+
+
+def test_an_epoch_that_is_over_is_refused_even_for_what_it_has_stored():
+    log = Log()
+    log.append(0)
+    log.append(0, epoch=1)
+    with pytest.raises(InvalidProducerEpochError, match="epoch 0, but is at 1"):
+        log.check(0)
+
+
+def test_producers_do_not_know_each_other():
+    log = Log()
+    log.append(0, producer_id=1)
+    log.append(0, producer_id=2)
+    log.append(1, producer_id=1)
+    assert log.producers.describe() == [ProducerState(2, 0, 0, 1000), ProducerState(1, 0, 1, 1000)]
+
+
+def test_the_producer_that_was_silent_for_longest_makes_room():
+    log = Log(Producers(count_max=2))
+    log.append(0, producer_id=1)
+    log.append(0, producer_id=2)
+    log.append(1, producer_id=1)
+    log.append(0, producer_id=3)
+    assert [state.producer_id for state in log.producers.describe()] == [1, 3]
+
+
+def test_a_snapshot_for_fewer_producers_keeps_the_latest():
+    log = Log()
+    for producer_id in (1, 2, 3):
+        log.append(0, producer_id=producer_id)
+    fewer = Producers.decode("key", log.producers.snapshot_at(3), count_max=2)
+    assert [state.producer_id for state in fewer.describe()] == [2, 3]
+
+
+def test_producers_expire_by_their_last_append():
+    log = Log()
+    log.append(0, producer_id=1, timestamp_ms=1000)
+    log.append(0, producer_id=2, timestamp_ms=2000)
+    assert log.producers.expire(now_ms=1999, expiration_ms=1000) == 0
+    assert log.producers.expire(now_ms=2000, expiration_ms=1000) == 1
+    assert [state.producer_id for state in log.producers.describe()] == [2]
+
+
+def test_no_more_is_kept_than_a_crash_could_need():
+    """The state of a busy producer stays small once its batches are durable."""
+    log = Log()
+    for sequence in range(1000):
+        log.append(sequence)
+    assert len(log.producers._producers[PRODUCER]) == WINDOW_BATCHES
+
+
+@pytest.mark.parametrize("cut", range(48))
+def test_a_snapshot_that_was_cut_short_is_refused(cut):
+    log = Log()
+    log.append(0)
+    section = log.producers.snapshot_at(1)
+    assert len(section) > cut
+    with pytest.raises(DamagedObjectError):
+        Producers.decode("key", section[:cut])
+
+
+@pytest.mark.parametrize(
+    ("version", "body", "reason"),
+    [
+        (2, bytes(4), "version 2"),
+        (1, bytes(3), "cut short"),
+        (1, bytes([0, 0, 0, 1]), "cut short"),
+        (1, bytes(5), "1 bytes follow"),
+        (1, bytes([0, 0, 0, 1]) + bytes(12), "without batches"),
+    ],
+)
+def test_a_snapshot_that_says_something_else_is_refused(version, body, reason):
+    with pytest.raises(DamagedObjectError, match=reason):
+        Producers.decode("key", seal(version, body))
+
+
+# --- a crash changes nothing ----------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Batch:
+    producer_id: int
+    epoch: int
+    base_sequence: int
+    last_sequence: int
+    base_offset: int
+    last_offset: int
+
+
+class Model:
+    """Kafka's rules over everything that was ever appended, with no thought of memory."""
+
+    def __init__(self):
+        self.batches = []
+
+    def check(self, producer_id, epoch, base_sequence, last_sequence):
+        own = [batch for batch in self.batches if batch.producer_id == producer_id]
+        if not own:
+            return None
+        current = own[-1]
+        if epoch < current.epoch:
+            return InvalidProducerEpochError
+        if epoch > current.epoch:
+            return OutOfOrderSequenceError if base_sequence else None
+        window = [batch for batch in own if batch.epoch == epoch][-WINDOW_BATCHES:]
+        for batch in window:
+            if (batch.base_sequence, batch.last_sequence) == (base_sequence, last_sequence):
+                return Duplicate(batch.base_offset, batch.last_offset, batch.base_offset)
+        if base_sequence == (current.last_sequence + 1) % (SEQUENCE_MAX + 1):
+            return None
+        return OutOfOrderSequenceError
+
+
+def answer(producers, attempt):
+    try:
+        return producers.check(*attempt)
+    except RefusedError as error:
+        return type(error)
+
+
+def record(producers, batch, high_watermark):
+    producers.record(
+        batch.producer_id, batch.epoch, batch.base_sequence, batch.last_sequence,
+        batch.base_offset, batch.last_offset, batch.base_offset, high_watermark,
+    )  # fmt: skip
+
+
+# A few producers, epochs and sequences near both ends, so that they meet often.
+sequences = st.one_of(st.integers(0, 12), st.integers(SEQUENCE_MAX - 3, SEQUENCE_MAX))
+attempts = st.builds(
+    lambda producer_id, epoch, base_sequence, count: (
+        producer_id, epoch, base_sequence, (base_sequence + count - 1) & SEQUENCE_MAX,
+    ),
+    st.integers(1, 2), st.integers(0, 2), sequences, st.integers(1, 2),
+)  # fmt: skip
+
+
+@st.composite
+def histories(draw):
+    """What producers tried, how far behind durability was, where it was cut and where it broke."""
+    tried = draw(st.lists(attempts, max_size=60))
+    follow = draw(st.lists(st.booleans(), min_size=len(tried), max_size=len(tried)))
+    behind = draw(st.lists(st.integers(0, 12), min_size=len(tried), max_size=len(tried)))
+    return list(zip(tried, follow, behind, strict=True))
+
+
+def run(history):
+    """Append what the model takes, and compare every answer on the way."""
+    model, producers = Model(), Producers()
+    next_sequences = {}
+    high_watermark = 0
+    for (producer_id, epoch, base_sequence, last_sequence), follows, behind in history:
+        if follows:
+            # Most real batches go on where the last one ended; chance alone would not find it.
+            count = (last_sequence - base_sequence) & SEQUENCE_MAX
+            epoch, base_sequence = next_sequences.get(producer_id, (epoch, base_sequence))  # noqa: PLW2901
+            last_sequence = (base_sequence + count) & SEQUENCE_MAX  # noqa: PLW2901
+        attempt = (producer_id, epoch, base_sequence, last_sequence)
+        expected = model.check(*attempt)
+        assert answer(producers, attempt) == expected
+        if expected is None:
+            base_offset = model.batches[-1].last_offset + 1 if model.batches else 0
+            count = ((last_sequence - base_sequence) & SEQUENCE_MAX) + 1
+            batch = Batch(*attempt, base_offset, base_offset + count - 1)
+            record(producers, batch, high_watermark)
+            model.batches.append(batch)
+            next_sequences[producer_id] = (epoch, (last_sequence + 1) & SEQUENCE_MAX)
+            durable = model.batches[max(0, len(model.batches) - 1 - behind)].last_offset + 1
+            high_watermark = max(high_watermark, durable)
+    return model, producers, high_watermark
+
+
+@settings(max_examples=300)
+@given(histories(), st.data())
+def test_a_snapshot_and_the_batches_behind_it_answer_like_the_log_that_was_left(history, data):
+    """A broker dies at any moment: what it had appended and not made durable is gone.
+
+    Its heir knows a snapshot of some segment's end and replays the durable batches behind it. It
+    must answer every producer as if just those batches had ever been appended.
+    """
+    model, producers, high_watermark = run(history)
+    ends = [0, *(batch.last_offset + 1 for batch in model.batches)]
+    log_end = data.draw(st.sampled_from([end for end in ends if end >= high_watermark]))
+    segment_end = data.draw(st.sampled_from([end for end in ends if end <= log_end]))
+
+    heir = Producers.decode("key", producers.snapshot_at(segment_end))
+    model.batches = [batch for batch in model.batches if batch.last_offset < log_end]
+    for batch in model.batches:
+        if batch.base_offset >= segment_end:
+            record(heir, batch, log_end)
+
+    for batch in model.batches:
+        for base_sequence in (batch.base_sequence, (batch.last_sequence + 1) & SEQUENCE_MAX):
+            for epoch in (batch.epoch, batch.epoch + 1):
+                attempt = (batch.producer_id, epoch, base_sequence, batch.last_sequence)
+                assert answer(heir, attempt) == model.check(*attempt)
+    # Also the order in which producers are forgotten is the same.
+    order = dict.fromkeys(batch.producer_id for batch in reversed(model.batches))
+    assert [state.producer_id for state in heir.describe()] == list(reversed(order))

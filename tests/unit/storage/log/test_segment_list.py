@@ -1,0 +1,62 @@
+"""Which segments a partition has."""
+
+import pytest
+
+from kafscale.storage.log.segment_list import Segments
+
+
+def segments_of(*bases: int, end_offset: int) -> Segments:
+    segments = Segments()
+    for base_offset in bases:
+        segments.append(base_offset, base_offset, 10)
+    segments.end_offset = end_offset
+    return segments
+
+
+def test_a_segment_ends_where_the_next_begins():
+    segments = segments_of(0, 5, 9, end_offset=12)
+    assert [(found.base_offset, found.next_offset) for found in segments] == [
+        (0, 5),
+        (5, 9),
+        (9, 12),
+    ]
+    assert segments[-1] == segments[2]
+    assert (segments.start_offset, segments.total_bytes, len(segments)) == (0, 30, 3)
+
+
+@pytest.mark.parametrize(("offset", "number"), [(0, 0), (4, 0), (5, 1), (8, 1), (9, 2), (99, 2)])
+def test_an_offset_lies_in_a_segment(offset, number):
+    assert segments_of(0, 5, 9, end_offset=12).find(offset) == number
+
+
+@pytest.mark.parametrize(
+    ("offset", "count"), [(0, 0), (1, 0), (4, 0), (5, 1), (8, 1), (9, 2), (11, 2), (12, 3), (99, 3)]
+)
+def test_segments_below_an_offset_are_counted(offset, count):
+    assert segments_of(0, 5, 9, end_offset=12).count_below(offset) == count
+
+
+def test_there_may_be_no_segments():
+    segments = Segments()
+    assert (segments.start_offset, segments.count_below(5), segments.find(5)) == (None, 0, 0)
+
+
+def test_segments_go_from_both_ends():
+    segments = segments_of(0, 5, 9, end_offset=12)
+    segments.drop_first(1)
+    assert (segments.start_offset, segments.end_offset, segments.total_bytes) == (5, 12, 20)
+    segments.drop_last()
+    assert (segments.end_offset, segments.total_bytes) == (9, 10)
+
+
+def test_some_are_replaced_by_others():
+    segments = Segments()
+    for base_offset in (0, 10, 20, 30):
+        segments.append(base_offset, base_offset + 10, 100)
+    segments.replace([(10, 50), (15, 60)], 30)
+    assert [(found.base_offset, found.next_offset, found.size_bytes) for found in segments] == [
+        (0, 10, 100), (10, 15, 50), (15, 30, 60), (30, 40, 100),
+    ]  # fmt: skip
+    assert segments.total_bytes == 310
+    segments.replace([(30, 1)], 40)
+    assert (segments[-1].size_bytes, segments.end_offset, segments.total_bytes) == (1, 40, 211)

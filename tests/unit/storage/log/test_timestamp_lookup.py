@@ -1,0 +1,91 @@
+"""Which offset belongs to a time."""
+
+import pytest
+
+from kafscale.records import TimestampType
+from kafscale.storage.log import timestamp_lookup
+from kafscale.testing.virtual_time import clock_ms
+from unit.storage.engines import (
+    TOPIC,
+    append,
+    log_settings,
+    memory_store,
+    opened,
+    roll,
+    simulate,
+    topic,
+)
+
+
+async def timed(*times_ms: int, rolled: int = 4, **settings):
+    """A log with a record for each time, of which some are in segments of two."""
+    engine = await opened(memory_store(), partitions=topic(settings=log_settings(**settings)))
+    for number, timestamp_ms in enumerate(times_ms):
+        await append(engine, b"x", timestamp_ms=timestamp_ms)
+        if number % 2 and number < rolled:
+            await roll(engine)
+    return engine.reader, engine.logs.find(TOPIC, 0)
+
+
+@pytest.mark.parametrize(
+    ("asked_ms", "offset"),
+    [(0, 0), (10, 0), (11, 1), (30, 1), (31, 4), (50, 4), (60, 5), (61, None)],
+)
+def test_the_first_record_since_a_time(asked_ms, offset):
+    async def scenario():
+        found = await timestamp_lookup.first_since(*await timed(10, 30, 20, 25, 50, 60), asked_ms)
+        assert (found and found.offset) == offset
+
+    simulate(scenario)
+
+
+def test_records_below_the_start_do_not_count():
+    async def scenario():
+        reader, log = await timed(10, 30, 20, 25, 50, 60)
+        log.advance_start(2)
+        found = await timestamp_lookup.first_since(reader, log, 15)
+        assert (found.offset, found.timestamp_ms) == (2, 20)
+
+    simulate(scenario)
+
+
+def test_the_start_may_lie_within_a_batch_of_the_brokers_time():
+    async def scenario():
+        engine = await opened(
+            memory_store(),
+            partitions=topic(settings=log_settings(timestamp_type=TimestampType.LOG_APPEND_TIME)),
+        )
+        await append(engine, b"a", b"b", b"c")
+        log = engine.logs.find(TOPIC, 0)
+        log.advance_start(1)
+        found = await timestamp_lookup.first_since(engine.reader, log, clock_ms())
+        assert found.offset == 1
+
+    simulate(scenario)
+
+
+@pytest.mark.parametrize("rolled", [0, 4, 6])
+@pytest.mark.parametrize(("times_ms", "offset"), [((10, 60, 20, 60), 1), ((1, 2, 3, 4, 9, 8), 4)])
+def test_the_newest_record_is_the_first_of_the_greatest_time(times_ms, offset, rolled):
+    async def scenario():
+        found = await timestamp_lookup.newest(*await timed(*times_ms, rolled=rolled))
+        assert (found.offset, found.timestamp_ms) == (offset, max(times_ms))
+
+    simulate(scenario)
+
+
+def test_an_empty_log_has_no_newest_record():
+    async def scenario():
+        assert await timestamp_lookup.newest(*await timed()) is None
+
+    simulate(scenario)
+
+
+def test_the_newest_record_may_have_been_deleted():
+    async def scenario():
+        reader, log = await timed(90, 10, 20, 30)
+        log.advance_start(2)
+        found = await timestamp_lookup.newest(reader, log)
+        assert found.offset == 3
+
+    simulate(scenario)

@@ -1,0 +1,182 @@
+"""Reading from a copy that may be late, wrong about nothing, and sometimes away."""
+
+import asyncio
+from random import Random
+
+import pytest
+
+from kafscale.errors import ObjectNotFoundError
+from kafscale.storage.objects import (
+    Fault,
+    FaultyObjectStore,
+    MemoryObjectStore,
+    ReplicaReadingObjectStore,
+    Rule,
+)
+from kafscale.storage.objects.layers.replica import REST_S_MAX, REST_S_MIN
+
+
+class Scene:
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.main = MemoryObjectStore()
+        self.copy = MemoryObjectStore()
+        self.network = FaultyObjectStore(self.copy, random=Random(1))
+        self.store = ReplicaReadingObjectStore(self.main, self.network, lambda: self.now)
+
+    async def read(self, key: str) -> list[bytes]:
+        return [
+            bytes(await self.store.get(key)),
+            bytes(await self.store.get_range(key, 0, 100)),
+            bytes(await self.store.get_suffix(key, 100)),
+        ]
+
+
+def test_bytes_come_from_the_copy():
+    scene = Scene()
+
+    async def scenario():
+        await scene.main.put("ns/a", [b"main"])
+        await scene.copy.put("ns/a", [b"copy"])
+        assert await scene.read("ns/a") == [b"copy"] * 3
+
+    asyncio.run(scenario())
+
+
+def test_what_the_copy_has_not_got_yet_comes_from_the_main_store():
+    scene = Scene()
+
+    async def scenario():
+        await scene.store.put("ns/a", [b"main"])
+        assert await scene.read("ns/a") == [b"main"] * 3
+        with pytest.raises(ObjectNotFoundError):
+            await scene.read("ns/missing")
+
+    asyncio.run(scenario())
+
+
+def test_a_copy_that_is_away_is_not_missed():
+    scene = Scene()
+
+    async def scenario():
+        await scene.store.put("ns/a", [b"main"])
+        scene.network.is_down = True
+        assert await scene.read("ns/a") == [b"main"] * 3
+        await scene.store.close()
+
+    asyncio.run(scenario())
+
+
+async def asked(scene: Scene, times: int) -> int:
+    """How many of so many reads were tried on the copy."""
+    before = scene.network.injected.total()
+    for _ in range(times):
+        assert await scene.store.get("ns/a") == b"main"
+    return scene.network.injected.total() - before
+
+
+@pytest.mark.parametrize("fault", [Fault.REFUSED, Fault.SLOW_DOWN, Fault.DENIED])
+def test_a_copy_that_fails_is_left_alone_and_then_tried_by_one_reader(fault):
+    scene = Scene()
+
+    async def scenario():
+        await scene.store.put("ns/a", [b"main"])
+        scene.network.rules.append(Rule(fault=fault))
+        assert await asked(scene, 100) == 1
+        rest_s = REST_S_MIN
+        for _ in range(10):
+            scene.now += rest_s - 0.1
+            assert await asked(scene, 10) == 0
+            scene.now += 0.1
+            assert await asked(scene, 10) == 1
+            rest_s = min(2 * rest_s, REST_S_MAX)
+        assert rest_s == REST_S_MAX
+
+    asyncio.run(scenario())
+
+
+def test_a_copy_that_is_back_is_read_at_once_and_trusted_as_before():
+    scene = Scene()
+
+    async def scenario():
+        await scene.main.put("ns/a", [b"main"])
+        await scene.copy.put("ns/a", [b"copy"])
+        for _ in range(3):
+            scene.network.is_down = True
+            assert await scene.read("ns/a") == [b"main"] * 3
+            scene.network.is_down = False
+            assert await scene.read("ns/a") == [b"main"] * 3
+            scene.now += REST_S_MIN
+            assert await scene.read("ns/a") == [b"copy"] * 3
+
+    asyncio.run(scenario())
+
+
+def test_a_copy_that_answers_that_it_has_nothing_is_well():
+    scene = Scene()
+
+    async def scenario():
+        await scene.main.put("ns/a", [b"main"])
+        scene.network.is_down = True
+        await scene.read("ns/a")
+        scene.network.is_down = False
+        scene.now += REST_S_MIN
+        assert await scene.read("ns/a") == [b"main"] * 3
+        await scene.copy.put("ns/a", [b"copy"])
+        assert await scene.read("ns/a") == [b"copy"] * 3
+
+    asyncio.run(scenario())
+
+
+def test_many_who_fail_together_count_as_one():
+    scene = Scene()
+
+    async def scenario():
+        await scene.main.put("ns/a", [b"main"])
+        await scene.copy.put("ns/a", [b"copy"])
+        slow = Rule(fault=Fault.TIMED_OUT, seconds=(0.01, 0.01))
+        scene.network.rules.append(slow)
+        found = await asyncio.gather(*(scene.store.get("ns/a") for _ in range(20)))
+        assert [bytes(view) for view in found] == [b"main"] * 20
+        scene.network.rules.clear()
+        scene.now += REST_S_MIN
+        assert await scene.store.get("ns/a") == b"copy"
+
+    asyncio.run(scenario())
+
+
+def test_while_one_reader_tries_a_copy_the_others_do_not_wait():
+    scene = Scene()
+
+    async def scenario():
+        await scene.main.put("ns/a", [b"main"])
+        scene.network.is_down = True
+        await scene.read("ns/a")
+        scene.network.is_down = False
+        scene.network.rules.append(Rule(fault=Fault.SLOW, seconds=(60, 60)))
+        scene.now += REST_S_MIN
+        trying = asyncio.ensure_future(scene.store.get("ns/a"))
+        await asyncio.sleep(0)
+        assert await scene.read("ns/a") == [b"main"] * 3
+        assert not trying.done()
+        trying.cancel()
+        await asyncio.wait([trying])
+
+    asyncio.run(scenario())
+
+
+def test_the_main_store_alone_says_what_exists():
+    scene = Scene()
+
+    async def scenario():
+        await scene.copy.put("ns/stale", [b"copy"])
+        await scene.store.put("ns/a", [b"main"])
+        found = [info.key async for chunk in scene.store.list("ns/") for info in chunk]
+        assert found == ["ns/a"]
+        with pytest.raises(ObjectNotFoundError):
+            await scene.store.head("ns/stale")
+        await scene.store.delete(["ns/a"])
+        with pytest.raises(ObjectNotFoundError):
+            await scene.main.head("ns/a")
+
+    asyncio.run(scenario())

@@ -1,0 +1,160 @@
+"""Trying again: how often, how long apart, and what becomes of a PUT in doubt."""
+
+import asyncio
+from random import Random
+
+import pytest
+
+from kafscale.errors import (
+    ObjectExistsError,
+    ObjectNotFoundError,
+    OperatingError,
+    StoreUnavailableError,
+)
+from kafscale.storage.objects import Fault, FaultyObjectStore, MemoryObjectStore, Rule
+from kafscale.storage.objects.layers.retrying import RetryingObjectStore
+from kafscale.storage.objects.store import PAGE_KEYS
+
+
+class Scene:
+    """A patient store over a faulty one over memory, in a world where waiting takes no time."""
+
+    def __init__(self, *rules: Rule, retries_max: int = 3) -> None:
+        self.pauses: list[float] = []
+        self.memory = MemoryObjectStore()
+        self.faulty = FaultyObjectStore(self.memory, rules, random=Random(1), sleep=self.sleep)
+        self.store = RetryingObjectStore(
+            self.faulty, retries_max=retries_max, random=Random(2), sleep=self.sleep
+        )
+
+    async def sleep(self, seconds: float) -> None:
+        if seconds:
+            self.pauses.append(seconds)
+
+
+def test_passing_faults_do_not_show():
+    scene = Scene(Rule(fault=Fault.SLOW_DOWN, times_max=3))
+
+    async def scenario():
+        await scene.store.put("ns/a", [b"x"])
+        assert await scene.store.get("ns/a") == b"x"
+
+    asyncio.run(scenario())
+    assert scene.faulty.injected[Fault.SLOW_DOWN] == 3
+
+
+@pytest.mark.parametrize("retries_max", [0, 3])
+def test_an_outage_shows_after_as_many_retries_as_allowed(retries_max):
+    scene = Scene(Rule(fault=Fault.REFUSED), retries_max=retries_max)
+
+    async def scenario():
+        for call in (
+            scene.store.put("ns/a", [b"x"]),
+            scene.store.get("ns/a"),
+            scene.store.get_range("ns/a", 0, 1),
+            scene.store.get_suffix("ns/a", 1),
+            scene.store.head("ns/a"),
+            scene.store.delete(["ns/a"]),
+            anext(scene.store.list("ns/")),
+        ):
+            scene.faulty.injected.clear()
+            with pytest.raises(StoreUnavailableError):
+                await call
+            assert scene.faulty.injected[Fault.REFUSED] == 1 + retries_max
+
+    asyncio.run(scenario())
+
+
+def test_pauses_double_up_to_ten_seconds_with_a_little_chance_added():
+    scene = Scene(Rule(fault=Fault.REFUSED), retries_max=10)
+    with pytest.raises(StoreUnavailableError):
+        asyncio.run(scene.store.get("ns/a"))
+    expected = [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 10, 10, 10]
+    ratios = [pause_s / least_s for pause_s, least_s in zip(scene.pauses, expected, strict=True)]
+    assert all(1 <= ratio <= 1.3 for ratio in ratios)
+    assert len({round(ratio, 3) for ratio in ratios}) > 5
+
+
+def test_answers_and_lasting_faults_are_not_tried_again():
+    scene = Scene(Rule(fault=Fault.DENIED, keys="*/denied"))
+
+    async def scenario():
+        with pytest.raises(ObjectNotFoundError):
+            await scene.store.get("ns/missing")
+        with pytest.raises(OperatingError, match="denied"):
+            await scene.store.put("ns/denied", [b"x"])
+
+    asyncio.run(scenario())
+    assert scene.pauses == []
+
+
+@pytest.mark.parametrize("fault", [Fault.ANSWER_LOST, Fault.LANDS_LATER])
+def test_a_put_that_meets_its_own_success_has_succeeded(fault):
+    scene = Scene(Rule(fault=fault, operations=frozenset({"put"}), times_max=1))
+
+    async def scenario():
+        put = asyncio.ensure_future(scene.store.put("ns/a", [b"12", b"", b"34"]))
+        await scene.faulty.settle()
+        await put
+        assert await scene.store.get("ns/a") == b"1234"
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("other", [b"other", b"m", b"mine and more"])
+def test_a_put_in_doubt_that_meets_the_success_of_another_has_not(other):
+    scene = Scene(Rule(fault=Fault.TIMED_OUT, operations=frozenset({"put"}), times_max=1))
+
+    async def scenario():
+        await scene.memory.put("ns/a", [other])
+        with pytest.raises(ObjectExistsError):
+            await scene.store.put("ns/a", [b"mi", b"ne"])
+        assert await scene.store.get("ns/a") == other
+
+    asyncio.run(scenario())
+
+
+def test_a_put_without_doubt_never_takes_another_for_its_own():
+    scene = Scene()
+
+    async def scenario():
+        await scene.store.put("ns/a", [b"same"])
+        with pytest.raises(ObjectExistsError):
+            await scene.store.put("ns/a", [b"same"])
+
+    asyncio.run(scenario())
+
+
+def test_a_listing_that_breaks_off_goes_on_where_it_was():
+    scene = Scene(retries_max=1)
+    keys = [f"ns/{number:05d}" for number in range(3 * PAGE_KEYS)]
+
+    async def scenario():
+        for key in keys:
+            await scene.memory.put(key, [b"x"])
+        found: list[str] = []
+        async for chunk in scene.store.list("ns/"):
+            found += [info.key for info in chunk]
+            # Each chunk but the first comes at the second attempt only.
+            scene.faulty.rules.append(Rule(fault=Fault.REFUSED, times_max=1))
+        assert found == keys
+
+    asyncio.run(scenario())
+    assert scene.faulty.injected[Fault.REFUSED] == 3
+
+
+def test_whoever_waits_may_be_cancelled():
+    async def forever(_seconds: float) -> None:
+        await asyncio.Event().wait()
+
+    async def scenario():
+        faulty = FaultyObjectStore(MemoryObjectStore(), random=Random(1))
+        faulty.is_down = True
+        store = RetryingObjectStore(faulty, retries_max=3, random=Random(2), sleep=forever)
+        put = asyncio.ensure_future(store.put("ns/a", [b"x"]))
+        await asyncio.sleep(0)
+        put.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await put
+
+    asyncio.run(scenario())

@@ -1,0 +1,31 @@
+"""How a bucket is reached; what a server answers is tested in `tests/integration/objects`."""
+
+from dataclasses import replace
+
+import pytest
+
+from kafscale.storage.objects import S3Bucket, S3ObjectStore
+from kafscale.storage.objects.s3.store import _address
+
+BUCKET = S3Bucket(name="records", endpoint="https://s3.example.com/")
+
+
+@pytest.mark.parametrize(
+    ("path_style", "address"),
+    [(True, "https://s3.example.com"), (False, "https://records.s3.example.com")],
+)
+def test_the_bucket_is_named_in_the_host_or_in_the_path(path_style, address):
+    assert _address(replace(BUCKET, path_style=path_style)) == address
+
+
+def test_secrets_are_not_shown():
+    bucket = replace(BUCKET, access_key="AKIA1", secret_key="hush", session_token="psst")  # noqa: S106
+    for shown in (repr(bucket), repr(S3ObjectStore(bucket)._store)):
+        for secret in ("AKIA1", "hush", "psst"):
+            assert secret not in shown
+
+
+def test_plain_http_is_allowed_only_where_it_is_asked_for():
+    assert S3ObjectStore(BUCKET)._store.client_options["allow_http"] in {"false", False}
+    plain = replace(BUCKET, endpoint="http://127.0.0.1:9000")
+    assert S3ObjectStore(plain)._store.client_options["allow_http"] in {"true", True}

@@ -1,0 +1,109 @@
+"""How settings become a bucket and the layers above it."""
+
+from dataclasses import replace
+from random import Random
+
+import pytest
+
+from kafscale.config import load
+from kafscale.storage.formats import object_keys
+from kafscale.storage.objects import BucketLifecycle, S3Bucket, factory
+
+ENVIRON = {
+    "KAFSCALE_S3_BUCKET": "records",
+    "KAFSCALE_S3_REGION": "eu-west-1",
+    "KAFSCALE_S3_ENDPOINT": "http://localhost:9000",
+    "KAFSCALE_S3_PATH_STYLE": "true",
+    "KAFSCALE_S3_ACCESS_KEY": "access",
+    "KAFSCALE_S3_SECRET_KEY": "secret",
+    "KAFSCALE_S3_SESSION_TOKEN": "token",
+    "KAFSCALE_S3_KMS_ARN": "arn:aws:kms:key",
+    "KAFSCALE_S3_ROLE_ARN": "arn:aws:iam:role",
+    "KAFSCALE_S3_STS_ENDPOINT": "http://localhost:9001",
+    "KAFSCALE_S3_STORAGE_CLASS": "STANDARD_IA",
+    "KAFSCALE_S3_PART_SIZE": "6Mi",
+    "KAFSCALE_S3_CONCURRENCY": "7",
+    "KAFSCALE_S3_CONNECT_TIMEOUT": "3s",
+    "KAFSCALE_S3_REQUEST_TIMEOUT": "4s",
+}
+BUCKET = S3Bucket(
+    name="records", region="eu-west-1", endpoint="http://localhost:9000", path_style=True,
+    access_key="access", secret_key="secret", session_token="token",  # noqa: S106 - of nobody.
+    kms_key_arn="arn:aws:kms:key", role_arn="arn:aws:iam:role",
+    sts_endpoint="http://localhost:9001", storage_class="STANDARD_IA", part_bytes=6 * 1024 * 1024,
+    concurrency=7, connect_timeout_ms=3000, request_timeout_ms=4000,
+)  # fmt: skip
+
+
+def test_every_setting_arrives():
+    assert factory.bucket(load(ENVIRON)) == BUCKET
+    environ = {
+        "KAFSCALE_S3_BUCKET": "records",
+        "KAFSCALE_S3_CREDENTIAL_SOURCE": "file",
+        "KAFSCALE_S3_CREDENTIALS_FILE": "/etc/keys",
+        "KAFSCALE_S3_PROFILE": "kafscale",
+    }
+    assert factory.bucket(load(environ)) == S3Bucket(
+        name="records", credential_source="file", credentials_file="/etc/keys", profile="kafscale"
+    )
+
+
+def test_the_copy_is_like_the_bucket_where_nothing_else_is_said_and_has_less_time():
+    copy = {"KAFSCALE_S3_READ_BUCKET": "copy"}
+    fast = {"connect_timeout_ms": 2000, "request_timeout_ms": 2000}
+    assert factory.read_bucket(load(ENVIRON | copy)) == replace(BUCKET, name="copy", **fast)
+    elsewhere = copy | {
+        "KAFSCALE_S3_READ_REGION": "us-west-2",
+        "KAFSCALE_S3_READ_ENDPOINT": "http://localhost:9002",
+    }
+    assert factory.read_bucket(load(ENVIRON | elsewhere)) == replace(
+        BUCKET, name="copy", region="us-west-2", endpoint="http://localhost:9002", **fast
+    )
+
+
+def test_segments_are_archived_and_nothing_else_is():
+    assert factory._is_archived(object_keys.segment_key("ns", "topic", 0, 0))
+    assert not factory._is_archived(object_keys.index_key("ns", "topic", 0, 0))
+    assert not factory._is_archived(object_keys.wal_key("ns", 0, 1, 2))
+
+
+@pytest.mark.parametrize(
+    ("operation", "key", "expected"),
+    [
+        ("put", object_keys.wal_key("ns", 0, 1, 2), True),
+        ("get", object_keys.wal_key("ns", 0, 1, 2), False),
+        ("put", "ns/_probe/health", True),
+        ("get", "ns/_probe/health", True),
+        ("put", object_keys.segment_key("ns", "topic", 0, 0), False),
+        ("get_range", object_keys.segment_key("ns", "topic", 0, 0), False),
+    ],
+)
+def test_what_producers_wait_for_is_urgent(operation, key, expected):
+    assert factory._urgency("ns")(operation, key) is expected
+
+
+@pytest.mark.parametrize("requests_max", [2, 3, 64, 10_000])
+@pytest.mark.parametrize("uploads_max", [1, 8, 1024])
+def test_any_bound_on_requests_leaves_room_for_both_kinds(requests_max, uploads_max):
+    environ = ENVIRON | {
+        "KAFSCALE_S3_MAX_REQUESTS": str(requests_max),
+        "KAFSCALE_STORAGE_MAX_WAL_UPLOADS": str(uploads_max),
+    }
+    store, _ = factory.assemble(load(environ), lambda *_: None, Random(1))
+    slots = store._inner._slots
+    assert slots._free == requests_max
+    assert 1 <= slots._reserved <= min(uploads_max + 1, requests_max - 1)
+
+
+@pytest.mark.parametrize("key_arn", ["", "arn:aws:kms:key"])
+def test_a_broker_without_a_key_of_its_own_warns_once(key_arn, capsys):
+    """S-04."""
+    environ = ENVIRON | {"KAFSCALE_S3_KMS_ARN": key_arn, "KAFSCALE_S3_READ_BUCKET": "copy"}
+    factory.assemble(load(environ), lambda *_: None, Random(1))
+    assert capsys.readouterr().out.count("set s3.kmsKeyArn") == (0 if key_arn else 1)
+
+
+def test_lifecycle_rules_are_managed_only_when_asked():
+    assert factory.lifecycle(load(ENVIRON)) is None
+    asked = ENVIRON | {"KAFSCALE_S3_MANAGE_LIFECYCLE": "true"}
+    assert isinstance(factory.lifecycle(load(asked)), BucketLifecycle)

@@ -1,0 +1,91 @@
+"""Objects in aligned blocks."""
+
+import asyncio
+
+import pytest
+
+from kafscale.errors import DamagedObjectError
+from kafscale.storage.counters import Statistics
+from kafscale.storage.read.block_cache import BLOCK_BYTES, Blocks
+from unit.storage.engines import CountingStore, simulate
+
+KEY = "test/object"
+
+
+async def blocks_of(size_bytes: int, bytes_max: int = 10 * BLOCK_BYTES):
+    store = CountingStore()
+    data = bytes(range(251)) * (size_bytes // 251 + 1)
+    await store.put(KEY, [data[:size_bytes]])
+    return store, data[:size_bytes], Blocks(store, bytes_max, Statistics())
+
+
+def test_a_range_over_two_blocks_comes_in_two_pieces_or_in_one_copy():
+    async def scenario():
+        _, data, blocks = await blocks_of(BLOCK_BYTES + 1000)
+        start, stop = BLOCK_BYTES - 10, BLOCK_BYTES + 10
+        slices = await blocks.slices(KEY, start, stop)
+        assert [len(piece) for piece in slices] == [10, 10]
+        assert b"".join(slices) == data[start:stop]
+        assert await blocks.contiguous(KEY, start, stop) == data[start:stop]
+
+    simulate(scenario)
+
+
+def test_fifty_readers_of_a_block_fetch_it_once_within_the_bound():
+    """N-10d."""
+
+    async def scenario():
+        store, data, blocks = await blocks_of(3 * BLOCK_BYTES, bytes_max=2 * BLOCK_BYTES)
+        found = await asyncio.gather(*(blocks.slices(KEY, 0, 3 * BLOCK_BYTES) for _ in range(50)))
+        assert all(b"".join(slices) == data for slices in found[::10])
+        assert store.requests["get_range"] == 3
+        assert blocks.size_bytes <= 2 * BLOCK_BYTES
+
+    simulate(scenario)
+
+
+def test_memory_that_is_lent_is_not_used():
+    async def scenario():
+        _, _, blocks = await blocks_of(3 * BLOCK_BYTES, bytes_max=3 * BLOCK_BYTES)
+        await blocks.slices(KEY, 0, 3 * BLOCK_BYTES)
+        blocks.lend(2 * BLOCK_BYTES)
+        assert blocks.size_bytes == BLOCK_BYTES
+        blocks.lend(0)
+        await blocks.slices(KEY, 0, 3 * BLOCK_BYTES)
+        assert blocks.size_bytes == 3 * BLOCK_BYTES
+
+    simulate(scenario)
+
+
+def test_what_is_expected_is_fetched_before_it_is_asked_for():
+    async def scenario():
+        store, data, blocks = await blocks_of(100)
+        blocks.expect(KEY, 0)
+        blocks.expect(KEY, 0)
+        await asyncio.sleep(1)
+        assert store.requests["get_range"] == 1
+        assert await blocks.contiguous(KEY, 10, 20) == data[10:20]
+        assert store.requests["get_range"] == 1
+
+    simulate(scenario)
+
+
+def test_an_object_that_is_too_short_is_damaged():
+    async def scenario():
+        _, _, blocks = await blocks_of(100)
+        with pytest.raises(DamagedObjectError):
+            await blocks.slices(KEY, 90, 110)
+
+    simulate(scenario)
+
+
+def test_what_is_forgotten_is_fetched_again():
+    async def scenario():
+        store, _, blocks = await blocks_of(100)
+        await blocks.slices(KEY, 0, 10)
+        blocks.forget("test/")
+        assert blocks.size_bytes == 0
+        await blocks.slices(KEY, 0, 10)
+        assert store.requests["get_range"] == 2
+
+    simulate(scenario)

@@ -1,0 +1,150 @@
+"""Reading from the tail, from segments, and from both."""
+
+import asyncio
+from contextlib import suppress
+from random import Random
+
+import pytest
+
+from kafscale.errors import NotOwnerError, OffsetOutOfRangeError
+from kafscale.records import split
+from kafscale.testing.faulty_object_store import Fault, FaultyObjectStore, Rule
+from unit.storage.engines import (
+    TOPIC,
+    CountingStore,
+    append,
+    keys,
+    memory_store,
+    opened,
+    read_offsets,
+    roll,
+    simulate,
+)
+
+
+async def cold(store, records: int = 6, **changes):
+    """An engine whose log has a segment for every second record, and nothing in memory."""
+    engine = await opened(store, index_interval_bytes=1, **changes)
+    for number in range(records):
+        await append(engine, b"%d" % number)
+        if number % 2:
+            await roll(engine)
+    log = engine.logs.find(TOPIC, 0)
+    while log.tail.evict():
+        pass
+    return engine, log
+
+
+@pytest.mark.parametrize("offset", range(8))
+@pytest.mark.parametrize("batches_max", [1, 2, 3, 100])
+def test_any_read_gives_whole_batches_from_its_offset_on(offset, batches_max):
+    async def scenario():
+        engine, log = await cold(memory_store(), 8)
+        await append(engine, b"tail")
+        size_bytes = 69
+        found, following = await engine.reader.read(
+            log, offset, batches_max * size_bytes, first=True
+        )
+        bases = [batch.base_offset for batch in split(b"".join(found))]
+        assert bases == list(range(offset, min(offset + batches_max, bases[-1] + 1)))
+        assert following == bases[-1] + 1
+        if batches_max == 100:
+            assert following == 9
+
+    simulate(scenario)
+
+
+def test_a_first_batch_that_is_too_large_is_read_only_if_it_must_be():
+    async def scenario():
+        engine, log = await cold(memory_store())
+        assert await engine.reader.read(log, 0, 10, first=False) == ([], 0)
+        found, following = await engine.reader.read(log, 0, 10, first=True)
+        assert (len(found), following) == (1, 1)
+
+    simulate(scenario)
+
+
+def test_fifty_readers_of_a_cold_segment_fetch_it_once():
+    """N-10d."""
+
+    async def scenario():
+        store = CountingStore()
+        engine, _ = await cold(store)
+        store.requests.clear()
+        found = await asyncio.gather(*(read_offsets(engine) for _ in range(50)))
+        assert found == [list(range(6))] * 50
+        assert store.requests["get_range"] == 3
+        assert store.requests["get"] == 3
+
+    simulate(scenario)
+
+
+def test_a_reader_that_goes_on_finds_the_next_segments_there():
+    async def scenario():
+        store = CountingStore()
+        engine, log = await cold(store, read_ahead=2)
+        await engine.reader.read(log, 0, 10, first=True)
+        await asyncio.sleep(1)
+        assert store.requests["get_range"] == 3
+
+    simulate(scenario)
+
+
+def test_a_reader_that_retention_overtakes_is_told():
+    async def scenario():
+        store = memory_store()
+        engine, log = await cold(store)
+        reading = asyncio.ensure_future(read_offsets(engine, 0))
+        await asyncio.sleep(0)
+        log.advance_start(6)
+        await engine.retention.enforce(log)
+        engine.reader.forget("test/")
+        with suppress(OffsetOutOfRangeError):
+            assert (await reading)[0] == 0
+        assert await engine.reader.read(log, 6, 100, first=True) == ([], 6)
+        with pytest.raises(OffsetOutOfRangeError):
+            await read_offsets(engine, 0)
+
+    simulate(scenario)
+
+
+def test_a_topic_that_is_deleted_while_it_is_read_is_no_crash():
+    async def scenario():
+        store = memory_store()
+        engine, log = await cold(store)
+        reading = asyncio.ensure_future(read_offsets(engine, 0))
+        await asyncio.sleep(0)
+        engine.logs.close(TOPIC)
+        await engine.logs.delete_objects(TOPIC, [log])
+        (outcome,) = await asyncio.gather(reading, return_exceptions=True)
+        assert isinstance(outcome, NotOwnerError | list)
+        assert engine.reader.cached_bytes == 0
+
+    simulate(scenario)
+
+
+def test_an_index_that_cannot_be_written_back_is_used_all_the_same():
+    async def scenario():
+        inner = memory_store()
+        store = FaultyObjectStore(inner, random=Random(0))
+        engine, _ = await cold(store)
+        await inner.delete(await keys(inner, ".index"))
+        engine.reader.forget("test/")
+        store.rules = [Rule(fault=Fault.REFUSED, operations=frozenset({"put"}))]
+        assert await read_offsets(engine) == list(range(6))
+        assert await keys(inner, ".index") == []
+
+    simulate(scenario)
+
+
+def test_whether_a_read_needs_the_store_is_known_before():
+    async def scenario():
+        engine, log = await cold(memory_store(), read_ahead=0)
+        await append(engine, b"tail")
+        assert engine.reader.is_cached(log, 6), "the tail is memory"
+        assert not engine.reader.is_cached(log, 0)
+        await engine.reader.read(log, 0, 10, first=True)
+        assert engine.reader.is_cached(log, 0)
+        assert not engine.reader.is_cached(log, 4), "another segment"
+
+    simulate(scenario)

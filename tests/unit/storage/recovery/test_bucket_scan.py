@@ -1,0 +1,111 @@
+"""Inventories: everything that counts is found, and told by whom it is."""
+
+from kafscale.storage import topic_catalog
+from kafscale.storage.formats import object_keys, wal_object
+from kafscale.storage.recovery.bucket_scan import PARTITION_COUNT_MAX, Inventories
+from kafscale.storage.topic_catalog import CatalogTopic
+from kafscale.storage.wal.streams import Streams
+from kafscale.testing import virtual_time
+from unit.storage.engines import NAMESPACE, memory_store, simulate
+from unit.storage.samples import joined
+
+FIRST_ID, SECOND_ID, THIRD_ID = (bytes(15) + bytes([number]) for number in (1, 2, 3))
+
+
+def inventories(store):
+    return Inventories(store, NAMESPACE, Streams(store, NAMESPACE, virtual_time.clock_ms))
+
+
+async def put_wal(store, broker_id, epoch, sequence, *held):
+    """A WAL object with a record of each of these: topic, id, partition."""
+    pieces = [
+        wal_object.Piece(topic_id, topic, partition, b"records", 5, 6, 0)
+        for topic, topic_id, partition in held
+    ]
+    header = wal_object.Header(broker_id, epoch, sequence, 0)
+    parts = wal_object.encode(header, pieces) if pieces else wal_object.encode_opening(header)
+    await store.put(object_keys.wal_key(NAMESPACE, broker_id, epoch, sequence), [joined(parts)])
+
+
+def test_an_empty_bucket_has_nothing():
+    async def scenario():
+        found = await inventories(memory_store()).take()
+        assert (found.topics, found.log_starts, found.catalog) == ({}, {}, None)
+
+    simulate(scenario)
+
+
+def test_segments_indexes_and_starts_tell_of_topics_by_name():
+    async def scenario():
+        store = memory_store()
+        for key in (
+            object_keys.segment_key(NAMESPACE, "orders", 2, 0),
+            object_keys.index_key(NAMESPACE, "audit", 0, 0),
+            f"{NAMESPACE}/orders/readme.txt",
+            object_keys.segment_key(NAMESPACE, "orders", PARTITION_COUNT_MAX, 0),
+            f"{object_keys.staging_prefix(NAMESPACE, 'job', 'staged', 0)}segment-{0:020d}.kfs",
+        ):
+            await store.put(key, [b"bytes"])
+        began_ms = virtual_time.clock_ms()
+        await store.put(object_keys.log_start_key(NAMESPACE, "deleted", 4), [b"123"])
+        await store.put(object_keys.log_start_key(NAMESPACE, "audit", 0), [b"many"])
+        found = await inventories(store).take()
+        counts = {name: topic.objects.partition_count for name, topic in found.topics.items()}
+        assert counts == {"orders": 3, "audit": 1, "deleted": 5}
+        assert found.topics["deleted"].objects.newest_ms >= began_ms
+        assert found.log_starts == {("deleted", 4): 123}
+        assert not any(topic.in_wal for topic in found.topics.values())
+
+    simulate(scenario)
+
+
+def test_streams_that_are_over_tell_of_topics_by_id():
+    async def scenario():
+        store = memory_store()
+        streams = Streams(store, NAMESPACE, virtual_time.clock_ms)
+        await put_wal(store, 1, 0, 0)
+        await put_wal(store, 1, 0, 1, ("orders", FIRST_ID, 0), ("audit", THIRD_ID, 0))
+        await put_wal(store, 1, 0, 2, ("orders", SECOND_ID, 3))
+        await streams.fence(1, 0)
+        # One that came too late, and one of a broker that lives.
+        await put_wal(store, 1, 0, 4, ("late", FIRST_ID, 0))
+        await put_wal(store, 2, 0, 0, ("living", FIRST_ID, 0))
+        found = await inventories(store).take()
+        assert {
+            name: {key: trace.partition_count for key, trace in topic.in_wal.items()}
+            for name, topic in found.topics.items()
+        } == {"orders": {FIRST_ID: 1, SECOND_ID: 4}, "audit": {THIRD_ID: 1}}
+        assert found.wal_object_count == 2
+
+    simulate(scenario)
+
+
+def test_a_damaged_wal_object_hides_no_other():
+    async def scenario():
+        store = memory_store()
+        await put_wal(store, 1, 0, 0, ("orders", FIRST_ID, 0))
+        await store.put(object_keys.wal_key(NAMESPACE, 1, 0, 1), [b"no such thing" * 10])
+        await put_wal(store, 1, 0, 2, ("audit", FIRST_ID, 0))
+        await Streams(store, NAMESPACE, virtual_time.clock_ms).fence(1, 0)
+        found = await inventories(store).take()
+        assert found.topics.keys() == {"orders", "audit"}
+
+    simulate(scenario)
+
+
+def test_the_catalog_is_read_with_its_date_and_one_that_is_damaged_is_none():
+    async def scenario():
+        store = memory_store()
+        key = object_keys.catalog_key(NAMESPACE)
+        data = topic_catalog.encode(
+            [CatalogTopic("orders", FIRST_ID.hex(), 3)], cluster_id="ours", revision=7
+        )
+        await store.put(key, [data])
+        found = await inventories(store).take()
+        assert (found.catalog.cluster_id, found.catalog.revision) == ("ours", 7)
+        assert found.catalog_ms == (await store.head(key)).modified_ms
+        await store.put(key, [b"{"], create=False)
+        found = await inventories(store).take()
+        assert (found.catalog, found.catalog_ms) == (None, -1)
+
+    simulate(scenario)

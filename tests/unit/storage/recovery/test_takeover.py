@@ -1,0 +1,426 @@
+"""Logs that change hands without a word: whatever was acknowledged is found by the next owner."""
+
+import asyncio
+from random import Random
+
+import pytest
+from structlog.testing import capture_logs
+
+from kafscale.errors import FencedError, StoreUnavailableError
+from kafscale.records import split
+from kafscale.storage.formats import object_keys, segment
+from kafscale.storage.recovery.log_opener import LISTED_WHOLE_MIN
+from kafscale.storage.wal.dead_stream_cleaner import Reaper
+from kafscale.storage.wal.streams import Streams
+from kafscale.testing.faulty_object_store import Fault, FaultyObjectStore, Rule
+from kafscale.testing.virtual_time import clock_ms
+from unit.storage.engines import (
+    BROKER_ID,
+    NAMESPACE,
+    TOPIC,
+    CountingStore,
+    append,
+    begun,
+    keys,
+    memory_store,
+    opened,
+    read_offsets,
+    roll,
+    simulate,
+    to_open,
+    topic,
+)
+from unit.storage.lives import OTHER_ID, THIRD_ID, Meddled, Metadata, key_of
+
+
+async def fence(store, broker_id: int, epoch: int = 0) -> None:
+    await Streams(store, NAMESPACE, clock_ms).fence(broker_id, epoch)
+
+
+async def taken_over(store, metadata, broker_id: int, *, from_id: int):
+    """An engine that owns what a broker had that is taken for dead."""
+    await fence(store, from_id)
+    return await opened(
+        store, broker_id=broker_id, partitions=[metadata.to_open()], save=metadata.save
+    )
+
+
+async def owner(store, metadata, broker_id: int = BROKER_ID):
+    return await opened(
+        store, broker_id=broker_id, partitions=[metadata.to_open()], save=metadata.save
+    )
+
+
+def test_records_of_several_dead_owners_are_put_in_order():
+    """The second took over and died before a segment was made; the third finds both."""
+
+    async def scenario():
+        store, metadata = memory_store(), Metadata()
+        first = await owner(store, metadata, THIRD_ID)
+        await append(first, b"a")
+        second = await taken_over(store, metadata, BROKER_ID, from_id=THIRD_ID)
+        assert await append(second, b"b") == 1
+        third = await taken_over(store, metadata, OTHER_ID, from_id=BROKER_ID)
+        assert await read_offsets(third) == [0, 1]
+        assert await append(third, b"c") == 2
+        found, _ = await third.reader.read(third.logs.find(TOPIC, 0), 0, 1000, first=True)
+        assert [batch.leader_epoch for batch in split(b"".join(found))] == [0, 1, 2]
+
+    simulate(scenario)
+
+
+def test_an_owner_that_wakes_up_too_late_makes_nothing_durable():
+    async def scenario():
+        inner, metadata = memory_store(), Metadata()
+        store = FaultyObjectStore(inner, random=Random(0))
+        sleeper = await owner(store, metadata)
+        await append(sleeper, b"a")
+        store.rules = [Rule(fault=Fault.SLOW, seconds=(20, 20))]
+        waiting = [asyncio.ensure_future(append(sleeper, b"lost"))]
+        await asyncio.sleep(1)
+        waiting.append(asyncio.ensure_future(append(sleeper, b"lost, too")))
+        await asyncio.sleep(1)
+        successor = await taken_over(inner, metadata, OTHER_ID, from_id=BROKER_ID)
+        assert await append(successor, b"b") == 1
+        outcomes = await asyncio.gather(*waiting, return_exceptions=True)
+        assert [type(outcome) for outcome in outcomes] == [FencedError, FencedError]
+        assert sleeper.wal.fenced.done()
+        assert key_of(0, 3) in await keys(inner), "an object beyond the fence"
+        successor.close()
+        third = await taken_over(inner, metadata, THIRD_ID, from_id=OTHER_ID)
+        assert await read_offsets(third) == [0, 1]
+        assert third.logs.find(TOPIC, 0).end_offset == 2
+
+    simulate(scenario)
+
+
+def test_a_late_segment_of_a_former_owner_is_adopted():
+    async def scenario():
+        store, metadata = memory_store(), Metadata()
+        before = await owner(store, metadata)
+        await append(before, b"a")
+        after = await taken_over(store, metadata, OTHER_ID, from_id=BROKER_ID)
+        await append(after, b"b")
+        await roll(before)
+        assert metadata.ends == {}, "it is not the owner any more"
+        await roll(after)
+        assert [found.base_offset for found in after.logs.find(TOPIC, 0).segments] == [0, 1]
+        assert metadata.ends == {0: 2}
+        third = await taken_over(store, metadata, THIRD_ID, from_id=OTHER_ID)
+        assert await read_offsets(third) == [0, 1]
+
+    simulate(scenario)
+
+
+def test_what_live_brokers_write_is_not_looked_at():
+    async def scenario():
+        store, metadata = memory_store(), Metadata()
+        await owner(store, metadata)
+        other = await opened(store, broker_id=OTHER_ID, partitions=[to_open(1)])
+        await append(other, b"x", partition=1)
+        await fence(store, BROKER_ID)
+        reader = CountingStore()
+        reader._objects = store._objects
+        third = await begun(reader, broker_id=THIRD_ID)
+        reader.requests.clear()
+        await third.open([metadata.to_open()])
+        assert reader.requests["get"] == 1, "the fence"
+
+    simulate(scenario)
+
+
+@pytest.mark.parametrize("is_clean", [True, False])
+def test_offsets_go_on_although_retention_has_deleted_everything(is_clean):
+    async def scenario():
+        store, metadata = memory_store(), Metadata()
+        before = await owner(store, metadata)
+        for _ in range(3):
+            await append(before, b"x")
+        await roll(before)
+        log = before.logs.find(TOPIC, 0)
+        await before.retention.delete_records(log, 3)
+        await before.retention.enforce(log)
+        assert await keys(store, ".kfs") == []
+        await fence(store, BROKER_ID)
+        after = await begun(store, broker_id=OTHER_ID)
+        (log,) = await after.open([metadata.to_open(is_clean=is_clean)])
+        assert (log.start_offset, log.tail.rolled_offset, log.end_offset) == (3, 3, 3)
+        assert await append(after, b"y") == 3
+
+    simulate(scenario)
+
+
+def test_records_that_were_deleted_before_they_were_rolled_are_no_hole():
+    async def scenario():
+        store, metadata = memory_store(), Metadata()
+        before = await owner(store, metadata)
+        await append(before, b"a")
+        await roll(before)
+        await before.trimmer.trim()
+        for value in (b"b", b"c", b"d"):
+            await append(before, value)
+        log = before.logs.find(TOPIC, 0)
+        await before.retention.delete_records(log, 3)
+        await before.retention.enforce(log)
+        assert await keys(store, ".kfs") == []
+        after = await taken_over(store, metadata, OTHER_ID, from_id=BROKER_ID)
+        log = after.logs.find(TOPIC, 0)
+        assert (log.start_offset, log.tail.rolled_offset, log.end_offset) == (3, 1, 4)
+        assert await read_offsets(after) == [3]
+        await roll(after)
+        assert [found.base_offset for found in log.segments] == [1], "as the former owner would"
+
+    simulate(scenario)
+
+
+@pytest.mark.parametrize("lost", ["wal", "segment"])
+def test_a_hole_is_told_and_the_rest_is_served(lost):
+    async def scenario():
+        store, metadata = memory_store(), Metadata()
+        before = await owner(store, metadata)
+        for value in (b"a", b"b", b"c"):
+            await append(before, value)
+            if lost == "segment":
+                await roll(before)
+        if lost == "wal":
+            await fence(store, BROKER_ID)
+            await store.delete([key_of(0, 2)])
+        else:
+            await store.delete(await keys(store, ".kfw"))
+            await store.delete([object_keys.segment_key(NAMESPACE, TOPIC, 0, 2)])
+        after = await taken_over(store, metadata, OTHER_ID, from_id=BROKER_ID)
+        assert await append(after, b"d") == 3
+        assert await read_offsets(after, 0) == ([0, 2, 3] if lost == "wal" else [0, 1, 3])
+
+    with capture_logs() as logs:
+        simulate(scenario)
+    (told,) = [line for line in logs if line["event"] == "offsets missing"]
+    hole = (1, 2) if lost == "wal" else (2, 3)
+    assert (told["log_level"], told["from_offset"], told["to_offset"]) == ("error", *hole)
+
+
+def test_the_reaper_and_an_opening_do_not_get_into_each_others_way():
+    """Segments are made and the WAL is reaped between the listings and the reading."""
+
+    async def scenario():
+        store, metadata = memory_store(), Metadata()
+        before = await owner(store, metadata)
+        for value in (b"a", b"b", b"c"):
+            await append(before, value)
+        await fence(store, BROKER_ID)
+
+        async def meddle() -> None:
+            await roll(before)
+            reaper = Reaper(store, NAMESPACE, clock_ms)
+            await reaper.reap(metadata.rolled_end, lambda broker_id, _: broker_id == OTHER_ID)
+
+        meddled = Meddled(store, "get", key_of(0, 1), meddle)
+        after = await opened(meddled, broker_id=OTHER_ID, partitions=[metadata_less(metadata)])
+        assert key_of(0, 1) not in await keys(store)
+        assert await read_offsets(after) == [0, 1, 2]
+
+    def metadata_less(metadata):
+        """What the new owner knows, while the former one may still save."""
+        return to_open(leader_epoch=metadata.leader_epochs[0] + 1)
+
+    simulate(scenario)
+
+
+def test_a_store_that_fails_leaves_nothing_half_open():
+    async def scenario():
+        inner = memory_store()
+        before = await opened(inner, partitions=topic(3))
+        for number in range(3):
+            await append(before, b"x", partition=number)
+            await roll(before, number)
+            await append(before, b"y", partition=number)
+        await fence(inner, BROKER_ID)
+        store = FaultyObjectStore(inner, random=Random(0))
+        after = await begun(store, broker_id=OTHER_ID)
+        for operation in ("list", "get_suffix", "get"):
+            store.rules = [
+                Rule(fault=Fault.SLOW, seconds=(0.01, 0.1)),
+                Rule(fault=Fault.REFUSED, operations=frozenset({operation}), times_max=1),
+            ]
+            tasks = asyncio.all_tasks()
+            with pytest.raises(StoreUnavailableError):
+                await after.open(topic(3))
+            assert asyncio.all_tasks() == tasks
+            assert after.memory.used_bytes == 0
+            assert list(after.logs) == []
+        await after.open(topic(3))
+        assert [await read_offsets(after, 0, number) for number in range(3)] == [[0, 1]] * 3
+
+    simulate(scenario)
+
+
+@pytest.mark.parametrize("count", [LISTED_WHOLE_MIN - 1, 200])
+def test_the_cost_of_opening_is_of_partitions_plus_objects(count):
+    async def scenario():
+        store = CountingStore()
+        before = await opened(store, partitions=topic(count))
+        for _ in range(2):
+            await asyncio.gather(*(append(before, b"x", partition=one) for one in range(count)))
+        for one in range(count):
+            await roll(before, one)
+        for one in range(count):
+            await append(before, b"y", partition=one)
+        objects = len(await keys(store, ".kfw"))
+        assert objects > count
+        after = await begun(store, broker_id=OTHER_ID)
+        await fence(store, BROKER_ID)
+        store.requests.clear()
+        await after.open(topic(count))
+        listings = count if count < LISTED_WHOLE_MIN else 2
+        assert store.requests["list"] <= listings + 2
+        assert store.requests["get"] <= objects + 1 + count, "each object, the fence, the indexes"
+        assert store.requests["get_suffix"] == count
+        assert [log.end_offset for log in after.logs] == [3] * count
+
+    simulate(scenario)
+
+
+def test_what_is_known_to_hold_nothing_for_a_log_is_not_read_again():
+    async def scenario():
+        store = CountingStore()
+        dead = await opened(store, broker_id=THIRD_ID, partitions=topic(2))
+        for partition in (0, 1):
+            for _ in range(10):
+                await append(dead, b"value", partition=partition)
+        await fence(store, THIRD_ID)
+        engine = await begun(store)
+        await engine.open([to_open(0, leader_epoch=1, is_clean=False)])
+        assert store.requests["get"] >= 20
+        store.requests.clear()
+        await engine.open([to_open(1, leader_epoch=1, is_clean=False)])
+        assert engine.logs.find(TOPIC, 1).end_offset == 10
+        assert store.requests["get"] < 10 + 4, "those of the other log are known, and left out"
+
+    simulate(scenario)
+
+
+def test_what_was_taken_over_is_soon_in_segments():
+    async def scenario():
+        store, metadata = memory_store(), Metadata()
+        first = await owner(store, metadata, THIRD_ID)
+        await append(first, b"a")
+        second = await taken_over(store, metadata, BROKER_ID, from_id=THIRD_ID)
+        working = asyncio.create_task(second.run())
+        await asyncio.sleep(1)
+        assert metadata.ends[0] == 1
+        reaper = Reaper(store, NAMESPACE, clock_ms)
+        await reaper.reap(metadata.rolled_end, lambda broker_id, _epoch: broker_id == BROKER_ID)
+        left = [key for key in await keys(store, ".kfw") if f"/{THIRD_ID}/" in key]
+        assert len(left) == 2, "the fence, and the object before it"
+        working.cancel()
+
+    simulate(scenario)
+
+
+def test_segments_of_other_partitions_are_left_alone():
+    async def scenario():
+        store = memory_store()
+        before = await opened(store, partitions=topic(LISTED_WHOLE_MIN + 2))
+        for one in range(LISTED_WHOLE_MIN + 2):
+            await append(before, b"x", partition=one)
+            await roll(before, one)
+        await fence(store, BROKER_ID)
+        after = await begun(store, broker_id=OTHER_ID)
+        await after.open([to_open(one, is_clean=True) for one in range(1, LISTED_WHOLE_MIN + 1)])
+        assert [len(log.segments) for log in after.logs] == [1] * LISTED_WHOLE_MIN
+        key = object_keys.segment_key(NAMESPACE, TOPIC, 0, 0)
+        assert segment.read(key, await store.get(key)).footer.last_offset == 0
+
+    simulate(scenario)
+
+
+class ListingStore:
+    """A store in which a former owner does something just before a certain listing."""
+
+    def __init__(self, inner, prefix: str, meddle) -> None:
+        self._inner = inner
+        self._prefix = prefix
+        self._meddle = meddle
+
+    def __getattr__(self, name: str):
+        return getattr(self._inner, name)
+
+    async def list(self, prefix: str):
+        if prefix == self._prefix:
+            await self._meddle()
+        async for chunk in self._inner.list(prefix):
+            yield chunk
+
+
+@pytest.mark.parametrize(
+    "prefix",
+    [object_keys.wal_root(NAMESPACE), object_keys.partition_prefix(NAMESPACE, TOPIC, 0)],
+    ids=["streams", "segments"],
+)
+def test_what_a_former_owner_rolls_and_trims_between_the_listings_is_not_missed(prefix):
+    async def scenario():
+        store, metadata = memory_store(), Metadata()
+        before = await owner(store, metadata)
+        for value in (b"a", b"b", b"c"):
+            await append(before, value)
+        await fence(store, BROKER_ID)
+
+        async def meddle() -> None:
+            await roll(before)
+            await before.trimmer.trim()
+
+        after = await begun(ListingStore(store, prefix, meddle), broker_id=OTHER_ID)
+        await after.open([metadata.to_open()])
+        assert await read_offsets(after) == [0, 1, 2]
+
+    simulate(scenario)
+
+
+def test_the_metadata_store_learns_of_segments_that_a_former_owner_could_not_tell_of():
+    async def scenario():
+        store, metadata = memory_store(), Metadata()
+        before = await owner(store, metadata)
+        await append(before, b"a")
+        metadata.is_down = True
+        rolling = asyncio.ensure_future(roll(before))
+        await asyncio.sleep(1)
+        rolling.cancel()
+        before.close()
+        assert len(await keys(store, ".kfs")) == 1
+        assert metadata.ends == {}
+        metadata.is_down = False
+        after = await taken_over(store, metadata, OTHER_ID, from_id=BROKER_ID)
+        await append(after, b"b")
+        running = asyncio.ensure_future(after.run())
+        await asyncio.sleep(2)
+        assert metadata.ends == {0: 1}
+        assert len(await keys(store, ".kfs")) == 1, "no segment is made for it"
+        running.cancel()
+
+    simulate(scenario)
+
+
+@pytest.mark.parametrize("rolled", [False, True])
+@pytest.mark.parametrize("end_offset", [0, 7])
+def test_a_log_may_begin_within_a_batch_that_no_segment_holds(rolled, end_offset):
+    """Whoever remembers the ends of logs may say that all below the start is done with, too."""
+
+    async def scenario():
+        store, metadata = memory_store(), Metadata()
+        before = await owner(store, metadata)
+        for _ in range(2):
+            await append(before, b"a", b"b")
+        if rolled:
+            await roll(before)
+        await append(before, b"c", b"d")
+        await append(before, b"e", b"f", b"g")
+        await fence(store, BROKER_ID)
+        after = await begun(store, broker_id=OTHER_ID)
+        (log,) = await after.open([to_open(start_offset=7, end_offset=end_offset)])
+        assert (log.start_offset, log.end_offset) == (7, 9)
+        assert await read_offsets(after) == [6]
+        assert await append(after, b"h") == 9
+        await roll(after)
+        assert await read_offsets(after) == [6, 9]
+
+    simulate(scenario)

@@ -1,0 +1,143 @@
+"""What the dead left in the WAL is found again: all that counts, once, and in order."""
+
+import asyncio
+from random import Random
+
+import pytest
+
+from kafscale.errors import StoreUnavailableError
+from kafscale.storage.formats import object_keys
+from kafscale.storage.objects.memory import MemoryObjectStore
+from kafscale.storage.recovery.wal_replay import READS_MAX
+from kafscale.testing import virtual_time
+from kafscale.testing.faulty_object_store import Fault, FaultyObjectStore, Rule
+from unit.storage.engines import (
+    NAMESPACE,
+    Epochs,
+    append,
+    memory_store,
+    opened,
+    read_offsets,
+    roll,
+    simulate,
+)
+from unit.storage.lives import Meddled, crashed, is_fence, key_of
+
+
+def test_what_was_durable_is_back_and_offsets_go_on():
+    async def scenario():
+        store, epochs = memory_store(), Epochs()
+        await crashed(store, epochs, b"a", b"b")
+        engine = await opened(store, epochs)
+        assert await read_offsets(engine) == [0, 1]
+        assert await append(engine, b"c") == 2
+
+    simulate(scenario)
+
+
+def test_objects_behind_a_gap_never_counted():
+    async def scenario():
+        store, epochs = memory_store(), Epochs()
+        await crashed(store, epochs, b"a", b"b", b"c")
+        await store.delete([key_of(0, 2)])
+        engine = await opened(store, epochs)
+        assert await read_offsets(engine) == [0]
+        assert await is_fence(store, key_of(0, 2))
+        assert await append(engine, b"d") == 1
+
+    simulate(scenario)
+
+
+def test_an_object_that_comes_back_below_a_fence_hides_nothing():
+    async def scenario():
+        store, epochs = memory_store(), Epochs()
+        await crashed(store, epochs, b"a", b"b", b"c")
+        revenant = bytes(await store.get(key_of(0, 1)))
+        await opened(store, epochs)
+        await store.delete([key_of(0, n) for n in range(3)])
+        await store.put(key_of(0, 1), [revenant])
+        engine = await opened(store, epochs)
+        assert await read_offsets(engine) == [0, 2]
+
+    simulate(scenario)
+
+
+@pytest.mark.parametrize(("damaged", "left"), [(1, [1, 2]), (2, [0, 2]), (3, [0, 1])])
+def test_a_damaged_object_costs_its_own_records_only(damaged, left):
+    async def scenario():
+        store, epochs = memory_store(), Epochs()
+        await crashed(store, epochs, b"a", b"b", b"c")
+        data = bytearray(await store.get(key_of(0, damaged)))
+        data[50] ^= 1
+        await store.put(key_of(0, damaged), [data], create=False)
+        engine = await opened(store, epochs)
+        assert await read_offsets(engine) == left
+        assert await append(engine, b"d") == left[-1] + 1
+
+    simulate(scenario)
+
+
+def test_what_a_former_owner_rolls_and_trims_meanwhile_is_not_missed():
+    """It makes a segment after segments were listed, and deletes the WAL before it is read."""
+
+    async def scenario():
+        store, epochs = memory_store(), Epochs()
+        before = await opened(store, epochs)
+        for value in (b"a", b"b", b"c"):
+            await append(before, value)
+
+        async def meddle() -> None:
+            await roll(before)
+            await before.trimmer.trim()
+
+        engine = await opened(Meddled(store, "get", key_of(0, 1), meddle), epochs)
+        assert await read_offsets(engine) == [0, 1, 2]
+
+    simulate(scenario)
+
+
+class DistantStore(MemoryObjectStore):
+    """A store whose reads take their time, the longer the older the object is."""
+
+    __slots__ = ("reads", "reads_max")
+
+    def __init__(self) -> None:
+        super().__init__(virtual_time.clock_ms)
+        self.reads = 0
+        self.reads_max = 0
+
+    async def get(self, key: str) -> memoryview:
+        self.reads += 1
+        self.reads_max = max(self.reads_max, self.reads)
+        place = object_keys.parse_wal(NAMESPACE, key)
+        assert place is not None
+        await asyncio.sleep(1 / (1 + place.sequence))
+        self.reads -= 1
+        return await super().get(key)
+
+
+def test_objects_are_read_together_and_count_in_order():
+    async def scenario():
+        store, epochs = DistantStore(), Epochs()
+        count = 3 * READS_MAX
+        await crashed(store, epochs, *(b"%d" % number for number in range(count)))
+        engine = await opened(store, epochs)
+        assert await read_offsets(engine) == list(range(count))
+        assert store.reads_max == READS_MAX
+        assert store.reads == 0
+
+    simulate(scenario)
+
+
+def test_reads_ahead_end_with_the_one_that_failed():
+    async def scenario():
+        inner, epochs = memory_store(), Epochs()
+        await crashed(inner, epochs, *(b"%d" % number for number in range(2 * READS_MAX)))
+        store = FaultyObjectStore(inner, random=Random(0))
+        store.rules = [Rule(fault=Fault.REFUSED, operations=frozenset({"get"}), keys=key_of(0, 3))]
+        before = asyncio.all_tasks()
+        with pytest.raises(StoreUnavailableError):
+            await opened(store, epochs)
+        assert asyncio.all_tasks() == before
+
+    simulate(scenario)

@@ -1,0 +1,169 @@
+"""Retention moves the start of a log, and deletes what lies below it."""
+
+import asyncio
+from random import Random
+
+import pytest
+from structlog.testing import capture_logs
+
+from kafscale.errors import OffsetOutOfRangeError, StoreUnavailableError
+from kafscale.storage.formats import object_keys
+from kafscale.testing.faulty_object_store import Fault, FaultyObjectStore, Rule
+from kafscale.testing.virtual_time import clock_ms
+from unit.storage.engines import (
+    NAMESPACE,
+    TOPIC,
+    Epochs,
+    append,
+    keys,
+    log_settings,
+    memory_store,
+    opened,
+    read_offsets,
+    roll,
+    simulate,
+    topic,
+)
+from unit.storage.lives import Metadata
+
+
+async def three_segments(store, metadata, **settings):
+    """An engine with a segment for each of three records, a second apart."""
+    engine = await opened(
+        store, save=metadata.save, partitions=topic(settings=log_settings(**settings))
+    )
+    for value in (b"a", b"b", b"c"):
+        await append(engine, value * 100, timestamp_ms=clock_ms())
+        await roll(engine)
+        await asyncio.sleep(1)
+    return engine, engine.logs.find(TOPIC, 0)
+
+
+@pytest.mark.parametrize("settings", [{"retention_ms": 2500}, {"retention_bytes": 400}])
+def test_old_segments_go_and_the_start_moves(settings):
+    """N-18."""
+
+    async def scenario():
+        store, metadata = memory_store(), Metadata()
+        engine, log = await three_segments(store, metadata, **settings)
+        await engine.retention.enforce(log)
+        assert log.start_offset == 1
+        assert metadata.starts == {0: 1}
+        assert len(await keys(store, ".kfs")) == len(await keys(store, ".index")) == 2
+        assert await read_offsets(engine) == [1, 2]
+        with pytest.raises(OffsetOutOfRangeError):
+            await read_offsets(engine, 0)
+
+    simulate(scenario)
+
+
+def test_records_expire_in_the_tail_too():
+    async def scenario():
+        store, metadata = memory_store(), Metadata()
+        engine, log = await three_segments(store, metadata, retention_ms=60_000)
+        await append(engine, b"d", timestamp_ms=clock_ms())
+        await asyncio.sleep(61)
+        await engine.retention.enforce(log)
+        assert (log.start_offset, log.high_watermark) == (4, 4)
+        assert await keys(store, ".kfs") == []
+        assert engine.memory.used_bytes == 0
+        assert await append(engine, b"e") == 4
+
+    simulate(scenario)
+
+
+def test_offsets_are_not_given_out_again_after_everything_was_deleted():
+    async def scenario():
+        store, metadata, epochs = memory_store(), Metadata(), Epochs()
+        engine, log = await three_segments(store, metadata, retention_ms=0)
+        await engine.retention.enforce(log)
+        await engine.stop(flush_seconds=1, roll_seconds=1)
+        engine = await opened(store, epochs, partitions=[metadata.to_open()])
+        assert await append(engine, b"d") == 3
+
+    simulate(scenario)
+
+
+def test_nothing_is_deleted_before_the_start_is_remembered():
+    async def scenario():
+        store, metadata = memory_store(), Metadata()
+        engine, log = await three_segments(store, metadata, retention_ms=0)
+        metadata.is_down = True
+        for _ in range(3):
+            with pytest.raises(StoreUnavailableError):
+                await engine.retention.enforce(log)
+        assert len(await keys(store, ".kfs")) == 3
+        metadata.is_down = False
+        await engine.retention.enforce(log)
+        assert await keys(store, ".kfs") == []
+        assert metadata.starts == {0: 3}
+
+    simulate(scenario)
+
+
+def test_a_deletion_that_fails_is_made_up_for():
+    async def scenario():
+        inner, metadata = memory_store(), Metadata()
+        store = FaultyObjectStore(inner, random=Random(0))
+        engine, log = await three_segments(store, metadata, retention_ms=0)
+        store.rules = [
+            Rule(fault=Fault.REFUSED, operations=frozenset({"delete"}), times_max=1),
+        ]
+        with pytest.raises(StoreUnavailableError):
+            await engine.retention.enforce(log)
+        await engine.retention.enforce(log)
+        assert await keys(inner, ".kfs") == []
+
+    simulate(scenario)
+
+
+def test_two_who_enforce_at_once_delete_nothing_twice():
+    async def scenario():
+        store, metadata = memory_store(), Metadata()
+        engine, log = await three_segments(store, metadata, retention_bytes=400)
+        await asyncio.gather(*(engine.retention.enforce(log) for _ in range(3)))
+        assert await read_offsets(engine) == [1, 2]
+        assert len(log.segments) == 2
+
+    simulate(scenario)
+
+
+def test_records_are_deleted_up_to_an_offset_within_a_segment():
+    async def scenario():
+        store, metadata = memory_store(), Metadata()
+        engine, log = await three_segments(store, metadata)
+        await append(engine, b"d", b"e", b"f")
+        await engine.retention.delete_records(log, 4)
+        assert await read_offsets(engine) == [3]
+        await engine.retention.enforce(log)
+        assert await keys(store, ".kfs") == []
+        engine.close()
+        engine = await opened(store, partitions=[metadata.to_open()])
+        assert engine.logs.find(TOPIC, 0).start_offset == 4
+        assert await read_offsets(engine) == [3]
+        assert await append(engine, b"g") == 6
+
+    simulate(scenario)
+
+
+def test_those_who_see_the_bucket_alone_are_told_where_the_log_starts():
+    async def scenario():
+        store, metadata = memory_store(), Metadata()
+        engine, log = await three_segments(store, metadata, retention_bytes=400)
+        await engine.retention.enforce(log)
+        mark = object_keys.log_start_key(NAMESPACE, TOPIC, 0)
+        assert mark not in await keys(store), "the first segment tells"
+        await append(engine, b"d", b"e", b"f")
+        await engine.retention.delete_records(log, 4)
+        assert bytes(await store.get(mark)) == b"4"
+        await roll(engine)
+        await engine.retention.delete_records(log, 6)
+        await engine.retention.enforce(log)
+        assert await keys(store, ".kfs") == []
+        assert bytes(await store.get(mark)) == b"6"
+        engine.close()
+        with capture_logs() as logs:
+            await opened(store, partitions=[metadata.to_open()])
+        assert "objects ignored that are no segments" not in [line["event"] for line in logs]
+
+    simulate(scenario)

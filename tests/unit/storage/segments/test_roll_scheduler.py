@@ -1,0 +1,172 @@
+"""Which logs are rolled, and when."""
+
+import asyncio
+from random import Random
+
+import pytest
+
+from kafscale.errors import OverloadedError
+from kafscale.storage.segments.roll_scheduler import Bounds
+from kafscale.testing.faulty_object_store import Fault, FaultyObjectStore, Rule
+from unit.storage.engines import (
+    TOPIC,
+    append,
+    keys,
+    log_settings,
+    memory_store,
+    opened,
+    read_offsets,
+    simulate,
+    topic,
+)
+
+
+async def working(store, settings=None, **bounds):
+    """An engine with its background at work."""
+    limits = {"tail_bytes_max": 10**9, "wal_bytes_max": 10**9, "segment_age_ms_max": 10**9}
+    engine = await opened(
+        store,
+        partitions=topic(2, settings=settings or log_settings()),
+        bounds=Bounds(**(limits | bounds)),
+    )
+    return engine, asyncio.ensure_future(engine.run())
+
+
+def test_a_full_segment_is_made_at_once():
+    async def scenario():
+        engine, running = await working(memory_store(), log_settings(segment_bytes=150))
+        for _ in range(5):
+            await append(engine, b"x")
+        await asyncio.sleep(0.1)
+        assert engine.statistics.segments_rolled["bytes"] == 2
+        assert engine.logs.find(TOPIC, 0).tail.rolled_offset == 4
+        running.cancel()
+
+    simulate(scenario)
+
+
+def test_what_has_waited_for_long_enough_becomes_a_segment():
+    async def scenario():
+        engine, running = await working(memory_store(), segment_age_ms_max=5000)
+        await append(engine, b"x")
+        await asyncio.sleep(4)
+        assert not engine.statistics.segments_rolled
+        await asyncio.sleep(3)
+        assert engine.statistics.segments_rolled == {"age": 1}
+        running.cancel()
+
+    simulate(scenario)
+
+
+def test_memory_stays_within_its_bound_and_nothing_is_lost():
+    async def scenario():
+        engine, running = await working(memory_store(), tail_bytes_max=5000)
+        for number in range(30):
+            await append(engine, b"x" * 200, partition=number % 2)
+            await asyncio.sleep(0.1)
+            assert engine.memory.used_bytes <= 7000
+        assert engine.statistics.segments_rolled["memory"] > 0
+        assert await read_offsets(engine) == list(range(15))
+        running.cancel()
+
+    simulate(scenario)
+
+
+def test_what_segments_hold_stays_in_what_the_blocks_leave():
+    """The bound for what waits is the same; only what is rolled may take more."""
+
+    async def scenario():
+        engine, running = await working(
+            memory_store(), tail_bytes_max=5000, borrowed_bytes_max=10_000
+        )
+        for number in range(60):
+            await append(engine, b"x" * 200, partition=number % 2)
+            await asyncio.sleep(0.1)
+            assert engine.memory.used_bytes <= 17_000
+            assert engine.memory.pinned_bytes <= 7000
+        assert engine.memory.used_bytes > 12_000
+        first, second = (engine.logs.find(TOPIC, number).tail for number in range(2))
+        assert 0 < first.start_offset == pytest.approx(second.start_offset, abs=1)
+        assert await read_offsets(engine) == list(range(30))
+        running.cancel()
+
+    simulate(scenario)
+
+
+def test_what_tails_borrow_the_blocks_give():
+    """Never more than may be borrowed, and all of it comes back."""
+
+    async def scenario():
+        engine, running = await working(
+            memory_store(), tail_bytes_max=5000, borrowed_bytes_max=10_000
+        )
+        borrowed: list[int] = []
+        engine.upkeep._borrow = borrowed.append
+        for _ in range(60):
+            await append(engine, b"x" * 200)
+            await asyncio.sleep(0.1)
+        assert (min(borrowed), max(borrowed) <= 10_000) == (0, True)
+        assert borrowed[-1] == engine.memory.used_bytes - 5000 > 0
+        log = engine.logs.find(TOPIC, 0)
+        await engine.upkeep.roll(log, "explicit")
+        log.tail.evict()
+        engine.upkeep.relieve()
+        assert borrowed[-1] == 0
+        running.cancel()
+
+    simulate(scenario)
+
+
+def test_the_wal_stays_within_its_bound():
+    async def scenario():
+        store = memory_store()
+        engine, running = await working(store, wal_bytes_max=2000)
+        await append(engine, b"quiet", partition=1)
+        for _ in range(30):
+            await append(engine, b"x" * 200)
+            await asyncio.sleep(0.5)
+        assert engine.trimmer.size_bytes <= 4000
+        assert len(await keys(store, ".kfw")) < 20
+        assert engine.statistics.segments_rolled["wal"] > 0
+        assert engine.logs.find(TOPIC, 1).tail.rolled_offset == 1
+        running.cancel()
+
+    simulate(scenario)
+
+
+def test_asking_twice_is_asking_once():
+    async def scenario():
+        engine, running = await working(memory_store())
+        await append(engine, b"x")
+        log = engine.logs.find(TOPIC, 0)
+        for _ in range(3):
+            engine.upkeep.request(log, "explicit")
+        await asyncio.sleep(0.1)
+        assert engine.statistics.segments_rolled == {"explicit": 1}
+        running.cancel()
+
+    simulate(scenario)
+
+
+def test_producers_are_held_up_when_segments_cannot_be_made():
+    """Memory is bounded even if the store takes the WAL but no segments."""
+
+    async def scenario():
+        store = FaultyObjectStore(
+            memory_store(), [Rule(fault=Fault.REFUSED, keys="*.kfs")], random=Random(1)
+        )
+        engine, running = await working(store, tail_bytes_max=5000)
+
+        async def produce():
+            for _ in range(100):
+                await append(engine, b"x" * 200)
+
+        with pytest.raises(OverloadedError):
+            await produce()
+        assert engine.memory.used_bytes <= 5000 * 1.5 + 1000
+        store.rules.clear()
+        await asyncio.sleep(30)
+        await append(engine, b"x" * 200)
+        running.cancel()
+
+    simulate(scenario)

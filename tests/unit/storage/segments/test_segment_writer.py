@@ -1,0 +1,158 @@
+"""Segments are made once, adopted if they are ours, and replaced only if they are nobody's."""
+
+from random import Random
+
+import pytest
+
+from kafscale.errors import NotOwnerError
+from kafscale.records import Codec
+from kafscale.storage.formats import index, object_keys, segment
+from kafscale.testing.faulty_object_store import Fault, FaultyObjectStore, Rule
+from unit.storage.engines import (
+    NAMESPACE,
+    TOPIC,
+    Epochs,
+    append,
+    keys,
+    log_settings,
+    memory_store,
+    opened,
+    read_offsets,
+    roll,
+    simulate,
+    topic,
+)
+from unit.storage.samples import batch
+
+PUT = frozenset({"put"})
+
+
+def key_of(base_offset: int, make=object_keys.segment_key) -> str:
+    return make(NAMESPACE, TOPIC, 0, base_offset)
+
+
+async def last_offset(store, base_offset: int) -> int:
+    key = key_of(base_offset)
+    return segment.read(key, await store.get(key)).footer.last_offset
+
+
+def test_a_roll_makes_a_segment_and_its_index():
+    async def scenario():
+        store = memory_store()
+        engine = await opened(store)
+        for value in (b"a", b"b"):
+            await append(engine, value)
+        await roll(engine)
+        found = segment.read(key_of(0), await store.get(key_of(0)))
+        assert [found_batch.base_offset for found_batch in found.batches] == [0, 1]
+        key = key_of(0, object_keys.index_key)
+        entries = index.decode(key, await store.get(key))
+        index.verify(key, entries, found.batches)
+        assert {b"PROD", b"EPOC"} <= set(entries.sections)
+        log = engine.logs.find(TOPIC, 0)
+        assert (log.tail.rolled_offset, log.tail.unrolled_bytes) == (2, 0)
+        assert log.oldest_unrolled_ms is None
+
+    simulate(scenario)
+
+
+@pytest.mark.parametrize("suffix", ["kfs", "index"])
+@pytest.mark.parametrize("fault", [Fault.REFUSED, Fault.ANSWER_LOST, Fault.LANDS_LATER])
+def test_a_put_that_fails_is_tried_again(suffix, fault):
+    """N-05: nothing is lost and no orphan is left."""
+
+    async def scenario():
+        rule = Rule(fault=fault, operations=PUT, keys=f"*.{suffix}", times_max=3, seconds=(0.1, 3))
+        inner = memory_store()
+        store = FaultyObjectStore(inner, [rule], random=Random(0))
+        engine = await opened(store)
+        await append(engine, b"a")
+        await roll(engine)
+        await append(engine, b"b")
+        await roll(engine)
+        await store.settle()
+        engine.close()
+        assert await keys(inner, ".kfs") == [key_of(0), key_of(1)]
+        assert len(await keys(inner, ".index")) == 2
+        assert await read_offsets(await opened(inner)) == [0, 1]
+
+    simulate(scenario)
+
+
+@pytest.mark.parametrize("compression", [None, Codec.ZSTD])
+def test_what_an_earlier_life_has_written_is_adopted(compression):
+    async def scenario():
+        store, epochs = memory_store(), Epochs()
+        partitions = topic(settings=log_settings(compression=compression))
+        before = await opened(store, epochs, partitions=partitions)
+        await append(before, b"a" * 500)
+        after = await opened(store, epochs, partitions=partitions)
+        await append(after, b"b" * 500)
+        await roll(before)  # A zombie's: it has one record only.
+        await roll(after)
+        assert [await last_offset(store, n) for n in (0, 1)] == [0, 1]
+        assert await read_offsets(after) == [0, 1]
+        assert [found.base_offset for found in after.logs.find(TOPIC, 0).segments] == [0, 1]
+
+    simulate(scenario)
+
+
+def test_a_former_owner_does_not_touch_what_a_later_one_has_written():
+    async def scenario():
+        store, epochs = memory_store(), Epochs()
+        before = await opened(store, epochs)
+        await append(before, b"a")
+        after = await opened(store, epochs)
+        await append(after, b"b")
+        await roll(after)
+        await roll(before)
+        assert await last_offset(store, 0) == 1
+        assert before.logs.find(TOPIC, 0).tail.rolled_offset == 0
+
+    simulate(scenario)
+
+
+def test_a_segment_of_somebody_else_is_replaced_by_the_owner():
+    async def scenario():
+        store = memory_store()
+        engine = await opened(store)
+        await append(engine, b"a")
+        await append(engine, b"b")
+        builder = segment.Builder(0, 4096, compression=None, prior_max_timestamp_ms=-1)
+        builder.append(batch(0, 1, value=b"of a topic that was deleted"))
+        await store.put(key_of(0), builder.finish().parts)
+        await roll(engine)
+        assert await last_offset(store, 0) == 1
+        engine.close()
+        assert await read_offsets(await opened(store)) == [0, 1]
+
+    simulate(scenario)
+
+
+def test_whoever_is_not_the_owner_replaces_nothing():
+    async def scenario():
+        async def refuse(_) -> None:
+            raise NotOwnerError("it belongs to somebody else")
+
+        store = memory_store()
+        engine = await opened(store, save=refuse)
+        await append(engine, b"a")
+        await store.put(key_of(0), [b"garbage"])
+        await roll(engine)
+        assert bytes(await store.get(key_of(0))) == b"garbage"
+
+    simulate(scenario)
+
+
+def test_a_topic_that_is_deleted_meanwhile_gets_no_segment():
+    async def scenario():
+        store = memory_store()
+        engine = await opened(store)
+        await append(engine, b"a")
+        log = engine.logs.find(TOPIC, 0)
+        engine.logs.close(TOPIC)
+        await engine.upkeep.roll(log, "explicit")
+        assert await keys(store, ".kfs") == []
+        assert engine.memory.used_bytes == 0
+
+    simulate(scenario)

@@ -1,0 +1,313 @@
+"""Segments are replaced while their log is read, and no crash ever costs a record."""
+
+import asyncio
+from random import Random
+
+import pytest
+
+from kafscale.errors import FencedError, NotOwnerError, StoreUnavailableError
+from kafscale.records import iterate, split
+from kafscale.storage.formats import index, object_keys, segment
+from kafscale.storage.log import timestamp_lookup
+from kafscale.testing.faulty_object_store import Fault, FaultyObjectStore, Rule
+from unit.storage.engines import (
+    NAMESPACE,
+    TOPIC,
+    append,
+    keys,
+    memory_store,
+    opened,
+    read_offsets,
+    roll,
+    simulate,
+    to_open,
+)
+from unit.storage.lives import OTHER_ID, Meddled, Metadata
+from unit.storage.swapping import (
+    COUNT,
+    PLANS,
+    PREFIX,
+    bases_after,
+    segmented,
+    stage,
+    stored_batches,
+    values,
+    values_of,
+)
+
+
+@pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS)
+def test_what_is_staged_takes_the_place_of_what_it_was_made_from(plan):
+    async def scenario():
+        store, metadata = memory_store(), Metadata()
+        engine, log = await segmented(store, metadata)
+        assert len(await read_offsets(engine)) == COUNT  # Everything is cached.
+        size_bytes = log.segments.total_bytes
+        await stage(store, *plan)
+        result = await engine.swap_segments(log, PREFIX)
+        new = range(plan[0][0], plan[-1][-1] + 1)
+        assert (result.start_offset, result.end_offset) == (new.start, new.stop)
+        assert result.count_after == len(plan)
+        assert log.segments.total_bytes == size_bytes + result.bytes_after - result.bytes_before
+        assert await values_of(engine) == values(new)
+        bases = bases_after(plan)
+        assert [found.base_offset for found in log.segments] == bases
+        assert await keys(store, ".kfs") == [
+            object_keys.segment_key(NAMESPACE, TOPIC, 0, base) for base in bases
+        ]
+        assert len(await keys(store, ".index")) == len(bases)
+        assert [key for key in await keys(store) if key.startswith(PREFIX)] == []
+        engine.close()
+        engine = await opened(store, partitions=[metadata.to_open()])
+        assert await values_of(engine) == values(new)
+        again = {"producer_id": 1, "producer_epoch": 0, "base_sequence": COUNT - 1}
+        assert await append(engine, b"11", **again) == COUNT - 1, "producers are remembered"
+
+    simulate(scenario)
+
+
+def test_indexes_fit_and_times_are_found():
+    async def scenario():
+        store = memory_store()
+        engine, log = await segmented(store)
+        old = await engine.reader.index(log, log.segments[-1])
+        await stage(store, *PLANS["other borders"])
+        await engine.swap_segments(log, PREFIX)
+        for found in log.segments:
+            place = (NAMESPACE, TOPIC, 0, found.base_offset)
+            entries = await engine.reader.index(log, found)
+            batches = segment.read("", await store.get(object_keys.segment_key(*place))).batches
+            index.verify(object_keys.index_key(*place), entries, batches)
+            assert entries.prior_max_timestamp_ms is not None
+        assert (await engine.reader.index(log, log.segments[-1])).sections == old.sections
+        newest = await timestamp_lookup.newest(engine.reader, log)
+        assert newest is not None
+        assert (
+            await timestamp_lookup.first_since(engine.reader, log, newest.timestamp_ms)
+        ) == newest
+
+    simulate(scenario)
+
+
+class Crashing:
+    """A store in front of another that stops the world before its nth change."""
+
+    def __init__(self, inner, changes_left: int) -> None:
+        self._inner = inner
+        self.changes_left = changes_left
+
+    def __getattr__(self, name: str):
+        request = getattr(self._inner, name)
+        if name not in {"put", "delete"}:
+            return request
+
+        async def changed(*arguments, **options):
+            if self.changes_left <= 0:
+                await asyncio.Event().wait()
+            self.changes_left -= 1
+            return await request(*arguments, **options)
+
+        return changed
+
+
+@pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS)
+def test_a_crash_at_any_step_costs_nothing_and_the_swap_can_be_asked_for_again(plan):
+    async def scenario(changes: int) -> bool:
+        inner, metadata = memory_store(), Metadata()
+        store = Crashing(inner, 1 << 30)
+        engine, log = await segmented(store, metadata)
+        await stage(inner, *plan)
+        store.changes_left = changes
+        swap = asyncio.ensure_future(engine.swap_segments(log, PREFIX))
+        await asyncio.wait([swap], timeout=1)
+        is_over = swap.done()
+        engine.close()
+        await asyncio.gather(swap, return_exceptions=True)
+        assert [one.base_offset for one in await stored_batches(inner)] == list(range(COUNT))
+        engine = await opened(inner, partitions=[metadata.to_open()], save=metadata.save)
+        log = engine.logs.find(TOPIC, 0)
+        for bytes_max in (1, 250, 1 << 30):
+            await read_in_steps(engine, log, bytes_max)
+        if not is_over:
+            await engine.swap_segments(log, PREFIX)
+        assert await values_of(engine) == values(range(plan[0][0], plan[-1][-1] + 1))
+        assert [found.base_offset for found in log.segments] == bases_after(plan)
+        return is_over
+
+    changes = 0
+    while not simulate(lambda: scenario(changes)):  # noqa: B023
+        changes += 1
+    assert changes > 2 * len(plan)
+
+
+async def read_in_steps(engine, log, bytes_max: int) -> None:
+    """Every offset once, and in order, however much is read at a time."""
+    offset, seen = 0, []
+    while offset < COUNT:
+        found, following = await engine.reader.read(log, offset, bytes_max, first=True)
+        seen += [one.base_offset for one in split(b"".join(found))]
+        assert following > offset
+        offset = following
+    assert seen == list(range(COUNT))
+
+
+def test_readers_see_what_was_or_what_is_and_nothing_else():
+    async def scenario():
+        store = FaultyObjectStore(
+            memory_store(), [Rule(fault=Fault.SLOW, seconds=(0.001, 0.2))], random=Random(5)
+        )
+        engine, log = await segmented(store)
+        is_over = False
+
+        async def read() -> None:
+            while not is_over:
+                offset = 0
+                while offset < COUNT:
+                    found, following = await engine.reader.read(log, offset, 300, first=True)
+                    batches = split(b"".join(found))
+                    assert [one.base_offset for one in batches] == list(range(offset, following))
+                    for one in batches:
+                        (record,) = iterate(one)
+                        assert record.value in {
+                            b"%d" % record.offset, b"new %d" % record.offset,
+                        }  # fmt: skip
+                    offset = following
+                engine.reader.forget(object_keys.partition_prefix(NAMESPACE, TOPIC, 0))
+
+        readers = [asyncio.ensure_future(read()) for _ in range(5)]
+        for plan in (*PLANS.values(), [[start] for start in range(COUNT)], [range(COUNT)]):
+            known = {found.base_offset for found in log.segments} | {COUNT}
+            if plan[0][0] in known and plan[-1][-1] + 1 in known:
+                await stage(store, *plan)
+                await engine.swap_segments(log, PREFIX)
+        assert len(log.segments) == 1
+        is_over = True
+        await asyncio.gather(*readers)
+
+    simulate(scenario)
+
+
+@pytest.mark.parametrize("plan", ["merge", "split"])
+def test_a_reader_that_was_overtaken_by_a_swap_looks_again(plan):
+    async def scenario():
+        inner = memory_store()
+        swaps = []
+
+        async def meddle() -> None:
+            await stage(inner, *PLANS[plan])
+            swaps.append(await engine.swap_segments(log, PREFIX))
+
+        key = object_keys.segment_key(NAMESPACE, TOPIC, 0, 0)
+        store = Meddled(inner, "get_range", key, meddle)
+        engine, log = await segmented(store)
+        await engine.reader.index(log, log.segments[0])
+        new = range(PLANS[plan][-1][-1] + 1)
+        assert await values_of(engine) == values(new)
+        assert len(swaps) == 1
+
+    simulate(scenario)
+
+
+def test_a_swap_goes_on_although_nobody_waits_for_it():
+    async def scenario():
+        store = FaultyObjectStore(memory_store(), random=Random(0))
+        engine, log = await segmented(store)
+        await stage(store, range(10))
+        store.rules = [Rule(fault=Fault.REFUSED, operations=frozenset({"put"}))]
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(5):
+                await engine.swap_segments(log, PREFIX)
+        reading = asyncio.ensure_future(values_of(engine))
+        await asyncio.sleep(1)
+        assert not reading.done(), "what lies there is in doubt"
+        store.rules = []
+        await asyncio.sleep(60)
+        assert await reading == values(range(10))
+
+    simulate(scenario)
+
+
+def test_what_a_swap_that_failed_has_left_is_not_in_the_way_of_another():
+    async def scenario():
+        inner, metadata = memory_store(), Metadata()
+        engine, log = await segmented(inner, metadata)
+        await stage(inner, [0, 1], [2, 3, 4, 5, 6, 7], [8, 9])
+        saved = metadata.save
+
+        async def failing(_) -> None:
+            metadata.save_count += 1
+            if metadata.save_count == 3:
+                raise StoreUnavailableError("the metadata store does not answer")
+
+        metadata.save_count = 0
+        engine._swapper._save = failing
+        with pytest.raises(StoreUnavailableError):
+            await engine.swap_segments(log, PREFIX)
+        assert len(await keys(inner, ".kfs")) == 4 + 3 + 2, "two of another plan are there"
+        assert await values_of(engine) == values(range(0))
+        engine._swapper._save = saved
+        await inner.delete([key for key in await keys(inner) if key.startswith(PREFIX)])
+        await stage(inner, range(COUNT))
+        await engine.swap_segments(log, PREFIX)
+        engine.close()
+        engine = await opened(inner, partitions=[metadata.to_open()])
+        assert await values_of(engine) == values(range(COUNT))
+
+    simulate(scenario)
+
+
+def test_only_an_owner_swaps():
+    async def scenario():
+        store, metadata = memory_store(), Metadata()
+        engine, log = await segmented(store, metadata)
+        await stage(store, range(10))
+        metadata.to_open()  # Somebody else owns it now.
+        before = await keys(store)
+        with pytest.raises(FencedError):
+            await engine.swap_segments(log, PREFIX)
+        assert await keys(store) == before
+        log.close()
+        with pytest.raises(NotOwnerError):
+            await engine.swap_segments(log, PREFIX)
+
+    simulate(scenario)
+
+
+def test_a_log_is_not_handed_over_while_its_segments_are_replaced():
+    async def scenario():
+        store, metadata = memory_store(), Metadata()
+        engine, log = await segmented(store, metadata)
+        await stage(store, range(10))
+        swap = asyncio.ensure_future(engine.swap_segments(log, PREFIX))
+        for _ in range(3):
+            await asyncio.sleep(0)
+        assert log.pruning.locked()
+        await engine.release(log)
+        assert [found.base_offset for found in log.segments] == [0, 10]
+        await swap
+        await stage(store, range(10))
+        with pytest.raises(NotOwnerError):
+            await engine.swap_segments(log, PREFIX)
+        heir = await opened(
+            store, broker_id=OTHER_ID, partitions=[to_open(leader_epoch=1, is_clean=True)]
+        )
+        assert await values_of(heir) == values(range(10))
+
+    simulate(scenario)
+
+
+def test_appends_and_rolls_go_on_meanwhile():
+    async def scenario():
+        store = FaultyObjectStore(
+            memory_store(), [Rule(fault=Fault.SLOW, seconds=(0.1, 0.2))], random=Random(5)
+        )
+        engine, log = await segmented(store)
+        await stage(store, *PLANS["the end"])
+        swap = asyncio.ensure_future(engine.swap_segments(log, PREFIX))
+        for offset in range(COUNT, COUNT + 3):
+            assert await append(engine, b"%d" % offset) == offset
+            await roll(engine)
+        await swap
+        assert await values_of(engine) == values(range(6, COUNT), COUNT + 3)
+
+    simulate(scenario)

@@ -1,0 +1,63 @@
+"""The catalog of topics: what is written is what is read, and damage is named."""
+
+import asyncio
+
+import pytest
+
+from kafscale.errors import DamagedObjectError
+from kafscale.storage import topic_catalog
+from kafscale.storage.formats import object_keys
+from kafscale.storage.objects.layers.observed import SUCCESS, ObservedObjectStore
+from kafscale.storage.objects.memory import MemoryObjectStore
+from kafscale.storage.topic_catalog import CatalogTopic, CatalogWriter
+
+ORDERS = CatalogTopic("orders", "0f" * 16, 3, {"cleanup.policy": "compact"})
+
+
+def test_topics_are_written_by_name_and_read_back():
+    data = topic_catalog.encode([ORDERS, CatalogTopic("audit", "00" * 16, 1)])
+    assert [topic.name for topic in topic_catalog.decode("k", data).topics] == ["audit", "orders"]
+    assert topic_catalog.decode("k", data).topics[1] == ORDERS
+
+
+def test_it_says_of_whom_it_tells_and_when_it_was_true():
+    async def scenario():
+        store = MemoryObjectStore(lambda: 0)
+        writer = CatalogWriter(store, "default", "a-cluster")
+        for revision in (7, 8):
+            await writer.write([ORDERS], revision)
+        data = bytes(await store.get(object_keys.catalog_key("default")))
+        found = topic_catalog.decode("k", data)
+        assert (found.cluster_id, found.revision) == ("a-cluster", 7)
+
+    asyncio.run(scenario())
+
+
+def test_one_that_was_written_before_it_said_so_is_read():
+    data = b'{"topics":[{"name":"a","topic_id":"00","partition_count":1}],"version":1}'
+    found = topic_catalog.decode("k", data)
+    assert (found.cluster_id, found.revision, found.topics[0].config_version) == ("", 0, 0)
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"[]", b'{"topics": [{"name": 1}]}', b'{"topics":[],"version":9}']
+)
+def test_what_is_no_catalog_is_damage(data):
+    with pytest.raises(DamagedObjectError, match="k"):
+        topic_catalog.decode("k", data)
+
+
+def test_it_is_written_when_it_has_changed_only():
+    async def scenario():
+        writes = []
+        store = ObservedObjectStore(
+            MemoryObjectStore(lambda: 0), lambda _operation, status, *_: writes.append(status)
+        )
+        writer = CatalogWriter(store, "default")
+        for topics in ([ORDERS], [ORDERS], [], []):
+            await writer.write(topics)
+        assert writes.count(SUCCESS) == 2
+        data = await store.get(object_keys.catalog_key("default"))
+        assert topic_catalog.decode("k", bytes(data)).topics == ()
+
+    asyncio.run(scenario())

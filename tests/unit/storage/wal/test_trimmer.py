@@ -1,0 +1,155 @@
+"""WAL objects go in order, when segments hold what they hold."""
+
+import asyncio
+from random import Random
+
+import pytest
+
+from kafscale.storage.objects.memory import MemoryObjectStore
+from kafscale.storage.wal.trimmer import DurableObject, WalTrimmer
+from kafscale.testing.faulty_object_store import Fault, FaultyObjectStore, Rule
+from kafscale.testing.virtual_time import clock_ms
+from unit.storage.engines import memory_store, new_log, run_of, simulate
+
+DELETE = frozenset({"delete"})
+
+
+async def trimmer_of(store, *objects: DurableObject, count_max: int = 1) -> WalTrimmer:
+    trimmer = WalTrimmer(store, clock_ms, Random(0), count_max)
+    for durable in objects:
+        await store.put(durable.key, [b"x" * durable.size_bytes])
+        trimmer.add(durable)
+    return trimmer
+
+
+async def listed(store) -> list[str]:
+    return [item.key async for chunk in store.list("w/") for item in chunk]
+
+
+def log_rolled_to(offset: int, *, of: int):
+    log = new_log()
+    log.on_durable(run_of(0, *[1] * of), 0)
+    if offset:
+        log.on_rolled(0, offset, 100, 0, 0)
+    return log
+
+
+def test_what_segments_hold_is_deleted_but_never_the_newest():
+    async def scenario():
+        log = log_rolled_to(3, of=3)
+        store = memory_store()
+        trimmer = await trimmer_of(
+            store, *(DurableObject(f"w/{n}", 10, {log: n}) for n in range(3))
+        )
+        assert trimmer.size_bytes == 30
+        await trimmer.trim()
+        assert await listed(store) == ["w/2"]
+        assert (len(trimmer), trimmer.size_bytes) == (1, 10)
+
+    simulate(scenario)
+
+
+def test_nothing_goes_before_what_lies_before_it():
+    async def scenario():
+        rolled, waiting = log_rolled_to(9, of=9), log_rolled_to(0, of=1)
+        store = memory_store()
+        trimmer = await trimmer_of(
+            store,
+            DurableObject("w/0", 10, {waiting: 0}),
+            DurableObject("w/1", 10, {rolled: 3}),
+            DurableObject("w/2", 10, {rolled: 8}),
+        )
+        await trimmer.trim()
+        assert await listed(store) == ["w/0", "w/1", "w/2"]
+        assert trimmer.oldest_pins() == [waiting]
+        waiting.close()
+        await trimmer.trim()
+        assert len(await listed(store)) == 3, "somebody else has to find it there"
+        waiting.close(deleted=True)
+        await trimmer.trim()
+        assert await listed(store) == ["w/2"]
+
+    simulate(scenario)
+
+
+def test_an_object_that_may_still_be_under_way_stays_for_a_while():
+    async def scenario():
+        store = memory_store()
+        trimmer = await trimmer_of(
+            store,
+            DurableObject("w/0", 10, {}, clock_ms() + 5000),
+            DurableObject("w/1", 10, {}),
+            DurableObject("w/2", 10, {}),
+        )
+        await trimmer.trim()
+        assert len(await listed(store)) == 3
+        await asyncio.sleep(5)
+        await trimmer.trim()
+        assert await listed(store) == ["w/2"]
+
+    simulate(scenario)
+
+
+def test_two_who_trim_at_once_delete_everything_once():
+    async def scenario():
+        store = memory_store()
+        trimmer = await trimmer_of(store, *(DurableObject(f"w/{n}", 10, {}) for n in range(6)))
+        await asyncio.gather(trimmer.trim(), trimmer.trim())
+        assert await listed(store) == ["w/5"]
+        assert (len(trimmer), trimmer.size_bytes) == (1, 10)
+
+    simulate(scenario)
+
+
+class Deletions(MemoryObjectStore):
+    """Remembers which keys were deleted together."""
+
+    def __init__(self):
+        super().__init__(clock_ms)
+        self.calls = []
+
+    async def delete(self, keys):
+        self.calls.append(list(keys))
+        await super().delete(keys)
+
+
+@pytest.mark.parametrize(
+    ("count_max", "calls"),
+    [
+        (1, [["w/0"], ["w/1"], ["w/2"]]),
+        (2, [["w/0", "w/1"], ["w/2"]]),
+        (9, [["w/0", "w/1", "w/2"]]),
+    ],
+)
+def test_as_many_go_together_as_the_store_takes_in_order(count_max, calls):
+    async def scenario():
+        rolled, waiting = log_rolled_to(9, of=9), log_rolled_to(0, of=1)
+        store = Deletions()
+        trimmer = await trimmer_of(
+            store,
+            *(DurableObject(f"w/{n}", 10, {rolled: n}) for n in range(3)),
+            DurableObject("w/3", 10, {waiting: 0}),
+            *(DurableObject(f"w/{n}", 10, {rolled: n}) for n in range(4, 6)),
+            count_max=count_max,
+        )
+        await trimmer.trim()
+        assert store.calls == calls
+        assert (len(trimmer), trimmer.size_bytes) == (3, 30)
+
+    simulate(scenario)
+
+
+def test_a_deletion_that_fails_is_tried_again():
+    async def scenario():
+        store = FaultyObjectStore(
+            memory_store(), [Rule(fault=Fault.REFUSED, operations=DELETE, times_max=3)],
+            random=Random(0),
+        )  # fmt: skip
+        trimmer = await trimmer_of(store, *(DurableObject(f"w/{n}", 10, {}) for n in range(3)))
+        running = asyncio.ensure_future(trimmer.run())
+        trimmer.consider()
+        await asyncio.sleep(10)
+        assert await listed(store) == ["w/2"]
+        running.cancel()
+
+    simulate(scenario)

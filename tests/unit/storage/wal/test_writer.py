@@ -1,0 +1,220 @@
+"""The WAL: durable before acknowledged, in order, never skipped, and ended by a fence."""
+
+import asyncio
+from random import Random
+
+import pytest
+
+from kafscale.errors import FencedError, NotOwnerError, OverloadedError
+from kafscale.observability import tracing
+from kafscale.storage.formats import object_keys
+from kafscale.storage.wal.open_object import SealRules
+from kafscale.testing.faulty_object_store import Fault, FaultyObjectStore, Rule
+from kafscale.testing.virtual_time import clock_ms
+from services.noted_spans import noted
+from unit.storage.engines import (
+    BROKER_ID,
+    NAMESPACE,
+    TOPIC,
+    append,
+    keys,
+    memory_store,
+    opened,
+    read_offsets,
+    simulate,
+    values_batch,
+)
+
+PUT = frozenset({"put"})
+
+
+def key_of(sequence: int) -> str:
+    return object_keys.wal_key(NAMESPACE, BROKER_ID, 0, sequence)
+
+
+def faulty(*rules: Rule) -> FaultyObjectStore:
+    return FaultyObjectStore(memory_store(), rules, random=Random(0))
+
+
+@pytest.mark.parametrize(
+    "fault", [Fault.REFUSED, Fault.TIMED_OUT, Fault.ANSWER_LOST, Fault.LANDS_LATER, Fault.DENIED]
+)
+def test_a_put_that_fails_is_tried_again_and_counts_once(fault):
+    """N-08b: nothing is visible before the answer, and there is one copy after it."""
+
+    async def scenario():
+        store = faulty()
+        engine = await opened(store)
+        store.rules = [
+            Rule(fault=fault, operations=PUT, keys=key_of(1), times_max=3, seconds=(0.05, 0.05))
+        ]
+        log = engine.logs.find(TOPIC, 0)
+        appending = asyncio.ensure_future(append(engine, b"a"))
+        await asyncio.sleep(0.01)
+        assert not appending.done()
+        assert log.high_watermark == 0
+        assert await appending == 0
+        assert log.high_watermark == 1
+        assert await read_offsets(engine) == [0]
+        assert store.injected[fault] >= 2
+        assert engine.statistics.wal_puts == 1
+
+    simulate(scenario)
+
+
+def test_objects_count_in_order_although_they_arrive_in_any():
+    async def scenario():
+        store = faulty(Rule(fault=Fault.SLOW, keys=key_of(1), seconds=(10, 10)))
+        engine = await opened(store)
+        log = engine.logs.find(TOPIC, 0)
+        first = asyncio.ensure_future(append(engine, b"a"))
+        await asyncio.sleep(0.1)
+        second = asyncio.ensure_future(append(engine, b"b"))
+        await asyncio.sleep(5)
+        assert key_of(2) in await keys(store)
+        assert not second.done()
+        assert log.high_watermark == 0
+        assert await asyncio.gather(first, second) == [0, 1]
+
+    simulate(scenario)
+
+
+def test_what_waits_is_bounded():
+    async def scenario():
+        store = faulty()
+        engine = await opened(store, buffer_bytes_max=200)
+        store.is_down = True
+        log = engine.logs.find(TOPIC, 0)
+        log.append(values_batch([b"x" * 100]), clock_ms())
+        congestion = engine.wal.congestion()
+        assert congestion is not None
+        assert engine.wal.waiting_bytes() == {log: engine.wal.unflushed_bytes}
+        await asyncio.sleep(0.01)  # Meanwhile it was sealed, and waits for the store.
+        assert engine.wal.waiting_bytes() == {log: engine.wal.unflushed_bytes}
+        with pytest.raises(OverloadedError):
+            log.append(values_batch([b"x" * 100]), clock_ms())
+        assert log.end_offset == 1
+        store.is_down = False
+        await congestion
+        assert engine.wal.unflushed_bytes == 0
+        assert engine.wal.waiting_bytes() == {}
+        assert await append(engine, b"x" * 100) == 1
+
+    simulate(scenario)
+
+
+def test_one_batch_always_fits():
+    async def scenario():
+        engine = await opened(memory_store(), buffer_bytes_max=10)
+        assert await append(engine, b"x" * 100) == 0
+
+    simulate(scenario)
+
+
+def test_a_fence_ends_everything():
+    async def scenario():
+        store = faulty()
+        engine = await opened(store)
+        store.is_down = True
+        log = engine.logs.find(TOPIC, 0)
+        uploading = log.append(values_batch([b"a"]), clock_ms()).durable
+        await asyncio.sleep(0.01)
+        waiting = log.append(values_batch([b"b"]), clock_ms()).durable
+        await opened(store._inner)
+        store.is_down = False
+        await engine.wal.fenced
+        for durable in (uploading, waiting):
+            with pytest.raises(FencedError):
+                await durable
+        with pytest.raises(FencedError):
+            log.append(values_batch([b"c"]), clock_ms())
+        assert log.high_watermark == 0
+        with pytest.raises(NotOwnerError):
+            await append(engine, b"d")
+
+    simulate(scenario)
+
+
+def test_nobody_waits_for_a_broker_that_has_stopped():
+    async def scenario():
+        store = faulty()
+        engine = await opened(store, buffer_bytes_max=100)
+        store.is_down = True
+        log = engine.logs.find(TOPIC, 0)
+        durable = log.append(values_batch([b"a" * 80]), clock_ms()).durable
+        congestion = engine.wal.congestion()
+        engine.close()
+        with pytest.raises(NotOwnerError):
+            await durable
+        await congestion
+        store.is_down = False
+        await asyncio.sleep(100)
+        assert await keys(store, ".kfw") == [key_of(0)]
+        assert not engine.wal.fenced.done()
+
+    simulate(scenario)
+
+
+def test_a_flush_waits_for_all_that_came_before_it():
+    async def scenario():
+        store = faulty(Rule(fault=Fault.SLOW, operations=PUT, seconds=(1, 1)))
+        engine = await opened(store, puts_per_second=0.001)
+        log = engine.logs.find(TOPIC, 0)
+        await engine.wal.flush()
+        for value in (b"a", b"b"):
+            log.append(values_batch([value]), clock_ms())
+            await asyncio.sleep(0.01)
+        await engine.wal.flush()
+        assert log.high_watermark == 2
+        assert engine.wal.unflushed_bytes == 0
+
+    simulate(scenario)
+
+
+def test_what_comes_together_travels_together():
+    async def scenario():
+        store = memory_store()
+        engine = await opened(store)
+        await asyncio.gather(*(append(engine, b"a") for _ in range(100)))
+        assert await keys(store, ".kfw") == [key_of(0), key_of(1)]
+
+    simulate(scenario)
+
+
+def test_an_object_that_is_full_does_not_wait_for_the_budget():
+    async def scenario():
+        rules = SealRules(
+            flush_bytes=1000, flush_messages=10_000, flush_interval_ms=60_000, uploads_max=8,
+            idle_uploads_max=8,
+        )  # fmt: skip
+        engine = await opened(memory_store(), rules=rules, puts_per_second=0.01, puts_burst=1)
+        await append(engine, b"takes the only token")
+        log = engine.logs.find(TOPIC, 0)
+        log.append(values_batch([b"waits"]), clock_ms())
+        await asyncio.sleep(1)
+        assert log.high_watermark == 1
+        filling = log.append(values_batch([bytes(2000)]), clock_ms())
+        async with asyncio.timeout(1):
+            await filling.durable
+        assert log.high_watermark == 3
+
+    simulate(scenario)
+
+
+def test_an_object_is_a_child_of_one_request_and_linked_to_the_others():
+    async def scenario():
+        with noted() as notes:
+            engine = await opened(memory_store())
+
+            async def ask(name):
+                with tracing.span(name):
+                    return await append(engine, b"a")
+
+            await asyncio.gather(*(ask(f"request {number}") for number in range(3)))
+            first, *others = (span for span in notes.spans if span.name.startswith("request"))
+            (made,) = (span for span in notes.spans if span.name == "WAL object")
+            assert made.parent is first
+            assert list(made.links) == others
+            assert made.attributes["kafscale.object.key"] == key_of(1)
+
+    simulate(scenario)
