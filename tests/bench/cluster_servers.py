@@ -23,7 +23,7 @@ import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from bench.process_usage import cpu_seconds
-from kafscale.control.client import ControlClient
+from kafscale.control_plane.client import ControlClient
 from kafscale.metadata.schema.keys import CLUSTER_ID
 from services.broker import HOST, BrokerProcess
 from services.etcd_server import EtcdServer

@@ -9,10 +9,10 @@ from contextlib import aclosing
 
 import pytest
 
-from kafscale.control.client import ControlClient
-from kafscale.control.messages import MetricsSample
-from kafscale.control.partition import Partition
-from kafscale.control.refusals import ControlError
+from kafscale.control_plane.client import ControlClient
+from kafscale.control_plane.errors import ControlError
+from kafscale.control_plane.messages import MetricsSample
+from kafscale.control_plane.partition import Partition
 from services.process import free_port
 from services.shell import Shell
 

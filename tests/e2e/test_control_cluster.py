@@ -8,9 +8,9 @@ from contextlib import aclosing
 
 import pytest
 
-from kafscale.control.client import ControlClient
-from kafscale.control.partition import Partition
-from kafscale.control.refusals import ControlError
+from kafscale.control_plane.client import ControlClient
+from kafscale.control_plane.errors import ControlError
+from kafscale.control_plane.partition import Partition
 from services import s3_server
 from services.cluster import Cluster
 from services.shell import Shell

@@ -8,8 +8,8 @@ from contextlib import aclosing
 import pytest
 
 from kafscale.config.sections.security import ClientTls
-from kafscale.control.client import ControlClient
-from kafscale.control.refusals import ControlError, UnreachableError
+from kafscale.control_plane.client import ControlClient
+from kafscale.control_plane.errors import ControlError, UnreachableError
 from kafscale.spark.jobs.owners import Owners
 from services.certificates import make_certificates
 from services.process import free_port

@@ -8,8 +8,8 @@ import pytest
 
 from kafscale.config import Config
 from kafscale.config.sections.serving import Operator
-from kafscale.control.client import ControlClient
-from kafscale.control.samples import ClusterSamples
+from kafscale.control_plane.client import ControlClient
+from kafscale.control_plane.samples import ClusterSamples
 from kafscale.operator.cluster.metadata import MetadataRegistry
 from kafscale.operator.control import control_plane
 from services.broker import HOST, BrokerProcess

@@ -6,7 +6,7 @@ import pytest
 from confluent_kafka import Producer
 
 from kafscale.config.sections.tracing import Tracing
-from kafscale.control.client import ControlClient
+from kafscale.control_plane.client import ControlClient
 from kafscale.observability import tracing
 from services.waiting import wait_until
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from kafscale.auth.dev_certificates import Credential, make
+from kafscale.security.tls.dev_certificates import Credential, make
 
 
 @dataclass(frozen=True)

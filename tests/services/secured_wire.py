@@ -7,8 +7,8 @@ with SecuredWire(broker.plain("alice")) as wire:
 
 from random import SystemRandom
 
-from kafscale.auth.initiations import initiation
 from kafscale.protocol.messages.metadata import METADATA, MetadataRequest, MetadataResponse
+from kafscale.security.sasl.client import initiation
 from services.login_wire import LoginWire
 from services.way_in import HOST, WayIn
 

@@ -6,8 +6,7 @@ from typing import Any, TypeVar
 
 from kafscale.admin.access_answers import check_access
 from kafscale.admin.acl_words import called
-from kafscale.auth.acl_filter import AclFilter
-from kafscale.client.cluster import Client
+from kafscale.client.client import Client
 from kafscale.client.errors import AnsweredError
 from kafscale.errors import KafscaleError
 from kafscale.metadata.access.model import Acl, Operation, PatternType, Permission, ResourceType
@@ -20,6 +19,7 @@ from kafscale.protocol.messages.describe_acls import (
     DescribedAcl,
     DescribedResource,
 )
+from kafscale.security.acl.filter import AclFilter
 
 Data = dict[str, Any]
 _Word = TypeVar("_Word", bound=IntEnum)

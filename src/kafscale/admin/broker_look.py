@@ -16,8 +16,8 @@ from kafscale.admin.exposition_reading import Exposition
 from kafscale.admin.figures import Figures, figures
 from kafscale.admin.scrape import ScrapeError, scrape
 from kafscale.config.sections.security import ClientTls
-from kafscale.control.client import ControlClient
-from kafscale.control.messages import BrokerStatusResponse, BrokerSummary
+from kafscale.control_plane.client import ControlClient
+from kafscale.control_plane.messages import BrokerStatusResponse, BrokerSummary
 from kafscale.errors import KafscaleError
 from kafscale.net.host_port import Address
 

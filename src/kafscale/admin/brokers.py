@@ -5,15 +5,15 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, Final
 
 from kafscale.admin.cluster import Cluster
-from kafscale.control.messages import (
+from kafscale.control_plane.errors import ControlError
+from kafscale.control_plane.messages import (
     BrokerStatusResponse,
     BrokerSummary,
     Move,
     PartitionRef,
     PartitionStatus,
 )
-from kafscale.control.partition import Partition
-from kafscale.control.refusals import ControlError
+from kafscale.control_plane.partition import Partition
 from kafscale.errors import KafscaleError, UnknownTopicError
 from kafscale.net.host_port import Address
 

@@ -11,9 +11,9 @@ from typing import Self
 
 from kafscale.client.errors import UnreachableError as NobodyAnswersError
 from kafscale.config.sections.security import ClientTls
-from kafscale.control.client import ControlClient
-from kafscale.control.messages import BrokerStatusResponse, BrokerSummary
-from kafscale.control.refusals import UnreachableError
+from kafscale.control_plane.client import ControlClient
+from kafscale.control_plane.errors import UnreachableError
+from kafscale.control_plane.messages import BrokerStatusResponse, BrokerSummary
 from kafscale.errors import KafscaleError
 from kafscale.net.host_port import Address
 

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any, Final, Self, TypeVar
 
-from kafscale.client.cluster import Client, not_where_said
+from kafscale.client.client import Client, not_where_said
 from kafscale.client.connection import Connection
 from kafscale.client.errors import AnsweredError, UnreachableError, check
 from kafscale.client.retry import Pause, retried

@@ -7,7 +7,7 @@ from typing import Any, Final
 from kafscale.admin.commits import Committed, by_topic, committed
 from kafscale.admin.coordinator import Coordinator
 from kafscale.admin.group_description import HINT, assigned_to, description
-from kafscale.client.cluster import LATEST_TIME, Client, leaders_of
+from kafscale.client.client import LATEST_TIME, Client, leaders_of
 from kafscale.client.errors import AnsweredError, check
 from kafscale.errors import KafscaleError
 from kafscale.groups.committed_offsets import Place

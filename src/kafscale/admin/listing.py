@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 
 from kafscale.admin.broker_look import LOOK_SECONDS_MAX
-from kafscale.client.cluster import Client
+from kafscale.client.client import Client
 from kafscale.client.connection import Connection
 from kafscale.client.errors import UnreachableError, check
 from kafscale.errors import KafscaleError

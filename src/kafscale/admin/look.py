@@ -24,7 +24,7 @@ from kafscale.admin import broker_look, listing
 from kafscale.admin.broker_look import Answer, BrokerLook, PartitionLook
 from kafscale.admin.listing import GroupLook, ListedTopic, Listing
 from kafscale.admin.reach import Reach
-from kafscale.control.messages import BrokerStatusResponse, BrokerSummary
+from kafscale.control_plane.messages import BrokerStatusResponse, BrokerSummary
 from kafscale.errors import KafscaleError
 from kafscale.net.host_port import Address
 from kafscale.text.formatting import clock

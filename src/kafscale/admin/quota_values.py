@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 from typing import Final
 
-from kafscale.auth.quota_kinds import (
+from kafscale.errors import InvalidRequestError
+from kafscale.security.quota.types import (
     CONSUMER_BYTE_RATE,
     KINDS,
     PRODUCER_BYTE_RATE,
     REQUEST_PERCENTAGE,
 )
-from kafscale.errors import InvalidRequestError
 from kafscale.text.formatting import bytes_in_words
 from kafscale.text.units import parse_size
 

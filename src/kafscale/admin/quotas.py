@@ -4,8 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kafscale.admin.quota_values import name
-from kafscale.auth.quota_entities import EXACT, IS_DEFAULT
-from kafscale.client.cluster import Client
+from kafscale.client.client import Client
 from kafscale.client.errors import check
 from kafscale.protocol.messages.alter_client_quotas import (
     ALTER_CLIENT_QUOTAS,
@@ -19,6 +18,7 @@ from kafscale.protocol.messages.describe_client_quotas import (
     DescribeClientQuotasRequest,
     EntityFilter,
 )
+from kafscale.security.quota.entities import EXACT, IS_DEFAULT
 
 Data = dict[str, Any]
 Entity = Mapping[str, str | None]

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from kafscale.admin.cluster import Cluster
-from kafscale.client.cluster import Client
+from kafscale.client.client import Client
 from kafscale.client.security import Security
 from kafscale.config import Config
 from kafscale.errors import ConfigError

@@ -9,7 +9,7 @@ from kafscale.admin.coordinator import Coordinator
 from kafscale.admin.group_description import description
 from kafscale.admin.groups import topics_by_name
 from kafscale.admin.reset_aim import Aim, Kind, Partition, destination
-from kafscale.client.cluster import EARLIEST_TIME, LATEST_TIME, Client, leaders_of
+from kafscale.client.client import EARLIEST_TIME, LATEST_TIME, Client, leaders_of
 from kafscale.client.errors import AnsweredError
 from kafscale.errors import InvalidRequestError, NonEmptyGroupError, UnknownTopicError
 from kafscale.groups.committed_offsets import Place

@@ -6,7 +6,7 @@ the value of what is sensitive is told by nobody.
 
 from typing import Any
 
-from kafscale.client.cluster import Client
+from kafscale.client.client import Client
 from kafscale.client.errors import check
 from kafscale.metadata.topics.config_types import ConfigSource, ConfigType
 from kafscale.protocol.messages.describe_configs import (

@@ -13,7 +13,7 @@ from kafscale.admin.coordinator import Coordinator
 from kafscale.admin.group_description import assigned_to, description
 from kafscale.admin.topic_look import total
 from kafscale.aio.gather import together
-from kafscale.client.cluster import LATEST_TIME, NO_LEADER, Client, leaders_of
+from kafscale.client.client import LATEST_TIME, NO_LEADER, Client, leaders_of
 from kafscale.client.errors import AnsweredError
 from kafscale.groups.committed_offsets import Place
 from kafscale.protocol.messages.metadata import TopicMetadata

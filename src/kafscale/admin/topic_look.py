@@ -12,10 +12,10 @@ from typing import Any, Final
 from kafscale.admin.cluster import Cluster
 from kafscale.admin.reach import Reach
 from kafscale.aio.gather import together
-from kafscale.client.cluster import EARLIEST_TIME, LATEST_TIME, NO_LEADER, Client, leaders_of
+from kafscale.client.client import EARLIEST_TIME, LATEST_TIME, NO_LEADER, Client, leaders_of
 from kafscale.client.errors import AnsweredError
 from kafscale.client.retry import retried
-from kafscale.control.messages import PartitionStatus
+from kafscale.control_plane.messages import PartitionStatus
 from kafscale.errors import KafscaleError, UnknownTopicError
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.metadata import PartitionMetadata, TopicMetadata

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from kafscale.client import topics as client_topics
-from kafscale.client.cluster import EARLIEST_TIME, LATEST_TIME, Client, leaders_of
+from kafscale.client.client import EARLIEST_TIME, LATEST_TIME, Client, leaders_of
 from kafscale.client.errors import AnsweredError, check
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.create_partitions import (

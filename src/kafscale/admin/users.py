@@ -9,8 +9,7 @@ from random import Random
 from typing import Any
 
 from kafscale.admin.access_answers import check_access
-from kafscale.auth import scram
-from kafscale.client.cluster import Client
+from kafscale.client.client import Client
 from kafscale.errors import KafscaleError
 from kafscale.metadata.access.model import ScramMechanism
 from kafscale.protocol.error_codes import ErrorCode
@@ -26,6 +25,7 @@ from kafscale.protocol.messages.describe_user_scram_credentials import (
     DescribeUserScramCredentialsRequest,
     UserToDescribe,
 )
+from kafscale.security.sasl import scram
 
 Data = dict[str, Any]
 

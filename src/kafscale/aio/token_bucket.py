@@ -9,7 +9,7 @@ they are told has used the rate, and no more. A debt of more than the longest wa
 nobody waits longer than that after they have stopped. Time, in seconds, is passed in.
 """
 
-from kafscale.auth.quota_kinds import Kind
+from kafscale.security.quota.types import Kind
 
 
 class Bucket:

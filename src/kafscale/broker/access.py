@@ -7,10 +7,10 @@ such as which topics somebody may see. What the rules say is left to the authori
 
 from typing import TYPE_CHECKING
 
-from kafscale.auth.authorizer import Authorizer
 from kafscale.broker.audit import Audit
 from kafscale.broker.permissions import is_listed
 from kafscale.metadata.access.model import Operation, ResourceType
+from kafscale.security.acl.authorizer import Authorizer
 
 if TYPE_CHECKING:
     from kafscale.broker.context import RequestContext

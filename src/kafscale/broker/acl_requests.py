@@ -10,8 +10,6 @@ from contextlib import suppress
 from enum import IntEnum
 from typing import Final, Protocol, TypeVar
 
-from kafscale.auth.acl_filter import AclFilter
-from kafscale.auth.identity import GROUP, USER
 from kafscale.broker.services import Services
 from kafscale.errors import InvalidRequestError, SecurityDisabledError
 from kafscale.metadata.access.model import (
@@ -23,6 +21,8 @@ from kafscale.metadata.access.model import (
     ResourceType,
 )
 from kafscale.protocol.messages.create_acls import AclToCreate
+from kafscale.security.acl.filter import AclFilter
+from kafscale.security.principal import GROUP, USER
 
 Number = TypeVar("Number", bound=IntEnum)
 

@@ -174,7 +174,7 @@ async def _logins(
         yield None
         return
     # Tokens and certificates are slow to load, and most first tries have neither.
-    from kafscale.auth.mechanisms import Mechanisms  # noqa: PLC0415
+    from kafscale.security.sasl.mechanisms import Mechanisms  # noqa: PLC0415
 
     mechanisms = Mechanisms(config.sasl, services.rules.credential, clock=clock, random=random)
     await mechanisms.start()

@@ -9,7 +9,6 @@ from random import Random
 
 from kafscale import __version__
 from kafscale.aio.clock import clock, steady_clock
-from kafscale.auth.authorizer import Authorizer
 from kafscale.broker import log_figures
 from kafscale.broker.access import Access
 from kafscale.broker.audit import Audit
@@ -41,6 +40,7 @@ from kafscale.metadata.store.base import MetadataStore
 from kafscale.metadata.topics.catalog import Catalog
 from kafscale.metadata.topics.config_validation import TopicDefaults
 from kafscale.observability.metrics.broker import Metrics
+from kafscale.security.acl.authorizer import Authorizer
 from kafscale.storage.engine import StorageEngine
 from kafscale.storage.objects import factory
 from kafscale.storage.objects.s3.bucket_admin import BucketLifecycle

@@ -22,8 +22,6 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final, cast
 
-from kafscale.auth.identity import NOBODY
-from kafscale.auth.tls import ListenerTls
 from kafscale.broker.audit import Audit
 from kafscale.broker.context import ClientInfo
 from kafscale.broker.dispatch import Dispatcher, Pending
@@ -35,6 +33,8 @@ from kafscale.observability.logging import get_logger
 from kafscale.protocol.frame import FrameReader
 from kafscale.protocol.messages.produce import PRODUCE
 from kafscale.protocol.receive_buffer import FrameMemory
+from kafscale.security.principal import NOBODY
+from kafscale.security.tls.context import ListenerTls
 
 log = get_logger(__name__)
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from kafscale.auth.identity import NOBODY, Identity
 from kafscale.broker.denials import denial
 from kafscale.broker.listeners import Listener
 from kafscale.metadata.access.model import CLUSTER_NAME, Operation, ResourceType
 from kafscale.protocol.api import Api
+from kafscale.security.principal import NOBODY, Identity
 
 if TYPE_CHECKING:  # Rooms may know who asks; that must not make them part of a circle.
     from kafscale.broker.login import Login

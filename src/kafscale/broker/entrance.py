@@ -10,7 +10,6 @@ from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass
 
-from kafscale.auth.tls import ListenerTls
 from kafscale.broker.listeners import Listener, Protocol, listeners
 from kafscale.broker.listening import Address, address_of
 from kafscale.broker.server import Server
@@ -19,6 +18,7 @@ from kafscale.config import Config
 from kafscale.config.sections.security import all_for_listener
 from kafscale.errors import ConfigError
 from kafscale.observability.logging import get_logger
+from kafscale.security.tls.context import ListenerTls
 
 log = get_logger(__name__)
 

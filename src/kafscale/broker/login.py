@@ -17,8 +17,6 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from kafscale.auth.exchange import Exchange
-from kafscale.auth.identity import Identity
 from kafscale.broker.audit import Audit
 from kafscale.broker.login_backoff import LoginBackoff
 from kafscale.config.sections.security import Sasl
@@ -26,10 +24,12 @@ from kafscale.errors import AuthenticationError, IllegalSaslStateError, Unsuppor
 from kafscale.protocol.messages.api_versions import API_VERSIONS
 from kafscale.protocol.messages.sasl_authenticate import SASL_AUTHENTICATE
 from kafscale.protocol.messages.sasl_handshake import SASL_HANDSHAKE
+from kafscale.security.principal import Identity
+from kafscale.security.sasl.authenticator import Exchange
 
 if TYPE_CHECKING:
-    from kafscale.auth.mechanisms import Mechanisms
     from kafscale.broker.context import ClientInfo
+    from kafscale.security.sasl.mechanisms import Mechanisms
 
 OPEN_APIS: Final = frozenset({API_VERSIONS.key, SASL_HANDSHAKE.key, SASL_AUTHENTICATE.key})
 """What anybody may ask."""

@@ -16,12 +16,12 @@ import ssl
 from collections.abc import Callable
 from typing import Final
 
-from kafscale.auth.tls_alerts import alerts_to
 from kafscale.broker.connection import Connection, Lobby
 from kafscale.broker.door import Door
 from kafscale.observability.log_limiter import Hush
 from kafscale.observability.logging import get_logger
 from kafscale.observability.metrics.counters import ConnectionTraffic
+from kafscale.security.tls.alerts import alerts_to
 
 log = get_logger(__name__)
 audit = get_logger("kafscale.audit")

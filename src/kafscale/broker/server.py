@@ -9,7 +9,6 @@ import socket
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from kafscale.auth.tls import ListenerTls
 from kafscale.broker.audit import Audit
 from kafscale.broker.connection import Congestion, Connection, Limits, Lobby
 from kafscale.broker.context import Drain
@@ -22,6 +21,7 @@ from kafscale.broker.reception import Reception
 from kafscale.observability.logging import get_logger
 from kafscale.observability.metrics.broker import Metrics
 from kafscale.protocol.receive_buffer import FrameMemory
+from kafscale.security.tls.context import ListenerTls
 
 log = get_logger(__name__)
 

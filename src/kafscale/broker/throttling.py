@@ -10,7 +10,7 @@ The laws, which are Kafka's:
 * Quotas hold for each broker by itself. What logging in takes is free.
 * While there is no quota at all, none of this costs anything.
 
-Which limits hold for whom is said in `kafscale.auth.quotas`; that a connection is left alone, and
+Which limits hold for whom is said in `kafscale.security.quota.limits`; that a connection is left alone, and
 that answers say so, is left to `connection` and `dispatch`.
 """
 
@@ -18,17 +18,6 @@ import math
 from collections.abc import Callable
 from typing import Any, Final
 
-from kafscale.auth.identity import NOBODY, Identity
-from kafscale.auth.quota_entities import address
-from kafscale.auth.quota_kinds import (
-    CONNECTION_CREATION_RATE,
-    CONSUMER_BYTE_RATE,
-    CONTROLLER_MUTATION_RATE,
-    PRODUCER_BYTE_RATE,
-    REQUEST_PERCENTAGE,
-    REQUEST_RATE,
-)
-from kafscale.auth.quotas import Buckets, Quotas
 from kafscale.broker.context import RequestContext
 from kafscale.errors import InvalidRequestError, ThrottledError
 from kafscale.metadata.access.model import QuotaEntity
@@ -42,6 +31,17 @@ from kafscale.protocol.messages.fetch import FetchResponse
 from kafscale.protocol.messages.produce import PRODUCE
 from kafscale.protocol.messages.sasl_authenticate import SASL_AUTHENTICATE
 from kafscale.protocol.messages.sasl_handshake import SASL_HANDSHAKE
+from kafscale.security.principal import NOBODY, Identity
+from kafscale.security.quota.entities import address
+from kafscale.security.quota.limits import Buckets, Quotas
+from kafscale.security.quota.types import (
+    CONNECTION_CREATION_RATE,
+    CONSUMER_BYTE_RATE,
+    CONTROLLER_MUTATION_RATE,
+    PRODUCER_BYTE_RATE,
+    REQUEST_PERCENTAGE,
+    REQUEST_RATE,
+)
 
 REFUSED_SINCE: Final = {CREATE_TOPICS.key: 6, DELETE_TOPICS.key: 5, CREATE_PARTITIONS.key: 3}
 """The versions from which on changes of topics are refused, where older ones only have to wait.

@@ -83,7 +83,7 @@ class Watermarks:
 
     async def _ask(self, broker: BrokerInfo) -> None:
         # The control plane's library takes a while to load, and a broker alone never needs it.
-        from kafscale.control.client import ControlClient  # noqa: PLC0415
+        from kafscale.control_plane.client import ControlClient  # noqa: PLC0415
 
         host = f"[{broker.control_host}]" if ":" in broker.control_host else broker.control_host
         async with ControlClient(f"{host}:{broker.control_port}", self._tls) as client:

@@ -13,7 +13,6 @@ from typing import Final, NamedTuple
 import msgspec
 
 from kafscale.admin.acl_words import called, supported
-from kafscale.auth.acl_filter import AclFilter
 from kafscale.metadata.access.model import (
     ANY_HOST,
     CLUSTER_NAME,
@@ -23,6 +22,7 @@ from kafscale.metadata.access.model import (
     Permission,
     ResourceType,
 )
+from kafscale.security.acl.filter import AclFilter
 
 _PRODUCER: Final[Mapping[ResourceType, Sequence[Operation]]] = {
     ResourceType.TOPIC: (Operation.WRITE, Operation.DESCRIBE, Operation.CREATE),

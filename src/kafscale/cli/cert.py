@@ -17,7 +17,7 @@ from kafscale.cli.output import Output, OutputOption, print_data, print_line, pr
 from kafscale.text.formatting import counted
 
 if TYPE_CHECKING:
-    from kafscale.auth.dev_certificates import DevCertificates
+    from kafscale.security.tls.dev_certificates import DevCertificates
 
 USER_DEFAULT: Final = "client"
 
@@ -66,7 +66,7 @@ def dev(  # noqa: PLR0917 - typer makes options of them.
     kafscale cert dev
     kafscale cert dev --host broker-0.example.com --user alice --user bob
     """
-    from kafscale.auth import dev_certificates
+    from kafscale.security.tls import dev_certificates
 
     users = list(dict.fromkeys(user)) or [USER_DEFAULT]
     _check("--host", _HOST, host)

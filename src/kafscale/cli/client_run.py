@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 from kafscale.cli.client_address import chosen, secured
 
 if TYPE_CHECKING:
-    from kafscale.client.cluster import Client
+    from kafscale.client.client import Client
 
 Result = TypeVar("Result")
 
@@ -25,6 +25,6 @@ def run(bootstrap: str, task: "Callable[[Client], Awaitable[Result]]") -> Result
 
 def client_of(bootstrap: str) -> "Client":
     """A client of the brokers that the option names, or else the settings."""
-    from kafscale.client.cluster import Client  # noqa: PLC0415 - messages are slow to load.
+    from kafscale.client.client import Client  # noqa: PLC0415 - messages are slow to load.
 
     return Client(chosen(bootstrap), secured())

@@ -19,7 +19,7 @@ from kafscale.text.formatting import clock
 if TYPE_CHECKING:
     from kafscale.cli.consume_format import Formatter
     from kafscale.cli.consume_print import Wanted
-    from kafscale.client.cluster import Client
+    from kafscale.client.client import Client
 
 StartOption = Annotated[
     str,

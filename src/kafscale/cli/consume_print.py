@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from kafscale.admin.commits import by_topic, committed
 from kafscale.admin.coordinator import Coordinator
 from kafscale.cli.consume_format import Formatter
-from kafscale.cli.consume_group import Batches, GroupReader
-from kafscale.cli.consume_member import Member
-from kafscale.cli.consume_reader import Chunk, Reader
 from kafscale.cli.consume_start import Start
 from kafscale.cli.options import Assignor
-from kafscale.client.cluster import Client
+from kafscale.client.client import Client
+from kafscale.client.consumer.group_member import Member
+from kafscale.client.consumer.group_reader import Batches, GroupReader
+from kafscale.client.consumer.reader import Chunk, Reader
 from kafscale.client.retry import retried
 from kafscale.groups.committed_offsets import Place
 from kafscale.protocol.error_codes import ErrorCode

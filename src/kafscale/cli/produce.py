@@ -24,8 +24,8 @@ from kafscale.text.units import parse_size
 if TYPE_CHECKING:
     from kafscale.cli.produce_input import Input
     from kafscale.cli.produce_lines import LineParser
-    from kafscale.cli.produce_sender import Sender, SendSettings, Sent
-    from kafscale.client.cluster import Client
+    from kafscale.client.client import Client
+    from kafscale.client.producer.sender import Sender, SendSettings, Sent
 
 LINGER_SECONDS: Final = 0.005
 """How long a batch that is not full waits for more lines, when none is there."""
@@ -108,8 +108,8 @@ def produce(
     kafscale produce orders --format json --compression zstd < orders.ndjson
     """
     from kafscale.cli.produce_lines import LineParser
-    from kafscale.cli.produce_sender import SendSettings
     from kafscale.cli.record_text import unescape
+    from kafscale.client.producer.sender import SendSettings
     from kafscale.records import Codec, Header
 
     if idempotent and acks is not Acks.ALL:
@@ -141,7 +141,7 @@ def _run(
     quiet: bool,
 ) -> None:
     """Produce, and say what came of it, also where it went wrong on the way."""
-    from kafscale.cli.produce_sender import Sent
+    from kafscale.client.producer.sender import Sent
 
     if sys.stdin.isatty():
         _tell("type records, one a line; Ctrl-D ends")
@@ -168,7 +168,7 @@ async def _produce(
 ) -> None:
     from kafscale.cli.produce_input import CHUNK_BYTES, Input
     from kafscale.cli.produce_lines import LineError
-    from kafscale.cli.produce_sender import Sender
+    from kafscale.client.producer.sender import Sender
 
     async with client, asyncio.TaskGroup() as group:
         sender = Sender(

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from kafscale.admin.quota_values import DEFAULT, show
-from kafscale.auth.quota_entities import TYPES
 from kafscale.cli.output import print_line, print_table
+from kafscale.security.quota.entities import TYPES
 
 
 def print_list(quotas: Sequence[dict[str, Any]]) -> None:

@@ -14,7 +14,7 @@ from kafscale.cli.output import Output, OutputOption, print_data
 from kafscale.text.formatting import counted
 
 if TYPE_CHECKING:
-    from kafscale.client.cluster import Client
+    from kafscale.client.client import Client
 
 app = typer.Typer(
     no_args_is_help=True, help="Create, list, describe, change and delete topics of a cluster."

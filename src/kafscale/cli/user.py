@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kafscale.auth.scram import ITERATIONS_DEFAULT, ITERATIONS_MAX, ITERATIONS_MIN
 from kafscale.cli.client_address import BootstrapOption, secured
 from kafscale.cli.client_run import run
 from kafscale.cli.deletion import YesOption, confirm, report
 from kafscale.cli.output import Output, OutputOption, print_data
 from kafscale.cli.password import PasswordFileOption, read_password
+from kafscale.security.sasl.scram import ITERATIONS_DEFAULT, ITERATIONS_MAX, ITERATIONS_MIN
 
 if TYPE_CHECKING:
     from kafscale.admin.users import Password

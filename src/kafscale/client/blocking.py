@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Self, TypeVar
 
-from kafscale.client.cluster import Client
+from kafscale.client.client import Client
 from kafscale.client.security import PLAINTEXT, Security
 from kafscale.errors import InvalidRequestError
 from kafscale.net.host_port import Address, parse

@@ -15,7 +15,7 @@ from typing import Any, Final, Self, cast
 from kafscale import __version__
 from kafscale.client import reasons
 from kafscale.client.errors import UnreachableError, check
-from kafscale.client.login import log_in
+from kafscale.client.sasl import log_in
 from kafscale.client.security import PLAINTEXT, Security
 from kafscale.errors import KafscaleError, ProtocolError, UnknownApiError
 from kafscale.net.host_port import Address

@@ -8,13 +8,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Final, TypeVar
 
-from kafscale.client.cluster import (
-    EARLIEST_TIME,
-    LATEST_TIME,
-    NO_LEADER,
-    Client,
-    leaders_of,
-)
+from kafscale.client.client import EARLIEST_TIME, LATEST_TIME, NO_LEADER, Client, leaders_of
 from kafscale.client.connection import Connection
 from kafscale.client.errors import AnsweredError, check, may_pass
 from kafscale.client.retry import Pause, retried

@@ -79,7 +79,7 @@ class Security:
         """What TLS is spoken with; None where it is not."""
         if not self.encrypts:
             return None
-        from kafscale.auth.tls import client_context  # noqa: PLC0415 - slow to load, rarely needed.
+        from kafscale.security.tls.context import client_context  # noqa: PLC0415 - slow to load, rarely needed.
 
         return client_context(self.tls)
 

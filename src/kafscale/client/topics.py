@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from kafscale.client.cluster import NO_LEADER, Client, leaders_of
+from kafscale.client.client import NO_LEADER, Client, leaders_of
 from kafscale.client.errors import AnsweredError, check
 from kafscale.client.retry import retried
 from kafscale.protocol.error_codes import ErrorCode

@@ -15,8 +15,8 @@ from kafscale.console.asked import JSON, TooLargeError
 from kafscale.console.contract.view import Problem
 from kafscale.console.gate import Refusal
 from kafscale.console.headers import NEVER_KEPT
-from kafscale.control.refusals import ControlError
-from kafscale.control.refusals import UnreachableError as ControlUnreachableError
+from kafscale.control_plane.errors import ControlError
+from kafscale.control_plane.errors import UnreachableError as ControlUnreachableError
 from kafscale.errors import (
     AuthorizationError,
     ConfigError,

@@ -21,7 +21,7 @@ from typing import Any, Final
 import kopf
 
 from kafscale.config import Config
-from kafscale.control.samples import ClusterSamples
+from kafscale.control_plane.samples import ClusterSamples
 from kafscale.errors import OperatingError
 from kafscale.observability import tracing
 from kafscale.observability.logging import get_logger

@@ -10,22 +10,22 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 from typing import Final
 
-from kafscale.auth.watched_file import WatchedFiles
 from kafscale.config import Config
-from kafscale.control.admission import Admission
-from kafscale.control.assignments import AssignmentFeed, holdings
-from kafscale.control.endpoint import ControlEndpoint
-from kafscale.control.messages import (
+from kafscale.control_plane.allowed_names import Admission
+from kafscale.control_plane.assignment_feed import AssignmentFeed, holdings
+from kafscale.control_plane.endpoint import ControlEndpoint
+from kafscale.control_plane.messages import (
     Ack,
     AssignmentWatchRequest,
     MetricsSample,
     PartitionAssignmentEvent,
 )
-from kafscale.control.samples import ClusterSamples, take_all
-from kafscale.control.tls import ServerTls
+from kafscale.control_plane.samples import ClusterSamples, take_all
+from kafscale.control_plane.tls import ServerTls
 from kafscale.errors import InvalidRequestError, StoreUnavailableError
 from kafscale.observability.logging import get_logger
 from kafscale.operator.cluster.metadata import ClusterMetadata, MetadataRegistry
+from kafscale.security.watched_file import WatchedFiles
 
 log = get_logger(__name__)
 

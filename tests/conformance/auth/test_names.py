@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from kafscale.auth.distinguished_name import written
-from kafscale.auth.principal_rules import PrincipalRules
+from kafscale.security.tls.distinguished_name import written
+from kafscale.security.tls.principal_mapping import PrincipalRules
 from services import java
-from unit.auth.names import NAMES, element
-from unit.auth.rules import RULES
+from unit.security.names import NAMES, element
+from unit.security.rules import RULES
 
 PROGRAM = Path(__file__).with_name("Names.java")
 SECONDS_MAX = 60

@@ -7,12 +7,12 @@ from random import SystemRandom
 
 import pytest
 
-from kafscale.auth.initiations import OAuthInitiation
-from kafscale.auth.jwks_fetch import CONTENT_BYTES_MAX, TIME_MS_MAX, fetch
-from kafscale.auth.mechanisms import Mechanisms
 from kafscale.config.sections.security import Sasl
 from kafscale.errors import ConfigError, OperatingError
-from unit.auth.signing import NOW_MS, jwk, jwks, private_key, token
+from kafscale.security.jwt.jwks_fetch import CONTENT_BYTES_MAX, TIME_MS_MAX, fetch
+from kafscale.security.sasl.client import OAuthInitiation
+from kafscale.security.sasl.mechanisms import Mechanisms
+from unit.security.signing import NOW_MS, jwk, jwks, private_key, token
 
 
 class Issuer:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import yaml
 
-from kafscale.auth.dev_authority import DevAuthority, Issued
+from kafscale.security.tls.dev_ca import DevAuthority, Issued
 
 ADMIN = "admin"
 CONTROLLERS = "system:kube-controller-manager"

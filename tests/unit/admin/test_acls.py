@@ -3,10 +3,10 @@
 import pytest
 
 from kafscale.admin import acls as acl_admin
-from kafscale.auth.acl_filter import AclFilter
 from kafscale.cli.acl_rules import Wanted, parties
 from kafscale.errors import KafscaleError
 from kafscale.metadata.access.model import Acl, Operation, PatternType, Permission, ResourceType
+from kafscale.security.acl.filter import AclFilter
 from unit.cli.served_client import GUARDED, OPEN, on_broker
 
 ALICE = parties(Permission.ALLOW, ["User:alice"])

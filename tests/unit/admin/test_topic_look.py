@@ -3,7 +3,7 @@
 import pytest
 
 from kafscale.admin.topic_look import _partition, find_partition
-from kafscale.control.messages import PartitionStatus
+from kafscale.control_plane.messages import PartitionStatus
 from kafscale.errors import UnknownTopicError
 from kafscale.protocol.messages.metadata import PartitionMetadata
 

@@ -6,9 +6,9 @@ import pytest
 
 from kafscale.admin import users as user_admin
 from kafscale.admin.users import Password
-from kafscale.auth import scram
 from kafscale.errors import KafscaleError
 from kafscale.metadata.access.model import ScramMechanism
+from kafscale.security.sasl import scram
 from unit.cli.served_client import GUARDED, OPEN, on_broker
 
 BOTH = list(ScramMechanism)

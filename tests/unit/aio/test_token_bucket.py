@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafscale.aio.token_bucket import Bucket
-from kafscale.auth.quota_kinds import Kind
+from kafscale.security.quota.types import Kind
 
 KIND = Kind(key="bytes", counts="bytes", burst_seconds=1, wait_seconds_max=60)
 

@@ -9,8 +9,6 @@ b"wrong"              does not convince.
 from types import SimpleNamespace
 from typing import Any
 
-from kafscale.auth.exchange import Step
-from kafscale.auth.identity import Identity
 from kafscale.broker.audit import Audit
 from kafscale.broker.connection import Connection, Limits, Lobby
 from kafscale.broker.listeners import Listener, Protocol
@@ -30,6 +28,8 @@ from kafscale.protocol.messages.sasl_authenticate import (
     SaslAuthenticateResponse,
 )
 from kafscale.protocol.messages.sasl_handshake import SASL_HANDSHAKE, SaslHandshakeRequest
+from kafscale.security.principal import Identity
+from kafscale.security.sasl.authenticator import Step
 from unit.broker.harness import LIMITS, Peer, Timer, Transport, answer, beat, dispatcher, request
 
 OFFERED = ("PLAIN", "SCRAM-SHA-512")

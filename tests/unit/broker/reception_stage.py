@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 import uvloop
 
-from kafscale.auth.tls import ListenerTls
 from kafscale.broker.audit import Audit
 from kafscale.broker.connection import Connection, Lobby
 from kafscale.broker.door import Door
@@ -20,6 +19,7 @@ from kafscale.broker.route import route
 from kafscale.config.sections.security import Tls
 from kafscale.observability.metrics.counters import AccessTraffic, ConnectionTraffic
 from kafscale.protocol.messages.heartbeat import HEARTBEAT
+from kafscale.security.tls.context import ListenerTls
 from services.certificates import Certificates
 from unit.broker.harness import LIMITS, beat, dispatcher, heartbeat
 

@@ -2,12 +2,12 @@
 
 import pytest
 
-from kafscale.auth.identity import Identity
 from kafscale.broker.access import Access
 from kafscale.broker.context import ClientInfo, Drain, RequestContext
 from kafscale.errors import TopicAuthorizationError
 from kafscale.metadata.access.model import Operation, ResourceType
 from kafscale.protocol.messages.produce import PRODUCE
+from kafscale.security.principal import Identity
 
 TOPIC, WRITE = ResourceType.TOPIC, Operation.WRITE
 MINE = "mine"

@@ -7,14 +7,14 @@ import pytest
 import uvloop
 
 from kafscale.broker.admin_http import AdminHttp
-from kafscale.control.assignments import Holding
-from kafscale.control.client import ControlClient
-from kafscale.control.refusals import UnreachableError
-from kafscale.control.server import ControlServer
+from kafscale.control_plane.assignment_feed import Holding
+from kafscale.control_plane.client import ControlClient
+from kafscale.control_plane.errors import UnreachableError
+from kafscale.control_plane.server import ControlServer
 from kafscale.observability.metrics.broker import Metrics
 from unit.broker.harness import run
 from unit.broker.test_admin_http import ask, get, read_reply
-from unit.control.stage import ScriptedBroker, take
+from unit.control_plane.stage import ScriptedBroker, take
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\n"
 

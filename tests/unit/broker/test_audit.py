@@ -3,13 +3,13 @@
 import pytest
 from structlog.testing import capture_logs
 
-from kafscale.auth.identity import Identity
 from kafscale.broker.audit import KINDS_COUNT_MAX, Audit
 from kafscale.broker.context import ClientInfo, Drain, RequestContext
 from kafscale.broker.listeners import Listener, Protocol
 from kafscale.metadata.access.model import Operation, ResourceType
 from kafscale.observability.metrics.counters import AccessTraffic
 from kafscale.protocol.messages.produce import PRODUCE
+from kafscale.security.principal import Identity
 
 WHO = {"principal": "User:alice", "client": "10.0.0.1:50000", "listener": "OUTSIDE"}
 

@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
-from kafscale.auth.identity import ANONYMOUS
 from kafscale.broker.context import ClientInfo
 from kafscale.broker.dispatch import Waiting
 from kafscale.broker.route import route
@@ -23,6 +22,7 @@ from kafscale.protocol.messages.api_versions import (
 )
 from kafscale.protocol.messages.heartbeat import HEARTBEAT, HeartbeatRequest, HeartbeatResponse
 from kafscale.protocol.messages.metadata import METADATA
+from kafscale.security.principal import ANONYMOUS
 from unit.broker.harness import (
     NOW_MS,
     REQUEST_SECONDS_MAX,

@@ -5,7 +5,6 @@ from random import Random
 
 import pytest
 
-from kafscale.auth.identity import NOBODY, Identity
 from kafscale.broker.context import ClientInfo, Drain, RequestContext
 from kafscale.broker.listeners import Listener, Protocol
 from kafscale.broker.throttling import Throttling
@@ -24,6 +23,7 @@ from kafscale.protocol.messages.fetch import FETCH, FetchedPartition, FetchedTop
 from kafscale.protocol.messages.heartbeat import HEARTBEAT, HeartbeatResponse
 from kafscale.protocol.messages.produce import PRODUCE, ProduceResponse
 from kafscale.protocol.messages.sasl_authenticate import SASL_AUTHENTICATE
+from kafscale.security.principal import NOBODY, Identity
 from kafscale.testing import virtual_time
 
 ALICE = Identity("User:alice")

@@ -4,16 +4,16 @@ import asyncio
 
 from kafscale.broker.watermarks import STALE_MS, Watermarks
 from kafscale.config.sections.security import PeerTls
-from kafscale.control.admission import Admission
-from kafscale.control.server import ControlServer
-from kafscale.control.tls import ServerTls
+from kafscale.control_plane.allowed_names import Admission
+from kafscale.control_plane.server import ControlServer
+from kafscale.control_plane.tls import ServerTls
 from kafscale.groups.committed_offsets import CommittedOffset
 from kafscale.metadata.schema.model import BrokerInfo
 from kafscale.testing import virtual_time
 from services.certificates import make_certificates
 from unit.broker.handlers.serving import serve
 from unit.broker.harness import run
-from unit.control.stage import ScriptedBroker
+from unit.control_plane.stage import ScriptedBroker
 
 
 def watermarks(broker):

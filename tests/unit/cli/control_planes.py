@@ -3,11 +3,16 @@
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from kafscale.admin.cluster import Cluster
-from kafscale.control.broker import Drained
-from kafscale.control.messages import BrokerStatusResponse, BrokerSummary, Move, PartitionStatus
-from kafscale.control.partition import Partition
-from kafscale.control.refusals import NotControllerError
-from kafscale.control.server import ControlServer
+from kafscale.control_plane.errors import NotControllerError
+from kafscale.control_plane.interface import Drained
+from kafscale.control_plane.messages import (
+    BrokerStatusResponse,
+    BrokerSummary,
+    Move,
+    PartitionStatus,
+)
+from kafscale.control_plane.partition import Partition
+from kafscale.control_plane.server import ControlServer
 from kafscale.net.host_port import Address
 
 

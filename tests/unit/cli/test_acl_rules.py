@@ -3,7 +3,6 @@
 import pytest
 
 from kafscale.admin.acl_words import parse_operation, supported
-from kafscale.auth.acl_filter import AclFilter
 from kafscale.cli.acl_rules import Party, Wanted, parties
 from kafscale.metadata.access.model import (
     ROLES,
@@ -13,6 +12,7 @@ from kafscale.metadata.access.model import (
     Permission,
     ResourceType,
 )
+from kafscale.security.acl.filter import AclFilter
 
 ALICE = parties(Permission.ALLOW, ["User:alice"])
 EVE = parties(Permission.DENY, ["User:eve"])

@@ -5,9 +5,9 @@ import shlex
 
 import pytest
 
-from kafscale.auth.tls import ListenerTls, client_context
 from kafscale.config import load
-from unit.auth.handshake import shake_hands
+from kafscale.security.tls.context import ListenerTls, client_context
+from unit.security.handshake import shake_hands
 
 
 @pytest.fixture

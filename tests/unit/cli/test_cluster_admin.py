@@ -4,7 +4,7 @@ import pytest
 
 from kafscale.admin import brokers as cluster_admin
 from kafscale.admin.cluster import Cluster
-from kafscale.control.partition import Partition
+from kafscale.control_plane.partition import Partition
 from kafscale.errors import KafscaleError
 from kafscale.net.host_port import Address
 from unit.broker.harness import run

@@ -6,8 +6,8 @@ import threading
 import pytest
 
 from kafscale.cli.consume_print import Wanted, _print_apart, _Printer
-from kafscale.cli.consume_reader import Chunk
 from kafscale.cli.consume_start import Start
+from kafscale.client.consumer.reader import Chunk
 from kafscale.records import Record
 
 PLACE = ("orders", 3)

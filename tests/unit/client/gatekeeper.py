@@ -3,7 +3,7 @@
     async with Gatekeeper(Sasl(...), context=tls) as gatekeeper:
         connection = await Connection.open(gatekeeper.address, security)
 
-It goes by the mechanisms of `kafscale.auth`, and keeps what it was asked, in order.
+It goes by the mechanisms of `kafscale.security`, and keeps what it was asked, in order.
 """
 
 import asyncio
@@ -11,7 +11,6 @@ import ssl
 from contextlib import suppress
 from random import Random
 
-from kafscale.auth.mechanisms import Mechanisms
 from kafscale.config.sections.security import Sasl
 from kafscale.errors import AuthenticationError
 from kafscale.net.host_port import Address
@@ -28,6 +27,7 @@ from kafscale.protocol.messages.sasl_authenticate import (
     SaslAuthenticateResponse,
 )
 from kafscale.protocol.messages.sasl_handshake import SASL_HANDSHAKE, SaslHandshakeResponse
+from kafscale.security.sasl.mechanisms import Mechanisms
 
 APIS = {api.key: api for api in (API_VERSIONS, METADATA, SASL_HANDSHAKE, SASL_AUTHENTICATE)}
 NOW_MS = 1_750_000_000_000

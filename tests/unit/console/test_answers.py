@@ -9,7 +9,7 @@ from kafscale.client.errors import AnsweredError
 from kafscale.client.errors import UnreachableError as ClientUnreachableError
 from kafscale.console import answers
 from kafscale.console.asked import TooLargeError
-from kafscale.control.refusals import ControlError, UnreachableError
+from kafscale.control_plane.errors import ControlError, UnreachableError
 from kafscale.errors import (
     ConfigError,
     GroupNotFoundError,

@@ -8,10 +8,10 @@ import pytest
 from kafscale.config import Config
 from kafscale.config.sections.serving import Operator
 from kafscale.config.sections.stores import Etcd
-from kafscale.control.client import ControlClient
-from kafscale.control.messages import MetricsSample
-from kafscale.control.refusals import ControlError
-from kafscale.control.samples import ClusterSamples
+from kafscale.control_plane.client import ControlClient
+from kafscale.control_plane.errors import ControlError
+from kafscale.control_plane.messages import MetricsSample
+from kafscale.control_plane.samples import ClusterSamples
 from kafscale.metadata.schema import keys
 from kafscale.metadata.schema.cluster_codec import encode_assignment, encode_broker
 from kafscale.metadata.schema.model import Assignment, BrokerInfo
@@ -20,7 +20,7 @@ from kafscale.metadata.store.memory import MemoryStore
 from kafscale.operator.cluster.metadata import MetadataRegistry
 from kafscale.operator.control import control_plane
 from unit.broker.harness import run
-from unit.control.stage import take
+from unit.control_plane.stage import take
 
 BROKER = BrokerInfo(id=3, epoch=1, host="a", port=9092)
 SETTINGS = Etcd(endpoints=("here:2379",))

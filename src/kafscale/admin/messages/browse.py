@@ -19,7 +19,7 @@ from kafscale.admin.messages.question import Question
 from kafscale.admin.messages.scan import Match, Scanned, Stretch, scan
 from kafscale.admin.messages.sieve import Sieve
 from kafscale.admin.messages.strands import Backward, Forward, Share, Strand
-from kafscale.client.cluster import EARLIEST_TIME, LATEST_TIME, NO_LEADER, Client, leaders_of
+from kafscale.client.client import EARLIEST_TIME, LATEST_TIME, NO_LEADER, Client, leaders_of
 from kafscale.client.errors import AnsweredError
 from kafscale.client.partition import Partition
 from kafscale.client.partitioner import partition_of

@@ -12,9 +12,9 @@ import msgspec
 
 from kafscale.admin.messages.codecs import Codecs
 from kafscale.admin.messages.text_bytes import Typed, bytes_of
-from kafscale.client.appender import Appender, producer_id_of
-from kafscale.client.cluster import Client
+from kafscale.client.client import Client
 from kafscale.client.errors import UnreachableError
+from kafscale.client.idempotent_appender import Appender, producer_id_of
 from kafscale.client.partition import Partition
 from kafscale.client.partitioner import partition_of
 from kafscale.errors import InvalidRequestError, KafscaleError, UnknownTopicError

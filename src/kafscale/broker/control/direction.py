@@ -12,16 +12,16 @@ from typing import Any, Final, TypeVar
 from kafscale.broker.cluster.planning import Place
 from kafscale.broker.control import standing
 from kafscale.broker.control.parts import Parts
-from kafscale.control.assignments import Holdings, holdings
-from kafscale.control.broker import Drained
-from kafscale.control.messages import (
+from kafscale.control_plane.assignment_feed import Holdings, holdings
+from kafscale.control_plane.errors import NotControllerError
+from kafscale.control_plane.interface import Drained
+from kafscale.control_plane.messages import (
     BrokerStatusResponse,
     Move,
     SealTailResponse,
     SwapSegmentsResponse,
 )
-from kafscale.control.partition import Partition
-from kafscale.control.refusals import NotControllerError
+from kafscale.control_plane.partition import Partition
 from kafscale.errors import InvalidRequestError, NotOwnerError, UnknownTopicError
 from kafscale.metadata.cluster.cluster_cache import NOBODY
 from kafscale.metadata.cluster.group_shards import SHARD_COUNT, SHARDS_TOPIC
@@ -41,7 +41,7 @@ Result = TypeVar("Result")
 
 
 class DirectedBroker:
-    """What `kafscale.control` asks of a broker, done by its parts."""
+    """What `kafscale.control_plane` asks of a broker, done by its parts."""
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts

@@ -14,9 +14,9 @@ from random import Random
 from typing import Final
 
 from kafscale.broker.services import Services
-from kafscale.control.client import ControlClient
-from kafscale.control.messages import Ack, MetricsSample
-from kafscale.control.refusals import ControlError
+from kafscale.control_plane.client import ControlClient
+from kafscale.control_plane.errors import ControlError
+from kafscale.control_plane.messages import Ack, MetricsSample
 from kafscale.observability.logging import get_logger
 from kafscale.observability.metrics.broker import DECLARATIONS, Metrics
 

@@ -3,7 +3,6 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from kafscale.auth.watched_file import WatchedFiles
 from kafscale.broker.admin_http import AdminHttp
 from kafscale.broker.cluster.node import ClusterNode
 from kafscale.broker.control.direction import DirectedBroker
@@ -12,9 +11,10 @@ from kafscale.broker.listening import Address
 from kafscale.broker.services import Services
 from kafscale.config import Config
 from kafscale.config.sections.security import PeerTls
-from kafscale.control.admission import Admission
-from kafscale.control.server import ControlServer
-from kafscale.control.tls import ServerTls
+from kafscale.control_plane.allowed_names import Admission
+from kafscale.control_plane.server import ControlServer
+from kafscale.control_plane.tls import ServerTls
+from kafscale.security.watched_file import WatchedFiles
 
 
 def control_address(config: Config, http: AdminHttp) -> Address:

@@ -10,7 +10,7 @@ from typing import Final
 
 from kafscale import __version__
 from kafscale.broker.control.parts import Parts
-from kafscale.control.messages import BrokerStatusResponse, BrokerSummary, PartitionStatus
+from kafscale.control_plane.messages import BrokerStatusResponse, BrokerSummary, PartitionStatus
 from kafscale.metadata.cluster.cluster_cache import NOBODY, ClusterView
 from kafscale.metadata.cluster.group_shards import SHARDS_TOPIC
 from kafscale.metadata.schema.model import Assignment, BrokerInfo

@@ -15,8 +15,6 @@ import asyncio
 from collections import Counter
 from collections.abc import Sequence
 
-from kafscale.auth.quota_entities import Part, entity_of
-from kafscale.auth.quota_kinds import kind_for
 from kafscale.broker import admin_rules
 from kafscale.broker.context import RequestContext
 from kafscale.errors import InvalidRequestError, KafscaleError
@@ -29,6 +27,8 @@ from kafscale.protocol.messages.alter_client_quotas import (
     QuotaChange,
     QuotaToAlter,
 )
+from kafscale.security.quota.entities import Part, entity_of
+from kafscale.security.quota.types import kind_for
 
 
 async def handle(

@@ -15,7 +15,6 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
-from kafscale.auth import scram
 from kafscale.broker import admin_rules
 from kafscale.broker.context import RequestContext
 from kafscale.errors import (
@@ -33,6 +32,7 @@ from kafscale.protocol.messages.alter_user_scram_credentials import (
     CredentialToDelete,
     CredentialToSet,
 )
+from kafscale.security.sasl import scram
 
 USER_LENGTH_MAX: Final = 4_096
 SALT_BYTES_MAX: Final = 1_024

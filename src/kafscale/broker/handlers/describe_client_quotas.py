@@ -9,7 +9,6 @@ Behaviour:
 Version notes: both versions are served alike.
 """
 
-from kafscale.auth.quota_entities import Filter, parts_of, select
 from kafscale.broker.context import RequestContext
 from kafscale.errors import InvalidRequestError, KafscaleError
 from kafscale.metadata.access.model import Operation, QuotaEntity, ResourceType
@@ -20,6 +19,7 @@ from kafscale.protocol.messages.describe_client_quotas import (
     EntityPart,
     QuotaValue,
 )
+from kafscale.security.quota.entities import Filter, parts_of, select
 
 
 def handle(

@@ -12,10 +12,7 @@ import msgspec
 
 from kafscale.admin import acls, quotas, users
 from kafscale.admin.acl_words import called, supported
-from kafscale.auth.acl_filter import AclFilter
-from kafscale.auth.quota_kinds import KINDS
-from kafscale.auth.scram import ITERATIONS_DEFAULT
-from kafscale.client.cluster import Client
+from kafscale.client.client import Client
 from kafscale.client.errors import AnsweredError
 from kafscale.console.api.route import Call, Route
 from kafscale.console.contract.access import (
@@ -43,6 +40,9 @@ from kafscale.metadata.access.model import (
     ScramMechanism,
 )
 from kafscale.protocol.error_codes import ErrorCode
+from kafscale.security.acl.filter import AclFilter
+from kafscale.security.quota.types import KINDS
+from kafscale.security.sasl.scram import ITERATIONS_DEFAULT
 
 ITEMS_MAX: Final = 5_000
 _RESOURCES: Final = (

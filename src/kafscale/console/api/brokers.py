@@ -20,7 +20,7 @@ from kafscale.console.contract.cluster import (
     Rebalanced,
 )
 from kafscale.console.room import Room
-from kafscale.control.partition import Partition
+from kafscale.control_plane.partition import Partition
 from kafscale.errors import InvalidRequestError, ResourceNotFoundError
 
 DRAIN_SECONDS_MAX: Final = 600

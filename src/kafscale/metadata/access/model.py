@@ -1,7 +1,7 @@
 """Who may do what, and how much of it: rules, credentials and quotas, as values.
 
 Data only, with Kafka's numbers where Kafka has numbers (KIP-140, KIP-290, KIP-554). What the rules
-mean is said in `kafscale.auth`; under which keys they are kept, in `access_keys`.
+mean is said in `kafscale.security`; under which keys they are kept, in `access_keys`.
 """
 
 import enum

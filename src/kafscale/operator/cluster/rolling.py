@@ -8,7 +8,7 @@ one, with nothing lost.
 from collections.abc import Sequence
 from typing import Final
 
-from kafscale.control.client import ControlClient
+from kafscale.control_plane.client import ControlClient
 from kafscale.errors import KafscaleError
 from kafscale.observability.logging import get_logger
 from kafscale.observability.metrics.operator import OperatorMetrics

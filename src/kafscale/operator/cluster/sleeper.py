@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from kafscale.control.client import ControlClient
+from kafscale.control_plane.client import ControlClient
 from kafscale.errors import KafscaleError
 from kafscale.metadata.schema.model import BrokerInfo
 from kafscale.observability.logging import get_logger

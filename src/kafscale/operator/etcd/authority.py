@@ -13,7 +13,7 @@ from typing import Final, NamedTuple, Self
 from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 
-from kafscale.auth.dev_authority import CLOCK_SKEW, DevAuthority, Issued
+from kafscale.security.tls.dev_ca import CLOCK_SKEW, DevAuthority, Issued
 
 LIFE_DAYS: Final = 3650
 PROBATION: Final = dt.timedelta(days=1)

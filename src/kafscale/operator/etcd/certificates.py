@@ -16,12 +16,12 @@ from typing import Final
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature
 
-from kafscale.auth.dev_authority import DevAuthority, Issued
 from kafscale.operator.etcd.authority import TRUSTED, Authority, Entries, is_due, read
 from kafscale.operator.kube.api import Manifest
 from kafscale.operator.resources import etcd_members, etcd_pods, names
 from kafscale.operator.resources.names import Platform
 from kafscale.operator.spec.cluster import Cluster
+from kafscale.security.tls.dev_ca import DevAuthority, Issued
 
 LIFE_DAYS: Final = 365
 CLIENT_NAME: Final = "kafscale-client"

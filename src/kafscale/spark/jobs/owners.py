@@ -10,10 +10,14 @@ from contextlib import AsyncExitStack
 from typing import Final, Self
 
 from kafscale.config.sections.security import ClientTls
-from kafscale.control.client import ControlClient
-from kafscale.control.messages import BrokerStatusResponse, BrokerSummary, SwapSegmentsResponse
-from kafscale.control.partition import Partition
-from kafscale.control.refusals import ControlError, UnreachableError
+from kafscale.control_plane.client import ControlClient
+from kafscale.control_plane.errors import ControlError, UnreachableError
+from kafscale.control_plane.messages import (
+    BrokerStatusResponse,
+    BrokerSummary,
+    SwapSegmentsResponse,
+)
+from kafscale.control_plane.partition import Partition
 from kafscale.errors import KafscaleError, OperatingError
 
 LOOKS_MAX: Final = 30

@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
-from kafscale.client.appender import producer_id_of
 from kafscale.client.blocking import BlockingClient, addresses
-from kafscale.client.cluster import Client
+from kafscale.client.client import Client
+from kafscale.client.idempotent_appender import producer_id_of
 from kafscale.client.partition import Partition
 from kafscale.client.security import PLAINTEXT, Security
 from kafscale.errors import InvalidRequestError, KafscaleError

@@ -15,9 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from kafscale.client.appender import Appender
 from kafscale.client.blocking import BlockingClient
-from kafscale.client.cluster import Client
+from kafscale.client.client import Client
+from kafscale.client.idempotent_appender import Appender
 from kafscale.client.partition import Partition
 from kafscale.client.security import PLAINTEXT, Security
 from kafscale.client.topics import led

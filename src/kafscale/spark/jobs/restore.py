@@ -20,7 +20,7 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from kafscale.client.blocking import BlockingClient, addresses
-from kafscale.client.cluster import Client
+from kafscale.client.client import Client
 from kafscale.client.partition import Partition
 from kafscale.client.security import PLAINTEXT, Security
 from kafscale.errors import InvalidRequestError, UnknownTopicError

@@ -2,7 +2,7 @@
 
 The new partition is its own record of progress. It holds the first so many of the records that are
 chosen, because one producer, the same one in every run, has written them in order (see
-`kafscale.client.appender`): its sequence is the offset. What is there already is passed over, and
+`kafscale.client.idempotent_appender`): its sequence is the offset. What is there already is passed over, and
 the last batch of it is compared, record by record, so that a source which has changed in between
 (by retention, by compaction) is never mistaken for the one that the first run has read.
 """
@@ -12,9 +12,9 @@ from typing import Final
 
 import msgspec
 
-from kafscale.client.appender import UNTOLD, Appender, producer_id_of
 from kafscale.client.blocking import BlockingClient
-from kafscale.client.cluster import Client
+from kafscale.client.client import Client
+from kafscale.client.idempotent_appender import UNTOLD, Appender, producer_id_of
 from kafscale.client.partition import Partition
 from kafscale.client.security import PLAINTEXT, Security
 from kafscale.client.topics import led

@@ -14,8 +14,8 @@ from typing import Final
 
 import msgspec
 
-from kafscale.control.partition import Partition
-from kafscale.control.refusals import ControlError
+from kafscale.control_plane.errors import ControlError
+from kafscale.control_plane.partition import Partition
 from kafscale.errors import KafscaleError, ObjectNotFoundError, OperatingError
 from kafscale.observability.logging import get_logger
 from kafscale.spark.jobs.owners import Owners

@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-from kafscale.client.cluster import Client
+from kafscale.client.client import Client
 from kafscale.client.topics import create, find, led
 from kafscale.errors import InvalidRequestError
 from kafscale.protocol.messages.metadata import TopicMetadata

@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from kafscale.control.assignments import Holding
-from kafscale.control.partition import Partition
-from kafscale.control.refusals import NotControllerError
+from kafscale.control_plane.assignment_feed import Holding
+from kafscale.control_plane.errors import NotControllerError
+from kafscale.control_plane.partition import Partition
 from kafscale.errors import (
     FencedError,
     InvalidRequestError,

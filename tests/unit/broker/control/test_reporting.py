@@ -8,8 +8,8 @@ from structlog.testing import capture_logs
 
 from kafscale.broker.control import reporting
 from kafscale.broker.control.reporting import Reporter, sample
-from kafscale.control.messages import Ack, MetricsSample
-from kafscale.control.refusals import UnreachableError
+from kafscale.control_plane.errors import UnreachableError
+from kafscale.control_plane.messages import Ack, MetricsSample
 from kafscale.observability.metrics.broker import Metrics
 from kafscale.observability.metrics.counters import ClusterStanding
 from kafscale.testing import virtual_time

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from kafscale.auth.identity import ANONYMOUS, Identity
 from kafscale.broker.context import ClientInfo
 from kafscale.broker.permissions import Grant, Need
 from kafscale.config import Config
@@ -27,6 +26,7 @@ from kafscale.metadata.schema.model import Topic
 from kafscale.protocol.api import Api
 from kafscale.protocol.codec.wire import Message
 from kafscale.protocol.error_codes import ErrorCode
+from kafscale.security.principal import ANONYMOUS, Identity
 from unit.broker.handlers.serving import Served
 
 AUTHORIZED = Config(

@@ -2,7 +2,6 @@
 
 from msgspec.structs import replace
 
-from kafscale.auth.identity import Identity
 from kafscale.config import Config
 from kafscale.config.sections.security import Authorization
 from kafscale.config.sections.serving import Broker
@@ -16,6 +15,7 @@ from kafscale.metadata.access.model import (
     Permission,
     ResourceType,
 )
+from kafscale.security.principal import Identity
 from unit.broker.handlers.serving import CLIENT
 
 AUTHORIZATION = Authorization(enabled=True, super_users=("User:root",))

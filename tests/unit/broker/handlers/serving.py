@@ -20,7 +20,6 @@ from typing import Any
 
 import msgspec
 
-from kafscale.auth.authorizer import Authorizer
 from kafscale.broker.access import Access
 from kafscale.broker.audit import Audit
 from kafscale.broker.cluster.claims import Claims
@@ -56,6 +55,7 @@ from kafscale.observability.metrics.broker import Metrics
 from kafscale.protocol.api import Api
 from kafscale.protocol.codec.wire import Message
 from kafscale.records import BatchView, Record, build
+from kafscale.security.acl.authorizer import Authorizer
 from kafscale.storage.engine import StorageEngine
 from kafscale.storage.log.partition_log import PartitionLog
 from kafscale.storage.objects.memory import MemoryObjectStore

@@ -5,7 +5,6 @@ import hashlib
 import pytest
 from structlog.testing import capture_logs
 
-from kafscale.auth import scram
 from kafscale.metadata.access.model import Operation, ScramMechanism
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.alter_user_scram_credentials import (
@@ -14,6 +13,7 @@ from kafscale.protocol.messages.alter_user_scram_credentials import (
     CredentialToDelete,
     CredentialToSet,
 )
+from kafscale.security.sasl import scram
 from unit.broker.handlers.guarded import ALICE, GUARDED, ROOT, on_cluster
 from unit.broker.handlers.serving import CLIENT, CONFIG, WITHOUT_ADMINISTRATION, serve
 

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from kafscale.control.refusals import UnreachableError
+from kafscale.control_plane.errors import UnreachableError
 from kafscale.errors import KubeError
 from kafscale.metadata.schema.model import BrokerInfo
 from kafscale.operator.bells import Bells, Resource

@@ -2,9 +2,9 @@
 
 import asyncio
 
-from kafscale.control.messages import BrokerStatusResponse, MetricsSample, PartitionStatus
-from kafscale.control.partition import Partition
-from kafscale.control.refusals import UnreachableError
+from kafscale.control_plane.errors import UnreachableError
+from kafscale.control_plane.messages import BrokerStatusResponse, MetricsSample, PartitionStatus
+from kafscale.control_plane.partition import Partition
 from kafscale.metadata.schema import keys
 from kafscale.metadata.schema.cluster_codec import encode_broker
 from kafscale.metadata.schema.model import BrokerInfo
@@ -22,7 +22,7 @@ from kafscale.operator.cluster.survey import (
     summary,
 )
 from kafscale.testing import virtual_time
-from unit.control.stage import ScriptedBroker, served
+from unit.control_plane.stage import ScriptedBroker, served
 
 
 def registered(broker_id, **more):

@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from kafscale.control.messages import SwapSegmentsResponse
-from kafscale.control.partition import Partition
-from kafscale.control.refusals import ControlError
+from kafscale.control_plane.errors import ControlError
+from kafscale.control_plane.messages import SwapSegmentsResponse
+from kafscale.control_plane.partition import Partition
 from kafscale.errors import InvalidRequestError, NotOwnerError, OperatingError
 from kafscale.spark.jobs.owners import LOOKS_MAX, Owners
 from unit.cli.control_planes import BookBroker, control_planes

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from kafscale.control.refusals import ControlError, UnreachableError
+from kafscale.control_plane.errors import ControlError, UnreachableError
 from kafscale.errors import OperatingError
 from kafscale.spark.jobs import swapping
 from kafscale.spark.jobs.merge import merge_one, plan

@@ -1,0 +1,148 @@
+"""The methods of the control plane, answered with a broker's help.
+
+The law: a request is understood completely before anything is done, every answer has a time limit,
+and every error becomes a status with a sentence. What to do is left to the broker.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
+from contextlib import aclosing, asynccontextmanager
+from typing import Any, Final
+
+from kafscale.control_plane.assignment_feed import AssignmentFeed
+from kafscale.control_plane.interface import ControlledBroker
+from kafscale.control_plane.messages import (
+    Ack,
+    AssignmentWatchRequest,
+    BrokerStatusRequest,
+    BrokerStatusResponse,
+    DrainPartitionsRequest,
+    DrainPartitionsResponse,
+    MetricsSample,
+    PartitionAssignmentEvent,
+    PartitionRef,
+    RebalanceRequest,
+    RebalanceResponse,
+    SealTailRequest,
+    SealTailResponse,
+    SwapSegmentsRequest,
+    SwapSegmentsResponse,
+    TriggerFlushRequest,
+    TriggerFlushResponse,
+)
+from kafscale.control_plane.partition import Partition
+from kafscale.control_plane.samples import Samples, take_all
+from kafscale.errors import InvalidRequestError
+
+WORK_SECONDS_MAX: Final = 300.0
+"""How long segments may take to be made or swapped, for who brings no time limit."""
+DRAIN_SECONDS_DEFAULT: Final = 30
+DRAIN_SECONDS_MAX: Final = 3600
+PARTITIONS_MAX: Final = 10_000
+"""How many partitions a request may name."""
+TEXT_MAX: Final = 1_000
+
+
+class ControlService:
+    """What a broker answers on the control plane."""
+
+    def __init__(
+        self,
+        broker: ControlledBroker,
+        feed: AssignmentFeed,
+        samples: Samples,
+        *,
+        work_seconds_max: float = WORK_SECONDS_MAX,
+    ) -> None:
+        self._broker = broker
+        self._feed = feed
+        self._samples = samples
+        self._work_seconds_max = work_seconds_max
+
+    def handlers(self) -> dict[str, Callable[[Any], Any]]:
+        """Who answers which method."""
+        return {
+            "GetStatus": self.get_status,
+            "DrainPartitions": self.drain_partitions,
+            "TriggerFlush": self.trigger_flush,
+            "StreamMetrics": self.stream_metrics,
+            "SealTail": self.seal_tail,
+            "SwapSegments": self.swap_segments,
+            "Rebalance": self.rebalance,
+            "WatchAssignments": self.watch_assignments,
+        }
+
+    async def get_status(self, request: BrokerStatusRequest) -> BrokerStatusResponse:
+        status = await self._broker.status(with_partitions=not request.without_partitions)
+        if request.with_samples:
+            status.samples.extend(self._samples.newest())
+        return status
+
+    async def drain_partitions(self, request: DrainPartitionsRequest) -> DrainPartitionsResponse:
+        if not 0 <= request.deadline_seconds <= DRAIN_SECONDS_MAX:
+            raise InvalidRequestError(f"a deadline is 0 to {DRAIN_SECONDS_MAX} seconds")
+        if len(request.reason) > TEXT_MAX:
+            raise InvalidRequestError(f"a reason has {TEXT_MAX} characters at the most")
+        result = await self._broker.drain(
+            _named(request.partitions) or None,
+            request.reason,
+            request.deadline_seconds or DRAIN_SECONDS_DEFAULT,
+        )
+        return DrainPartitionsResponse(
+            drained=_messages(result.drained), pending=_messages(result.pending)
+        )
+
+    async def trigger_flush(self, request: TriggerFlushRequest) -> TriggerFlushResponse:
+        partitions = None if request.all_assigned else _named(request.partitions)
+        if partitions == []:
+            raise InvalidRequestError("name partitions, or set all_assigned")
+        async with self._work("the flush"):
+            flushed = await self._broker.flush(partitions)
+        return TriggerFlushResponse(flushed=_messages(flushed))
+
+    async def stream_metrics(self, samples: AsyncIterator[MetricsSample]) -> Ack:
+        return await take_all(samples, self._samples.take)
+
+    async def seal_tail(self, request: SealTailRequest) -> SealTailResponse:
+        partition = Partition.of(request.partition)
+        async with self._work("sealing"):
+            return await self._broker.seal_tail(partition)
+
+    async def swap_segments(self, request: SwapSegmentsRequest) -> SwapSegmentsResponse:
+        partition = Partition.of(request.partition)
+        if not request.job:
+            raise InvalidRequestError("a swap says which job has staged the segments")
+        async with self._work("the swap"):
+            return await self._broker.swap_segments(partition, request.job)
+
+    async def rebalance(self, _request: RebalanceRequest) -> RebalanceResponse:
+        async with self._work("planning"):
+            return RebalanceResponse(moves=await self._broker.rebalance())
+
+    async def watch_assignments(
+        self, request: AssignmentWatchRequest
+    ) -> AsyncGenerator[PartitionAssignmentEvent, None]:
+        async with aclosing(self._feed.watch(request.broker_id)) as events:
+            async for event in events:
+                yield event
+
+    @asynccontextmanager
+    async def _work(self, what: str) -> AsyncIterator[None]:
+        try:
+            async with asyncio.timeout(self._work_seconds_max):
+                yield
+        except TimeoutError as error:
+            late = f"{what} takes more than {self._work_seconds_max:g} seconds, and goes on"
+            raise TimeoutError(late) from error
+
+
+def _named(messages: Iterable[PartitionRef]) -> list[Partition]:
+    """The partitions that a request names, each of them once."""
+    named = list(dict.fromkeys(map(Partition.of, messages)))
+    if len(named) > PARTITIONS_MAX:
+        raise InvalidRequestError(f"a request names {PARTITIONS_MAX} partitions at the most")
+    return named
+
+
+def _messages(partitions: Iterable[Partition]) -> list[PartitionRef]:
+    return [partition.message for partition in partitions]

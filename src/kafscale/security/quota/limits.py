@@ -1,0 +1,110 @@
+"""`Quotas`: which limits hold for whom, and what is left of them.
+
+    quotas = Quotas(rules)
+    for key, bucket in quotas.of_client("alice", "loader", now).items(): ...
+
+The laws, which are Kafka's: of all limits of a kind that could be meant, the most specific holds. A
+limit is shared by what its entity tells apart: that of a user by all clients of the user, that of a
+client id by all users with it; a default is a limit for each that it stands for, not for all of
+them together. Client ids that are not given are as good as any: the default holds for them.
+
+What is remembered is bounded: when too many are known, those are forgotten first who have used
+nothing, which changes nothing for them. Pure: time is passed in.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+from kafscale.aio.token_bucket import Bucket
+from kafscale.metadata.access.model import QuotaEntity
+from kafscale.security.quota.entities import DEFAULT
+from kafscale.security.quota.types import KINDS
+
+REMEMBERED_COUNT_MAX: Final = 10_000
+"""How many clients are known at a time, and how many buckets are kept when there are more."""
+
+Rules = Mapping[QuotaEntity, Mapping[str, float]]
+Buckets = Mapping[str, Bucket]
+"""What is left for somebody, by the key of what is limited."""
+
+_Candidates = tuple[tuple[QuotaEntity, QuotaEntity], ...]
+"""Entities whose limits could be meant, the most specific first; and by whom each is shared."""
+
+
+class Quotas:
+    """The limits of all clients of one broker."""
+
+    def __init__(self, rules: Rules, remembered_count_max: int = REMEMBERED_COUNT_MAX) -> None:
+        """`rules` may change under our eyes, if `changed` is called after that."""
+        self._rules = rules
+        self._remembered_count_max = remembered_count_max
+        self._found: dict[tuple[str, ...], Buckets] = {}
+        self._buckets: dict[tuple[str, QuotaEntity], Bucket] = {}
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nobody is limited."""
+        return not self._rules
+
+    def changed(self) -> None:
+        """Look at the rules again; what was used stays used."""
+        self._found.clear()
+        if self.is_empty:
+            self._buckets.clear()
+
+    def of_client(self, user: str, client_id: str, now: float) -> Buckets:
+        """What is left for a client of a user."""
+        found = self._found.get((user, client_id))
+        if found is None:
+            found = self._remember((user, client_id), candidates(user, client_id), now)
+        return found
+
+    def of_address(self, ip: str, now: float) -> Buckets:
+        """What is left for an address."""
+        found = self._found.get((ip,))
+        if found is None:
+            own = QuotaEntity(ip=ip)
+            found = self._remember((ip,), ((own, own), (QuotaEntity(ip=DEFAULT), own)), now)
+        return found
+
+    def _remember(self, name: tuple[str, ...], tried: _Candidates, now: float) -> Buckets:
+        if len(self._found) >= self._remembered_count_max:
+            self._forget(now)
+        limits: dict[str, Bucket] = {}
+        for entity, shared_by in tried:
+            for key, rate in self._rules.get(entity, {}).items():
+                # A key of a newer version than ours limits nothing here, nor does a rate of 0.
+                if key in KINDS and key not in limits and rate > 0:
+                    limits[key] = self._bucket(key, shared_by, rate, now)
+        found = self._found[name] = MappingProxyType(limits)
+        return found
+
+    def _bucket(self, key: str, shared_by: QuotaEntity, rate: float, now: float) -> Bucket:
+        bucket = self._buckets.get((key, shared_by))
+        if bucket is None:
+            bucket = self._buckets[key, shared_by] = Bucket(KINDS[key], rate, now)
+        bucket.rate = rate
+        return bucket
+
+    def _forget(self, now: float) -> None:
+        self._found.clear()
+        used = [each for each in self._buckets.items() if not each[1].is_full(now)]
+        self._buckets = dict(used[-self._remembered_count_max :])
+
+
+def candidates(user: str, client_id: str) -> _Candidates:
+    """Whose limits could be meant by a request, in Kafka's order."""
+    both = QuotaEntity(user=user, client_id=client_id)
+    alone = QuotaEntity(user=user)
+    anybodys = QuotaEntity(client_id=client_id)
+    return (
+        (both, both),
+        (QuotaEntity(user=user, client_id=DEFAULT), both),
+        (alone, alone),
+        (QuotaEntity(user=DEFAULT, client_id=client_id), both),
+        (QuotaEntity(user=DEFAULT, client_id=DEFAULT), both),
+        (QuotaEntity(user=DEFAULT), alone),
+        (anybodys, anybodys),
+        (QuotaEntity(client_id=DEFAULT), anybodys),
+    )

@@ -1,0 +1,49 @@
+"""`Exchange`: one attempt to show who one is, by one SASL mechanism: bytes in, bytes out.
+
+    exchange = mechanisms.exchange("SCRAM-SHA-256")
+    step = exchange.step(token)      # AuthenticationError: wrong, and this attempt is over.
+    answer(step.token)
+    if step.identity is not None:    # Done: this is who it is.
+
+The laws: an exchange does no I/O and reads no clock but the one it was given. What it raises says
+nothing that helps to guess: whether the user exists or the password is wrong is the same sentence.
+"""
+
+from typing import Protocol
+
+import msgspec
+
+from kafscale.security.principal import Identity
+
+
+class Step(msgspec.Struct, frozen=True):
+    """What is answered to a token."""
+
+    token: bytes
+    identity: Identity | None = None
+    """Who it is, when this was the last step; None asks for another token."""
+    refusal: str = ""
+    """Why the next token cannot help any more, where a mechanism has the client ask for it."""
+
+
+class Exchange(Protocol):
+    """The server's side of a mechanism, for one attempt."""
+
+    claimed: str
+    """Who the client says it is, for the log; empty as long as it has not said it."""
+
+    def step(self, token: bytes) -> Step:
+        """Take the client's token; raises `AuthenticationError` where it does not convince."""
+
+
+class Initiation(Protocol):
+    """The client's side of a mechanism, for one attempt."""
+
+    def first(self) -> bytes:
+        """What to send first."""
+
+    def next(self, challenge: bytes) -> bytes | None:
+        """What to send next; None when the server has said all that it has to.
+
+        Raises `AuthenticationError` where the server is not the right one.
+        """

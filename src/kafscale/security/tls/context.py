@@ -1,0 +1,122 @@
+"""TLS: what a listener encrypts with and whom it takes its clients for, and the same for a client.
+
+    tls = ListenerTls(config.tls, "EXTERNAL")
+    tls.context                  # What new connections are accepted with.
+    tls.refresh()                # Every now and then: files may have changed.
+    tls.identity(ssl_object)     # Who a client is, by its certificate.
+
+The laws: nothing older than TLS 1.2 is spoken, and of that only ciphers that keep the past secret.
+A start with files that are of no use is refused, with the name of the setting. While running, they
+are told and the former ones stay in use; connections keep what they have begun with.
+"""
+
+import ssl
+from typing import Final
+
+from kafscale.config.sections.security import ClientTls, Tls, for_listener
+from kafscale.errors import ConfigError
+from kafscale.net import tls_files
+from kafscale.observability.logging import get_logger
+from kafscale.security.principal import NOBODY, USER, Identity
+from kafscale.security.tls import distinguished_name
+from kafscale.security.tls.alerts import AlertingContext
+from kafscale.security.tls.principal_mapping import PrincipalRules
+from kafscale.security.watched_file import WatchedFiles
+
+log = get_logger(__name__)
+
+CIPHERS: Final = "ECDHE+AESGCM:ECDHE+CHACHA20"
+_VERSIONS: Final = {"1.2": ssl.TLSVersion.TLSv1_2, "1.3": ssl.TLSVersion.TLSv1_3}
+_CLIENT_AUTH: Final = {
+    "none": ssl.CERT_NONE,
+    "requested": ssl.CERT_OPTIONAL,
+    "required": ssl.CERT_REQUIRED,
+}
+_OPTIONS: Final = ssl.OP_NO_COMPRESSION | ssl.OP_NO_RENEGOTIATION | ssl.OP_CIPHER_SERVER_PREFERENCE
+
+
+class ListenerTls:
+    """The certificate of a listener, and those whom it trusts."""
+
+    def __init__(self, settings: Tls, listener: str) -> None:
+        """Raises `ConfigError` where the files are of no use."""
+        self._settings = settings
+        self._listener = listener
+        self._certificate = for_listener(settings.cert_file, listener)
+        self._key = for_listener(settings.key_file, listener) or self._certificate
+        self._authorities = for_listener(settings.ca_file, listener)
+        self._verification = _CLIENT_AUTH[for_listener(settings.client_auth, listener, "none")]
+        if not self._certificate:
+            raise ConfigError(
+                f"tls.certFile names no certificate for listener {listener}, which encrypts; "
+                f"set it, for instance to {listener}=server.crt"
+            )
+        if self._verification is not ssl.CERT_NONE and not self._authorities:
+            raise ConfigError(
+                f"tls.clientAuth has listener {listener} ask clients for certificates, but "
+                "tls.caFile names nobody who may have issued them; set it, or set tls.clientAuth"
+                " to none"
+            )
+        self._rules = PrincipalRules(settings.principal_mapping_rules)
+        files = (self._certificate, self._key, self._authorities)
+        self._files = WatchedFiles(path for path in files if path)
+        self.context = self._build()
+        """What new connections are accepted with; another one once files have changed."""
+
+    def refresh(self) -> bool:
+        """Take files that have changed; whether there were some that could be taken."""
+        if not self._files.changed():
+            return False
+        try:
+            self.context = self._build()
+        except ConfigError as error:
+            reason = str(error)
+            log.error("certificate not reloaded", listener=self._listener, reason=reason)  # noqa: TRY400
+            return False
+        log.info("certificate reloaded", listener=self._listener, file=self._certificate)
+        return True
+
+    def identity(self, connection: ssl.SSLObject | ssl.SSLSocket) -> Identity:
+        """Who is at the other end, by the certificate; raises `AuthenticationError` by the rules.
+
+        Nobody is who shows none, where that is allowed.
+        """
+        certificate = connection.getpeercert(binary_form=True)
+        if certificate is None:
+            return NOBODY
+        name = distinguished_name.subject(certificate)
+        return Identity(USER + self._rules.principal(name))
+
+    def _build(self) -> ssl.SSLContext:
+        context = AlertingContext(ssl.PROTOCOL_TLS_SERVER)
+        context.minimum_version = _VERSIONS[self._settings.min_version]
+        context.options |= _OPTIONS
+        try:
+            context.set_ciphers(self._settings.ciphers or CIPHERS)
+        except ssl.SSLError:
+            raise ConfigError(
+                f"tls.ciphers: OpenSSL knows no cipher of {self._settings.ciphers!r}; see what"
+                " `openssl ciphers` prints, or leave it empty"
+            ) from None
+        tls_files.show(context, "tls", self._certificate, self._key, self._settings.key_password)
+        if self._verification is not ssl.CERT_NONE:
+            tls_files.trust(context, "tls", self._authorities)
+        context.verify_mode = self._verification
+        return context
+
+
+def client_context(settings: ClientTls) -> ssl.SSLContext:
+    """What our own client talks to brokers with; raises `ConfigError` for files of no use."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.options |= _OPTIONS
+    context.set_ciphers(CIPHERS)
+    context.check_hostname = settings.check_host
+    if settings.ca_file:
+        tls_files.trust(context, "client.tls", settings.ca_file)
+    else:
+        context.load_default_certs()
+    if settings.cert_file:
+        key = settings.key_file or settings.cert_file
+        tls_files.show(context, "client.tls", settings.cert_file, key)
+    return context

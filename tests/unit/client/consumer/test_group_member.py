@@ -1,0 +1,215 @@
+"""A member of a group, with a coordinator that follows a script."""
+
+import asyncio
+
+import pytest
+
+from kafscale.cli.options import Assignor
+from kafscale.client.consumer.group_member import ROUNDS_COUNT_MAX, Member
+from kafscale.client.errors import AnsweredError
+from kafscale.config import Config
+from kafscale.groups.consumer_protocol import (
+    Subscription,
+    decode_assignment,
+    encode_assignment,
+    encode_subscription,
+)
+from kafscale.protocol.error_codes import ErrorCode
+from kafscale.protocol.messages.heartbeat import HeartbeatResponse
+from kafscale.protocol.messages.join_group import JoinedMember, JoinGroupResponse
+from kafscale.protocol.messages.leave_group import LeaveGroupResponse
+from kafscale.protocol.messages.offset_commit import (
+    CommittedPartition,
+    CommittedTopic,
+    OffsetCommitResponse,
+)
+from kafscale.protocol.messages.sync_group import SyncGroupResponse
+from unit.cli.coordination import ScriptedCoordinator
+
+SETTINGS = Config().consumer
+ORDERS = encode_subscription(Subscription(("orders",)))
+
+
+def joined(member_id="me", leader="other", **fields):
+    return JoinGroupResponse(generation_id=7, member_id=member_id, leader=leader, **fields)
+
+
+def synced(**assignment):
+    return SyncGroupResponse(assignment=encode_assignment(assignment))
+
+
+def refused(response, code):
+    return response(error_code=code)
+
+
+def member_of(coordinator, counts=(), assignor=Assignor.RANGE):
+    answers = iter(counts)
+
+    async def count_partitions(topics):
+        return {topic: count for topic, count in next(answers).items() if topic in topics}
+
+    return Member(coordinator, ["orders"], SETTINGS, count_partitions, assignor)
+
+
+def test_a_new_member_joins_with_the_id_that_it_is_given():
+    """KIP-394: the first answer is a refusal with an id."""
+    coordinator = ScriptedCoordinator(
+        JoinGroupResponse(error_code=ErrorCode.MEMBER_ID_REQUIRED, member_id="me"),
+        joined(),
+        synced(orders=[2, 0]),
+    )
+    member = member_of(coordinator)
+    assert asyncio.run(member.join()) == [("orders", 0), ("orders", 2)]
+    first, second, sync = coordinator.asked
+    assert (first.member_id, second.member_id, sync.member_id) == ("", "me", "me")
+    assert (second.session_timeout_ms, second.rebalance_timeout_ms) == (30_000, 60_000)
+    assert [each.name for each in second.protocols] == ["range"]
+    assert (sync.generation_id, sync.assignments) == (7, [])
+    assert member.is_in_group
+
+
+@pytest.mark.parametrize(
+    ("assignor", "mine"),
+    [(Assignor.RANGE, {"orders": (0, 1)}), (Assignor.ROUND_ROBIN, {"orders": (0, 2)})],
+)
+def test_the_leader_shares_out_what_members_want(assignor, mine):
+    members = [JoinedMember("me", None, ORDERS), JoinedMember("other", None, ORDERS)]
+    coordinator = ScriptedCoordinator(joined(leader="me", members=members), synced(orders=[0, 1]))
+    asyncio.run(member_of(coordinator, [{"orders": 3}], assignor).join())
+    assigned = {
+        each.member_id: decode_assignment(each.assignment)
+        for each in coordinator.asked[-1].assignments
+    }
+    (rest,) = {0, 1, 2} - set(mine["orders"])
+    assert assigned == {"me": mine, "other": {"orders": (rest,)}}
+
+
+def test_a_leader_that_is_told_to_leave_the_assignment_as_it_is_does():
+    """KIP-814: a leader that comes back."""
+    members = [JoinedMember("me", None, ORDERS)]
+    coordinator = ScriptedCoordinator(
+        joined(leader="me", members=members, skip_assignment=True), synced(orders=[0])
+    )
+    asyncio.run(member_of(coordinator, [{"orders": 1}]).join())
+    assert coordinator.asked[-1].assignments == []
+
+
+def test_a_leader_notices_that_topics_have_grown():
+    async def story():
+        members = [JoinedMember("me", None, ORDERS)]
+        coordinator = ScriptedCoordinator(joined(leader="me", members=members), synced(orders=[0]))
+        member = member_of(coordinator, [{"orders": 1}, {"orders": 1}, {"orders": 2}])
+        await member.join()
+        assert not await member.has_outgrown()
+        assert await member.has_outgrown()
+
+    asyncio.run(story())
+
+
+def test_who_does_not_lead_does_not_watch_topics():
+    async def story():
+        member = member_of(ScriptedCoordinator(joined(), synced()))
+        await member.join()
+        assert not await member.has_outgrown()
+
+    asyncio.run(story())
+
+
+def test_a_group_that_rebalances_again_is_joined_again():
+    coordinator = ScriptedCoordinator(
+        joined(),
+        refused(SyncGroupResponse, ErrorCode.REBALANCE_IN_PROGRESS),
+        joined(),
+        refused(SyncGroupResponse, ErrorCode.UNKNOWN_MEMBER_ID),
+        joined(member_id="somebody new"),
+        synced(orders=[1]),
+    )
+    assert asyncio.run(member_of(coordinator).join()) == [("orders", 1)]
+    assert [coordinator.asked[place].member_id for place in (0, 2, 4)] == ["", "me", ""]
+
+
+def test_a_group_that_cannot_be_joined_is_given_up():
+    never = [refused(JoinGroupResponse, ErrorCode.REBALANCE_IN_PROGRESS)] * ROUNDS_COUNT_MAX
+    with pytest.raises(AnsweredError, match="REBALANCE_IN_PROGRESS"):
+        asyncio.run(member_of(ScriptedCoordinator(*never)).join())
+    inconsistent = refused(JoinGroupResponse, ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+    with pytest.raises(AnsweredError, match="try another --assignor"):
+        asyncio.run(member_of(ScriptedCoordinator(inconsistent)).join())
+
+
+@pytest.mark.parametrize(
+    ("code", "goes_on", "member_id", "is_in_group"),
+    [
+        (ErrorCode.NONE, True, "me", True),
+        (ErrorCode.REBALANCE_IN_PROGRESS, False, "me", True),
+        (ErrorCode.ILLEGAL_GENERATION, False, "me", False),
+        (ErrorCode.UNKNOWN_MEMBER_ID, False, "", False),
+    ],
+)
+def test_a_heartbeat_tells_how_things_stand(code, goes_on, member_id, is_in_group):
+    async def story():
+        member = member_of(ScriptedCoordinator(joined(), synced(), HeartbeatResponse(0, code)))
+        await member.join()
+        assert await member.heartbeat() is goes_on
+        assert (member.member_id, member.is_in_group) == (member_id, is_in_group)
+
+    asyncio.run(story())
+
+
+def test_a_heartbeat_that_is_not_allowed_is_an_error():
+    async def story():
+        denied = HeartbeatResponse(0, ErrorCode.GROUP_AUTHORIZATION_FAILED)
+        member = member_of(ScriptedCoordinator(joined(), synced(), denied))
+        await member.join()
+        with pytest.raises(AnsweredError, match="GROUP_AUTHORIZATION_FAILED"):
+            await member.heartbeat()
+
+    asyncio.run(story())
+
+
+def test_commits_are_made_in_the_name_of_the_generation():
+    async def story():
+        fenced = CommittedPartition(0, ErrorCode.ILLEGAL_GENERATION)
+        coordinator = ScriptedCoordinator(
+            joined(),
+            synced(),
+            OffsetCommitResponse(topics=[CommittedTopic("orders")]),
+            OffsetCommitResponse(topics=[CommittedTopic("orders", partitions=[fenced])]),
+        )
+        member = member_of(coordinator)
+        await member.join()
+        await member.commit({("orders", 0): 5, ("orders", 2): 6})
+        request = coordinator.asked[-1]
+        assert (request.member_id, request.generation_id_or_member_epoch) == ("me", 7)
+        (topic,) = request.topics
+        assert [(each.index, each.committed_offset) for each in topic.partitions] == [
+            (0, 5),
+            (2, 6),
+        ]
+
+        with pytest.raises(AnsweredError, match=r"topic orders, partition 0: .*ILLEGAL_GENERATION"):
+            await member.commit({("orders", 0): 9})
+        asked_count = len(coordinator.asked)
+        with pytest.raises(AnsweredError, match="UNKNOWN_MEMBER_ID"):
+            await member.commit({("orders", 0): 9})
+        assert len(coordinator.asked) == asked_count, "who is no member does not even ask"
+
+    asyncio.run(story())
+
+
+def test_who_leaves_is_no_member_and_leaves_once():
+    async def story():
+        coordinator = ScriptedCoordinator(joined(), synced(), LeaveGroupResponse())
+        member = member_of(coordinator)
+        await member.leave("never came")
+        await member.join()
+        await member.leave("seen enough")
+        await member.leave("seen enough")
+        request = coordinator.asked[-1]
+        assert [(each.member_id, each.reason) for each in request.members] == [
+            ("me", "seen enough")
+        ]
+        assert len(coordinator.asked) == 3
+        assert not member.is_in_group
+
+    asyncio.run(story())

@@ -1,0 +1,154 @@
+"""Decisions about real identities, by rules in a real store."""
+
+from contextlib import asynccontextmanager
+
+import pytest
+
+from kafscale.config.sections.security import Authorization
+from kafscale.metadata.access import keys
+from kafscale.metadata.access.model import Operation, ResourceType
+from kafscale.metadata.access.store import AccessStore
+from kafscale.metadata.store.base import Delete, Put
+from kafscale.metadata.store.memory import MemoryStore
+from kafscale.security.acl import authorizer
+from kafscale.security.acl.authorizer import Authorizer
+from kafscale.security.principal import NOBODY, Identity
+from kafscale.testing import virtual_time
+from unit.security.acls import acl, deny
+
+READ, WRITE, TOPIC = Operation.READ, Operation.WRITE, ResourceType.TOPIC
+ALICE = Identity("User:alice")
+ROOT = Identity("User:root")
+ANALYST = Identity("User:carol", groups=("Group:analysts",))
+HOST = "10.0.0.1"
+
+
+class Court:
+    """An authorizer, and the rules that it goes by."""
+
+    def __init__(self, store, rules, settings):
+        self.store = store
+        self.rules = rules
+        self.authorizer = Authorizer(settings, rules)
+
+    def allows(self, identity=ALICE, operation=READ, name="orders"):
+        return self.authorizer.allows(identity, HOST, operation, TOPIC, name)
+
+    def allows_any(self, identity=ALICE, operation=READ):
+        return self.authorizer.allows_any(identity, HOST, operation, TOPIC)
+
+
+@asynccontextmanager
+async def opened(*acls, **settings):
+    store = MemoryStore(virtual_time.clock_ms)
+    rules = AccessStore(store)
+    await rules.start()
+    await rules.add_acls(acls)
+    yield Court(store, rules, Authorization(enabled=True, **settings))
+    await rules.close()
+
+
+@pytest.fixture
+def hold():
+    """Runs the body of a test with an authorizer."""
+
+    def run(body, *acls, **settings):
+        async def scenario(_random):
+            async with opened(*acls, **settings) as court:
+                await body(court)
+
+        virtual_time.run(scenario, seed=0)
+
+    return run
+
+
+def test_rules_that_are_there_already_are_obeyed(hold):
+    async def body(court):
+        assert court.allows()
+        assert court.allows_any()
+        assert not court.allows(operation=WRITE)
+        assert not court.allows_any(operation=WRITE)
+        assert not court.allows(NOBODY)
+        assert not court.allows_any(NOBODY)
+
+    hold(body, acl())
+
+
+def test_a_rule_that_comes_or_goes_changes_what_was_decided(hold):
+    async def body(court):
+        assert not court.allows()
+        assert not court.allows_any()
+        await court.rules.add_acls([acl()])
+        assert court.allows()
+        assert court.allows_any()
+        await court.rules.add_acls([deny(name="*")])
+        assert not court.allows()
+        assert not court.allows_any()
+        await court.rules.remove_acls([deny(name="*")])
+        assert court.allows()
+
+    hold(body)
+
+
+def test_super_users_may_do_everything(hold):
+    async def body(court):
+        assert court.allows(ROOT)
+        assert court.allows_any(ROOT)
+        assert court.allows(ANALYST)
+        assert not court.allows(ALICE)
+
+    hold(body, deny(Operation.ALL, "*", "User:*"), super_users=("User:root", "Group:analysts"))
+
+
+def test_groups_count_for_those_who_are_in_them(hold):
+    async def body(court):
+        assert court.allows(ANALYST)
+        assert not court.allows(Identity("User:carol"))
+
+    hold(body, acl(principal="Group:analysts"))
+
+
+def test_everybody_may_use_what_no_rule_speaks_of_if_settings_say_so(hold):
+    async def body(court):
+        assert court.allows(NOBODY, name="payments")
+        assert not court.allows(NOBODY)
+        assert court.allows_any(NOBODY)
+
+    hold(body, acl(), allow_everyone_if_no_acl_found=True)
+
+
+@pytest.mark.parametrize("is_repaired", [True, False])
+def test_while_a_rule_cannot_be_read_only_super_users_may_do_anything(hold, is_repaired):
+    key = keys.acl(deny(principal="User:bob"))
+
+    async def body(court):
+        assert court.allows()
+        assert court.allows_any()
+        await court.store.commit([], [Put(key, b"\xff")])
+        await court.rules.add_acls([acl(principal="User:dave")])  # Seen later than the damage.
+        for identity in (ALICE, NOBODY):
+            assert not court.allows(identity)
+            assert not court.allows(identity, name="payments")
+            assert not court.allows_any(identity)
+        assert court.allows(ROOT)
+        assert court.allows_any(ROOT)
+        if is_repaired:
+            await court.rules.add_acls([deny(principal="User:bob")])
+        else:
+            await court.store.commit([], [Delete(key)])
+            await court.rules.add_acls([acl(principal="User:erin")])
+        assert court.allows()
+        assert court.allows_any()
+
+    hold(body, acl(), super_users=("User:root",), allow_everyone_if_no_acl_found=True)
+
+
+def test_no_more_is_remembered_than_fits(hold):
+    async def body(court):
+        for number in range(authorizer.DECISIONS_COUNT_MAX + 10):
+            assert not court.allows(name=f"topic-{number}")
+        assert not court.allows(name="x" * 1_000_000)
+        assert court.allows()
+        assert 0 < len(court.authorizer._decisions) < 20
+
+    hold(body, acl())

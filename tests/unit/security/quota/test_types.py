@@ -1,0 +1,68 @@
+"""Kinds of quotas: which values they take, and who may have them."""
+
+import math
+
+import pytest
+
+from kafscale.errors import InvalidRequestError
+from kafscale.metadata.access.model import QuotaEntity
+from kafscale.security.quota.types import KINDS, kind_for
+
+ALICE = QuotaEntity(user="alice")
+LOADER = QuotaEntity(client_id="loader")
+BOTH = QuotaEntity(user="alice", client_id="")
+ADDRESS = QuotaEntity(ip="10.0.0.1")
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "told"),
+    [
+        ("producer_byte_rate", 0, "Quota producer_byte_rate must be greater than 0"),
+        ("producer_byte_rate", -1, "Quota producer_byte_rate must be greater than 0"),
+        ("request_percentage", math.nan, "Quota request_percentage must be greater than 0"),
+        ("consumer_byte_rate", 1.5, "consumer_byte_rate cannot be a fractional value."),
+        ("consumer_byte_rate", 2.0**64, "Proposed value for consumer_byte_rate is too large for a"),
+        ("connection_creation_rate", 2.0**31, "connection_creation_rate is too large for an INT."),
+        ("request_rate", math.inf, "Proposed value for request_rate is too large."),
+    ],
+)
+def test_what_is_wrong_about_a_value_is_said(key, value, told):
+    with pytest.raises(InvalidRequestError, match=told.replace(".", r"\.")):
+        KINDS[key].check(value)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("producer_byte_rate", 1048576.0),
+        ("request_percentage", 12.5),
+        ("controller_mutation_rate", 0.5),
+        ("connection_creation_rate", 1.0),
+        ("request_rate", 0.1),
+    ],
+)
+def test_what_makes_sense_is_taken(key, value):
+    KINDS[key].check(value)
+
+
+@pytest.mark.parametrize(
+    ("entity", "allowed"),
+    [
+        (ALICE, set(KINDS)),
+        (LOADER, set(KINDS) - {"connection_creation_rate"}),
+        (BOTH, set(KINDS) - {"connection_creation_rate"}),
+        (ADDRESS, {"connection_creation_rate"}),
+    ],
+)
+def test_not_everything_can_be_limited_for_everybody(entity, allowed):
+    for key in KINDS:
+        if key in allowed:
+            assert kind_for(entity, key).key == key
+        else:
+            with pytest.raises(InvalidRequestError, match=f"Invalid configuration key {key}"):
+                kind_for(entity, key)
+
+
+def test_what_nobody_knows_cannot_be_limited():
+    with pytest.raises(InvalidRequestError, match="Invalid configuration key happiness"):
+        kind_for(ALICE, "happiness")

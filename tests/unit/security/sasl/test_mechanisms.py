@@ -1,0 +1,111 @@
+"""What is offered works, and works on the listener that it is offered on."""
+
+import asyncio
+from random import Random
+
+import pytest
+
+from kafscale.config.sections.security import MECHANISMS, Sasl
+from kafscale.errors import AuthenticationError, ConfigError, UnsupportedMechanismError
+from kafscale.security.principal import Identity
+from kafscale.security.sasl import scram
+from kafscale.security.sasl.client import initiation
+from kafscale.security.sasl.mechanisms import Mechanisms
+from unit.security.signing import NOW_MS, jwk, jwks, private_key, token
+
+KEY = private_key("P-256")
+
+
+def credentials(user, mechanism):
+    if user != "alice":
+        return None
+    return scram.credential(user, mechanism, b"salt", 4096, password="secret")  # noqa: S106
+
+
+@pytest.fixture
+def settings(tmp_path):
+    """All mechanisms, and what they go by."""
+    (tmp_path / "users").write_text("alice:secret")
+    (tmp_path / "keys").write_bytes(jwks(jwk(KEY)))
+
+    def chosen(*enabled, **others):
+        files = {
+            "plain_users_file": str(tmp_path / "users"),
+            "oauth_jwks_file": str(tmp_path / "keys"),
+        }
+        return Sasl(enabled_mechanisms=enabled, **files | others)
+
+    return chosen
+
+
+def start(settings):
+    async def started():
+        made = Mechanisms(settings, credentials, clock=lambda: NOW_MS, random=Random(0))
+        await made.start()
+        await made.close()
+        return made
+
+    return asyncio.run(started())
+
+
+def log_in(mechanisms, mechanism, password="secret", made=""):  # noqa: S107
+    server = mechanisms.exchange(mechanism)
+    client = initiation(mechanism, "alice", password, made, Random(1))
+    answer = client.first()
+    while answer is not None:
+        step = server.step(answer)
+        answer = client.next(step.token)
+    return step.identity
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_who_has_what_it_takes_gets_in(settings, mechanism):
+    mechanisms = start(settings(mechanism))
+    made = token(KEY, "ES256")
+    assert log_in(mechanisms, mechanism, made=made).principal == "User:alice"
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_who_has_not_is_refused(settings, mechanism):
+    mechanisms = start(settings(mechanism))
+    made = token(private_key("P-256", "stranger"), "ES256")
+    with pytest.raises(AuthenticationError):
+        log_in(mechanisms, mechanism, "guessed", made)
+
+
+def test_each_listener_offers_its_own(settings):
+    mechanisms = start(settings("SCRAM-SHA-512", "PLAIN", "EXTERNAL=OAUTHBEARER"))
+    assert mechanisms.offered("INTERNAL") == ("SCRAM-SHA-512", "PLAIN")
+    assert mechanisms.offered("EXTERNAL") == ("OAUTHBEARER",)
+    made = token(KEY, "ES256")
+    expected = Identity("User:alice", (), NOW_MS + 3_600_000)
+    assert log_in(mechanisms, "OAUTHBEARER", made=made) == expected
+
+
+def test_what_is_not_enabled_is_not_there(settings):
+    mechanisms = start(settings("SCRAM-SHA-512"))
+    for mechanism in ("PLAIN", "SCRAM-SHA-256", "OAUTHBEARER", "GSSAPI", ""):
+        with pytest.raises(UnsupportedMechanismError, match="is not offered here"):
+            mechanisms.exchange(mechanism)
+
+
+def test_a_nonce_is_used_once(settings):
+    mechanisms = start(settings("SCRAM-SHA-256"))
+    answers = {
+        mechanisms.exchange("SCRAM-SHA-256").step(b"n,,n=alice,r=x").token for _ in range(100)
+    }
+    assert len(answers) == 100
+
+
+def test_plain_without_users_is_no_start(settings):
+    with pytest.raises(ConfigError, match="there are no users"):
+        start(settings("PLAIN", plain_users_file=""))
+
+
+def test_oauth_without_keys_is_no_start(settings):
+    with pytest.raises(ConfigError, match="there are no keys"):
+        start(settings("EXTERNAL=OAUTHBEARER", oauth_jwks_file=""))
+
+
+def test_what_is_not_enabled_needs_nothing():
+    start(Sasl(enabled_mechanisms=("SCRAM-SHA-512",)))

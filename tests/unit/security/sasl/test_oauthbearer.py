@@ -1,0 +1,124 @@
+"""A token is handed over as RFC 7628 says, and a refusal comes in two steps, as Kafka's do."""
+
+import asyncio
+
+import msgspec
+import pytest
+from aiokafka.conn import OAuthAuthenticator
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafscale.errors import AuthenticationError
+from kafscale.security.jwt.verifier import INSUFFICIENT_SCOPE, TokenError
+from kafscale.security.principal import Identity
+from kafscale.security.sasl.client import OAuthInitiation
+from kafscale.security.sasl.oauthbearer import TOKEN_BYTES_MAX, OAuthExchange
+
+ALICE = Identity("User:alice")
+
+
+def exchange():
+    def verify(token):
+        if token == "a.b.c":  # noqa: S105
+            return ALICE
+        if token == "no.scope.here":  # noqa: S105
+            raise TokenError("the token does not have the required scopes", INSUFFICIENT_SCOPE)
+        raise TokenError("the token has expired")
+
+    return OAuthExchange(verify)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        b"n,,\x01auth=Bearer a.b.c\x01\x01",
+        b"n,,\x01auth=bearer   a.b.c\x01\x01",
+        b"n,a=alice,\x01auth=Bearer a.b.c\x01\x01",
+        b"n,,\x01auth=Bearer a.b.c\x01traceId=12 3\x01logicalCluster=x\x01\x01",
+        b"n,,\x01traceId=123\x01auth=Bearer a.b.c\x01\x01",
+    ],
+)
+def test_a_good_token_gets_in(message):
+    step = exchange().step(message)
+    assert (step.token, step.identity) == (b"", ALICE)
+
+
+def test_a_client_of_ours_gets_in():
+    assert exchange().step(OAuthInitiation("a.b.c").first()).identity == ALICE
+
+
+def test_a_client_of_aiokafka_gets_in():
+    class Provider:
+        async def token(self):
+            return "a.b.c"
+
+        def extensions(self):
+            return {"traceId": "123"}
+
+    client = OAuthAuthenticator(sasl_oauth_token_provider=Provider())
+    message, _ = asyncio.run(client.step(b""))
+    assert exchange().step(message).identity == ALICE
+
+
+@pytest.mark.parametrize(
+    ("token", "status", "reason"),
+    [
+        ("x.y.z", "invalid_token", "the token has expired"),
+        ("no.scope.here", "insufficient_scope", "the token does not have the required scopes"),
+    ],
+)
+def test_a_bad_token_is_explained_before_the_attempt_fails(token, status, reason):
+    server, client = exchange(), OAuthInitiation(token)
+    step = server.step(client.first())
+    assert step.identity is None
+    assert msgspec.json.decode(step.token) == {"status": status, "error_description": reason}
+    assert client.next(step.token) == b"\x01"
+    with pytest.raises(AuthenticationError, match=f"Authentication failed: {reason}"):
+        server.step(b"\x01")
+
+
+def test_a_second_token_does_not_help():
+    server = exchange()
+    server.step(OAuthInitiation("x.y.z").first())
+    with pytest.raises(AuthenticationError, match="expired"):
+        server.step(OAuthInitiation("a.b.c").first())
+
+
+def test_nobody_speaks_for_somebody_else():
+    with pytest.raises(AuthenticationError, match="authorization id"):
+        exchange().step(b"n,a=root,\x01auth=Bearer a.b.c\x01\x01")
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        b"",
+        b"\x01",
+        b"n,,\x01\x01",
+        b"n,,\x01auth=Bearer a.b.c\x01",
+        b"n,,\x01auth=Bearer a.b.c\x01\x01\x01",
+        b"n,,auth=Bearer a.b.c\x01\x01",
+        b"y,,\x01auth=Bearer a.b.c\x01\x01",
+        b"n,a=,\x01auth=Bearer a.b.c\x01\x01",
+        b"n,,\x01auth=Basic a.b.c\x01\x01",
+        b"n,,\x01auth=Bearer\x01\x01",
+        b"n,,\x01auth=Bearer a b\x01\x01",
+        b"n,,\x01other=Bearer a.b.c\x01\x01",
+        b"n,,\x01auth=Bearer x.y.z\x01auth=Bearer a.b.c\x01\x01",
+        b"n,,\x01auth=Bearer a.b.c\x01trace=1\x01trace=2\x01\x01",
+        b"n,,\x01auth=Bearer a.b.c\x01empty=\x01\x01",
+        b"n,,\x01auth=Bearer a.b.c\x01trace1=x\x01\x01",
+        b"n,,\x01auth=Bearer a.b.c\x01trace=\xc3\xa4\x01\x01",
+        b"n,,\x01auth=Bearer a.b.c\x01trace=\xff\x01\x01",
+        b"n,,\x01auth=Bearer " + b"x" * TOKEN_BYTES_MAX + b"\x01\x01",
+    ],
+)
+def test_a_malformed_message_is_refused(message):
+    with pytest.raises(AuthenticationError, match="Invalid OAUTHBEARER client first message"):
+        exchange().step(message)
+
+
+@given(st.binary(max_size=100))
+def test_garbage_is_refused(message):
+    with pytest.raises(AuthenticationError):
+        exchange().step(message)

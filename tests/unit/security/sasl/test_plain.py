@@ -1,0 +1,69 @@
+"""A user and a password, as they are, and nothing else."""
+
+import pytest
+from aiokafka.conn import SaslPlainAuthenticator
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafscale.errors import AuthenticationError
+from kafscale.security.principal import Identity
+from kafscale.security.sasl.client import PlainInitiation
+from kafscale.security.sasl.plain import TOKEN_BYTES_MAX, PlainExchange
+
+USERS = {"alice": "secret", "päivi": "salasana: ä"}
+
+
+def exchange():
+    return PlainExchange(lambda user, password: USERS.get(user) == password)
+
+
+@pytest.mark.parametrize("user", USERS)
+def test_who_knows_the_password_gets_in(user):
+    client = PlainInitiation(user, USERS[user])
+    step = exchange().step(client.first())
+    assert (step.token, step.identity) == (b"", Identity(f"User:{user}"))
+
+
+def test_a_client_of_aiokafka_gets_in():
+    client = SaslPlainAuthenticator(
+        loop=None, sasl_plain_username="alice", sasl_plain_password=USERS["alice"]
+    )
+    token, _ = next(client.authenticator_plain())
+    assert exchange().step(token).identity == Identity("User:alice")
+
+
+def test_a_wrong_password_and_a_wrong_user_are_the_same():
+    refusals = set()
+    for token in (b"\0alice\0guessed", b"\0bob\0secret"):
+        with pytest.raises(AuthenticationError) as refusal:
+            exchange().step(token)
+        refusals.add(str(refusal.value))
+    assert refusals == {"Authentication failed: Invalid username or password"}
+
+
+@pytest.mark.parametrize(
+    ("token", "reason"),
+    [
+        (b"root\0alice\0secret", "authorization id"),
+        (b"\0\0secret", "username not specified"),
+        (b"\0alice\0", "password not specified"),
+        (b"alice\0secret", "expected"),
+        (b"\0alice\0secret\0", "expected"),
+        (b"\0alice\0\xff", "expected"),
+        (b"\0alice\0" + b"x" * TOKEN_BYTES_MAX, "expected"),
+    ],
+)
+def test_what_is_not_right_is_refused(token, reason):
+    with pytest.raises(AuthenticationError, match=reason):
+        exchange().step(token)
+
+
+def test_the_wish_to_speak_for_somebody_else_says_nothing_about_the_password():
+    with pytest.raises(AuthenticationError, match="Invalid username or password"):
+        exchange().step(b"root\0alice\0guessed")
+
+
+@given(st.binary(max_size=100))
+def test_garbage_is_refused(token):
+    with pytest.raises(AuthenticationError):
+        exchange().step(token)

@@ -1,0 +1,103 @@
+"""A file is read again when it has changed, and what it said last is kept when it cannot be."""
+
+import pytest
+from structlog.testing import capture_logs
+
+from kafscale.errors import ConfigError
+from kafscale.security.reloading_file import LOOK_INTERVAL_MS, FileSource
+
+
+class Clock:
+    def __init__(self):
+        self.now_ms = 1_000_000
+
+    def __call__(self):
+        return self.now_ms
+
+    def pass_interval(self):
+        self.now_ms += LOOK_INTERVAL_MS
+
+
+def read(path):
+    try:
+        return path.read_text()
+    except OSError:
+        raise ConfigError("unreadable") from None
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def path(tmp_path):
+    (tmp_path / "file").write_text("one")
+    return tmp_path / "file"
+
+
+def test_a_change_shows_within_a_second(path, clock):
+    source = FileSource(path, read, clock)
+    path.write_text("two!")
+    assert source.value() == "one"
+    clock.pass_interval()
+    assert source.value() == "two!"
+
+
+def test_a_file_that_has_not_changed_is_not_read_again(path, clock):
+    reads = []
+    source = FileSource(path, reads.append, clock)
+    for _ in range(3):
+        clock.pass_interval()
+        source.value()
+    assert reads == [path]
+
+
+def test_a_file_that_is_replaced_by_another_is_read(path, clock):
+    source = FileSource(path, read, clock)
+    other = path.with_name("other")
+    other.write_text("two")
+    other.replace(path)
+    clock.pass_interval()
+    assert source.value() == "two"
+
+
+def test_a_clock_that_was_set_back_does_not_stop_the_looking(path, clock):
+    source = FileSource(path, read, clock)
+    path.write_text("two!")
+    clock.now_ms -= 10_000_000
+    assert source.value() == "two!"
+
+
+def test_a_file_that_has_gone_leaves_what_it_said_and_is_told_once(path, clock):
+    source = FileSource(path, read, clock)
+    path.unlink()
+    with capture_logs() as events:
+        for _ in range(3):
+            clock.pass_interval()
+            assert source.value() == "one"
+    assert [event["event"] for event in events] == ["file not reloaded"]
+    path.write_text("back again")
+    clock.pass_interval()
+    assert source.value() == "back again"
+
+
+def test_there_is_no_start_without_the_file(tmp_path, clock):
+    with pytest.raises(ConfigError, match="unreadable"):
+        FileSource(tmp_path / "none", read, clock)
+
+
+def test_a_directory_changes_with_the_files_in_it(tmp_path, path, clock):
+    def joined(directory):
+        return "".join(read(entry) for entry in sorted(directory.iterdir()))
+
+    source = FileSource(tmp_path, joined, clock)
+    path.write_text("two!")
+    clock.pass_interval()
+    assert source.value() == "two!"
+    (tmp_path / "later").write_text("three")
+    clock.pass_interval()
+    assert source.value() == "two!three"
+    (tmp_path / "later").write_text("four")
+    clock.pass_interval()
+    assert source.value() == "two!four"

@@ -1,0 +1,132 @@
+"""Users come from a setting, a file or a mounted secret, and their passwords stay nowhere."""
+
+import pytest
+from structlog.testing import capture_logs
+
+from kafscale.errors import ConfigError
+from kafscale.security.users_file import FILE_BYTES_MAX, PlainUsers
+
+
+class Clock:
+    now_ms = 0
+
+    def __call__(self):
+        self.now_ms += 1000
+        return self.now_ms
+
+
+def users(setting="", file=""):
+    return PlainUsers(setting, str(file), secret=b"secret", clock=Clock())
+
+
+def test_users_of_the_setting():
+    known = users("alice:secret,bob:with:colon")
+    assert known.is_right("alice", "secret")
+    assert known.is_right("bob", "with:colon")
+    assert not known.is_right("alice", "with:colon")
+    assert not known.is_right("alice", "")
+    assert not known.is_right("carol", "secret")
+
+
+def test_users_of_a_file(tmp_path):
+    file = tmp_path / "users"
+    file.write_bytes("# People.\n\nalice:secret\r\n bob: with spaces \npäivi:#1\u2028".encode())
+    known = users(file=file)
+    assert known.is_right("alice", "secret")
+    assert known.is_right("bob", " with spaces ")
+    assert known.is_right("päivi", "#1\u2028")
+    assert not known.is_right("# People.", "")
+
+
+def test_users_of_a_secret_that_kubernetes_mounts(tmp_path):
+    """It replaces all files at once, by pointing a link elsewhere."""
+
+    def mount(version, passwords):
+        (tmp_path / version).mkdir()
+        for user, password in passwords.items():
+            (tmp_path / version / user).write_text(password)
+        (tmp_path / "..new").symlink_to(version)
+        (tmp_path / "..new").replace(tmp_path / "..data")
+
+    mount("..1", {"alice": "secret\n", "bob": "two\n\n"})
+    for user in ("alice", "bob"):
+        (tmp_path / user).symlink_to(f"..data/{user}")
+    known = users(file=tmp_path)
+    assert known.is_right("alice", "secret")
+    assert known.is_right("bob", "two\n")
+    assert not known.is_right("..data", "secret")
+    mount("..2", {"alice": "changed", "bob": "two\n\n"})
+    assert known.is_right("alice", "changed")
+    assert not known.is_right("alice", "secret")
+
+
+def test_a_file_counts_more_than_the_setting(tmp_path):
+    (tmp_path / "users").write_text("alice:from the file")
+    known = users("alice:from the setting,bob:secret", tmp_path / "users")
+    assert known.is_right("alice", "from the file")
+    assert not known.is_right("alice", "from the setting")
+    assert known.is_right("bob", "secret")
+
+
+def test_a_file_that_changes_is_read_again_and_a_broken_one_is_not_taken(tmp_path):
+    file = tmp_path / "users"
+    file.write_text("alice:secret")
+    known = users(file=file)
+    file.write_text("alice:changed\nbob:new")
+    assert known.is_right("alice", "changed")
+    file.write_text("this is s3cret nonsense")
+    with capture_logs() as events:
+        assert known.is_right("bob", "new")
+    assert events[0]["event"] == "file not reloaded"
+    assert "s3cret" not in str(events)
+    file.write_text("alice:changed")
+    assert not known.is_right("bob", "new")
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        ("alice", "line 1 is not of the form user:password"),
+        ("\nalice:", "line 2 is not of the form user:password"),
+        (":s3cret", "line 1 is not of the form user:password"),
+        ("# x\nalice:s3cret\nalice:other", "line 3 names a user for the second time"),
+        ("\udcff", "is not text in UTF-8"),
+        ("#" * (FILE_BYTES_MAX + 1), "holds more than"),
+        ("", "there are no users"),
+    ],
+)
+def test_a_file_that_is_of_no_use_is_no_start(tmp_path, content, reason):
+    (tmp_path / "users").write_text(content, errors="surrogateescape")
+    with pytest.raises(ConfigError, match=reason) as refusal:
+        users(file=tmp_path / "users")
+    assert "s3cret" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("setting", ["alice", "alice:secret,", "alice:s3cret,alice:other"])
+def test_a_setting_that_is_of_no_use_is_no_start(setting):
+    with pytest.raises(ConfigError, match=r"^sasl\.plainUsers: entry \d ") as refusal:
+        users(setting)
+    assert "s3cret" not in str(refusal.value)
+
+
+def test_no_users_are_no_start(tmp_path):
+    with pytest.raises(ConfigError, match="there are no users"):
+        users()
+    with pytest.raises(ConfigError, match="there are no users"):
+        users(file=tmp_path)
+    with pytest.raises(
+        ConfigError, match=r"sasl\.plainUsersFile names .*/none, which cannot be read"
+    ):
+        users(file=tmp_path / "none")
+
+
+def test_a_file_without_a_password_is_no_start(tmp_path):
+    (tmp_path / "alice").write_text("\n")
+    with pytest.raises(ConfigError, match="'alice' holds no password"):
+        users(file=tmp_path)
+
+
+def test_no_password_is_kept(tmp_path):
+    (tmp_path / "users").write_text("alice:s3cret")
+    known = users("bob:s3cret", tmp_path / "users")
+    assert "s3cret" not in str(vars(known)) + str(vars(known._file))
