@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from kafscale.broker.routes import ROUTES
+from kafscale.broker.requests.routes import ROUTES
 from kafscale.protocol.apis import APIS
 
 pytestmark = pytest.mark.timeout(120)  # Some of it reads every file that there is.

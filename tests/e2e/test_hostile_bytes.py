@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kafscale.broker.login import OPEN_APIS
+from kafscale.broker.security.sasl_login import OPEN_APIS
 from kafscale.protocol.apis import APIS
 from kafscale.protocol.messages.api_versions import API_VERSIONS
 from kafscale.protocol.messages.metadata import METADATA

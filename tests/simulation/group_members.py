@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeVar
 
-from kafscale.broker.coordinator.coordinator import Coordinator
+from kafscale.broker.group_coordinator.coordinator import Coordinator
 from kafscale.errors import (
     CoordinatorLoadingError,
     FencedMemberEpochError,

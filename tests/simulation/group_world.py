@@ -19,8 +19,8 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from kafscale.broker.coordinator.clock import GroupClock
-from kafscale.broker.coordinator.coordinator import Coordinator, OffsetRetention
+from kafscale.broker.group_coordinator.coordinator import Coordinator, OffsetRetention
+from kafscale.broker.group_coordinator.pausable_clock import GroupClock
 from kafscale.errors import OperatingError, StoreUnavailableError
 from kafscale.groups.config import GroupSettings
 from kafscale.metadata.cluster.group_shards import SHARDS_TOPIC, shard_of

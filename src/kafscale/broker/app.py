@@ -16,25 +16,25 @@ from random import SystemRandom
 from typing import Any
 
 from kafscale.aio.clock import clock, steady_clock
-from kafscale.broker.admin_http import AdminHttp
-from kafscale.broker.assembly import Addresses, Assembly, Stores, assemble
+from kafscale.broker.bootstrap import Addresses, Assembly, Stores, assemble
 from kafscale.broker.cluster.node import ClusterNode
-from kafscale.broker.connection import Limits
-from kafscale.broker.context import Drain
-from kafscale.broker.control.reporting import report
-from kafscale.broker.control.serving import control_address, control_plane
-from kafscale.broker.dispatch import Dispatcher
-from kafscale.broker.door import overrides
-from kafscale.broker.entrance import Entry, announcement, open_entries, serve
+from kafscale.broker.control_plane.endpoint import control_address, control_plane
+from kafscale.broker.control_plane.metrics_reporter import report
 from kafscale.broker.health import Health
-from kafscale.broker.listening import address_of
-from kafscale.broker.login import Logins
-from kafscale.broker.routes import ROUTES
-from kafscale.broker.server import Server
-from kafscale.broker.server import Settings as ServerSettings
+from kafscale.broker.network.bound_listeners import Entry, announcement, open_entries, serve
+from kafscale.broker.network.connection import Limits
+from kafscale.broker.network.connection_quotas import overrides
+from kafscale.broker.network.http import AdminHttp
+from kafscale.broker.network.server import Server
+from kafscale.broker.network.server import Settings as ServerSettings
+from kafscale.broker.network.sockets import address_of
+from kafscale.broker.requests.context import Drain
+from kafscale.broker.requests.dispatcher import Dispatcher
+from kafscale.broker.requests.routes import ROUTES
+from kafscale.broker.requests.tracing import TracedDispatcher
+from kafscale.broker.security.sasl_login import Logins
 from kafscale.broker.services import Services
 from kafscale.broker.stores import open_metadata, open_objects
-from kafscale.broker.traced import TracedDispatcher
 from kafscale.config import Config
 from kafscale.metadata.access.store import AccessStore
 from kafscale.metadata.cluster.cluster_cache import ClusterView

@@ -1,6 +1,6 @@
 """What the settings of a broker mean for its consumer groups."""
 
-from kafscale.broker.coordinator.coordinator import OffsetRetention
+from kafscale.broker.group_coordinator.coordinator import OffsetRetention
 from kafscale.config import Config
 from kafscale.groups.config import GroupSettings
 from kafscale.text.units import MINUTE_MS

@@ -27,7 +27,7 @@ def _metrics() -> str:
 
 
 def _protocol() -> str:
-    from kafscale.broker.routes import ROUTES  # noqa: PLC0415
+    from kafscale.broker.requests.routes import ROUTES  # noqa: PLC0415
     from kafscale.protocol import docs as protocol  # noqa: PLC0415
     from kafscale.protocol.messages.api_versions import API_VERSIONS  # noqa: PLC0415
 
@@ -41,7 +41,7 @@ def _monitoring() -> str:
 
 
 def _permissions() -> str:
-    from kafscale.broker import permissions  # noqa: PLC0415
+    from kafscale.broker.security import permissions  # noqa: PLC0415
 
     return permissions.page()
 

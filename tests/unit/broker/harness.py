@@ -5,10 +5,10 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from kafscale.broker.connection import Connection, Limits, Lobby
-from kafscale.broker.context import ClientInfo, Drain
-from kafscale.broker.dispatch import Dispatcher, Waiting
-from kafscale.broker.route import Route, route
+from kafscale.broker.network.connection import Connection, Limits, Lobby
+from kafscale.broker.requests.context import ClientInfo, Drain
+from kafscale.broker.requests.dispatcher import Dispatcher, Waiting
+from kafscale.broker.requests.route import Route, route
 from kafscale.observability.metrics.broker import Metrics
 from kafscale.protocol import header as headers
 from kafscale.protocol.api import Api

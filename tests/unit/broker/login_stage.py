@@ -9,12 +9,12 @@ b"wrong"              does not convince.
 from types import SimpleNamespace
 from typing import Any
 
-from kafscale.broker.audit import Audit
-from kafscale.broker.connection import Connection, Limits, Lobby
-from kafscale.broker.listeners import Listener, Protocol
-from kafscale.broker.login import OPEN_APIS, Logins
-from kafscale.broker.route import route
-from kafscale.broker.routes import ROUTES
+from kafscale.broker.network.connection import Connection, Limits, Lobby
+from kafscale.broker.network.listener_config import Listener, Protocol
+from kafscale.broker.requests.route import route
+from kafscale.broker.requests.routes import ROUTES
+from kafscale.broker.security.audit import Audit
+from kafscale.broker.security.sasl_login import OPEN_APIS, Logins
 from kafscale.config.sections.security import Sasl
 from kafscale.errors import AuthenticationError
 from kafscale.observability.metrics.counters import AccessTraffic

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 import uvloop
 
-from kafscale.broker.audit import Audit
-from kafscale.broker.connection import Connection, Lobby
-from kafscale.broker.door import Door
-from kafscale.broker.listeners import Listener, Protocol
-from kafscale.broker.reception import Reception
-from kafscale.broker.route import route
+from kafscale.broker.network.acceptor import Reception
+from kafscale.broker.network.connection import Connection, Lobby
+from kafscale.broker.network.connection_quotas import Door
+from kafscale.broker.network.listener_config import Listener, Protocol
+from kafscale.broker.requests.route import route
+from kafscale.broker.security.audit import Audit
 from kafscale.config.sections.security import Tls
 from kafscale.observability.metrics.counters import AccessTraffic, ConnectionTraffic
 from kafscale.protocol.messages.heartbeat import HEARTBEAT

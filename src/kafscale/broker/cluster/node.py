@@ -12,15 +12,15 @@ from collections.abc import Callable, Mapping
 from random import Random
 from typing import Final
 
-from kafscale.broker.cluster.adoption import adopt
-from kafscale.broker.cluster.claims import Claims
-from kafscale.broker.cluster.controller import Controller, ControllerSettings, Restorer
-from kafscale.broker.cluster.draining import Draining
-from kafscale.broker.cluster.handover import Handover
-from kafscale.broker.cluster.lives import Lives
-from kafscale.broker.cluster.membership import Membership
+from kafscale.broker.cluster.controller.controller import Controller, ControllerSettings, Restorer
+from kafscale.broker.cluster.drain import Draining
+from kafscale.broker.cluster.legacy_assignments import adopt
 from kafscale.broker.cluster.ownership import Ownership
-from kafscale.broker.coordinator.coordinator import Coordinator
+from kafscale.broker.cluster.ownership_guards import Claims
+from kafscale.broker.cluster.registration import Membership
+from kafscale.broker.cluster.sessions import Lives
+from kafscale.broker.cluster.transfer import Handover
+from kafscale.broker.group_coordinator.coordinator import Coordinator
 from kafscale.broker.topics import Topics
 from kafscale.errors import KafscaleError, OperatingError, StoreUnavailableError
 from kafscale.metadata.cluster.cluster_cache import ClusterView

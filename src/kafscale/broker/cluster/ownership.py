@@ -13,11 +13,11 @@ from collections.abc import Callable, Collection, Coroutine, Iterable
 from functools import partial
 from typing import Any, Final
 
-from kafscale.broker.cluster.claims import Claims
-from kafscale.broker.cluster.handover import Handover
-from kafscale.broker.cluster.planning import Place
-from kafscale.broker.coordinator.coordinator import Coordinator
-from kafscale.broker.topic_configs import resolve
+from kafscale.broker.cluster.controller.planner import Place
+from kafscale.broker.cluster.ownership_guards import Claims
+from kafscale.broker.cluster.transfer import Handover
+from kafscale.broker.configs.topic_configs import resolve
+from kafscale.broker.group_coordinator.coordinator import Coordinator
 from kafscale.errors import KafscaleError
 from kafscale.metadata.cluster.cluster_cache import ClusterView
 from kafscale.metadata.cluster.group_shards import SHARD_COUNT, SHARDS_TOPIC

@@ -15,8 +15,8 @@ import asyncio
 from collections import Counter
 from collections.abc import Sequence
 
-from kafscale.broker import admin_rules
-from kafscale.broker.context import RequestContext
+from kafscale.broker.handlers.shared import topic_admission
+from kafscale.broker.requests.context import RequestContext
 from kafscale.errors import InvalidRequestError, KafscaleError
 from kafscale.metadata.access.model import Operation, QuotaEntity, ResourceType
 from kafscale.protocol.messages.alter_client_quotas import (
@@ -34,7 +34,7 @@ from kafscale.security.quota.types import kind_for
 async def handle(
     context: RequestContext, request: AlterClientQuotasRequest
 ) -> AlterClientQuotasResponse:
-    admin_rules.check_allowed(context.broker)
+    topic_admission.check_allowed(context.broker)
     context.demand(Operation.ALTER_CONFIGS, ResourceType.CLUSTER)
     named = Counter(_name(quota.entity) for quota in request.quotas)
     # Of those that stand there twice one is as good as another: all of them are refused.

@@ -11,8 +11,8 @@ Behaviour:
 Version notes: all versions are served alike.
 """
 
-from kafscale.broker import config_access, config_resources
-from kafscale.broker.context import RequestContext
+from kafscale.broker.configs import config_access, resources
+from kafscale.broker.requests.context import RequestContext
 from kafscale.errors import InvalidRequestError, KafscaleError
 from kafscale.metadata.access.model import Operation
 from kafscale.metadata.topics import config_validation
@@ -25,14 +25,14 @@ from kafscale.protocol.messages.alter_configs import (
 
 
 async def handle(context: RequestContext, request: AlterConfigsRequest) -> AlterConfigsResponse:
-    def replacement(resource: ResourceToAlter) -> config_resources.Change:
+    def replacement(resource: ResourceToAlter) -> resources.Change:
         config_access.demand(context, Operation.ALTER_CONFIGS, resource)
         wanted = {config.name: config.value for config in resource.configs}
         if len(wanted) < len(resource.configs):
             raise InvalidRequestError("Error due to duplicate config keys")
         return lambda _current: config_validation.parse(wanted, context.broker.topic_defaults)
 
-    errors = await config_resources.alter(
+    errors = await resources.alter(
         context.broker, request.resources, replacement, validate_only=request.validate_only
     )
     if not request.validate_only:

@@ -15,8 +15,8 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
-from kafscale.broker import admin_rules
-from kafscale.broker.context import RequestContext
+from kafscale.broker.handlers.shared import topic_admission
+from kafscale.broker.requests.context import RequestContext
 from kafscale.errors import (
     DuplicateResourceError,
     KafscaleError,
@@ -43,7 +43,7 @@ async def handle(
     context: RequestContext, request: AlterUserScramCredentialsRequest
 ) -> AlterUserScramCredentialsResponse:
     context.demand(Operation.ALTER, ResourceType.CLUSTER)
-    admin_rules.check_allowed(context.broker)
+    topic_admission.check_allowed(context.broker)
     counts = Counter(change.user for change in _changes(request))
     errors: dict[str, KafscaleError | None] = {}
     for change in _changes(request):

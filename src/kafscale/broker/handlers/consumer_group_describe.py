@@ -14,9 +14,9 @@ Version notes:
 
 from typing import Final
 
-from kafscale.broker import operations
-from kafscale.broker.context import RequestContext
-from kafscale.broker.group_requests import check_group_id
+from kafscale.broker.handlers.shared.groups import check_group_id
+from kafscale.broker.requests.context import RequestContext
+from kafscale.broker.security import operations
 from kafscale.errors import GroupNotFoundError, KafscaleError, TopicAuthorizationError
 from kafscale.groups.model import GroupRecord, Kind, MemberRecord
 from kafscale.groups.partitions import Partitions

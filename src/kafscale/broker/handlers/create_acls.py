@@ -9,9 +9,9 @@ Version notes:
 * v0: literal patterns only. v1+: prefixed ones as well.
 """
 
-from kafscale.broker import admin_rules
-from kafscale.broker.acl_requests import check_enabled, read_acl, told
-from kafscale.broker.context import RequestContext
+from kafscale.broker.handlers.shared import topic_admission
+from kafscale.broker.handlers.shared.acls import check_enabled, read_acl, told
+from kafscale.broker.requests.context import RequestContext
 from kafscale.errors import InvalidRequestError, KafscaleError
 from kafscale.metadata.access.model import Acl, Operation, ResourceType
 from kafscale.protocol.messages.create_acls import (
@@ -25,7 +25,7 @@ from kafscale.protocol.messages.create_acls import (
 async def handle(context: RequestContext, request: CreateAclsRequest) -> CreateAclsResponse:
     broker = context.broker
     context.demand(Operation.ALTER, ResourceType.CLUSTER)
-    admin_rules.check_allowed(broker)
+    topic_admission.check_allowed(broker)
     check_enabled(broker)
     read = [_read(written) for written in request.acls]
     acls = [acl for acl in read if isinstance(acl, Acl)]

@@ -17,10 +17,10 @@ Version notes: all versions are served alike.
 import asyncio
 from collections import Counter
 
-from kafscale.broker import admin_rules
-from kafscale.broker.config_resources import find_topic
-from kafscale.broker.context import RequestContext
-from kafscale.broker.denials import denial
+from kafscale.broker.configs.resources import find_topic
+from kafscale.broker.handlers.shared import topic_admission
+from kafscale.broker.requests.context import RequestContext
+from kafscale.broker.security.denials import denial
 from kafscale.broker.services import Services
 from kafscale.errors import (
     InvalidAssignmentError,
@@ -41,13 +41,13 @@ async def handle(
     context: RequestContext, request: CreatePartitionsRequest
 ) -> CreatePartitionsResponse:
     broker = context.broker
-    admin_rules.check_allowed(broker)
+    topic_admission.check_allowed(broker)
     denied = {
         topic.name
         for topic in request.topics
         if not context.may(Operation.ALTER, ResourceType.TOPIC, topic.name)
     }
-    admin_rules.check_new_partitions(
+    topic_admission.check_new_partitions(
         _added(broker, topic) for topic in request.topics if topic.name not in denied
     )
     counts = Counter(topic.name for topic in request.topics)

@@ -23,9 +23,10 @@ import asyncio
 from collections import Counter
 from typing import Final
 
-from kafscale.broker import admin_rules, topic_configs
-from kafscale.broker.context import RequestContext
-from kafscale.broker.denials import denial
+from kafscale.broker.configs import topic_configs
+from kafscale.broker.handlers.shared import topic_admission
+from kafscale.broker.requests.context import RequestContext
+from kafscale.broker.security.denials import denial
 from kafscale.errors import (
     InvalidAssignmentError,
     InvalidPartitionsError,
@@ -51,11 +52,11 @@ DESCRIBED_SINCE: Final = 5
 
 
 async def handle(context: RequestContext, request: CreateTopicsRequest) -> CreateTopicsResponse:
-    admin_rules.check_allowed(context.broker)
+    topic_admission.check_allowed(context.broker)
     counts = Counter(topic.name for topic in request.topics)
-    allowed = admin_rules.creatable(context, counts)
+    allowed = topic_admission.creatable(context, counts)
     topics = [topic for topic in request.topics if topic.name in allowed]
-    admin_rules.check_new_partitions(_wanted(context, topic) for topic in topics)
+    topic_admission.check_new_partitions(_wanted(context, topic) for topic in topics)
     created = await asyncio.gather(
         *(_create(context, request, topic) for topic in topics if counts[topic.name] == 1)
     )
@@ -91,7 +92,7 @@ async def _create(
         topic_id = UUID_ZERO
         if not request.validate_only:
             broker.throttling.mutate(context, partition_count)
-            timeout_ms = max(request.timeout_ms, admin_rules.TIMEOUT_MS_MIN)
+            timeout_ms = max(request.timeout_ms, topic_admission.TIMEOUT_MS_MIN)
             made = await broker.topics.create(topic.name, partition_count, configs, timeout_ms)
             topic_id = made.id
             broker.audit.changed(

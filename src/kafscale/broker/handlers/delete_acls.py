@@ -11,9 +11,9 @@ Version notes:
 
 import asyncio
 
-from kafscale.broker import admin_rules
-from kafscale.broker.acl_requests import check_enabled, read_filter, told
-from kafscale.broker.context import RequestContext
+from kafscale.broker.handlers.shared import topic_admission
+from kafscale.broker.handlers.shared.acls import check_enabled, read_filter, told
+from kafscale.broker.requests.context import RequestContext
 from kafscale.broker.services import Services
 from kafscale.errors import InvalidRequestError, KafscaleError
 from kafscale.metadata.access.model import Acl, Operation, ResourceType
@@ -29,7 +29,7 @@ from kafscale.protocol.messages.delete_acls import (
 async def handle(context: RequestContext, request: DeleteAclsRequest) -> DeleteAclsResponse:
     broker = context.broker
     context.demand(Operation.ALTER, ResourceType.CLUSTER)
-    admin_rules.check_allowed(broker)
+    topic_admission.check_allowed(broker)
     check_enabled(broker)
     found: list[list[Acl] | InvalidRequestError] = []
     for written in request.filters:

@@ -11,8 +11,8 @@ Version notes: all versions are served alike.
 
 import asyncio
 
-from kafscale.broker import admin_rules
-from kafscale.broker.context import RequestContext
+from kafscale.broker.handlers.shared import topic_admission
+from kafscale.broker.requests.context import RequestContext
 from kafscale.errors import KafscaleError
 from kafscale.metadata.access.model import Operation, ResourceType
 from kafscale.protocol.messages.delete_groups import (
@@ -23,7 +23,7 @@ from kafscale.protocol.messages.delete_groups import (
 
 
 async def handle(context: RequestContext, request: DeleteGroupsRequest) -> DeleteGroupsResponse:
-    admin_rules.check_allowed(context.broker)
+    topic_admission.check_allowed(context.broker)
     asked = dict.fromkeys(request.group_ids)
     groups = await asyncio.gather(*(_delete(context, group_id) for group_id in asked))
     return DeleteGroupsResponse(groups=groups)

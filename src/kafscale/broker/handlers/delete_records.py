@@ -16,10 +16,10 @@ Version notes: all versions are served alike.
 import asyncio
 from typing import Final
 
-from kafscale.broker import admin_rules
-from kafscale.broker.context import RequestContext
-from kafscale.broker.denials import denial
-from kafscale.broker.partitions import find_named
+from kafscale.broker.handlers.shared import topic_admission
+from kafscale.broker.handlers.shared.partition_lookup import find_named
+from kafscale.broker.requests.context import RequestContext
+from kafscale.broker.security.denials import denial
 from kafscale.errors import KafscaleError, OffsetOutOfRangeError, PolicyViolationError
 from kafscale.metadata.access.model import Operation, ResourceType
 from kafscale.protocol.messages.delete_records import (
@@ -36,7 +36,7 @@ NOT_KNOWN: Final = -1
 
 
 async def handle(context: RequestContext, request: DeleteRecordsRequest) -> DeleteRecordsResponse:
-    admin_rules.check_allowed(context.broker)
+    topic_admission.check_allowed(context.broker)
     topics = await asyncio.gather(*(_trim_topic(context, topic) for topic in request.topics))
     return DeleteRecordsResponse(topics=topics)
 

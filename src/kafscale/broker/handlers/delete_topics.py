@@ -23,9 +23,9 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Final
 
-from kafscale.broker import admin_rules
-from kafscale.broker.context import RequestContext
-from kafscale.broker.denials import denial
+from kafscale.broker.handlers.shared import topic_admission
+from kafscale.broker.requests.context import RequestContext
+from kafscale.broker.security.denials import denial
 from kafscale.broker.services import Services
 from kafscale.errors import (
     InvalidRequestError,
@@ -49,7 +49,7 @@ POLL_SECONDS: Final = 0.01
 
 async def handle(context: RequestContext, request: DeleteTopicsRequest) -> DeleteTopicsResponse:
     broker = context.broker
-    admin_rules.check_allowed(broker)
+    topic_admission.check_allowed(broker)
     asked = _asked(context, request)
     found = [_find(context, topic) for topic in asked]
     counts = Counter(topic.id for topic in found if isinstance(topic, Topic))

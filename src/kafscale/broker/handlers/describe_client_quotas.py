@@ -9,7 +9,7 @@ Behaviour:
 Version notes: both versions are served alike.
 """
 
-from kafscale.broker.context import RequestContext
+from kafscale.broker.requests.context import RequestContext
 from kafscale.errors import InvalidRequestError, KafscaleError
 from kafscale.metadata.access.model import Operation, QuotaEntity, ResourceType
 from kafscale.protocol.messages.describe_client_quotas import (

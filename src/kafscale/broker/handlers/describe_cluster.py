@@ -14,9 +14,9 @@ Version notes:
 
 from typing import Final
 
-from kafscale.broker import operations
-from kafscale.broker.addresses import nodes
-from kafscale.broker.context import RequestContext
+from kafscale.broker.network.advertised import nodes
+from kafscale.broker.requests.context import RequestContext
+from kafscale.broker.security import operations
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.describe_cluster import (
     Broker,

@@ -14,10 +14,10 @@ Version notes:
 * v3+: the type, and on request the documentation.
 """
 
-from kafscale.broker import broker_configs, config_access, topic_configs
-from kafscale.broker.addresses import advertised
-from kafscale.broker.config_resources import ResourceType, check_broker, find_topic
-from kafscale.broker.context import RequestContext
+from kafscale.broker.configs import broker_configs, config_access, topic_configs
+from kafscale.broker.configs.resources import ResourceType, check_broker, find_topic
+from kafscale.broker.network.advertised import advertised
+from kafscale.broker.requests.context import RequestContext
 from kafscale.errors import InvalidRequestError, KafscaleError
 from kafscale.metadata.access.model import Operation
 from kafscale.metadata.topics.config_types import ConfigSource, ConfigType

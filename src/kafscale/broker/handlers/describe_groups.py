@@ -15,8 +15,8 @@ Version notes:
 
 from typing import Final
 
-from kafscale.broker import operations
-from kafscale.broker.context import RequestContext
+from kafscale.broker.requests.context import RequestContext
+from kafscale.broker.security import operations
 from kafscale.errors import GroupNotFoundError, KafscaleError
 from kafscale.groups.model import GroupRecord, Kind, MemberRecord
 from kafscale.metadata.access.model import Operation, ResourceType

@@ -15,7 +15,7 @@ Version notes:
 from collections.abc import Iterator
 from typing import Final
 
-from kafscale.broker.context import RequestContext
+from kafscale.broker.requests.context import RequestContext
 from kafscale.broker.services import Services
 from kafscale.errors import AuthorizationError, KafscaleError
 from kafscale.metadata.access.model import Operation, ResourceType

@@ -10,9 +10,9 @@ Version notes: there is one version.
 
 from typing import Final
 
-from kafscale.broker.context import RequestContext
-from kafscale.broker.denials import denial
-from kafscale.broker.partitions import find_named
+from kafscale.broker.handlers.shared.partition_lookup import find_named
+from kafscale.broker.requests.context import RequestContext
+from kafscale.broker.security.denials import denial
 from kafscale.broker.services import Services
 from kafscale.errors import KafscaleError
 from kafscale.metadata.access.model import Operation, ResourceType

@@ -15,8 +15,8 @@ Version notes: there is one version.
 from collections.abc import Iterable
 from typing import Final
 
-from kafscale.broker import operations
-from kafscale.broker.context import RequestContext
+from kafscale.broker.requests.context import RequestContext
+from kafscale.broker.security import operations
 from kafscale.errors import InvalidRequestError, KafscaleError, TopicAuthorizationError
 from kafscale.metadata.access.model import Operation, ResourceType
 from kafscale.metadata.cluster.cluster_cache import NOBODY

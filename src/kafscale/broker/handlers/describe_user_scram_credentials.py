@@ -11,7 +11,7 @@ Version notes: there is one version.
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 
-from kafscale.broker.context import RequestContext
+from kafscale.broker.requests.context import RequestContext
 from kafscale.errors import DuplicateResourceError, KafscaleError, ResourceNotFoundError
 from kafscale.metadata.access.model import Operation, ResourceType, ScramCredential, ScramMechanism
 from kafscale.protocol.messages.describe_user_scram_credentials import (

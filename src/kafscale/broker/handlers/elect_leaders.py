@@ -12,7 +12,7 @@ Version notes:
 
 from typing import Final
 
-from kafscale.broker.context import RequestContext
+from kafscale.broker.requests.context import RequestContext
 from kafscale.broker.services import Services
 from kafscale.errors import InvalidRequestError, KafscaleError, UnknownTopicError
 from kafscale.metadata.access.model import Operation, ResourceType

@@ -24,12 +24,12 @@ Version notes:
 import asyncio
 from collections.abc import Awaitable, Iterable
 
-from kafscale.broker.context import RequestContext
-from kafscale.broker.denials import denial
-from kafscale.broker.fetch_sessions import FetchContext, Wanted
-from kafscale.broker.leader_epochs import check_leader_epoch
-from kafscale.broker.leaders import MISLED, endpoints, leader_of
-from kafscale.broker.partitions import find_partition
+from kafscale.broker.fetch_sessions.cache import FetchContext, Wanted
+from kafscale.broker.handlers.shared.leader_epochs import check_leader_epoch
+from kafscale.broker.handlers.shared.leaders import MISLED, endpoints, leader_of
+from kafscale.broker.handlers.shared.partition_lookup import find_partition
+from kafscale.broker.requests.context import RequestContext
+from kafscale.broker.security.denials import denial
 from kafscale.errors import (
     KafscaleError,
     UnsupportedCodecError,

@@ -16,8 +16,8 @@ Version notes:
 
 from typing import Final
 
-from kafscale.broker.addresses import Node, node
-from kafscale.broker.context import RequestContext
+from kafscale.broker.network.advertised import Node, node
+from kafscale.broker.requests.context import RequestContext
 from kafscale.errors import CoordinatorUnavailableError, InvalidRequestError, KafscaleError
 from kafscale.metadata.access.model import Operation, ResourceType
 from kafscale.metadata.cluster.group_shards import SHARDS_TOPIC, shard_of

@@ -12,8 +12,8 @@ Behaviour:
 Version notes: all versions are served alike.
 """
 
-from kafscale.broker import config_access, config_resources, topic_configs
-from kafscale.broker.context import RequestContext
+from kafscale.broker.configs import config_access, resources, topic_configs
+from kafscale.broker.requests.context import RequestContext
 from kafscale.errors import KafscaleError
 from kafscale.metadata.access.model import Operation
 from kafscale.protocol.messages.incremental_alter_configs import (
@@ -27,13 +27,13 @@ from kafscale.protocol.messages.incremental_alter_configs import (
 async def handle(
     context: RequestContext, request: IncrementalAlterConfigsRequest
 ) -> IncrementalAlterConfigsResponse:
-    def change(resource: ResourceToAlter) -> config_resources.Change:
+    def change(resource: ResourceToAlter) -> resources.Change:
         config_access.demand(context, Operation.ALTER_CONFIGS, resource)
         return lambda current: topic_configs.apply_incremental(
             current, resource.configs, context.broker.topic_defaults
         )
 
-    errors = await config_resources.alter(
+    errors = await resources.alter(
         context.broker, request.resources, change, validate_only=request.validate_only
     )
     if not request.validate_only:

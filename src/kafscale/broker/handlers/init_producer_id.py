@@ -12,7 +12,7 @@ Version notes:
 * v3+: an id and an epoch may be brought, both or neither.
 """
 
-from kafscale.broker.context import RequestContext
+from kafscale.broker.requests.context import RequestContext
 from kafscale.errors import InvalidRequestError, KafscaleError
 from kafscale.metadata.access.model import Operation, ResourceType
 from kafscale.protocol.messages.init_producer_id import (

@@ -11,8 +11,8 @@ Version notes:
 
 from collections.abc import Iterable
 
-from kafscale.broker.config_resources import ResourceType
-from kafscale.broker.context import RequestContext
+from kafscale.broker.configs.resources import ResourceType
+from kafscale.broker.requests.context import RequestContext
 from kafscale.broker.services import Services
 from kafscale.errors import UnknownApiError
 from kafscale.metadata.access import model

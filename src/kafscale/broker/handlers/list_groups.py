@@ -12,7 +12,7 @@ Version notes:
 
 from collections.abc import Iterable
 
-from kafscale.broker.context import RequestContext
+from kafscale.broker.requests.context import RequestContext
 from kafscale.groups.consumer_protocol import PROTOCOL_TYPE
 from kafscale.groups.model import GroupRecord, Kind
 from kafscale.metadata.access.model import CLUSTER_NAME, ResourceType

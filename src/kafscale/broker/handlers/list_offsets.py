@@ -22,9 +22,9 @@ from collections.abc import Awaitable
 from itertools import islice
 from typing import Final
 
-from kafscale.broker.context import RequestContext
-from kafscale.broker.leader_epochs import check_leader_epoch
-from kafscale.broker.partitions import find_named
+from kafscale.broker.handlers.shared.leader_epochs import check_leader_epoch
+from kafscale.broker.handlers.shared.partition_lookup import find_named
+from kafscale.broker.requests.context import RequestContext
 from kafscale.errors import (
     InvalidRequestError,
     KafscaleError,

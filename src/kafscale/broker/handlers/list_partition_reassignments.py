@@ -7,7 +7,7 @@ Behaviour:
 Version notes: there is one version.
 """
 
-from kafscale.broker.context import RequestContext
+from kafscale.broker.requests.context import RequestContext
 from kafscale.metadata.access.model import Operation, ResourceType
 from kafscale.protocol.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,

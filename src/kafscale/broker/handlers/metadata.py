@@ -18,9 +18,10 @@ Version notes:
 
 from collections.abc import Awaitable
 
-from kafscale.broker import admin_rules, first_use, operations
-from kafscale.broker.addresses import nodes
-from kafscale.broker.context import RequestContext
+from kafscale.broker.handlers.shared import first_use, topic_admission
+from kafscale.broker.network.advertised import nodes
+from kafscale.broker.requests.context import RequestContext
+from kafscale.broker.security import operations
 from kafscale.errors import (
     InvalidRequestError,
     KafscaleError,
@@ -138,7 +139,7 @@ def _missing(context: RequestContext, request: MetadataRequest, errors: _Errors)
         return []
     names = dict.fromkeys(asked.name for asked in request.topics or () if asked.name)
     missing = [name for name in names if name not in broker.catalog.topics and name not in errors]
-    allowed = admin_rules.creatable(context, missing)
+    allowed = topic_admission.creatable(context, missing)
     errors.update(dict.fromkeys(set(missing) - allowed, TopicAuthorizationError.code))
     return [name for name in missing if name in allowed]
 

@@ -22,7 +22,7 @@ Version notes:
 from collections.abc import Awaitable
 from typing import Final
 
-from kafscale.broker.context import RequestContext
+from kafscale.broker.requests.context import RequestContext
 from kafscale.errors import (
     GroupError,
     KafscaleError,

@@ -19,7 +19,7 @@ Version notes:
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from kafscale.broker.context import RequestContext
+from kafscale.broker.requests.context import RequestContext
 from kafscale.errors import KafscaleError, TopicAuthorizationError, UnknownTopicIdError
 from kafscale.groups.committed_offsets import CommittedOffset, Place
 from kafscale.metadata.access.model import Operation, ResourceType

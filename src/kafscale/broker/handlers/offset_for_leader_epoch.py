@@ -12,9 +12,9 @@ Version notes:
 * v1+: which epoch it is in the answer. v2+: the epoch that the client believes in.
 """
 
-from kafscale.broker.context import RequestContext
-from kafscale.broker.leader_epochs import check_leader_epoch
-from kafscale.broker.partitions import find_named
+from kafscale.broker.handlers.shared.leader_epochs import check_leader_epoch
+from kafscale.broker.handlers.shared.partition_lookup import find_named
+from kafscale.broker.requests.context import RequestContext
 from kafscale.broker.services import Services
 from kafscale.errors import KafscaleError, TopicAuthorizationError
 from kafscale.metadata.access.model import Operation, ResourceType

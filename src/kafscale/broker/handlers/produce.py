@@ -24,11 +24,11 @@ import asyncio
 from collections.abc import Awaitable
 from contextlib import suppress
 
-from kafscale.broker import admin_rules, first_use
-from kafscale.broker.context import RequestContext
-from kafscale.broker.denials import denial
-from kafscale.broker.leaders import MISLED, endpoints, leader_of
-from kafscale.broker.partitions import find_partition
+from kafscale.broker.handlers.shared import first_use, topic_admission
+from kafscale.broker.handlers.shared.leaders import MISLED, endpoints, leader_of
+from kafscale.broker.handlers.shared.partition_lookup import find_partition
+from kafscale.broker.requests.context import RequestContext
+from kafscale.broker.security.denials import denial
 from kafscale.errors import (
     InvalidAcksError,
     InvalidTransactionStateError,
@@ -278,7 +278,7 @@ def _missing(context: RequestContext, request: ProduceRequest, denied: _Denied) 
         return []
     named = [topic.name for topic in request.topics if topic.name and topic.name not in denied]
     missing = [name for name in named if name not in topics]
-    allowed = admin_rules.creatable(context, missing)
+    allowed = topic_admission.creatable(context, missing)
     denied.update(set(missing) - allowed)
     return [name for name in missing if name in allowed]
 

@@ -12,7 +12,7 @@ Version notes:
 import asyncio
 from collections.abc import Awaitable
 
-from kafscale.broker.context import RequestContext
+from kafscale.broker.requests.context import RequestContext
 from kafscale.errors import AuthenticationError, IllegalSaslStateError
 from kafscale.protocol.messages.sasl_authenticate import (
     SaslAuthenticateRequest,

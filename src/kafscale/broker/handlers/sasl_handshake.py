@@ -9,7 +9,7 @@ Version notes:
 * v0: the tokens that follow are bare. v1: they come in SaslAuthenticate.
 """
 
-from kafscale.broker.context import RequestContext
+from kafscale.broker.requests.context import RequestContext
 from kafscale.errors import KafscaleError, UnsupportedMechanismError
 from kafscale.protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 

@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack, suppress
 from functools import partial
 from typing import NamedTuple
 
-from kafscale.broker.assembly import keep_catalog
+from kafscale.broker.bootstrap import keep_catalog
 from kafscale.errors import ObjectNotFoundError
 from kafscale.metadata.cluster.restore_marker import REVISION_LEAP, mark_restored
 from kafscale.metadata.store.base import Entry

@@ -6,7 +6,7 @@ from random import Random
 
 from msgspec.structs import replace
 
-from kafscale.broker.cluster.controller import Controller, ControllerSettings
+from kafscale.broker.cluster.controller.controller import Controller, ControllerSettings
 from kafscale.errors import StoreUnavailableError
 from kafscale.metadata.cluster.cluster_cache import ClusterView
 from kafscale.metadata.cluster.group_shards import SHARD_COUNT, SHARDS_TOPIC

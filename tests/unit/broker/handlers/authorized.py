@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from kafscale.broker.context import ClientInfo
-from kafscale.broker.permissions import Grant, Need
+from kafscale.broker.requests.context import ClientInfo
+from kafscale.broker.security.permissions import Grant, Need
 from kafscale.config import Config
 from kafscale.config.sections.security import Authorization
 from kafscale.config.sections.stores import S3

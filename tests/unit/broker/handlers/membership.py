@@ -3,7 +3,7 @@
 import asyncio
 from typing import Any
 
-from kafscale.broker.context import ClientInfo
+from kafscale.broker.requests.context import ClientInfo
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.consumer_group_heartbeat import (
     CONSUMER_GROUP_HEARTBEAT,

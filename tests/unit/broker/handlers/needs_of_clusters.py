@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from kafscale.broker.config_resources import ResourceType as ConfigOwner
+from kafscale.broker.configs.resources import ResourceType as ConfigOwner
 from kafscale.metadata.access.model import (
     Operation,
     PatternType,

@@ -20,28 +20,28 @@ from typing import Any
 
 import msgspec
 
-from kafscale.broker.access import Access
-from kafscale.broker.audit import Audit
-from kafscale.broker.cluster.claims import Claims
-from kafscale.broker.cluster.controller import ControllerSettings
-from kafscale.broker.cluster.membership import Membership
+from kafscale.broker.cluster.controller.controller import ControllerSettings
 from kafscale.broker.cluster.node import ClusterNode
-from kafscale.broker.cluster.restoration import Restoration
-from kafscale.broker.context import ClientInfo, Drain, RequestContext
-from kafscale.broker.coordinator import statistics
-from kafscale.broker.coordinator.clock import GroupClock
-from kafscale.broker.coordinator.coordinator import Coordinator
-from kafscale.broker.dispatch import Dispatcher, Waiting
+from kafscale.broker.cluster.ownership_guards import Claims
+from kafscale.broker.cluster.registration import Membership
+from kafscale.broker.cluster.restore.restore import Restoration
 from kafscale.broker.engine_settings import engine_settings
-from kafscale.broker.fetch_sessions import FetchSessions
+from kafscale.broker.fetch_sessions.cache import FetchSessions
+from kafscale.broker.group_coordinator.coordinator import Coordinator
+from kafscale.broker.group_coordinator.pausable_clock import GroupClock
 from kafscale.broker.group_settings import group_settings, offset_retention
 from kafscale.broker.health import Health
-from kafscale.broker.listeners import listeners
+from kafscale.broker.metrics import group_collector
+from kafscale.broker.metrics.consumer_lag import Watermarks
+from kafscale.broker.network.listener_config import listeners
 from kafscale.broker.producer_ids import ProducerIds
-from kafscale.broker.routes import ROUTES
+from kafscale.broker.requests.context import ClientInfo, Drain, RequestContext
+from kafscale.broker.requests.dispatcher import Dispatcher, Waiting
+from kafscale.broker.requests.routes import ROUTES
+from kafscale.broker.security.audit import Audit
+from kafscale.broker.security.authorization import Access
+from kafscale.broker.security.quotas import Throttling
 from kafscale.broker.services import Services
-from kafscale.broker.throttling import Throttling
-from kafscale.broker.watermarks import Watermarks
 from kafscale.config import Config
 from kafscale.config.sections.serving import Broker
 from kafscale.config.sections.stores import S3
@@ -179,7 +179,7 @@ async def life(
         broker_id=node_id,
         steady=virtual_time.clock_ms,
     )
-    statistics.show(metrics, services.groups, watermarks.lags)
+    group_collector.show(metrics, services.groups, watermarks.lags)
     await node.join()
     work = [asyncio.create_task(node.run()), asyncio.create_task(services.groups.run())]
     try:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafscale.broker.config_resources import ResourceType
+from kafscale.broker.configs.resources import ResourceType
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.alter_configs import (
     ALTER_CONFIGS,

@@ -6,8 +6,8 @@ told the error that the row names, and is not once one of the permissions is giv
 
 import pytest
 
-from kafscale.broker.permissions import PERMISSIONS, page
-from kafscale.broker.routes import ROUTES
+from kafscale.broker.requests.routes import ROUTES
+from kafscale.broker.security.permissions import PERMISSIONS, page
 from kafscale.protocol.messages.api_versions import API_VERSIONS
 from unit.broker.handlers import needs_of_clusters, needs_of_groups, needs_of_topics
 from unit.broker.handlers.authorized import (

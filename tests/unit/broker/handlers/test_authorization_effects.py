@@ -2,7 +2,7 @@
 
 from structlog.testing import capture_logs
 
-from kafscale.broker.config_resources import ResourceType as ConfigOwner
+from kafscale.broker.configs.resources import ResourceType as ConfigOwner
 from kafscale.metadata.access.model import Operation, ResourceType
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.create_topics import (

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from kafscale.broker import operations
+from kafscale.broker.security import operations
 from kafscale.metadata.access.model import Operation, ResourceType
 from kafscale.metadata.schema.model import Topic
 from kafscale.protocol.error_codes import ErrorCode

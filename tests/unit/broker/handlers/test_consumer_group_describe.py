@@ -4,7 +4,7 @@ from itertools import chain
 
 import pytest
 
-from kafscale.broker import operations
+from kafscale.broker.security import operations
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.consumer_group_describe import (
     CONSUMER_GROUP_DESCRIBE,

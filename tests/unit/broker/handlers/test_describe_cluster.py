@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafscale.broker.operations import ON_CLUSTER
+from kafscale.broker.security.operations import ON_CLUSTER
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.describe_cluster import (
     DESCRIBE_CLUSTER,

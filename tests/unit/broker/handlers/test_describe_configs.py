@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafscale.broker.config_resources import ResourceType
+from kafscale.broker.configs.resources import ResourceType
 from kafscale.config import Config
 from kafscale.config.sections.serving import Broker, Logging
 from kafscale.config.sections.stores import S3

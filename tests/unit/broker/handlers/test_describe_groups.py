@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from kafscale.broker import operations
+from kafscale.broker.security import operations
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.describe_groups import DESCRIBE_GROUPS, DescribeGroupsRequest
 from unit.broker.handlers.membership import GROUP, ConsumerMember, Member, settle

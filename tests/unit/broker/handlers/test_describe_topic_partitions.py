@@ -3,7 +3,7 @@
 import pytest
 
 from kafscale.broker.handlers.describe_topic_partitions import PARTITIONS_COUNT_MAX
-from kafscale.broker.operations import ON_TOPIC
+from kafscale.broker.security.operations import ON_TOPIC
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.describe_topic_partitions import (
     DESCRIBE_TOPIC_PARTITIONS,

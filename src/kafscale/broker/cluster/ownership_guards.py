@@ -1,0 +1,125 @@
+"""What this broker owns, as claims; and the states of its partitions, saved under them.
+
+The law: a state is saved under a claim, so never by a broker that has lost the partition: it gets
+`FencedError`. What was read or written last is remembered, because an owner is alone with its
+partitions, and saves without reading.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from kafscale.broker.cluster.controller.planner import Place
+from kafscale.errors import NotOwnerError
+from kafscale.metadata.cluster import partition_states
+from kafscale.metadata.cluster.ownership_guard import Claim
+from kafscale.metadata.schema.model import Assignment, PartitionState, SegmentInfo, Topic
+from kafscale.metadata.schema.topic_codec import SEGMENTS_MAX
+from kafscale.metadata.store.base import MetadataStore
+from kafscale.metadata.topics.catalog import Catalog
+from kafscale.storage.formats import object_keys
+from kafscale.storage.log.partition_log import PartitionLog
+
+NOT_KNOWN_MS: Final = -1
+
+
+class Claims:
+    """The claims of one broker, by topic and partition, and the states that it has saved."""
+
+    def __init__(
+        self, store: MetadataStore, catalog: Catalog, *, namespace: str, clock: Callable[[], int]
+    ) -> None:
+        self._store = store
+        self._catalog = catalog
+        self._namespace = namespace
+        self._clock = clock
+        self._claims: dict[Place, Claim] = {}
+        self._states: dict[Place, PartitionState] = {}
+
+    def get(self, place: Place) -> Claim | None:
+        return self._claims.get(place)
+
+    def add(self, assignment: Assignment) -> Claim:
+        place = (assignment.topic, assignment.partition)
+        claim = self._claims[place] = Claim(self._store, assignment)
+        return claim
+
+    def update(self, assignment: Assignment) -> None:
+        """Take note of a change of an assignment that is ours before and after."""
+        claim = self._claims[assignment.topic, assignment.partition]
+        if assignment.mod_revision > claim.assignment.mod_revision:
+            claim.assignment = assignment
+
+    def drop(self, place: Place) -> None:
+        self._claims.pop(place, None)
+        self._states.pop(place, None)
+
+    def clear(self) -> None:
+        self._claims.clear()
+        self._states.clear()
+
+    # --- states -------------------------------------------------------------------------------
+
+    async def load(self, topic: Topic, partitions: Iterable[int]) -> dict[int, PartitionState]:
+        """What the store remembers of these partitions; nothing of those never saved."""
+        wanted = set(partitions)
+        states = await partition_states.load(self._store, topic)
+        found = {number: state for number, state in states.items() if number in wanted}
+        self._states |= {(topic.name, number): state for number, state in found.items()}
+        return found
+
+    async def save(self, partition: PartitionLog) -> None:
+        """Remember what is worth knowing of a partition without opening its log."""
+        place = (partition.topic, partition.partition)
+        topic = self._catalog.by_id.get(partition.topic_id)
+        if topic is None:
+            return
+        claim = self._claims.get(place)
+        if claim is None or claim.assignment.leader_epoch != partition.leader_epoch:
+            raise NotOwnerError(f"{partition.topic}/{partition.partition} is not ours any more")
+        before = self._states.get(place)
+        if before is not None and before.topic_id != partition.topic_id:
+            before = None
+        state = PartitionState(
+            topic=partition.topic, topic_id=partition.topic_id, partition=partition.partition,
+            leader_broker=str(claim.assignment.broker_id), leader_epoch=partition.leader_epoch,
+            log_start_offset=partition.start_offset, log_end_offset=partition.end_offset,
+            high_watermark=partition.high_watermark, segments=self._segments(partition, before),
+            active_segment=self._newest_key(partition),
+            segment_count=len(partition.segments),
+            size_bytes=partition.segments.total_bytes,
+            rolled_offset=partition.tail.rolled_offset,
+            mod_revision=before.mod_revision if before else 0,
+        )  # fmt: skip
+        self._states[place] = await partition_states.save(self._store, topic, state, claim)
+
+    def _newest_key(self, partition: PartitionLog) -> str:
+        if not len(partition.segments):
+            return ""
+        base_offset = partition.segments[-1].base_offset
+        return object_keys.segment_key(
+            self._namespace, partition.topic, partition.partition, base_offset
+        )
+
+    def _segments(
+        self, partition: PartitionLog, before: PartitionState | None
+    ) -> tuple[SegmentInfo, ...]:
+        """The newest segments in short; what was said of one before is said again."""
+        known = {info.base_offset: info for info in before.segments} if before else {}
+        newest = len(partition.segments) - 1
+        return tuple(
+            self._info(partition, segment.base_offset, segment.next_offset, segment.size_bytes,
+                       known.get(segment.base_offset), is_newest=number == newest)
+            for number, segment in partition.segments.newest(SEGMENTS_MAX)
+        )  # fmt: skip
+
+    def _info(
+        self, partition: PartitionLog, base_offset: int, next_offset: int, size_bytes: int,
+        known: SegmentInfo | None, *, is_newest: bool,
+    ) -> SegmentInfo:  # fmt: skip
+        if known is not None and known.size_bytes == size_bytes:
+            return known
+        return SegmentInfo(
+            base_offset=base_offset, size_bytes=size_bytes, created_ms=self._clock(),
+            last_offset=next_offset - 1,
+            max_timestamp_ms=partition.segment_max_timestamp_ms if is_newest else NOT_KNOWN_MS,
+        )  # fmt: skip

@@ -1,0 +1,141 @@
+"""What restored metadata say of topics and partitions, and how that is put right.
+
+The law: every commit compares the controller's entry, and each change of a topic what is changed;
+one that fails means that somebody else is at work, and that the restoration begins again.
+"""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import msgspec
+
+from kafscale.broker.cluster.restore.topics import Verdict
+from kafscale.errors import DamagedObjectError, StoreUnavailableError
+from kafscale.metadata.schema import keys
+from kafscale.metadata.schema.cluster_codec import decode_assignment, encode_assignment
+from kafscale.metadata.schema.model import NEVER_SAVED, Assignment, PartitionState, Topic
+from kafscale.metadata.schema.topic_codec import (
+    decode_partition_state,
+    decode_topic,
+    encode_partition_state,
+    encode_topic,
+)
+from kafscale.metadata.store.base import (
+    Compare,
+    Delete,
+    DeletePrefix,
+    Entry,
+    MetadataStore,
+    Operation,
+    Put,
+    unchanged,
+)
+from kafscale.observability.logging import get_logger
+
+log = get_logger(__name__)
+
+PUTS_MAX: Final = 100
+"""How many partitions go into one commit."""
+
+ENTRIES_AT_ONCE: Final = 100
+"""How many records are read before others get their turn."""
+
+
+class Known(msgspec.Struct):
+    """What the metadata say."""
+
+    topics: dict[str, Topic]
+    tombstones: dict[str, Topic]
+    states: dict[tuple[str, int], PartitionState]
+    assignments: defaultdict[str, dict[int, Assignment]]
+    """By topic and partition."""
+    revisions: list[int]
+    """Of all records that were read."""
+
+    def state_of(self, topic: Topic, partition: int) -> PartitionState | None:
+        """The state of a partition of this topic, and not of an older one of the same name."""
+        state = self.states.get((topic.name, partition))
+        return state if state is not None and state.topic_id == topic.id else None
+
+    def take(self, entry: Entry) -> None:
+        self.revisions.append(entry.mod_revision)
+        match keys.parse(entry.key):
+            case keys.TopicConfigKey(name):
+                self.topics[name] = decode_topic(entry)
+            case keys.DeletionKey(name):
+                self.tombstones[name] = decode_topic(entry)
+            case keys.PartitionStateKey(name, number):
+                self.states[name, number] = decode_partition_state(entry)
+            case keys.AssignmentKey(name, number):
+                self.assignments[name][number] = decode_assignment(entry)
+
+
+class RestoredMetadata:
+    """The metadata, in the hands of a controller."""
+
+    def __init__(self, store: MetadataStore, controller: Entry) -> None:
+        self._store = store
+        self._controller = controller
+        self.topics_revision = 0
+        """Of the last change of a topic."""
+
+    async def read(self) -> Known:
+        """Everything; a record that cannot be read is told of, and left out."""
+        known = Known({}, {}, {}, defaultdict(dict), [])
+        for prefix in (keys.TOPICS, keys.DELETIONS, keys.ASSIGNMENTS):
+            for count, entry in enumerate((await self._store.range(prefix)).entries, 1):
+                try:
+                    known.take(entry)
+                except DamagedObjectError as error:
+                    log.error("record damaged", key=error.key, reason=error.reason)  # noqa: TRY400
+                if count % ENTRIES_AT_ONCE == 0:
+                    await asyncio.sleep(0)
+        return known
+
+    async def carry_out(self, verdict: Verdict) -> None:
+        """Make a topic, and its tombstone, what they should be."""
+        config, deletion = keys.topic_config(verdict.name), keys.deletion(verdict.name)
+        tombstone = verdict.tombstone_after
+        entomb = Put(deletion, encode_topic(tombstone)) if tombstone else Delete(deletion)
+        before, after = verdict.before, verdict.after
+        if before is not None and (after is None or after.id != before.id):
+            removal: list[Operation] = [
+                DeletePrefix(keys.topic(verdict.name)),
+                DeletePrefix(keys.assignments(verdict.name)),
+                entomb,
+            ]
+            self.topics_revision = await self._commit([_is_still(config, before)], removal)
+            if after is None:
+                return
+            # A commit of its own, because what goes by its prefix cannot be put in the same.
+            before = None
+        elif after is None:
+            await self._commit([_is_still(deletion, verdict.tombstone_before)], [entomb])
+            return
+        changes = [Put(config, encode_topic(after)), entomb]
+        self.topics_revision = await self._commit([_is_still(config, before)], changes)
+
+    async def write(
+        self, assignments: Iterable[Assignment], states: Iterable[PartitionState]
+    ) -> None:
+        puts = [
+            Put(keys.assignment(each.topic, each.partition), encode_assignment(each))
+            for each in assignments
+        ] + [
+            Put(keys.partition_state(each.topic, each.partition), encode_partition_state(each))
+            for each in states
+        ]
+        for first in range(0, len(puts), PUTS_MAX):
+            await self._commit([], puts[first : first + PUTS_MAX])
+
+    async def _commit(self, compares: Sequence[Compare], operations: Sequence[Operation]) -> int:
+        done = await self._store.commit([unchanged(self._controller), *compares], operations)
+        if not done.succeeded:
+            raise StoreUnavailableError("the metadata were changed by others while being settled")
+        return done.revision
+
+
+def _is_still(key: str, topic: Topic | None) -> Compare:
+    return Compare(key=key, mod_revision=topic.mod_revision if topic else NEVER_SAVED)

@@ -1,0 +1,72 @@
+"""The control plane of a broker, from its parts to its listeners."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from kafscale.broker.cluster.node import ClusterNode
+from kafscale.broker.control_plane.parts import Parts
+from kafscale.broker.control_plane.service import DirectedBroker
+from kafscale.broker.network.http import AdminHttp
+from kafscale.broker.network.sockets import Address
+from kafscale.broker.services import Services
+from kafscale.config import Config
+from kafscale.config.sections.security import PeerTls
+from kafscale.control_plane.allowed_names import Admission
+from kafscale.control_plane.server import ControlServer
+from kafscale.control_plane.tls import ServerTls
+from kafscale.security.watched_file import WatchedFiles
+
+
+def control_address(config: Config, http: AdminHttp) -> Address:
+    """Where the control plane is served, for the others to be told."""
+    if not config.control.tls.enabled:
+        return http.addresses[0]
+    assert config.broker.control_port, "refused as a contradiction"
+    return config.broker.control_host, config.broker.control_port
+
+
+@asynccontextmanager
+async def control_plane(
+    services: Services, node: ClusterNode, http: AdminHttp
+) -> AsyncIterator[ControlServer]:
+    """Serve the control plane inside the block.
+
+    In the clear that is through `http`, and at a port of its own if set; encrypted, at the latter
+    alone.
+    """
+    settings, security = services.config.broker, services.config.control
+    broker = DirectedBroker(_parts(services, node))
+    tls = _tls(security.tls) if security.tls.enabled else None
+    admission = Admission(security.allowed_names) if tls else None
+    server = ControlServer(broker, tls=tls, admission=admission)
+    await server.start(settings.control_host, settings.control_port)
+    if tls is None:
+        http.serve_control(server.dial)
+    try:
+        yield server
+    finally:
+        await server.close()
+        await broker.close()
+
+
+def _tls(settings: PeerTls) -> ServerTls:
+    files = WatchedFiles([settings.cert_file, settings.key_file, settings.ca_file])
+    return ServerTls(settings, files.changed)
+
+
+def _parts(services: Services, node: ClusterNode) -> Parts:
+    return Parts(
+        broker_id=services.node_id,
+        cluster_id=services.cluster_id,
+        namespace=services.config.s3.namespace,
+        view=services.cluster,
+        catalog=services.catalog,
+        storage=services.storage,
+        swap=services.storage.swap_segments,
+        membership=services.membership,
+        ownership=node.draining,
+        controller=node.controller,
+        problems=services.health.problems,
+        store_health=lambda: services.metrics.store_health.state,
+        clock=services.clock,
+    )

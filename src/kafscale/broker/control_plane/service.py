@@ -1,0 +1,214 @@
+"""A broker under the direction of the control plane.
+
+The laws: whoever names partitions names only ones that this broker owns, or nothing is done at all;
+and what has begun is brought to its end, whether anybody still waits for the answer or not.
+"""
+
+import asyncio
+import re
+from collections.abc import Callable, Coroutine, Iterable, Sequence
+from typing import Any, Final, TypeVar
+
+from kafscale.broker.cluster.controller.planner import Place
+from kafscale.broker.control_plane import status as control_plane_status
+from kafscale.broker.control_plane.parts import Parts
+from kafscale.control_plane.assignment_feed import Holdings, holdings
+from kafscale.control_plane.errors import NotControllerError
+from kafscale.control_plane.interface import Drained
+from kafscale.control_plane.messages import (
+    BrokerStatusResponse,
+    Move,
+    SealTailResponse,
+    SwapSegmentsResponse,
+)
+from kafscale.control_plane.partition import Partition
+from kafscale.errors import InvalidRequestError, NotOwnerError, UnknownTopicError
+from kafscale.metadata.cluster.cluster_cache import NOBODY
+from kafscale.metadata.cluster.group_shards import SHARD_COUNT, SHARDS_TOPIC
+from kafscale.observability.logging import get_logger
+from kafscale.storage.formats import object_keys
+from kafscale.storage.log.partition_log import PartitionLog
+from kafscale.storage.segments.swap import SwapResult
+
+log = get_logger(__name__)
+
+ROLLS_AT_ONCE_MAX: Final = 8
+"""How many segments a flush makes at once: enough to hide the store, few enough for producers."""
+
+_JOB: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+
+Result = TypeVar("Result")
+
+
+class DirectedBroker:
+    """What `kafscale.control_plane` asks of a broker, done by its parts."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._started_ms = parts.clock()
+        self._work: set[asyncio.Task[Any]] = set()
+        self._at_once = asyncio.Semaphore(ROLLS_AT_ONCE_MAX)
+
+    @property
+    def id(self) -> int:
+        return self._parts.broker_id
+
+    async def close(self) -> None:
+        """Stop what is still being done; it is as crash-safe as everything else."""
+        for task in self._work:
+            task.cancel()
+        await asyncio.gather(*self._work, return_exceptions=True)
+
+    # --- looking ------------------------------------------------------------------------------
+
+    async def status(self, *, with_partitions: bool) -> BrokerStatusResponse:
+        return await control_plane_status.status(
+            self._parts, started_ms=self._started_ms, with_partitions=with_partitions
+        )
+
+    def holdings(self) -> Holdings:
+        return holdings(self._parts.view)
+
+    def subscribe(self, listener: Callable[[], None]) -> None:
+        self._parts.view.subscribe(listener)
+
+    # --- moving -------------------------------------------------------------------------------
+
+    async def drain(
+        self, partitions: Sequence[Partition] | None, reason: str, seconds_max: float
+    ) -> Drained:
+        for partition in partitions or ():
+            self._check_owned(partition)
+        log.info(
+            "drain asked for", reason=reason, deadline_seconds=seconds_max,
+            partitions="all" if partitions is None else len(partitions),
+        )  # fmt: skip
+        drained, pending = await self._to_its_end(
+            self._parts.ownership.drain(partitions, seconds_max)
+        )
+        return Drained(_sorted(drained), _sorted(pending))
+
+    async def rebalance(self) -> Sequence[Move]:
+        view = self._parts.view
+        if not self._parts.controller.is_controller:
+            raise NotControllerError(f"not the controller: {_who(view.controller_id)}")
+        await self._to_its_end(self._parts.controller.rebalance())
+        return [
+            Move(
+                partition=Partition(each.topic, each.partition).message,
+                from_broker=str(each.broker_id),
+                to_broker=str(each.moving_to),
+            )
+            for each in view.every_assignment()
+            if each.moving_to is not None
+        ]
+
+    # --- segments -----------------------------------------------------------------------------
+
+    async def flush(self, partitions: Sequence[Partition] | None) -> Sequence[Partition]:
+        if partitions is None:
+            logs = list(self._parts.storage.logs)
+        else:
+            logs = [self._find(partition) for partition in partitions]
+        await self._to_its_end(self._roll(logs))
+        if partitions is not None:
+            for each in logs:
+                self._check_open(each)
+        return _sorted((each.topic, each.partition) for each in logs if not each.closed)
+
+    async def seal_tail(self, partition: Partition) -> SealTailResponse:
+        found = self._find(partition)
+        await self._to_its_end(self._roll([found]))
+        self._check_open(found)
+        return SealTailResponse(
+            rolled_end_offset=found.tail.rolled_offset, log_start_offset=found.start_offset
+        )
+
+    async def swap_segments(self, partition: Partition, job: str) -> SwapSegmentsResponse:
+        if not _JOB.fullmatch(job):
+            raise InvalidRequestError(
+                "a job's name has at most 100 letters, digits, dots, underscores and hyphens"
+            )
+        staging = f"{self._parts.namespace}/{object_keys.STAGING_DIRECTORY}/{job}"
+        prefix = object_keys.partition_prefix(staging, partition.topic, partition.number)
+        result = await self._to_its_end(self._swap(self._find(partition), prefix))
+        return SwapSegmentsResponse(
+            base_offset=result.start_offset,
+            end_offset=result.end_offset,
+            segments_before=result.count_before,
+            segments_after=result.count_after,
+            bytes_before=result.bytes_before,
+            bytes_after=result.bytes_after,
+        )
+
+    async def _swap(self, found: PartitionLog, prefix: str) -> SwapResult:
+        return await self._parts.swap(found, prefix)
+
+    async def _roll(self, logs: Sequence[PartitionLog]) -> None:
+        """Make everything durable, and segments of it."""
+        if logs:
+            await self._parts.storage.wal.flush()
+            await asyncio.gather(*map(self._roll_one, logs))
+
+    async def _roll_one(self, partition: PartitionLog) -> None:
+        async with self._at_once:
+            await self._parts.storage.upkeep.roll(partition, "explicit")
+
+    # --- whose --------------------------------------------------------------------------------
+
+    def _find(self, partition: Partition) -> PartitionLog:
+        """The log of a partition that is served here."""
+        self._check_exists(partition)
+        if partition.topic == SHARDS_TOPIC:
+            raise InvalidRequestError("a shard of consumer groups has no segments")
+        found = self._parts.storage.logs.get(*partition)
+        if found is None or found.closed:
+            self._check_owned(partition)
+            raise NotOwnerError(f"{partition} is not open yet; try again")
+        return found
+
+    def _check_exists(self, partition: Partition) -> None:
+        count = SHARD_COUNT
+        if partition.topic != SHARDS_TOPIC:
+            topic = self._parts.catalog.get(partition.topic)
+            if topic is None:
+                raise UnknownTopicError(f"there is no topic {partition.topic!r}")
+            count = topic.partitions
+        if not 0 <= partition.number < count:
+            raise UnknownTopicError(f"there is no partition {partition}, only 0 to {count - 1}")
+
+    def _check_owned(self, partition: Partition) -> None:
+        self._check_exists(partition)
+        owner_id, _ = self._parts.view.leader(*partition)
+        if owner_id != self._parts.broker_id:
+            raise NotOwnerError(f"not the owner of {partition}: {_who(owner_id)}")
+
+    def _check_open(self, found: PartitionLog) -> None:
+        if found.closed:
+            self._check_owned(Partition(found.topic, found.partition))
+            raise NotOwnerError(f"{found.topic}/{found.partition} was closed meanwhile; try again")
+
+    async def _to_its_end(self, work: Coroutine[Any, Any, Result]) -> Result:
+        """The result of something that goes on even if nobody waits for it any more."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._work.add(task)
+        task.add_done_callback(self._work.discard)
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            task.add_done_callback(_tell_failure)
+            raise
+
+
+def _tell_failure(task: "asyncio.Task[Any]") -> None:
+    """Log what nobody waited for, if it failed."""
+    if not task.cancelled() and (error := task.exception()) is not None:
+        log.warning("control work failed", reason=str(error))
+
+
+def _who(broker_id: int) -> str:
+    return "nobody is, at the moment" if broker_id == NOBODY else f"broker {broker_id} is"
+
+
+def _sorted(places: Iterable[Place]) -> list[Partition]:
+    return sorted(Partition(topic, number) for topic, number in places)

@@ -1,0 +1,122 @@
+"""How a broker does, as a message: what it owns, whom it knows, and what is wrong, if anything.
+
+The law: everything comes from memory, so that a broker whose stores are away still answers; and a
+broker of many partitions gives way to its clients while it counts them.
+"""
+
+import asyncio
+from collections import Counter
+from typing import Final
+
+from kafscale import __version__
+from kafscale.broker.control_plane.parts import Parts
+from kafscale.control_plane.messages import BrokerStatusResponse, BrokerSummary, PartitionStatus
+from kafscale.metadata.cluster.cluster_cache import NOBODY, ClusterView
+from kafscale.metadata.cluster.group_shards import SHARDS_TOPIC
+from kafscale.metadata.schema.model import Assignment, BrokerInfo
+from kafscale.storage.log.partition_log import PartitionLog
+
+ONLINE: Final = "online"
+MOVING: Final = "moving"
+OPENING: Final = "opening"
+
+NO_EPOCH: Final = -1
+AT_ONCE_COUNT: Final = 500
+"""How many partitions are told of before clients get their turn."""
+
+
+async def status(parts: Parts, *, started_ms: int, with_partitions: bool) -> BrokerStatusResponse:
+    registration = parts.membership.registration
+    problems = dict(parts.problems())
+    if registration is None:
+        problems["registration"] = "it joins the cluster"
+    controller_id = parts.view.controller_id
+    answer = BrokerStatusResponse(
+        broker_id=str(parts.broker_id),
+        node_id=parts.broker_id,
+        version=__version__,
+        ready=not problems,
+        problems=problems,
+        epoch=registration.epoch if registration else NO_EPOCH,
+        draining=registration is not None and registration.is_draining,
+        is_controller=parts.controller.is_controller,
+        controller_id="" if controller_id == NOBODY else str(controller_id),
+        cluster_id=parts.cluster_id,
+        brokers=summaries(parts.view),
+        store_health=parts.store_health(),
+        uptime_ms=parts.clock() - started_ms,
+    )
+    if registration is None:
+        return answer
+    shards = parts.view.assignments(SHARDS_TOPIC).values()
+    answer.shards.extend(sorted(each.partition for each in shards if each.is_of(registration)))
+    if with_partitions:
+        await _add_partitions(answer, parts, registration)
+    return answer
+
+
+def summaries(view: ClusterView) -> list[BrokerSummary]:
+    """All brokers that are alive, and how much each of them owns."""
+    partitions: Counter[int] = Counter()
+    shards: Counter[int] = Counter()
+    moving: Counter[int] = Counter()
+    for assignment in view.every_assignment():
+        owner = view.brokers.get(assignment.broker_id)
+        if assignment.is_of(owner):
+            counts = shards if assignment.topic == SHARDS_TOPIC else partitions
+            counts[assignment.broker_id] += 1
+            moving[assignment.broker_id] += assignment.moving_to is not None
+    return [
+        BrokerSummary(
+            broker_id=str(broker.id),
+            host=broker.host,
+            port=broker.port,
+            control_host=broker.control_host,
+            control_port=broker.control_port,
+            rack=broker.rack,
+            version=broker.version,
+            epoch=broker.epoch,
+            draining=broker.is_draining,
+            partition_count=partitions[broker.id],
+            shard_count=shards[broker.id],
+            moving_count=moving[broker.id],
+        )
+        for _, broker in sorted(view.brokers.items())
+    ]
+
+
+async def _add_partitions(
+    answer: BrokerStatusResponse, parts: Parts, registration: BrokerInfo
+) -> None:
+    owned = sorted(
+        (each for each in parts.view.every_assignment() if each.is_of(registration)),
+        key=lambda each: (each.topic, each.partition),
+    )
+    for count, assignment in enumerate(owned, 1):
+        if assignment.topic != SHARDS_TOPIC:
+            served = parts.storage.logs.get(assignment.topic, assignment.partition)
+            answer.partitions.append(_partition(assignment, served))
+        if count % AT_ONCE_COUNT == 0:
+            await asyncio.sleep(0)
+
+
+def _partition(assignment: Assignment, served: PartitionLog | None) -> PartitionStatus:
+    told = PartitionStatus(
+        topic=assignment.topic,
+        partition=assignment.partition,
+        leader_epoch=assignment.leader_epoch,
+        state=OPENING,
+    )
+    if served is None:
+        return told
+    told.leader = True
+    told.state = ONLINE
+    if assignment.moving_to is not None:
+        told.state = MOVING
+        told.moving_to = str(assignment.moving_to)
+    told.log_start_offset = served.start_offset
+    told.log_end_offset = served.end_offset
+    told.high_watermark = served.high_watermark
+    told.rolled_offset = served.tail.rolled_offset
+    told.size_bytes = served.segments.total_bytes + served.tail.unrolled_bytes
+    return told

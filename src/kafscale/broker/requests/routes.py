@@ -1,0 +1,152 @@
+"""Every API that the broker serves, in the order of their keys; ApiVersions is `dispatch`'s own."""
+
+from kafscale.broker.handlers import (
+    alter_client_quotas,
+    alter_configs,
+    alter_user_scram_credentials,
+    consumer_group_describe,
+    consumer_group_heartbeat,
+    create_acls,
+    create_partitions,
+    create_topics,
+    delete_acls,
+    delete_groups,
+    delete_records,
+    delete_topics,
+    describe_acls,
+    describe_client_quotas,
+    describe_cluster,
+    describe_configs,
+    describe_groups,
+    describe_log_dirs,
+    describe_producers,
+    describe_topic_partitions,
+    describe_user_scram_credentials,
+    elect_leaders,
+    fetch,
+    find_coordinator,
+    heartbeat,
+    incremental_alter_configs,
+    init_producer_id,
+    join_group,
+    leave_group,
+    list_config_resources,
+    list_groups,
+    list_offsets,
+    list_partition_reassignments,
+    metadata,
+    offset_commit,
+    offset_delete,
+    offset_fetch,
+    offset_for_leader_epoch,
+    produce,
+    sasl_authenticate,
+    sasl_handshake,
+    sync_group,
+)
+from kafscale.broker.requests.route import Route, route
+from kafscale.protocol.messages.alter_client_quotas import ALTER_CLIENT_QUOTAS
+from kafscale.protocol.messages.alter_configs import ALTER_CONFIGS
+from kafscale.protocol.messages.alter_user_scram_credentials import ALTER_USER_SCRAM_CREDENTIALS
+from kafscale.protocol.messages.consumer_group_describe import CONSUMER_GROUP_DESCRIBE
+from kafscale.protocol.messages.consumer_group_heartbeat import CONSUMER_GROUP_HEARTBEAT
+from kafscale.protocol.messages.create_acls import CREATE_ACLS
+from kafscale.protocol.messages.create_partitions import CREATE_PARTITIONS
+from kafscale.protocol.messages.create_topics import CREATE_TOPICS
+from kafscale.protocol.messages.delete_acls import DELETE_ACLS
+from kafscale.protocol.messages.delete_groups import DELETE_GROUPS
+from kafscale.protocol.messages.delete_records import DELETE_RECORDS
+from kafscale.protocol.messages.delete_topics import DELETE_TOPICS
+from kafscale.protocol.messages.describe_acls import DESCRIBE_ACLS
+from kafscale.protocol.messages.describe_client_quotas import DESCRIBE_CLIENT_QUOTAS
+from kafscale.protocol.messages.describe_cluster import DESCRIBE_CLUSTER
+from kafscale.protocol.messages.describe_configs import DESCRIBE_CONFIGS
+from kafscale.protocol.messages.describe_groups import DESCRIBE_GROUPS
+from kafscale.protocol.messages.describe_log_dirs import DESCRIBE_LOG_DIRS
+from kafscale.protocol.messages.describe_producers import DESCRIBE_PRODUCERS
+from kafscale.protocol.messages.describe_topic_partitions import DESCRIBE_TOPIC_PARTITIONS
+from kafscale.protocol.messages.describe_user_scram_credentials import (
+    DESCRIBE_USER_SCRAM_CREDENTIALS,
+)
+from kafscale.protocol.messages.elect_leaders import ELECT_LEADERS
+from kafscale.protocol.messages.fetch import FETCH
+from kafscale.protocol.messages.find_coordinator import FIND_COORDINATOR
+from kafscale.protocol.messages.heartbeat import HEARTBEAT
+from kafscale.protocol.messages.incremental_alter_configs import INCREMENTAL_ALTER_CONFIGS
+from kafscale.protocol.messages.init_producer_id import INIT_PRODUCER_ID
+from kafscale.protocol.messages.join_group import JOIN_GROUP
+from kafscale.protocol.messages.leave_group import LEAVE_GROUP
+from kafscale.protocol.messages.list_config_resources import LIST_CONFIG_RESOURCES
+from kafscale.protocol.messages.list_groups import LIST_GROUPS
+from kafscale.protocol.messages.list_offsets import LIST_OFFSETS
+from kafscale.protocol.messages.list_partition_reassignments import LIST_PARTITION_REASSIGNMENTS
+from kafscale.protocol.messages.metadata import METADATA
+from kafscale.protocol.messages.offset_commit import OFFSET_COMMIT
+from kafscale.protocol.messages.offset_delete import OFFSET_DELETE
+from kafscale.protocol.messages.offset_fetch import OFFSET_FETCH
+from kafscale.protocol.messages.offset_for_leader_epoch import OFFSET_FOR_LEADER_EPOCH
+from kafscale.protocol.messages.produce import PRODUCE
+from kafscale.protocol.messages.sasl_authenticate import SASL_AUTHENTICATE
+from kafscale.protocol.messages.sasl_handshake import SASL_HANDSHAKE
+from kafscale.protocol.messages.sync_group import SYNC_GROUP
+
+ROUTES: tuple[Route, ...] = (
+    route(PRODUCE, produce.handle, produce.refuse, brings_time_limit=True),
+    route(FETCH, fetch.handle, fetch.refuse, brings_time_limit=True, ends_with_client=True),
+    route(LIST_OFFSETS, list_offsets.handle, list_offsets.refuse, ends_with_client=True),
+    route(METADATA, metadata.handle, metadata.refuse),
+    route(OFFSET_COMMIT, offset_commit.handle, offset_commit.refuse),
+    route(OFFSET_FETCH, offset_fetch.handle, offset_fetch.refuse),
+    route(FIND_COORDINATOR, find_coordinator.handle, find_coordinator.refuse),
+    route(JOIN_GROUP, join_group.handle, join_group.refuse, brings_time_limit=True),
+    route(HEARTBEAT, heartbeat.handle),
+    route(LEAVE_GROUP, leave_group.handle, leave_group.refuse),
+    route(SYNC_GROUP, sync_group.handle, brings_time_limit=True),
+    route(DESCRIBE_GROUPS, describe_groups.handle, describe_groups.refuse),
+    route(LIST_GROUPS, list_groups.handle),
+    route(SASL_HANDSHAKE, sasl_handshake.handle, sasl_handshake.refuse),
+    route(CREATE_TOPICS, create_topics.handle, create_topics.refuse),
+    route(DELETE_TOPICS, delete_topics.handle, delete_topics.refuse),
+    route(DELETE_RECORDS, delete_records.handle, delete_records.refuse),
+    route(INIT_PRODUCER_ID, init_producer_id.handle, init_producer_id.refuse),
+    route(OFFSET_FOR_LEADER_EPOCH, offset_for_leader_epoch.handle, offset_for_leader_epoch.refuse),
+    route(DESCRIBE_ACLS, describe_acls.handle),
+    route(CREATE_ACLS, create_acls.handle, create_acls.refuse),
+    route(DELETE_ACLS, delete_acls.handle, delete_acls.refuse),
+    route(DESCRIBE_CONFIGS, describe_configs.handle, describe_configs.refuse),
+    route(ALTER_CONFIGS, alter_configs.handle, alter_configs.refuse),
+    route(DESCRIBE_LOG_DIRS, describe_log_dirs.handle, describe_log_dirs.refuse),
+    route(SASL_AUTHENTICATE, sasl_authenticate.handle, brings_time_limit=True),
+    route(CREATE_PARTITIONS, create_partitions.handle, create_partitions.refuse),
+    route(DELETE_GROUPS, delete_groups.handle, delete_groups.refuse),
+    route(ELECT_LEADERS, elect_leaders.handle, elect_leaders.refuse),
+    route(
+        INCREMENTAL_ALTER_CONFIGS,
+        incremental_alter_configs.handle,
+        incremental_alter_configs.refuse,
+    ),
+    route(LIST_PARTITION_REASSIGNMENTS, list_partition_reassignments.handle),
+    route(OFFSET_DELETE, offset_delete.handle),
+    route(DESCRIBE_CLIENT_QUOTAS, describe_client_quotas.handle, describe_client_quotas.refuse),
+    route(ALTER_CLIENT_QUOTAS, alter_client_quotas.handle, alter_client_quotas.refuse),
+    route(DESCRIBE_USER_SCRAM_CREDENTIALS, describe_user_scram_credentials.handle),
+    route(
+        ALTER_USER_SCRAM_CREDENTIALS,
+        alter_user_scram_credentials.handle,
+        alter_user_scram_credentials.refuse,
+    ),
+    route(DESCRIBE_CLUSTER, describe_cluster.handle),
+    route(DESCRIBE_PRODUCERS, describe_producers.handle, describe_producers.refuse),
+    route(
+        CONSUMER_GROUP_HEARTBEAT,
+        consumer_group_heartbeat.handle,
+        consumer_group_heartbeat.refuse,
+    ),
+    route(CONSUMER_GROUP_DESCRIBE, consumer_group_describe.handle, consumer_group_describe.refuse),
+    route(LIST_CONFIG_RESOURCES, list_config_resources.handle),
+    route(
+        DESCRIBE_TOPIC_PARTITIONS,
+        describe_topic_partitions.handle,
+        describe_topic_partitions.refuse,
+    ),
+)

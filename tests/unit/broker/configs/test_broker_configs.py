@@ -1,0 +1,101 @@
+"""The broker's configs are shown truly, read-only and without secrets."""
+
+import pytest
+
+from kafscale.broker.configs import broker_configs
+from kafscale.config import Config
+from kafscale.config.sections.groups import Group, Offsets
+from kafscale.config.sections.serving import Topics
+from kafscale.config.sections.stores import S3, Cache, Etcd, Storage
+from kafscale.metadata.topics.config_types import ConfigSource, ConfigType
+from kafscale.metadata.topics.config_validation import TopicDefaults
+
+CONFIG = Config(
+    s3=S3(bucket="records", region="eu-west-1", access_key="AKIA", secret_key="hush"),  # noqa: S106
+    etcd=Etcd(password="whisper"),  # noqa: S106
+    cache=Cache(segment_cache_bytes=123456),
+    storage=Storage(segment_bytes=5000, flush_interval_ms=77),
+    group=Group(size_max=50, consumer_assignors=("range", "uniform")),
+    offsets=Offsets(retention_minutes=60),
+    topics=Topics(auto_create=False, auto_create_partitions=6),
+    origins={"storage.segmentBytes": "KAFSCALE_SEGMENT_BYTES", "cache.segmentCacheSize": "x:1"},
+)
+
+
+def describe(config=CONFIG):
+    rows = broker_configs.describe(
+        config,
+        TopicDefaults.of(config),
+        broker_id=3,
+        advertised_listeners="PLAINTEXT://broker-3:9092",
+    )
+    return {row.name: row for row in rows}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("broker.id", "3"),
+        ("node.id", "3"),
+        ("advertised.listeners", "PLAINTEXT://broker-3:9092"),
+        ("kafscale.s3.bucket", "records"),
+        ("kafscale.s3.region", "eu-west-1"),
+        ("kafscale.s3.endpoint", ""),
+        ("kafscale.cache.bytes", "123456"),
+        ("kafscale.readahead.segments", "3"),
+        ("kafscale.segment.bytes", "5000"),
+        ("kafscale.flush.interval.ms", "77"),
+        ("auto.create.topics.enable", "false"),
+        ("num.partitions", "6"),
+        ("default.replication.factor", "1"),
+        ("message.max.bytes", "1048588"),
+        ("log.retention.ms", "604800000"),
+        ("log.segment.bytes", "5000"),
+        ("compression.type", "snappy"),
+        ("socket.request.max.bytes", "104857600"),
+        ("group.initial.rebalance.delay.ms", "3000"),
+        ("group.min.session.timeout.ms", "6000"),
+        ("group.max.session.timeout.ms", "1800000"),
+        ("group.max.size", "50"),
+        ("group.coordinator.append.linger.ms", "5"),
+        ("group.consumer.session.timeout.ms", "45000"),
+        ("group.consumer.heartbeat.interval.ms", "5000"),
+        ("group.consumer.max.size", "2147483647"),
+        ("group.consumer.assignors", "range,uniform"),
+        ("group.consumer.migration.policy", "bidirectional"),
+        ("offsets.retention.minutes", "60"),
+        ("offsets.retention.check.interval.ms", "600000"),
+        ("offset.metadata.max.bytes", "4096"),
+    ],
+)
+def test_the_names_that_tools_look_for_have_their_true_values(name, value):
+    assert describe()[name].value == value
+
+
+def test_every_config_is_read_only_described_and_there_once():
+    rows = broker_configs.describe(
+        CONFIG, TopicDefaults.of(CONFIG), broker_id=3, advertised_listeners=""
+    )
+    assert [row.name for row in rows] == sorted({row.name for row in rows})
+    for row in rows:
+        assert row.read_only
+        assert row.documentation.endswith(".")
+        assert row.type != ConfigType.UNKNOWN
+        assert row.value == row.synonyms[0].value
+
+
+def test_a_value_says_whether_somebody_set_it():
+    rows = describe()
+    for name in ("log.segment.bytes", "kafscale.segment.bytes", "kafscale.cache.bytes"):
+        assert rows[name].source == ConfigSource.STATIC_BROKER
+        assert not rows[name].is_default
+    for name in ("kafscale.flush.interval.ms", "log.retention.ms", "broker.id"):
+        assert rows[name].source == ConfigSource.DEFAULT
+        assert rows[name].is_default
+
+
+def test_no_secret_is_shown():
+    shown = repr(describe())
+    assert "records" in shown
+    for secret in ("AKIA", "hush", "whisper"):
+        assert secret not in shown

@@ -1,0 +1,162 @@
+"""A cluster of two brokers as broker 1 sees it, and the parts of broker 1 that can be directed."""
+
+import asyncio
+from contextlib import asynccontextmanager
+from types import SimpleNamespace
+
+from kafscale.broker.control_plane.parts import Parts
+from kafscale.broker.control_plane.service import DirectedBroker
+from kafscale.metadata.cluster.cluster_cache import ClusterView
+from kafscale.metadata.schema import keys
+from kafscale.metadata.schema.cluster_codec import encode_assignment, encode_broker
+from kafscale.metadata.schema.model import Assignment, BrokerInfo
+from kafscale.metadata.store.base import Put
+from kafscale.metadata.store.memory import MemoryStore
+from kafscale.metadata.topics.catalog import Catalog
+from kafscale.storage.segments.swap import SwapResult
+from kafscale.testing import virtual_time
+
+ME = BrokerInfo(
+    id=1, epoch=4, host="a", port=9092, rack="z", version="9", control_host="a", control_port=9093
+)
+OTHER = BrokerInfo(id=2, epoch=1, host="b", port=9092, is_draining=True)
+
+
+def owned(topic, partition, broker=ME, *, leader_epoch=0, moving_to=None):
+    return Assignment(
+        topic=topic, partition=partition, broker_id=broker.id, broker_epoch=broker.epoch,
+        leader_epoch=leader_epoch, is_clean=True, moving_to=moving_to,
+    )  # fmt: skip
+
+
+def log(topic, partition, *, rolled=0, end=10):
+    """A log, as far as it is looked at from here."""
+    return SimpleNamespace(
+        topic=topic, partition=partition, closed=False, start_offset=2, high_watermark=end - 1,
+        end_offset=end, tail=SimpleNamespace(rolled_offset=rolled, unrolled_bytes=30),
+        segments=SimpleNamespace(total_bytes=70),
+    )  # fmt: skip
+
+
+class Storage:
+    """Logs that are rolled when somebody asks; `gate` holds that up, `failure` is raised."""
+
+    def __init__(self, *logs):
+        self.logs = self.wal = self.upkeep = self
+        self.by_place = {(each.topic, each.partition): each for each in logs}
+        self.done = []
+        self.gate = None
+        self.failure = None
+
+    def __iter__(self):
+        return iter(list(self.by_place.values()))
+
+    def get(self, topic, partition):
+        return self.by_place.get((topic, partition))
+
+    async def flush(self):
+        if self.failure is not None:
+            raise self.failure
+        self.done.append("flush")
+
+    async def roll(self, partition, reason):
+        if self.gate is not None:
+            await self.gate.wait()
+        self.done.append(f"roll {partition.topic}/{partition.partition} {reason}")
+        partition.tail.rolled_offset = partition.high_watermark
+
+    async def swap(self, partition, staged_prefix):
+        self.done.append(f"swap {partition.topic}/{partition.partition} {staged_prefix}")
+        return SwapResult(
+            start_offset=2, end_offset=9, count_before=4, count_after=1, bytes_before=400,
+            bytes_after=100,
+        )  # fmt: skip
+
+
+class Ownership:
+    def __init__(self):
+        self.asked = []
+
+    async def drain(self, partitions, deadline_seconds):
+        self.asked.append((partitions, deadline_seconds))
+        return {("orders", 1), ("orders", 0)}, [("__consumer_offsets", 3)]
+
+
+class Controller:
+    def __init__(self):
+        self.is_controller = True
+        self.count = 0
+
+    async def rebalance(self):
+        self.count += 1
+        return 1
+
+
+class Stage:
+    """Broker 1, which owns partitions 0 and 1 of orders, and shard 3."""
+
+    def __init__(self, store):
+        self.store = store
+        self.view = ClusterView(store)
+        self.catalog = Catalog(store)
+        self.storage = Storage(log("orders", 0), log("orders", 1))
+        self.ownership = Ownership()
+        self.controller = Controller()
+        self.membership = SimpleNamespace(registration=ME)
+        self.problems = {}
+        self.now_ms = 1_000
+        self.broker = DirectedBroker(
+            Parts(
+                broker_id=ME.id, cluster_id="cluster", namespace="ns", view=self.view,
+                catalog=self.catalog, storage=self.storage, swap=self.storage.swap,
+                membership=self.membership, ownership=self.ownership, controller=self.controller,
+                problems=lambda: self.problems, store_health=lambda: "healthy",
+                clock=lambda: self.now_ms,
+            )
+        )  # fmt: skip
+
+    async def put(self, *records):
+        """Write brokers and assignments, and wait until the view shows them."""
+        puts = [
+            Put(keys.broker(str(each.id)), encode_broker(each, 0))
+            if isinstance(each, BrokerInfo)
+            else Put(keys.assignment(each.topic, each.partition), encode_assignment(each))
+            for each in records
+        ]
+        done = await self.store.commit([], [*puts, Put(keys.CONTROLLER, b"1")])
+        changed = asyncio.Event()
+        self.view.subscribe(changed.set)
+        while self.view.controller is None or self.view.controller.mod_revision < done.revision:
+            await changed.wait()
+            changed.clear()
+
+
+@asynccontextmanager
+async def staged():
+    store = MemoryStore(virtual_time.clock_ms)
+    stage = Stage(store)
+    await stage.catalog.start()
+    await stage.view.start()
+    await stage.catalog.create("orders", 4, {}, 0, b"o" * 16)
+    await stage.put(
+        ME, OTHER, owned("orders", 0, leader_epoch=7), owned("orders", 1, moving_to=2),
+        owned("orders", 2, OTHER, leader_epoch=3), owned("__consumer_offsets", 3),
+        owned("__consumer_offsets", 4, OTHER),
+    )  # fmt: skip
+    try:
+        yield stage
+    finally:
+        await stage.broker.close()
+        await stage.view.close()
+        await stage.catalog.close()
+        await store.close()
+
+
+def play(body):
+    """Run the body of a test, an async function of a stage, in simulated time."""
+
+    async def scenario(_random):
+        async with staged() as stage:
+            await body(stage)
+
+    virtual_time.run(scenario, seed=0)

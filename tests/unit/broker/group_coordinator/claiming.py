@@ -1,0 +1,80 @@
+"""Shards that are assigned as a controller would do it, and the claims that follow from it."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+
+from msgspec.structs import replace
+
+from kafscale.broker.group_coordinator.coordinator import Coordinator
+from kafscale.metadata.cluster.group_shards import SHARD_COUNT, SHARDS_TOPIC, shard_of
+from kafscale.metadata.cluster.ownership_guard import Claim
+from kafscale.metadata.schema import keys
+from kafscale.metadata.schema.cluster_codec import decode_assignment, encode_assignment
+from kafscale.metadata.schema.model import Assignment
+from kafscale.metadata.store.base import MetadataStore, Put, Snapshot
+from kafscale.metadata.store.memory import MemoryStore
+
+ALL_SHARDS = range(SHARD_COUNT)
+
+
+async def claim_shards(
+    store: MetadataStore, broker_id: int, broker_epoch: int, shards: Iterable[int] = ALL_SHARDS
+) -> dict[int, Claim]:
+    """Make this registration of a broker the owner of shards, whoever was it before."""
+    owned = [
+        Assignment(
+            topic=SHARDS_TOPIC,
+            partition=shard,
+            broker_id=broker_id,
+            broker_epoch=broker_epoch,
+            leader_epoch=before.leader_epoch + 1 if before else 0,
+            is_clean=False,
+        )
+        for shard in shards
+        for before in [await assigned(store, shard)]
+    ]
+    return {each.partition: Claim(store, await _put(store, each)) for each in owned}
+
+
+async def ask_to_move(store: MetadataStore, shard: int, broker_id: int) -> Assignment:
+    """Change an assignment without a change of its owner."""
+    before = await assigned(store, shard)
+    assert before is not None
+    return await _put(store, replace(before, moving_to=broker_id))
+
+
+async def assigned(store: MetadataStore, shard: int) -> Assignment | None:
+    entry = await store.get(keys.assignment(SHARDS_TOPIC, shard))
+    return decode_assignment(entry) if entry else None
+
+
+async def _put(store: MetadataStore, assignment: Assignment) -> Assignment:
+    key = keys.assignment(assignment.topic, assignment.partition)
+    done = await store.commit((), [Put(key, encode_assignment(assignment))])
+    assert done.succeeded
+    return replace(assignment, mod_revision=done.revision)
+
+
+@asynccontextmanager
+async def being_loaded(
+    groups: Coordinator, store: MemoryStore, group_id: str
+) -> AsyncIterator[None]:
+    """Have a coordinator read again what the store knows of a group, for as long as the block."""
+    shard = shard_of(group_id)
+    assignment = await assigned(store, shard)
+    assert assignment is not None
+    await groups.release_shards([shard])
+    read, go_on = store.range, asyncio.Event()
+
+    async def read_slowly(prefix: str) -> Snapshot:
+        await go_on.wait()
+        return await read(prefix)
+
+    store.range = read_slowly
+    loading = asyncio.create_task(groups.open_shards({shard: Claim(store, assignment)}))
+    await asyncio.sleep(0)
+    yield
+    store.range = read
+    go_on.set()
+    await loading

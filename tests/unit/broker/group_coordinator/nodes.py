@@ -1,0 +1,232 @@
+"""Coordinators that share a store, and the members and commits that come to them.
+
+def test_something():
+    async def body(cluster):
+        first, second = await cluster.node(), await cluster.node()
+        await first.take(GROUP)
+        ...
+
+    play(body)
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import aclosing
+from random import Random
+
+from kafscale.broker.group_coordinator.coordinator import Coordinator, OffsetRetention
+from kafscale.broker.group_coordinator.pausable_clock import GroupClock
+from kafscale.errors import StoreUnavailableError
+from kafscale.groups.committed_offsets import CommittedOffset
+from kafscale.groups.config import GroupSettings
+from kafscale.groups.effects import NO_TICKET
+from kafscale.groups.events import ConsumerHeartbeat, Heartbeat, Join, Sync
+from kafscale.groups.responses import Joined, Reconciled
+from kafscale.metadata.cluster.group_shards import shard_of
+from kafscale.metadata.schema import keys
+from kafscale.metadata.store.memory import MemoryStore
+from kafscale.metadata.topics.catalog import Catalog
+from kafscale.observability.metrics.broker import Metrics
+from kafscale.testing import virtual_time
+from unit.broker.group_coordinator.claiming import claim_shards
+
+GROUP = "readers"
+OTHER = "others"
+TOPIC = "orders"
+TOPIC_ID = b"orders".ljust(16, b"-")
+SESSION_MS = 10_000
+RETENTION = OffsetRetention(retention_ms=604_800_000, check_interval_ms=600_000)
+
+assert shard_of(GROUP) != shard_of(OTHER)
+
+
+class PickyStore(MemoryStore):
+    """A store that can be held up, or be away."""
+
+    def __init__(self) -> None:
+        super().__init__(virtual_time.clock_ms)
+        self.is_away = False
+        self.open = asyncio.Event()
+        self.open.set()
+        self.refused = 0
+        self.held_news: asyncio.Event | None = None
+        """Watches that begin while it is there tell nothing before it is set."""
+
+    async def commit(self, compares, operations):
+        await self._pass()
+        done = await super().commit(compares, operations)
+        self.refused += not done.succeeded
+        return done
+
+    async def range(self, prefix):
+        await self._pass()
+        return await super().range(prefix)
+
+    async def watch(self, prefix, after_revision):
+        news = self.held_news
+        async with aclosing(super().watch(prefix, after_revision)) as lists:
+            async for events in lists:
+                if news is not None:
+                    await news.wait()
+                yield events
+
+    async def _pass(self) -> None:
+        await self.open.wait()
+        if self.is_away:
+            raise StoreUnavailableError("away")
+
+    async def knows(self) -> dict[str, bytes]:
+        """All that is kept of groups."""
+        entries = (await super().range(keys.CONSUMERS)).entries
+        return {entry.key: entry.value for entry in entries}
+
+
+class Node:
+    """One broker, as far as groups are concerned."""
+
+    def __init__(self, store: PickyStore, catalog: Catalog, broker_id: int) -> None:
+        self.store = store
+        self.broker_id = broker_id
+        self.is_proven = True
+        self.groups = Coordinator(
+            store, catalog, GroupSettings(initial_rebalance_delay_ms=0), RETENTION, Metrics(),
+            linger_ms=5, clock=GroupClock(virtual_time.clock_ms, virtual_time.clock_ms),
+            random=Random(0), proven=lambda: self.is_proven,
+        )  # fmt: skip
+
+    async def take(self, *group_ids: str) -> None:
+        """Become the owner of the shards of these groups, whoever was it before."""
+        shards = [shard_of(group_id) for group_id in group_ids]
+        await self.groups.open_shards(await claim_shards(self.store, self.broker_id, 1, shards))
+
+    def commit(
+        self, offset: int, group_id: str = GROUP, partition: int = 0, topic_id: bytes = TOPIC_ID
+    ) -> Awaitable[None]:
+        """Commit as a consumer that assigns partitions to itself."""
+        committed = CommittedOffset(
+            offset=offset, committed_ms=virtual_time.clock_ms(), topic_id=topic_id
+        )
+        return self.groups.commit(
+            group_id, "", None, -1, {(TOPIC, partition): committed},
+            version_knows_missing_groups=True,
+        )  # fmt: skip
+
+    def committed(self, group_id: str = GROUP) -> dict[int, int]:
+        """Offsets by partition."""
+        found = self.groups.fetch(group_id, None, -1)
+        return {place[1]: committed.offset for place, committed in found.items()}
+
+
+class Cluster:
+    """A store, and the nodes on it; each has a catalog of its own."""
+
+    def __init__(self) -> None:
+        self.store = PickyStore()
+        self.catalogs: list[Catalog] = []
+        self._running: list[asyncio.Task[None]] = []
+
+    async def node(self) -> Node:
+        catalog = Catalog(self.store)
+        await catalog.start()
+        self.catalogs.append(catalog)
+        if len(self.catalogs) == 1:
+            await catalog.create(TOPIC, 3, {}, virtual_time.clock_ms(), TOPIC_ID)
+        node = Node(self.store, catalog, len(self.catalogs))
+        await node.groups.start()
+        self._running.append(asyncio.create_task(node.groups.run()))
+        return node
+
+    async def close(self) -> None:
+        for task in self._running:
+            task.cancel()
+        await asyncio.wait(self._running)
+        for catalog in self.catalogs:
+            await catalog.close()
+
+
+def play(body: Callable[[Cluster], Awaitable[None]]) -> None:
+    async def scenario(_random: Random) -> None:
+        cluster = Cluster()
+        try:
+            await body(cluster)
+        finally:
+            await cluster.close()
+
+    virtual_time.run(scenario, seed=0)
+
+
+class Classic:
+    """A member of a classic group, which goes by what it was told."""
+
+    def __init__(self, name: str, instance_id: str | None = None) -> None:
+        self.name = name
+        self.instance_id = instance_id
+        self.member_id = ""
+        self.generation = -1
+
+    async def join(self, node: Node, group_id: str = GROUP) -> Joined:
+        joined = await node.groups.join(
+            group_id,
+            Join(
+                ticket=NO_TICKET, member_id=self.member_id, fresh_id=f"{self.name}-id",
+                instance_id=self.instance_id, session_timeout_ms=SESSION_MS,
+                rebalance_timeout_ms=SESSION_MS, protocol_type="consumer",
+                protocols=(("range", b"wishes"),),
+            ),
+        )  # fmt: skip
+        self.member_id, self.generation = joined.member_id, joined.generation
+        return joined
+
+    async def sync(self, node: Node, assignments: dict[str, bytes]) -> bytes:
+        synced = await node.groups.sync(
+            GROUP,
+            Sync(
+                ticket=NO_TICKET, member_id=self.member_id, instance_id=self.instance_id,
+                generation=self.generation, assignments=assignments,
+            ),
+        )  # fmt: skip
+        return synced.assignment
+
+    async def heartbeat(self, node: Node) -> None:
+        await node.groups.heartbeat(
+            GROUP,
+            Heartbeat(
+                ticket=NO_TICKET, member_id=self.member_id, instance_id=self.instance_id,
+                generation=self.generation,
+            ),
+        )  # fmt: skip
+
+
+async def settle(node: Node, *members: Classic) -> None:
+    """Bring members into one stable generation, each assigned its own name."""
+    joined = await asyncio.gather(*(member.join(node) for member in members))
+    assignments = {member.member_id: member.name.encode() for member in members}
+    leads = [each.leader == each.member_id for each in joined]
+    synced = await asyncio.gather(
+        *(
+            member.sync(node, assignments if leads_it else {})
+            for member, leads_it in zip(members, leads, strict=True)
+        )
+    )
+    assert synced == [member.name.encode() for member in members]
+
+
+class Consumer:
+    """A member of a group of the consumer protocol."""
+
+    def __init__(self, member_id: str) -> None:
+        self.member_id = member_id
+        self.epoch = 0
+
+    async def beat(self, node: Node, *, joins: bool = False) -> Reconciled:
+        told = await node.groups.consumer_heartbeat(
+            GROUP,
+            ConsumerHeartbeat(
+                ticket=NO_TICKET, member_id=self.member_id, member_epoch=self.epoch,
+                rebalance_timeout_ms=SESSION_MS if joins else -1,
+                subscribed_names=(TOPIC,) if joins else None,
+                owned={} if joins else None,
+            ),
+        )  # fmt: skip
+        self.epoch = told.member_epoch
+        return told

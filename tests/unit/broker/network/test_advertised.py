@@ -1,0 +1,49 @@
+"""Addresses: where a client is told to connect to."""
+
+import pytest
+
+from kafscale.broker.network.advertised import advertised
+from kafscale.broker.network.listener_config import listeners
+from kafscale.broker.requests.context import ClientInfo
+from kafscale.config import Config
+from kafscale.config.sections.serving import Broker
+from kafscale.config.sections.stores import S3
+from kafscale.protocol.messages.metadata import METADATA
+from unit.broker.handlers.serving import serve
+
+
+def told(client, **settings):
+    found = []
+    config = Config(s3=S3(use_memory=True), broker=Broker(**settings))
+    [client.listener] = listeners(config)
+
+    async def body(broker):
+        context = broker.context(METADATA, METADATA.version_max)
+        context.client = client
+        found.append(advertised(context))
+
+    serve(body, config=config)
+    return found[0]
+
+
+@pytest.mark.parametrize(
+    ("served", "host"),
+    [
+        ("192.0.2.1", "192.0.2.1"),
+        ("::ffff:192.0.2.1", "192.0.2.1"),
+        ("2001:db8::1", "2001:db8::1"),
+        ("fe80::1%eth0", "fe80::1"),
+        ("localhost", "localhost"),
+    ],
+)
+def test_a_client_is_told_the_address_at_which_it_has_come(served, host):
+    assert told(ClientInfo("10.0.0.1", 50_000, served, 19_092)) == (host, 19_092)
+
+
+def test_what_is_advertised_comes_first_each_for_itself():
+    client = ClientInfo("10.0.0.1", 50_000, "192.0.2.1", 19_092)
+
+    both = {"advertised_host": "kafka.example", "advertised_port": 443}
+    assert told(client, **both) == ("kafka.example", 443)
+    assert told(client, advertised_host="kafka.example") == ("kafka.example", 19_092)
+    assert told(client, advertised_port=443) == ("192.0.2.1", 443)

@@ -1,0 +1,201 @@
+"""Metrics and health over HTTP, asked by a plain socket."""
+
+import asyncio
+import json
+from contextlib import asynccontextmanager
+from http import HTTPStatus
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafscale.broker.network.http import AdminHttp, Head, parse
+from kafscale.observability.metrics.broker import DECLARATIONS, Metrics
+from unit.broker.harness import run
+
+
+@asynccontextmanager
+async def served(readiness=dict, **bounds):
+    admin = AdminHttp(Metrics(), readiness, **bounds)
+    await admin.listen("127.0.0.1", 0)
+    try:
+        yield admin
+    finally:
+        await admin.close()
+
+
+async def read_reply(reader, *, with_body=True):
+    head = (await reader.readuntil(b"\r\n\r\n")).decode()
+    line, *rest = head.rstrip().split("\r\n")
+    headers = dict(part.split(": ", 1) for part in rest)
+    body = await reader.readexactly(int(headers["Content-Length"])) if with_body else b""
+    return int(line.split()[1]), headers, body
+
+
+async def ask(admin, request):
+    """Send some bytes, and read one reply and the end of the connection."""
+    reader, writer = await asyncio.open_connection(*admin.addresses[0])
+    writer.write(request)
+    status, headers, body = await read_reply(reader, with_body=not request.startswith(b"HEAD"))
+    assert (await reader.read() == b"") == (headers["Connection"] == "close")
+    writer.close()
+    return status, headers, body
+
+
+def get(path, method="GET"):
+    return f"{method} {path} HTTP/1.1\r\nHost: broker\r\nConnection: close\r\n\r\n".encode()
+
+
+def test_metrics_are_told_as_prometheus_reads_them():
+    async def story():
+        async with served() as admin:
+            status, headers, body = await ask(admin, get("/metrics"))
+        assert status == 200
+        assert headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
+        assert b"\nkafscale_active_connections 0\n" in body
+
+    run(story)
+
+
+def test_a_scrape_gives_way_after_every_metric():
+    async def story():
+        scrape = asyncio.ensure_future(AdminHttp(Metrics(), dict)._exposition())
+        turns = 0
+        while not scrape.done():
+            turns += 1
+            await asyncio.sleep(0)
+        assert turns >= len(DECLARATIONS)
+        assert scrape.result().count(b"# TYPE") == len(DECLARATIONS)
+
+    run(story)
+
+
+@pytest.mark.parametrize("path", ["/health", "/healthz", "/healthz?verbose=1"])
+def test_a_process_that_answers_is_alive_though_it_may_not_be_ready(path):
+    async def story():
+        async with served(lambda: {"etcd": "unreachable"}) as admin:
+            status, headers, body = await ask(admin, get(path))
+        assert (status, headers["Content-Type"]) == (200, "application/json")
+        assert json.loads(body) == {"status": "ok"}
+
+    run(story)
+
+
+def test_readiness_follows_its_reasons():
+    async def story():
+        reasons = {"etcd": "unreachable"}
+        async with served(lambda: reasons) as admin:
+            status, _, body = await ask(admin, get("/readyz"))
+            assert status == 503
+            assert json.loads(body) == {"ready": False, "reasons": {"etcd": "unreachable"}}
+            reasons.clear()
+            status, _, body = await ask(admin, get("/readyz"))
+            assert status == 200
+            assert json.loads(body) == {"ready": True, "reasons": {}}
+
+    run(story)
+
+
+def test_a_head_request_gets_the_length_without_the_body():
+    async def story():
+        async with served() as admin:
+            status, headers, _ = await ask(admin, get("/healthz", "HEAD"))
+        assert (status, headers["Content-Length"]) == (200, str(len(b'{"status":"ok"}\n')))
+
+    run(story)
+
+
+@pytest.mark.parametrize(
+    ("request_bytes", "status"),
+    [
+        (get("/nothing"), 404),
+        (get("/metrics", "POST"), 405),
+        (b"hello\r\n\r\n", 400),
+        (b"GET /metrics HTTP/9\r\n\r\n", 400),
+        (b"GET metrics HTTP/1.1\r\n\r\n", 400),
+        (b"GET / HTTP/1.1\r\nX: " + b"x" * 9000 + b"\r\n\r\n", 431),
+    ],
+)
+def test_other_requests_are_refused(request_bytes, status):
+    async def story():
+        async with served() as admin:
+            found, headers, _ = await ask(admin, request_bytes)
+        assert found == status
+        assert headers.get("Allow") == ("GET, HEAD" if status == 405 else None)
+
+    run(story)
+
+
+def test_a_connection_serves_several_requests_also_when_they_come_at_once():
+    async def story():
+        async with served() as admin:
+            reader, writer = await asyncio.open_connection(*admin.addresses[0])
+            keep = b"GET /healthz HTTP/1.1\r\nHost: broker\r\n\r\n"
+            writer.write(keep + keep + get("/readyz"))
+            bodies = [(await read_reply(reader))[2] for _ in range(3)]
+            assert await reader.read() == b""
+            writer.close()
+        assert [json.loads(body).get("ready") for body in bodies] == [None, None, True]
+
+    run(story)
+
+
+def test_a_client_that_is_too_slow_is_sent_away():
+    async def story():
+        async with served(request_seconds_max=0.01) as admin:
+            reader, writer = await asyncio.open_connection(*admin.addresses[0])
+            writer.write(b"GET /heal")
+            assert await reader.read() == b""
+            writer.close()
+
+    run(story)
+
+
+def test_few_connections_are_served_at_once():
+    async def story():
+        async with served(connections_max=1) as admin:
+            kept_reader, kept = await asyncio.open_connection(*admin.addresses[0])
+            kept.write(b"GET /healthz HTTP/1.1\r\n\r\n")
+            await read_reply(kept_reader)
+            reader, writer = await asyncio.open_connection(*admin.addresses[0])
+            assert await reader.read() == b""
+            writer.close()
+            kept.close()
+
+    run(story)
+
+
+def test_closing_ends_conversations():
+    async def story():
+        async with served() as admin:
+            reader, writer = await asyncio.open_connection(*admin.addresses[0])
+            writer.write(b"GET /healthz HTTP/1.1\r\n\r\n")
+            await read_reply(reader)
+            await admin.close()
+            assert await reader.read() == b""
+            writer.close()
+
+    run(story)
+
+
+@given(st.binary(max_size=60), st.binary(max_size=60))
+def test_no_bytes_make_the_parser_raise(line, headers):
+    found = parse(line + b"\r\n" + headers + b"\r\n\r\n")
+    assert isinstance(found, Head) or found is HTTPStatus.BAD_REQUEST
+
+
+@pytest.mark.parametrize(
+    ("version", "headers", "keeps_alive"),
+    [
+        ("1.1", "", True),
+        ("1.1", "Connection: Close", False),
+        ("1.0", "", False),
+        ("1.0", "connection: keep-alive", True),
+        ("1.1", "Content-Length: 3", False),
+        ("1.1", "Content-Length: 0", True),
+        ("1.1", "Transfer-Encoding: chunked", False),
+    ],
+)
+def test_a_connection_is_kept_where_both_sides_can(version, headers, keeps_alive):
+    found = parse(f"GET / HTTP/{version}\r\n{headers}\r\n\r\n".encode())
+    assert found == Head("GET", "/", keeps_alive)

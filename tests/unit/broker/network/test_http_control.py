@@ -1,0 +1,153 @@
+"""The port for metrics and health also takes clients of the control plane."""
+
+import asyncio
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+
+import pytest
+import uvloop
+
+from kafscale.broker.network.http import AdminHttp
+from kafscale.control_plane.assignment_feed import Holding
+from kafscale.control_plane.client import ControlClient
+from kafscale.control_plane.errors import UnreachableError
+from kafscale.control_plane.server import ControlServer
+from kafscale.observability.metrics.broker import Metrics
+from unit.broker.harness import run
+from unit.broker.network.test_http import ask, get, read_reply
+from unit.control_plane.stage import ScriptedBroker, take
+
+PREFACE = b"PRI * HTTP/2.0\r\n\r\n"
+
+every_loop = pytest.mark.parametrize(
+    "loop", [asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"]
+)
+
+
+@asynccontextmanager
+async def shared_port(**bounds):
+    """A broker with its control plane behind the port for metrics."""
+    broker = ScriptedBroker()
+    control = ControlServer(broker)
+    await control.start()
+    admin = AdminHttp(Metrics(), dict, **bounds)
+    admin.serve_control(control.dial)
+    await admin.listen("127.0.0.1", 0)
+    admin.control = control
+    admin.broker = broker
+    try:
+        yield admin
+    finally:
+        await control.close()
+        await admin.close()
+
+
+def client_of(admin):
+    return ControlClient("{}:{}".format(*admin.addresses[0]))
+
+
+@every_loop
+def test_one_port_answers_both(loop):
+    async def story():
+        async with shared_port() as admin, client_of(admin) as client:
+            assert admin.control.port is None
+            assert (await client.status()).broker_id == "3"
+            status, _, body = await ask(admin, get("/metrics"))
+            assert (status, b"kafscale_active_connections" in body) == (200, True)
+            assert (await client.status()).broker_id == "3"
+
+    run(story, loop)
+
+
+@every_loop
+def test_streams_and_many_requests_share_a_connection(loop):
+    async def story():
+        async with shared_port() as admin, client_of(admin) as client:
+            async with aclosing(client.watch_assignments()) as events:
+                assert await take(events, 1) == ["orders/0 assigned 3 @7"]
+                answers = await asyncio.gather(*(client.status() for _ in range(50)))
+                assert {answer.broker_id for answer in answers} == {"3"}
+                admin.broker.assign(orders_0=Holding(4, 8))
+                assert len(await take(events, 2)) == 2
+            assert admin._control_connections == 1
+
+    run(story, loop)
+
+
+def test_a_watcher_does_not_take_the_place_of_those_who_look_after_health():
+    async def story():
+        async with shared_port(connections_max=1) as admin, AsyncExitStack() as stack:
+            for _ in range(3):
+                client = await stack.enter_async_context(client_of(admin))
+                await client.status()
+            assert (await ask(admin, get("/healthz")))[0] == 200
+
+    run(story)
+
+
+def test_clients_of_the_control_plane_are_few_too():
+    async def story():
+        async with (
+            shared_port(control_connections_max=1) as admin,
+            client_of(admin) as first,
+            client_of(admin) as second,
+        ):
+            await first.status()
+            with pytest.raises(UnreachableError):
+                await second.status()
+            await first.status()
+
+    run(story)
+
+
+def test_a_client_that_leaves_makes_room():
+    async def story():
+        async with shared_port(control_connections_max=1) as admin:
+            for _ in range(5):
+                async with client_of(admin) as client:
+                    await client.status()
+                while admin._control_connections:
+                    await ask(admin, get("/healthz"))
+
+    run(story)
+
+
+def test_half_a_preface_is_waited_for_no_longer_than_any_request():
+    async def story():
+        async with shared_port(request_seconds_max=0.01) as admin:
+            reader, writer = await asyncio.open_connection(*admin.addresses[0])
+            writer.write(PREFACE[:10])
+            assert await reader.read() == b""
+            writer.close()
+
+    run(story)
+
+
+def test_a_port_without_a_control_plane_takes_no_preface():
+    async def story():
+        admin = AdminHttp(Metrics(), dict)
+        await admin.listen("127.0.0.1", 0)
+        reader, writer = await asyncio.open_connection(*admin.addresses[0])
+        writer.write(PREFACE)
+        assert (await read_reply(reader))[0] == 400
+        writer.close()
+        await admin.close()
+
+    run(story)
+
+
+@every_loop
+def test_closing_ends_everything_in_order(loop):
+    async def story():
+        async with shared_port() as admin, client_of(admin) as client:
+            async with aclosing(client.watch_assignments()) as events:
+                await anext(events)
+                await admin.control.close()
+                with pytest.raises(Exception, match="ask another one"):
+                    await anext(events)
+            reader, writer = await asyncio.open_connection(*admin.addresses[0])
+            writer.write(PREFACE)
+            assert await reader.read() == b""
+            writer.close()
+            assert (await ask(admin, get("/healthz")))[0] == 200
+
+    run(story, loop)

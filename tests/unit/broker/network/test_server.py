@@ -1,0 +1,356 @@
+"""The server, with real sockets: on both event loops, from the first client to the last."""
+
+import asyncio
+import socket
+from contextlib import asynccontextmanager, suppress
+
+import pytest
+import uvloop
+from structlog.testing import capture_logs
+
+from kafscale.broker.network.server import Server, Settings
+from kafscale.broker.requests.context import Drain
+from kafscale.broker.requests.dispatcher import Dispatcher
+from kafscale.broker.requests.route import route
+from kafscale.errors import OperatingError
+from kafscale.observability.metrics.broker import Metrics
+from kafscale.protocol.frame import FrameReader
+from kafscale.protocol.messages.fetch import (
+    FETCH,
+    FetchedPartition,
+    FetchedTopic,
+    FetchResponse,
+)
+from kafscale.protocol.messages.heartbeat import HEARTBEAT, HeartbeatResponse
+from kafscale.protocol.messages.list_groups import LIST_GROUPS
+from unit.broker.harness import LIMITS, answer, beat, heartbeat, request, run, turn
+
+HOST = "127.0.0.1"
+
+on_both_loops = pytest.mark.parametrize(
+    "loop", [asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"]
+)
+
+
+class Stage:
+    """A server with one handler, and what it was made of."""
+
+    def __init__(self, handler=beat, extra=(), **settings):
+        self.now = 0.0
+        self.metrics = Metrics()
+        self.goodbye = Drain()
+        self.dispatcher = Dispatcher(
+            [
+                route(HEARTBEAT, handler, brings_time_limit=True, ends_with_client=True),
+                *extra,
+            ],
+            None,
+            self.metrics,
+            self.goodbye,
+            request_timeout_ms=60_000,
+            clock=lambda: 0,
+            timer=lambda: self.now,
+        )
+        settings = {"connections_max": 10, "limits": LIMITS, "sweep_seconds": 1000} | settings
+        self.server = Server(self.dispatcher, Settings(**settings), self.metrics, self.goodbye)
+
+    async def connect(self):
+        return await asyncio.open_connection(*self.server.addresses[0])
+
+
+@asynccontextmanager
+async def stage(handler=beat, **settings):
+    found = Stage(handler, **settings)
+    await found.server.listen(HOST, 0)
+    try:
+        yield found
+    finally:
+        await found.server.drain(0.01)
+
+
+async def read_answer(reader):
+    length = int.from_bytes(await reader.readexactly(4), "big")
+    return int.from_bytes((await reader.readexactly(length))[:4], "big")
+
+
+@on_both_loops
+def test_requests_that_are_sent_together_are_answered_in_order(loop):
+    async def story():
+        async with stage() as found:
+            reader, writer = await found.connect()
+            writer.write(b"".join(map(heartbeat, range(100))))
+            assert [await read_answer(reader) for _ in range(100)] == list(range(100))
+            assert found.metrics.connections.active == 1
+            writer.close()
+
+    run(story, loop)
+
+
+def test_only_who_has_asked_for_something_was_a_client():
+    async def story():
+        async with stage() as found:
+            found.metrics.timer = lambda: 1000.0
+            began = found.metrics.connections.left_at
+            _, probe = await found.connect()
+            probe.close()
+            reader, writer = await found.connect()
+            while found.metrics.connections.active != 1:
+                await turn()
+            assert found.metrics.connections.left_at == began
+            assert found.metrics.idle_seconds() == 0
+            writer.write(heartbeat(1))
+            await read_answer(reader)
+            writer.close()
+            while found.metrics.connections.active:
+                await turn()
+            assert found.metrics.connections.left_at == 1000
+            found.metrics.timer = lambda: 1007.5
+            assert found.metrics.idle_seconds() == 7.5
+
+    run(story)
+
+
+@on_both_loops
+def test_a_client_that_does_not_read_is_not_read_from(loop):
+    async def story():
+        async with stage(send_buffer_bytes=4096, receive_buffer_bytes=4096) as found:
+            client = socket.create_connection(found.server.addresses[0])
+            client.setblocking(False)
+            sent, stream = 0, b"".join(map(heartbeat, range(1000)))
+            quiet_turns = 0
+            while quiet_turns < 50:  # Until nothing moves any more.
+                try:
+                    sent += client.send(stream)
+                    quiet_turns = 0
+                except BlockingIOError:
+                    quiet_turns += 1
+                await asyncio.sleep(0)
+            answered = found.metrics.total("Heartbeat")
+            assert answered < sent // len(heartbeat(0)), "the rest waits in the sockets"
+            client.close()
+
+    run(story, loop)
+
+
+@on_both_loops
+def test_large_answers_reach_a_slow_reader_whole_and_in_order(loop):
+    slices = [memoryview(bytes([number]) * 200_000) for number in range(10)]
+
+    def fetch(context, _request):
+        partition = FetchedPartition(context.correlation_id, records=slices)
+        return FetchResponse(topics=[FetchedTopic("orders", partitions=[partition])])
+
+    async def story():
+        async with stage(extra=[route(FETCH, fetch, lambda *_: FetchResponse())]) as found:
+            client = socket.create_connection(found.server.addresses[0])
+            client.setblocking(False)
+            client.sendall(b"".join(request(FETCH, 11, correlation_id=n) for n in range(5)))
+            reader, answers = FrameReader(frame_bytes_max=4_000_000), []
+            loop = asyncio.get_running_loop()
+            while len(answers) < 5:
+                answers += reader.feed(await loop.sock_recv(client, 30_000))
+            for number, data in enumerate(answers):
+                correlation_id, response = answer(data, FETCH, 11)
+                [partition] = response.topics[0].partitions
+                assert (correlation_id, partition.index) == (number, number)
+                assert b"".join(partition.records) == b"".join(slices)
+            client.close()
+
+    run(story, loop)
+
+
+@on_both_loops
+def test_beyond_the_bound_connections_are_closed_as_they_arrive(loop):
+    async def story():
+        async with stage(connections_max=2) as found:
+            kept = [await found.connect() for _ in range(2)]
+            for reader, writer in kept:
+                writer.write(heartbeat(1))
+                assert await read_answer(reader) == 1
+            for _ in range(3):
+                reader, writer = await found.connect()
+                with suppress(ConnectionResetError):  # Which says the same, more rudely.
+                    assert await reader.read() == b""
+                writer.close()
+            assert (found.metrics.connections.active, found.metrics.connections.refused) == (2, 3)
+            with capture_logs() as logs:
+                found.server.sweep(0)
+                found.server.sweep(0)
+            assert [(event["event"], event["count"]) for event in logs] == [
+                ("connections refused", 3)
+            ]
+            reader, writer = kept.pop()
+            writer.close()
+            await writer.wait_closed()
+            await turn(10)
+            reader, writer = await found.connect()
+            writer.write(heartbeat(5))
+            assert await read_answer(reader) == 5, "a place that is free again is given again"
+            writer.close()
+            kept[0][1].close()
+
+    run(story, loop)
+
+
+def test_a_client_that_comes_during_the_farewell_is_not_let_in():
+    async def story():
+        async with stage() as found:
+            found.goodbye.begin()
+            reader, writer = await found.connect()
+            with suppress(ConnectionResetError):
+                assert await reader.read() == b""
+            assert found.metrics.connections.refused == 1
+            writer.close()
+
+    run(story)
+
+
+def test_a_sweep_ends_requests_that_take_too_long():
+    async def story():
+        begun = asyncio.Event()
+
+        def never(_context, _request):
+            begun.set()
+            return asyncio.get_running_loop().create_future()
+
+        async with stage(extra=[route(LIST_GROUPS, never)]) as found:
+            reader, writer = await found.connect()
+            writer.write(request(LIST_GROUPS, 0, correlation_id=4))
+            await begun.wait()
+            found.now += 61
+            found.server.sweep(0)
+            assert await read_answer(reader) == 4
+            writer.close()
+
+    run(story)
+
+
+@on_both_loops
+def test_sockets_have_the_buffers_asked_for_and_do_not_delay(loop):
+    async def story():
+        options = []
+
+        def look(_context, _request):
+            [connection] = found.server._connections
+            accepted = connection._transport.get_extra_info("socket")
+            options.extend(
+                accepted.getsockopt(level, name)
+                for level, name in (
+                    (socket.SOL_SOCKET, socket.SO_SNDBUF),
+                    (socket.SOL_SOCKET, socket.SO_RCVBUF),
+                    (socket.IPPROTO_TCP, socket.TCP_NODELAY),
+                )
+            )
+            return HeartbeatResponse()
+
+        async with stage(look, send_buffer_bytes=16_384, receive_buffer_bytes=32_768) as found:
+            reader, writer = await found.connect()
+            writer.write(heartbeat(1))
+            await read_answer(reader)
+            writer.close()
+        send_bytes, receive_bytes, no_delay = options
+        # Linux doubles what is asked for, for its own bookkeeping.
+        assert send_bytes in {16_384, 32_768}
+        assert receive_bytes in {32_768, 65_536}
+        assert no_delay
+
+    run(story, loop)
+
+
+@on_both_loops
+def test_a_drain_wakes_those_who_wait_answers_them_and_closes(loop):
+    async def story():
+        begun = asyncio.Event()
+
+        def wait(context, _request):
+            future = asyncio.get_running_loop().create_future()
+            context.drain.watch(lambda: future.set_result(HeartbeatResponse()))
+            begun.set()
+            return future
+
+        found = Stage(wait)
+        await found.server.listen(HOST, 0)
+        waiting, idle = await found.connect(), await found.connect()
+        waiting[1].write(heartbeat(8))
+        await begun.wait()
+        await found.server.drain(10)
+        assert await read_answer(waiting[0]) == 8
+        assert await waiting[0].read() == b""
+        assert await idle[0].read() == b""
+        assert found.metrics.connections.active == 0
+        with pytest.raises(OSError, match=r"Connect call failed|refused"):
+            await found.connect()
+        for _, writer in (waiting, idle):
+            writer.close()
+
+    run(story, loop)
+
+
+@on_both_loops
+def test_a_drain_has_an_end_also_where_a_handler_has_none(loop):
+    async def story():
+        begun = asyncio.Event()
+
+        def never(_context, _request):
+            begun.set()
+            return asyncio.get_running_loop().create_future()
+
+        found = Stage(never)
+        await found.server.listen(HOST, 0)
+        reader, writer = await found.connect()
+        writer.write(heartbeat(1))
+        await begun.wait()
+        with capture_logs() as logs:
+            await found.server.drain(0.01)
+        assert [event["event"] for event in logs] == ["clients cut off by the end of the drain"]
+        with pytest.raises((ConnectionResetError, asyncio.IncompleteReadError)):
+            await reader.readexactly(1)
+        writer.close()
+
+    run(story, loop)
+
+
+@on_both_loops
+def test_the_sweep_runs_by_itself_and_tells_how_late_it_is(loop):
+    async def story():
+        limits = {"first_request_seconds": 0.01}
+        found = Stage(
+            sweep_seconds=0.005,
+            limits=type(LIMITS)(
+                **{name: getattr(LIMITS, name) for name in LIMITS.__slots__} | limits
+            ),
+        )
+        await found.server.listen(HOST, 0)
+        reader, writer = await found.connect()
+        assert await reader.read() == b"", "a client that says nothing is sent away"
+        assert sum(found.metrics.event_loop_lag_seconds.counts) >= 2
+        writer.close()
+        await found.server.drain(1)
+
+    run(story, loop)
+
+
+def test_a_host_of_several_addresses_is_served_on_one_port_on_all_of_them():
+    async def story():
+        found = Stage()
+        await found.server.listen("localhost", 0)
+        assert len({port for _, port in found.server.addresses}) == 1
+        for address in found.server.addresses:
+            reader, writer = await asyncio.open_connection(*address)
+            writer.write(heartbeat(3))
+            assert await read_answer(reader) == 3
+            writer.close()
+        await found.server.drain(1)
+
+    run(story)
+
+
+def test_a_port_that_is_taken_is_an_error_and_leaves_nothing_open():
+    async def story():
+        with socket.create_server((HOST, 0)) as taken:
+            found = Stage()
+            with pytest.raises(OperatingError, match="in use"):
+                await found.server.listen(HOST, taken.getsockname()[1])
+            assert found.server.addresses == []
+
+    run(story)

@@ -1,0 +1,88 @@
+"""The routes: every handler has one, and every one can say no in every version."""
+
+from pathlib import Path
+from types import UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+import msgspec
+import pytest
+
+from kafscale.broker import handlers
+from kafscale.broker.requests.routes import ROUTES
+from kafscale.errors import StoreUnavailableError
+from kafscale.protocol import messages
+from kafscale.protocol.codec.wire import Message
+from kafscale.protocol.messages.produce import ProduceRequest
+from unit.broker.handlers.serving import serve
+
+HANDLERS = {path.stem for path in Path(handlers.__path__[0]).glob("[!_]*.py")}
+MESSAGES = {path.stem for path in Path(messages.__path__[0]).glob("[!_]*.py")}
+
+
+def module_of(function):
+    return function.__module__.rpartition(".")[2]
+
+
+def sample(hint: Any) -> Any:
+    """A value with one of everything in it, so that an error has something to be told of."""
+    if get_origin(hint) in {Union, UnionType}:
+        return sample(next(each for each in get_args(hint) if each is not type(None)))
+    if get_origin(hint) is list:
+        return [sample(get_args(hint)[0])]
+    if isinstance(hint, type) and issubclass(hint, Message):
+        return hint(
+            **{
+                name: sample(each)
+                for name, each in get_type_hints(hint).items()
+                if get_origin(each) is list or name == "topics"
+            }
+        )
+    return {str: "orders", int: 0, bytes: bytes(16), bool: False}[hint]
+
+
+def codes(told: Any) -> set[int]:
+    """Every error code that stands in an answer."""
+    if isinstance(told, list):
+        return set().union(*map(codes, told))
+    if not isinstance(told, Message):
+        return set()
+    fields = msgspec.structs.asdict(told)
+    own = {fields["error_code"]} if "error_code" in fields else set()
+    return own.union(*map(codes, fields.values()))
+
+
+def test_every_handler_is_registered_and_named_as_its_message():
+    registered = [module_of(each.handle) for each in ROUTES]
+
+    assert sorted(registered) == sorted(HANDLERS)
+    assert HANDLERS <= MESSAGES
+    for each, name in zip(ROUTES, registered, strict=True):
+        assert module_of(each.api.request) == name
+        assert module_of(each.refuse) in {name, "route"}
+
+
+def test_routes_stand_in_the_order_of_their_keys():
+    keys = [each.api.key for each in ROUTES]
+    assert keys == sorted(set(keys))
+
+
+@pytest.mark.parametrize(
+    ("each", "version"),
+    [
+        pytest.param(each, version, id=f"{each.api.name}-v{version}")
+        for each in ROUTES
+        for version in each.api.versions
+    ],
+)
+def test_an_error_is_told_by_no_answer_that_reads_as_a_success(each, version):
+    async def body(broker):
+        error = StoreUnavailableError("the store is away")
+        request = sample(each.api.request)
+        if isinstance(request, ProduceRequest):
+            request.acks = -1  # With 0, no answer is awaited, and there is none.
+        response = each.refuse(broker.context(each.api, version), request, error)
+
+        codec = each.api.response_codec(version)
+        assert error.code in codes(codec.decode(codec.encode_bytes(response)))
+
+    serve(body)
