@@ -8,10 +8,10 @@ import pytest
 
 from kafscale.admin.messages.browse import FILTERED_BYTES_MAX, SECONDS_MAX
 from kafscale.admin.messages.codecs import Codecs
-from kafscale.admin.messages.lens import Lens
-from kafscale.admin.messages.question import Filter, Reading
+from kafscale.admin.messages.filter import Sieve
+from kafscale.admin.messages.query import Filter, Reading
+from kafscale.admin.messages.renderer import Lens
 from kafscale.admin.messages.scan import Scanned, Stretch, scan
-from kafscale.admin.messages.sieve import Sieve
 from kafscale.records import BatchView, Codec, Record, build
 
 pytestmark = pytest.mark.bench

@@ -1,9 +1,9 @@
 """Looks at clusters that do not exist, for tests of what is made of a look."""
 
-from kafscale.admin.broker_look import BrokerLook, PartitionLook
-from kafscale.admin.figures import Figures, Lag, Operation
-from kafscale.admin.listing import GroupLook, ListedTopic
-from kafscale.admin.look import ClusterLook
+from kafscale.admin.cluster.broker import BrokerLook, PartitionLook
+from kafscale.admin.cluster.figures import Figures, Lag, Operation
+from kafscale.admin.cluster.listing import GroupLook, ListedTopic
+from kafscale.admin.cluster.snapshot import ClusterLook
 
 
 def figures(

@@ -66,7 +66,7 @@ def list_rules(
     kafscale acl list --topic orders
     kafscale acl list --principal User:alice -o json
     """
-    from kafscale.admin import acls as acl_admin
+    from kafscale.admin.security import acls as acl_admin
     from kafscale.cli import acl_tables
     from kafscale.cli.acl_rules import Wanted, parties
     from kafscale.metadata.access.model import Permission
@@ -116,7 +116,7 @@ def add(
     kafscale acl add --deny-principal User:eve --operation Read --topic hr- \\
       --resource-pattern-type prefixed
     """
-    from kafscale.admin import acls as acl_admin
+    from kafscale.admin.security import acls as acl_admin
     from kafscale.cli import acl_tables
     from kafscale.cli.acl_rules import Wanted
 
@@ -159,7 +159,7 @@ def remove(
     kafscale acl remove --allow-principal User:alice --yes
     kafscale acl remove --allow-principal User:bob --operation Read --topic orders
     """
-    from kafscale.admin import acls as acl_admin
+    from kafscale.admin.security import acls as acl_admin
     from kafscale.cli import acl_tables
     from kafscale.cli.acl_rules import Wanted
 
@@ -213,7 +213,7 @@ def _parties(
 
 
 def _operations(names: Sequence[str], role: Role | None) -> "list[Operation]":
-    from kafscale.admin.acl_words import parse_operation
+    from kafscale.admin.security.acl_words import parse_operation
     from kafscale.metadata.access.model import Operation
 
     if role is None:

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from kafscale.admin.acl_words import called, supported
+from kafscale.admin.security.acl_words import called, supported
 from kafscale.metadata.access.model import (
     ANY_HOST,
     CLUSTER_NAME,

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from kafscale.admin.acl_words import called
+from kafscale.admin.security.acl_words import called
 from kafscale.cli.output import Part, print_line, print_table
 from kafscale.metadata.access.model import ANY_HOST, Acl, PatternType, Permission
 

@@ -29,7 +29,7 @@ def status(
     kafscale cluster status --partitions --control broker-0:9093
     kafscale cluster status -o json | jq '.brokers[] | {id, state}'
     """
-    from kafscale.admin import brokers as cluster_admin
+    from kafscale.admin.cluster import brokers as cluster_admin
     from kafscale.cli import cluster_client, cluster_tables
 
     found = cluster_client.run(
@@ -59,7 +59,7 @@ def drain(
     kafscale cluster drain 2
     kafscale cluster drain 2 --deadline 300 --reason "new disk"
     """
-    from kafscale.admin import brokers as cluster_admin
+    from kafscale.admin.cluster import brokers as cluster_admin
     from kafscale.cli import cluster_client, cluster_tables
     from kafscale.cli.progress import progress_bar
 
@@ -101,7 +101,7 @@ def flush(
     kafscale cluster flush --topic orders --partition 0 --partition 3
     kafscale cluster flush --all
     """
-    from kafscale.admin import brokers as cluster_admin
+    from kafscale.admin.cluster import brokers as cluster_admin
     from kafscale.cli import cluster_client, cluster_tables
 
     if bool(topic) == everything:
@@ -131,7 +131,7 @@ def rebalance(
     kafscale cluster rebalance
     kafscale cluster rebalance --wait 0
     """
-    from kafscale.admin import brokers as cluster_admin
+    from kafscale.admin.cluster import brokers as cluster_admin
     from kafscale.cli import cluster_client, cluster_tables
     from kafscale.cli.progress import progress_bar
 

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from kafscale.admin.cluster import Cluster
+from kafscale.admin.cluster.control_client import Cluster
 from kafscale.cli.cluster_address import chosen, encryption
 
 Result = TypeVar("Result")

@@ -10,8 +10,8 @@ from collections.abc import Callable, Collection, Sequence
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from kafscale.admin.commits import by_topic, committed
-from kafscale.admin.coordinator import Coordinator
+from kafscale.admin.groups.coordinator import Coordinator
+from kafscale.admin.groups.offsets import by_topic, committed
 from kafscale.cli.consume_format import Formatter
 from kafscale.cli.consume_start import Start
 from kafscale.cli.options import Assignor

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from kafscale.admin.snapshots.keys import LATEST
+from kafscale.admin.etcd.backups.object_keys import LATEST
 from kafscale.cli.config import effective
 from kafscale.cli.etcd_access import (
     BucketOption,
@@ -55,8 +55,8 @@ def snapshot(
     kafscale etcd snapshot
     kafscale etcd snapshot --bucket backups --prefix etcd/production --retain 168
     """
-    from kafscale.admin.snapshots import listing
-    from kafscale.admin.snapshots.place import Place
+    from kafscale.admin.etcd.backups import listing
+    from kafscale.admin.etcd.backups.location import Place
     from kafscale.cli import etcd_tables
     from kafscale.cli.progress import bytes_bar
 
@@ -89,8 +89,8 @@ def snapshots(
     kafscale etcd snapshots --prefix etcd-snapshots/default.production --verify
     kafscale etcd snapshots -o json | jq -r '.[-1].key'
     """
-    from kafscale.admin.snapshots import listing
-    from kafscale.admin.snapshots.place import Place
+    from kafscale.admin.etcd.backups import listing
+    from kafscale.admin.etcd.backups.location import Place
     from kafscale.cli import etcd_tables
     from kafscale.cli.progress import bytes_bar
 
@@ -145,7 +145,7 @@ def restore(
         --initial-advertise-peer-urls http://etcd-0:2380 \\
         --initial-cluster etcd-0=http://etcd-0:2380,etcd-1=http://etcd-1:2380
     """
-    from kafscale.admin.snapshots.place import Place
+    from kafscale.admin.etcd.backups.location import Place
     from kafscale.cli import etcd_restoring, etcd_tables
     from kafscale.cli.progress import bytes_bar
     from kafscale.operator.etcd.restoring import Identity, has_data
@@ -193,8 +193,8 @@ def restored(
     \b
     kafscale etcd restored --snapshot backup.db --taken-at 2026-01-31T12:00:00Z
     """
-    from kafscale.admin.snapshots import keys as snapshot_keys
-    from kafscale.admin.snapshots import listing
+    from kafscale.admin.etcd.backups import listing
+    from kafscale.admin.etcd.backups import object_keys as snapshot_keys
 
     if taken_at:
         try:
@@ -217,7 +217,7 @@ def status(output: OutputOption = Output.TABLE) -> None:
     kafscale etcd status
     kafscale etcd status -o json | jq '.members[] | {name, role, databaseBytes}'
     """
-    from kafscale.admin import etcd as etcd_admin
+    from kafscale.admin.etcd import members as etcd_admin
     from kafscale.cli import etcd_tables
 
     found = run(etcd_admin.status(with_etcd().etcd))
@@ -236,7 +236,7 @@ def defragment(output: OutputOption = Output.TABLE) -> None:
     \b
     kafscale etcd defragment
     """
-    from kafscale.admin import etcd as etcd_admin
+    from kafscale.admin.etcd import members as etcd_admin
     from kafscale.cli import etcd_tables
     from kafscale.cli.progress import progress_bar
 

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-from kafscale.admin.snapshots import keys as snapshot_keys
-from kafscale.admin.snapshots.place import Place, opened
+from kafscale.admin.etcd.backups import object_keys as snapshot_keys
+from kafscale.admin.etcd.backups.location import Place, opened
 from kafscale.cli.config import effective
 from kafscale.cli.etcd_access import run
 from kafscale.errors import KafscaleError

@@ -64,7 +64,7 @@ def list_groups(
     kafscale group list --state empty
     kafscale group list -o json | jq -r '.[].group'
     """
-    from kafscale.admin import groups as group_admin
+    from kafscale.admin.groups import groups as group_admin
     from kafscale.cli import group_tables
 
     groups = run(bootstrap, lambda client: group_admin.list_all(client, state, kind))
@@ -99,7 +99,7 @@ def describe(
     kafscale group describe billing --members --state
     kafscale group describe -o json | jq '.[] | {group, state}'
     """
-    from kafscale.admin import groups as group_admin
+    from kafscale.admin.groups import groups as group_admin
     from kafscale.cli import group_tables
     from kafscale.cli.group_tables import Section
 
@@ -124,7 +124,7 @@ def show_offsets(
     kafscale group offsets billing
     kafscale group offsets billing -o json | jq 'map(.lag) | add'
     """
-    from kafscale.admin import groups as group_admin
+    from kafscale.admin.groups import groups as group_admin
     from kafscale.cli import group_tables
 
     committed = run(bootstrap, lambda client: group_admin.offsets(client, group))
@@ -152,7 +152,7 @@ def delete(
     kafscale group delete billing
     kafscale group delete billing audit --yes
     """
-    from kafscale.admin import groups as group_admin
+    from kafscale.admin.groups import groups as group_admin
 
     confirm(groups, "offsets", yes=yes)
     deleted, problems = run(

@@ -12,8 +12,8 @@ from kafscale.cli.output import Output, OutputOption, print_data
 from kafscale.text.formatting import clock, counted, parse_time
 
 if TYPE_CHECKING:
-    from kafscale.admin.reset import Topics
-    from kafscale.admin.reset_aim import Aim
+    from kafscale.admin.groups.reset import Topics
+    from kafscale.admin.groups.reset_aim import Aim
 
 GroupArgument = Annotated[str, typer.Argument(metavar="GROUP", help="The group.")]
 TopicOption = Annotated[
@@ -69,8 +69,8 @@ def reset_offsets(
     kafscale group reset-offsets billing --all-topics --to-datetime 2026-01-31
     kafscale group reset-offsets billing --all-topics --by-duration PT1H30M
     """
-    from kafscale.admin import reset as group_reset_plan
-    from kafscale.admin.reset_aim import Aim, Kind, parse_ago
+    from kafscale.admin.groups import reset as group_reset_plan
+    from kafscale.admin.groups.reset_aim import Aim, Kind, parse_ago
     from kafscale.cli import group_tables
 
     try:
@@ -112,7 +112,7 @@ def _only(*aims: "Aim | None") -> "Aim":
 
 def _topics(texts: list[str], *, all_topics: bool) -> "Topics | None":
     """What the options name; None is everything that the group has committed."""
-    from kafscale.admin.reset_aim import parse_topic
+    from kafscale.admin.groups.reset_aim import parse_topic
 
     if bool(texts) == all_topics:
         raise ValueError("say what to reset: either --topic, once or more often, or --all-topics")

@@ -43,7 +43,7 @@ def mcp(
         raise ConfigError(
             f"{error.name} is missing: install the extra with pip install 'kafscale[mcp]'"
         ) from None
-    from kafscale.admin.reach import Reach
+    from kafscale.admin.connection import Reach
     from kafscale.observability import logging
 
     loaded = effective(config)

@@ -55,7 +55,7 @@ def list_quotas(
     kafscale quota list
     kafscale quota list --user alice -o json
     """
-    from kafscale.admin import quotas as quota_admin
+    from kafscale.admin.security import quotas as quota_admin
     from kafscale.cli import quota_tables
 
     entity = _entity(
@@ -96,8 +96,8 @@ def set_quotas(
     kafscale quota set --user-default --client-id loader request_rate=50
     kafscale quota set --ip-default connection_creation_rate=20
     """
-    from kafscale.admin import quota_values
-    from kafscale.admin import quotas as quota_admin
+    from kafscale.admin.security import quota_values
+    from kafscale.admin.security import quotas as quota_admin
 
     entity = _entity(
         ("user", user, user_default),
@@ -135,8 +135,8 @@ def remove(
     kafscale quota remove --user alice producer_byte_rate
     kafscale quota remove --ip 10.0.0.7
     """
-    from kafscale.admin import quota_values
-    from kafscale.admin import quotas as quota_admin
+    from kafscale.admin.security import quota_values
+    from kafscale.admin.security import quotas as quota_admin
 
     entity = _entity(
         ("user", user, user_default),

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from kafscale.admin.quota_values import DEFAULT, show
+from kafscale.admin.security.quota_values import DEFAULT, show
 from kafscale.cli.output import print_line, print_table
 from kafscale.security.quota.entities import TYPES
 

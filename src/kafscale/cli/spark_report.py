@@ -103,7 +103,7 @@ def report(
 
 def _lags(bootstrap: str, topics: list[str]) -> "list[GroupLag]":
     """How far groups are behind in topics, as their cluster says."""
-    from kafscale.admin import groups as group_admin
+    from kafscale.admin.groups import groups as group_admin
     from kafscale.spark.jobs.report import GroupLag
 
     behind: dict[tuple[str, str], list[int]] = {}

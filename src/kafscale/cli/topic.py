@@ -48,7 +48,7 @@ def create(
     kafscale topic create orders
     kafscale topic create orders -p 6 --config retention.ms=86400000
     """
-    from kafscale.admin import topics as topic_admin
+    from kafscale.admin.topics import topics as topic_admin
 
     configs = dict(parse_pairs(config))
     created = run(
@@ -80,7 +80,7 @@ def list_topics(
     kafscale topic list
     kafscale topic list -o json | jq -r '.[].name'
     """
-    from kafscale.admin import topics as topic_admin
+    from kafscale.admin.topics import topics as topic_admin
     from kafscale.cli import topic_tables
 
     topics = run(bootstrap, topic_admin.list_all)
@@ -106,7 +106,7 @@ def describe(
     kafscale topic describe orders
     kafscale topic describe -o yaml
     """
-    from kafscale.admin import topics as topic_admin
+    from kafscale.admin.topics import topics as topic_admin
     from kafscale.cli import topic_tables
 
     topics = run(bootstrap, lambda client: topic_admin.describe(client, names or ()))
@@ -131,7 +131,7 @@ def delete(
     kafscale topic delete orders
     kafscale topic delete orders payments --yes
     """
-    from kafscale.admin import topics as topic_admin
+    from kafscale.admin.topics import topics as topic_admin
 
     confirm(names, "records", yes=yes)
     deleted, problems = run(
@@ -162,7 +162,7 @@ def alter(
     kafscale topic alter orders --config retention.ms=3600000
     kafscale topic alter orders --delete-config retention.ms --partitions 12
     """
-    from kafscale.admin import topics as topic_admin
+    from kafscale.admin.topics import topics as topic_admin
 
     configs = dict(parse_pairs(config))
     if not (configs or delete_config or partitions):

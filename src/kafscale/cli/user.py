@@ -17,7 +17,7 @@ from kafscale.cli.password import PasswordFileOption, read_password
 from kafscale.security.sasl.scram import ITERATIONS_DEFAULT, ITERATIONS_MAX, ITERATIONS_MIN
 
 if TYPE_CHECKING:
-    from kafscale.admin.users import Password
+    from kafscale.admin.security.users import Password
     from kafscale.metadata.access.model import ScramMechanism
 
 app = typer.Typer(
@@ -56,7 +56,7 @@ def list_users(output: OutputOption = Output.TABLE, bootstrap: BootstrapOption =
     kafscale user list
     kafscale user list -o json | jq -r '.[].user'
     """
-    from kafscale.admin import users as user_admin
+    from kafscale.admin.security import users as user_admin
     from kafscale.cli import user_tables
 
     users = run(bootstrap, user_admin.list_all)
@@ -84,7 +84,7 @@ def create(
     kafscale user create alice
     pass show kafka/alice | kafscale user create alice --password-file -
     """
-    from kafscale.admin import users as user_admin
+    from kafscale.admin.security import users as user_admin
     from kafscale.cli import user_tables
 
     security, chosen = secured(), _chosen(mechanism or list(Mechanism))
@@ -110,7 +110,7 @@ def password(
     kafscale user password alice
     kafscale user password alice --password-file new-password
     """
-    from kafscale.admin import users as user_admin
+    from kafscale.admin.security import users as user_admin
 
     new = _password(password_file, name, iterations)
     changed = run(
@@ -137,7 +137,7 @@ def delete(
     kafscale user delete alice
     kafscale user delete alice bob --yes
     """
-    from kafscale.admin import users as user_admin
+    from kafscale.admin.security import users as user_admin
 
     confirm(names, "ways to log in", yes=yes)
     deleted, problems = run(
@@ -148,7 +148,7 @@ def delete(
 
 
 def _password(file: str, user: str, iterations: int) -> "Password":
-    from kafscale.admin.users import Password
+    from kafscale.admin.security.users import Password
 
     return Password(text=read_password(file, user), iterations=iterations, random=SystemRandom())
 

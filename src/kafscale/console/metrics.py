@@ -6,7 +6,7 @@ Where the bucket cannot be read there is nothing to tell, and that is said by th
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
-from kafscale.admin import pipeline
+from kafscale.admin import jobs
 from kafscale.console.headers import NEVER_KEPT
 from kafscale.console.recent_runs import RecentRuns
 from kafscale.errors import ConfigError, KafscaleError
@@ -22,5 +22,5 @@ async def metrics(runs: RecentRuns, _: Request) -> Response:
         found = {}  # There are no records where this console could look, so that no job has run.
     except (KafscaleError, TimeoutError):
         return PlainTextResponse("the records of jobs cannot be read\n", status_code=503)
-    told = exposition(PipelineFigures.of(clock(), pipeline.last_runs(found)))
+    told = exposition(PipelineFigures.of(clock(), jobs.last_runs(found)))
     return Response(told, headers={"Content-Type": CONTENT_TYPE, "Cache-Control": NEVER_KEPT})

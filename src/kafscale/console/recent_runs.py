@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from kafscale.admin import pipeline
-from kafscale.admin.reach import Reach
+from kafscale.admin import jobs
+from kafscale.admin.connection import Reach
 from kafscale.storage.job_runs import JobRun
 
 KEPT_SECONDS: Final = 15.0
@@ -28,7 +28,7 @@ class RecentRuns:
         async with self._reading:
             if time.monotonic() - self._read_at > KEPT_SECONDS:
                 async with asyncio.timeout(READ_SECONDS_MAX):
-                    self._runs = await pipeline.recent_runs(self.reach, _clock_ms())
+                    self._runs = await jobs.recent_runs(self.reach, _clock_ms())
                 self._read_at = time.monotonic()
             return dict(self._runs)
 

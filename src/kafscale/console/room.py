@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from functools import cached_property
 
-from kafscale.admin.reach import Reach
+from kafscale.admin.connection import Reach
 from kafscale.config import Config
 from kafscale.console.recent_runs import RecentRuns
 from kafscale.console.watch.watch import Watch

@@ -15,7 +15,7 @@ from typing import Final
 import uvicorn
 from starlette.types import ASGIApp
 
-from kafscale.admin.reach import Reach
+from kafscale.admin.connection import Reach
 from kafscale.config import Config
 from kafscale.config.sections.ui import Ui
 from kafscale.console.app import application

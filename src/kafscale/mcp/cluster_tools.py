@@ -4,10 +4,13 @@ import asyncio
 
 import msgspec
 
-from kafscale.admin import broker_look, cost, health, lag, metadata_look, pipeline, topic_figures
-from kafscale.admin.figures import Figures
-from kafscale.admin.look import ClusterLook, cluster_look
-from kafscale.admin.reach import Reach
+from kafscale.admin import jobs
+from kafscale.admin.cluster import broker as cluster_broker
+from kafscale.admin.cluster import cost, health, lag, metadata_health
+from kafscale.admin.cluster.figures import Figures
+from kafscale.admin.cluster.snapshot import ClusterLook, cluster_look
+from kafscale.admin.connection import Reach
+from kafscale.admin.topics import usage
 from kafscale.mcp.tool import Data, Tool, bounded, told
 from kafscale.storage.job_runs import JobRun
 from kafscale.text.formatting import clock, iso_time
@@ -34,7 +37,7 @@ class ClusterTools:
     async def cluster_status(self) -> Data:
         """Brokers with their states, the controller, and how many topics, partitions and groups."""
         look = await cluster_look(self._reach)
-        topics = topic_figures.topic_figures(look)
+        topics = usage.topic_figures(look)
         return {
             "clusterId": look.cluster_id,
             "controller": look.controller,
@@ -42,7 +45,7 @@ class ClusterTools:
             "topicCount": len(topics),
             "partitionCount": sum(each.partition_count for each in topics.values()),
             "groupCount": len(look.groups),
-            "storedBytes": topic_figures.stored_bytes(look),
+            "storedBytes": usage.stored_bytes(look),
             "problem": look.problem,
             **bounded("brokers", [_broker(each) for each in look.brokers]),
         }
@@ -50,10 +53,10 @@ class ClusterTools:
     async def cluster_health(self) -> Data:
         """Whether the cluster is healthy, degraded or down, and every reason why."""
         look, members = await asyncio.gather(
-            cluster_look(self._reach), metadata_look.etcd_look(self._reach.config.etcd)
+            cluster_look(self._reach), metadata_health.etcd_look(self._reach.config.etcd)
         )
-        topics = topic_figures.topic_figures(look)
-        found = health.health(look, topics, metadata_look.metadata_look(members, look))
+        topics = usage.topic_figures(look)
+        found = health.health(look, topics, metadata_health.metadata_look(members, look))
         return {"state": found.state, "reasons": msgspec.to_builtins(found.reasons)}
 
     async def cluster_metrics(self) -> Data:
@@ -75,7 +78,7 @@ class ClusterTools:
         """What the object store costs a day at list prices, from bytes kept and requests made."""
         before, after = await self._two_looks()
         found = cost.cost(
-            topic_figures.stored_bytes(after),
+            usage.stored_bytes(after),
             _operations_per_second(before, after),
             is_charged=bool(self._reach.config.s3.bucket),
         )
@@ -89,7 +92,7 @@ class ClusterTools:
 
     async def pipeline_runs(self, limit: int = 20) -> Data:
         """The last runs of the data pipeline's jobs, the newest first, with their results."""
-        by_job = await pipeline.recent_runs(self._reach, clock())
+        by_job = await jobs.recent_runs(self._reach, clock())
         runs = sorted(
             (run for runs in by_job.values() for run in runs),
             key=lambda run: run.started_at_ms,
@@ -104,7 +107,7 @@ class ClusterTools:
         return before, await cluster_look(self._reach)
 
 
-def _broker(broker: broker_look.BrokerLook) -> Data:
+def _broker(broker: cluster_broker.BrokerLook) -> Data:
     return told(broker, without=("figures", "partitions"))
 
 

@@ -1,9 +1,10 @@
 """What an assistant can ask about consumer groups: who reads, and how far behind they are."""
 
-from kafscale.admin import groups, lag
-from kafscale.admin.look import cluster_look
-from kafscale.admin.reach import Reach
-from kafscale.admin.topic_look import total
+from kafscale.admin.cluster import lag
+from kafscale.admin.cluster.snapshot import cluster_look
+from kafscale.admin.connection import Reach
+from kafscale.admin.groups import groups
+from kafscale.admin.topics.describe import total
 from kafscale.mcp.tool import ITEMS_MAX, Data, Tool, bounded
 
 

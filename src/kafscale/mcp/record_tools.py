@@ -2,11 +2,11 @@
 
 from typing import Final, Literal
 
+from kafscale.admin.connection import Reach
 from kafscale.admin.messages.browse import ShownRecord, browse
 from kafscale.admin.messages.codecs import configured
-from kafscale.admin.messages.lens import Payload
-from kafscale.admin.messages.question import Filter, Question
-from kafscale.admin.reach import Reach
+from kafscale.admin.messages.query import Filter, Question
+from kafscale.admin.messages.renderer import Payload
 from kafscale.mcp.tool import Data, Tool
 from kafscale.text.formatting import iso_time
 

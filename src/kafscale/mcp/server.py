@@ -5,7 +5,7 @@ from typing import Final
 from mcp.server.mcpserver import MCPServer
 
 from kafscale import __version__
-from kafscale.admin.reach import Reach
+from kafscale.admin.connection import Reach
 from kafscale.mcp.cluster_tools import ClusterTools
 from kafscale.mcp.group_tools import GroupTools
 from kafscale.mcp.record_tools import RecordTools

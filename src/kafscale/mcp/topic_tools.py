@@ -1,8 +1,8 @@
 """What an assistant can ask about topics: how they are, how they are set up, what is kept."""
 
-from kafscale.admin import segments, topic_configs, topic_figures, topic_look, wal_tail
-from kafscale.admin.look import cluster_look
-from kafscale.admin.reach import Reach
+from kafscale.admin.cluster.snapshot import cluster_look
+from kafscale.admin.connection import Reach
+from kafscale.admin.topics import configs, describe, segments, usage, wal_tail
 from kafscale.mcp.tool import ITEMS_MAX, Data, Tool, bounded
 
 
@@ -32,27 +32,27 @@ class TopicTools:
                 "sizeBytes": each.size_bytes,
                 "internal": each.internal,
             }
-            for name, each in sorted(topic_figures.topic_figures(look).items())
+            for name, each in sorted(usage.topic_figures(look).items())
             if search.lower() in name.lower()
         ]
         return bounded("topics", found, limit) | {"problem": look.listing_problem or look.problem}
 
     async def describe_topic(self, topic: str) -> Data:
         """One topic and its partitions: leaders, offsets, what is in segments and in the WAL."""
-        found = await topic_look.look(self._reach, topic)
+        found = await describe.look(self._reach, topic)
         return found | bounded("partitions", found["partitions"])
 
     async def topic_configs(self, topic: str, only_changed: bool = False) -> Data:
         """The configuration of a topic, with defaults and what each setting means."""
         async with self._reach.client() as client:
-            found = await topic_configs.describe(client, topic)
+            found = await configs.describe(client, topic)
         chosen = [each for each in found if each["isSet"] or not only_changed]
         return {"topic": topic, **bounded("configs", chosen)}
 
     async def segment_inventory(self, topic: str, partition: int = 0, limit: int = 50) -> Data:
         """Segments of a partition in the object store, the newest first, and its WAL tail."""
-        found = await topic_look.look(self._reach, topic)
-        chosen = topic_look.find_partition(found, partition)
+        found = await describe.look(self._reach, topic)
+        chosen = describe.find_partition(found, partition)
         namespace = self._reach.namespace
         async with self._reach.objects() as store:
             tail = await wal_tail.wal_tail(

@@ -6,13 +6,16 @@ be executed.
 
 from typing import Literal
 
-from kafscale.admin import brokers, groups, topic_configs, topic_look, topics
+from kafscale.admin.cluster import brokers
+from kafscale.admin.connection import Reach
+from kafscale.admin.groups import groups
+from kafscale.admin.groups.reset import reset
+from kafscale.admin.groups.reset_aim import Aim, Kind
 from kafscale.admin.messages.codecs import configured
+from kafscale.admin.messages.input_parser import Typed
 from kafscale.admin.messages.produce import NewRecord, produce
-from kafscale.admin.messages.text_bytes import Typed
-from kafscale.admin.reach import Reach
-from kafscale.admin.reset import reset
-from kafscale.admin.reset_aim import Aim, Kind
+from kafscale.admin.topics import configs as topics_configs
+from kafscale.admin.topics import describe, topics
 from kafscale.errors import InvalidRequestError
 from kafscale.mcp.tool import Data, Tool, bounded
 from kafscale.text.formatting import clock
@@ -58,7 +61,7 @@ class WritingTools:
             raise InvalidRequestError("nothing is to be changed; name a config")
         async with self._reach.client() as client:
             await topics.alter_configs(client, topic, values or {}, back_to_default or ())
-            found = await topic_configs.describe(client, topic)
+            found = await topics_configs.describe(client, topic)
         return {"topic": topic, **bounded("configs", [each for each in found if each["isSet"]])}
 
     async def add_partitions(self, topic: str, partitions: int) -> Data:
@@ -125,7 +128,7 @@ class WritingTools:
 
     async def flush_topic(self, topic: str) -> Data:
         """Have segments made of what is only in the write-ahead log of a topic."""
-        await topic_look.look(self._reach, topic)
+        await describe.look(self._reach, topic)
         async with self._reach.cluster() as cluster:
             flushed = await brokers.flush(cluster, topic, ())
         return {"topic": topic, **bounded("partitions", flushed)}

@@ -5,8 +5,8 @@ from contextlib import suppress
 
 import pytest
 
-from kafscale.admin.look import cluster_look
-from kafscale.admin.reach import Reach
+from kafscale.admin.cluster.snapshot import cluster_look
+from kafscale.admin.connection import Reach
 from kafscale.config import load
 from kafscale.console.watch.watch import ATTENTION_SECONDS, LIST_SECONDS, Watch
 from services.certificates import make_certificates

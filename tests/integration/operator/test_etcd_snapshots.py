@@ -7,7 +7,7 @@ from uuid import uuid4
 
 import pytest
 
-from kafscale.admin.snapshots.store import CREATED_BYTES_MAX, Snapshots
+from kafscale.admin.etcd.backups.store import CREATED_BYTES_MAX, Snapshots
 from kafscale.metadata.cluster.restore_marker import Restored, find_restored, settle
 from kafscale.metadata.store.base import EventKind, Put
 from kafscale.metadata.store.etcd.maintenance import Maintenance

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafscale.admin.snapshots.digest import SnapshotDigest
+from kafscale.admin.etcd.backups.checksum import SnapshotDigest
 
 
 def whole(database):

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafscale.admin.snapshots import keys
-from kafscale.admin.snapshots.keys import SnapshotName
+from kafscale.admin.etcd.backups import object_keys
+from kafscale.admin.etcd.backups.object_keys import SnapshotName
 from kafscale.storage.objects.store import is_key
 
 names = st.builds(
@@ -17,9 +17,9 @@ names = st.builds(
 
 @given(names)
 def test_what_is_written_is_read_back(name):
-    key = keys.database_key("snapshots/default.production", name)
+    key = object_keys.database_key("snapshots/default.production", name)
     assert is_key(key)
-    assert keys.parse(key) == keys.parse(keys.description_key(key)) == name
+    assert object_keys.parse(key) == object_keys.parse(object_keys.description_key(key)) == name
 
 
 @given(names, names)
@@ -43,9 +43,9 @@ def test_names_are_in_the_order_of_time(one, other):
     ],
 )
 def test_other_objects_are_no_snapshots(key):
-    assert keys.parse(key) is None
+    assert object_keys.parse(key) is None
 
 
 def test_a_prefix_may_be_empty_or_deep():
-    assert keys.directory("", "default", "one") == "default.one"
-    assert keys.directory("/backups/etcd/", "default", "one") == "backups/etcd/default.one"
+    assert object_keys.directory("", "default", "one") == "default.one"
+    assert object_keys.directory("/backups/etcd/", "default", "one") == "backups/etcd/default.one"

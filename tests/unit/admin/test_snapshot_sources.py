@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from kafscale.admin.snapshots.sources import in_order, take_from_any
-from kafscale.admin.snapshots.store import Snapshots
+from kafscale.admin.etcd.backups.source_selection import in_order, take_from_any
+from kafscale.admin.etcd.backups.store import Snapshots
 from kafscale.config.sections.stores import Etcd
 from kafscale.errors import ObjectExistsError, StoreUnavailableError
 from kafscale.storage.objects import MemoryObjectStore

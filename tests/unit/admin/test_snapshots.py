@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from kafscale.admin.snapshots.store import ABANDONED_MS, PIECE_BYTES, Snapshots, SourceError
+from kafscale.admin.etcd.backups.store import ABANDONED_MS, PIECE_BYTES, Snapshots, SourceError
 from kafscale.errors import DamagedObjectError, ObjectExistsError, OperatingError
 from kafscale.storage.objects import Fault, FaultyObjectStore, MemoryObjectStore, Rule
 from unit.operator.etcd.members import DATABASE, FakeMember, whole

@@ -2,7 +2,7 @@
 
 from contextlib import AsyncExitStack, asynccontextmanager
 
-from kafscale.admin.cluster import Cluster
+from kafscale.admin.cluster.control_client import Cluster
 from kafscale.control_plane.errors import NotControllerError
 from kafscale.control_plane.interface import Drained
 from kafscale.control_plane.messages import (

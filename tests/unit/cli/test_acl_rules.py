@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafscale.admin.acl_words import parse_operation, supported
+from kafscale.admin.security.acl_words import parse_operation, supported
 from kafscale.cli.acl_rules import Party, Wanted, parties
 from kafscale.metadata.access.model import (
     ROLES,

@@ -2,8 +2,8 @@
 
 import pytest
 
-from kafscale.admin import brokers as cluster_admin
-from kafscale.admin.cluster import Cluster
+from kafscale.admin.cluster import brokers as cluster_admin
+from kafscale.admin.cluster.control_client import Cluster
 from kafscale.control_plane.partition import Partition
 from kafscale.errors import KafscaleError
 from kafscale.net.host_port import Address

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafscale.admin import quota_values
+from kafscale.admin.security import quota_values
 from kafscale.cli import quota_tables
 
 SET = ["quota", "set"]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from mcp.server.mcpserver.exceptions import ToolError
 
-from kafscale.admin.reach import Reach
+from kafscale.admin.connection import Reach
 from kafscale.client.errors import AnsweredError
 from kafscale.config import Config
 from kafscale.errors import KafscaleError

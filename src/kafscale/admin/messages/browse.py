@@ -14,11 +14,11 @@ from threading import BoundedSemaphore
 from typing import Final, NamedTuple
 
 from kafscale.admin.messages.codecs import Codecs
-from kafscale.admin.messages.lens import CHARACTERS_MAX, CHARACTERS_MAX_ALONE, Lens, Payload
-from kafscale.admin.messages.question import Question
+from kafscale.admin.messages.cursor import Backward, Forward, Share, Strand
+from kafscale.admin.messages.filter import Sieve
+from kafscale.admin.messages.query import Question
+from kafscale.admin.messages.renderer import CHARACTERS_MAX, CHARACTERS_MAX_ALONE, Lens, Payload
 from kafscale.admin.messages.scan import Match, Scanned, Stretch, scan
-from kafscale.admin.messages.sieve import Sieve
-from kafscale.admin.messages.strands import Backward, Forward, Share, Strand
 from kafscale.client.client import EARLIEST_TIME, LATEST_TIME, NO_LEADER, Client, leaders_of
 from kafscale.client.errors import AnsweredError
 from kafscale.client.partition import Partition

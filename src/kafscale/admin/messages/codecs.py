@@ -11,7 +11,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
 
-from kafscale.admin.messages.question import SchemaText
+from kafscale.admin.messages.query import SchemaText
 from kafscale.config import Config
 from kafscale.errors import (
     ConfigError,

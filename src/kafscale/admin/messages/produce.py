@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from kafscale.admin.messages.codecs import Codecs
-from kafscale.admin.messages.text_bytes import Typed, bytes_of
+from kafscale.admin.messages.input_parser import Typed, bytes_of
 from kafscale.client.client import Client
 from kafscale.client.errors import UnreachableError
 from kafscale.client.idempotent_appender import Appender, producer_id_of

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
-from kafscale.admin.messages.sieve import Sieve
+from kafscale.admin.messages.filter import Sieve
 from kafscale.errors import RecordsError
 from kafscale.records import BatchView, Codec, Record, TimestampType, inflate, iterate
 

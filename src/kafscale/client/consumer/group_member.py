@@ -8,8 +8,8 @@ to `consume_group`.
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, Protocol
 
-from kafscale.admin.commits import NO_GENERATION, commit
-from kafscale.admin.coordinator import Coordinator
+from kafscale.admin.groups.coordinator import Coordinator
+from kafscale.admin.groups.offsets import NO_GENERATION, commit
 from kafscale.cli.options import Assignor
 from kafscale.client.errors import AnsweredError, check
 from kafscale.groups.assignors import range_assignment, round_robin_assignment

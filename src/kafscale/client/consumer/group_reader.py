@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Final, Self
 
-from kafscale.admin.commits import by_topic
+from kafscale.admin.groups.offsets import by_topic
 from kafscale.client.consumer.group_member import FORGOTTEN, Member
 from kafscale.client.consumer.reader import Chunk
 from kafscale.client.errors import AnsweredError

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from kafscale.admin.commits import by_topic, place_in_words
+from kafscale.admin.groups.offsets import by_topic, place_in_words
 from kafscale.cli.consume_start import Start, offset_of
 from kafscale.client.client import EARLIEST_TIME, LATEST_TIME, NO_LEADER, Client, leaders_of
 from kafscale.client.errors import AnsweredError, check, may_pass

@@ -10,8 +10,8 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from kafscale.admin import acls, quotas, users
-from kafscale.admin.acl_words import called, supported
+from kafscale.admin.security import acls, quotas, users
+from kafscale.admin.security.acl_words import called, supported
 from kafscale.client.client import Client
 from kafscale.client.errors import AnsweredError
 from kafscale.console.api.route import Call, Route

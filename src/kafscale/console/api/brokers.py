@@ -7,7 +7,7 @@ change the watch looks again.
 from collections.abc import Mapping
 from typing import Final
 
-from kafscale.admin import brokers
+from kafscale.admin.cluster import brokers
 from kafscale.console.api.route import Call, Route
 from kafscale.console.contract.cluster import (
     Broker,

@@ -6,9 +6,9 @@ What is out of reach is told beside what is not: a page about trouble has to sho
 import asyncio
 from typing import Any, Final
 
-from kafscale.admin import etcd
-from kafscale.admin.snapshots import listing
-from kafscale.admin.snapshots.place import PREFIX, Place
+from kafscale.admin.etcd import members as etcd_members
+from kafscale.admin.etcd.backups import listing
+from kafscale.admin.etcd.backups.location import PREFIX, Place
 from kafscale.config import Config
 from kafscale.console.api.route import Call, Route
 from kafscale.console.contract.etcd import EtcdMember, EtcdState, Snapshot, TakeSnapshot
@@ -61,7 +61,7 @@ async def take(room: Room, call: Call) -> Snapshot:
 async def _members(config: Config) -> tuple[list[EtcdMember], str | None]:
     try:
         async with asyncio.timeout(SECONDS_MAX):
-            found = await etcd.status(config.etcd)
+            found = await etcd_members.status(config.etcd)
     except TimeoutError:
         return [], f"etcd did not answer within {SECONDS_MAX:.0f} seconds"
     except KafscaleError as error:

@@ -8,10 +8,10 @@ from typing import Final
 
 import msgspec
 
-from kafscale.admin import groups
-from kafscale.admin.reset import reset as reset_group
-from kafscale.admin.reset_aim import Aim, Kind
-from kafscale.admin.topic_look import total
+from kafscale.admin.groups import groups
+from kafscale.admin.groups.reset import reset as reset_group
+from kafscale.admin.groups.reset_aim import Aim, Kind
+from kafscale.admin.topics.describe import total
 from kafscale.console.api.confirming import confirm
 from kafscale.console.api.pages import cut
 from kafscale.console.api.route import Call, Route

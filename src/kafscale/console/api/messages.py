@@ -5,9 +5,9 @@ import time
 from kafscale.admin.messages import browse as browsing
 from kafscale.admin.messages import produce as producing
 from kafscale.admin.messages.codecs import configured
-from kafscale.admin.messages.lens import Payload as ShownPayload
-from kafscale.admin.messages.question import Filter, Question, Reading, SchemaText
-from kafscale.admin.messages.text_bytes import Typed
+from kafscale.admin.messages.input_parser import Typed
+from kafscale.admin.messages.query import Filter, Question, Reading, SchemaText
+from kafscale.admin.messages.renderer import Payload as ShownPayload
 from kafscale.console.api.route import Call, Route
 from kafscale.console.contract import messages as contract
 from kafscale.console.room import Room

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from kafscale.admin import pipeline
+from kafscale.admin import jobs as admin_jobs
 from kafscale.console.api.route import Call, Route
 from kafscale.console.contract.pipeline import CostReport, Job, Pipeline, Run, TopicCost
 from kafscale.console.room import Room
@@ -23,16 +23,16 @@ async def show(room: Room, _: Call) -> Pipeline:
     except KafscaleError as error:
         return Pipeline(jobs=[], cost=None, problem=str(error))
     jobs = [_job(name, found, clock()) for name, found in runs.items() if found]
-    return Pipeline(jobs=jobs, cost=_cost(pipeline.cost_report(runs)), problem=None)
+    return Pipeline(jobs=jobs, cost=_cost(admin_jobs.cost_report(runs)), problem=None)
 
 
 def _job(name: str, runs: Sequence[JobRun], now_ms: int) -> Job:
-    newest_ms = pipeline.newest_record_ms(runs)
+    newest_ms = admin_jobs.newest_record_ms(runs)
     shown = [_run(run) for run in runs]
     return Job(
         job=name,
         last=shown[0],
-        success_rate=pipeline.success_rate(runs),
+        success_rate=admin_jobs.success_rate(runs),
         freshness_ms=None if newest_ms is None else max(now_ms - newest_ms, 0),
         runs=shown,
     )
@@ -54,7 +54,7 @@ def _run(run: JobRun) -> Run:
     )
 
 
-def _cost(report: pipeline.CostReport | None) -> CostReport | None:
+def _cost(report: admin_jobs.CostReport | None) -> CostReport | None:
     if report is None:
         return None
     dearest = sorted(report.topics, key=lambda topic: topic.dollars_per_day, reverse=True)

@@ -4,7 +4,7 @@ from typing import Final
 
 import msgspec
 
-from kafscale.admin import segments, topic_look, wal_tail
+from kafscale.admin.topics import describe, segments, wal_tail
 from kafscale.console.api.pages import first_of
 from kafscale.console.api.route import Call, Route
 from kafscale.console.contract.topics import SegmentPage, SegmentQuery
@@ -14,8 +14,8 @@ from kafscale.console.room import Room
 async def list_segments(room: Room, call: Call) -> SegmentPage:
     name, query = call.path["name"], call.query
     first = first_of(query.page, query.size)
-    topic = await topic_look.look(room.reach, name)
-    partition = topic_look.find_partition(topic, query.partition)
+    topic = await describe.look(room.reach, name)
+    partition = describe.find_partition(topic, query.partition)
     namespace = room.reach.namespace
     async with room.reach.objects() as store:
         # The tail first: what becomes a segment meanwhile is then told twice rather than never.

@@ -9,7 +9,19 @@ from typing import Final
 
 import msgspec
 
-from kafscale.admin import brokers, topic_configs, topic_consumers, topic_look, topics
+from kafscale.admin.cluster import brokers
+from kafscale.admin.topics import (
+    configs as topics_configs,
+)
+from kafscale.admin.topics import (
+    consumers as topics_consumers,
+)
+from kafscale.admin.topics import (
+    describe as topics_describe,
+)
+from kafscale.admin.topics import (
+    topics,
+)
 from kafscale.console.api.confirming import confirm
 from kafscale.console.api.pages import cut
 from kafscale.console.api.route import Call, Route
@@ -105,7 +117,7 @@ async def grow(room: Room, call: Call) -> TopicDetail:
 
 async def configs(room: Room, call: Call) -> list[Config]:
     async with room.reach.client() as client:
-        found = await topic_configs.describe(client, call.path["name"])
+        found = await topics_configs.describe(client, call.path["name"])
     return msgspec.convert(found, list[Config])
 
 
@@ -129,7 +141,7 @@ async def consumers(room: Room, call: Call) -> list[TopicConsumer]:
         if name in group.topics or not group.topics
     ]
     async with room.reach.client() as client:
-        found = await topic_consumers.topic_consumers(client, name, groups)
+        found = await topics_consumers.topic_consumers(client, name, groups)
     return msgspec.convert(found, list[TopicConsumer])
 
 
@@ -143,7 +155,7 @@ async def flush(room: Room, call: Call) -> Flushed:
 
 
 async def _detail(room: Room, name: str, *, is_new: bool = False) -> TopicDetail:
-    found = await topic_look.look(room.reach, name, is_new=is_new)
+    found = await topics_describe.look(room.reach, name, is_new=is_new)
     watched = room.watch.topics.get(name)
     rates = {
         "produceBytesPerSecond": watched and watched.produce_bytes_per_second,

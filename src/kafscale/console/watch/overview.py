@@ -2,9 +2,9 @@
 
 from typing import Final, Literal, cast
 
-from kafscale.admin import health, lag
-from kafscale.admin.cost import cost
-from kafscale.admin.metadata_look import MetadataLook
+from kafscale.admin.cluster import health, lag
+from kafscale.admin.cluster.cost import cost
+from kafscale.admin.cluster.metadata_health import MetadataLook
 from kafscale.console.contract.cluster import (
     Cost,
     GroupLag,

@@ -11,8 +11,8 @@ from typing import Final
 
 import msgspec
 
-from kafscale.admin.broker_look import UNREACHABLE, BrokerLook
-from kafscale.admin.look import ClusterLook
+from kafscale.admin.cluster.broker import UNREACHABLE, BrokerLook
+from kafscale.admin.cluster.snapshot import ClusterLook
 
 GONE: Final = "gone"
 GONE_MS_MAX: Final = 10 * 60 * 1000

@@ -10,8 +10,8 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from kafscale.admin.figures import OTHER, Figures, Place
-from kafscale.admin.look import ClusterLook
+from kafscale.admin.cluster.figures import OTHER, Figures, Place
+from kafscale.admin.cluster.snapshot import ClusterLook
 
 SECONDS_MIN: Final = 1.0
 SECONDS_MAX: Final = 120.0

@@ -5,9 +5,9 @@ The law: a state change contains no `await`; all of it is bounded, whatever a cl
 
 from typing import Final
 
-from kafscale.admin import lag
-from kafscale.admin.look import ClusterLook
-from kafscale.admin.topic_figures import stored_bytes, topic_figures
+from kafscale.admin.cluster import lag
+from kafscale.admin.cluster.snapshot import ClusterLook
+from kafscale.admin.topics.usage import stored_bytes, topic_figures
 from kafscale.console.contract.view import Series
 from kafscale.console.watch.history import History
 from kafscale.console.watch.presence import Presence, Seen

@@ -7,9 +7,9 @@ nothing away; and of the past only as much is kept as the window is wide.
 from collections import deque
 from typing import Final
 
-from kafscale.admin.figures import Operation
-from kafscale.admin.look import ClusterLook
-from kafscale.admin.quantiles import quantile
+from kafscale.admin.cluster.figures import Operation
+from kafscale.admin.cluster.quantiles import quantile
+from kafscale.admin.cluster.snapshot import ClusterLook
 from kafscale.console.watch.rates import growth
 
 WINDOW_MS: Final = 5 * 60 * 1000

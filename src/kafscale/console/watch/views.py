@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import cast
 
-from kafscale.admin.broker_look import BrokerLook
-from kafscale.admin.lag import ByTopic
-from kafscale.admin.listing import GroupLook
-from kafscale.admin.topic_figures import TopicFigures
+from kafscale.admin.cluster.broker import BrokerLook
+from kafscale.admin.cluster.lag import ByTopic
+from kafscale.admin.cluster.listing import GroupLook
+from kafscale.admin.topics.usage import TopicFigures
 from kafscale.console.contract.cluster import Broker, BrokerPartition, BrokerState
 from kafscale.console.contract.groups import Group
 from kafscale.console.contract.topics import Topic

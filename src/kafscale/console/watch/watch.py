@@ -13,9 +13,9 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Final
 
-from kafscale.admin.look import Lookout
-from kafscale.admin.metadata_look import MetadataLook, etcd_look, metadata_look, unasked
-from kafscale.admin.reach import Reach
+from kafscale.admin.cluster.metadata_health import MetadataLook, etcd_look, metadata_look, unasked
+from kafscale.admin.cluster.snapshot import Lookout
+from kafscale.admin.connection import Reach
 from kafscale.console.contract.cluster import BrokerDetail, Overview
 from kafscale.console.contract.groups import Group
 from kafscale.console.contract.topics import Topic

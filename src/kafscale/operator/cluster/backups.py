@@ -7,8 +7,8 @@ from typing import Final
 
 import msgspec
 
-from kafscale.admin.snapshots import keys as snapshot_keys
-from kafscale.admin.snapshots.store import Snapshots
+from kafscale.admin.etcd.backups import object_keys as snapshot_keys
+from kafscale.admin.etcd.backups.store import Snapshots
 from kafscale.config.sections.stores import Etcd
 from kafscale.errors import KafscaleError
 from kafscale.observability.metrics.operator import OperatorMetrics, SnapshotFigures

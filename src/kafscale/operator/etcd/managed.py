@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from kafscale.admin.snapshots.keys import LATEST
+from kafscale.admin.etcd.backups.object_keys import LATEST
 from kafscale.config.sections.stores import Etcd
 from kafscale.errors import KafscaleError, OperatingError
 from kafscale.observability.logging import get_logger

@@ -26,7 +26,7 @@ from typing import Final
 
 import msgspec
 
-from kafscale.admin.snapshots.digest import SnapshotDigest
+from kafscale.admin.etcd.backups.checksum import SnapshotDigest
 from kafscale.errors import DamagedObjectError, OperatingError
 from kafscale.metadata.cluster.restore_marker import REVISION_LEAP
 

@@ -13,8 +13,8 @@ from typing import Final
 
 import msgspec
 
-from kafscale.admin.snapshots.sources import Connect, take_from_any
-from kafscale.admin.snapshots.store import Snapshots, StoredSnapshot
+from kafscale.admin.etcd.backups.source_selection import Connect, take_from_any
+from kafscale.admin.etcd.backups.store import Snapshots, StoredSnapshot
 from kafscale.config.sections.stores import Etcd
 from kafscale.errors import KafscaleError
 from kafscale.metadata.schema.timestamps import format_time

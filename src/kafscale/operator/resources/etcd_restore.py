@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
-from kafscale.admin.snapshots.keys import directory
+from kafscale.admin.etcd.backups.object_keys import directory
 from kafscale.operator.resources import names, security
 from kafscale.operator.resources.etcd_admission import Admission, Door
 from kafscale.operator.resources.names import Platform

@@ -7,7 +7,7 @@ import pytest
 
 from kafscale.admin.messages import browse as browsing
 from kafscale.admin.messages.codecs import Codecs
-from kafscale.admin.messages.question import Filter, Question
+from kafscale.admin.messages.query import Filter, Question
 from kafscale.client.client import Client
 from kafscale.client.errors import UnreachableError
 from kafscale.errors import InvalidRequestError, OverloadedError

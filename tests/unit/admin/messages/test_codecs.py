@@ -5,9 +5,9 @@ import json
 import pytest
 
 from kafscale.admin.messages.codecs import UNKNOWN_IDS_MAX, Codecs, RegistryCodecs
-from kafscale.admin.messages.lens import Lens
-from kafscale.admin.messages.question import Reading, SchemaText
-from kafscale.admin.messages.text_bytes import Typed, bytes_of
+from kafscale.admin.messages.input_parser import Typed, bytes_of
+from kafscale.admin.messages.query import Reading, SchemaText
+from kafscale.admin.messages.renderer import Lens
 from kafscale.errors import InvalidRequestError
 from kafscale.serde.registry import wire_format
 from kafscale.serde.registry.client import Registry, RegistryAccess

@@ -8,10 +8,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kafscale.admin.messages.codecs import Codecs
-from kafscale.admin.messages.lens import Lens
-from kafscale.admin.messages.question import Filter, Reading
+from kafscale.admin.messages.filter import Sieve
+from kafscale.admin.messages.query import Filter, Reading
+from kafscale.admin.messages.renderer import Lens
 from kafscale.admin.messages.scan import BATCH_RECORDS_MAX, Stretch, scan
-from kafscale.admin.messages.sieve import Sieve
 from kafscale.records import BatchView, Codec, ControlType, Header, Record, build, build_end_marker
 from kafscale.records.batch import COUNT_POSITION, LAST_OFFSET_DELTA_POSITION
 

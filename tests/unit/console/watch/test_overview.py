@@ -1,7 +1,7 @@
 """The page of a cluster, of looks that are remembered."""
 
-from kafscale.admin.figures import Lag
-from kafscale.admin.metadata_look import MetadataLook
+from kafscale.admin.cluster.figures import Lag
+from kafscale.admin.cluster.metadata_health import MetadataLook
 from kafscale.console.watch.overview import overview
 from kafscale.console.watch.remembered import (
     LAG_GROUPS_MAX,

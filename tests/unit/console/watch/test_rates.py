@@ -1,6 +1,6 @@
 """How fast things go, whatever begins anew in between."""
 
-from kafscale.admin.figures import OTHER
+from kafscale.admin.cluster.figures import OTHER
 from kafscale.console.watch.rates import Pace, TopicRate
 from services.looks import broker, figures, look
 

@@ -4,7 +4,7 @@ from math import inf
 
 import pytest
 
-from kafscale.admin.figures import Operation
+from kafscale.admin.cluster.figures import Operation
 from kafscale.console.watch.store_window import WINDOW_MS, StoreWindow
 from services.looks import broker, figures, look
 

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from kafscale.admin.snapshots.store import Snapshots
+from kafscale.admin.etcd.backups.store import Snapshots
 from kafscale.config.sections.stores import Etcd
 from kafscale.observability.metrics.operator import SnapshotFigures
 from kafscale.operator.etcd.snapshot_keeping import LOOK_MS, SnapshotKeeper

@@ -1,0 +1,126 @@
+"""Groups of either protocol, described in the same words."""
+
+import asyncio
+
+import pytest
+
+from kafscale.admin.groups.describe import assigned_to, description
+from kafscale.client.errors import AnsweredError
+from kafscale.groups.consumer_protocol import Subscription, encode_assignment, encode_subscription
+from kafscale.protocol.error_codes import ErrorCode
+from kafscale.protocol.messages import consumer_group_describe, describe_groups
+from kafscale.protocol.messages.consumer_group_describe import (
+    CONSUMER_GROUP_DESCRIBE,
+    Assignment,
+    ConsumerGroupDescribeResponse,
+    TopicPartitions,
+)
+from kafscale.protocol.messages.describe_groups import DescribeGroupsResponse
+from unit.cli.coordination import ScriptedCoordinator
+
+NO_CONSUMER_GROUP = ConsumerGroupDescribeResponse(
+    groups=[consumer_group_describe.DescribedGroup(error_code=ErrorCode.GROUP_ID_NOT_FOUND)]
+)
+
+
+def classic(**fields):
+    return DescribeGroupsResponse(groups=[describe_groups.DescribedGroup(**fields)])
+
+
+def member(metadata, assignment):
+    return describe_groups.DescribedMember(
+        member_id="m-1",
+        client_id="app",
+        client_host="/10.0.0.7",
+        metadata=metadata,
+        assignment=assignment,
+    )
+
+
+def test_a_classic_group_is_described_with_what_its_members_read():
+    one = member(
+        encode_subscription(Subscription(("orders", "users"))),
+        encode_assignment({"orders": [2, 0]}),
+    )
+    coordinator = ScriptedCoordinator(
+        NO_CONSUMER_GROUP,
+        classic(
+            group_state="Stable", protocol_type="consumer", protocol_name="range", members=[one]
+        ),
+    )
+    found = asyncio.run(description(coordinator))
+    assert found == {
+        "group": "billing",
+        "type": "classic",
+        "state": "Stable",
+        "protocolType": "consumer",
+        "assignor": "range",
+        "epoch": None,
+        "members": [
+            {
+                "memberId": "m-1",
+                "instanceId": None,
+                "clientId": "app",
+                "host": "10.0.0.7",
+                "topics": ["orders", "users"],
+                "assignment": {"orders": [0, 2]},
+            }
+        ],
+        "coordinator": {"id": 1, "address": "broker:9092"},
+    }
+    owners = assigned_to(found["members"])
+    assert owners == dict.fromkeys([("orders", 0), ("orders", 2)], found["members"][0])
+
+
+@pytest.mark.parametrize(
+    ("protocol_type", "metadata"), [("connect", b"its own"), ("consumer", b"damaged")]
+)
+def test_members_that_say_what_only_they_understand_are_members_all_the_same(
+    protocol_type, metadata
+):
+    coordinator = ScriptedCoordinator(
+        NO_CONSUMER_GROUP,
+        classic(
+            group_state="Stable", protocol_type=protocol_type, members=[member(metadata, metadata)]
+        ),
+    )
+    (one,) = asyncio.run(description(coordinator))["members"]
+    assert (one["memberId"], one["topics"], one["assignment"]) == ("m-1", [], {})
+
+
+def test_a_group_of_the_new_protocol_is_described():
+    assigned = Assignment([TopicPartitions(bytes(16), "orders", [1, 0])])
+    one = consumer_group_describe.DescribedMember(
+        member_id="m-1",
+        member_epoch=4,
+        client_host="/10.0.0.7",
+        subscribed_topic_names=["orders"],
+        assignment=assigned,
+    )
+    group = consumer_group_describe.DescribedGroup(
+        group_state="Reconciling", group_epoch=5, assignor_name="uniform", members=[one]
+    )
+    coordinator = ScriptedCoordinator(ConsumerGroupDescribeResponse(groups=[group]))
+    found = asyncio.run(description(coordinator))
+    assert (found["type"], found["state"], found["epoch"]) == ("consumer", "Reconciling", 5)
+    (one,) = found["members"]
+    assert (one["assignment"], one["target"], one["epoch"]) == ({"orders": [0, 1]}, {}, 4)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        classic(error_code=ErrorCode.GROUP_ID_NOT_FOUND, group_state="Dead"),
+        classic(group_state="Dead"),
+    ],
+    ids=["from v6 on", "before v6"],
+)
+def test_a_group_that_does_not_exist_is_an_error_that_says_what_to_do(answer):
+    with pytest.raises(AnsweredError, match=r"GROUP_ID_NOT_FOUND.*kafscale group list"):
+        asyncio.run(description(ScriptedCoordinator(NO_CONSUMER_GROUP, answer)))
+
+
+def test_a_broker_that_knows_only_classic_groups_is_asked_for_those():
+    coordinator = ScriptedCoordinator(classic(group_state="Empty"))
+    coordinator.unknown_apis.add(CONSUMER_GROUP_DESCRIBE.name)
+    assert asyncio.run(description(coordinator))["type"] == "classic"

@@ -1,0 +1,78 @@
+"""Committed offsets, as they are asked for and as they are answered."""
+
+import asyncio
+
+import pytest
+
+from kafscale.admin.groups.offsets import Committed, commit, committed
+from kafscale.client.errors import AnsweredError
+from kafscale.protocol.error_codes import ErrorCode
+from kafscale.protocol.messages.offset_commit import (
+    CommittedPartition,
+    CommittedTopic,
+    OffsetCommitResponse,
+)
+from kafscale.protocol.messages.offset_fetch import (
+    FetchedGroup,
+    FetchedPartition,
+    FetchedTopic,
+    OffsetFetchResponse,
+)
+from unit.cli.coordination import ScriptedCoordinator
+
+TOPICS = [
+    FetchedTopic(
+        name="orders",
+        partitions=[
+            FetchedPartition(index=0, committed_offset=5, leader_epoch=3, metadata="note"),
+            FetchedPartition(index=1, committed_offset=-1),
+            FetchedPartition(index=2, committed_offset=0, metadata=None),
+        ],
+    )
+]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        OffsetFetchResponse(groups=[FetchedGroup(group_id="billing", topics=TOPICS)]),
+        OffsetFetchResponse(topics=TOPICS),
+    ],
+    ids=["several groups", "one group"],
+)
+def test_what_is_committed_is_found_in_new_answers_and_in_old_ones(answer):
+    coordinator = ScriptedCoordinator(answer)
+    assert asyncio.run(committed(coordinator, [("orders", 2), ("orders", 0)])) == {
+        ("orders", 0): Committed(5, 3, "note"),
+        ("orders", 2): Committed(0, -1, ""),
+    }
+    (request,) = coordinator.asked
+    for asked in (request, request.groups[0]):
+        assert asked.group_id == "billing"
+        assert [(each.name, each.partitions) for each in asked.topics] == [("orders", [0, 2])]
+
+
+def test_without_places_everything_is_asked_for():
+    coordinator = ScriptedCoordinator(OffsetFetchResponse(groups=[FetchedGroup()]))
+    assert asyncio.run(committed(coordinator)) == {}
+    assert coordinator.asked[0].groups[0].topics is None
+
+
+def test_an_error_says_of_what_it_is():
+    denied = FetchedGroup(error_code=ErrorCode.GROUP_AUTHORIZATION_FAILED)
+    with pytest.raises(AnsweredError, match="group billing: "):
+        asyncio.run(committed(ScriptedCoordinator(OffsetFetchResponse(groups=[denied]))))
+    unstable = FetchedPartition(index=4, error_code=ErrorCode.UNSTABLE_OFFSET_COMMIT)
+    answer = OffsetFetchResponse(topics=[FetchedTopic(name="orders", partitions=[unstable])])
+    with pytest.raises(AnsweredError, match="group billing, topic orders, partition 4: "):
+        asyncio.run(committed(ScriptedCoordinator(answer)))
+
+
+def test_who_is_no_member_commits_without_a_generation():
+    ok = CommittedPartition(index=0)
+    coordinator = ScriptedCoordinator(
+        OffsetCommitResponse(topics=[CommittedTopic(name="orders", partitions=[ok])])
+    )
+    asyncio.run(commit(coordinator, {("orders", 0): 7}))
+    (request,) = coordinator.asked
+    assert (request.generation_id_or_member_epoch, request.member_id) == (-1, "")
