@@ -11,7 +11,7 @@ from kafscale.config.sections.serving import Operator
 from kafscale.control_plane.client import ControlClient
 from kafscale.control_plane.samples import ClusterSamples
 from kafscale.operator.cluster.metadata import MetadataRegistry
-from kafscale.operator.control import control_plane
+from kafscale.operator.control_plane import control_plane
 from services.broker import HOST, BrokerProcess
 from services.process import free_port
 from services.shell import Shell

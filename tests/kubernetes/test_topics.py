@@ -16,7 +16,7 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from kafscale.operator.cluster.survey import FRESH_MS
+from kafscale.operator.cluster.broker_status import FRESH_MS
 from kafscale.operator.kube.kinds import EVENTS, TOPICS
 from services.kubernetes.control_plane import ControlPlane
 from services.kubernetes.deployed import Deployed

@@ -31,8 +31,10 @@ from kafscale.operator.kube.kinds import (
     STATEFUL_SETS,
     VOLUME_CLAIMS,
 )
-from kafscale.operator.resources import etcd_members, etcd_pods, names
-from kafscale.operator.resources.names import Platform
+from kafscale.operator.manifests import names
+from kafscale.operator.manifests.etcd import pods
+from kafscale.operator.manifests.etcd import stateful_set as etcd_stateful_set
+from kafscale.operator.manifests.names import Platform
 from kafscale.operator.spec.cluster import Cluster
 from services.etcd_server import PROGRAMS
 from services.memory_kube import MemoryKube
@@ -47,9 +49,9 @@ class Places:
     def __init__(self, cluster: Cluster, platform: Platform) -> None:
         self._pairs = []
         self.metrics_ports = {}
-        for index in range(etcd_members.COUNT_MAX):
-            host = etcd_members.host(cluster, platform, index)
-            self.metrics_ports[etcd_members.name(cluster, index)] = free_port()
+        for index in range(etcd_stateful_set.COUNT_MAX):
+            host = etcd_stateful_set.host(cluster, platform, index)
+            self.metrics_ports[etcd_stateful_set.name(cluster, index)] = free_port()
             for port in (names.ETCD_CLIENT_PORT, names.ETCD_PEER_PORT):
                 self._pairs.append((f"{host}:{port}", f"127.0.0.1:{free_port()}"))
 
@@ -147,7 +149,7 @@ class EtcdPods:
         if stateful_set is None:
             return
         wanted = [
-            etcd_members.name(self._cluster, index)
+            etcd_stateful_set.name(self._cluster, index)
             for index in range(stateful_set["spec"]["replicas"])
         ]
         for name in [name for name in self._pods if name not in wanted]:
@@ -242,7 +244,7 @@ class EtcdPods:
         text = text.replace("$(POD_NAME)", name).replace(data, str(pod.volume))
         text = text.replace(tls, str(pod.directory))
         text = text.replace(
-            f"0.0.0.0:{etcd_pods.METRICS_PORT}", f"127.0.0.1:{self._places.metrics_ports[name]}"
+            f"0.0.0.0:{pods.METRICS_PORT}", f"127.0.0.1:{self._places.metrics_ports[name]}"
         )
         host = f"{name}.{names.etcd_headless(self._cluster)}.{self._cluster.namespace}.svc"
         # The command has its own address twice: as others know it, and as it listens.
@@ -267,7 +269,7 @@ class EtcdPods:
         status = {
             "conditions": [{"type": "Ready", "status": str(is_ready)}],
             "containerStatuses": [
-                {"name": etcd_pods.CONTAINER, "restartCount": max(0, pod.restart_count)}
+                {"name": pods.CONTAINER, "restartCount": max(0, pod.restart_count)}
             ],
         }
         await self.kube.merge(

@@ -47,7 +47,7 @@ def _permissions() -> str:
 
 
 def _crds() -> str:
-    from kafscale.operator.crd import documentation as crds  # noqa: PLC0415
+    from kafscale.operator.crd import docs as crds  # noqa: PLC0415
 
     return crds.page()
 

@@ -148,7 +148,7 @@ def restore(
     from kafscale.admin.etcd.backups.location import Place
     from kafscale.cli import etcd_restoring, etcd_tables
     from kafscale.cli.progress import bytes_bar
-    from kafscale.operator.etcd.restoring import Identity, has_data
+    from kafscale.operator.etcd.restore import Identity, has_data
 
     if if_empty and force:
         raise typer.BadParameter("--if-empty and --force exclude each other")

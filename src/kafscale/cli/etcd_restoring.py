@@ -10,8 +10,8 @@ from kafscale.admin.etcd.backups.location import Place, opened
 from kafscale.cli.config import effective
 from kafscale.cli.etcd_access import run
 from kafscale.errors import KafscaleError
-from kafscale.operator.etcd import restoring
-from kafscale.operator.etcd.restoring import Identity
+from kafscale.operator.etcd import restore as etcd_restore
+from kafscale.operator.etcd.restore import Identity
 from kafscale.text.formatting import clock
 
 Progress = Callable[[int, int], None]
@@ -29,7 +29,7 @@ def restore(
     progress: Progress,
 ) -> dict[str, Any]:
     """Make a member's data from a snapshot; what came of it."""
-    if restoring.has_data(directory) and not force:
+    if etcd_restore.has_data(directory) and not force:
         raise KafscaleError(
             f"{directory} has data already: name another directory, say --if-empty to leave it as"
             " it is, or --force to move it aside"
@@ -39,10 +39,10 @@ def restore(
         raise KafscaleError(
             f"there is no {PROGRAM} on the PATH: it comes with etcd; version 3.6 or later is best"
         )
-    moved = f"replaced-{snapshot_keys.stamp(clock())}" if restoring.has_member(directory) else ""
-    with restoring.staging(directory) as room:
+    moved = f"replaced-{snapshot_keys.stamp(clock())}" if etcd_restore.has_member(directory) else ""
+    with etcd_restore.staging(directory) as room:
         snapshot, told = _snapshot(wanted, place, room, progress)
-        leapt = restoring.restore(program, snapshot, directory, room, identity, aside=moved)
+        leapt = etcd_restore.restore(program, snapshot, directory, room, identity, aside=moved)
     return {
         "restored": True,
         "dataDirectory": str(directory),
@@ -63,7 +63,7 @@ def _snapshot(
     """A snapshot as a file that is whole, and what is known about it."""
     file = Path(wanted)
     if wanted != snapshot_keys.LATEST and file.is_file():
-        restoring.check_file(file)
+        etcd_restore.check_file(file)
         return file, {"snapshot": str(file), "takenAt": None, "revision": None}
     if file.is_absolute() or wanted.startswith("."):
         raise KafscaleError(f"there is no file {wanted}")

@@ -27,22 +27,22 @@ from kafscale.observability import tracing
 from kafscale.observability.logging import get_logger
 from kafscale.observability.metrics.operator import OperatorMetrics
 from kafscale.operator import http
-from kafscale.operator.bells import Bells
 from kafscale.operator.cluster.backups import BackupKeeper
+from kafscale.operator.cluster.broker_status import Surveyor, over_control_plane
 from kafscale.operator.cluster.bucket import BucketKeeper
 from kafscale.operator.cluster.metadata import MetadataRegistry
 from kafscale.operator.cluster.reconciler import ClusterReconciler
-from kafscale.operator.cluster.rolling import Roller
-from kafscale.operator.cluster.sleeper import Sleeper
-from kafscale.operator.cluster.survey import Surveyor, over_control_plane
-from kafscale.operator.control import control_plane
+from kafscale.operator.cluster.rollout import Roller
+from kafscale.operator.cluster.scale_to_zero.controller import Sleeper
+from kafscale.operator.control_plane import control_plane
 from kafscale.operator.etcd.keeping import EtcdKeeper
-from kafscale.operator.handlers import registry
+from kafscale.operator.kopf_handlers import registry
 from kafscale.operator.kube.client import ApiServer, api_server
 from kafscale.operator.kube.lease import Leadership
-from kafscale.operator.resources.names import Platform
+from kafscale.operator.manifests.names import Platform
 from kafscale.operator.topics.reconciler import TopicReconciler
-from kafscale.operator.watching import watch
+from kafscale.operator.watches import watch
+from kafscale.operator.work_queue import Bells
 from kafscale.operator.worker import Worker
 
 log = get_logger(__name__)

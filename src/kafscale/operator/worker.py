@@ -11,9 +11,9 @@ from typing import Any, Final, Protocol
 from kafscale.errors import KafscaleError
 from kafscale.observability.logging import get_logger
 from kafscale.observability.metrics.operator import OperatorMetrics
-from kafscale.operator.bells import Resource
 from kafscale.operator.kube.api import Kube, Manifest
 from kafscale.operator.kube.kinds import CLUSTERS, TOPICS
+from kafscale.operator.work_queue import Resource
 
 log = get_logger(__name__)
 

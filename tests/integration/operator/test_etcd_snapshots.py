@@ -12,9 +12,9 @@ from kafscale.metadata.cluster.restore_marker import Restored, find_restored, se
 from kafscale.metadata.store.base import EventKind, Put
 from kafscale.metadata.store.etcd.maintenance import Maintenance
 from kafscale.observability.metrics.operator import SnapshotFigures
-from kafscale.operator.etcd import restoring
-from kafscale.operator.etcd.restoring import Identity
-from kafscale.operator.etcd.snapshot_keeping import SnapshotKeeper
+from kafscale.operator.etcd import restore
+from kafscale.operator.etcd.backups.scheduler import SnapshotKeeper
+from kafscale.operator.etcd.restore import Identity
 from kafscale.operator.spec.cluster import SnapshotsSpec
 from kafscale.storage.objects import S3ObjectStore
 from services import etcd_programs, s3_server
@@ -112,9 +112,9 @@ def test_a_restored_store_is_as_it_was_and_tells_that_it_was_restored(tmp_path, 
         taken, revision = server.play(fill)
     directory = tmp_path / "second" / "etcd-0"
     second = EtcdServer(tmp_path / "second")
-    with restoring.staging(directory) as room:
+    with restore.staging(directory) as room:
         asyncio.run(snapshots.fetch(taken.key, room / "snapshot.db"))
-        leapt = restoring.restore(
+        leapt = restore.restore(
             program, room / "snapshot.db", directory, room, identity(second.members[0])
         )
     assert leapt

@@ -12,11 +12,11 @@ import pytest
 from kafscale.errors import StoreUnavailableError
 from kafscale.metadata.store.base import Put
 from kafscale.metadata.store.etcd import EtcdStore
-from kafscale.operator.cluster.connection import etcd_settings
+from kafscale.operator.cluster.etcd_connection import etcd_settings
 from kafscale.operator.etcd.keeping import EtcdKeeper
 from kafscale.operator.etcd.state import EtcdState
 from kafscale.operator.kube.kinds import CONFIG_MAPS, PODS, VOLUME_CLAIMS
-from kafscale.operator.resources.names import Platform
+from kafscale.operator.manifests.names import Platform
 from kafscale.operator.spec.cluster import Cluster, read_cluster
 from services.etcd_pods import EtcdPods
 from services.memory_kube import MemoryKube

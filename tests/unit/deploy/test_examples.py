@@ -9,7 +9,7 @@ import yaml
 from kafscale.cli import spark
 from kafscale.config.model import SETTINGS
 from unit.deploy.chart import CONFIG, ROOT
-from unit.operator.resources.pod_security import violations
+from unit.operator.manifests.pod_security import violations
 
 DIRECTORY = ROOT / "examples" / "kubernetes"
 OBJECTS = [

@@ -5,7 +5,7 @@ import re
 import pytest
 import yaml
 
-from kafscale.operator.cluster.doorbell import PORTS
+from kafscale.operator.cluster.scale_to_zero.wake_listener import PORTS
 from unit.deploy.chart import CHART, CONFIG, read
 
 RIGHTS = read("files/rights.yaml")

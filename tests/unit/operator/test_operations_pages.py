@@ -8,8 +8,8 @@ import pytest
 import yaml
 
 from kafscale.operator.crd.definitions import RESOURCES, schema
-from kafscale.operator.resources import broker_config
-from kafscale.operator.resources.names import EtcdAccess, Platform
+from kafscale.operator.manifests.brokers import config_map
+from kafscale.operator.manifests.names import EtcdAccess, Platform
 from kafscale.operator.spec.cluster import read_cluster
 from unit.operator.crd.structural import complaints, filled
 
@@ -43,7 +43,7 @@ def test_what_is_shown_fits(spec):
 def test_brokers_start_with_what_is_shown(spec):
     metadata = {"name": "production", "namespace": "kafscale", "uid": "1"}
     cluster = read_cluster({"metadata": metadata, "spec": spec})
-    assert broker_config.problems(cluster, Platform(), ETCD) == []
+    assert config_map.problems(cluster, Platform(), ETCD) == []
 
 
 def test_something_is_shown():

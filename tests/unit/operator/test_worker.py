@@ -7,8 +7,8 @@ import pytest
 
 from kafscale.errors import OperatingError
 from kafscale.observability.metrics.operator import OperatorMetrics
-from kafscale.operator.bells import Resource
 from kafscale.operator.kube.api import Manifest
+from kafscale.operator.work_queue import Resource
 from kafscale.operator.worker import PAUSE_SECONDS_MAX, Worker
 from services.memory_kube import MemoryKube
 

@@ -14,8 +14,8 @@ from kafscale.errors import KafscaleError
 from kafscale.observability.metrics.operator import OperatorMetrics, SnapshotFigures
 from kafscale.operator.cluster.bucket import BucketKeeper
 from kafscale.operator.conditions import Condition, bad
-from kafscale.operator.etcd.snapshot_conditions import ACCESS, SNAPSHOT, disabled
-from kafscale.operator.etcd.snapshot_keeping import SnapshotKeeper, SnapshotState
+from kafscale.operator.etcd.backups.conditions import ACCESS, SNAPSHOT, disabled
+from kafscale.operator.etcd.backups.scheduler import SnapshotKeeper, SnapshotState
 from kafscale.operator.spec.cluster import Cluster, SnapshotsSpec
 from kafscale.operator.spec.status import SnapshotStatus
 from kafscale.storage.objects.conditional_put_probe import probe_access

@@ -10,18 +10,20 @@ from kafscale.operator.kube.kinds import (
     STATEFUL_SETS,
     Kind,
 )
-from kafscale.operator.resources import (
-    accounts,
+from kafscale.operator.manifests import names
+from kafscale.operator.manifests.brokers import (
     autoscaler,
-    broker_config,
-    brokers,
-    disruption,
-    monitor,
-    names,
+    config_map,
     network_policy,
+    pod_disruption_budget,
+    service_account,
+    service_monitor,
     services,
 )
-from kafscale.operator.resources.names import EtcdAccess
+from kafscale.operator.manifests.brokers import (
+    stateful_set as brokers_stateful_set,
+)
+from kafscale.operator.manifests.names import EtcdAccess
 from kafscale.operator.spec.cluster import Cluster
 
 
@@ -40,25 +42,25 @@ class Manifests:
         for manifest in (services.headless(cluster), services.client(cluster)):
             await self._kube.apply(manifest)
         await self._apply_or_delete(cluster, AUTOSCALERS, autoscaler.autoscaler(cluster))
-        await self._kube.apply(disruption.budget(cluster))
+        await self._kube.apply(pod_disruption_budget.budget(cluster))
         policy = network_policy.policy(cluster, self._platform)
         await self._apply_or_delete(cluster, NETWORK_POLICIES, policy)
         if await self._kube.knows(SERVICE_MONITORS):
-            wanted = monitor.service_monitor(cluster)
+            wanted = service_monitor.service_monitor(cluster)
             await self._apply_or_delete(cluster, SERVICE_MONITORS, wanted)
         return stateful_set
 
     def _before(self, cluster: Cluster, etcd: EtcdAccess) -> Iterator[Manifest]:
         """What pods need to start."""
-        yield accounts.service_account(cluster)
-        yield accounts.role(cluster)
-        yield accounts.binding(cluster)
-        yield broker_config.config_map(cluster, self._platform, etcd)
+        yield service_account.service_account(cluster)
+        yield service_account.role(cluster)
+        yield service_account.binding(cluster)
+        yield config_map.config_map(cluster, self._platform, etcd)
 
     async def _apply_brokers(
         self, cluster: Cluster, etcd: EtcdAccess, secrets_checksum: str
     ) -> Manifest:
-        manifest = brokers.stateful_set(
+        manifest = brokers_stateful_set.stateful_set(
             cluster, self._platform, etcd, secrets_checksum=secrets_checksum
         )
         # How many there are is never applied, or it would be taken from whoever scales them. Only

@@ -15,28 +15,25 @@ from kafscale.config.sections.stores import Etcd
 from kafscale.errors import KafscaleError
 from kafscale.observability.logging import get_logger
 from kafscale.observability.metrics.operator import OperatorMetrics
-from kafscale.operator.cluster import report, secrets
+from kafscale.operator.cluster import secrets
+from kafscale.operator.cluster import status as cluster_status
 from kafscale.operator.cluster.backups import BackupKeeper
 from kafscale.operator.cluster.bucket import BucketKeeper
 from kafscale.operator.cluster.manifests import Manifests
-from kafscale.operator.cluster.memory import memory_condition
+from kafscale.operator.cluster.memory_check import memory_condition
 from kafscale.operator.cluster.metadata import ClusterMetadata, MetadataRegistry
-from kafscale.operator.cluster.report import Found
-from kafscale.operator.cluster.rolling import Roller
-from kafscale.operator.cluster.rollout import Wait
-from kafscale.operator.cluster.sleeper import Sleeper
+from kafscale.operator.cluster.rollout import Roller
+from kafscale.operator.cluster.rollout_plan import Wait
+from kafscale.operator.cluster.scale_to_zero.controller import Sleeper
+from kafscale.operator.cluster.status import Found
 from kafscale.operator.conditions import TRUE, bad, ok
 from kafscale.operator.etcd.keeping import EtcdKeeper
 from kafscale.operator.kube.api import Kube, Manifest
 from kafscale.operator.kube.kinds import CLUSTERS
-from kafscale.operator.resources import (
-    broker_config,
-    broker_environment,
-    broker_pods,
-    names,
-    services,
-)
-from kafscale.operator.resources.names import EtcdAccess
+from kafscale.operator.manifests import names
+from kafscale.operator.manifests.brokers import config_map, env, services
+from kafscale.operator.manifests.brokers import pods as brokers_pods
+from kafscale.operator.manifests.names import EtcdAccess
 from kafscale.operator.spec.cluster import Cluster, read_cluster
 
 log = get_logger(__name__)
@@ -112,7 +109,7 @@ class ClusterReconciler:
         if not etcd.is_ready or not bucket.is_ready:
             await self._count(cluster, found)
             return STEP_SECONDS if etcd.is_busy else ETCD_SECONDS
-        if problems := broker_config.problems(cluster, self._platform, etcd.access):
+        if problems := config_map.problems(cluster, self._platform, etcd.access):
             found.conditions.append(bad("ConfigValid", "Refused", "; ".join(problems)))
             await self._count(cluster, found)
             return self._resync_seconds
@@ -134,7 +131,7 @@ class ClusterReconciler:
         Seconds until the next look, if nothing is being changed.
         """
         # Certificates of etcd are read at the start alone.
-        started_with = [*broker_environment.secrets(cluster, access), access.tls_secret]
+        started_with = [*env.secrets(cluster, access), access.tls_secret]
         watched = [name for name in started_with if name]
         checksum = await secrets.checksum(self._kube, cluster.namespace, watched)
         stateful_set = await self._manifests.apply(cluster, access, checksum)
@@ -181,17 +178,17 @@ class ClusterReconciler:
         pods = await self._roller.pods(cluster)
         if pods:
             found.broker_count = found.replicas = len(pods)
-            found.ready_brokers = sum(map(broker_pods.is_ready, pods))
+            found.ready_brokers = sum(map(brokers_pods.is_ready, pods))
 
     # --- telling ------------------------------------------------------------------------------
 
     async def _tell(self, cluster: Cluster, body: Manifest, found: Found) -> None:
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        status = report.status(cluster, found, now)
+        status = cluster_status.status(cluster, found, now)
         self._measure(cluster, found)
         if not _says_the_same(status, cluster.status):
             await self._kube.apply_status(_with_status(body, status))
-        for condition in report.changed(
+        for condition in cluster_status.changed(
             cluster.status.get("conditions") or [], status["conditions"]
         ):
             log.info(

@@ -12,7 +12,7 @@ import msgspec
 
 from kafscale.operator.kube.api import Kube, Manifest
 from kafscale.operator.kube.kinds import SECRETS
-from kafscale.operator.resources import names
+from kafscale.operator.manifests import names
 
 _ACCESS_KEYS = ("KAFSCALE_S3_ACCESS_KEY", "AWS_ACCESS_KEY_ID")
 _SECRET_KEYS = ("KAFSCALE_S3_SECRET_KEY", "AWS_SECRET_ACCESS_KEY")

@@ -4,8 +4,8 @@ from typing import Any, Final
 
 import msgspec
 
-from kafscale.operator.crd.rules import CLUSTER_RULES, TOPIC_RULES, Rules, ruled
 from kafscale.operator.crd.schema import Schema, spec_schema, status_schema
+from kafscale.operator.crd.validation_rules import CLUSTER_RULES, TOPIC_RULES, Rules, ruled
 from kafscale.operator.kube.api import Manifest
 from kafscale.operator.kube.kinds import CLUSTERS, TOPICS, Kind
 from kafscale.operator.spec.cluster import ClusterSpec

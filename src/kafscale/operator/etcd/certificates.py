@@ -18,8 +18,9 @@ from cryptography.exceptions import InvalidSignature
 
 from kafscale.operator.etcd.authority import TRUSTED, Authority, Entries, is_due, read
 from kafscale.operator.kube.api import Manifest
-from kafscale.operator.resources import etcd_members, etcd_pods, names
-from kafscale.operator.resources.names import Platform
+from kafscale.operator.manifests import names
+from kafscale.operator.manifests.etcd import pods, stateful_set
+from kafscale.operator.manifests.names import Platform
 from kafscale.operator.spec.cluster import Cluster
 from kafscale.security.tls.dev_ca import DevAuthority, Issued
 
@@ -43,7 +44,7 @@ def hosts(cluster: Cluster, platform: Platform) -> list[str]:
     space, domain = cluster.namespace, platform.cluster_domain
     service = names.etcd(cluster)
     return [
-        *(etcd_members.host(cluster, platform, index) for index in range(etcd_members.COUNT_MAX)),
+        *(stateful_set.host(cluster, platform, index) for index in range(stateful_set.COUNT_MAX)),
         names.pod_host("*", names.etcd_headless(cluster), space, domain),
         f"{service}.{space}.svc.{domain}",
         f"{service}.{space}.svc",
@@ -68,7 +69,7 @@ def needed(
     )
     wanted = {
         authority_name: authority.entries,
-        server_name: _leaf(authority, server, etcd_pods.COMMON_NAME, hosts(cluster, platform), now),
+        server_name: _leaf(authority, server, pods.COMMON_NAME, hosts(cluster, platform), now),
         client_name: _leaf(authority, client, CLIENT_NAME, (), now),
     }
     return [

@@ -6,13 +6,13 @@ A seat in the list is known by its address, because a member that has never star
 from collections.abc import Mapping
 
 from kafscale.metadata.store.etcd.maintenance import EtcdMember
-from kafscale.operator.etcd.observation import Answers, Objects
+from kafscale.operator.etcd.observe import Answers, Objects
 from kafscale.operator.etcd.pods import has_volume, pod_view
 from kafscale.operator.etcd.view import EtcdView, MemberView
-from kafscale.operator.resources import etcd_members, etcd_pods
-from kafscale.operator.resources.etcd_admission import Admission
-from kafscale.operator.resources.etcd_restore import restore_of
-from kafscale.operator.resources.names import Platform
+from kafscale.operator.manifests.etcd import pods, stateful_set
+from kafscale.operator.manifests.etcd.bootstrap_config import Admission
+from kafscale.operator.manifests.etcd.restore import restore_of
+from kafscale.operator.manifests.names import Platform
 from kafscale.operator.spec.cluster import Cluster
 
 
@@ -29,7 +29,7 @@ def combined(
     wanted = cluster.spec.etcd.managed.replicas
     seats, strangers = _seats(cluster, platform, answers)
     count = max([wanted, *(index + 1 for index in seats)])
-    template = etcd_pods.template(
+    template = pods.template(
         cluster, platform, trust_checksum=trust_checksum, restore=restore_of(admission)
     )
     return EtcdView(
@@ -39,7 +39,7 @@ def combined(
             for index in range(count)
         ),
         admission=admission,
-        checksum=etcd_pods.checksum(template),
+        checksum=pods.checksum(template),
         is_listed=answers.listed is not None,
         strangers=strangers,
         alarms=tuple(answers.alarms),
@@ -53,8 +53,8 @@ def _seats(
     """The seats by the numbers of their members, and those of strangers."""
     listed = {url: each for each in answers.listed or () for url in each.peer_urls}
     seats: dict[int, EtcdMember] = {}
-    for index in range(etcd_members.COUNT_MAX):
-        seat = listed.get(etcd_members.peer_url(cluster, platform, index))
+    for index in range(stateful_set.COUNT_MAX):
+        seat = listed.get(stateful_set.peer_url(cluster, platform, index))
         if seat:
             seats[index] = seat
     ours = {each.id for each in seats.values()}
@@ -70,14 +70,14 @@ def _member(
     index: int,
     seat: EtcdMember | None,
 ) -> MemberView:
-    name = etcd_members.name(cluster, index)
+    name = stateful_set.name(cluster, index)
     pod = objects.pods.get(name)
     return MemberView(
         index=index,
         name=name,
-        peer_url=etcd_members.peer_url(cluster, platform, index),
+        peer_url=stateful_set.peer_url(cluster, platform, index),
         seat=seat,
-        status=answers.statuses.get(etcd_members.client_url(cluster, platform, index)),
+        status=answers.statuses.get(stateful_set.client_url(cluster, platform, index)),
         pod=pod_view(pod) if pod else None,
-        has_volume=has_volume(objects.claims.get(etcd_members.volume_claim(cluster, index))),
+        has_volume=has_volume(objects.claims.get(stateful_set.volume_claim(cluster, index))),
     )

@@ -5,9 +5,9 @@ from typing import Final
 
 from kafscale.metadata.store.etcd.maintenance import NO_SPACE
 from kafscale.operator.conditions import Condition, bad, ok
-from kafscale.operator.etcd.repair import loss
+from kafscale.operator.etcd.membership import loss
 from kafscale.operator.etcd.view import EtcdView
-from kafscale.operator.resources.etcd_admission import Door
+from kafscale.operator.manifests.etcd.bootstrap_config import Door
 
 READY: Final = "EtcdReady"
 """Whether brokers can use it."""

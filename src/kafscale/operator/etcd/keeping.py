@@ -12,18 +12,18 @@ from typing import Final
 
 from kafscale.errors import KafscaleError, KubeError
 from kafscale.metadata.store.etcd.maintenance import Maintenance
-from kafscale.operator.cluster.connection import etcd_settings
+from kafscale.operator.cluster.etcd_connection import etcd_settings
 from kafscale.operator.conditions import bad
-from kafscale.operator.etcd import access as accesses
-from kafscale.operator.etcd import health, sharing
-from kafscale.operator.etcd.managed import ManagedEtcd, Surroundings
-from kafscale.operator.etcd.observation import LOOK_MS_MAX, Connect, ask
-from kafscale.operator.etcd.repair import LOST_AFTER_MS
-from kafscale.operator.etcd.silences import Silences
+from kafscale.operator.etcd import endpoint_resolution as accesses
+from kafscale.operator.etcd import health, ownership
+from kafscale.operator.etcd.membership import LOST_AFTER_MS
+from kafscale.operator.etcd.observe import LOOK_MS_MAX, Connect, ask
+from kafscale.operator.etcd.reconciler import ManagedEtcd, Surroundings
 from kafscale.operator.etcd.state import EtcdState
+from kafscale.operator.etcd.unresponsive import Silences
 from kafscale.operator.kube.api import Kube
 from kafscale.operator.kube.kinds import CLUSTERS, PODS
-from kafscale.operator.resources.names import EtcdAccess, Platform
+from kafscale.operator.manifests.names import EtcdAccess, Platform
 from kafscale.operator.spec.cluster import Cluster
 
 _NOWHERE: Final = EtcdAccess(endpoints=())
@@ -78,7 +78,7 @@ class EtcdKeeper:
         """Let go of a cluster that is no more."""
         self._silences.forget(f"{uid}/")
 
-    async def _resolver(self, cluster: Cluster) -> sharing.Resolve:
+    async def _resolver(self, cluster: Cluster) -> ownership.Resolve:
         """Which etcd this cluster uses, and any other as far as they might have one in common."""
         found: Sequence[str] = ()
         if cluster.spec.etcd.use_kube_etcd and not cluster.spec.etcd.endpoints:
@@ -93,14 +93,14 @@ class EtcdKeeper:
         )
 
     async def _look(
-        self, cluster: Cluster, access: EtcdAccess, resolve: sharing.Resolve
+        self, cluster: Cluster, access: EtcdAccess, resolve: ownership.Resolve
     ) -> EtcdState:
         """How an etcd is that others look after."""
         around = self._around
         clusters = [
             body for each in self._namespaces for body in await around.kube.list(CLUSTERS, each)
         ]
-        if holder := sharing.holder(cluster, access.endpoints, clusters, resolve):
+        if holder := ownership.holder(cluster, access.endpoints, clusters, resolve):
             why = f"it is the etcd of {holder}, and nobody else's: name another in etcd.endpoints"
             return _unready(access, "TakenByAnother", why)
         settings = await etcd_settings(around.kube, cluster.namespace, access, around.directory)

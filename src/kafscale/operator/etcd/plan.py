@@ -6,9 +6,9 @@ that could be smaller. While the cluster forms, it is left alone.
 
 from kafscale.operator.etcd.actions import Action, Restart
 from kafscale.operator.etcd.defragmentation import defragmentation, room
-from kafscale.operator.etcd.repair import LOST_AFTER_MS, membership
+from kafscale.operator.etcd.membership import LOST_AFTER_MS, membership
 from kafscale.operator.etcd.view import EtcdView, MemberView, all_healthy
-from kafscale.operator.resources.etcd_admission import Admission, Door
+from kafscale.operator.manifests.etcd.bootstrap_config import Admission, Door
 
 
 def plan(view: EtcdView, lost_after_ms: int = LOST_AFTER_MS) -> Action | None:

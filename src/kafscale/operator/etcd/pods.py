@@ -7,7 +7,8 @@ import msgspec
 
 from kafscale.operator.etcd.view import PodView
 from kafscale.operator.kube.api import Manifest
-from kafscale.operator.resources import broker_pods, etcd_pods
+from kafscale.operator.manifests.brokers import pods
+from kafscale.operator.manifests.etcd import pods as etcd_pods_module
 
 RESTARTS_MIN: Final = 3
 """How often a container has to be started anew until that is no accident."""
@@ -23,14 +24,14 @@ class _LogLine(msgspec.Struct):
 
 def pod_view(pod: Manifest) -> PodView:
     """What matters of a pod."""
-    is_ready = broker_pods.is_ready(pod)
+    is_ready = pods.is_ready(pod)
     containers = list(_containers(pod))
     reason = next(filter(None, map(_reason, containers)), "")
     return PodView(
         uid=pod["metadata"]["uid"],
-        checksum=etcd_pods.checksum(pod),
+        checksum=etcd_pods_module.checksum(pod),
         is_ready=is_ready,
-        is_terminating=broker_pods.is_terminating(pod),
+        is_terminating=pods.is_terminating(pod),
         is_crashing=not is_ready and any(map(_is_crashing, containers)),
         reason=reason,
         is_turned_away=not is_ready and _TURNED_AWAY in reason,

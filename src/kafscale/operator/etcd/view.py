@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import msgspec
 
 from kafscale.metadata.store.etcd.maintenance import CORRUPT, Alarm, EtcdMember, MemberStatus
-from kafscale.operator.resources.etcd_admission import Admission
+from kafscale.operator.manifests.etcd.bootstrap_config import Admission
 
 
 class PodView(msgspec.Struct, frozen=True, kw_only=True):

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, field
 
-from kafscale.operator.spec.parts import (
+from kafscale.operator.spec.base import (
     BrokerCount,
     Count,
     Labels,

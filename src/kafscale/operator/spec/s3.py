@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from kafscale.operator.spec.parts import BucketName, Spec, text
+from kafscale.operator.spec.base import BucketName, Spec, text
 
 
 class S3Spec(Spec, frozen=True, kw_only=True):

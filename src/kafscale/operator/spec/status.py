@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, field
 
-from kafscale.operator.spec.parts import keyed, text
+from kafscale.operator.spec.base import keyed, text
 
 Time = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
 """A moment as RFC 3339 writes it."""

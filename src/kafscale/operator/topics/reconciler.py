@@ -29,16 +29,15 @@ from kafscale.errors import (
 )
 from kafscale.metadata.schema.model import Topic
 from kafscale.observability.logging import get_logger
+from kafscale.operator.cluster.broker_status import Surveyor
 from kafscale.operator.cluster.metadata import ClusterMetadata, MetadataRegistry
-from kafscale.operator.cluster.survey import Surveyor
 from kafscale.operator.conditions import Condition, bad, unknown
 from kafscale.operator.kube.api import Kube, Manifest
 from kafscale.operator.kube.kinds import CLUSTERS
 from kafscale.operator.spec.status import TopicStatus
 from kafscale.operator.spec.topic import TopicResource, read_topic
-from kafscale.operator.topics import changes, status
-from kafscale.operator.topics.bulletin import Bulletin, Finding
-from kafscale.operator.topics.changes import Event
+from kafscale.operator.topics import apply, status
+from kafscale.operator.topics.apply import Event
 from kafscale.operator.topics.conflicts import Rivals
 from kafscale.operator.topics.plan import (
     PHASE_DELETING,
@@ -50,6 +49,7 @@ from kafscale.operator.topics.plan import (
     plan,
     refused,
 )
+from kafscale.operator.topics.status_writer import Bulletin, Finding
 
 log = get_logger(__name__)
 
@@ -162,7 +162,7 @@ class TopicReconciler:
             planned, topic = await self._planned(resource, before, metadata)
             try:
                 for action in planned.actions:
-                    topic, event = await changes.make(
+                    topic, event = await apply.make(
                         action, resource.topic_name, metadata.catalog, self._clock(), self._new_id
                     )
                     log.info("topic changed", topic=topic.name, change=event.reason)
@@ -229,7 +229,7 @@ class TopicReconciler:
             if metadata is None:
                 raise StoreUnavailableError(f"the etcd of cluster {name!r} is not in use yet")
             await _check_usable(metadata)
-            event = await changes.delete(resource.topic_name, before.topic_id, metadata.catalog)
+            event = await apply.delete(resource.topic_name, before.topic_id, metadata.catalog)
         except OperatingError as error:
             if not cluster["metadata"].get("deletionTimestamp"):
                 raise

@@ -7,7 +7,7 @@ import base64
 from kafscale.operator.cluster import secrets
 from kafscale.operator.kube.api import Manifest
 from kafscale.operator.kube.kinds import SECRETS
-from kafscale.operator.resources.names import WATCHED
+from kafscale.operator.manifests.names import WATCHED
 from services.memory_kube import MemoryKube
 
 

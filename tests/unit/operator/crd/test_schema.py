@@ -7,7 +7,7 @@ import pytest
 from msgspec import Meta, field
 
 from kafscale.operator.crd.schema import spec_schema, status_schema
-from kafscale.operator.spec.parts import Spec, keyed, text
+from kafscale.operator.spec.base import Spec, keyed, text
 from unit.operator.crd.structural import filled
 
 

@@ -8,8 +8,8 @@ from cryptography import x509
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from kafscale.operator.etcd.certificates import hosts, needed, secret_names, trust_checksum
-from kafscale.operator.resources.names import Platform
-from unit.operator.resources.clusters import cluster
+from kafscale.operator.manifests.names import Platform
+from unit.operator.manifests.clusters import cluster
 
 NOW = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
 DAY = dt.timedelta(days=1)

@@ -2,11 +2,11 @@
 
 from kafscale.metadata.store.etcd.maintenance import Alarm, EtcdMember, MemberStatus
 from kafscale.operator.etcd.combining import combined
-from kafscale.operator.etcd.observation import Answers, Objects
-from kafscale.operator.resources import etcd_members
-from kafscale.operator.resources.etcd_admission import Admission, Door
-from kafscale.operator.resources.names import Platform
-from unit.operator.resources.clusters import cluster
+from kafscale.operator.etcd.observe import Answers, Objects
+from kafscale.operator.manifests.etcd import stateful_set
+from kafscale.operator.manifests.etcd.bootstrap_config import Admission, Door
+from kafscale.operator.manifests.names import Platform
+from unit.operator.manifests.clusters import cluster
 
 PLATFORM = Platform()
 CLUSTER = cluster({"brokers": {}, "s3": {"bucket": "records"}}, "shop")
@@ -14,7 +14,7 @@ STATUS = MemberStatus("3.6.5", 2, 1, 11, 11, 7, 42)
 
 
 def seat(index, number=11, **more):
-    url = etcd_members.peer_url(CLUSTER, PLATFORM, index)
+    url = stateful_set.peer_url(CLUSTER, PLATFORM, index)
     return EtcdMember(number, "", (url,), **more)
 
 
@@ -40,7 +40,7 @@ def test_before_anything_is_there_there_are_three_empty_places():
 
 
 def test_each_member_has_its_seat_its_answer_its_pod_and_its_volume():
-    url = etcd_members.client_url(CLUSTER, PLATFORM, 1)
+    url = stateful_set.client_url(CLUSTER, PLATFORM, 1)
     alarm = Alarm(11, "NOSPACE")
     found = seen(
         [seat(1)],

@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from kafscale.metadata.store.etcd.maintenance import Alarm
 from kafscale.operator.etcd.health import conditions, given_conditions
-from kafscale.operator.resources.etcd_admission import Admission, Door
+from kafscale.operator.manifests.etcd.bootstrap_config import Admission, Door
 from unit.operator.etcd.views import crashing, member, seat, silent, view
 
 

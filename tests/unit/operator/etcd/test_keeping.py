@@ -17,10 +17,10 @@ from kafscale.operator.kube.kinds import (
     STATEFUL_SETS,
     VOLUME_CLAIMS,
 )
-from kafscale.operator.resources import etcd_members
-from kafscale.operator.resources.names import Platform
+from kafscale.operator.manifests.etcd import stateful_set as etcd_stateful_set
+from kafscale.operator.manifests.names import Platform
 from services.memory_kube import MemoryKube
-from unit.operator.resources.clusters import cluster
+from unit.operator.manifests.clusters import cluster
 
 PLATFORM = Platform()
 HOUR_MS = 3_600_000
@@ -99,9 +99,9 @@ class World:
         stateful_set = self.get(STATEFUL_SETS, "shop-etcd")
         template = stateful_set["spec"]["template"]
         for index in range(stateful_set["spec"]["replicas"]):
-            name = etcd_members.name(wanted, index)
-            url = etcd_members.client_url(wanted, PLATFORM, index)
-            peer = etcd_members.peer_url(wanted, PLATFORM, index)
+            name = etcd_stateful_set.name(wanted, index)
+            url = etcd_stateful_set.client_url(wanted, PLATFORM, index)
+            peer = etcd_stateful_set.peer_url(wanted, PLATFORM, index)
             self._make("Pod", name, {**template["metadata"]}, template["spec"])
             [claim] = stateful_set["spec"]["volumeClaimTemplates"]
             self._make("PersistentVolumeClaim", f"data-{name}", claim["metadata"], claim["spec"])
@@ -111,7 +111,7 @@ class World:
     def make_ready(self, wanted):
         status = {"status": {"conditions": [{"type": "Ready", "status": "True"}]}}
         for index in range(3):
-            name = etcd_members.name(wanted, index)
+            name = etcd_stateful_set.name(wanted, index)
             self.merge(name, status)
 
     def merge(self, pod, status):
@@ -288,7 +288,7 @@ def test_what_is_planned_is_done_and_what_fails_is_tried_again(world):
     world.members.failure = None
     world.ensure(wanted)
     assert [verb for verb, _ in world.members.done] == ["compact", "defragment", "disarm"]
-    assert world.members.done[1][1] == etcd_members.client_url(wanted, PLATFORM, 1)
+    assert world.members.done[1][1] == etcd_stateful_set.client_url(wanted, PLATFORM, 1)
 
 
 def test_a_member_counts_as_lost_only_after_it_was_seen_silent_for_a_while(world):
@@ -296,14 +296,14 @@ def test_a_member_counts_as_lost_only_after_it_was_seen_silent_for_a_while(world
     world.ensure(wanted)
     world.run_pods(wanted)
     world.ensure(wanted)
-    del world.members.statuses[etcd_members.client_url(wanted, PLATFORM, 1)]
+    del world.members.statuses[etcd_stateful_set.client_url(wanted, PLATFORM, 1)]
     crashed = {"status": {"containerStatuses": [{"restartCount": 9}]}}
     world.merge("shop-etcd-1", crashed)
     world.ensure(wanted)
     assert world.members.done == []
     world.now_ms += HOUR_MS
     world.ensure(wanted)
-    leader = etcd_members.client_url(wanted, PLATFORM, 0)
+    leader = etcd_stateful_set.client_url(wanted, PLATFORM, 0)
     assert world.members.done == [("remove_member", leader)]
 
 

@@ -7,7 +7,7 @@ from kafscale.metadata.store.etcd.maintenance import Alarm
 from kafscale.operator.etcd.actions import Admit, Defragment, MakeRoom, Remove, Restart
 from kafscale.operator.etcd.plan import admission, plan, replicas
 from kafscale.operator.etcd.view import PodView
-from kafscale.operator.resources.etcd_admission import Admission, Door
+from kafscale.operator.manifests.etcd.bootstrap_config import Admission, Door
 from unit.operator.etcd.test_defragmentation import large
 from unit.operator.etcd.views import OLD, crashing, member, seat, silent, view
 

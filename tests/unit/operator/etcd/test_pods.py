@@ -3,7 +3,7 @@
 import pytest
 
 from kafscale.operator.etcd.pods import has_volume, pod_view
-from kafscale.operator.resources import names
+from kafscale.operator.manifests import names
 
 
 def pod(*containers, ready="False", **metadata):

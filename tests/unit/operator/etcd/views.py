@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from kafscale.metadata.store.etcd.maintenance import EtcdMember, MemberStatus
 from kafscale.operator.etcd.view import EtcdView, MemberView, PodView
-from kafscale.operator.resources.etcd_admission import Admission, Door
+from kafscale.operator.manifests.etcd.bootstrap_config import Admission, Door
 
 NEW, OLD = "new", "old"
 """Checksums of pods."""

@@ -11,8 +11,8 @@ from kafscale.metadata.schema.model import Assignment, BrokerInfo
 from kafscale.metadata.store.base import Put
 from kafscale.metadata.store.memory import MemoryStore
 from kafscale.metadata.topics.catalog import Catalog
+from kafscale.operator.cluster.broker_status import Surveyor
 from kafscale.operator.cluster.metadata import MetadataRegistry
-from kafscale.operator.cluster.survey import Surveyor
 from kafscale.operator.kube.kinds import CLUSTERS, TOPICS
 from kafscale.operator.topics.reconciler import TopicReconciler
 from kafscale.testing import virtual_time

@@ -1,0 +1,69 @@
+"""The HorizontalPodAutoscaler of the brokers: fast up, slow down.
+
+The law: a cluster never has fewer brokers than `spec.brokers.replicas`, or `minReplicas` where that
+is given, however few the most are said to be.
+"""
+
+from typing import Any, Final
+
+from kafscale.operator.kube.api import Manifest
+from kafscale.operator.manifests import names
+from kafscale.operator.spec.cluster import Cluster
+
+PRODUCE_RATE: Final = "kafscale_produce_requests_per_second"
+"""The metric of a broker, as an adapter of custom metrics hands it to the autoscaler."""
+
+
+def autoscaler(cluster: Cluster) -> Manifest | None:
+    """The autoscaler, if one is wanted."""
+    wanted = cluster.spec.autoscaling
+    if not wanted.enabled:
+        return None
+    least = cluster.spec.replicas_min
+    return {
+        "apiVersion": "autoscaling/v2",
+        "kind": "HorizontalPodAutoscaler",
+        "metadata": names.metadata(cluster, names.broker(cluster), names.BROKER_APP),
+        "spec": {
+            "scaleTargetRef": {
+                "apiVersion": "apps/v1",
+                "kind": "StatefulSet",
+                "name": names.broker(cluster),
+            },
+            "minReplicas": least,
+            "maxReplicas": max(least, wanted.max_replicas),
+            "metrics": [
+                _utilization("cpu", wanted.target_cpu_utilization),
+                _utilization("memory", wanted.target_memory_utilization),
+                _produce_rate(wanted.target_produce_requests_per_second),
+            ],
+            "behavior": _behavior(),
+        },
+    }
+
+
+def _utilization(resource: str, percent: int) -> dict[str, Any]:
+    target = {"type": "Utilization", "averageUtilization": percent}
+    return {"type": "Resource", "resource": {"name": resource, "target": target}}
+
+
+def _produce_rate(per_second: int) -> dict[str, Any]:
+    target = {"type": "AverageValue", "averageValue": str(per_second)}
+    return {"type": "Pods", "pods": {"metric": {"name": PRODUCE_RATE}, "target": target}}
+
+
+def _behavior() -> dict[str, Any]:
+    return {
+        "scaleDown": {
+            "stabilizationWindowSeconds": 300,
+            "policies": [{"type": "Percent", "value": 10, "periodSeconds": 60}],
+        },
+        "scaleUp": {
+            "stabilizationWindowSeconds": 0,
+            "policies": [
+                {"type": "Percent", "value": 100, "periodSeconds": 15},
+                {"type": "Pods", "value": 4, "periodSeconds": 15},
+            ],
+            "selectPolicy": "Max",
+        },
+    }

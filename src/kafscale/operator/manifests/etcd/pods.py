@@ -1,0 +1,162 @@
+"""The pods of a managed etcd: a member each, and before it, perhaps, a snapshot to begin with.
+
+The laws: clients and members show each other certificates, and who is no member is refused at the
+members' port even with one. A pod that has lost the others is alive, and not ready; a database that
+is full can still be read, and is both. The checksum covers everything: where it differs,
+`etcd.plan` has the pod restarted. So pods that were made to begin with a snapshot are replaced when
+the cluster has formed, for none of them may ever do so again.
+"""
+
+import hashlib
+from typing import Any, Final
+
+import msgspec
+
+from kafscale.operator.kube.api import Manifest
+from kafscale.operator.manifests import names, placement, security
+from kafscale.operator.manifests.etcd import bootstrap_config
+from kafscale.operator.manifests.etcd.restore import Restore, restore_container
+from kafscale.operator.manifests.names import Platform
+from kafscale.operator.manifests.pod_spec import POD_NAME, pod_name
+from kafscale.operator.spec.cluster import Cluster
+from kafscale.text.units import parse_size
+
+CONTAINER: Final = "etcd"
+DATA: Final = "data"
+DATA_DIRECTORY: Final = "/var/lib/etcd/data"
+"""Below the volume's root, where some file systems keep things of their own."""
+METRICS_PORT: Final = 2381
+"""Health checks and metrics, without TLS: the kubelet and Prometheus have no certificates."""
+COMMON_NAME: Final = "kafscale-etcd"
+"""What members are called in their certificates, and nobody else."""
+
+_DATA_MOUNT: Final = {"name": DATA, "mountPath": "/var/lib/etcd"}
+_SPOOL: Final = {"name": "tmp", "mountPath": "/tmp"}  # noqa: S108 - of the container.
+_TLS: Final = "tls"
+_TLS_DIRECTORY: Final = "/etc/etcd/tls"
+_ALIVE: Final = "/health?serializable=true&exclude=NOSPACE"
+_READY: Final = "/health?exclude=NOSPACE"
+
+_START_SECONDS_MAX: Final = 600
+"""How long a member may take to read its database."""
+_SILENT_SECONDS_MAX: Final = 300
+"""How long a member may be silent before it is killed: while it is defragmented, it is."""
+
+
+def template(
+    cluster: Cluster, platform: Platform, *, trust_checksum: str, restore: Restore | None = None
+) -> dict[str, Any]:
+    """The template of all pods; `trust_checksum` changes with the authorities to trust."""
+    labels = names.labels(cluster, names.ETCD_APP)
+    spec: dict[str, Any] = {
+        "automountServiceAccountToken": False,
+        "enableServiceLinks": False,
+        "terminationGracePeriodSeconds": 30,
+        "securityContext": security.pod_security(),
+        "affinity": placement.apart(labels),
+        "topologySpreadConstraints": placement.spread(labels, placement.ZONE),
+        "containers": [_container(cluster, platform)],
+        **names.pull_secrets(platform),
+        "volumes": [
+            {
+                "name": _TLS,
+                "secret": {
+                    "secretName": names.etcd_server_tls(cluster),
+                    "defaultMode": 0o440,
+                },
+            }
+        ],
+    }
+    if restore:
+        container = restore_container(
+            cluster, platform, restore, data_directory=DATA_DIRECTORY, mounts=[_DATA_MOUNT, _SPOOL]
+        )
+        spec["initContainers"] = [container]
+        spec["volumes"] = [*spec["volumes"], {"name": _SPOOL["name"], "emptyDir": {}}]
+        if cluster.spec.s3.credential_source == "workload-identity":
+            spec["serviceAccountName"] = names.broker_account(cluster)
+    described = msgspec.json.encode([spec, trust_checksum], order="sorted")
+    return {
+        "metadata": {
+            "labels": names.metadata(cluster, "", names.ETCD_APP)["labels"],
+            "annotations": {names.CONFIG_CHECKSUM: hashlib.sha256(described).hexdigest()[:32]},
+        },
+        "spec": spec,
+    }
+
+
+def checksum(pod_or_template: Manifest) -> str:
+    """What a pod was made from, or would be; empty if that is not said."""
+    annotations: dict[str, str] = pod_or_template["metadata"].get("annotations") or {}
+    return annotations.get(names.CONFIG_CHECKSUM, "")
+
+
+def _container(cluster: Cluster, platform: Platform) -> dict[str, Any]:
+    managed = cluster.spec.etcd.managed
+    return {
+        "name": CONTAINER,
+        "image": managed.image or platform.etcd_image,
+        "command": ["etcd", *_options(cluster, platform)],
+        "env": [
+            pod_name(),
+            *bootstrap_config.variables(cluster),
+            # As a variable, because options that a version of etcd does not know stop it.
+            {"name": "ETCD_EXPERIMENTAL_INITIAL_CORRUPT_CHECK", "value": "true"},
+        ],
+        "ports": [
+            {"name": "client", "containerPort": names.ETCD_CLIENT_PORT, "protocol": "TCP"},
+            {"name": "peer", "containerPort": names.ETCD_PEER_PORT, "protocol": "TCP"},
+            {"name": "metrics", "containerPort": METRICS_PORT, "protocol": "TCP"},
+        ],
+        "resources": msgspec.to_builtins(managed.resources),
+        "securityContext": security.container_security(),
+        # The last lines of its log say why a member does not start.
+        "terminationMessagePolicy": "FallbackToLogsOnError",
+        "startupProbe": _probe(_ALIVE, 2, _START_SECONDS_MAX // 2),
+        "livenessProbe": _probe(_ALIVE, 10, _SILENT_SECONDS_MAX // 10),
+        "readinessProbe": _probe(_READY, 5, 2),
+        "volumeMounts": [
+            _DATA_MOUNT,
+            {"name": _TLS, "mountPath": _TLS_DIRECTORY, "readOnly": True},
+        ],
+    }
+
+
+def _options(cluster: Cluster, platform: Platform) -> list[str]:
+    managed = cluster.spec.etcd.managed
+    host = names.etcd_host(cluster, platform, POD_NAME)
+    client, peer = names.ETCD_CLIENT_PORT, names.ETCD_PEER_PORT
+    shown = [
+        f"cert-file={_TLS_DIRECTORY}/tls.crt",
+        f"key-file={_TLS_DIRECTORY}/tls.key",
+        f"trusted-ca-file={_TLS_DIRECTORY}/ca.crt",
+    ]
+    return [
+        f"--name={POD_NAME}",
+        f"--data-dir={DATA_DIRECTORY}",
+        f"--initial-cluster-token={cluster.uid}",
+        f"--initial-advertise-peer-urls=https://{host}:{peer}",
+        f"--listen-peer-urls=https://0.0.0.0:{peer}",
+        f"--advertise-client-urls=https://{host}:{client}",
+        f"--listen-client-urls=https://0.0.0.0:{client}",
+        f"--listen-metrics-urls=http://0.0.0.0:{METRICS_PORT}",
+        *(f"--{each}" for each in shown),
+        "--client-cert-auth=true",
+        *(f"--peer-{each}" for each in shown),
+        "--peer-client-cert-auth=true",
+        f"--peer-cert-allowed-cn={COMMON_NAME}",
+        f"--quota-backend-bytes={parse_size(managed.quota)}",
+        "--auto-compaction-mode=periodic",
+        f"--auto-compaction-retention={managed.compaction_retention}",
+        "--logger=zap",
+        "--log-outputs=stderr",
+    ]
+
+
+def _probe(path: str, period_seconds: int, failure_threshold: int) -> dict[str, Any]:
+    return {
+        "httpGet": {"path": path, "port": "metrics", "scheme": "HTTP"},
+        "periodSeconds": period_seconds,
+        "timeoutSeconds": 5,
+        "failureThreshold": failure_threshold,
+    }

@@ -1,0 +1,141 @@
+"""broker.yaml: what is in it, who wins, and that a broker reads from it what was meant."""
+
+import pytest
+import yaml
+
+from kafscale.config import load
+from kafscale.operator.manifests.brokers import config_map, env
+from kafscale.operator.manifests.names import EtcdAccess, Platform
+from unit.operator.manifests.clusters import CASES, PLATFORM, PRODUCTION, case, cluster
+
+ETCD = EtcdAccess(endpoints=("etcd-0:2379",))
+
+
+def settings(spec, etcd=ETCD, platform=PLATFORM):
+    return config_map.settings(cluster(spec), platform, etcd)
+
+
+def started(name, tmp_path, pod="x-broker-2"):
+    """The configuration of a broker, read as a broker in a pod reads it."""
+    made, etcd = case(name)
+    file = tmp_path / "broker.yaml"
+    file.write_text(config_map.config_map(made, PLATFORM, etcd)["data"]["broker.yaml"])
+    given = {"POD_NAME": pod, "KAFSCALE_BROKER_RACK": ""}
+    for each in env.variables(made, PLATFORM, etcd):
+        if "value" in each:
+            given[each["name"]] = each["value"].replace("$(POD_NAME)", pod)
+    return load(given, file)
+
+
+def test_the_sample_is_what_a_broker_starts_with(tmp_path):
+    config = started("production", tmp_path, "production-broker-2")
+    assert config.s3.bucket == "kafscale-production-data"
+    assert config.s3.region == "eu-west-1"
+    assert config.s3.namespace == "kafscale.production"
+    assert len(config.etcd.endpoints) == 3
+    assert config.storage.segment_bytes == 104_857_600
+    assert config.storage.flush_interval_ms == 500
+    assert config.cache.segment_cache_bytes == 4 * 1024**3
+    assert config.broker.drain_timeout_sec == 50
+    assert config.broker.rack == ""
+    assert (
+        config.broker.advertised_host
+        == "production-broker-2.production-broker-headless.kafscale.svc.cluster.local"
+    )
+
+
+def test_listeners_are_reached_under_the_name_of_each_broker(tmp_path):
+    config = started("everything", tmp_path)
+    assert set(config.broker.advertised_listeners) == {
+        "EXTERNAL://x-broker-2.kafka.example.com:9094",
+        "INTERNAL://x-broker-2.everything-broker-headless.kafscale.svc.cluster.local:9092",
+    }
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_variables_and_file_never_disagree(name, tmp_path):
+    made, etcd = case(name)
+    written = tmp_path / "broker.yaml"
+    text = config_map.config_map(made, PLATFORM, etcd)["data"]["broker.yaml"]
+    written.write_text(text)
+    alone, together = load({}, written), started(name, tmp_path)
+    assert (alone.s3, alone.etcd) == (together.s3, together.etcd)
+    assert (alone.storage, alone.cache) == (together.storage, together.cache)
+
+
+def test_settings_win_over_fields():
+    tree = settings(
+        PRODUCTION.replace("cacheSize: 4Gi", "settings: {storage: {segmentBytes: 1Mi}, topics: {}}")
+    )
+    assert tree["storage"] == {"segmentBytes": "1Mi", "flushIntervalMs": 500}
+    assert tree["cache"] == {"segmentCacheSize": "2Gi"}
+
+
+def test_a_server_that_is_not_aws_is_asked_by_path_unless_it_is_said():
+    spec = {"brokers": {}, "s3": {"bucket": "records"}}
+    assert settings(spec)["s3"]["pathStyle"] is False
+    spec["s3"]["endpoint"] = "http://minio:9000"
+    assert settings(spec)["s3"]["pathStyle"] is True
+    spec["s3"]["pathStyle"] = False
+    assert settings(spec)["s3"]["pathStyle"] is False
+
+
+def test_brokers_leave_the_bucket_to_the_operator():
+    s3 = {"bucket": "records", "createBucket": True, "manageLifecycle": True}
+    tree = settings({"brokers": {}, "s3": s3})
+    assert (tree["s3"]["createBucket"], tree["s3"]["manageLifecycle"]) == (False, False)
+
+
+@pytest.mark.parametrize(
+    ("etcd", "expected"),
+    [
+        (EtcdAccess(endpoints=("a:2379",)), {"enabled": False}),
+        (EtcdAccess(endpoints=("https://a:2379",)), {"enabled": True}),
+        (
+            EtcdAccess(endpoints=("a:2379",), tls_secret="etcd-tls"),  # noqa: S106 - its name.
+            {
+                "enabled": True,
+                "caFile": "/etc/kafscale/etcd-tls/ca.crt",
+                "certFile": "/etc/kafscale/etcd-tls/tls.crt",
+                "keyFile": "/etc/kafscale/etcd-tls/tls.key",
+            },
+        ),
+    ],
+)
+def test_etcd_is_reached_over_tls_where_that_is_meant(etcd, expected):
+    assert settings(PRODUCTION, etcd)["etcd"]["tls"] == expected
+
+
+def test_brokers_are_told_of_the_operator_where_it_can_be_reached():
+    assert "control" not in settings(PRODUCTION, platform=Platform())
+    there = Platform(control_address="operator.kafscale:9094")
+    made = settings(PRODUCTION, platform=there)
+    assert made["control"] == {"operatorAddress": "operator.kafscale:9094"}
+
+
+@pytest.mark.parametrize(("grace", "drain"), [(10, 5), (19, 10), (20, 10), (60, 50), (3600, 3590)])
+def test_a_drain_ends_before_the_pod_is_killed(grace, drain):
+    brokers = {"terminationGracePeriodSeconds": grace}
+    tree = settings({"brokers": brokers, "s3": {"bucket": "records"}})
+    assert tree["broker"] == {"drainTimeoutSec": drain}
+
+
+def test_the_checksum_changes_with_the_file_and_not_with_the_order_of_keys():
+    def checksum(written):
+        made = cluster(
+            {"brokers": {}, "s3": {"bucket": "records"}, "config": {"settings": written}}
+        )
+        return config_map.checksum(made, PLATFORM, ETCD)
+
+    one = {"logging": {"level": "debug", "format": "text"}, "topics": {"autoCreate": False}}
+    same = {"topics": {"autoCreate": False}, "logging": {"format": "text", "level": "debug"}}
+    assert checksum(one) == checksum(same)
+    assert checksum(one) != checksum({**one, "topics": {"autoCreate": True}})
+
+
+def test_what_settings_are_made_from_is_left_as_it_was():
+    made, etcd = case("everything")
+    before = yaml.safe_dump(made.spec.config.settings)
+    config_map.settings(made, PLATFORM, etcd)
+    config_map.problems(made, PLATFORM, etcd)
+    assert yaml.safe_dump(made.spec.config.settings) == before

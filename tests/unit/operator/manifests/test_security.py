@@ -1,0 +1,70 @@
+"""Every pod of brokers passes the "restricted" standard; and the judge of that can say no."""
+
+import copy
+
+import pytest
+
+from unit.operator.manifests.clusters import CASES, case, pod_template
+from unit.operator.manifests.pod_security import violations
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_pods_of_brokers_pass_the_restricted_standard(name):
+    assert violations(pod_template(*case(name))) == []
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_pods_of_brokers_write_to_volumes_only_and_have_no_token(name):
+    pod = pod_template(*case(name))["spec"]
+    [container] = pod["containers"]
+    assert container["securityContext"]["readOnlyRootFilesystem"]
+    assert not pod["automountServiceAccountToken"]
+    assert not pod["enableServiceLinks"]
+    assert pod["securityContext"]["runAsUser"] == 65532
+    writable = [each for each in container["volumeMounts"] if not each.get("readOnly")]
+    assert [each["name"] for each in writable] == ["tmp"]
+
+
+def _container(pod):
+    return pod["containers"][0]
+
+
+def _without(key):
+    """Take a promise back, wherever it is made."""
+
+    def take_back(pod):
+        for part in (pod, _container(pod)):
+            part["securityContext"].pop(key, None)
+
+    return take_back
+
+
+def _with(**more):
+    return lambda pod: _container(pod)["securityContext"].update(more)
+
+
+BREAKS = {
+    "hostNetwork is set": lambda pod: pod.update(hostNetwork=True),
+    "volume host is of a forbidden type": lambda pod: pod["volumes"].append(
+        {"name": "host", "hostPath": {"path": "/"}}
+    ),
+    "container broker: is privileged": _with(privileged=True),
+    "container broker: may gain privileges": _without("allowPrivilegeEscalation"),
+    "container broker: may run as root": _without("runAsNonRoot"),
+    "container broker: runs as root": _with(runAsUser=0),
+    "container broker: has no seccomp profile": _without("seccompProfile"),
+    "container broker: keeps capabilities": _without("capabilities"),
+    "container broker: adds capabilities": _with(
+        capabilities={"drop": ["ALL"], "add": ["SYS_ADMIN"]}
+    ),
+    "container broker: takes a port of its host": lambda pod: _container(pod)["ports"].append(
+        {"containerPort": 1, "hostPort": 1}
+    ),
+}
+
+
+@pytest.mark.parametrize("violation", BREAKS)
+def test_a_pod_that_asks_for_more_does_not_pass(violation):
+    template = copy.deepcopy(pod_template(*case("production")))
+    BREAKS[violation](template["spec"])
+    assert violations(template) == [violation]
