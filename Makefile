@@ -123,7 +123,7 @@ generate: setup ## Write what is made of proto/, operator/spec and console/contr
 	  --python_out=src --pyi_out=src proto/control/broker.proto
 	$(BIN)/python -m kafscale.operator.crd \
 	  --definitions config/crd/bases deploy/helm/kafscale/crds --schemas api/v1alpha1
-	$(BIN)/python -m kafscale.console.typescript > web/src/api/contract.ts
+	$(BIN)/python -m kafscale.console.schema.typescript > web/src/api/contract.ts
 
 lock: ## Choose the newest allowed versions of all dependencies and write requirements.lock.
 	$(PYTHON) -m venv $(VENV)

@@ -21,15 +21,15 @@ from starlette.routing import Mount
 from starlette.routing import Route as HttpRoute
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from kafscale.console import answers, asked, gate
 from kafscale.console.api.route import Call, Route
-from kafscale.console.api.table import PREFIX, TABLE
-from kafscale.console.door import Door
-from kafscale.console.headers import NEVER_KEPT, guarding
-from kafscale.console.metrics import metrics
-from kafscale.console.room import Room
-from kafscale.console.sessions import SignedIn
-from kafscale.console.statics import DIRECTORY, pages
+from kafscale.console.api.routes import PREFIX, TABLE
+from kafscale.console.context import Room
+from kafscale.console.http import csrf_and_access, request_body, responses
+from kafscale.console.http.auth import Door
+from kafscale.console.http.metrics import metrics
+from kafscale.console.http.security_headers import NEVER_KEPT, guarding
+from kafscale.console.http.sessions import SignedIn
+from kafscale.console.http.static_files import DIRECTORY, pages
 from kafscale.observability.logging import get_logger
 
 log = get_logger(__name__)
@@ -91,7 +91,7 @@ class _Guarded:
 
         app = self._app
         if not _HOST.fullmatch(Headers(scope=scope).get("host", "")):
-            app = answers.problem(400, "invalid-request", "The header Host names no host.")
+            app = responses.problem(400, "invalid-request", "The header Host names no host.")
         await app(scope, receive, send_guarded)
 
 
@@ -101,16 +101,16 @@ def _endpoint(route: Route, room: Room, door: Door, stopping: asyncio.Event) -> 
     async def answer(request: Request) -> Response:
         found = door.judge(request)
         if not isinstance(found, SignedIn):
-            return answers.refusal(found or gate.SIGNED_OUT)
+            return responses.refusal(found or csrf_and_access.SIGNED_OUT)
         if request.method == "HEAD" and STREAM in route.tags:
-            return answers.view(None)  # There is no end of it that could be waited for.
+            return responses.view(None)  # There is no end of it that could be waited for.
         async with asyncio.timeout(seconds_max):
             told = await route.handle(room, await _call(route, request))
         if route.method != "GET":
             log.info("changed", by=found.username, method=route.method, path=request.url.path)
         if STREAM in route.tags:
             return _streamed(told, lambda: door.goes_on(found), stopping)
-        return answers.view(told if route.gives is not None else None)
+        return responses.view(told if route.gives is not None else None)
 
     return _caught(answer)
 
@@ -118,8 +118,10 @@ def _endpoint(route: Route, room: Room, door: Door, stopping: asyncio.Event) -> 
 async def _call(route: Route, request: Request) -> Call:
     return Call(
         path=request.path_params,
-        query=None if route.query is None else asked.query(request.query_params, route.query),
-        body=None if route.takes is None else await asked.body(request, route.takes),
+        query=None
+        if route.query is None
+        else request_body.query(request.query_params, route.query),
+        body=None if route.takes is None else await request_body.body(request, route.takes),
     )
 
 
@@ -156,7 +158,7 @@ def _caught(endpoint: Endpoint) -> Endpoint:
         try:
             return await endpoint(request)
         except Exception as error:  # noqa: BLE001 - whatever it is, whoever asked is told.
-            return answers.failure(error, request.url.path)
+            return responses.failure(error, request.url.path)
 
     return answer
 
@@ -173,8 +175,8 @@ def _unknown(door: Door) -> Endpoint:
     async def answer(request: Request) -> Response:
         found = door.judge(request)
         if not isinstance(found, SignedIn):
-            return answers.refusal(found or gate.SIGNED_OUT)
-        return answers.problem(404, "not-found", "The API has nothing of this name and method.")
+            return responses.refusal(found or csrf_and_access.SIGNED_OUT)
+        return responses.problem(404, "not-found", "The API has nothing of this name and method.")
 
     return answer
 
@@ -185,4 +187,4 @@ async def _is_alive(_: Request) -> Response:
 
 async def _plain(_: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    return answers.problem(error.status_code, "refused", f"{error.detail}.")
+    return responses.problem(error.status_code, "refused", f"{error.detail}.")

@@ -19,10 +19,10 @@ from kafscale.admin.connection import Reach
 from kafscale.config import Config
 from kafscale.config.sections.ui import Ui
 from kafscale.console.app import application
-from kafscale.console.door import Door
-from kafscale.console.patience import ImpatientProtocol
-from kafscale.console.room import Room
-from kafscale.console.watch.watch import Watch
+from kafscale.console.context import Room
+from kafscale.console.http.auth import Door
+from kafscale.console.http.request_timeout import ImpatientProtocol
+from kafscale.console.monitor.poller import Watch
 from kafscale.errors import ConfigError
 from kafscale.net.tls_files import show
 from kafscale.observability.logging import get_logger

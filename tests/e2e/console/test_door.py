@@ -4,7 +4,7 @@ import ssl
 
 import pytest
 
-from kafscale.console.api.table import TABLE
+from kafscale.console.api.routes import TABLE
 from services.broker import BrokerProcess
 from services.certificates import make_certificates
 from services.console import PASSWORD, USERNAME, ConsoleProcess

@@ -8,7 +8,7 @@ import pytest
 from kafscale.admin.cluster.snapshot import cluster_look
 from kafscale.admin.connection import Reach
 from kafscale.config import load
-from kafscale.console.watch.watch import ATTENTION_SECONDS, LIST_SECONDS, Watch
+from kafscale.console.monitor.poller import ATTENTION_SECONDS, LIST_SECONDS, Watch
 from services.certificates import make_certificates
 from services.exposition import sample
 from services.process import free_port

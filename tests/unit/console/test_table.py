@@ -7,8 +7,8 @@ import msgspec
 import pytest
 
 from kafscale.console import api
-from kafscale.console.api.table import TABLE
-from kafscale.console.contract.view import Asked
+from kafscale.console.api.routes import TABLE
+from kafscale.console.schema.base import Asked
 
 
 def test_no_module_is_forgotten():

@@ -15,7 +15,8 @@ from kafscale.admin.security.acl_words import called, supported
 from kafscale.client.client import Client
 from kafscale.client.errors import AnsweredError
 from kafscale.console.api.route import Call, Route
-from kafscale.console.contract.access import (
+from kafscale.console.context import Room
+from kafscale.console.schema.access import (
     AccessWords,
     Acl,
     Acls,
@@ -28,7 +29,6 @@ from kafscale.console.contract.access import (
     User,
     Users,
 )
-from kafscale.console.room import Room
 from kafscale.errors import DuplicateResourceError, InvalidRequestError, ResourceNotFoundError
 from kafscale.metadata.access import model
 from kafscale.metadata.access.model import (

@@ -9,7 +9,8 @@ from typing import Final
 
 from kafscale.admin.cluster import brokers
 from kafscale.console.api.route import Call, Route
-from kafscale.console.contract.cluster import (
+from kafscale.console.context import Room
+from kafscale.console.schema.cluster import (
     Broker,
     BrokerDetail,
     Drain,
@@ -19,7 +20,6 @@ from kafscale.console.contract.cluster import (
     PartitionName,
     Rebalanced,
 )
-from kafscale.console.room import Room
 from kafscale.control_plane.partition import Partition
 from kafscale.errors import InvalidRequestError, ResourceNotFoundError
 

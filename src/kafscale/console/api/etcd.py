@@ -11,8 +11,8 @@ from kafscale.admin.etcd.backups import listing
 from kafscale.admin.etcd.backups.location import PREFIX, Place
 from kafscale.config import Config
 from kafscale.console.api.route import Call, Route
-from kafscale.console.contract.etcd import EtcdMember, EtcdState, Snapshot, TakeSnapshot
-from kafscale.console.room import Room
+from kafscale.console.context import Room
+from kafscale.console.schema.etcd import EtcdMember, EtcdState, Snapshot, TakeSnapshot
 from kafscale.errors import (
     ConfigError,
     DuplicateResourceError,

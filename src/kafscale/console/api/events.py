@@ -16,9 +16,9 @@ from typing import Final
 import msgspec
 
 from kafscale.console.api.route import Call, Route
-from kafscale.console.contract.cluster import Overview
-from kafscale.console.contract.view import Problem
-from kafscale.console.room import Room
+from kafscale.console.context import Room
+from kafscale.console.schema.base import Problem
+from kafscale.console.schema.cluster import Overview
 from kafscale.errors import OverloadedError
 
 ALIVE_SECONDS: Final = 15.0

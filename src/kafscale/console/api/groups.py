@@ -13,9 +13,10 @@ from kafscale.admin.groups.reset import reset as reset_group
 from kafscale.admin.groups.reset_aim import Aim, Kind
 from kafscale.admin.topics.describe import total
 from kafscale.console.api.confirming import confirm
-from kafscale.console.api.pages import cut
+from kafscale.console.api.pagination import cut
 from kafscale.console.api.route import Call, Route
-from kafscale.console.contract.groups import (
+from kafscale.console.context import Room
+from kafscale.console.schema.groups import (
     DeleteGroup,
     GroupDetail,
     GroupPage,
@@ -24,7 +25,6 @@ from kafscale.console.contract.groups import (
     ResetPlan,
     ResetTo,
 )
-from kafscale.console.room import Room
 from kafscale.errors import InvalidRequestError
 
 _COUNTED: Final = frozenset({Kind.OFFSET, Kind.TIME})

@@ -9,8 +9,8 @@ from kafscale.admin.messages.input_parser import Typed
 from kafscale.admin.messages.query import Filter, Question, Reading, SchemaText
 from kafscale.admin.messages.renderer import Payload as ShownPayload
 from kafscale.console.api.route import Call, Route
-from kafscale.console.contract import messages as contract
-from kafscale.console.room import Room
+from kafscale.console.context import Room
+from kafscale.console.schema import messages as contract
 from kafscale.errors import InvalidRequestError
 from kafscale.records import TimestampType
 

@@ -3,8 +3,8 @@
 import msgspec
 
 from kafscale.console.api.route import Call, Route
-from kafscale.console.contract.cluster import Overview
-from kafscale.console.room import Room
+from kafscale.console.context import Room
+from kafscale.console.schema.cluster import Overview
 
 
 async def show(room: Room, _: Call) -> msgspec.Raw:

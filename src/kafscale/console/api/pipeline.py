@@ -5,8 +5,8 @@ from typing import Final
 
 from kafscale.admin import jobs as admin_jobs
 from kafscale.console.api.route import Call, Route
-from kafscale.console.contract.pipeline import CostReport, Job, Pipeline, Run, TopicCost
-from kafscale.console.room import Room
+from kafscale.console.context import Room
+from kafscale.console.schema.pipeline import CostReport, Job, Pipeline, Run, TopicCost
 from kafscale.errors import KafscaleError
 from kafscale.storage.job_runs import JobRun
 from kafscale.text.formatting import clock

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from kafscale.console.room import Room
+from kafscale.console.context import Room
 
 Method = Literal["GET", "POST", "PUT", "DELETE"]
 

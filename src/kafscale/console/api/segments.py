@@ -5,10 +5,10 @@ from typing import Final
 import msgspec
 
 from kafscale.admin.topics import describe, segments, wal_tail
-from kafscale.console.api.pages import first_of
+from kafscale.console.api.pagination import first_of
 from kafscale.console.api.route import Call, Route
-from kafscale.console.contract.topics import SegmentPage, SegmentQuery
-from kafscale.console.room import Room
+from kafscale.console.context import Room
+from kafscale.console.schema.topics import SegmentPage, SegmentQuery
 
 
 async def list_segments(room: Room, call: Call) -> SegmentPage:

@@ -23,10 +23,11 @@ from kafscale.admin.topics import (
     topics,
 )
 from kafscale.console.api.confirming import confirm
-from kafscale.console.api.pages import cut
+from kafscale.console.api.pagination import cut
 from kafscale.console.api.route import Call, Route
-from kafscale.console.contract.cluster import Flush, Flushed
-from kafscale.console.contract.topics import (
+from kafscale.console.context import Room
+from kafscale.console.schema.cluster import Flush, Flushed
+from kafscale.console.schema.topics import (
     AlterConfigs,
     Config,
     CreateTopic,
@@ -39,7 +40,6 @@ from kafscale.console.contract.topics import (
     TopicQuery,
     TopicSort,
 )
-from kafscale.console.room import Room
 from kafscale.errors import InvalidRequestError
 
 _VALUES: Final[dict[TopicSort, Callable[[Topic], float | None]]] = {

@@ -11,7 +11,7 @@ from uuid import uuid4
 import pytest
 from playwright.sync_api import Browser
 
-from kafscale.console.statics import DIRECTORY, INDEX
+from kafscale.console.http.static_files import DIRECTORY, INDEX
 from kafscale.storage.objects.local.store import LocalObjectStore
 from services import chromium, shop
 from services.broker import BrokerProcess

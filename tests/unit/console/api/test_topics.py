@@ -3,7 +3,7 @@
 import pytest
 
 from kafscale.console.api.topics import in_order
-from kafscale.console.contract.topics import Topic, TopicQuery
+from kafscale.console.schema.topics import Topic, TopicQuery
 
 
 def topic(name, *, partitions=1, records=None, size=None, produced=None, fetched=None):

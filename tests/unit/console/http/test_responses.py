@@ -1,0 +1,75 @@
+"""What errors become over HTTP."""
+
+import json
+
+import msgspec
+import pytest
+
+from kafscale.client.errors import AnsweredError
+from kafscale.client.errors import UnreachableError as ClientUnreachableError
+from kafscale.console.http import responses
+from kafscale.console.http.request_body import TooLargeError
+from kafscale.control_plane.errors import ControlError, UnreachableError
+from kafscale.errors import (
+    ConfigError,
+    GroupNotFoundError,
+    InvalidConfigError,
+    InvalidRequestError,
+    KafscaleError,
+    NonEmptyGroupError,
+    ResourceNotFoundError,
+    StoreUnavailableError,
+    TopicAuthorizationError,
+    TopicExistsError,
+    UnknownTopicError,
+)
+from kafscale.protocol.error_codes import ErrorCode
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (UnknownTopicError("x"), 404),
+        (GroupNotFoundError("x"), 404),
+        (ResourceNotFoundError("x"), 404),
+        (AnsweredError("x", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION), 404),
+        (InvalidRequestError("x"), 400),
+        (InvalidConfigError("x"), 400),
+        (AnsweredError("x", ErrorCode.INVALID_PARTITIONS), 400),
+        (TooLargeError("x"), 413),
+        (TopicAuthorizationError("x"), 403),
+        (AnsweredError("x", ErrorCode.GROUP_AUTHORIZATION_FAILED), 403),
+        (AnsweredError("x", ErrorCode.POLICY_VIOLATION), 403),
+        (TopicExistsError("x"), 409),
+        (NonEmptyGroupError("x"), 409),
+        (ConfigError("x"), 409),
+        (KafscaleError("x"), 409),
+        (AnsweredError("x", ErrorCode.NOT_CONTROLLER), 503),
+        (ClientUnreachableError("x"), 503),
+        (StoreUnavailableError("x"), 503),
+        (UnreachableError("broker:9093", "UNAVAILABLE", "x"), 503),
+        (ControlError("broker:9093", "NOT_FOUND", "x"), 404),
+        (ControlError("broker:9093", "INTERNAL", "x"), 500),
+        (AnsweredError("x", ErrorCode.UNKNOWN_SERVER_ERROR), 500),
+        (TimeoutError(), 503),
+        (msgspec.ValidationError("x"), 400),
+    ],
+)
+def test_an_error_is_told_by_its_status(error, status):
+    answer = responses.failure(error, "/")
+    assert answer.status_code == status
+    assert answer.headers["Cache-Control"] == "no-store"
+    told = json.loads(answer.body)
+    assert set(told) == {"error", "message"}
+    assert told["message"]
+
+
+def test_what_nobody_foresaw_is_told_to_the_log_alone():
+    answer = responses.failure(RuntimeError("password=hunter2"), "/")
+    assert answer.status_code == 500
+    assert b"hunter2" not in answer.body
+
+
+def test_nothing_has_no_content():
+    answer = responses.view(None)
+    assert (answer.status_code, answer.body) == (204, b"")
