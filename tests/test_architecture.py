@@ -111,7 +111,7 @@ def test_only_the_command_line_reads_the_environment_and_only_config_its_variabl
         "src/kafscale/cli/main.py",
         "src/kafscale/cli/config.py",
         "src/kafscale/cli/spark.py",
-        "src/kafscale/spark/session.py",  # Where PySpark looks for Java and Python.
+        "src/kafscale/spark/runtime/session.py",  # Where PySpark looks for Java and Python.
         "src/kafscale/observability/logging.py",  # NO_COLOR, which is the terminal's business.
     }
 

@@ -17,10 +17,10 @@ from rich.table import Table
 
 from bench import results
 from kafscale.records import BatchView, Codec, Header, Record, build, inflate, split
-from kafscale.spark import columns
-from kafscale.spark.columns import ALL, ALL_WITH_HEADERS
-from kafscale.spark.decoder import Decoder, warm_up
-from kafscale.spark.decoder_reference import ReferenceDecoder
+from kafscale.spark.codec.decoder import Decoder, warm_up
+from kafscale.spark.source import columns
+from kafscale.spark.source.columns import ALL, ALL_WITH_HEADERS
+from kafscale.testing.reference_decoder import ReferenceDecoder
 
 pytestmark = [pytest.mark.bench, pytest.mark.timeout(300)]
 

@@ -12,11 +12,11 @@ import pytest
 
 from bench.brokers import Contestant
 from bench.producer_perf import produce
-from kafscale.spark import work
-from kafscale.spark.jobs.lake import Lake
-from kafscale.spark.jobs.lake_settings import LakeSettings
-from kafscale.spark.location import Location
-from kafscale.spark.subscription import Subscription
+from kafscale.spark.jobs.lake.job import Lake
+from kafscale.spark.jobs.lake.settings import LakeSettings
+from kafscale.spark.runtime import parallel_map
+from kafscale.spark.source.location import Location
+from kafscale.spark.source.subscription import Subscription
 from kafscale.spark.tables.target import TableFormat, Target
 from services import java
 from services.broker import BrokerProcess
@@ -61,7 +61,7 @@ def test_freshness(contests, tmp_path, scaled, interval_ms):
             interval_ms=interval_ms,
         )
         target = Target(table_format=TableFormat.ICEBERG, path=str(tmp_path / "lake"))
-        lake = Lake(settings, target, partial(work.run, spark))
+        lake = Lake(settings, target, partial(parallel_map.run, spark))
 
         def rest(pause_seconds):
             tally = lake.tallies.get("clicks")

@@ -7,10 +7,10 @@ measured, so that nobody pays for Java's compiler.
 import pytest
 
 from bench.spark_stage import KAFKA_ON_KAFKA, OURS, staged
-from kafscale.spark.jobs import lake
-from kafscale.spark.jobs.lake_settings import LakeSettings
-from kafscale.spark.location import Location
-from kafscale.spark.subscription import Subscription
+from kafscale.spark.jobs.lake import job
+from kafscale.spark.jobs.lake.settings import LakeSettings
+from kafscale.spark.source.location import Location
+from kafscale.spark.source.subscription import Subscription
 from kafscale.spark.tables.target import TableFormat, Target
 from services import java
 from services.spark import missing
@@ -109,5 +109,5 @@ def export(stage, topic, kind, directory):
         is_once=True,
     )
     target = Target(table_format=TableFormat(kind), path=str(directory))
-    summary = lake.run(stage.spark, settings, target)
+    summary = job.run(stage.spark, settings, target)
     assert summary.rows[0][summary.columns.index("records")] == topic.count

@@ -203,9 +203,10 @@ def test_a_certificate_is_enough_where_it_is_asked_for(start_broker, certificate
 def test_jobs_talk_to_brokers_in_the_same_way(broker, admin, topic):
     """What they do is proven elsewhere; here, that tasks can log in where they run."""
     pytest.importorskip("pyarrow")
-    from kafscale.spark.jobs import replay, restore
-    from kafscale.spark.jobs.restore_task import restore_partition
-    from kafscale.spark.location import Location
+    from kafscale.spark.jobs.replay import job
+    from kafscale.spark.jobs.restore import job as restore_job
+    from kafscale.spark.jobs.restore.task import restore_partition
+    from kafscale.spark.source.location import Location
 
     admin.produce(topic, lines=["one", "two"])
     settings = load(
@@ -217,13 +218,13 @@ def test_jobs_talk_to_brokers_in_the_same_way(broker, admin, topic):
         "bootstrap": broker.address,
         "security": Security.of(settings.client),
     }
-    wanted = restore.RestoreSettings(target=f"{topic}-restored", **common)
-    items = pickle.loads(pickle.dumps(restore.prepare(wanted)))  # noqa: S301
+    wanted = restore_job.RestoreSettings(target=f"{topic}-restored", **common)
+    items = pickle.loads(pickle.dumps(restore_job.prepare(wanted)))  # noqa: S301
     assert "of-admin" not in repr(items)
     for item in items:
         restore_partition(item)
     assert admin("consume", f"{topic}-restored", "--no-follow").split() == ["one", "two"]
 
-    slices, tasks = replay.prepare(replay.ReplaySettings(target=f"{topic}-replayed", **common))
+    slices, tasks = job.prepare(job.ReplaySettings(target=f"{topic}-replayed", **common))
     assert sum(each.count for each in slices) == 2
     assert all(item.security == common["security"] for item in tasks.values())

@@ -10,7 +10,7 @@ import pytest
 from kafscale.config.sections.security import ClientTls
 from kafscale.control_plane.client import ControlClient
 from kafscale.control_plane.errors import ControlError, UnreachableError
-from kafscale.spark.jobs.owners import Owners
+from kafscale.spark.jobs.shared.owners import Owners
 from services.certificates import make_certificates
 from services.process import free_port
 from services.shell import Shell

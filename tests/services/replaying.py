@@ -4,10 +4,10 @@ import pickle
 
 import pyarrow as pa
 
-from kafscale.spark.columns import ALL_WITH_HEADERS
-from kafscale.spark.jobs import replay
-from kafscale.spark.planner import Task
-from kafscale.spark.reader import read
+from kafscale.spark.jobs.replay import job
+from kafscale.spark.log.planner import Task
+from kafscale.spark.read.task import read
+from kafscale.spark.source.columns import ALL_WITH_HEADERS
 
 PIECE_ROWS = 20
 
@@ -31,13 +31,13 @@ def odd(offsets):
 def replay_without_spark(work, step=lambda _: None):
     """Replay all that is missing, and return how much that was; a filter is part of the work."""
     settings, is_wanted = work
-    slices, items = replay.prepare(settings)
+    slices, items = job.prepare(settings)
     written = 0
     for part in slices:
         batches = pieces(settings.location, part, is_wanted)
-        for result in replay.write(items, None, batches, step):
+        for result in job.write(items, None, batches, step):
             outcome = pickle.loads(result.column(0)[0].as_py())  # noqa: S301
-            if not isinstance(outcome, replay.Replayed):
+            if not isinstance(outcome, job.Replayed):
                 raise outcome.error()
             written += outcome.written_count
     return written

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kafscale.errors import KafscaleError
-from kafscale.spark import java, packages
-from kafscale.spark.session import cache_directory, session
+from kafscale.spark.runtime import java, maven
+from kafscale.spark.runtime.session import cache_directory, session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -44,7 +44,7 @@ def connector_jars() -> list[Path]:
     """The jars of Spark's Kafka connector; none, where they cannot be fetched."""
     home = java.find(os.environ).home
     try:
-        return packages.fetch(packages.KAFKA_CONNECTOR, cache_directory(os.environ), home)
+        return maven.fetch(maven.KAFKA_CONNECTOR, cache_directory(os.environ), home)
     except KafscaleError:
         return []
 

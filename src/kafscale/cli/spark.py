@@ -49,7 +49,7 @@ def info(output: OutputOption = Output.TABLE) -> None:
     export JAVA_HOME=$(kafscale spark info -o json | jq -r .java.home)
     """
     from kafscale.cli import spark_tables
-    from kafscale.spark.equipment import examine
+    from kafscale.spark.runtime.diagnostics import examine
 
     found = examine(os.environ)
     if output is Output.TABLE:
@@ -68,7 +68,7 @@ def check(
     kafscale spark check
     kafscale spark check --master spark://head:7077
     """
-    from kafscale.spark.equipment import ask_workers
+    from kafscale.spark.runtime.diagnostics import ask_workers
 
     run("check", ask_workers, master=master, conf=conf, output=output)
 
@@ -85,12 +85,12 @@ def jars(
     \b
     spark-submit --jars $(kafscale spark jars) job.py
     """
-    from kafscale.spark import java, packages
-    from kafscale.spark.session import cache_directory
+    from kafscale.spark.runtime import java, maven
+    from kafscale.spark.runtime.session import cache_directory
 
     home = java.find(os.environ).home
     cache = cache_directory(os.environ)
-    fetched = packages.fetch(packages.KAFKA_CONNECTOR, cache, home, settings)
+    fetched = maven.fetch(maven.KAFKA_CONNECTOR, cache, home, settings)
     typer.echo(",".join(map(str, fetched)))
 
 

@@ -38,7 +38,7 @@ def compact(  # noqa: PLR0917 - typer makes options of them.
     kafscale spark compact --topic customers
     kafscale spark compact --topic customers --force
     """
-    from kafscale.spark.jobs import compact as job
+    from kafscale.spark.jobs.compact import job
 
     if force and not topic:
         raise typer.BadParameter("name the topics with --topic", param_hint="--force")

@@ -66,7 +66,7 @@ def lake(  # noqa: PLR0917 - they are options, all of them named.
     for name in ("path", "master", "conf", "output"):
         del given[name]
     request = Request(**given)
-    from kafscale.spark.jobs import lake as job
+    from kafscale.spark.jobs.lake import job
 
     location = locate(path)
     settings, target = request.settings(location), request.target(location)

@@ -14,9 +14,9 @@ from kafscale.errors import InvalidRequestError
 from kafscale.text.units import parse_duration, parse_size
 
 if TYPE_CHECKING:
-    from kafscale.spark.jobs.lake_settings import LakeSettings
-    from kafscale.spark.location import Location
-    from kafscale.spark.subscription import Subscription
+    from kafscale.spark.jobs.lake.settings import LakeSettings
+    from kafscale.spark.source.location import Location
+    from kafscale.spark.source.subscription import Subscription
     from kafscale.spark.tables.target import Target
     from kafscale.spark.values import ValueSpec
 
@@ -55,9 +55,9 @@ class Request:
     expire_snapshots: int | None
 
     def settings(self, location: "Location") -> "LakeSettings":
-        from kafscale.spark.jobs.lake_settings import LakeSettings, Mode, Start
+        from kafscale.spark.jobs.lake.settings import LakeSettings, Mode, Start
         from kafscale.spark.tables.maintenance import DAY_MS, Upkeep
-        from kafscale.spark.tables.times import Unit
+        from kafscale.spark.tables.time_partitions import Unit
         from kafscale.spark.tables.writer import Encoding
 
         days = self.expire_snapshots
@@ -106,7 +106,7 @@ class Request:
         )
 
     def _subscription(self) -> "Subscription":
-        from kafscale.spark.subscription import Subscription
+        from kafscale.spark.source.subscription import Subscription
 
         if bool(self.topics) == bool(self.pattern):
             raise typer.BadParameter("name topics, or a --pattern for them", param_hint="TOPICS")

@@ -28,7 +28,7 @@ def merge(  # noqa: PLR0917 - typer makes options of them.
     kafscale spark merge --topic orders --target 500Mi
     kafscale spark merge --path s3://records/production --control broker-0:9093
     """
-    from kafscale.spark.jobs import merge as job
+    from kafscale.spark.jobs.merge import job
 
     settings = job.MergeSettings(
         location=locate(path),

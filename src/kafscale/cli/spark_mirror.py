@@ -103,8 +103,8 @@ def mirror(  # noqa: PLR0917 - typer makes options of them.
     settings_of_source = read_settings(source_config, source_config_file)
     settings_of_target = read_settings(target_config, target_config_file)
 
-    from kafscale.spark.jobs import mirror as job
-    from kafscale.spark.jobs.mirror_cluster import Cluster
+    from kafscale.spark.jobs.mirror import job
+    from kafscale.spark.jobs.mirror.cluster import Cluster
 
     settings = job.MirrorSettings(
         source=Cluster(servers[0], settings_of_source),

@@ -112,7 +112,7 @@ def replay(  # noqa: PLR0917 - typer makes options of them.
     configs = dict(parse_pairs(topic_config))
 
     from kafscale.records import Codec
-    from kafscale.spark.jobs import replay as job
+    from kafscale.spark.jobs.replay import job
 
     if function:
         sys.path.insert(0, str(Path.cwd()))

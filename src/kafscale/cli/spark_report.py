@@ -33,7 +33,7 @@ from kafscale.cli.spark_session import (
 from kafscale.text.formatting import clock
 
 if TYPE_CHECKING:
-    from kafscale.spark.jobs.report import GroupLag
+    from kafscale.spark.jobs.report.job import GroupLag
 
 
 def report(
@@ -64,9 +64,9 @@ def report(
     """
     from kafscale.cli import spark_report_tables
     from kafscale.observability.prices import Prices
-    from kafscale.spark.jobs import report as job
-    from kafscale.spark.jobs.report_figures import figures
-    from kafscale.spark.jobs.report_page import page
+    from kafscale.spark.jobs.report import job
+    from kafscale.spark.jobs.report.figures import figures
+    from kafscale.spark.jobs.report.page import page
 
     settings = job.ReportSettings(
         location=locate(path),
@@ -104,7 +104,7 @@ def report(
 def _lags(bootstrap: str, topics: list[str]) -> "list[GroupLag]":
     """How far groups are behind in topics, as their cluster says."""
     from kafscale.admin.groups import groups as group_admin
-    from kafscale.spark.jobs.report import GroupLag
+    from kafscale.spark.jobs.report.job import GroupLag
 
     behind: dict[tuple[str, str], list[int]] = {}
     for group in ask(bootstrap, lambda client: group_admin.describe(client, ())):

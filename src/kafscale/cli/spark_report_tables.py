@@ -10,8 +10,8 @@ from kafscale.cli.output import Part, print_line, print_table
 from kafscale.text.formatting import bytes_in_words, counted, iso_time
 
 if TYPE_CHECKING:
-    from kafscale.spark.jobs.cost import Profile
-    from kafscale.spark.jobs.report import Report, TopicReport
+    from kafscale.spark.jobs.report.cost import Profile
+    from kafscale.spark.jobs.report.job import Report, TopicReport
 
 _TOPIC_COLUMNS = (
     "topic", "partitions", "records", "stored", "in WAL", "segments", "size", "compression",

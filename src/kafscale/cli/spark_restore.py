@@ -65,7 +65,7 @@ def restore(  # noqa: PLR0917 - typer makes options of them.
     servers, security = brokers(bootstrap), secured()
     configs = dict(parse_pairs(topic_config))
 
-    from kafscale.spark.jobs import restore as job
+    from kafscale.spark.jobs.restore import job
 
     settings = job.RestoreSettings(
         location=locate(source),

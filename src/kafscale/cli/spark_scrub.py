@@ -19,7 +19,7 @@ from kafscale.cli.spark_session import (
 from kafscale.text.formatting import clock
 
 if TYPE_CHECKING:
-    from kafscale.spark.jobs.scrub import ScrubReport
+    from kafscale.spark.jobs.scrub.job import ScrubReport
 
 
 def scrub(  # noqa: PLR0917 - typer makes options of them.
@@ -41,7 +41,7 @@ def scrub(  # noqa: PLR0917 - typer makes options of them.
     kafscale spark scrub --topic orders --repair
     kafscale spark scrub -o json | jq '.findings[] | select(.isDamage)'
     """
-    from kafscale.spark.jobs import scrub as job
+    from kafscale.spark.jobs.scrub import job
 
     settings = job.ScrubSettings(location=locate(path), topics=tuple(topic), repair=repair)
     with recorded_session(

@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from kafscale.config import Config
-    from kafscale.spark.jobs.run_record import RunRecord
-    from kafscale.spark.location import Location
-    from kafscale.spark.summary import Summary
+    from kafscale.spark.jobs.shared.run_record import RunRecord
+    from kafscale.spark.runtime.job_result import Summary
+    from kafscale.spark.source.location import Location
 
 PathOption = Annotated[
     str,
@@ -79,7 +79,7 @@ def recorded_session(
     conf: Sequence[str],
 ) -> "Iterator[tuple[SparkSession, RunRecord]]":
     """A session for a job, and the record of its run."""
-    from kafscale.spark.jobs.run_record import recorded
+    from kafscale.spark.jobs.shared.run_record import recorded
 
     with recorded(location, name, topics) as record, session(name, master, conf) as spark:
         yield spark, record
@@ -100,7 +100,7 @@ def show(summary: "Summary", output: Output) -> None:
 @contextmanager
 def session(name: str, master: str, conf: Sequence[str]) -> "Iterator[SparkSession]":
     """A session for a command of this name."""
-    from kafscale.spark import session as sessions
+    from kafscale.spark.runtime import session as sessions
 
     _log()
     settings = dict(parse_pairs(conf)) | ({"spark.master": master} if master else {})
@@ -125,7 +125,7 @@ def locate(path: str) -> "Location":
 
     Whatever a path does not say about a bucket, such as its keys, the settings say as well.
     """
-    from kafscale.spark.location import Location
+    from kafscale.spark.source.location import Location
     from kafscale.storage.objects.factory import bucket
 
     config = effective()
@@ -145,7 +145,7 @@ def locate_if_any() -> "Location | None":
 
 
 def _configured(config: "Config") -> "Location":
-    from kafscale.spark.location import Location
+    from kafscale.spark.source.location import Location
     from kafscale.storage.objects.factory import bucket
 
     if config.s3.use_memory:

@@ -7,7 +7,7 @@ from kafscale.cli.output import Part, print_error, print_line, print_table
 from kafscale.text.formatting import bytes_in_words, iso_time
 
 if TYPE_CHECKING:
-    from kafscale.spark.summary import Cell, Summary
+    from kafscale.spark.runtime.job_result import Cell, Summary
 
 _UNIT = re.compile(r"(Bytes|Ms)$")
 

@@ -15,7 +15,7 @@ from kafscale.cli.spark_session import ConfOption, MasterOption, PathOption, loc
 from kafscale.cli.sql_print import Form
 
 if TYPE_CHECKING:
-    from kafscale.spark.sql import Sql
+    from kafscale.spark.sql.engine import Sql
 
 
 def sql(
@@ -59,7 +59,7 @@ def sql(
     with _topics(path, master, conf) as topics:
         if text:
             from kafscale.cli.sql_print import print_result
-            from kafscale.spark.sql_text import split
+            from kafscale.spark.sql.statements import split
 
             for statement in split(text):
                 print_result(topics, statement, output, limit or None)
@@ -83,7 +83,7 @@ def _topics(path: str, master: str, conf: list[str]) -> "Iterator[Sql]":
             settings.insert(0, f"spark.sql.warehouse.dir={stack.enter_context(tables)}")
         with Console(stderr=True).status("Starting Spark ..."):
             spark = stack.enter_context(session("sql", master, settings))
-            from kafscale.spark.sql import Sql
+            from kafscale.spark.sql.engine import Sql
 
             topics = Sql(spark, location)
         yield topics

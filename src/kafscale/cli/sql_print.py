@@ -20,7 +20,7 @@ from kafscale.cli.output import Output, Part, print_data, print_line, print_tabl
 from kafscale.text.formatting import counted
 
 if TYPE_CHECKING:
-    from kafscale.spark.sql import Sql
+    from kafscale.spark.sql.engine import Sql
 
 
 class Form(StrEnum):

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Final
 from kafscale.cli.output import print_error, print_line
 from kafscale.cli.sql_print import Form, print_result
 from kafscale.errors import KafscaleError
-from kafscale.spark.sql_text import Statements
+from kafscale.spark.sql.statements import Statements
 
 if TYPE_CHECKING:
-    from kafscale.spark.sql import Sql
+    from kafscale.spark.sql.engine import Sql
 
 PROMPT: Final = "sql> "
 PROMPT_OPEN: Final = "...> "

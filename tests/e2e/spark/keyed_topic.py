@@ -14,9 +14,9 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from kafka import KafkaConsumer
 from kafka import TopicPartition as PythonPartition
 
-from kafscale.spark.location import Location
-from kafscale.spark.logmap import LogMap
-from kafscale.spark.survey import survey
+from kafscale.spark.log.bucket_listing import survey
+from kafscale.spark.log.offset_map import LogMap
+from kafscale.spark.source.location import Location
 from services import java
 from services.broker import BrokerProcess
 from services.shell import Shell

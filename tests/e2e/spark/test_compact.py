@@ -19,8 +19,8 @@ from e2e.spark.keyed_topic import (
 )
 from e2e.spark.records import rows
 from kafscale.spark import register
-from kafscale.spark.jobs import compact
-from kafscale.spark.jobs.compact import CompactSettings
+from kafscale.spark.jobs.compact import job
+from kafscale.spark.jobs.compact.job import CompactSettings
 from services import java
 from services.waiting import wait_until
 
@@ -35,7 +35,7 @@ def compacted(spark, topic, *, reached=lambda _step: None, later_ms=0, **how):
     settings = CompactSettings(
         location=topic.location, control=topic.control, topics=(TOPIC,), **how
     )
-    summary = compact.run(
+    summary = job.run(
         spark, settings, clock=lambda: clock() + later_ms, random=Random(), progress=False,
         reached=reached,
     )  # fmt: skip

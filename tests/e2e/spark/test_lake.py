@@ -18,12 +18,12 @@ from pyarrow.dataset import dataset
 from pyiceberg.catalog.sql import SqlCatalog
 
 from e2e.spark.records import Client, Row
-from kafscale.spark.jobs import lake
-from kafscale.spark.jobs.lake_settings import LakeSettings, Mode
-from kafscale.spark.location import Location
-from kafscale.spark.subscription import Subscription
+from kafscale.spark.jobs.lake import job
+from kafscale.spark.jobs.lake.settings import LakeSettings, Mode
+from kafscale.spark.source.location import Location
+from kafscale.spark.source.subscription import Subscription
 from kafscale.spark.tables.target import TableFormat, Target
-from kafscale.spark.tables.times import Unit
+from kafscale.spark.tables.time_partitions import Unit
 from kafscale.spark.values import ValueSpec
 from services.broker import BrokerProcess
 
@@ -86,18 +86,18 @@ def test_every_record_is_in_the_table_once(spark, broker, mixed, tmp_path, table
     topic, expected = mixed
     target = Target(table_format=table_format, path=str(tmp_path))
     asked = settings(broker, topic, unit=Unit.DAY, commit_bytes_max=3_000_000, task_bytes=500_000)
-    done = lake.run(spark, asked, target)
+    done = job.run(spark, asked, target)
     assert done.rows[0][done.columns.index("records")] == len(expected)
     assert done.rows[0][done.columns.index("commits")] > 1
     assert as_rows(read(table_format, tmp_path, topic)) == without_null_headers(expected)
-    again = lake.run(spark, asked, target)
+    again = job.run(spark, asked, target)
     assert not again.rows
 
 
 def test_spark_reads_what_was_written(spark, broker, mixed, tmp_path):
     topic, expected = mixed
     asked = settings(broker, topic)
-    lake.run(spark, asked, Target(table_format=TableFormat.PARQUET, path=str(tmp_path)))
+    job.run(spark, asked, Target(table_format=TableFormat.PARQUET, path=str(tmp_path)))
     frame = spark.read.parquet(str(tmp_path / topic))
     assert frame.count() == len(expected)
     assert frame.selectExpr("sum(offset)").first()[0] == sum(row.offset for row in expected)
@@ -115,7 +115,7 @@ def test_decoded_and_upserted(spark, broker, tmp_path):
         broker, "people", values=ValueSpec(format="json"), mode=Mode.UPSERT, keys=("id",),
         commit_records_max=50,
     )  # fmt: skip
-    lake.run(spark, asked, target)
+    job.run(spark, asked, target)
     rows = read(TableFormat.ICEBERG, tmp_path, "people").to_pylist()
     assert {row["id"]: row["name"] for row in rows} == {
         number % 20: f"name {number}" for number in range(180, 200)
@@ -143,7 +143,7 @@ def test_killed_in_the_middle_and_run_again(spark, broker, mixed, tmp_path, tabl
         finally:
             os.killpg(process.pid, signal.SIGKILL)
     target = Target(table_format=table_format, path=str(tmp_path))
-    lake.run(spark, settings(broker, topic), target)
+    job.run(spark, settings(broker, topic), target)
     assert as_rows(read(table_format, tmp_path, topic)) == without_null_headers(expected)
 
 

@@ -17,12 +17,12 @@ from e2e.spark.keyed_topic import (
     with_librdkafka,
 )
 from kafscale.records import iterate
-from kafscale.spark.batches import SliceReader
-from kafscale.spark.jobs import merge
-from kafscale.spark.jobs.merge import MergeSettings
-from kafscale.spark.location import Location
-from kafscale.spark.planner import OffsetRange, plan
-from kafscale.spark.survey import survey
+from kafscale.spark.jobs.merge import job
+from kafscale.spark.jobs.merge.job import MergeSettings
+from kafscale.spark.log.bucket_listing import survey
+from kafscale.spark.log.planner import OffsetRange, plan
+from kafscale.spark.read.slice_reader import SliceReader
+from kafscale.spark.source.location import Location
 from services.s3_server import broker_settings
 from services.shell import Shell
 
@@ -34,7 +34,7 @@ def merged(spark, topic, *, reached=lambda _step: None, target_bytes=0):
         location=topic.location, control=topic.control, topics=(TOPIC,),
         target_bytes=target_bytes,
     )  # fmt: skip
-    summary = merge.run(
+    summary = job.run(
         spark, settings, clock=lambda: time.time_ns() // 1_000_000, random=Random(),
         progress=False, reached=reached,
     )  # fmt: skip

@@ -7,11 +7,11 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions
 
 from kafscale.errors import InvalidRequestError, UnknownTopicError
-from kafscale.spark.jobs import mirror
-from kafscale.spark.jobs.mirror import Mirror, MirrorSettings
-from kafscale.spark.jobs.mirror_cluster import Cluster
-from kafscale.spark.jobs.mirror_mapping import MIRROR_HEADER, Origin
-from kafscale.spark.jobs.mirror_task import mirror_partitions
+from kafscale.spark.jobs.mirror import job
+from kafscale.spark.jobs.mirror.cluster import Cluster
+from kafscale.spark.jobs.mirror.job import Mirror, MirrorSettings
+from kafscale.spark.jobs.mirror.offset_mapping import MIRROR_HEADER, Origin
+from kafscale.spark.jobs.mirror.task import mirror_partitions
 from services import java
 from services.broker import BrokerProcess
 from services.kafka_records import Sent, create, produce, read
@@ -163,10 +163,10 @@ def test_aborted_records_stay_behind_and_offsets_are_translated_over_the_gaps(
     by_value = {each.value: each.offset for each in there}
     for place in (source[0], source[7], source[10], source[25]):
         commit(kafka.address, group := f"group-{next(numbers)}", topic, place.offset)
-        mirror.run_translation(wanted, group)
+        job.run_translation(wanted, group)
         assert committed(broker.address, group, topic) == by_value[place.value]
     commit(kafka.address, "group-at-a-gap", topic, source[9].offset + 3)
-    mirror.run_translation(wanted, "group-at-a-gap")
+    job.run_translation(wanted, "group-at-a-gap")
     assert committed(broker.address, "group-at-a-gap", topic) == by_value[source[10].value]
 
 
@@ -189,12 +189,12 @@ def test_a_group_is_never_sent_back(kafka, broker, settings, topic):
     wanted = settings(topic)
     mirrored(wanted)
     commit(kafka.address, "forward", topic, 5)
-    assert mirror.run_translation(wanted, "forward").facts["moved"] == 1
+    assert job.run_translation(wanted, "forward").facts["moved"] == 1
     commit(broker.address, "forward", topic, 9)
-    assert mirror.run_translation(wanted, "forward").facts["moved"] == 0
+    assert job.run_translation(wanted, "forward").facts["moved"] == 0
     assert committed(broker.address, "forward", topic) == 9
     with pytest.raises(UnknownTopicError, match="has committed nothing"):
-        mirror.run_translation(wanted, "absent")
+        job.run_translation(wanted, "absent")
 
 
 def test_what_retention_has_removed_from_the_target_is_not_written_again(
@@ -215,7 +215,7 @@ def test_what_the_source_has_lost_is_told(kafka, settings, topic):
     forget(kafka.address, topic, 27)
     passes = Mirror(settings(topic), 1)
     assert passes.mirror_once(share) == 3
-    summary = mirror.summarize(passes.totals.values(), 1, 0.0)
+    summary = job.summarize(passes.totals.values(), 1, 0.0)
     assert summary.facts["lost"] == 7
 
 
@@ -265,7 +265,7 @@ def test_on_spark_a_pattern_is_followed_until_somebody_interrupts(kafka, broker,
 
     wanted = settings(pattern=r"shop\..*", interval_s=1.0)
     told = []
-    summary = mirror.run(spark, wanted, progress=False, sleep=rest, notify=told.append)
+    summary = job.run(spark, wanted, progress=False, sleep=rest, notify=told.append)
     assert told == ["pass 1: 10 records", "pass 2: 12 records", "pass 3: 0 records"]
     assert (summary.facts["passes"], summary.facts["records"]) == (3, 22)
     for topic in ("shop.orders", "shop.users"):

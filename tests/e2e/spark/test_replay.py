@@ -7,9 +7,9 @@ import pyarrow as pa
 import pytest
 
 from kafscale.errors import InvalidRequestError, KafscaleError
-from kafscale.spark.jobs import replay
-from kafscale.spark.jobs.replay_progress import SOURCE_HEADER, mark
-from kafscale.spark.location import Location
+from kafscale.spark.jobs.replay import job
+from kafscale.spark.jobs.replay.progress import SOURCE_HEADER, mark
+from kafscale.spark.source.location import Location
 from services.broker import BrokerProcess
 from services.kafka_records import Sent, create, produce, read
 from services.replaying import every, odd, replay_without_spark
@@ -53,7 +53,7 @@ def settings(broker):
             "target": f"replayed-{next(numbers)}",
             "bootstrap": broker.address,
         }
-        return replay.ReplaySettings(**(defaults | more))
+        return job.ReplaySettings(**(defaults | more))
 
     return make
 
@@ -169,7 +169,7 @@ def test_a_topic_is_not_replayed_into_itself_nor_into_fewer_partitions(settings)
     with pytest.raises(InvalidRequestError, match="into itself"):
         settings(target="orders")
     with pytest.raises(InvalidRequestError, match="set the partitioner to key"):
-        replay.prepare(settings(partition_count=2))
+        job.prepare(settings(partition_count=2))
 
 
 # --- on Spark -------------------------------------------------------------------------------------
@@ -184,7 +184,7 @@ def test_sql_filters_and_changes_records(broker, settings, spark):
             "timestamp + INTERVAL 1 HOUR AS timestamp",
         ),
     )
-    summary = replay.run(spark, wanted, progress=False)
+    summary = job.run(spark, wanted, progress=False)
     source = read(broker.address, "orders")
     expected = {
         partition: [
@@ -207,7 +207,7 @@ def test_sql_filters_and_changes_records(broker, settings, spark):
         for partition, records in found.items()
     } == expected
     assert summary.facts["written"] == sum(map(len, expected.values())) > 0
-    assert replay.run(spark, wanted, progress=False).facts["written"] == 0
+    assert job.run(spark, wanted, progress=False).facts["written"] == 0
 
 
 def twice(records):
@@ -220,13 +220,13 @@ def twice(records):
 
 def test_a_function_makes_several_records_of_one(broker, settings, spark):
     wanted = settings(function=f"{__name__}:twice", where="key IS NOT NULL AND partition = 2")
-    replay.run(spark, wanted, progress=False)
+    job.run(spark, wanted, progress=False)
     found = read(broker.address, wanted.target)
     source = [each for each in read(broker.address, "orders")[2] if each.key is not None]
     assert [(each.key, each.value) for each in found[2]] == [
         (each.key, value) for each in source for value in (b"first", b"second")
     ]
-    assert replay.run(spark, wanted, progress=False).facts["written"] == 0
+    assert job.run(spark, wanted, progress=False).facts["written"] == 0
 
 
 @pytest.mark.parametrize(
@@ -240,12 +240,12 @@ def test_a_function_makes_several_records_of_one(broker, settings, spark):
 )
 def test_sql_that_cannot_be_understood_is_told_in_a_sentence(settings, spark, more, problem):
     with pytest.raises(InvalidRequestError, match=problem) as caught:
-        replay.run(spark, settings(**more), progress=False)
+        job.run(spark, settings(**more), progress=False)
     assert "\n" not in str(caught.value)
     assert "SQLSTATE" not in str(caught.value)
 
 
 def test_sql_that_fails_on_a_record_is_told_in_a_sentence(settings, spark):
     with pytest.raises(KafscaleError, match="raised on purpose") as caught:
-        replay.run(spark, settings(where="raise_error('raised on purpose')"), progress=False)
+        job.run(spark, settings(where="raise_error('raised on purpose')"), progress=False)
     assert len(str(caught.value)) < 500

@@ -6,9 +6,9 @@ from itertools import count
 import pytest
 
 from kafscale.errors import InvalidRequestError, KafscaleError, UnknownTopicError
-from kafscale.spark.jobs import restore
-from kafscale.spark.jobs.restore_task import restore_partition
-from kafscale.spark.location import Location
+from kafscale.spark.jobs.restore import job
+from kafscale.spark.jobs.restore.task import restore_partition
+from kafscale.spark.source.location import Location
 from services.broker import BrokerProcess
 from services.kafka_records import Sent, create, produce, read
 from services.victim import kill_at
@@ -60,15 +60,15 @@ def settings(broker):
             "target": f"restored-{next(numbers)}",
             "bootstrap": broker.address,
         }
-        return restore.RestoreSettings(**(defaults | more))
+        return job.RestoreSettings(**(defaults | more))
 
     return make
 
 
 def restored(settings):
-    items = restore.prepare(settings)
+    items = job.prepare(settings)
     results = [restore_partition(item) for item in items]
-    return restore.summarize(settings, items, results, 0.0)
+    return job.summarize(settings, items, results, 0.0)
 
 
 def expected(source, until_ms=None):
@@ -116,7 +116,7 @@ def test_a_second_run_writes_nothing(settings):
 @pytest.mark.parametrize("step", [1, 2])
 def test_a_run_that_was_killed_is_completed_by_the_next(broker, settings, step):
     wanted = settings(until_ms=START_MS + 3_070)
-    assert kill_at(restore_partition, restore.prepare(wanted)[1], step)
+    assert kill_at(restore_partition, job.prepare(wanted)[1], step)
     restored(wanted)
     source = read(broker.address, "orders")
     assert read(broker.address, wanted.target) == expected(source, START_MS + 3_070)
@@ -141,7 +141,7 @@ def test_a_run_that_was_killed_anywhere_is_completed_by_the_next(broker, setting
     wanted = settings(topic="many-batches", until_ms=START_MS + 3)
     for steps_before in range(4):
         steps = iter([*range(steps_before, 0, -1), 0, *[1] * 99])
-        (item,) = restore.prepare(wanted)
+        (item,) = job.prepare(wanted)
         with pytest.raises(KilledError):
             restore_partition(item, die)
     restored(wanted)
@@ -150,8 +150,8 @@ def test_a_run_that_was_killed_anywhere_is_completed_by_the_next(broker, setting
 
 def test_two_runs_at_once_write_every_record_once(broker, settings):
     wanted = settings()
-    first = restore.prepare(wanted)
-    second = restore.prepare(wanted)
+    first = job.prepare(wanted)
+    second = job.prepare(wanted)
     begun = {}
 
     def let_the_other_go_first(_step):
@@ -176,7 +176,7 @@ def test_a_broker_that_is_killed_meanwhile_is_waited_for(broker, settings):
             broker.kill()
             broker.start()
 
-    for item in restore.prepare(wanted):
+    for item in job.prepare(wanted):
         restore_partition(item, kill_it_once)
     assert killed
     assert read(broker.address, wanted.target) == read(broker.address, "orders")
@@ -226,6 +226,6 @@ def test_a_deleted_topic_is_restored_from_a_copy_of_its_objects(broker, settings
     shutil.copytree(broker.data / "objects", backup / "objects")
     shutil.rmtree(backup / "objects" / "default" / "_catalog")
     wanted = settings(topic="doomed", location=Location.parse(str(backup)))
-    summary = restore.run(spark, wanted, progress=False)
+    summary = job.run(spark, wanted, progress=False)
     assert read(broker.address, wanted.target) == source
     assert summary.facts["records"] == sum(map(len, source.values()))

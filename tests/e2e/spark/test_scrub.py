@@ -10,10 +10,12 @@ from typer.testing import CliRunner
 
 from e2e.spark.keyed_topic import TOPIC, KeyedTopic, with_librdkafka
 from kafscale.cli.main import app
-from kafscale.spark.jobs import compact, merge, scrub
-from kafscale.spark.jobs.compact import CompactSettings
-from kafscale.spark.jobs.merge import MergeSettings
-from kafscale.spark.jobs.scrub import ScrubSettings
+from kafscale.spark.jobs.compact import job
+from kafscale.spark.jobs.compact.job import CompactSettings
+from kafscale.spark.jobs.merge import job as merge_job
+from kafscale.spark.jobs.merge.job import MergeSettings
+from kafscale.spark.jobs.scrub import job as scrub_job
+from kafscale.spark.jobs.scrub.job import ScrubSettings
 
 FAST = {"local_fsync": "false"}
 
@@ -24,7 +26,7 @@ def clock():
 
 def scrubbed(spark, topic, **how):
     settings = ScrubSettings(location=topic.location, **how)
-    return scrub.run(spark, settings, clock=clock, progress=False)
+    return scrub_job.run(spark, settings, clock=clock, progress=False)
 
 
 @pytest.fixture
@@ -41,7 +43,7 @@ def test_what_brokers_and_jobs_write_is_whole(spark, topic):
     assert (told["rows"][0]["segments"], told["rows"][0]["records"]) == (10, 1000)
     assert told["walObjects"] > 0
     settings = CompactSettings(location=topic.location, control=topic.control)
-    compact.run(spark, settings, clock=clock, random=Random(), progress=False)
+    job.run(spark, settings, clock=clock, random=Random(), progress=False)
     report = scrubbed(spark, topic)
     assert report.findings == ()
     assert report.data()["rows"][0]["records"] < 1000
@@ -61,7 +63,7 @@ def test_a_broker_that_goes_on_is_no_damage(spark, topic):
     try:
         for _ in range(2):
             merging = MergeSettings(location=topic.location, control=topic.control)
-            merge.run(spark, merging, clock=clock, random=Random(), progress=False)
+            merge_job.run(spark, merging, clock=clock, random=Random(), progress=False)
             assert scrubbed(spark, topic).findings == ()
     finally:
         is_over.set()
@@ -84,7 +86,7 @@ def test_the_command_finds_damage_and_mends_indexes(spark, topic):
     segments[2].write_bytes(data)
     later_ms = clock() + 120_000
     settings = ScrubSettings(location=topic.location)
-    found = scrub.run(spark, settings, clock=lambda: later_ms, progress=False)
+    found = scrub_job.run(spark, settings, clock=lambda: later_ms, progress=False)
     assert sorted(str(each.kind) for each in found.findings if each.is_damage) == [
         "damaged index", "damaged segment", "missing index",
     ]  # fmt: skip
@@ -92,7 +94,7 @@ def test_the_command_finds_damage_and_mends_indexes(spark, topic):
     assert "damaged segment" in refused
     assert "damaged index" not in refused
     repair = ScrubSettings(location=topic.location, repair=True)
-    scrub.run(spark, repair, clock=lambda: later_ms, progress=False)
+    scrub_job.run(spark, repair, clock=lambda: later_ms, progress=False)
     told = json.loads(_printed(*command, "-o", "json"))
     assert [each["kind"] for each in told["findings"]] == ["damaged segment"]
     assert indexes[0].exists()

@@ -4,8 +4,8 @@ import pytest
 
 from kafscale.client.security import Security
 from kafscale.errors import KafscaleError
-from kafscale.spark.jobs import replay
-from kafscale.spark.location import Location
+from kafscale.spark.jobs.replay import job as replay_job
+from kafscale.spark.source.location import Location
 from services.broker import HOST, BrokerProcess
 from services.kafka_records import Sent, create, produce, read
 from services.process import free_port
@@ -40,7 +40,7 @@ def job(password):
 
 def test_a_replay_logs_in_where_it_has_to(guarded, spark):
     broker, address = guarded
-    wanted = replay.ReplaySettings(
+    wanted = replay_job.ReplaySettings(
         location=Location.parse(str(broker.data)),
         topic="orders",
         target="copies",
@@ -48,7 +48,7 @@ def test_a_replay_logs_in_where_it_has_to(guarded, spark):
         security=job(PASSWORD),
     )
     assert PASSWORD not in repr(wanted)
-    replay.run(spark, wanted, progress=False)
+    replay_job.run(spark, wanted, progress=False)
     copies = read(broker.address, "copies")
     assert sum(map(len, copies.values())) == COUNT
     assert PASSWORD not in broker.logged()
@@ -56,7 +56,7 @@ def test_a_replay_logs_in_where_it_has_to(guarded, spark):
 
 def test_a_replay_with_a_wrong_password_says_so(guarded, spark):
     broker, address = guarded
-    wanted = replay.ReplaySettings(
+    wanted = replay_job.ReplaySettings(
         location=Location.parse(str(broker.data)),
         topic="orders",
         target="copies",
@@ -64,4 +64,4 @@ def test_a_replay_with_a_wrong_password_says_so(guarded, spark):
         security=job("wrong"),
     )
     with pytest.raises(KafscaleError, match="does not let job in"):
-        replay.run(spark, wanted, progress=False)
+        replay_job.run(spark, wanted, progress=False)

@@ -11,8 +11,8 @@ import pytest
 from typer.testing import CliRunner
 
 from kafscale.cli.main import app
-from kafscale.spark import java, packages, session
-from kafscale.spark.packages import Coordinate
+from kafscale.spark.runtime import java, maven, session
+from kafscale.spark.runtime.maven import Coordinate
 
 BIN = Path(sys.executable).parent
 START_S_MAX = 240
@@ -104,9 +104,9 @@ def repository(tmp_path) -> Path:
 def test_ivy_fetches_what_is_named_and_nothing_else(repository, tmp_path):
     home = java.find(os.environ).home
     wanted = [Coordinate("org.example", "one", "1.0")]
-    (jar,) = packages.fetch(wanted, tmp_path / "cache", home, repository)
+    (jar,) = maven.fetch(wanted, tmp_path / "cache", home, repository)
     assert jar.read_bytes() == b"a jar"
     with pytest.raises(Exception, match=r"org\.example#absent;1: not found"):
-        packages.fetch(
+        maven.fetch(
             [Coordinate("org.example", "absent", "1")], tmp_path / "cache", home, repository
         )

@@ -12,9 +12,9 @@ from kafscale.cli.main import app
 from kafscale.records import Record, build
 from kafscale.records.batch import BatchView
 from kafscale.records.record import Header
-from kafscale.spark.location import Location
-from kafscale.spark.sql import Sql
-from kafscale.spark.sql_errors import QueryError
+from kafscale.spark.source.location import Location
+from kafscale.spark.sql.engine import Sql
+from kafscale.spark.sql.errors import QueryError
 from kafscale.storage import topic_catalog
 from kafscale.storage.formats import object_keys, segment
 

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from kafscale.errors import DamagedObjectError, OperatingError
-from kafscale.spark import work
+from kafscale.spark.runtime import parallel_map
 from services.waiting import wait_until
 
-run = partial(work.run, description="testing")
+run = partial(parallel_map.run, description="testing")
 
 
 def square(number):
@@ -45,7 +45,9 @@ def crash(_):
 
 
 def describe(_):
-    loaded = {"pyarrow", "kafscale.spark.decoder", "kafscale.spark.reader"} <= set(sys.modules)
+    loaded = {"pyarrow", "kafscale.spark.codec.decoder", "kafscale.spark.read.task"} <= set(
+        sys.modules
+    )
     return loaded, gc.get_freeze_count() > 0
 
 

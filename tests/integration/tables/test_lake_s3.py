@@ -14,12 +14,12 @@ from pyarrow.dataset import dataset
 from pyarrow.fs import S3FileSystem
 from pyiceberg.catalog.sql import SqlCatalog
 
-from kafscale.spark.jobs.lake import Lake
-from kafscale.spark.jobs.lake_settings import LakeSettings
-from kafscale.spark.subscription import Subscription
+from kafscale.spark.jobs.lake.job import Lake
+from kafscale.spark.jobs.lake.settings import LakeSettings
+from kafscale.spark.source.subscription import Subscription
 from kafscale.spark.tables.maintenance import Upkeep
 from kafscale.spark.tables.target import TableFormat, Target
-from kafscale.spark.tables.times import Unit
+from kafscale.spark.tables.time_partitions import Unit
 from kafscale.storage.objects import S3Bucket
 from services import s3_server
 from unit.spark.jobs.lake_log import LakeLog, raw_rows

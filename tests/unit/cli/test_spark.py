@@ -11,7 +11,7 @@ import typer
 from kafscale.cli import spark_session, spark_tables
 from kafscale.cli.spark_session import locate
 from kafscale.errors import ConfigError, InvalidRequestError, OperatingError
-from kafscale.spark.summary import Summary
+from kafscale.spark.runtime.job_result import Summary
 
 
 @pytest.fixture

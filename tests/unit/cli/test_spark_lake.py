@@ -11,10 +11,10 @@ import typer
 from kafscale.cli import spark_lake_options as options
 from kafscale.cli.spark_lake_request import Request
 from kafscale.errors import ConfigError, InvalidRequestError
-from kafscale.spark.jobs.lake_settings import UPSERT_BYTES_MAX, Mode, Start
-from kafscale.spark.location import Location
+from kafscale.spark.jobs.lake.settings import UPSERT_BYTES_MAX, Mode, Start
+from kafscale.spark.source.location import Location
 from kafscale.spark.tables.target import TableFormat
-from kafscale.spark.tables.times import Unit
+from kafscale.spark.tables.time_partitions import Unit
 from kafscale.storage.objects import S3Bucket
 
 PLAIN: dict[str, Any] = {

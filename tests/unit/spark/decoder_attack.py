@@ -9,8 +9,8 @@ from random import Random
 import numba
 import numpy as np
 
-from kafscale.spark import decoder_kernel as kernel
-from kafscale.spark.decoder_kernel import Spans, Table
+from kafscale.spark.codec import decoder_kernel as kernel
+from kafscale.spark.codec.decoder_kernel import Spans, Table
 from unit.spark.decoder_samples import hostile
 
 CANARY = 0x5A

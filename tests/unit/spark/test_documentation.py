@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from kafscale.cli.spark import app
-from kafscale.spark.options import NAMES
+from kafscale.spark.source.options import NAMES
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "spark.md").read_text()

@@ -19,8 +19,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kafscale.errors import OperatingError
-from kafscale.spark.tables.storage import Storage
-from kafscale.spark.tables.times import Unit
+from kafscale.spark.tables.filesystem import Storage
+from kafscale.spark.tables.time_partitions import Unit
 
 TRIES_MAX: Final = 20
 """How often in a row others may be faster, before a commit is given up."""

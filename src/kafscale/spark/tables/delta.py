@@ -24,12 +24,12 @@ from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundErr
 from deltalake.transaction import AddAction, CommitProperties, RemoveAction, Transaction
 
 from kafscale.errors import InvalidRequestError, OperatingError
-from kafscale.spark.tables import times
+from kafscale.spark.tables import time_partitions
 from kafscale.spark.tables.base import Change, DataFile, Progress, RaceLostError, Version
 from kafscale.spark.tables.delta_files import DeltaFiles
+from kafscale.spark.tables.filesystem import Storage
 from kafscale.spark.tables.staging import STAGED
-from kafscale.spark.tables.storage import Storage
-from kafscale.spark.tables.times import Unit
+from kafscale.spark.tables.time_partitions import Unit
 
 COMMIT: Final = "kafscale.commit"
 HISTORY_MAX: Final = 100
@@ -71,7 +71,9 @@ class DeltaTable:
         for row in pa.table(version.token.loaded.get_add_actions()).to_pylist():
             moment = None
             if version.unit is not None:
-                moment = times.moment(str(row["partition"][version.unit.column]), version.unit)
+                moment = time_partitions.moment(
+                    str(row["partition"][version.unit.column]), version.unit
+                )
             path = self._storage.join(row["path"])
             found.append(DataFile(path, row["num_records"], row["size_bytes"], moment))
         return found
@@ -234,7 +236,7 @@ class DeltaTable:
 def _partition(file: DataFile, unit: Unit | None) -> dict[str, str | None]:
     if unit is None or file.moment is None:
         return {}
-    return {unit.column: times.text(file.moment, unit)}
+    return {unit.column: time_partitions.text(file.moment, unit)}
 
 
 class _Seen(NamedTuple):

@@ -8,7 +8,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kafscale.spark.tables import times
+from kafscale.spark.tables import time_partitions
 from kafscale.spark.tables.base import DataFile
 from kafscale.spark.tables.stored_files import StoredFiles
 
@@ -26,7 +26,7 @@ class DeltaFiles(StoredFiles):
     ) -> DataFile:
         directory = ""
         if moment is not None and self.unit is not None:
-            directory = f"{self.unit.column}={times.text(moment, self.unit)}"
+            directory = f"{self.unit.column}={time_partitions.text(moment, self.unit)}"
         path = self.storage.join(directory, name)
         self.storage.write(path, data)
         details = {

@@ -41,9 +41,9 @@ from kafscale.spark.tables.base import (
     RaceLostError,
     Version,
 )
+from kafscale.spark.tables.filesystem import Storage
 from kafscale.spark.tables.iceberg_files import IcebergFiles, arrow_schema
-from kafscale.spark.tables.storage import Storage
-from kafscale.spark.tables.times import Unit
+from kafscale.spark.tables.time_partitions import Unit
 
 OFFSETS: Final = "kafscale.offsets."
 MARK: Final = "kafscale.topic-mark."

@@ -21,10 +21,10 @@ from pyiceberg.table import Table as LoadedTable
 from pyiceberg.table import TableProperties
 
 from kafscale.errors import InvalidRequestError
-from kafscale.spark.tables import reading, times
+from kafscale.spark.tables import parquet_reader, time_partitions
 from kafscale.spark.tables.base import DataFile
-from kafscale.spark.tables.storage import Storage
-from kafscale.spark.tables.times import Unit
+from kafscale.spark.tables.filesystem import Storage
+from kafscale.spark.tables.time_partitions import Unit
 from kafscale.spark.values import conform
 
 _ID: Final = b"PARQUET:field_id"
@@ -57,7 +57,7 @@ class IcebergFiles:
     ) -> DataFile:
         directory = ""
         if moment is not None and self.unit is not None:
-            directory = f"{self.unit.column}={times.text(moment, self.unit)}"
+            directory = f"{self.unit.column}={time_partitions.text(moment, self.unit)}"
         path = self.storage.join(directory, name)
         self.storage.write(path, data)
         statistics = data_file_statistics_from_parquet_metadata(
@@ -80,7 +80,7 @@ class IcebergFiles:
         schema = self.schema
         if columns is not None:
             schema = pa.schema([schema.field(name) for name in columns])
-        for batch in reading.batches(
+        for batch in parquet_reader.batches(
             self.storage, file.path, lambda one: schema.get_field_index(self._name(one)) >= 0
         ):
             names = [self._name(column) for column in batch.schema]
@@ -102,7 +102,7 @@ class IcebergFiles:
             return f"{field.name} that was dropped"
 
     def bounds(self, file: DataFile, column: str) -> tuple[Any, Any] | None:
-        return reading.bounds(self.storage, file.path, lambda one: self._name(one) == column)
+        return parquet_reader.bounds(self.storage, file.path, lambda one: self._name(one) == column)
 
     def discard(self, files: Sequence[DataFile]) -> None:
         self.storage.delete([file.path for file in files])

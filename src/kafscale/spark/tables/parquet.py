@@ -31,11 +31,11 @@ from kafscale.errors import (
     ObjectNotFoundError,
     StoreUnavailableError,
 )
-from kafscale.spark.tables import times
+from kafscale.spark.tables import time_partitions
 from kafscale.spark.tables.base import Change, DataFile, Progress, RaceLostError, Version
-from kafscale.spark.tables.storage import Storage
+from kafscale.spark.tables.filesystem import Storage
 from kafscale.spark.tables.stored_files import StoredFiles
-from kafscale.spark.tables.times import Unit
+from kafscale.spark.tables.time_partitions import Unit
 from kafscale.storage.objects.blocking import BlockingObjectStore
 
 COMMITS: Final = "_kafscale/commits/"
@@ -198,7 +198,7 @@ class ParquetFiles(StoredFiles):
     ) -> DataFile:
         final = name
         if moment is not None and self.unit is not None:
-            final = f"{self.unit.column}={times.text(moment, self.unit)}/{name}"
+            final = f"{self.unit.column}={time_partitions.text(moment, self.unit)}/{name}"
         path = self.storage.join(STAGED, name)
         self.storage.write(path, data)
         return DataFile(path, metadata.num_rows, data.size, moment, final)

@@ -10,10 +10,10 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kafscale.spark.tables import reading
+from kafscale.spark.tables import parquet_reader
 from kafscale.spark.tables.base import DataFile
-from kafscale.spark.tables.storage import Storage
-from kafscale.spark.tables.times import Unit
+from kafscale.spark.tables.filesystem import Storage
+from kafscale.spark.tables.time_partitions import Unit
 
 STAGED: Final = "_kafscale_staged"
 
@@ -37,12 +37,12 @@ class StagedFiles:
     def read(
         self, file: DataFile, columns: Sequence[str] | None = None
     ) -> Iterator[pa.RecordBatch]:
-        return reading.batches(
+        return parquet_reader.batches(
             self.storage, file.path, lambda one: columns is None or one.name in columns
         )
 
     def bounds(self, file: DataFile, column: str) -> tuple[Any, Any] | None:
-        return reading.bounds(self.storage, file.path, lambda one: one.name == column)
+        return parquet_reader.bounds(self.storage, file.path, lambda one: one.name == column)
 
     def discard(self, files: Sequence[DataFile]) -> None:
         self.storage.delete([file.path for file in files])

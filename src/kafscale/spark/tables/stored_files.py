@@ -9,10 +9,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from kafscale.spark.tables import reading
+from kafscale.spark.tables import parquet_reader
 from kafscale.spark.tables.base import DataFile
-from kafscale.spark.tables.storage import Storage
-from kafscale.spark.tables.times import Unit
+from kafscale.spark.tables.filesystem import Storage
+from kafscale.spark.tables.time_partitions import Unit
 
 
 @dataclass(frozen=True)
@@ -26,10 +26,10 @@ class StoredFiles:
     def read(
         self, file: DataFile, columns: Sequence[str] | None = None
     ) -> Iterator[pa.RecordBatch]:
-        return reading.conformed(self.storage, file.path, self.schema, columns)
+        return parquet_reader.conformed(self.storage, file.path, self.schema, columns)
 
     def bounds(self, file: DataFile, column: str) -> tuple[Any, Any] | None:
-        return reading.bounds(self.storage, file.path, lambda one: one.name == column)
+        return parquet_reader.bounds(self.storage, file.path, lambda one: one.name == column)
 
     def discard(self, files: Sequence[DataFile]) -> None:
         self.storage.delete([file.path for file in files])

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 from kafscale.errors import ConfigError, InvalidRequestError
 from kafscale.spark.tables.base import Table
-from kafscale.spark.tables.storage import Storage
+from kafscale.spark.tables.filesystem import Storage
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog

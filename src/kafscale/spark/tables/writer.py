@@ -18,7 +18,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kafscale.spark.tables import times
+from kafscale.spark.tables import time_partitions
 from kafscale.spark.tables.base import PREFIX, DataFile, Files
 
 OPEN_MAX: Final = 64
@@ -96,7 +96,7 @@ class FileWriter:
         if self._files.unit is None:
             self._add(None, rows)
             return
-        for moment, part in times.split(rows, timestamps, self._files.unit):
+        for moment, part in time_partitions.split(rows, timestamps, self._files.unit):
             self._add(moment, part)
 
     def finish(self) -> Sequence[DataFile]:

@@ -6,18 +6,18 @@ from random import Random
 from typing import Any, Self
 
 from kafscale.records import BatchView, Record, build, iterate
-from kafscale.spark.batches import SliceReader
-from kafscale.spark.jobs import compaction_marks
-from kafscale.spark.jobs.compact import CompactSettings, choose
-from kafscale.spark.jobs.compaction import CompactionPlan
-from kafscale.spark.jobs.keys import newest_of
-from kafscale.spark.jobs.rewriting import rewrite_one
-from kafscale.spark.jobs.staging import Staged
-from kafscale.spark.jobs.survivors import kept_aside, placed
-from kafscale.spark.jobs.swapping import Outcome
-from kafscale.spark.logmap import LogMap
-from kafscale.spark.planner import OffsetRange, plan
-from kafscale.spark.survey import survey
+from kafscale.spark.jobs.compact import checkpoints
+from kafscale.spark.jobs.compact.job import CompactSettings, choose
+from kafscale.spark.jobs.compact.key_scan import newest_of
+from kafscale.spark.jobs.compact.rewrite import rewrite_one
+from kafscale.spark.jobs.compact.run_plan import CompactionPlan
+from kafscale.spark.jobs.compact.surviving_offsets import kept_aside, placed
+from kafscale.spark.jobs.shared.staging import Staged
+from kafscale.spark.jobs.shared.swapping import Outcome
+from kafscale.spark.log.bucket_listing import survey
+from kafscale.spark.log.offset_map import LogMap
+from kafscale.spark.log.planner import OffsetRange, plan
+from kafscale.spark.read.slice_reader import SliceReader
 from kafscale.storage import topic_catalog
 from kafscale.storage.formats import object_keys, segment, wal_object
 from kafscale.storage.objects.blocking import BlockingObjectStore
@@ -151,7 +151,7 @@ class KeyedLog:
             self._swap(each)
         ends = planned.clean_ends(counts, [Outcome(each) for each in staged], [])
         for topic, own in ends.items():
-            compaction_marks.write(self.store, self.location.namespace, topic, TOPIC_ID, own)
+            checkpoints.write(self.store, self.location.namespace, topic, TOPIC_ID, own)
         return staged
 
     def survivors(self, planned: CompactionPlan, found: LogMap, now_ms: int) -> dict[int, int]:

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from kafscale.spark.jobs.lake import Lake
-from kafscale.spark.jobs.lake_settings import LakeSettings
-from kafscale.spark.subscription import Subscription
+from kafscale.spark.jobs.lake.job import Lake
+from kafscale.spark.jobs.lake.settings import LakeSettings
+from kafscale.spark.source.subscription import Subscription
 from unit.spark.jobs.lake_log import LakeLog
 from unit.spark.jobs.lake_tables import Tables
 

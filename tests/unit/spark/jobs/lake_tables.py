@@ -11,9 +11,9 @@ from pyiceberg.catalog.sql import SqlCatalog
 
 from kafscale.spark.tables.base import Change, Table, Version
 from kafscale.spark.tables.delta import DeltaTable
+from kafscale.spark.tables.filesystem import Storage
 from kafscale.spark.tables.iceberg import IcebergTable
 from kafscale.spark.tables.parquet import ParquetTable
-from kafscale.spark.tables.storage import Storage
 
 FORMATS = ("iceberg", "delta", "parquet")
 

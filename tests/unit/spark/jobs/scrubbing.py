@@ -3,10 +3,11 @@
 from functools import partial
 from typing import Any
 
-from kafscale.spark.jobs import scrub, scrub_contiguity, scrub_listing
-from kafscale.spark.jobs.scrub_findings import Finding, Kind
-from kafscale.spark.jobs.scrub_task import items_of, scrub_one
-from kafscale.spark.logmap import KnownTopic
+from kafscale.spark.jobs.scrub import contiguity, job
+from kafscale.spark.jobs.scrub import listing as scrub_listing_module
+from kafscale.spark.jobs.scrub.findings import Finding, Kind
+from kafscale.spark.jobs.scrub.task import items_of, scrub_one
+from kafscale.spark.log.offset_map import KnownTopic
 from kafscale.storage.objects.blocking import BlockingObjectStore
 from unit.spark.jobs.keyed import MemoryLocation
 from unit.spark.stored import NAMESPACE, TOPIC, TOPIC_ID
@@ -26,11 +27,11 @@ def scrubbed(
     known: Any = None,
     topics: tuple[str, ...] = (),
     bytes_max: int = 1000,
-) -> scrub.ScrubReport:
+) -> job.ScrubReport:
     """What a scrub says, each task in turn."""
-    listing = scrub_listing.look(
+    listing = scrub_listing_module.look(
         store, NAMESPACE, KNOWN if known is None else known, now_ms,
-        partial(scrub._is_wanted, topics),
+        partial(job._is_wanted, topics),
     )  # fmt: skip
     wal = [(item.key, item.size_bytes) for item in listing.wal]
     results = [
@@ -39,14 +40,14 @@ def scrubbed(
     ]
     checked = [each for result in results for each in result.checked]
     findings = [*listing.findings, *(each for result in results for each in result.findings)]
-    findings += scrub_contiguity.holes(store, NAMESPACE, checked)
-    return scrub.report(checked, findings, {})
+    findings += contiguity.holes(store, NAMESPACE, checked)
+    return job.report(checked, findings, {})
 
 
-def kinds(report: scrub.ScrubReport) -> list[tuple[Kind, str]]:
+def kinds(report: job.ScrubReport) -> list[tuple[Kind, str]]:
     return [(each.kind, each.key) for each in report.findings]
 
 
-def only(report: scrub.ScrubReport) -> Finding:
+def only(report: job.ScrubReport) -> Finding:
     [finding] = report.findings
     return finding

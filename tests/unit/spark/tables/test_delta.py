@@ -10,8 +10,8 @@ from deltalake import write_deltalake
 from kafscale.errors import InvalidRequestError
 from kafscale.spark.tables.base import Change, Progress
 from kafscale.spark.tables.delta import DeltaTable
-from kafscale.spark.tables.storage import Storage
-from kafscale.spark.tables.times import Unit
+from kafscale.spark.tables.filesystem import Storage
+from kafscale.spark.tables.time_partitions import Unit
 from unit.spark.tables.table_rows import SCHEMA, write
 
 

@@ -8,7 +8,7 @@ from pyiceberg.transforms import BucketTransform
 from kafscale.errors import InvalidRequestError, OperatingError
 from kafscale.spark.tables.base import Change, Progress
 from kafscale.spark.tables.iceberg import IcebergTable
-from kafscale.spark.tables.times import Unit
+from kafscale.spark.tables.time_partitions import Unit
 from kafscale.spark.tables.writer import Encoding, FileWriter
 from kafscale.spark.values import conform
 from unit.spark.jobs.lake_tables import Tables, sql_catalog

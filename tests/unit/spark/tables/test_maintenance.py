@@ -14,7 +14,7 @@ from kafscale.spark.tables.maintenance import (
     merge_files,
     small_groups,
 )
-from kafscale.spark.tables.times import Unit
+from kafscale.spark.tables.time_partitions import Unit
 from kafscale.spark.tables.writer import Encoding
 from unit.spark.jobs.lake_runs import inline
 from unit.spark.tables.table_rows import SCHEMA, write

@@ -7,7 +7,7 @@ import pytest
 
 from kafscale.errors import InvalidRequestError
 from kafscale.spark.tables.base import Change, Progress, RaceLostError
-from kafscale.spark.tables.times import Unit
+from kafscale.spark.tables.time_partitions import Unit
 from unit.spark.jobs.lake_tables import Tables
 from unit.spark.tables.table_rows import SCHEMA, rows, write
 

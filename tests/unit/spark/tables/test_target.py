@@ -3,7 +3,7 @@
 import pytest
 
 from kafscale.errors import ConfigError, InvalidRequestError
-from kafscale.spark.tables.storage import Storage
+from kafscale.spark.tables.filesystem import Storage
 from kafscale.spark.tables.target import TableFormat, Target
 
 

@@ -4,9 +4,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from kafscale.spark.tables.filesystem import Storage
 from kafscale.spark.tables.staging import StagedFiles
-from kafscale.spark.tables.storage import Storage
-from kafscale.spark.tables.times import Unit, moment, split, text
+from kafscale.spark.tables.time_partitions import Unit, moment, split, text
 from kafscale.spark.tables.writer import OPEN_MAX, Encoding, FileWriter
 from unit.spark.tables.table_rows import SCHEMA, rows
 

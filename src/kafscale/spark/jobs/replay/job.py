@@ -1,0 +1,255 @@
+"""Replays a topic into another: a stretch of it, filtered and changed on its way.
+
+    run(spark, ReplaySettings(location=location, topic="orders", target="large-orders",
+                              bootstrap="localhost:9092", where="json:amount::int > 1000"))
+
+Key, value, headers, timestamp and partition are kept, unless an expression or a function makes them
+anew. The laws:
+
+* Exactly once: run again, whether it was killed or not, a replay writes what is missing and nothing
+  else. What is the same replay is told by its definition: source topic, beginning, filter,
+  expressions, function and partitioner; another one into the same topic stands beside it.
+* Records of a partition stay in order, so one task reads a partition of the source from its
+  beginning to its end.
+"""
+
+import pickle
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from time import monotonic
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+
+from kafscale.client.blocking import BlockingClient, addresses
+from kafscale.client.client import Client
+from kafscale.client.idempotent_appender import producer_id_of
+from kafscale.client.partition import Partition
+from kafscale.client.security import PLAINTEXT, Security
+from kafscale.errors import InvalidRequestError, KafscaleError
+from kafscale.records import Codec
+from kafscale.spark.jobs.replay import query as replay_query_module
+from kafscale.spark.jobs.replay.progress import Progress, Written, find
+from kafscale.spark.jobs.replay.sink import KEEP, KEY, Replayed, ReplayItem, Sink
+from kafscale.spark.jobs.replay.user_function import Function, apply, load
+from kafscale.spark.jobs.shared.progress import collect
+from kafscale.spark.jobs.shared.target_topic import Target, configs_like, partition_count_of
+from kafscale.spark.log.bucket_listing import Surveyor
+from kafscale.spark.log.offset_map import LogMap
+from kafscale.spark.log.planner import Slice
+from kafscale.spark.runtime.errors import Failure
+from kafscale.spark.runtime.job_result import Summary
+from kafscale.spark.runtime.map_in_arrow import map_in_arrow
+from kafscale.spark.source.data_source import ranges_of
+from kafscale.spark.source.location import Location
+from kafscale.spark.source.options import parse
+from kafscale.spark.source.query import Query
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+MESSAGE_BYTES_DEFAULT: Final = 1_048_588
+MARK_BYTES_MAX: Final = 512
+"""What the header of a record that says where it is from may take."""
+
+_RESULT: Final = pa.schema([("result", pa.binary())])
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReplaySettings:
+    """What to replay, how, and into what."""
+
+    location: Location
+    topic: str
+    target: str
+    bootstrap: str
+    """Brokers of the cluster that gets the records."""
+    security: Security = PLAINTEXT
+    """How to talk to them; the files that it names have to be where tasks run, too."""
+    where: str = ""
+    select: tuple[str, ...] = ()
+    function: str = ""
+    """As `module:function`; it is called after the filter and the expressions."""
+    partitioner: str = KEEP
+    bounds: Mapping[str, str] = field(default_factory=dict)
+    """Where to begin and to end, by the options of the source: startingOffsets and so on."""
+    codec: Codec = Codec.LZ4
+    partition_count: int | None = None
+    """Of a new topic; by default as many as the source has."""
+    configs: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.partitioner not in {KEEP, KEY}:
+            raise InvalidRequestError(f"the partitioner is keep or key, not {self.partitioner!r}")
+        if self.topic == self.target:
+            raise InvalidRequestError("a topic cannot be replayed into itself")
+
+    @property
+    def definition(self) -> tuple[object, ...]:
+        """What makes it the same replay in every run. Its end may move on, its beginning not."""
+        starting = sorted(item for item in self.bounds.items() if item[0].startswith("starting"))
+        return (
+            self.topic, self.where, self.select, self.function, self.partitioner, tuple(starting)
+        )  # fmt: skip
+
+
+def run(spark: "SparkSession", settings: ReplaySettings, *, progress: bool = True) -> Summary:
+    """Replay a topic."""
+    began = monotonic()
+    function = load(settings.function) if settings.function else None
+    slices, items = prepare(settings)
+    if not slices:
+        return summarize(settings, slices, [], monotonic() - began)
+    records = replay_query_module.records_of(spark, settings.location, slices)
+    rows = replay_query_module.changed(records, settings.where, settings.select)
+    outcomes = [
+        pickle.loads(row.result)  # noqa: S301 - written by our own tasks.
+        for row in collect(
+            map_in_arrow(rows, partial(write, items, function), "result binary"),
+            description=f"replaying {settings.topic}",
+            task_count=len(slices),
+            progress=progress,
+        )
+    ]
+    for outcome in outcomes:
+        if isinstance(outcome, Failure):
+            raise outcome.error()
+    return summarize(settings, slices, outcomes, monotonic() - began)
+
+
+def prepare(settings: ReplaySettings) -> tuple[list[Slice], dict[int, ReplayItem]]:
+    """Look at the source and at the target: what is left to do, by partition of the source."""
+    bootstrap = addresses(settings.bootstrap)
+    options = parse(
+        {
+            "subscribe": settings.topic,
+            "startingOffsetsByTimestampStrategy": "latest",
+            **settings.bounds,
+        }
+    )
+    query = Query(settings.location, options, ())
+    with settings.location.open() as store:
+        log = query.look(Surveyor(store, settings.location.namespace))
+        partitions = options.subscription.require(log)
+        ranges = ranges_of(query, partitions, query.search(store, partitions))
+    count = partition_count_of(log, settings.topic)
+    target = Target(settings.target, settings.partition_count or count, _configs(settings, log))
+    if settings.partitioner == KEEP and target.partition_count != count:
+        raise InvalidRequestError(
+            f"{settings.topic} has {count} partitions; to spread its records over"
+            f" {target.partition_count}, set the partitioner to key"
+        )
+    with BlockingClient(bootstrap, settings.security) as client:
+        ids, progress = client.run(partial(_progress, settings, target, count))
+    slices = []
+    for one in ranges:
+        start = max(one.start_offset, progress[one.partition].resume_offset())
+        if start < one.end_offset:
+            extents = tuple(log.partitions[one.topic, one.partition].between(start, one.end_offset))
+            slices.append(Slice(one.topic, one.partition, start, one.end_offset, extents))
+    items = {
+        one.partition: ReplayItem(
+            settings.topic, one.partition, bootstrap, settings.target, target.partition_count,
+            settings.partitioner, settings.codec, ids[one.partition], progress[one.partition],
+            settings.security,
+        )
+        for one in slices
+    }  # fmt: skip
+    return slices, items
+
+
+def write(
+    items: Mapping[int, ReplayItem],
+    function: Function | None,
+    batches: Iterable[pa.RecordBatch],
+    step: Callable[[str], None] = lambda _: None,
+) -> Iterator[pa.RecordBatch]:
+    """What a task does with its records; `step` is told of it, for tests that stop there."""
+    outcome: Replayed | Failure | None = None
+    try:
+        outcome = _written(items, function, batches, step)
+    except KafscaleError as error:
+        outcome = Failure.of(error)
+    if outcome is not None:
+        yield pa.RecordBatch.from_arrays([pa.array([pickle.dumps(outcome)])], schema=_RESULT)
+
+
+def _written(
+    items: Mapping[int, ReplayItem],
+    function: Function | None,
+    batches: Iterable[pa.RecordBatch],
+    step: Callable[[str], None],
+) -> Replayed | None:
+    """The outcome for the one partition that the records are of; None if there are none."""
+    sink: Sink | None = None
+    client: BlockingClient | None = None
+    try:
+        for batch in batches:
+            if not batch.num_rows:
+                continue
+            if sink is None:
+                item = items[batch.column("partition")[0].as_py()]
+                client = BlockingClient(item.bootstrap, item.security)
+                sink = Sink(item, client)
+                step("opened")
+            sink.write(apply(function, batch) if function else batch)
+            step("written")
+        return sink.finish() if sink is not None else None
+    finally:
+        if client is not None:
+            client.close()
+
+
+def summarize(
+    settings: ReplaySettings, slices: Sequence[Slice], results: Sequence[Replayed], seconds: float
+) -> Summary:
+    read = {one.partition: one.count for one in slices}
+    return Summary(
+        "replay",
+        ("partition", "offsets", "records", "written", "batches", "writtenBytes"),
+        tuple(
+            (
+                one.partition, read[one.partition], one.record_count, one.written_count,
+                one.batch_count, one.written_bytes,
+            )
+            for one in sorted(results, key=lambda one: one.partition)
+        ),
+        {
+            "topic": settings.topic,
+            "target": settings.target,
+            "offsets": sum(read.values()),
+            "records": sum(one.record_count for one in results),
+            "written": sum(one.written_count for one in results),
+            "seconds": round(seconds, 3),
+        },
+    )  # fmt: skip
+
+
+def _configs(settings: ReplaySettings, log: LogMap) -> dict[str, str]:
+    """Those of the source, with room for what is added to each record."""
+    configs = configs_like(log, settings.topic, {})
+    largest = int(configs.get("max.message.bytes", MESSAGE_BYTES_DEFAULT))
+    return {**configs, "max.message.bytes": str(largest + MARK_BYTES_MAX), **settings.configs}
+
+
+async def _progress(
+    settings: ReplaySettings, target: Target, source_count: int, client: Client
+) -> tuple[dict[int, int], dict[int, Progress]]:
+    """The producer of each partition of the source, and how far it has come."""
+    topic, _ = await target.ready(client)
+    ids = {
+        source: producer_id_of("replay", topic.topic_id, *settings.definition, source)
+        for source in range(source_count)
+    }
+    ends: dict[int, int] = {}
+    found: dict[int, dict[int, Written]] = {}
+    for index in range(target.partition_count):
+        expected = [ids[index]] if settings.partitioner == KEEP else list(ids.values())
+        ends[index], found[index] = await find(Partition(client, topic, index), expected)
+    progress = {}
+    for source, producer_id in ids.items():
+        own = [source] if settings.partitioner == KEEP else list(ends)
+        written = {index: found[index][producer_id] for index in own if producer_id in found[index]}
+        progress[source] = Progress({index: ends[index] for index in own}, written)
+    return ids, progress

@@ -1,0 +1,269 @@
+"""The report as a page: one HTML file that needs nothing else, for whoever pays or plans.
+
+It begins with the whole in a sentence, then a few figures, then plots, and ends with a table of all
+topics. The laws: no script, no address that is loaded, nothing of a topic's or a group's name that
+is not escaped. How plots are drawn is `report_charts`', colours are `report_style`'s. Pure.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from html import escape
+from typing import Final
+
+from kafscale.spark.jobs.report.charts import Mark, bars, columns, stack
+from kafscale.spark.jobs.report.cost import Profile
+from kafscale.spark.jobs.report.job import GroupLag, Report, TopicReport
+from kafscale.spark.jobs.report.style import STYLE
+from kafscale.text import report_words as words
+
+BARS_MAX: Final = 12
+"""How many topics or groups a plot names; the others are one bar together."""
+
+DAYS_MAX: Final = 60
+
+_POWERS: Final = ("B", "KiB", "MiB", "GiB")
+
+_PROFILES: Final = {
+    "now": ("As it is now", "by what brokers have written lately"),
+    "latency": ("Set up for latency", "producers are answered as soon as possible"),
+    "cost": ("Set up for cost", "producers wait for fuller objects"),
+}
+
+
+def page(report: Report) -> str:
+    """The whole page."""
+    title = f"Kafscale report: {report.location}"
+    left = (
+        _card("Bytes by topic", "Segments, indexes and the write-ahead log.", _topics(report)),
+        _card("S3 cost per month", _cost_note(report), _costs(report)),
+    )
+    right = (
+        _card("Growth", "Bytes stored, by the day that their records are from.", _growth(report)),
+        _card("Segment sizes", "Few large segments are read faster than many small ones, for fewer"
+              " requests.", _sizes(report)),
+        _lags(report.lags),
+    )  # fmt: skip
+    below = (_damage(report.damaged), _card("Topics", "", _table(report.topics)))
+    return (
+        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{escape(title)}</title><style>{STYLE}</style></head><body><main>"
+        f"<header><h1>Kafscale report</h1><p>{escape(report.location)} · "
+        f"{words.moment(report.time_ms)} UTC</p></header>"
+        f'<p class="lead">{_lead(report)}</p>{_figures(report)}'
+        f'<div class="cards"><div class="side">{"".join(left)}</div>'
+        f'<div class="side">{"".join(right)}</div></div>{"".join(below)}'
+        f"<footer>{_footer(report)}</footer></main></body></html>\n"
+    )
+
+
+# --- words and figures ----------------------------------------------------------------------------
+
+
+def _lead(report: Report) -> str:
+    """The whole in a few sentences."""
+    if not report.topics:
+        return "There is no topic here yet."
+    count = len(report.topics)
+    stored = (
+        f"{count:,} topic{'s' if count > 1 else ''} hold{'' if count > 1 else 's'} "
+        f"<b>{words.size(report.stored_bytes)}</b> in {words.count(report.records)} records, and "
+        f"<b>{words.size(report.bytes_per_day)}</b> a day {'are' if report.bytes_per_day else 'is'}"
+        " coming in."
+    )
+    latency, cost = (_profile(report, name) for name in ("latency", "cost"))
+    wait = words.duration(cost.wal_interval_seconds or 0)
+    return (
+        f"{stored} At this rate, S3 costs about <b>{words.dollars(latency.bill.s3)}</b> a month if"
+        f" producers are answered at once, and <b>{words.dollars(cost.bill.s3)}</b> if they may"
+        f" wait up to {wait}."
+    )
+
+
+def _figures(report: Report) -> str:
+    sampled = [topic for topic in report.topics if topic.compression]
+    weight = sum(topic.segment_bytes for topic in sampled)
+    plain = sum(topic.segment_bytes * (topic.compression or 1) for topic in sampled)
+    lag = sum(one.lag for one in report.lags or ())
+    figures = {
+        "Stored": words.size(report.stored_bytes),
+        "Records": words.count(report.records),
+        "Partitions": words.count(sum(topic.partitions for topic in report.topics)),
+        "Coming in a day": words.size(report.bytes_per_day),
+        "Compression": words.times(plain / weight if weight else None),
+        "S3 per month": words.dollars(report.profiles[0].bill.s3),
+        **({} if report.lags is None else {"Consumer lag": words.count(lag)}),
+    }
+    cells = (f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in figures.items())
+    return f'<dl class="figures">{"".join(cells)}</dl>'
+
+
+def _footer(report: Report) -> str:
+    brokers = f"{report.brokers} broker{'s' if report.brokers > 1 else ''}"
+    return (
+        "Sizes are in powers of ten, as S3 is billed. Compression is reckoned from samples, growth"
+        f" from the times of records over the last week, requests for {brokers}."
+        " Transfer within a region is free."
+    )
+
+
+def _profile(report: Report, name: str) -> Profile:
+    return next(profile for profile in report.profiles if profile.name == name)
+
+
+# --- plots ----------------------------------------------------------------------------------------
+
+
+def _topics(report: Report) -> str:
+    sizes = {topic.topic: topic.stored_bytes for topic in report.topics}
+    return bars(_greatest(sizes, words.size, "topics"))
+
+
+def _greatest(values: dict[str, int], say: Callable[[float], str], noun: str) -> list[Mark]:
+    """The greatest values by name, and the sum of the others."""
+    ranked = Counter(values).most_common()
+    marks = [Mark(name, value, say(value)) for name, value in ranked[:BARS_MAX]]
+    if others := ranked[BARS_MAX:]:
+        rest = sum(value for _, value in others)
+        marks.append(Mark(f"{len(others)} other {noun}", rest, say(rest)))
+    return marks
+
+
+def _growth(report: Report) -> str:
+    days = list(report.days.items())[-DAYS_MAX:]
+    marks = [Mark(day[5:], size_bytes, words.size(size_bytes)) for day, size_bytes in days]
+    return columns("Bytes by day", marks, words.size) if marks else _nothing()
+
+
+def _sizes(report: Report) -> str:
+    if not report.sizes:
+        return _nothing()
+    counts = {sizes.below_bytes: sizes.segments for sizes in report.sizes}
+    below, greatest = min(counts), max(counts)
+    marks = []
+    while below <= greatest:
+        found = counts.get(below, 0)
+        said = f"{found:,} segment{'s' if found != 1 else ''}"
+        marks.append(Mark(f"< {_binary(below)}", found, said))
+        below *= 2
+    return columns("Segments by size", marks, words.count)
+
+
+def _binary(size_bytes: int) -> str:
+    """A power of two as programs name it."""
+    power = (size_bytes.bit_length() - 1) // 10
+    return f"{size_bytes >> 10 * power} {_POWERS[power]}"
+
+
+def _costs(report: Report) -> str:
+    return "".join(map(_profile_plot, report.profiles))
+
+
+def _profile_plot(profile: Profile) -> str:
+    name, meaning = _PROFILES[profile.name]
+    bill = profile.bill
+    marks = [
+        Mark("storage", bill.storage, words.dollars(bill.storage)),
+        Mark("writes", bill.puts, words.dollars(bill.puts)),
+        Mark("reads", bill.gets, words.dollars(bill.gets)),
+    ]
+    waits = ""
+    if profile.wal_interval_seconds is not None:
+        waits = (
+            f" A broker writes every {words.duration(profile.wal_interval_seconds)},"
+            f" {words.size(profile.wal_object_bytes)} at a time."
+        )
+    verdict = (
+        '<span class="good">within the budget</span>'
+        if profile.is_within_budget
+        else '<span class="warn">above the budget</span>'
+    )
+    return (
+        f'<div class="profile"><h3><span>{name}</span>'
+        f"<span>{words.dollars(bill.s3)}</span></h3>{stack(marks)}"
+        f"<p>{meaning.capitalize()}.{waits} {words.count(profile.puts_per_day.total)} writes a day,"
+        f" {verdict}; {words.count(profile.gets_per_day)} reads. With brokers"
+        f" {words.dollars(bill.total)}.</p></div>"
+    )
+
+
+def _cost_note(report: Report) -> str:
+    expected = sum(topic.expected_bytes for topic in report.topics)
+    return (
+        f"For the {words.size(expected)} that retention will leave of what comes in."
+        " The budget is a write per 4 MB, and never less than 25,000 a day."
+    )
+
+
+def _lags(lags: Sequence[GroupLag] | None) -> str:
+    if lags is None:
+        return ""
+    by_group: Counter[str] = Counter()
+    for one in lags:
+        by_group[one.group] += one.lag
+    content = bars(_greatest(by_group, words.count, "groups")) if by_group else _nothing()
+    return _card("Consumer lag", "Records that groups have still to read.", content)
+
+
+def _damage(damaged: Sequence[str]) -> str:
+    if not damaged:
+        return ""
+    items = "".join(f'<li class="warn">{escape(text)}</li>' for text in damaged)
+    note = "Look closer with kafscale spark scrub."
+    return _card("Damaged segments", note, f"<ul>{items}</ul>")
+
+
+# --- the table ------------------------------------------------------------------------------------
+
+_COLUMNS: Final = (
+    "Topic", "Partitions", "Records", "Stored", "In the WAL", "Segments", "Segment size",
+    "Compression", "Codecs", "Oldest", "Newest", "Skew", "A day", "Kept",
+)  # fmt: skip
+_TEXTS: Final = frozenset({"Topic", "Codecs", "Oldest", "Newest", "Kept"})
+
+
+def _table(topics: Iterable[TopicReport]) -> str:
+    head = "".join(f"<th{_class(name)}>{name}</th>" for name in _COLUMNS)
+    ranked = sorted(topics, key=lambda topic: -topic.stored_bytes)
+    rows = "".join(f"<tr>{_row(topic)}</tr>" for topic in ranked)
+    return (
+        f'<div class="scroll"><table><thead><tr>{head}</tr></thead>'
+        f"<tbody>{rows}</tbody></table></div>"
+    )
+
+
+def _row(topic: TopicReport) -> str:
+    kept = topic.retention_days
+    cells = (
+        topic.topic,
+        f"{topic.partitions:,}",
+        f"{topic.records:,}",
+        words.size(topic.stored_bytes),
+        words.percent(topic.wal_share),
+        f"{topic.segments:,}",
+        words.size(topic.mean_segment_bytes),
+        words.times(topic.compression),
+        ", ".join(f"{codec} {words.percent(share)}" for codec, share in topic.codecs.items())
+        or "-",
+        words.moment(topic.oldest_ms),
+        words.moment(topic.newest_ms),
+        words.times(topic.skew),
+        words.size(topic.bytes_per_day),
+        "for good" if kept is None else words.duration(kept * 86_400),
+    )
+    return "".join(
+        f"<td{_class(name)}>{escape(cell)}</td>" for name, cell in zip(_COLUMNS, cells, strict=True)
+    )
+
+
+def _class(column: str) -> str:
+    return "" if column in _TEXTS else ' class="number"'
+
+
+def _card(title: str, note: str, content: str) -> str:
+    said = f'<p class="note">{escape(note)}</p>' if note else ""
+    return f'<section class="card"><h2>{escape(title)}</h2>{said}{content}</section>'
+
+
+def _nothing() -> str:
+    return '<p class="note">Nothing to show yet.</p>'

@@ -1,0 +1,69 @@
+"""A query that is watched: its rows, with a bar that shows how many of its tasks are done."""
+
+from itertools import count
+from typing import TYPE_CHECKING, Any, Final
+
+from pyspark import InheritableThread
+from pyspark.errors import PySparkException
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn
+
+from kafscale.errors import OperatingError
+from kafscale.spark.sql.errors import sentence
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
+    from pyspark.sql import DataFrame, Row
+
+PAUSE_S: Final = 0.2
+
+_queries = count()
+
+
+def collect(
+    query: "DataFrame", *, description: str, task_count: int, progress: bool = True
+) -> "list[Row]":
+    """All rows of a query that runs as so many tasks; an interrupt cancels it."""
+    context = query.sparkSession.sparkContext
+    group = f"kafscale-query-{next(_queries)}"
+    rows: list[Row] = []
+    problems: list[Exception] = []
+
+    def work() -> None:
+        context.setJobGroup(group, description, interruptOnCancel=True)
+        try:
+            rows.extend(query.collect())
+        except Exception as error:  # noqa: BLE001 - the thread that waits raises it.
+            problems.append(error)
+
+    thread = InheritableThread(target=work, daemon=True)
+    console = Console(stderr=True)
+    with Progress(
+        "{task.description}", BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
+        console=console, transient=True, disable=not (progress and console.is_terminal),
+    ) as bar:  # fmt: skip
+        task = bar.add_task(description, total=task_count)
+        thread.start()
+        try:
+            while thread.is_alive():
+                thread.join(PAUSE_S)
+                bar.update(task, completed=_done(context, group))
+        except BaseException:
+            context.cancelJobGroup(group)
+            thread.join()
+            raise
+    for problem in problems:
+        if isinstance(problem, PySparkException):
+            raise OperatingError(f"{description}: {sentence(problem)}") from problem
+        raise problem
+    return rows
+
+
+def _done(context: "SparkContext", group: str) -> int:
+    tracker: Any = context.statusTracker()
+    stages = (
+        tracker.getStageInfo(stage)
+        for job in tracker.getJobIdsForGroup(group)
+        for stage in getattr(tracker.getJobInfo(job), "stageIds", ())
+    )
+    return sum(stage.numCompletedTasks for stage in stages if stage is not None)

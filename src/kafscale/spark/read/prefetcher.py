@@ -1,0 +1,110 @@
+"""Reading the bytes of extents, ahead of whoever needs them.
+
+The laws: bytes come in the order of the extents; so many requests are under way at a time, and no
+more bytes than a few blocks; what a request has met is raised when its turn comes. Of an object
+whose file may become another's, bytes are handed on only if its name outlived the reading.
+"""
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future
+from contextlib import suppress
+from typing import Final, NamedTuple
+
+from kafscale.errors import DamagedObjectError, ObjectNotFoundError
+from kafscale.spark.log.offset_map import Extent
+from kafscale.storage.formats import index, object_keys
+from kafscale.storage.formats.index import Index
+from kafscale.storage.objects.blocking import BlockingObjectStore
+from kafscale.storage.objects.store import ObjectStore
+
+BLOCK_BYTES: Final = 8 * 1024 * 1024
+BLOCKS_AHEAD: Final = 2
+REQUESTS_AHEAD: Final = 16
+INDEXED_BYTES_MIN: Final = 1024 * 1024
+"""Below this, reading all of an object is cheaper than asking its index what to read."""
+
+
+class Block(NamedTuple):
+    """Some bytes of an extent, and whether they are its last."""
+
+    extent: Extent
+    data: memoryview
+    is_last: bool
+
+
+class Fetcher:
+    """Reads for one task."""
+
+    def __init__(self, store: BlockingObjectStore, namespace: str) -> None:
+        self._store = store
+        self._namespace = namespace
+
+    def blocks(self, extents: Iterable[Extent]) -> Iterator[Block]:
+        """The bytes of the extents, from the batch on that holds their first offset."""
+        requests = self._requests(extents)
+        ahead: deque[tuple[Extent, int, bool, Future[memoryview]]] = deque()
+        ahead_bytes = 0
+        try:
+            while True:
+                while not ahead or (
+                    len(ahead) < REQUESTS_AHEAD and ahead_bytes < BLOCKS_AHEAD * BLOCK_BYTES
+                ):
+                    request = next(requests, None)
+                    if request is None:
+                        break
+                    extent, start, stop, is_last = request
+                    ahead.append((extent, stop - start, is_last, self._begin(extent, start, stop)))
+                    ahead_bytes += stop - start
+                if not ahead:
+                    return
+                extent, length, is_last, future = ahead.popleft()
+                data = future.result()
+                ahead_bytes -= length
+                yield Block(extent, data, is_last)
+        finally:
+            for *_, future in ahead:
+                future.cancel()
+
+    def _begin(self, extent: Extent, start: int, stop: int) -> Future[memoryview]:
+        if not extent.is_wal:
+            return self._store.begin_range(extent.key, start, stop)
+
+        async def proven(store: ObjectStore) -> memoryview:
+            data = await store.get_range(extent.key, start, stop)
+            await store.head(extent.key)
+            return data
+
+        return self._store.begin(proven)
+
+    def _requests(self, extents: Iterable[Extent]) -> Iterator[tuple[Extent, int, int, bool]]:
+        for extent in extents:
+            start, stop = self._span(extent)
+            while start < stop:
+                end = min(start + BLOCK_BYTES, stop)
+                yield extent, start, end, end == stop
+                start = end
+
+    def _span(self, extent: Extent) -> tuple[int, int]:
+        """The bytes to read: all that there are, or less where an index tells."""
+        start, stop = extent.position, extent.position + extent.length
+        place = object_keys.parse_segment(self._namespace, extent.key)
+        if place is None or extent.length < INDEXED_BYTES_MIN:
+            return start, stop
+        is_within = extent.start_offset > place.base_offset
+        entries = self.index(extent.key) if is_within or extent.is_cut else None
+        if entries is None:
+            return start, stop
+        if is_within:
+            start = entries.positions[entries.find(extent.start_offset)]
+        after = entries.find(extent.end_offset - 1) + 1
+        if extent.is_cut and after < len(entries):
+            stop = entries.positions[after]
+        return start, stop
+
+    def index(self, segment_key: str) -> Index | None:
+        """The index of a segment; None if there is none that can be used."""
+        key = segment_key.removesuffix(object_keys.SEGMENT_SUFFIX) + object_keys.INDEX_SUFFIX
+        with suppress(ObjectNotFoundError, DamagedObjectError):
+            return index.decode(key, self._store.get(key))
+        return None

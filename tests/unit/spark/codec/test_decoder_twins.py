@@ -1,0 +1,130 @@
+"""The compiled decoder says what its plain twin says, of honest bytes and of others."""
+
+import json
+from itertools import groupby
+from pathlib import Path
+from random import Random
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kafscale.errors import DamagedObjectError
+from kafscale.records import BatchView, Codec
+from kafscale.spark.codec.decoder import Decoder
+from kafscale.spark.source import columns
+from kafscale.spark.source.columns import ALL_WITH_HEADERS, NAMES, Columns
+from kafscale.storage.formats import segment
+from kafscale.testing.reference_decoder import ReferenceDecoder
+from unit.spark.decoder_samples import hostile, runs
+
+pytestmark = pytest.mark.timeout(120)  # The first test compiles, if nobody did before.
+
+FIXTURES = Path(__file__).parents[3] / "fixtures" / "upstream-1.6"
+CREATED_MS = 1_700_000_000_000
+wanted_columns = st.sets(st.sampled_from(NAMES), min_size=1).map(
+    lambda names: columns.parse(",".join(names))
+)
+
+
+@st.composite
+def ranges(draw, batches):
+    """Two offsets around those that there are, and sometimes a time."""
+    first = batches[0].base_offset if batches else 0
+    last = batches[-1].last_offset if batches else 0
+    nearby = st.integers(max(first - 3, 0), last + 3)
+    from_ms = draw(st.none() | st.integers(-1, 2**43))
+    return draw(nearby), draw(nearby | st.just(2**63)), from_ms
+
+
+@given(data=st.data(), batches=runs(), wanted=st.just(ALL_WITH_HEADERS) | wanted_columns)
+@settings(max_examples=300)
+def test_honest_batches_decode_alike(data, batches, wanted):
+    start, end, from_ms = data.draw(ranges(batches))
+    arguments = ("key", "tópic", 3, batches, start, end)
+    decoder = Decoder(wanted)
+    compiled = decoder.decode(*arguments, from_ms=from_ms)
+    plain = ReferenceDecoder(wanted).decode(*arguments, from_ms=from_ms)
+    compiled.validate(full=True)
+    assert compiled.equals(plain)
+    part_bytes = data.draw(st.integers(1, 500))
+    parts = list(decoder.decode_in_parts(*arguments, from_ms=from_ms, part_bytes=part_bytes))
+    assert all(part.num_rows for part in parts)
+    assert pa.Table.from_batches(parts, wanted.schema).equals(pa.Table.from_batches([plain]))
+
+
+def outcome(decoder, batch, start, end):
+    """What comes of a batch: rows, or the reason why there are none."""
+    try:
+        decoded = decoder.decode("key", "topic", 0, [batch], start, end)
+    except DamagedObjectError as error:
+        return error.reason
+    decoded.validate(full=True)
+    return decoded
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_hostile_bytes_decode_alike_or_are_refused_alike(seed):
+    random = Random(seed)
+    sound_count = 0
+    complaints = set()
+    for _ in range(1500):
+        wanted = ALL_WITH_HEADERS if random.random() < 0.6 else Columns((random.choice(NAMES),))
+        batch = hostile(random)
+        start = random.choice((0, 0, 1, 6, batch.base_offset))
+        end = random.choice((2**63, 2**63, 2, 7, batch.base_offset + 2))
+        compiled = outcome(Decoder(wanted), batch, start, end)
+        plain = outcome(ReferenceDecoder(wanted), batch, start, end)
+        assert compiled == plain, (seed, bytes(batch.buffer).hex())
+        if isinstance(compiled, str):
+            complaints.add("".join(character for character in compiled if character.isalpha()))
+        else:
+            sound_count += bool(compiled.num_rows)
+    assert sound_count > 50
+    assert len(complaints) > 10
+
+
+@given(noise=st.binary(max_size=200), batches=runs(count_max=1))
+@settings(max_examples=100)
+def test_noise_in_place_of_compressed_records_decodes_alike(noise, batches):
+    for original in batches:
+        batch = BatchView(bytearray(original.buffer))
+        batch.buffer[61 : 61 + len(noise)] = noise[: len(batch) - 61]
+        batch.write_checksum()
+        end = batch.last_offset + 1
+        compiled = outcome(Decoder(ALL_WITH_HEADERS), batch, 0, end)
+        assert compiled == outcome(ReferenceDecoder(ALL_WITH_HEADERS), batch, 0, end)
+
+
+def unhex(text):
+    return None if text is None else bytes.fromhex(text)
+
+
+@pytest.mark.parametrize("codec", Codec, ids=lambda codec: codec.name)
+def test_segments_that_kafscale_1_6_wrote_are_read_record_by_record(codec):
+    topic = f"fixture-{codec.name.lower()}"
+    rows = json.loads((FIXTURES / "records.json").read_text())
+    (expected,) = (
+        list(group) for name, group in groupby(rows, lambda row: row["topic"]) if name == topic
+    )
+    found = []
+    next_offset = 0
+    for path in sorted((FIXTURES / "production" / topic / "0").glob("*.kfs")):
+        read = segment.read(path.name, path.read_bytes())
+        end = read.footer.last_offset + 1
+        decoder = Decoder(ALL_WITH_HEADERS)
+        decoded = decoder.decode(path.name, topic, 0, read.batches, next_offset, end)
+        found += decoded.to_pylist()
+        next_offset = end
+    assert [
+        (row["topic"], row["partition"], row["offset"], row["key"], row["value"]) for row in found
+    ] == [(topic, 0, row["offset"], unhex(row["key"]), unhex(row["value"])) for row in expected]
+    # Three rounds of 150 records, a millisecond apart, each a second after the other.
+    rounds = [divmod(row["offset"], 150) for row in found]
+    times_ms = [round(row["timestamp"].timestamp() * 1000) for row in found]
+    assert times_ms == [CREATED_MS + 1000 * number + index for number, index in rounds]
+    # The list leaves out the headers that every third record has.
+    assert [row["headers"] for row in found] == [
+        [{"key": "h", "value": b"%d" % index}] if index % 3 == 0 else None for _, index in rounds
+    ]

@@ -1,0 +1,218 @@
+"""Compaction leaves exactly the latest record of each key, and never one less."""
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kafscale.errors import InvalidRequestError
+from kafscale.records import BatchView, Codec, Record, build
+from kafscale.records.control_batch import ControlType, build_end_marker
+from kafscale.spark.jobs.compact import job
+from kafscale.spark.jobs.compact.job import CompactSettings
+from kafscale.storage.formats import segment
+from unit.spark.jobs.keyed import NOW_MS, TOPIC, KeyedLog
+
+pytestmark = pytest.mark.timeout(120)  # The first test compiles, if nobody did before.
+
+DAY_MS = 86_400_000
+KEYS = st.none() | st.sampled_from([b"", b"a", b"b", b"c", b"d" * 20])
+VALUES = st.none() | st.binary(max_size=5)
+PAIRS = st.lists(st.tuples(KEYS, VALUES), min_size=1, max_size=6)
+BATCHES = st.tuples(PAIRS, st.sampled_from(Codec), st.booleans())
+SEGMENTS = st.lists(st.lists(BATCHES, min_size=1, max_size=3), min_size=1, max_size=5)
+
+
+@pytest.fixture
+def log():
+    with KeyedLog() as made:
+        yield made
+
+
+def pairs(log):
+    return [(record.key, record.value) for record in log.records()]
+
+
+def segments(log):
+    found = log.survey().partitions[TOPIC, 0]
+    return [
+        segment.read(each.key, log.store.get(each.key)) for each in found.extents if not each.is_wal
+    ]
+
+
+def check_whole(log, end_offset):
+    """That the log has no gap and no batch that nobody could read."""
+    whole = segments(log)
+    for before, after in pairwise(whole):
+        assert before.footer.last_offset + 1 == after.header.base_offset
+    for batch in log.batches():
+        batch.validate(from_producer=False)
+    assert log.batches()[-1].next_offset == end_offset
+
+
+def latest(records):
+    """The last record of each key, and all without one."""
+    newest = {record.key: record.offset for record in records}
+    return [
+        record for record in records if record.key is None or newest[record.key] == record.offset
+    ]
+
+
+@settings(max_examples=60)
+@given(
+    plan=SEGMENTS,
+    head=st.lists(PAIRS, max_size=2),
+    target_bytes=st.sampled_from([0, 200, 400]),
+)
+def test_the_latest_of_each_key_stays_as_it_was(plan, head, target_bytes):
+    with KeyedLog() as log:
+        for batches in plan:
+            made = []
+            for some, codec, is_stamped in batches:
+                made.append(log.batch(some, codec=codec))
+                if is_stamped:
+                    made[-1].stamp_append_time(log.time_ms)
+            log.put_segment(made)
+        clean_end = log.next_offset
+        if head:
+            log.put_wal([log.batch(some) for some in head])
+        before = log.records()
+        log.compact(is_forced=True, target_bytes=target_bytes)
+        after = log.records()
+        check_whole(log, log.next_offset)
+        assert set(after) <= set(before)
+        assert set(latest(before)) <= set(after)
+        assert all(record in after for record in before if record.offset >= clean_end)
+        for record in set(after) - set(latest(before)):
+            assert record.offset >= clean_end or stands_alone(log, record.offset)
+        assert not list(log.store.list("default/_staging/"))
+        log.compact(is_forced=True, target_bytes=target_bytes)
+        # Segments that have become small are put together, and need no stand-ins then.
+        assert set(latest(before)) <= set(log.records()) <= set(after)
+        check_whole(log, log.next_offset)
+
+
+def stands_alone(log, offset):
+    """Whether a record is there because its segment would have none otherwise."""
+    return any(
+        each.header.count == 1
+        for each in segments(log)
+        if each.header.base_offset <= offset <= each.footer.last_offset
+    )
+
+
+def test_marks_of_deletion_stay_for_their_time(log):
+    log.configure(delete_retention_ms=str(DAY_MS))
+    log.put_pairs([(b"a", b"1"), (b"b", b"1")], [(b"a", None), (b"c", b"1")])
+    before = log.records()
+    log.compact(NOW_MS)
+    assert pairs(log) == [(b"b", b"1"), (b"a", None), (b"c", b"1")]
+    horizons = [batch.delete_horizon_ms for batch in log.batches()]
+    assert horizons == [None, NOW_MS + DAY_MS]
+    assert set(log.records()) <= set(before), "with the times that they had"
+    log.compact(NOW_MS + DAY_MS - 1, is_forced=True)
+    assert (b"a", None) in pairs(log)
+    log.compact(NOW_MS + DAY_MS, is_forced=True)
+    assert pairs(log) == [(b"b", b"1"), (b"c", b"1")]
+    check_whole(log, 4)
+
+
+def test_a_mark_goes_only_after_all_that_it_deletes(log):
+    """A crash may come between the swap of a mark and the swap of what it deletes."""
+    log.configure(delete_retention_ms="0")
+    log.put_pairs([(b"a", b"1"), (b"b", b"1")])
+    mark = log.batch([(b"a", None), (b"c", b"1")])
+    log.put_segment([mark])
+    log.compact(NOW_MS, target_bytes=1)
+    assert (b"a", None) in pairs(log)
+    # As if the first segment had never been swapped.
+    log.next_offset = 0
+    log.put_pairs([(b"a", b"1"), (b"b", b"1")])
+    log.compact(NOW_MS + 10, is_forced=True, target_bytes=1)
+    assert pairs(log) == [(b"b", b"1"), (b"a", None), (b"c", b"1")]
+    log.compact(NOW_MS + 20, is_forced=True, target_bytes=1)
+    assert pairs(log) == [(b"b", b"1"), (b"c", b"1")]
+
+
+def test_the_head_counts_and_is_not_touched(log):
+    log.configure(min_compaction_lag_ms="1000")
+    log.put_pairs([(b"a", b"1"), (b"b", b"1")])
+    log.time_ms = NOW_MS + 60_000
+    log.put_pairs([(b"b", b"2"), (b"b", b"3")])
+    log.put_wal([log.batch([(b"a", b"2"), (b"a", b"3")])])
+    before = log.records()
+    assert not log.compact(NOW_MS + 900, is_forced=True)
+    assert log.records() == before
+    log.compact(NOW_MS + 60_900, is_forced=True)
+    # One record of the first segment stays, because there is no segment without any.
+    assert pairs(log) == [
+        (b"b", b"1"), (b"b", b"2"), (b"b", b"3"), (b"a", b"2"), (b"a", b"3"),
+    ]  # fmt: skip
+    check_whole(log, 6)
+
+
+def test_what_may_belong_to_a_transaction_stays_and_makes_nothing_obsolete(log):
+    producer = {"producer_id": 1, "producer_epoch": 0, "base_sequence": 0, "transactional": True}
+    first = log.batch([(b"a", b"1")])
+    inside = log.batch([(b"a", b"2"), (b"a", b"3")], **producer)
+    marker = build_end_marker(
+        ControlType.ABORT, offset=3, timestamp_ms=NOW_MS, producer_id=1, producer_epoch=0
+    )
+    log.next_offset += 1
+    last = log.batch([(b"b", b"1"), (b"b", b"2")])
+    log.put_segment([first, inside, BatchView(marker), last])
+    log.compact(is_forced=True)
+    batches = log.batches()
+    assert [batch.count for batch in batches] == [1, 2, 1, 1]
+    assert bytes(batches[1].buffer) == bytes(inside.buffer)
+    assert batches[2].is_control
+
+
+def test_a_damaged_partition_is_left_as_it_is(log):
+    log.put_pairs([(b"a", b"1"), (b"a", b"2")])
+    key = log.put_pairs([(b"a", b"3")])
+    data = bytearray(log.store.get(key))
+    data[100] ^= 1
+    log.store.put(key, [data], create=False)
+    assert not log.compact(is_forced=True)
+    assert log.segment_bases() == [0, 2]
+
+
+def test_a_dirty_topic_is_compacted_and_a_clean_one_is_not(log):
+    log.put_pairs([(b"%d" % number, b"1") for number in range(20)])
+    log.put_pairs([(b"0", b"2"), (b"1", b"2")])
+    assert log.compact()
+    assert not log.compact()
+    log.put_pairs([(b"0", b"3")])
+    assert not log.compact(), "too little is dirty"
+    log.configure(max_compaction_lag_ms="1000")
+    assert not log.compact(NOW_MS + 900)
+    assert log.compact(NOW_MS + 5000)
+    log.configure(min_cleanable_dirty_ratio="0.01")
+    log.put_pairs([(b"0", b"4")])
+    assert log.compact()
+
+
+def test_other_topics_are_compacted_only_if_forced(log):
+    log.configure(cleanup_policy="delete")
+    log.put_pairs([(b"a", b"1"), (b"a", b"2")])
+    assert not log.compact()
+    assert log.compact(is_forced=True)
+
+
+def test_force_needs_names(log):
+    everything = CompactSettings(location=log.location, control=(), is_forced=True)
+    with pytest.raises(InvalidRequestError, match="name the topics"):
+        job.run(None, everything, clock=lambda: 0, random=None)
+
+
+def test_a_batch_with_nothing_to_lose_is_not_even_rebuilt(log):
+    """Compression need not be the same twice; bytes that are copied are."""
+    records = [Record(number, NOW_MS, b"%d" % number, b"x" * 50) for number in range(30)]
+    batch = BatchView(build(records, codec=Codec.GZIP))
+    log.put_segment([batch])
+    log.next_offset = 30
+    log.put_pairs([(b"new", b"1")])
+    log.compact(is_forced=True)
+    assert bytes(log.batches()[0].buffer) == bytes(batch.buffer)

@@ -1,0 +1,192 @@
+"""The lake job without Spark: whatever happens to it, the table has the rows of the log, once."""
+
+from contextlib import suppress
+
+import pytest
+
+from kafscale.errors import InvalidRequestError, OffsetOutOfRangeError
+from kafscale.spark.jobs.lake.settings import Start
+from kafscale.spark.tables.maintenance import Upkeep
+from kafscale.spark.tables.time_partitions import Unit
+from unit.spark.jobs.lake_log import LakeLog, raw_rows, total
+from unit.spark.jobs.lake_runs import Killed, job, killer
+from unit.spark.jobs.lake_tables import Tables
+
+
+def test_topics_become_tables(log, tables):
+    log.fill("orders")
+    log.fill("payments", partitions=1, count=5)
+    lake = job(log, tables, "orders,payments")
+    lake.run()
+    assert raw_rows(tables.rows("orders")) == log.rows("orders")
+    assert raw_rows(tables.rows("payments")) == log.rows("payments")
+    assert total(lake.summary(), "records") == 3 * 21 + 5
+    assert total(lake.summary(), "commits") == 5, "4 within the limit of records, and 1"
+    assert [row[-2:] for row in lake.summary().rows] == [(80.0, 80.0), (98.0, 100.0)]
+
+
+@pytest.mark.parametrize("unit", list(Unit))
+def test_rows_are_partitioned_by_time(log, tables, unit):
+    values = [b"%d" % number for number in range(20)]
+    log.append("orders", 0, values, step_ms=11 * 3600 * 1000)
+    job(log, tables, unit=unit).run()
+    assert raw_rows(tables.rows("orders")) == log.rows("orders")
+    expected = {Unit.HOUR: 20, Unit.DAY: 10, Unit.MONTH: 1}[unit]
+    assert len({path.parent for path in tables.data_files()}) == expected
+    with pytest.raises(InvalidRequestError, match="is not partitioned by"):
+        job(log, tables, unit=Unit.DAY if unit is Unit.HOUR else Unit.HOUR).run()
+
+
+def test_a_second_run_goes_on_where_the_first_has_ended(log, tables):
+    log.fill("orders")
+    job(log, tables).run()
+    before = tables.data_files()
+    again = job(log, tables)
+    again.run()
+    assert tables.data_files() == before
+    assert total(again.summary(), "commits") == 0
+    log.fill("orders", partitions=4)
+    job(log, tables).run()
+    assert raw_rows(tables.rows("orders")) == log.rows("orders")
+
+
+def test_killed_at_every_step_and_run_again(log, tables, tmp_path):
+    """However often it is killed, on its next try too, each record is there once."""
+    log.fill("orders", partitions=2, count=13)
+    steps: list[str] = []
+    job(log, Tables(tables.kind, tmp_path / "whole"), checkpoint=steps.append).run()
+    assert {"surveyed", "table created", "written", "committed"} <= set(steps)
+    for count in range(1, len(steps) + 1):
+        lake = Tables(tables.kind, tmp_path / f"killed at {count}")
+        with pytest.raises(Killed):
+            job(log, lake, checkpoint=killer(count)).run()
+        with suppress(Killed):
+            job(log, lake, checkpoint=killer(count)).run()
+        job(log, lake).run()
+        assert raw_rows(lake.rows("orders")) == log.rows("orders"), steps[count - 1]
+        lake.close()
+
+
+def test_two_writers_race(log, tables):
+    """Whenever the one is about to commit, the other does a whole run."""
+    log.fill("orders")
+
+    def overtake(step: str) -> None:
+        if step == "written":
+            job(log, tables, commit_records_max=7).run()
+
+    lake = job(log, tables, checkpoint=overtake)
+    lake.run()
+    assert raw_rows(tables.rows("orders")) == log.rows("orders")
+    assert total(lake.summary(), "racesLost") == 1
+    assert total(lake.summary(), "records") == 0
+    referenced = tables.rows("orders").num_rows
+    assert referenced == len(log.rows("orders"))
+
+
+def test_files_of_a_lost_race_are_removed(log, tables):
+    log.fill("orders", partitions=1)
+    left: list[int] = []
+
+    def overtake(step: str) -> None:
+        if step == "written":
+            left.append(len(tables.data_files()))
+            job(log, tables).run()
+            left.append(len(tables.data_files()))
+
+    job(log, tables, checkpoint=overtake).run()
+    assert len(tables.data_files()) == left[1] - left[0]
+
+
+def test_another_commit_in_between_is_no_race_if_offsets_stay(log, tables):
+    """Somebody changes the table, but has nothing to do with the topic."""
+    log.fill("orders", partitions=1, count=5)
+    log.fill("payments", partitions=1, count=5)
+    job(log, tables).run()
+    log.fill("orders", partitions=1, count=5)
+
+    def meddle(step: str) -> None:
+        if step == "written":
+            table = tables("orders", time_column="timestamp")
+            version = table.load()
+            table.commit(version, tables.foreign_change(version))
+
+    lake = job(log, tables, checkpoint=meddle)
+    lake.run()
+    assert total(lake.summary(), "racesLost") == 0
+    assert raw_rows(tables.rows("orders")) == log.rows("orders")
+
+
+def test_new_records_only(log, tables):
+    log.fill("orders", partitions=2, count=5)
+    job(log, tables, start=Start.LATEST).run()
+    assert tables.rows("orders").num_rows == 0
+    log.fill("orders", partitions=3, count=4)
+    job(log, tables, start=Start.LATEST).run()
+    expected = [row for row in log.rows("orders") if row[0] == 2 or row[1] >= 5]
+    assert raw_rows(tables.rows("orders")) == expected
+
+
+def test_records_deleted_before_they_were_read_are_an_error(log, tables):
+    log.fill("orders", partitions=1, count=5)
+    job(log, tables).run()
+    log.fill("orders", partitions=1, count=5)
+    log.fill("orders", partitions=1, count=5)
+    log.delete_segment("orders", 0, 0)
+    log.delete_segment("orders", 0, 5)
+    with pytest.raises(OffsetOutOfRangeError, match="offsets 5 to 9 of orders/0 were deleted"):
+        job(log, tables).run()
+    job(log, tables, fail_on_data_loss=False).run()
+    expected = [row for row in log.rows("orders") if row[1] < 5 or row[1] >= 10]
+    assert raw_rows(tables.rows("orders")) == expected
+
+
+def test_a_topic_that_was_created_anew_is_refused(log, tables):
+    log.fill("orders", partitions=1, count=5)
+    log.publish("orders", b"1" * 16, 1)
+    job(log, tables).run()
+    log.publish("orders", b"2" * 16, 1)
+    with pytest.raises(InvalidRequestError, match="a topic orders that has been deleted"):
+        job(log, tables).run()
+
+
+def test_a_log_that_is_shorter_than_the_table_is_refused(log, tables, tmp_path):
+    log.fill("orders", partitions=1, count=9)
+    job(log, tables).run()
+    other = LakeLog(tmp_path / "other")
+    other.fill("orders", partitions=1, count=5)
+    with pytest.raises(OffsetOutOfRangeError, match="has come to offset 9 of orders/0"):
+        job(other, tables).run()
+
+
+def test_a_job_that_goes_on_rests_when_it_has_caught_up(log, tables):
+    log.fill("orders", partitions=1, count=12)
+    lake = job(log, tables, is_once=False, commit_records_max=5, interval_ms=3000)
+    rests: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        rests.append(seconds)
+        if len(rests) == 2:
+            raise Killed
+        log.fill("orders", partitions=2, count=4)
+
+    with pytest.raises(Killed):
+        lake.run(sleep)
+    assert rests == [3.0, 3.0]
+    assert total(lake.summary(), "commits") == 3 + 2
+    assert raw_rows(tables.rows("orders")) == log.rows("orders")
+
+
+def test_small_files_are_merged_afterwards(log, tables):
+    log.fill("orders", partitions=1, count=12)
+    how = {"commit_records_max": 4, "upkeep": Upkeep(merges_files=True)}
+    lake = job(log, tables, **how)
+    if tables.kind == "parquet":
+        with pytest.raises(InvalidRequestError, match="cannot be replaced"):
+            lake.run()
+        return
+    lake.run()
+    table = tables("orders", time_column="timestamp")
+    assert len(table.current(table.load())) == 1
+    assert raw_rows(tables.rows("orders")) == log.rows("orders")
+    assert lake.summary().facts["mergedFiles"] == 3

@@ -1,0 +1,85 @@
+"""Which offsets a round takes."""
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from kafscale.errors import OffsetOutOfRangeError
+from kafscale.spark.jobs.lake.plan import ranges, resume
+from kafscale.spark.log.offset_map import Extent, PartitionMap
+
+
+def partition(number: int, *extents: tuple[int, int, int]) -> PartitionMap:
+    """A partition of extents, by where they start, where they end, and their bytes."""
+    made = tuple(Extent(start, end, f"{start}", 0, size) for start, end, size in extents)
+    start, end = (made[0].start_offset, made[-1].end_offset) if made else (0, 0)
+    return PartitionMap("orders", number, start, end, made)
+
+
+def chosen(*found: PartitionMap, starts=None, bytes_max=10**9, records_max=0):
+    starts = starts or {one.partition: one.start_offset for one in found}
+    picked = ranges(found, starts, bytes_max=bytes_max, records_max=records_max)
+    return {one.partition: (one.start_offset, one.end_offset) for one in picked}
+
+
+def test_everything_if_it_fits():
+    assert chosen(partition(0, (0, 10, 100)), partition(1), partition(2, (5, 9, 10))) == {
+        0: (0, 10), 2: (5, 9),
+    }  # fmt: skip
+
+
+def test_what_a_partition_does_not_need_is_for_the_others():
+    found = chosen(
+        partition(0, (0, 100, 1000)), partition(1, (0, 10, 100)), partition(2, (0, 100, 1000)),
+        bytes_max=900,
+    )  # fmt: skip
+    assert found == {0: (0, 40), 1: (0, 10), 2: (0, 40)}
+
+
+def test_records_are_limited_too():
+    found = chosen(partition(0, (0, 100, 10)), partition(1, (0, 4, 1)), records_max=20)
+    assert found == {0: (0, 16), 1: (0, 4)}
+
+
+def test_it_always_moves_on():
+    huge = partition(0, (0, 2, 10**9))
+    assert chosen(huge, bytes_max=1) == {0: (0, 1)}
+    assert chosen(huge, starts={0: 1}, bytes_max=1) == {0: (1, 2)}
+
+
+@example([[(1, 2)], [(1, 0), (1, 2)]], 1, 0)
+@given(
+    st.lists(st.lists(st.tuples(st.integers(1, 50), st.integers(0, 5000)), max_size=5), max_size=5),
+    st.integers(1, 10_000),
+    st.integers(0, 100),
+)
+def test_rounds_cover_every_offset_once(shapes, bytes_max, records_max):
+    found = []
+    for number, extents in enumerate(shapes):
+        start, made = 0, []
+        for count, size in extents:
+            made.append((start, start + count, size))
+            start += count
+        found.append(partition(number, *made))
+    starts = {one.partition: one.start_offset for one in found}
+    for _ in range(2000):
+        picked = ranges(found, starts, bytes_max=bytes_max, records_max=records_max)
+        if not picked:
+            break
+        for one in picked:
+            assert one.start_offset == starts[one.partition] < one.end_offset
+            starts[one.partition] = one.end_offset
+        if records_max:
+            assert sum(one.count for one in picked) <= max(records_max, len(picked))
+    assert starts == {one.partition: one.end_offset for one in found}
+
+
+def test_where_a_partition_goes_on():
+    found = partition(0, (10, 20, 100))
+    assert resume(found, None, fail_on_data_loss=True) == 10
+    assert resume(found, 15, fail_on_data_loss=True) == 15
+    assert resume(found, 20, fail_on_data_loss=True) == 20
+    assert resume(found, 5, fail_on_data_loss=False) == 10
+    for offset in (5, 21):
+        with pytest.raises(OffsetOutOfRangeError, match=str(offset)):
+            resume(found, offset, fail_on_data_loss=True)

@@ -1,0 +1,78 @@
+"""Neighbouring segments are put together as far as they fit."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafscale.spark.jobs.merge.grouping import OVERHEAD_BYTES, grouped, segments_of, size_bytes
+from kafscale.spark.jobs.merge.job import plan
+from kafscale.spark.jobs.shared.batch_rewrite import SPAN_MAX
+from kafscale.spark.log.offset_map import Extent, KnownTopic, LogMap, PartitionMap
+
+
+def partition(*sizes, span=10):
+    """A partition with segments of these sizes, and something in the WAL."""
+    extents = [
+        Extent(number * span, (number + 1) * span, f"key {number}", 32, size - OVERHEAD_BYTES)
+        for number, size in enumerate(sizes)
+    ]
+    end = len(sizes) * span
+    extents.append(Extent(end, end + 1, "wal", 0, 100, is_wal=True))
+    return PartitionMap("orders", 0, 0, end + 1, tuple(extents))
+
+
+def merged(*sizes, target_bytes=1000, configs=None, **how):
+    found = LogMap(
+        {("orders", 0): partition(*sizes, **how)},
+        {"orders": KnownTopic("orders", b"i" * 16, 1, configs or {})},
+    )
+    return [[size_bytes(each) for each in group.sources] for group in plan(found, target_bytes)]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "groups"),
+    [
+        ((100, 200, 300), [[100, 200, 300]]),
+        ((100, 900, 100, 100), [[100, 900], [100, 100]]),
+        ((100, 2000, 100, 100), [[100, 100]]),
+        ((100, 1000, 100), []),
+        ((600, 600, 600), []),
+        ((500,), []),
+        ((), []),
+    ],
+)
+def test_small_neighbours_are_merged(sizes, groups):
+    assert merged(*sizes) == groups
+
+
+@given(st.lists(st.integers(100, 1500), max_size=20))
+def test_a_second_run_finds_nothing(sizes):
+    joined, index = [], 0
+    for group in merged(*sizes):
+        while sizes[index : index + len(group)] != group:
+            joined.append(sizes[index])
+            index += 1
+        joined.append(sum(group))
+        index += len(group)
+    joined += sizes[index:]
+    assert sum(joined) == sum(sizes)
+    assert merged(*joined) == []
+
+
+def test_the_topic_says_how_large_segments_are():
+    assert merged(600, 600, target_bytes=0) == [[600, 600]]
+    assert merged(600, 600, target_bytes=0, configs={"segment.bytes": "1000"}) == []
+
+
+def test_no_batch_has_to_span_more_than_it_can():
+    assert merged(100, 100, 100, span=SPAN_MAX // 2) == [[100, 100]]
+    assert merged(100, 100, span=SPAN_MAX + 1) == []
+
+
+def test_what_cannot_be_rewritten_parts_its_neighbours():
+    found = partition(100, 100, 100)
+    first, wide, last = segments_of(found)
+    wide = Extent(wide.start_offset, wide.start_offset + SPAN_MAX + 1, wide.key, 32, 100)
+    last = Extent(wide.end_offset, wide.end_offset + 10, last.key, 32, 100)
+    groups = list(grouped(found, [first, wide, last], 1000))
+    assert [group.sources for group in groups] == [(first,), (last,)]

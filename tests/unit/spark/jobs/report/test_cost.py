@@ -1,0 +1,115 @@
+"""The model of costs has to give the specification's own figures for its own workload."""
+
+from dataclasses import replace
+
+import pytest
+
+from kafscale.spark.jobs.report import cost
+from kafscale.spark.jobs.report.cost import GB, MB, Prices, Traffic
+
+APPENDIX = Traffic(bytes_per_day=100 * GB, stored_bytes=700 * GB, brokers=3, segment_bytes=4 * MB)
+"""100 GB a day, 7 days, segments of 4 MB, 3 brokers."""
+PRICES = Prices()
+
+
+def test_the_appendix_is_what_its_own_counting_gives():
+    counted = replace(APPENDIX, has_indexes=False, gets_per_day=100_000)
+    found = cost.profile("appendix", 0, counted, PRICES)
+    assert found.puts_per_day.total == 25_000
+    assert found.bill.storage == pytest.approx(16.10)
+    assert found.bill.puts == pytest.approx(3.75)
+    assert found.bill.gets == pytest.approx(1.20)
+    assert found.bill.transfer == 0
+    assert found.bill.s3 == pytest.approx(21.05)
+    assert found.bill.total == pytest.approx(111.05)
+    assert found.is_within_budget
+
+
+def test_counting_indexes_doubles_the_puts_and_breaks_the_budget():
+    found = cost.profile("appendix", 0, APPENDIX, PRICES)
+    assert found.puts_per_day.total == 50_000
+    assert not found.is_within_budget
+
+
+def test_for_latency_every_broker_writes_twice_a_second_however_little_that_is():
+    found = cost.latency(replace(APPENDIX, segment_bytes=100 * MB), PRICES)
+    assert found.puts_per_day.wal == 518_400
+    assert found.wal_interval_seconds == 0.5
+    assert found.wal_object_bytes == pytest.approx(193_000, rel=0.01)
+    assert not found.is_within_budget
+
+
+def test_traffic_that_fills_wal_objects_sooner_writes_more_of_them():
+    busy = Traffic(bytes_per_day=10_000 * GB, stored_bytes=0)
+    found = cost.latency(busy, PRICES)
+    assert found.wal_object_bytes == cost.WAL_BYTES_MAX
+    assert found.puts_per_day.wal > cost.DAY_S * cost.WAL_PUTS_PER_SECOND
+
+
+@pytest.mark.parametrize("make", [cost.latency, cost.cost])
+def test_nobody_writes_more_often_than_there_are_records(make):
+    quiet = Traffic(bytes_per_day=1000, stored_bytes=0, records_per_day=10, segment_bytes=1000)
+    found = make(quiet, PRICES)
+    assert found.puts_per_day.wal == 10
+    assert found.wal_object_bytes == 100
+
+
+def test_for_cost_alone_a_broker_writes_every_ten_seconds():
+    endless = replace(APPENDIX, segment_bytes=float("inf"), gets_per_day=0)
+    assert cost.cost(endless, PRICES).wal_interval_seconds == pytest.approx(10.4, abs=0.05)
+
+
+@pytest.mark.parametrize("merged_bytes", [0, 512 * MB])
+@pytest.mark.parametrize("retried", [0.0, 0.02])
+def test_for_cost_a_broker_waits_longer_once_all_puts_are_counted(merged_bytes, retried):
+    traffic = replace(APPENDIX, segment_bytes=100 * MB, merged_bytes=merged_bytes, retried=retried)
+    found = cost.cost(traffic, PRICES)
+    assert found.wal_interval_seconds > 10.4
+    assert found.puts_per_day.total == pytest.approx(25_000)
+    assert found.is_within_budget
+    assert found.bill.puts == pytest.approx(3.75)
+
+
+def test_segments_that_are_too_small_leave_nothing_to_save_at_the_wal():
+    found = cost.cost(APPENDIX, PRICES)
+    assert found.puts_per_day.segments + found.puts_per_day.indexes == 50_000
+    assert found.wal_interval_seconds == 3600
+    assert not found.is_within_budget
+
+
+def test_merging_and_trying_again_are_paid_for():
+    plain = Traffic(bytes_per_day=100 * GB, stored_bytes=0)
+    merged = cost.latency(replace(plain, merged_bytes=1000 * MB), PRICES).puts_per_day
+    retried = cost.latency(replace(plain, retried=0.5), PRICES).puts_per_day
+    before = cost.latency(plain, PRICES).puts_per_day
+    assert merged.total - before.total == 200
+    assert retried.total == pytest.approx(before.total * 1.5)
+
+
+def test_reading_costs_a_request_a_block_and_one_a_segment_for_its_index():
+    traffic = Traffic(
+        bytes_per_day=40 * cost.READ_BYTES, stored_bytes=0, segment_bytes=10 * cost.READ_BYTES,
+        cold_reads=3,
+    )  # fmt: skip
+    assert cost.latency(traffic, PRICES).gets_per_day == 3 * (40 + 4)
+
+
+def test_three_groups_at_the_end_of_the_log_stay_within_the_requests_of_the_appendix():
+    at_the_end = replace(APPENDIX, segment_bytes=100 * cost.MIB, cold_reads=1)
+    assert cost.cost(at_the_end, PRICES).gets_per_day < 100_000
+
+
+def test_prices_are_what_the_user_says():
+    prices = Prices(storage_gb_month=1, put_thousand=2, get_thousand=3, broker_month=4)
+    found = cost.bill(
+        stored_bytes=5 * GB, puts_per_day=1000, gets_per_day=100, brokers=2, prices=prices
+    )
+    assert (found.storage, found.puts, found.gets, found.brokers) == (5, 60, 9, 8)
+    assert found.total == 82
+
+
+def test_a_log_without_traffic_costs_its_storage_only():
+    idle = Traffic(bytes_per_day=0, stored_bytes=10 * GB, segment_bytes=1)
+    found = cost.profile("idle", 0, idle, PRICES)
+    assert found.bill.s3 == pytest.approx(0.23)
+    assert found.wal_interval_seconds is None

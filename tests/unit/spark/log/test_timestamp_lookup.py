@@ -1,0 +1,124 @@
+"""The first record at or after a time is found, wherever it is, as a broker would find it."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafscale.records import BatchView, Record, build
+from kafscale.spark.log.bucket_listing import survey
+from kafscale.spark.log.offset_map import PartitionMap
+from kafscale.spark.log.timestamp_lookup import first_since, first_since_each
+from kafscale.storage.formats import object_keys, segment, wal_object
+from unit.spark.stored import NAMESPACE, TOPIC, TOPIC_ID, blocking, put_segment, put_wal
+
+NEVER_MS = 10**15
+
+
+@pytest.fixture
+def store():
+    with blocking() as opened:
+        yield opened
+
+
+def found_in(store, timestamp_ms, place=(TOPIC, 0)):
+    return first_since(store, NAMESPACE, survey(store, NAMESPACE).partitions[place], timestamp_ms)
+
+
+def test_times_that_ascend(store):
+    """Hand-made records have the time 1000 + their offset."""
+    for base in range(0, 60, 20):
+        put_segment(store, range(base, base + 20))
+    put_wal(store, 0)
+    put_wal(store, 1, range(60, 70))
+    put_wal(store, 2, range(70, 85))
+    for offset in (0, 1, 4, 5, 19, 20, 39, 59, 60, 69, 70, 84):
+        assert found_in(store, 1000 + offset) == offset
+    assert found_in(store, 0) == 0
+    assert found_in(store, 1085) is None
+
+
+@pytest.mark.parametrize("lost", ["all", "one", "damaged"])
+def test_without_an_index_records_are_looked_at(store, lost):
+    for base in range(0, 60, 20):
+        put_segment(store, range(base, base + 20), indexed=lost != "all")
+    key = object_keys.index_key(NAMESPACE, TOPIC, 0, 20)
+    if lost == "one":
+        store.delete([key])
+    if lost == "damaged":
+        store.put(key, [b"nonsense"], create=False)
+    assert [found_in(store, 1000 + offset) for offset in (0, 25, 59, 60)] == [0, 25, 59, None]
+
+
+def test_what_lies_below_the_start_of_the_log_does_not_count(store):
+    put_segment(store, range(20))
+    store.put(object_keys.log_start_key(NAMESPACE, TOPIC, 0), [b"13"])
+    assert found_in(store, 1005) == 13
+
+
+def test_what_is_rolled_meanwhile_is_found(store):
+    put_wal(store, 0)
+    keys = [put_wal(store, 1, range(10)), put_wal(store, 2, range(10, 20))]
+    seen = survey(store, NAMESPACE).partitions[TOPIC, 0]
+    put_segment(store, range(20))
+    store.delete(keys)
+    assert first_since(store, NAMESPACE, seen, 1013) == 13
+
+
+def test_many_partitions_at_once(store):
+    for partition in range(40):
+        put_segment(store, range(partition, partition + 20), partition=partition)
+    partitions = survey(store, NAMESPACE).partitions
+    wanted = {(TOPIC, number): 1025 for number in range(40)} | {(TOPIC, 3): NEVER_MS}
+    found = first_since_each(store, NAMESPACE, wanted, partitions)
+    assert found == {
+        (TOPIC, number): None if number < 6 else max(25, number) for number in range(40)
+    }
+
+
+def test_a_partition_without_records_has_none(store):
+    assert first_since(store, NAMESPACE, PartitionMap(TOPIC, 0, 7, 7), 0) is None
+
+
+times = st.lists(st.lists(st.integers(0, 30), min_size=1, max_size=4), min_size=1, max_size=6)
+
+
+@given(st.lists(times, max_size=3), times)
+def test_times_that_do_not_ascend(segments, tail):
+    """Batches of records with any times, in segments and then in the WAL."""
+    flat = [time for batches in [*segments, tail] for batch in batches for time in batch]
+    with blocking() as store:
+        next_offset, greatest = 0, -1
+        for batches in segments:
+            builder = segment.Builder(0, 1, compression=None, prior_max_timestamp_ms=greatest)
+            base = next_offset
+            for one in batches:
+                builder.append(_batch(next_offset, one))
+                next_offset += len(one)
+                greatest = max(greatest, *one)
+            built = builder.finish()
+            store.put(object_keys.segment_key(NAMESPACE, TOPIC, 0, base), built.parts)
+            store.put(object_keys.index_key(NAMESPACE, TOPIC, 0, base), [built.index])
+        pieces = []
+        for one in tail:
+            made = _batch(next_offset, one)
+            pieces.append(
+                wal_object.Piece(
+                    TOPIC_ID, TOPIC, 0, made.buffer, made.base_offset, made.last_offset, max(one)
+                )
+            )
+            next_offset += len(one)
+        store.put(
+            object_keys.wal_key(NAMESPACE, 0, 0, 0),
+            wal_object.encode(wal_object.Header(0, 0, 0, 0), pieces),
+        )
+        for timestamp_ms in range(32):
+            expected = [offset for offset, time in enumerate(flat) if time >= timestamp_ms]
+            assert found_in(store, timestamp_ms) == (expected[0] if expected else None)
+
+
+def _batch(offset, timestamps):
+    made = BatchView(
+        build([Record(offset + n, time, b"", b"") for n, time in enumerate(timestamps)])
+    )
+    made.stamp(offset, 0)
+    return made

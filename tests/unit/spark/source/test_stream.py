@@ -1,0 +1,276 @@
+"""A stream over a log made by hand: where it begins, how far each step goes, what is lost."""
+
+import pickle
+
+import pytest
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows, ReadMinRows
+
+from kafscale.errors import InvalidRequestError, OffsetOutOfRangeError
+from kafscale.spark.source import columns, options
+from kafscale.spark.source.location import Location
+from kafscale.spark.source.query import Query, schema_of
+from kafscale.spark.source.stream import StreamReader
+from kafscale.storage.formats import object_keys
+from unit.spark.stored import NAMESPACE, put_segment, put_wal
+
+EVERYTHING = ReadAllAvailable()
+
+
+@pytest.fixture
+def directory(tmp_path):
+    (tmp_path / "objects").mkdir()
+    return tmp_path
+
+
+@pytest.fixture
+def store(directory):
+    with Location.parse(str(directory)).open() as opened:
+        yield opened
+
+
+@pytest.fixture
+def stream(directory):
+    """Makes readers, as a start of a query does; all are stopped in the end."""
+    made = []
+
+    def make(clock=lambda: 0, **given):
+        parsed = options.parse({"subscribe": "orders"} | given)
+        location = Location.parse(str(directory))
+        query = Query.of(location, parsed, schema_of(columns.ALL))
+        made.append(StreamReader(query, clock))
+        return made[-1]
+
+    yield make
+    for reader in made:
+        reader.stop()
+
+
+def offsets(*ends, topic="orders"):
+    return {topic: {str(number): end for number, end in enumerate(ends)}}
+
+
+def read(reader, start, end):
+    """The offsets that a step reads, by partition."""
+    return sorted(
+        (part.partition, offset)
+        for one in reader.partitions(start, end)
+        for part in one.value.slices
+        for offset in range(part.start_offset, part.end_offset)
+    )
+
+
+def run(reader, start, limit=EVERYTHING):
+    """One step: its end, and what it reads."""
+    end = reader.latestOffset(start, limit)
+    return end, read(reader, start, end)
+
+
+def test_from_the_earliest_record_on(store, stream):
+    put_segment(store, range(20, 40))
+    reader = stream(startingOffsets="earliest")
+    assert reader.initialOffset() == offsets(20)
+    end, seen = run(reader, offsets(20))
+    assert end == offsets(40)
+    assert seen == [(0, offset) for offset in range(20, 40)]
+    put_segment(store, range(40, 45))
+    end, seen = run(reader, end)
+    assert seen == [(0, offset) for offset in range(40, 45)]
+    assert run(reader, end) == (end, [])
+
+
+def test_where_a_stream_begins_does_not_change(store, stream):
+    put_segment(store, range(20))
+    reader = stream()
+    assert reader.initialOffset() == offsets(20)
+    put_segment(store, range(20, 30))
+    assert reader.initialOffset() == offsets(20)
+
+
+def test_the_first_step_from_the_latest_record_reads_nothing(store, stream):
+    """It fixes in the checkpoint where the stream began, whatever happens to it afterwards."""
+    put_segment(store, range(20))
+    reader = stream()
+    start = reader.initialOffset()
+    put_segment(store, range(20, 30))
+    assert run(reader, start) == (start, [])
+    end, seen = run(reader, start)
+    assert (end, len(seen)) == (offsets(30), 10)
+
+
+def test_the_first_step_is_tried_again_by_another_process(store, stream):
+    """Spark asks where the stream begins, later than before, and knows where the step ended."""
+    put_segment(store, range(30))
+    reader = stream()
+    assert reader.initialOffset() == offsets(30)
+    assert read(reader, offsets(30), offsets(20)) == []
+    assert run(reader, offsets(20)) == (offsets(30), [(0, offset) for offset in range(20, 30)])
+
+
+def test_a_checkpoint_is_gone_on_from(store, stream):
+    put_segment(store, range(20))
+    put_wal(store, 0)
+    put_wal(store, 1, range(20, 30))
+    assert read(stream(), offsets(15), offsets(25)) == [(0, offset) for offset in range(15, 25)]
+
+
+def test_steps_are_limited_in_proportion(store, stream):
+    put_segment(store, range(90))
+    put_segment(store, range(10), partition=1)
+    reader = stream(startingOffsets="earliest", maxOffsetsPerTrigger="50")
+    limit = reader.getDefaultReadLimit()
+    assert limit == ReadMaxRows(50)
+    end, seen = run(reader, reader.initialOffset(), limit)
+    assert end == offsets(45, 5)
+    assert len(seen) == 50
+    assert run(reader, end)[0] == offsets(90, 10)
+
+
+def test_a_step_waits_until_there_is_enough_or_time_is_up(store, stream):
+    now = 0
+    reader = stream(
+        clock=lambda: now, startingOffsets="earliest", minOffsetsPerTrigger="10",
+        maxTriggerDelay="5s",
+    )  # fmt: skip
+    limit = reader.getDefaultReadLimit()
+    assert limit == ReadMinRows(10)
+    put_segment(store, range(5))
+    start = reader.initialOffset()
+    end, _ = run(reader, start, limit)
+    assert end == offsets(5)  # The first step waits for nothing.
+    put_segment(store, range(5, 10))
+    now = 4999
+    assert run(reader, end, limit) == (end, [])
+    now = 5000
+    assert run(reader, end, limit)[0] == offsets(10)
+    put_segment(store, range(10, 20))
+    now = 5001
+    assert run(reader, offsets(10), limit)[0] == offsets(20)
+    put_segment(store, range(20, 25))
+    assert run(reader, offsets(20), EVERYTHING)[0] == offsets(25)
+
+
+def test_both_limits_hold(store, stream):
+    reader = stream(
+        startingOffsets="earliest", minOffsetsPerTrigger="10", maxOffsetsPerTrigger="15"
+    )
+    limit = reader.getDefaultReadLimit()
+    put_segment(store, range(20))
+    end, _ = run(reader, reader.initialOffset(), limit)
+    assert end == offsets(15)
+    assert run(reader, end, limit) == (end, [])
+
+
+def test_nothing_is_read_beyond_what_was_there_at_the_beginning(store, stream):
+    put_segment(store, range(20))
+    reader = stream(startingOffsets="earliest", minOffsetsPerTrigger="1000")
+    reader.prepareForTriggerAvailableNow()
+    put_segment(store, range(20, 30))
+    put_segment(store, range(7), partition=1)
+    end, seen = run(reader, offsets(0), ReadMinRows(1000))
+    assert (end, len(seen)) == (offsets(20), 20)
+    assert run(reader, end) == (end, [])
+
+
+def test_a_stream_that_began_after_the_beginning_ends_there(store, stream):
+    put_segment(store, range(20))
+    reader = stream()
+    reader.prepareForTriggerAvailableNow()
+    put_segment(store, range(20, 30))
+    start = reader.initialOffset()
+    assert start == offsets(30)
+    assert run(reader, start) == (start, [])
+    assert run(reader, start) == (start, [])
+
+
+def test_topics_and_partitions_that_appear_are_read_from_their_first_record(store, stream):
+    reader = stream(subscribe="orders,clicks")
+    start = reader.initialOffset()
+    assert start == {}
+    put_segment(store, range(5))
+    end, seen = run(reader, start)
+    assert end == {}  # The first step from the latest record.
+    end, seen = run(reader, start)
+    assert (end, len(seen)) == (offsets(5), 5)
+    put_segment(store, range(3), partition=1)
+    put_segment(store, range(2), topic="clicks")
+    end, seen = run(reader, end)
+    assert end == {"clicks": {"0": 2}, "orders": {"0": 5, "1": 3}}
+    assert len(seen) == 5
+
+
+def test_retention_that_passes_a_slow_reader(store, stream):
+    put_segment(store, range(30, 40))
+    start, end = offsets(10), offsets(40)
+    with pytest.raises(
+        OffsetOutOfRangeError, match=r"orders/0 has lost the offsets 10 to 29.*failOnDataLoss"
+    ):
+        run(stream(), start)
+    lenient = stream(failOnDataLoss="false")
+    assert run(lenient, start) == (end, [(0, offset) for offset in range(30, 40)])
+
+
+def test_a_topic_that_was_created_anew(store, stream):
+    put_segment(store, range(5))
+    with pytest.raises(OffsetOutOfRangeError, match=r"orders/0 was created anew.*failOnDataLoss"):
+        run(stream(), offsets(100))
+    lenient = stream(failOnDataLoss="false", maxOffsetsPerTrigger="3")
+    end, seen = run(lenient, offsets(100), ReadMaxRows(3))
+    assert end == offsets(3)
+    assert seen == [(0, 0), (0, 1), (0, 2)]
+
+
+def test_a_topic_that_was_created_anew_before_anything_of_it_was_read(store, stream):
+    put_segment(store, range(10))
+    reader = stream()
+    start = reader.initialOffset()
+    assert run(reader, start) == (start, [])
+    put_segment(store, range(5))
+    with pytest.raises(OffsetOutOfRangeError, match="was created anew"):
+        run(reader, start)
+
+
+def test_a_topic_that_is_deleted_vanishes(store, stream):
+    put_segment(store, range(5))
+    put_segment(store, range(5), topic="clicks")
+    start = {"clicks": {"0": 5}, "orders": {"0": 5}}
+    store.delete([object_keys.segment_key(NAMESPACE, "clicks", 0, 0)])
+    reader = stream(subscribe="orders,clicks", failOnDataLoss="false")
+    assert run(reader, start) == (offsets(5), [])
+    with pytest.raises(OffsetOutOfRangeError, match="clicks/0 is gone; it was read up to offset 5"):
+        run(stream(subscribe="orders,clicks"), start)
+
+
+def test_a_time_to_begin_at(store, stream):
+    put_segment(store, range(20))
+    assert stream(startingTimestamp="1013").initialOffset() == offsets(13)
+    with pytest.raises(OffsetOutOfRangeError, match="1020 ms in orders/0"):
+        stream(startingTimestamp="1020").initialOffset()
+    late = stream(startingTimestamp="1020", startingOffsetsByTimestampStrategy="latest")
+    assert late.initialOffset() == offsets(20)
+
+
+def test_what_there_is_is_reported(store, stream):
+    put_segment(store, range(20))
+    reader = stream(startingOffsets="earliest", maxOffsetsPerTrigger="1")
+    assert reader.reportLatestOffset() is None
+    reader.latestOffset(reader.initialOffset(), ReadMaxRows(1))
+    assert reader.reportLatestOffset() == offsets(20)
+
+
+def test_a_stream_has_no_end(stream):
+    with pytest.raises(InvalidRequestError, match="a stream has no end"):
+        stream(endingOffsets="latest")
+
+
+def test_a_step_without_offsets_needs_no_look(stream):
+    assert stream().partitions(offsets(3), offsets(3)) == []
+
+
+def test_records_are_read_where_a_task_runs(store, stream):
+    put_segment(store, range(20))
+    planner = stream(startingOffsets="earliest")
+    task = pickle.loads(pickle.dumps(planner.partitions(offsets(5), offsets(9))[0]))  # noqa: S301
+    reader = stream(startingOffsets="earliest")
+    batches = list(reader.read(task))
+    assert [offset for one in batches for offset in one["offset"].to_pylist()] == [5, 6, 7, 8]
+    assert batches[0]["value"][0].as_py() == b"value 5"
