@@ -109,8 +109,8 @@ def test_only_the_command_line_reads_the_environment_and_only_config_its_variabl
     readers = {name_of(path) for path in modules() if "os.environ" in path.read_text()}
     assert readers <= {
         "src/kafscale/cli/main.py",
-        "src/kafscale/cli/config.py",
-        "src/kafscale/cli/spark.py",
+        "src/kafscale/cli/commands/config.py",
+        "src/kafscale/cli/commands/spark/command.py",
         "src/kafscale/spark/runtime/session.py",  # Where PySpark looks for Java and Python.
         "src/kafscale/observability/logging.py",  # NO_COLOR, which is the terminal's business.
     }

@@ -13,31 +13,31 @@ import typer
 from typer.core import TyperGroup
 
 from kafscale import __version__
-from kafscale.cli import (
-    acl,
+from kafscale.cli.commands import (
     broker,
     cert,
-    cluster,
     config,
     console,
-    consume,
     docs,
-    etcd,
-    group,
     mcp,
     monitoring,
     operator,
-    produce,
     protocol,
-    quota,
-    segment,
-    spark,
-    sql,
-    topic,
     up,
-    user,
 )
-from kafscale.cli.client_address import take_command_config
+from kafscale.cli.commands.acl import command as acl_command
+from kafscale.cli.commands.cluster import command as cluster_command
+from kafscale.cli.commands.consume import command as consume_command
+from kafscale.cli.commands.etcd import command as etcd_command
+from kafscale.cli.commands.group import command as group_command
+from kafscale.cli.commands.produce import command as produce_command
+from kafscale.cli.commands.quota import command as quota_command
+from kafscale.cli.commands.segment import command as segment_command
+from kafscale.cli.commands.spark import command as spark_command
+from kafscale.cli.commands.sql import command as sql_command
+from kafscale.cli.commands.topic import command as topic_command
+from kafscale.cli.commands.user import command as user_command
+from kafscale.cli.connection.kafka import take_command_config
 from kafscale.cli.output import print_error, print_line
 from kafscale.config import SETTINGS, Config, load
 from kafscale.errors import KafscaleError
@@ -94,26 +94,26 @@ app = typer.Typer(
 )
 app.command("broker")(broker.broker)
 app.command("console")(console.console)
-app.command("produce")(produce.produce)
-app.command("consume")(consume.consume)
-app.command("sql")(sql.sql)
+app.command("produce")(produce_command.produce)
+app.command("consume")(consume_command.consume)
+app.command("sql")(sql_command.sql)
 app.command("mcp")(mcp.mcp)
 app.command("up")(up.up)
-app.add_typer(acl.app, name="acl")
+app.add_typer(acl_command.app, name="acl")
 app.add_typer(cert.app, name="cert")
-app.add_typer(cluster.app, name="cluster")
+app.add_typer(cluster_command.app, name="cluster")
 app.add_typer(config.app, name="config")
 app.add_typer(docs.app, name="docs")
-app.add_typer(etcd.app, name="etcd")
-app.add_typer(group.app, name="group")
+app.add_typer(etcd_command.app, name="etcd")
+app.add_typer(group_command.app, name="group")
 app.add_typer(monitoring.app, name="monitoring")
 app.add_typer(operator.app, name="operator")
 app.add_typer(protocol.app, name="protocol")
-app.add_typer(quota.app, name="quota")
-app.add_typer(segment.app, name="segment")
-app.add_typer(spark.app, name="spark")
-app.add_typer(topic.app, name="topic")
-app.add_typer(user.app, name="user")
+app.add_typer(quota_command.app, name="quota")
+app.add_typer(segment_command.app, name="segment")
+app.add_typer(spark_command.app, name="spark")
+app.add_typer(topic_command.app, name="topic")
+app.add_typer(user_command.app, name="user")
 take_command_config(app)
 
 

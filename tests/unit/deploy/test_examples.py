@@ -6,7 +6,7 @@ import pytest
 import typer
 import yaml
 
-from kafscale.cli import spark
+from kafscale.cli.commands.spark import command as spark_command
 from kafscale.config.model import SETTINGS
 from unit.deploy.chart import CONFIG, ROOT
 from unit.operator.manifests.pod_security import violations
@@ -36,7 +36,7 @@ def container(name):
 
 def understood(arguments):
     """What the command line makes of the arguments of a job, which it does not run."""
-    group = typer.main.get_command(spark.app)
+    group = typer.main.get_command(spark_command.app)
     with typer.Context(group) as around:
         name, command, rest = group.resolve_command(around, list(arguments))
         return name, command.make_context(name, rest, parent=around).params

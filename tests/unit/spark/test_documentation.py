@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from kafscale.cli.spark import app
+from kafscale.cli.commands.spark.command import app
 from kafscale.spark.source.options import NAMES
 
 ROOT = Path(__file__).parents[3]

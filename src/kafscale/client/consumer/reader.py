@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, M
 from typing import Final, NamedTuple
 
 from kafscale.admin.groups.offsets import by_topic, place_in_words
-from kafscale.cli.consume_start import Start, offset_of
+from kafscale.cli.commands.consume.start import Start, offset_of
 from kafscale.client.client import EARLIEST_TIME, LATEST_TIME, NO_LEADER, Client, leaders_of
 from kafscale.client.errors import AnsweredError, check, may_pass
 from kafscale.client.retry import RETRIES_COUNT_MAX, pause_seconds

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Final
 
-from kafscale.cli.produce_lines import LineError, Outgoing
+from kafscale.cli.commands.produce.lines import LineError, Outgoing
 from kafscale.client.client import NO_LEADER, Client, leaders_of
 from kafscale.client.errors import AnsweredError, check, may_pass
 from kafscale.client.partitioner import Partitioner

@@ -3,7 +3,7 @@
 import pytest
 
 from kafscale.admin.security import acls as acl_admin
-from kafscale.cli.acl_rules import Wanted, parties
+from kafscale.cli.commands.acl.rules import Wanted, parties
 from kafscale.errors import KafscaleError
 from kafscale.metadata.access.model import Acl, Operation, PatternType, Permission, ResourceType
 from kafscale.security.acl.filter import AclFilter

@@ -1,0 +1,29 @@
+"""`kafscale console`: serve the web console until it is told to stop."""
+
+from kafscale.cli.commands.broker import announce
+from kafscale.cli.commands.config import ConfigFile, effective
+from kafscale.errors import ConfigError
+
+
+def console(config: ConfigFile = None) -> None:
+    """Serve the web console until it is told to stop.
+
+    It shows the cluster of client.bootstrapServers and client.controlServers, by default the broker
+    on this machine. Nobody can sign in before KAFSCALE_UI_USERNAME and KAFSCALE_UI_PASSWORD are
+    set.
+    """
+    # Few commands need these, and they load slowly.
+    try:
+        import uvloop  # noqa: PLC0415
+
+        from kafscale.console.server import run  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        raise ConfigError(
+            f"{error.name} is missing: install the extra with pip install 'kafscale[console]'"
+        ) from None
+    from kafscale.observability import logging  # noqa: PLC0415
+
+    loaded = effective(config)
+    logging.configure(loaded.logging.level, loaded.logging.format)
+    logging.log_configuration(loaded)
+    uvloop.run(run(loaded, announce))

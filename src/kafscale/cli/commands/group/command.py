@@ -1,0 +1,161 @@
+"""`kafscale group`: list, describe, reset and delete the consumer groups of a running cluster."""
+
+# ruff: noqa: D301, PLC0415 - \b keeps the lines of examples apart; messages are slow to load.
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from kafscale.cli.commands.group.reset import GroupArgument, reset_offsets
+from kafscale.cli.confirm import YesOption, confirm, report
+from kafscale.cli.connection.client_run import run
+from kafscale.cli.connection.kafka import BootstrapOption
+from kafscale.cli.output import Output, OutputOption, print_data
+
+app = typer.Typer(
+    no_args_is_help=True, help="List, describe, reset and delete the consumer groups of a cluster."
+)
+
+
+class State(StrEnum):
+    """The states of groups, spelled as Kafka does."""
+
+    PREPARING_REBALANCE = "PreparingRebalance"
+    COMPLETING_REBALANCE = "CompletingRebalance"
+    ASSIGNING = "Assigning"
+    RECONCILING = "Reconciling"
+    STABLE = "Stable"
+    EMPTY = "Empty"
+    DEAD = "Dead"
+
+
+class Type(StrEnum):
+    """The protocols that groups speak, spelled as Kafka does."""
+
+    CLASSIC = "classic"
+    CONSUMER = "consumer"
+    SHARE = "share"
+    STREAMS = "streams"
+
+
+@app.command("list")
+def list_groups(
+    state: Annotated[
+        list[State],
+        typer.Option("--state", case_sensitive=False, help="Only in this state; may be repeated."),
+    ] = [],  # noqa: B006 - typer makes a list of its own.
+    kind: Annotated[
+        list[Type],
+        typer.Option(
+            "--type",
+            case_sensitive=False,
+            metavar="TYPE",
+            help="Only of this type, classic or consumer; may be repeated.",
+        ),
+    ] = [],  # noqa: B006
+    output: OutputOption = Output.TABLE,
+    bootstrap: BootstrapOption = "",
+) -> None:
+    """List the groups of the cluster.
+
+    \b
+    kafscale group list
+    kafscale group list --state empty
+    kafscale group list -o json | jq -r '.[].group'
+    """
+    from kafscale.admin.groups import groups as group_admin
+    from kafscale.cli.commands.group import tables
+
+    groups = run(bootstrap, lambda client: group_admin.list_all(client, state, kind))
+    if output is Output.TABLE:
+        tables.print_list(groups, is_filtered=bool(state or kind))
+    else:
+        print_data(groups, output)
+
+
+@app.command()
+def describe(
+    groups: Annotated[
+        list[str] | None, typer.Argument(metavar="[GROUP]...", help="The groups; all by default.")
+    ] = None,
+    *,
+    offsets: Annotated[
+        bool, typer.Option("--offsets", help="How far it has come, and who reads; the default.")
+    ] = False,
+    members: Annotated[
+        bool, typer.Option("--members", help="Its members, and what each of them reads.")
+    ] = False,
+    state: Annotated[
+        bool, typer.Option("--state", help="Its state, its assignor and its coordinator.")
+    ] = False,
+    output: OutputOption = Output.TABLE,
+    bootstrap: BootstrapOption = "",
+) -> None:
+    """Show how far groups have come, how much they lag behind, and who their members are.
+
+    \b
+    kafscale group describe billing
+    kafscale group describe billing --members --state
+    kafscale group describe -o json | jq '.[] | {group, state}'
+    """
+    from kafscale.admin.groups import groups as group_admin
+    from kafscale.cli.commands.group import tables as group_tables_module
+    from kafscale.cli.commands.group.tables import Section
+
+    described = run(bootstrap, lambda client: group_admin.describe(client, groups or ()))
+    if output is not Output.TABLE:
+        print_data(described, output)
+        return
+    asked = {Section.OFFSETS: offsets, Section.MEMBERS: members, Section.STATE: state}
+    sections = [section for section, wanted in asked.items() if wanted]
+    group_tables_module.print_descriptions(described, sections or [Section.OFFSETS])
+
+
+@app.command("offsets")
+def show_offsets(
+    group: GroupArgument,
+    output: OutputOption = Output.TABLE,
+    bootstrap: BootstrapOption = "",
+) -> None:
+    """Show what a group has committed, with the notes beside it, and how far that is from the end.
+
+    \b
+    kafscale group offsets billing
+    kafscale group offsets billing -o json | jq 'map(.lag) | add'
+    """
+    from kafscale.admin.groups import groups as group_admin
+    from kafscale.cli.commands.group import tables as group_tables_module_module
+
+    committed = run(bootstrap, lambda client: group_admin.offsets(client, group))
+    if output is Output.TABLE:
+        group_tables_module_module.print_offsets(committed)
+    else:
+        print_data(committed, output)
+
+
+app.command("reset-offsets")(reset_offsets)
+
+
+@app.command()
+def delete(
+    groups: Annotated[list[str], typer.Argument(metavar="GROUP...", help="The groups.")],
+    yes: YesOption = False,
+    if_exists: Annotated[
+        bool, typer.Option("--if-exists", help="Be content if a group does not exist.")
+    ] = False,
+    bootstrap: BootstrapOption = "",
+) -> None:
+    """Delete groups that have no members, with what they have committed. On a terminal it asks.
+
+    \b
+    kafscale group delete billing
+    kafscale group delete billing audit --yes
+    """
+    from kafscale.admin.groups import groups as group_admin
+
+    confirm(groups, "offsets", yes=yes)
+    deleted, problems = run(
+        bootstrap, lambda client: group_admin.delete(client, groups, missing_ok=if_exists)
+    )
+    report("group", deleted, problems)

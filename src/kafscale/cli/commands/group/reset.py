@@ -1,0 +1,122 @@
+"""`kafscale group reset-offsets`: let a group read again, or pass over, what it has committed."""
+
+# ruff: noqa: D301, PLC0415 - \b keeps the lines of examples apart; messages are slow to load.
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kafscale.cli.connection.client_run import run
+from kafscale.cli.connection.kafka import BootstrapOption
+from kafscale.cli.output import Output, OutputOption, print_data
+from kafscale.text.formatting import clock, counted, parse_time
+
+if TYPE_CHECKING:
+    from kafscale.admin.groups.reset import Topics
+    from kafscale.admin.groups.reset_aim import Aim
+
+GroupArgument = Annotated[str, typer.Argument(metavar="GROUP", help="The group.")]
+TopicOption = Annotated[
+    list[str],
+    typer.Option(
+        "--topic", "-t", metavar="TOPIC[:N,N]", help="A topic, or some partitions; may be repeated."
+    ),
+]
+AllTopicsOption = Annotated[
+    bool, typer.Option("--all-topics", help="All topics of which it has committed something.")
+]
+ExecuteOption = Annotated[
+    bool, typer.Option("--execute/--dry-run", help="Do it, rather than only show what would be.")
+]
+OffsetOption = Annotated[
+    int | None, typer.Option("--to-offset", min=0, metavar="N", help="To this offset.")
+]
+ShiftOption = Annotated[
+    int | None, typer.Option("--shift-by", metavar="N", help="So many on, or back if below 0.")
+]
+DatetimeOption = Annotated[
+    str, typer.Option("--to-datetime", metavar="TIME", help="To the first record since then.")
+]
+DurationOption = Annotated[
+    str, typer.Option("--by-duration", metavar="PT1H|1h", help="To the first since so long ago.")
+]
+EarliestOption = Annotated[bool, typer.Option("--to-earliest", help="To where partitions begin.")]
+LatestOption = Annotated[bool, typer.Option("--to-latest", help="To where they end.")]
+CurrentOption = Annotated[bool, typer.Option("--to-current", help="To what is committed now.")]
+
+
+def reset_offsets(
+    group: GroupArgument,
+    *,
+    topic: TopicOption = [],  # noqa: B006 - typer makes a list of its own.
+    all_topics: AllTopicsOption = False,
+    to_offset: OffsetOption = None,
+    shift_by: ShiftOption = None,
+    to_datetime: DatetimeOption = "",
+    by_duration: DurationOption = "",
+    to_earliest: EarliestOption = False,
+    to_latest: LatestOption = False,
+    to_current: CurrentOption = False,
+    execute: ExecuteOption = False,
+    output: OutputOption = Output.TABLE,
+    bootstrap: BootstrapOption = "",
+) -> None:
+    """Move a group that has no members; without --execute, only show what would change.
+
+    \b
+    kafscale group reset-offsets billing --topic orders --to-earliest --execute
+    kafscale group reset-offsets billing -t orders:0,2 --shift-by -100
+    kafscale group reset-offsets billing --all-topics --to-datetime 2026-01-31
+    kafscale group reset-offsets billing --all-topics --by-duration PT1H30M
+    """
+    from kafscale.admin.groups import reset as group_reset_plan
+    from kafscale.admin.groups.reset_aim import Aim, Kind, parse_ago
+    from kafscale.cli.commands.group import tables
+
+    try:
+        aim = _only(
+            None if to_offset is None else Aim(Kind.OFFSET, to_offset),
+            None if shift_by is None else Aim(Kind.SHIFT, shift_by),
+            Aim(Kind.TIME, max(0, parse_time(to_datetime))) if to_datetime else None,
+            Aim(Kind.TIME, max(0, clock() - parse_ago(by_duration))) if by_duration else None,
+            Aim(Kind.EARLIEST) if to_earliest else None,
+            Aim(Kind.LATEST) if to_latest else None,
+            Aim(Kind.CURRENT) if to_current else None,
+        )
+        topics = _topics(topic, all_topics=all_topics)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+    plan = run(
+        bootstrap,
+        lambda client: group_reset_plan.reset(client, group, topics, aim, execute=execute),
+    )
+    if output is not Output.TABLE:
+        print_data(plan, output)
+        return
+    tables.print_resets(plan)
+    if execute:
+        typer.echo(f"\nreset {counted(len(plan), 'partition')} of group {group}", err=True)
+    else:
+        typer.echo("\nnothing was changed; add --execute to do it", err=True)
+
+
+def _only(*aims: "Aim | None") -> "Aim":
+    given = [aim for aim in aims if aim is not None]
+    if len(given) != 1:
+        raise ValueError(
+            "say in one way where to: --to-offset, --shift-by, --to-datetime, --by-duration,"
+            " --to-earliest, --to-latest or --to-current"
+        )
+    return given[0]
+
+
+def _topics(texts: list[str], *, all_topics: bool) -> "Topics | None":
+    """What the options name; None is everything that the group has committed."""
+    from kafscale.admin.groups.reset_aim import parse_topic
+
+    if bool(texts) == all_topics:
+        raise ValueError("say what to reset: either --topic, once or more often, or --all-topics")
+    topics: dict[str, list[int]] = {}
+    for name, partitions in map(parse_topic, texts):
+        topics.setdefault(name, []).extend(partitions)
+    return None if all_topics else topics

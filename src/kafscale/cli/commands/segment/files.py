@@ -1,0 +1,233 @@
+"""Objects as files: found under paths, summed up, taken apart, proven whole.
+
+What `kafscale segment` prints is made here as plain data, in the form that programs get. Reading is
+by memory map, so that a summary touches only the ends of a file, however large that is.
+"""
+
+import mmap
+import os
+from base64 import b64encode
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from kafscale.cli.commands.segment.verify import verify
+from kafscale.errors import DamagedObjectError, KafscaleError
+from kafscale.records import BatchView, Record, iterate, split
+from kafscale.storage.formats import index, object_keys, segment, wal_object
+
+KINDS = {
+    object_keys.SEGMENT_SUFFIX: "segment",
+    object_keys.INDEX_SUFFIX: "index",
+    object_keys.WAL_SUFFIX: "wal",
+}
+
+Data = dict[str, Any]
+
+
+def find(paths: Sequence[Path]) -> list[Path]:
+    """The objects among the files named and in the directories named, in the order of names."""
+    found: list[Path] = []
+    for path in paths:
+        if path.is_dir():
+            found += sorted(_walk(path))
+        elif path.is_file():
+            if path.suffix not in KINDS:
+                raise KafscaleError(f"{path}: only {', '.join(KINDS)} are objects of ours")
+            found.append(path)
+        else:
+            raise KafscaleError(f"{path}: there is no such file or directory")
+    return found
+
+
+def _walk(directory: Path) -> Iterator[Path]:
+    for parent, directories, names in os.walk(directory):
+        # Hidden directories hold what is being written.
+        directories[:] = [name for name in directories if not name.startswith(".")]
+        yield from (Path(parent, name) for name in names if Path(name).suffix in KINDS)
+
+
+def without_index(paths: Sequence[Path]) -> list[Path]:
+    """The segments among the paths that have no index beside them."""
+    return [
+        path
+        for path in paths
+        if path.suffix == object_keys.SEGMENT_SUFFIX
+        and not path.with_suffix(object_keys.INDEX_SUFFIX).is_file()
+    ]
+
+
+def open_file(path: Path) -> memoryview:
+    """The bytes of a file, which come into memory as they are looked at."""
+    try:
+        with path.open("rb") as file:
+            if os.fstat(file.fileno()).st_size == 0:
+                return memoryview(b"")  # Nothing cannot be mapped.
+            return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+    except OSError as error:
+        raise KafscaleError(f"{path}: {error.strerror}") from None
+
+
+# --- summaries ------------------------------------------------------------------------------------
+
+
+def summarize(path: Path) -> Data:
+    """What an object says of itself, without proof; or that it is damaged beyond that."""
+    buffer = open_file(path)
+    summary: Data = {
+        "path": str(path), "kind": KINDS[path.suffix], "sizeBytes": len(buffer)
+    }  # fmt: skip
+    try:
+        match path.suffix:
+            case object_keys.SEGMENT_SUFFIX:
+                return summary | _segment_summary(str(path), buffer)
+            case object_keys.INDEX_SUFFIX:
+                return summary | _index_summary(index.decode(str(path), buffer))
+            case _:
+                return summary | _wal_summary(str(path), buffer)
+    except DamagedObjectError as error:
+        return {**summary, "damage": error.reason}
+
+
+def _segment_summary(key: str, buffer: memoryview) -> Data:
+    header = segment.decode_header(key, buffer)
+    footer = segment.decode_footer(key, buffer[segment.HEADER_BYTES :])
+    return {
+        "baseOffset": header.base_offset,
+        "lastOffset": footer.last_offset,
+        "recordCount": header.count,
+        "createdMs": header.created_ms,
+        "flags": header.flags,
+        "checksum": f"{footer.checksum:08x}",
+    }
+
+
+def _index_summary(found: index.Index) -> Data:
+    return {
+        "baseOffset": found.offsets[0],
+        "entryCount": len(found),
+        "maxTimestampMs": found.max_timestamp_ms,
+        "priorMaxTimestampMs": found.prior_max_timestamp_ms,
+        "sections": {
+            magic.decode("ascii", "backslashreplace"): len(content)
+            for magic, content in found.sections.items()
+        },
+    }
+
+
+def _wal_summary(key: str, buffer: memoryview) -> Data:
+    header = wal_object.decode_header(key, buffer)
+    ranges = wal_object.decode_footer(key, buffer, len(buffer))
+    assert not isinstance(ranges, int), "the whole object is always enough"
+    return {
+        "brokerId": header.broker_id,
+        "epoch": header.epoch,
+        "sequence": header.sequence,
+        "fence": header.is_fence,
+        "createdMs": header.created_ms,
+        "rangeCount": len(ranges),
+    }
+
+
+# --- contents -------------------------------------------------------------------------------------
+
+
+def take_apart(path: Path, *, records: bool) -> Data:
+    """Everything in an object; of a damaged segment, what can be salvaged, and the damage."""
+    key, buffer = str(path), open_file(path)
+    summary = summarize(path)
+    try:
+        prove(path)
+    except DamagedObjectError as error:
+        summary["damage"] = error.reason
+    match path.suffix:
+        case object_keys.SEGMENT_SUFFIX:
+            try:
+                batches = segment.read(key, buffer).batches
+            except DamagedObjectError:
+                batches = segment.salvage(buffer)
+            described = _batches(batches, segment.HEADER_BYTES, records=records)
+            return summary | {"batches": described}
+        case object_keys.INDEX_SUFFIX:
+            found = index.decode(key, buffer)
+            return summary | {"entries": _entries(found)}
+        case _:
+            read = wal_object.decode(key, buffer)
+            ranges = [_range(read, each, records=records) for each in read.ranges]
+            return summary | {"ranges": ranges}
+
+
+def _batches(batches: Sequence[BatchView], position: int, *, records: bool) -> list[Data]:
+    described = []
+    for batch in batches:
+        described.append(
+            {
+                "position": position,
+                "sizeBytes": len(batch),
+                "baseOffset": batch.base_offset,
+                "lastOffset": batch.last_offset,
+                "recordCount": batch.count,
+                "codec": batch.codec.name.lower(),
+                "timestampType": batch.timestamp_type.name.lower(),
+                "baseTimestampMs": batch.base_timestamp_ms,
+                "maxTimestampMs": batch.max_timestamp_ms,
+                "producerId": batch.producer_id,
+                "producerEpoch": batch.producer_epoch,
+                "baseSequence": batch.base_sequence,
+                "leaderEpoch": batch.leader_epoch,
+                "transactional": batch.is_transactional,
+                "control": batch.is_control,
+                **({"records": [_record(each) for each in iterate(batch)]} if records else {}),
+            }
+        )
+        position += len(batch)
+    return described
+
+
+def _record(record: Record) -> Data:
+    return {
+        "offset": record.offset,
+        "timestampMs": record.timestamp_ms,
+        "key": _value(record.key),
+        "value": _value(record.value),
+        "headers": [{"key": key, "value": _value(value)} for key, value in record.headers],
+    }
+
+
+def _value(value: bytes | None) -> str | Data | None:
+    """Text as text; other bytes in a form that cannot be taken for text."""
+    if value is None:
+        return None
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return {"base64": b64encode(value).decode()}
+
+
+def _entries(found: index.Index) -> list[Data]:
+    times = found.max_timestamps or [None] * len(found)
+    return [
+        {"offset": offset, "position": position, "maxTimestampMs": time_ms}
+        for offset, position, time_ms in zip(found.offsets, found.positions, times, strict=True)
+    ]
+
+
+def _range(read: wal_object.WalObject, each: wal_object.Range, *, records: bool) -> Data:
+    return {
+        "topicId": each.topic_id.hex(),
+        "topic": each.topic,
+        "partition": each.partition,
+        "position": each.position,
+        "sizeBytes": each.length,
+        "baseOffset": each.base_offset,
+        "lastOffset": each.last_offset,
+        "maxTimestampMs": each.max_timestamp_ms,
+        "batches": _batches(split(read.body(each)), each.position, records=records),
+    }
+
+
+def prove(path: Path) -> None:
+    """Raise `DamagedObjectError` unless an object is whole, and fits the one beside it."""
+    beside = path.with_suffix(object_keys.SEGMENT_SUFFIX)
+    is_index = path.suffix == object_keys.INDEX_SUFFIX
+    verify(path, open_file(path), open_file(beside) if is_index and beside.is_file() else None)

@@ -1,0 +1,97 @@
+"""`kafscale spark`: the jobs on Spark, and what is there to run them on.
+
+Each job is a module of this room, `spark_<job>`, and is added here in one line. Nothing of Spark is
+loaded before a command needs it.
+"""
+
+# ruff: noqa: B006, D301, PLC0415 - typer makes lists of its own; \b keeps the lines of examples
+# apart; Spark is slow to load.
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kafscale.cli.commands.spark import compact, lake, merge, mirror, replay, report, restore, scrub
+from kafscale.cli.commands.spark.session import ConfOption, MasterOption, run
+from kafscale.cli.output import Output, OutputOption, print_data
+
+app = typer.Typer(
+    no_args_is_help=True,
+    help="Process the log at scale: jobs on Spark, on this machine or on a cluster.",
+)
+app.command("compact")(compact.compact)
+app.command("lake")(lake.lake)
+app.command("merge")(merge.merge)
+app.command("mirror")(mirror.mirror)
+app.command("replay")(replay.replay)
+app.command("report")(report.report)
+app.command("restore")(restore.restore)
+app.command("scrub")(scrub.scrub)
+
+
+@app.command()
+def info(output: OutputOption = Output.TABLE) -> None:
+    """Show what there is to run jobs on: Spark, Java, Python and jars. Nothing is started.
+
+    \b
+    kafscale spark info
+    export JAVA_HOME=$(kafscale spark info -o json | jq -r .java.home)
+    """
+    from kafscale.cli.commands.spark import tables
+    from kafscale.spark.runtime.diagnostics import examine
+
+    found = examine(os.environ)
+    if output is Output.TABLE:
+        tables.print_equipment(found)
+    else:
+        print_data(found, output)
+
+
+@app.command()
+def check(
+    master: MasterOption = "", conf: ConfOption = [], output: OutputOption = Output.TABLE
+) -> None:
+    """Start Spark, and ask its workers what they have. Exits with 1 if they lack something.
+
+    \b
+    kafscale spark check
+    kafscale spark check --master spark://head:7077
+    """
+    from kafscale.spark.runtime.diagnostics import ask_workers
+
+    run("check", ask_workers, master=master, conf=conf, output=output)
+
+
+@app.command()
+def jars(
+    settings: Annotated[
+        Path | None,
+        typer.Option("--ivy-settings", exists=True, help="Ivy's settings, such as for a mirror."),
+    ] = None,
+) -> None:
+    """Fetch Spark's own Kafka connector, if need be, and print its jars as Spark wants them.
+
+    \b
+    spark-submit --jars $(kafscale spark jars) job.py
+    """
+    from kafscale.spark.runtime import java, maven
+    from kafscale.spark.runtime.session import cache_directory
+
+    home = java.find(os.environ).home
+    cache = cache_directory(os.environ)
+    fetched = maven.fetch(maven.KAFKA_CONNECTOR, cache, home, settings)
+    typer.echo(",".join(map(str, fetched)))
+
+
+@app.command()
+def entry() -> None:
+    """Print the file to give to spark-submit, in place of `kafscale spark`.
+
+    \b
+    spark-submit --master spark://head:7077 $(kafscale spark entry) check
+    """
+    from kafscale.cli.commands.spark import submit
+
+    typer.echo(submit.__file__)

@@ -1,0 +1,162 @@
+"""What somebody has asked `kafscale spark lake` for, and what that comes to."""
+
+# ruff: noqa: PLC0415 - Spark and Arrow are slow to load, and whoever asks for help needs neither.
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from kafscale.cli.commands.spark import lake_options as options
+from kafscale.cli.options import parse_pairs
+from kafscale.errors import InvalidRequestError
+from kafscale.text.units import parse_duration, parse_size
+
+if TYPE_CHECKING:
+    from kafscale.spark.jobs.lake.settings import LakeSettings
+    from kafscale.spark.source.location import Location
+    from kafscale.spark.source.subscription import Subscription
+    from kafscale.spark.tables.target import Target
+    from kafscale.spark.values import ValueSpec
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """The options as they were given, by the names of the command's parameters."""
+
+    topics: list[str] | None
+    pattern: str
+    to: str
+    table_format: options.TableFormat
+    catalog: str
+    catalog_property: list[str]
+    table: str
+    value_format: options.ValueFormat
+    schema: str
+    message: str
+    descriptors: Path | None
+    registry: str
+    subject: str
+    registry_user: str
+    registry_password: str = field(repr=False)
+    registry_token: str = field(repr=False)
+    mode: options.Mode
+    key: list[str]
+    partition_by: options.Unit | None
+    start: options.Start
+    skip_lost: bool
+    once: bool
+    interval: str
+    commit_bytes: str
+    commit_records: int
+    compression: options.Compression
+    compact_files: bool
+    expire_snapshots: int | None
+
+    def settings(self, location: "Location") -> "LakeSettings":
+        from kafscale.spark.jobs.lake.settings import LakeSettings, Mode, Start
+        from kafscale.spark.tables.maintenance import DAY_MS, Upkeep
+        from kafscale.spark.tables.time_partitions import Unit
+        from kafscale.spark.tables.writer import Encoding
+
+        days = self.expire_snapshots
+        return LakeSettings(
+            location=location,
+            subscription=self._subscription(),
+            values=self._values(),
+            mode=Mode(self.mode),
+            keys=tuple(self.key),
+            unit=Unit(self.partition_by) if self.partition_by else None,
+            start=Start(self.start),
+            fail_on_data_loss=not self.skip_lost,
+            is_once=self.once,
+            interval_ms=_duration("--interval", self.interval),
+            commit_bytes_max=_size("--commit-bytes", self.commit_bytes),
+            commit_records_max=self.commit_records,
+            encoding=Encoding(compression=str(self.compression)),
+            upkeep=Upkeep(
+                merges_files=self.compact_files,
+                expires_after_ms=None if days is None else days * DAY_MS,
+            ),
+        )
+
+    def target(self, location: "Location") -> "Target":
+        """Where tables are made; what is known of the records' bucket holds for theirs, too."""
+        from kafscale.spark.tables.target import TableFormat, Target
+
+        is_plain = self.table_format is options.TableFormat.PARQUET
+        if is_plain and (self.compact_files or self.mode is options.Mode.UPSERT):
+            raise InvalidRequestError("plain Parquet is only added to: use Iceberg or Delta")
+        known: dict[str, str] = {}
+        if location.bucket is not None and self.to.startswith("s3"):
+            bucket = location.bucket
+            known = {
+                "s3.endpoint": bucket.endpoint, "s3.region": bucket.region,
+                "s3.access-key-id": bucket.access_key, "s3.secret-access-key": bucket.secret_key,
+                "s3.session-token": bucket.session_token, "s3.role-arn": bucket.role_arn,
+            }  # fmt: skip
+        given = dict(parse_pairs(self.catalog_property))
+        return Target(
+            table_format=TableFormat(self.table_format),
+            path=self.to,
+            catalog=self.catalog,
+            properties={key: text for key, text in known.items() if text} | given,
+            table=self.table,
+        )
+
+    def _subscription(self) -> "Subscription":
+        from kafscale.spark.source.subscription import Subscription
+
+        if bool(self.topics) == bool(self.pattern):
+            raise typer.BadParameter("name topics, or a --pattern for them", param_hint="TOPICS")
+        if self.topics:
+            return Subscription(names=frozenset(self.topics))
+        return Subscription.to_pattern(self.pattern)
+
+    def _values(self) -> "ValueSpec | None":
+        """How to decode values; None leaves them as they are."""
+        from kafscale.spark.values import RegistryAccess, ValueSpec, pinned
+
+        access = None
+        if self.registry:
+            access = RegistryAccess(
+                url=self.registry, user=self.registry_user, password=self.registry_password,
+                token=self.registry_token,
+            )  # fmt: skip
+        if self.value_format is options.ValueFormat.RAW and not (self.schema or access):
+            return None
+        return pinned(
+            ValueSpec(
+                format=str(self.value_format),
+                schema=_text("--schema", self.schema),
+                descriptors=self.descriptors.read_bytes() if self.descriptors else b"",
+                message=self.message,
+                registry=access,
+                subject=self.subject,
+            )
+        )
+
+
+def _text(option: str, given: str) -> str:
+    """The text itself, or what is in the file that it names after an @."""
+    if not given.startswith("@"):
+        return given
+    try:
+        return Path(given[1:]).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise typer.BadParameter(str(error), param_hint=option) from None
+
+
+def _size(option: str, text: str) -> int:
+    try:
+        return parse_size(text)
+    except ValueError as error:
+        raise typer.BadParameter(f"{text!r} {error}", param_hint=option) from None
+
+
+def _duration(option: str, text: str) -> int:
+    try:
+        return parse_duration(text)
+    except ValueError as error:
+        raise typer.BadParameter(f"{text!r} {error}", param_hint=option) from None

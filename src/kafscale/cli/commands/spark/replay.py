@@ -1,0 +1,146 @@
+"""`kafscale spark replay`: a topic, filtered and changed, into another."""
+
+# ruff: noqa: B006, D301, PLC0415 - typer makes lists of its own; \b keeps the lines of examples
+# apart; Spark is slow to load.
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kafscale.cli.commands.spark.copy_options import (
+    PartitionsOption,
+    TargetArgument,
+    TopicArgument,
+    TopicConfigOption,
+    brokers,
+    read_time,
+)
+from kafscale.cli.commands.spark.session import ConfOption, MasterOption, PathOption, locate, run
+from kafscale.cli.connection.kafka import BootstrapOption, secured
+from kafscale.cli.options import parse_pairs
+from kafscale.cli.output import Output, OutputOption
+
+
+class Partitioner(StrEnum):
+    """Which partition a record goes to."""
+
+    KEEP = "keep"
+    KEY = "key"
+
+
+class Compression(StrEnum):
+    """How batches are compressed."""
+
+    NONE = "none"
+    GZIP = "gzip"
+    SNAPPY = "snappy"
+    LZ4 = "lz4"
+    ZSTD = "zstd"
+
+
+WhereOption = Annotated[
+    str, typer.Option("--where", metavar="SQL", help="Which records; all by default.")
+]
+SelectOption = Annotated[
+    list[str],
+    typer.Option(
+        "--select",
+        metavar="SQL",
+        help="What key, value, timestamp or headers become: 'upper(text) AS value'.",
+    ),
+]
+FunctionOption = Annotated[
+    str,
+    typer.Option(
+        "--function",
+        metavar="MODULE:NAME",
+        help="A function of Arrow batches that records go through, found from here.",
+    ),
+]
+SinceOption = Annotated[str, typer.Option("--since", help="Begin with this time.")]
+UntilOption = Annotated[str, typer.Option("--until", help="End before this time.")]
+StartingOption = Annotated[
+    str, typer.Option("--starting-offsets", metavar="JSON", help='{"orders": {"0": 23, "1": -2}}')
+]
+EndingOption = Annotated[
+    str, typer.Option("--ending-offsets", metavar="JSON", help='{"orders": {"0": 99, "1": -1}}')
+]
+PartitionerOption = Annotated[Partitioner, typer.Option(help="Keep partitions, or choose by key.")]
+CompressionOption = Annotated[Compression, typer.Option(help="Of what is written.")]
+
+
+def replay(  # noqa: PLR0917 - typer makes options of them.
+    topic: TopicArgument,
+    target: TargetArgument,
+    where: WhereOption = "",
+    select: SelectOption = [],
+    function: FunctionOption = "",
+    since: SinceOption = "",
+    until: UntilOption = "",
+    starting_offsets: StartingOption = "",
+    ending_offsets: EndingOption = "",
+    partitioner: PartitionerOption = Partitioner.KEEP,
+    compression: CompressionOption = Compression.LZ4,
+    path: PathOption = "",
+    bootstrap: BootstrapOption = "",
+    partitions: PartitionsOption = None,
+    topic_config: TopicConfigOption = [],
+    master: MasterOption = "",
+    conf: ConfOption = [],
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Write a topic, or a part of it, filtered and changed, into another topic.
+
+    SQL sees the columns key, value, timestamp, headers, partition and offset, and for convenience
+    text and json, the value as either. Run again, it writes what is missing and nothing twice.
+
+    \b
+    kafscale spark replay orders large-orders --where "json:amount::int > 1000"
+    kafscale spark replay orders masked --select "regexp_replace(text, '[0-9]', 'x') AS value"
+    kafscale spark replay orders orders-12 --partitioner key --partitions 12
+    """
+    bounds = {
+        "startingOffsets": starting_offsets,
+        "endingOffsets": ending_offsets,
+        "startingTimestamp": _text(read_time("--since", since)),
+        "endingTimestamp": _text(read_time("--until", until)),
+    }
+    servers, security = brokers(bootstrap), secured()
+    configs = dict(parse_pairs(topic_config))
+
+    from kafscale.records import Codec
+    from kafscale.spark.jobs.replay import job
+
+    if function:
+        sys.path.insert(0, str(Path.cwd()))
+    settings = job.ReplaySettings(
+        location=locate(path),
+        topic=topic,
+        target=target,
+        bootstrap=servers,
+        security=security,
+        where=where,
+        select=tuple(select),
+        function=function,
+        partitioner=partitioner.value,
+        bounds={name: text for name, text in bounds.items() if text},
+        codec=Codec[compression.name],
+        partition_count=partitions,
+        configs=configs,
+    )
+    run(
+        "replay",
+        lambda spark: job.run(spark, settings),
+        master=master,
+        conf=conf,
+        output=output,
+        location=settings.location,
+        topics=(topic,),
+    )
+
+
+def _text(time_ms: int | None) -> str:
+    return "" if time_ms is None else str(time_ms)

@@ -1,0 +1,21 @@
+"""Runs what a command asks of the control plane, from the options of its line to its result."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from kafscale.admin.cluster.control_client import Cluster
+from kafscale.cli.connection.control_plane import chosen, encryption
+
+Result = TypeVar("Result")
+
+
+def run(control: str, task: Callable[[Cluster], Awaitable[Result]]) -> Result:
+    """What a task gets done with a cluster."""
+
+    async def connected() -> Result:
+        async with Cluster(addresses, encryption()) as cluster:
+            return await task(cluster)
+
+    addresses = chosen(control)
+    return asyncio.run(connected())

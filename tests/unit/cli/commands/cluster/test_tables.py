@@ -1,0 +1,73 @@
+"""Clusters as people see them."""
+
+import pytest
+
+from kafscale.cli.commands.cluster import tables
+
+BROKER = {
+    "id": 1, "address": "a:9092", "control": "a:9093", "rack": "z", "version": "9", "epoch": 5,
+    "isController": True, "draining": False, "partitionCount": 12, "shardCount": 25,
+    "movingCount": 2, "state": "ready", "problems": {}, "storeHealth": "healthy",
+    "uptimeMs": 133_000,
+}  # fmt: skip
+AWAY = BROKER | {
+    "id": 2, "rack": None, "isController": False, "state": "unreachable", "storeHealth": None,
+    "problems": {"control plane": "no broker answers"}, "uptimeMs": None, "address": None,
+    "control": None,
+}  # fmt: skip
+PARTITION = {
+    "topic": "orders", "partition": 3, "broker": 1, "state": "moving", "movingTo": 2,
+    "leaderEpoch": 7, "startOffset": 2, "rolledOffset": 8, "highWatermark": 9, "endOffset": 10,
+    "sizeBytes": 2048,
+}  # fmt: skip
+
+
+@pytest.fixture
+def printed(capsys):
+    """The lines that a function prints, with one space between any two words."""
+
+    def call(function, *arguments):
+        function(*arguments)
+        lines = (" ".join(line.split()) for line in capsys.readouterr().out.splitlines())
+        return [line for line in lines if line]
+
+    return call
+
+
+def test_a_cluster_is_its_brokers_and_what_troubles_them(printed):
+    status = {"clusterId": "c1", "controller": 1, "brokers": [BROKER, AWAY]}
+    heading, names, _, one, two, problem = printed(tables.print_status, status)
+    assert heading == "c1: 2 brokers, broker 1 is the controller"
+    assert names.startswith("broker state address control rack partitions shards moving store up")
+    assert one == "1 * ready a:9092 a:9093 z 12 25 2 healthy 2m 13s 9"
+    assert two == "2 unreachable - - - 12 25 2 - - 9"
+    assert problem == "broker 2: control plane: no broker answers"
+
+
+def test_partitions_are_shown_where_they_are_asked_for(printed):
+    status = {
+        "clusterId": "c1", "controller": None, "brokers": [BROKER], "partitions": [PARTITION]
+    }  # fmt: skip
+    lines = printed(tables.print_status, status)
+    assert lines[0] == "c1: 1 broker, no controller"
+    assert lines[-1] == "orders 3 1 moving to 2 7 2 8 10 2.0 KiB"
+    assert printed(tables.print_partitions, []) == ["nobody serves any partition"]
+
+
+def test_a_flush_is_counted_by_broker(printed):
+    flushed = [{"topic": "orders", "partition": n, "broker": n % 2} for n in range(3)]
+    lines = printed(tables.print_flushed, flushed)
+    assert lines[2:] == ["0 2", "1 1", "segments hold everything of 3 partitions"]
+    assert printed(tables.print_flushed, []) == ["there was nothing to flush"]
+
+
+def test_moves_are_shown_with_how_far_they_are(printed):
+    moves = [
+        {"topic": "orders", "partition": 0, "from": 1, "to": 2, "done": True},
+        {"topic": "orders", "partition": 1, "from": 1, "to": 3, "done": False},
+    ]
+    assert printed(tables.print_moves, moves)[2:] == [
+        "orders/0 1 2 moved",
+        "orders/1 1 3 moving",
+    ]
+    assert printed(tables.print_moves, []) == ["everything is where it belongs"]

@@ -1,0 +1,68 @@
+"""`kafscale quota`: what it refuses before it asks any broker, and how it prints."""
+
+import pytest
+
+from kafscale.admin.security import quota_values
+from kafscale.cli.commands.quota import tables
+
+SET = ["quota", "set"]
+REMOVE = ["quota", "remove"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        ([*SET, "request_rate=1"], "say who is meant"),
+        ([*SET, "--user", "alice"], "KEY=VALUE"),
+        ([*SET, "--user", "alice", "request_rate"], "key=value"),
+        ([*SET, "--user", "alice", "happiness=1"], "happiness is no quota; there are producer_"),
+        ([*SET, "--user", "alice", "request_rate=0"], "request_rate must be greater than 0"),
+        ([*SET, "--user", "alice", "request_rate=fast"], "'fast' is not a rate, such as 50"),
+        ([*SET, "--user", "a", "producer_byte_rate=1x"], "'1x' is not a rate, such as 1Mi"),
+        ([*SET, "--user", "a", "--user-default", "request_rate=1"], "exclude each other"),
+        ([*SET, "--ip", "::1", "--user", "a", "request_rate=1"], "--ip goes with no user"),
+        (REMOVE, "say who is meant"),
+        (["quota", "list", "--client-id", "a", "--client-id-default"], "exclude each other"),
+    ],
+)
+def test_wrong_usage_is_refused_with_what_is_wrong(kafscale, arguments, problem):
+    result = kafscale(*arguments, COLUMNS="200")
+    assert result.exit_code == 2
+    assert problem in result.stderr
+    assert result.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "value", "shown"),
+    [
+        ("producer_byte_rate", "1Mi", 1048576, "1.0 MiB/s"),
+        ("consumer_byte_rate", "500", 500, "500 B/s"),
+        ("request_percentage", "12.5%", 12.5, "12.5%"),
+        ("request_rate", "0.5", 0.5, "0.5/s"),
+        ("connection_creation_rate", "20", 20, "20/s"),
+    ],
+)
+def test_rates_are_written_and_read_as_people_do(key, text, value, shown):
+    assert quota_values.parse(key, text) == value
+    assert quota_values.show(key, value) == shown
+
+
+def test_a_key_of_a_newer_broker_is_shown_all_the_same():
+    assert quota_values.show("happiness", 3.0) == "3/s"
+
+
+def test_every_limit_has_a_row(capsys):
+    quotas = [
+        {"entity": {"user": "alice", "client-id": None}, "limits": {"request_rate": 5.0}},
+        {"entity": {"ip": "10.0.0.1"}, "limits": {"connection_creation_rate": 2.0}},
+    ]
+    tables.print_list(quotas)
+    names, _, first, second = capsys.readouterr().out.splitlines()
+    assert names.split() == ["user", "client-id", "ip", "quota", "limit"]
+    assert first.split() == ["alice", "<default>", "request_rate", "5/s"]
+    assert second.split() == ["10.0.0.1", "connection_creation_rate", "2/s"]
+
+
+def test_without_quotas_it_says_how_to_set_one(capsys):
+    tables.print_list([])
+    assert "kafscale quota set --user" in capsys.readouterr().out

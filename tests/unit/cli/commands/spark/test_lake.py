@@ -1,0 +1,133 @@
+"""`kafscale spark lake` as far as no session is needed: what its options come to."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from kafscale.cli.commands.spark import lake_options as options
+from kafscale.cli.commands.spark.lake_request import Request
+from kafscale.errors import ConfigError, InvalidRequestError
+from kafscale.spark.jobs.lake.settings import UPSERT_BYTES_MAX, Mode, Start
+from kafscale.spark.source.location import Location
+from kafscale.spark.tables.target import TableFormat
+from kafscale.spark.tables.time_partitions import Unit
+from kafscale.storage.objects import S3Bucket
+
+PLAIN: dict[str, Any] = {
+    "topics": ["orders"], "pattern": "", "to": "lake", "table_format": options.TableFormat.ICEBERG,
+    "catalog": "", "catalog_property": [], "table": "", "value_format": options.ValueFormat.RAW,
+    "schema": "", "message": "", "descriptors": None, "registry": "", "subject": "",
+    "registry_user": "", "registry_password": "", "registry_token": "",
+    "mode": options.Mode.APPEND, "key": [], "partition_by": None, "start": options.Start.EARLIEST,
+    "skip_lost": False, "once": False, "interval": "10s", "commit_bytes": "4Gi",
+    "commit_records": 0, "compression": options.Compression.ZSTD, "compact_files": False,
+    "expire_snapshots": None,
+}  # fmt: skip
+BUCKET = Location(
+    namespace="live",
+    bucket=S3Bucket(name="records", endpoint="http://store", access_key="A", secret_key="hush"),  # noqa: S106
+)
+
+
+def asked(**changes: Any) -> Request:
+    return Request(**(PLAIN | changes))
+
+
+def test_help_names_the_options_and_loads_little(kafscale):
+    shown = kafscale("spark", "lake", "--help").stdout
+    for option in ("--table-format", "--partition-by", "--registry", "--mode", "--once"):
+        assert option in shown
+    code = (
+        "import sys; from typer.testing import CliRunner; from kafscale.cli.main import app;"
+        "CliRunner().invoke(app, ['spark', 'lake', '--help']); print(*sys.modules)"
+    )
+    command = [sys.executable, "-c", code]
+    result = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603
+    assert {"pyspark", "numba", "pyarrow"}.isdisjoint(result.stdout.split())
+
+
+def test_the_least_that_can_be_said():
+    settings = asked().settings(BUCKET)
+    assert settings.subscription.names == {"orders"}
+    assert settings.values is None
+    assert (settings.mode, settings.start, settings.unit) == (Mode.APPEND, Start.EARLIEST, None)
+    assert (settings.interval_ms, settings.commit_bytes_max) == (10_000, 4 * 2**30)
+    assert not settings.is_once
+    assert not settings.upkeep.is_wanted
+
+
+def test_everything_that_can_be_said(tmp_path):
+    schema = tmp_path / "schema"
+    schema.write_text("id long")
+    settings = asked(
+        topics=None, pattern="shop.*", value_format=options.ValueFormat.JSON, schema=f"@{schema}",
+        mode=options.Mode.UPSERT, key=["id"], partition_by=options.Unit.DAY,
+        start=options.Start.LATEST, skip_lost=True, once=True, interval="1m", commit_bytes="1Gi",
+        commit_records=7, compression=options.Compression.SNAPPY, compact_files=True,
+        expire_snapshots=3,
+    ).settings(BUCKET)  # fmt: skip
+    assert settings.subscription.pattern == "shop.*"
+    assert (settings.values.format, settings.values.schema) == ("json", "id long")
+    assert (settings.mode, settings.keys, settings.unit) == (Mode.UPSERT, ("id",), Unit.DAY)
+    assert settings.commit_bytes_max == UPSERT_BYTES_MAX
+    assert settings.commit_records_max == 7
+    assert settings.encoding.compression == "snappy"
+    assert settings.upkeep.merges_files
+    assert settings.upkeep.expires_after_ms == 3 * 86_400_000
+    assert settings.is_once
+    assert not settings.fail_on_data_loss
+
+
+def test_values_are_decoded_as_the_registry_says():
+    access = {"registry": "http://registry", "registry_user": "u", "registry_password": "hush"}
+    request = asked(value_format=options.ValueFormat.AVRO, **access)
+    values = request.settings(BUCKET).values
+    assert (values.format, values.registry.user) == ("avro", "u")
+    assert "hush" not in repr(values)
+    assert "hush" not in repr(request)
+
+
+def test_the_bucket_of_records_is_known_to_tables_in_buckets():
+    target = asked(to="s3://lake/x", table_format=options.TableFormat.DELTA).target(BUCKET)
+    assert target.table_format is TableFormat.DELTA
+    assert target.properties["s3.endpoint"] == "http://store"
+    assert "hush" not in repr(target)
+    other = asked(
+        to="s3://lake/x", catalog_property=["s3.endpoint=http://other", "type=rest"]
+    ).target(BUCKET)
+    assert other.properties["s3.endpoint"] == "http://other"
+    assert asked(to="lake").target(BUCKET).properties == {}
+
+
+def test_what_contradicts_itself_is_refused(tmp_path):
+    for how, error in (
+        ({"topics": None}, typer.BadParameter),
+        ({"pattern": "x"}, typer.BadParameter),
+        ({"interval": "soon"}, typer.BadParameter),
+        ({"commit_bytes": "much"}, typer.BadParameter),
+        ({"schema": f"@{tmp_path / 'none'}"}, typer.BadParameter),
+        ({"key": ["id"]}, InvalidRequestError),
+        ({"mode": options.Mode.UPSERT, "key": ["id"]}, InvalidRequestError),
+        ({"schema": "id long"}, ConfigError),
+        ({"value_format": options.ValueFormat.AVRO}, ConfigError),
+    ):
+        with pytest.raises(error):
+            asked(**how).settings(BUCKET)
+
+
+@pytest.mark.parametrize("how", [{"mode": options.Mode.UPSERT}, {"compact_files": True}])
+def test_plain_files_are_only_added_to(how):
+    with pytest.raises(InvalidRequestError, match="only added to"):
+        asked(table_format=options.TableFormat.PARQUET, **how).target(BUCKET)
+
+
+def test_wrong_usage_is_told_before_spark_starts(kafscale):
+    Path("kafscale-data/objects").mkdir(parents=True)
+    result = kafscale("spark", "lake", "orders")
+    assert result.exit_code == 1
+    assert "Iceberg needs a catalog, or a path" in result.stderr
+    assert kafscale("spark", "lake", "--to", "lake").exit_code == 2
