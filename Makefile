@@ -119,7 +119,7 @@ generate: setup ## Write what is made of proto/, operator/spec and console/contr
 	  --python_out=src --pyi_out=src proto/metadata/metadata.proto
 	$(BIN)/python -m grpc_tools.protoc --proto_path=kafscale/metadata/_generated=proto/etcd \
 	  --python_out=src --pyi_out=src proto/etcd/rpc.proto
-	$(BIN)/python -m grpc_tools.protoc --proto_path=kafscale/control/_generated=proto/control \
+	$(BIN)/python -m grpc_tools.protoc --proto_path=kafscale/control_plane/_generated=proto/control \
 	  --python_out=src --pyi_out=src proto/control/broker.proto
 	$(BIN)/python -m kafscale.operator.crd \
 	  --definitions config/crd/bases deploy/helm/kafscale/crds --schemas api/v1alpha1

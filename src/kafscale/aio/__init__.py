@@ -1,1 +1,1 @@
-"""PACKAGE"""
+"""Small asyncio helpers: clock, backoff, gather, token bucket."""

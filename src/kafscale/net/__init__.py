@@ -1,1 +1,1 @@
-"""PACKAGE"""
+"""Addresses, TLS files and a TCP relay."""

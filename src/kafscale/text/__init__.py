@@ -1,1 +1,1 @@
-"""PACKAGE"""
+"""Numbers, sizes, durations and times, formatted for people."""

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from kafscale.errors import ConfigError, InvalidRecordError
 from kafscale.serde.avro import reader, writer
-from kafscale.serde.avro import schema as avro_schema_module
+from kafscale.serde.avro import schema as avro_schema
 
 
 def record(*fields, name="R"):
@@ -26,7 +26,7 @@ def logical(kind, word, **more):
 
 
 def parse(schema, references=()):
-    return avro_schema_module.parse(json.dumps(schema), map(json.dumps, references))
+    return avro_schema.parse(json.dumps(schema), map(json.dumps, references))
 
 
 def encode(schema, value):
@@ -235,4 +235,4 @@ def test_a_schema_may_refer_to_others():
 @pytest.mark.parametrize("text", ["", "{", "[]x", '{"type": "wreck"}', "no-such-type"])
 def test_what_is_no_schema_is_refused(text):
     with pytest.raises(ConfigError, match="not one of Avro"):
-        avro_schema_module.parse(text)
+        avro_schema.parse(text)

@@ -74,6 +74,26 @@ export interface AccessWords {
   quotaKeys: string[];
 }
 
+/** One value of something that is watched over time. */
+export interface Point {
+  atMs: number;
+  value: number;
+}
+
+/** A line of a chart. */
+export interface Series {
+  name: string;
+  points: Point[];
+}
+
+/** Why something was not done: what every answer that is not a success carries. */
+export interface Problem {
+  /** A word for programs, such as `not-found`. */
+  error: string;
+  /** A sentence for people, which says what to do next. */
+  message: string;
+}
+
 export type HealthState = "healthy" | "degraded" | "down" | "unknown";
 
 /** A broker that is `gone` was there lately and is not any more, without having been drained. */
@@ -681,24 +701,4 @@ export interface Grow {
 export interface DeleteTopic {
   /** The name of the topic once more, as a person has typed it. */
   confirm: string;
-}
-
-/** One value of something that is watched over time. */
-export interface Point {
-  atMs: number;
-  value: number;
-}
-
-/** A line of a chart. */
-export interface Series {
-  name: string;
-  points: Point[];
-}
-
-/** Why something was not done: what every answer that is not a success carries. */
-export interface Problem {
-  /** A word for programs, such as `not-found`. */
-  error: string;
-  /** A sentence for people, which says what to do next. */
-  message: string;
 }

@@ -1,1 +1,1 @@
-"""PACKAGE"""
+"""The cluster: brokers, health, cost, lag and metrics."""

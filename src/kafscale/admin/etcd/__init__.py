@@ -1,1 +1,1 @@
-"""PACKAGE"""
+"""Members of etcd, and backups of its content."""

@@ -1,1 +1,1 @@
-"""PACKAGE"""
+"""Consumer groups: listing, describing, offsets and resets."""

@@ -21,7 +21,7 @@ from kafscale.errors import (
     StoreUnavailableError,
 )
 from kafscale.serde.avro import reader, writer
-from kafscale.serde.avro import schema as avro_schema_module
+from kafscale.serde.avro import schema as avro_schema
 from kafscale.serde.avro.schema import AvroSchema
 from kafscale.serde.protobuf.compiler import compile_source
 from kafscale.serde.protobuf.descriptors import ProtobufFiles
@@ -188,7 +188,7 @@ def typed(schema: SchemaText) -> Codec:
         raise InvalidRequestError(_NO_REGISTRY)
     try:
         if schema.kind == "avro":
-            return _of_avro(avro_schema_module.parse(schema.text))
+            return _of_avro(avro_schema.parse(schema.text))
         files = ProtobufFiles.of_set(compile_source(schema.text))
         message = MessageJson(files.message(schema.message))
     except (ConfigError, InvalidRecordError) as error:
@@ -200,7 +200,7 @@ def _of_registry(schema: RegisteredSchema) -> Codec:
     match schema.kind:
         case "AVRO":
             text, references = registry_references.avro_texts(schema)
-            return _of_avro(avro_schema_module.parse(text, references))
+            return _of_avro(avro_schema.parse(text, references))
         case "PROTOBUF":
             return _of_protobuf(ProtobufFiles.of_set(registry_references.protobuf_set(schema)))
         case "JSON":

@@ -1,1 +1,1 @@
-"""PACKAGE"""
+"""ACLs, users and quotas."""

@@ -1,1 +1,1 @@
-"""PACKAGE"""
+"""Topics: listing, describing, configurations, usage and segments."""

@@ -1,1 +1,1 @@
-"""PACKAGE"""
+"""Topic and broker configurations, as DescribeConfigs and AlterConfigs see them."""

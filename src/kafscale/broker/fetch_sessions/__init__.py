@@ -1,1 +1,1 @@
-"""PACKAGE"""
+"""Incremental fetch sessions (KIP-227). Pure."""

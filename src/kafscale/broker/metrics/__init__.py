@@ -1,1 +1,1 @@
-"""PACKAGE"""
+"""Collectors that read metrics from logs and groups."""

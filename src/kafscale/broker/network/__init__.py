@@ -1,1 +1,1 @@
-"""PACKAGE"""
+"""From sockets to frames: listeners, acceptor, connections."""

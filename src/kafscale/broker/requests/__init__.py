@@ -1,1 +1,1 @@
-"""PACKAGE"""
+"""From frames to handlers: routes, versions, dispatch."""

@@ -1,1 +1,1 @@
-"""PACKAGE"""
+"""Authentication, authorization, quotas and the audit log of requests."""

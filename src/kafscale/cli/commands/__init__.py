@@ -1,1 +1,1 @@
-"""PACKAGE"""
+"""One module or package per command of `kafscale`."""

@@ -1,1 +1,1 @@
-"""PACKAGE"""
+"""How a command reaches a cluster."""

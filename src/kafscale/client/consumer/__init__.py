@@ -1,1 +1,1 @@
-"""PACKAGE"""
+"""A consumer: partition reader and group member."""

@@ -1,1 +1,1 @@
-"""PACKAGE"""
+"""A producer that batches and sends records."""

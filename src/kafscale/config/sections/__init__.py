@@ -1,1 +1,1 @@
-"""PACKAGE"""
+"""One module per section of the configuration file."""

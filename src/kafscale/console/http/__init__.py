@@ -1,1 +1,1 @@
-"""PACKAGE"""
+"""HTTP concerns of the console: login, CSRF, headers, static files."""

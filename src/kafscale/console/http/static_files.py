@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Scope
 
 from kafscale.console.http.security_headers import ASKED_AGAIN, KEPT_FOR_A_YEAR
 
-DIRECTORY: Final = Path(__file__).parent / "static"
+DIRECTORY: Final = Path(__file__).parents[1] / "static"
 INDEX: Final = "index.html"
 _ASSETS: Final = "assets/"
 _COMPRESSED_BYTES_MIN: Final = 1024

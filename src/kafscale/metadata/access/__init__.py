@@ -1,1 +1,1 @@
-"""PACKAGE"""
+"""ACLs, SCRAM credentials and quotas in the metadata store."""

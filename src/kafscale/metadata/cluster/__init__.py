@@ -1,1 +1,1 @@
-"""PACKAGE"""
+"""Brokers, assignments, epochs and group shards, with watch caches over them."""

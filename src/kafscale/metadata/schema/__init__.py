@@ -1,1 +1,1 @@
-"""PACKAGE"""
+"""What the metadata store holds: keys, values and their protobuf encoding."""

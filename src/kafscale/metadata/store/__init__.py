@@ -1,1 +1,1 @@
-"""PACKAGE"""
+"""The `MetadataStore` protocol and its three implementations: etcd, SQLite, memory."""

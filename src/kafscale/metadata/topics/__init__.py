@@ -1,1 +1,1 @@
-"""PACKAGE"""
+"""Topics: the catalog, its cache, names and topic configurations."""

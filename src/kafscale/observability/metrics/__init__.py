@@ -1,1 +1,1 @@
-"""PACKAGE"""
+"""Metric declarations, counters and the Prometheus text format."""

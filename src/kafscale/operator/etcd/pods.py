@@ -8,7 +8,7 @@ import msgspec
 from kafscale.operator.etcd.view import PodView
 from kafscale.operator.kube.api import Manifest
 from kafscale.operator.manifests.brokers import pods
-from kafscale.operator.manifests.etcd import pods as etcd_pods_module
+from kafscale.operator.manifests.etcd import pods as etcd_pods
 
 RESTARTS_MIN: Final = 3
 """How often a container has to be started anew until that is no accident."""
@@ -29,7 +29,7 @@ def pod_view(pod: Manifest) -> PodView:
     reason = next(filter(None, map(_reason, containers)), "")
     return PodView(
         uid=pod["metadata"]["uid"],
-        checksum=etcd_pods_module.checksum(pod),
+        checksum=etcd_pods.checksum(pod),
         is_ready=is_ready,
         is_terminating=pods.is_terminating(pod),
         is_crashing=not is_ready and any(map(_is_crashing, containers)),

@@ -1,1 +1,1 @@
-"""PACKAGE"""
+"""Compiles message declarations to encode and decode functions."""

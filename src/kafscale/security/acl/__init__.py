@@ -1,1 +1,1 @@
-"""PACKAGE"""
+"""ACL evaluation."""

@@ -1,1 +1,1 @@
-"""PACKAGE"""
+"""Verification of JSON Web Tokens."""

@@ -1,1 +1,1 @@
-"""PACKAGE"""
+"""Quota entities, types and limits."""

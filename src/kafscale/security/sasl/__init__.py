@@ -1,1 +1,1 @@
-"""PACKAGE"""
+"""SASL mechanisms, server and client side. Bytes in, bytes out."""

@@ -1,1 +1,1 @@
-"""PACKAGE"""
+"""TLS contexts, names in certificates and a development CA."""

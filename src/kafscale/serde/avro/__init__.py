@@ -1,1 +1,1 @@
-"""PACKAGE"""
+"""Avro: schemas, and values as JSON."""

@@ -1,1 +1,1 @@
-"""PACKAGE"""
+"""Protobuf: descriptors, JSON and the compiler."""

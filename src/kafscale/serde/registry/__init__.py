@@ -1,1 +1,1 @@
-"""PACKAGE"""
+"""Client of a Confluent-compatible schema registry."""

@@ -1,1 +1,1 @@
-"""PACKAGE"""
+"""Record batches to Arrow and back, compiled by numba."""

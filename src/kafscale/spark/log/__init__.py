@@ -1,1 +1,1 @@
-"""PACKAGE"""
+"""Driver: what the bucket holds, as offset ranges and tasks."""

@@ -1,1 +1,1 @@
-"""PACKAGE"""
+"""Executor: reads a task's offset range from the bucket."""

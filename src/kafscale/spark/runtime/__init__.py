@@ -1,1 +1,1 @@
-"""PACKAGE"""
+"""Sessions, Java, Maven packages and Python workers."""

@@ -1,1 +1,1 @@
-"""PACKAGE"""
+"""The `kafscale` data source: batch, stream, options, offsets."""

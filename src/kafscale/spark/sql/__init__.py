@@ -1,1 +1,1 @@
-"""PACKAGE"""
+"""SQL over topics."""

@@ -26,8 +26,7 @@ from kafscale.spark.log.bucket_listing import Surveyor
 from kafscale.spark.log.offset_map import LogMap
 from kafscale.spark.source.location import Location
 from kafscale.spark.source.registration import FILTERS_SWITCH
-from kafscale.spark.sql import columns as sql_columns_module
-from kafscale.spark.sql import errors, statements
+from kafscale.spark.sql import columns, errors, statements
 from kafscale.spark.sql.columns import COLUMNS, Shape
 from kafscale.spark.sql.errors import QueryError
 from kafscale.spark.sql.plan import reads_of
@@ -106,14 +105,14 @@ class Sql:
             topic = _topic(parts, logmap.topics, named)
             if topic not in self._shapes:
                 keys, values = sample(self._location, logmap, topic)
-                shape = sql_columns_module.shape(keys, values)
+                shape = columns.shape(keys, values)
                 if len(values):  # An empty topic may show something else later on.
                     self._shapes[topic] = shape
             named.append(topic)
             self._add_view(topic, _ALL)
 
     def _add_view(self, topic: str, needed: Collection[str]) -> None:
-        shape = self._shapes.get(topic, sql_columns_module.EMPTY)
+        shape = self._shapes.get(topic, columns.EMPTY)
         view(self._spark, topic, shape, needed).createOrReplaceTempView(f"`{topic}`")
 
     def _show(self, pattern: str, limit: int | None) -> Result:

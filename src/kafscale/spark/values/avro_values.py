@@ -15,7 +15,7 @@ from fastavro import schemaless_reader
 from fastavro.read import SchemaResolutionError
 
 from kafscale.errors import ConfigError, InvalidRecordError
-from kafscale.serde.avro import schema as avro_schema_module
+from kafscale.serde.avro import schema as avro_schema
 from kafscale.serde.registry import wire_format
 from kafscale.serde.registry.cache import SchemaCache
 from kafscale.serde.registry.client import RegisteredSchema, Registry
@@ -40,7 +40,7 @@ class AvroSchema:
 
     def __init__(self, text: str, references: tuple[str, ...] = ()) -> None:
         """Take the text of a schema, and the texts of those it refers to, deepest first."""
-        self.parsed, named = avro_schema_module.parse(text, references)
+        self.parsed, named = avro_schema.parse(text, references)
         types = TypeMap(named)
         try:
             type_, self._convert = types.arrow(self.parsed)

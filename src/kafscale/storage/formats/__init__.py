@@ -1,1 +1,1 @@
-"""PACKAGE"""
+"""Binary formats and object keys. Pure, and shared with Spark."""

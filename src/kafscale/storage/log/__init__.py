@@ -1,1 +1,1 @@
-"""PACKAGE"""
+"""The log of one partition: segments, tail and offsets."""

@@ -1,1 +1,1 @@
-"""PACKAGE"""
+"""Reads of segments through the block cache."""

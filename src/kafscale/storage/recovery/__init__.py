@@ -1,1 +1,1 @@
-"""PACKAGE"""
+"""Opens logs from the bucket: segments, then the WAL."""

@@ -1,1 +1,1 @@
-"""PACKAGE"""
+"""The write-ahead log: from an appended batch to a durable object."""

@@ -4,7 +4,7 @@ from functools import partial
 from typing import Any
 
 from kafscale.spark.jobs.scrub import contiguity, job
-from kafscale.spark.jobs.scrub import listing as scrub_listing_module
+from kafscale.spark.jobs.scrub import listing as scrub_listing
 from kafscale.spark.jobs.scrub.findings import Finding, Kind
 from kafscale.spark.jobs.scrub.task import items_of, scrub_one
 from kafscale.spark.log.offset_map import KnownTopic
@@ -29,7 +29,7 @@ def scrubbed(
     bytes_max: int = 1000,
 ) -> job.ScrubReport:
     """What a scrub says, each task in turn."""
-    listing = scrub_listing_module.look(
+    listing = scrub_listing.look(
         store, NAMESPACE, KNOWN if known is None else known, now_ms,
         partial(job._is_wanted, topics),
     )  # fmt: skip

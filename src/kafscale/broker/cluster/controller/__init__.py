@@ -1,1 +1,1 @@
-"""PACKAGE"""
+"""The controller: election, assignment plans, fencing."""

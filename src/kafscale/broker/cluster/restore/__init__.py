@@ -1,1 +1,1 @@
-"""PACKAGE"""
+"""Repairs metadata that were restored from a backup."""

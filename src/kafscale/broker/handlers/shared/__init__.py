@@ -1,1 +1,1 @@
-"""PACKAGE"""
+"""What several handlers use."""

@@ -117,7 +117,7 @@ def add(
       --resource-pattern-type prefixed
     """
     from kafscale.admin.security import acls as acl_admin
-    from kafscale.cli.commands.acl import tables as acl_tables_module
+    from kafscale.cli.commands.acl import tables as acl_tables
     from kafscale.cli.commands.acl.rules import Wanted
 
     with _usage():
@@ -128,7 +128,7 @@ def add(
             operations=_operations(operation, role), producer=producer, consumer=consumer,
         ).rules()  # fmt: skip
     run(bootstrap, lambda client: acl_admin.add(client, rules))
-    acl_tables_module.print_rules(rules)
+    acl_tables.print_rules(rules)
     typer.echo(f"\nadded {counted(len(rules), 'rule')}", err=True)
 
 
@@ -160,7 +160,7 @@ def remove(
     kafscale acl remove --allow-principal User:bob --operation Read --topic orders
     """
     from kafscale.admin.security import acls as acl_admin
-    from kafscale.cli.commands.acl import tables as acl_tables_module_module
+    from kafscale.cli.commands.acl import tables as acl_tables
     from kafscale.cli.commands.acl.rules import Wanted
 
     with _usage():
@@ -173,7 +173,7 @@ def remove(
     if filters == Wanted().filters():
         raise typer.BadParameter("say which rules: by what they are about, or by whom")
     rules = run(bootstrap, lambda client: acl_admin.find(client, filters))
-    acl_tables_module_module.print_rules(rules)
+    acl_tables.print_rules(rules)
     if not rules:
         return
     if not yes and sys.stdin.isatty():

@@ -61,7 +61,7 @@ def drain(
     kafscale cluster drain 2 --deadline 300 --reason "new disk"
     """
     from kafscale.admin.cluster import brokers as cluster_admin
-    from kafscale.cli.commands.cluster import tables as cluster_tables_module
+    from kafscale.cli.commands.cluster import tables as cluster_tables
     from kafscale.cli.connection import cluster_client
     from kafscale.cli.progress import progress_bar
 
@@ -81,7 +81,7 @@ def drain(
     if pending := result["pending"]:
         raise KafscaleError(
             f"broker {broker} still has {counted(len(pending), 'partition')}, and goes on:"
-            f" {cluster_tables_module.names(pending)}"
+            f" {cluster_tables.names(pending)}"
         )
 
 
@@ -104,7 +104,7 @@ def flush(
     kafscale cluster flush --all
     """
     from kafscale.admin.cluster import brokers as cluster_admin
-    from kafscale.cli.commands.cluster import tables as cluster_tables_module_module
+    from kafscale.cli.commands.cluster import tables as cluster_tables
     from kafscale.cli.connection import cluster_client
 
     if bool(topic) == everything:
@@ -115,7 +115,7 @@ def flush(
         control, lambda cluster: cluster_admin.flush(cluster, topic, partition)
     )
     if output is Output.TABLE:
-        cluster_tables_module_module.print_flushed(flushed)
+        cluster_tables.print_flushed(flushed)
     else:
         print_data(flushed, output)
 
@@ -135,7 +135,7 @@ def rebalance(
     kafscale cluster rebalance --wait 0
     """
     from kafscale.admin.cluster import brokers as cluster_admin
-    from kafscale.cli.commands.cluster import tables as cluster_tables_module_module_module
+    from kafscale.cli.commands.cluster import tables as cluster_tables
     from kafscale.cli.connection import cluster_client
     from kafscale.cli.progress import progress_bar
 
@@ -145,6 +145,6 @@ def rebalance(
             lambda cluster: cluster_admin.rebalance(cluster, seconds_max=wait, progress=progress),
         )
     if output is Output.TABLE:
-        cluster_tables_module_module_module.print_moves(moves)
+        cluster_tables.print_moves(moves)
     else:
         print_data(moves, output)

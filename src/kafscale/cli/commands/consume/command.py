@@ -140,20 +140,20 @@ def _end_in_order_when_terminated() -> None:
 
 
 def _formatter(form: Format, show: str, template: str) -> "Formatter":
-    from kafscale.cli.commands.consume import format as consume_format_module
+    from kafscale.cli.commands.consume import format as consume_format
 
     if show and template:
         raise typer.BadParameter("--show and --template exclude each other")
     if form is Format.JSON:
         if show or template:
             raise typer.BadParameter("--format json shows everything; leave out the other")
-        return consume_format_module.as_json
+        return consume_format.as_json
     try:
         if template:
-            return consume_format_module.by_template(form, template)
+            return consume_format.by_template(form, template)
         names = [name.strip() for name in show.split(",") if name.strip()]
-        fields = [consume_format_module.Field(name) for name in names if name != "value"]
-        return consume_format_module.by_fields(form, fields)
+        fields = [consume_format.Field(name) for name in names if name != "value"]
+        return consume_format.by_fields(form, fields)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
 

@@ -91,14 +91,14 @@ def snapshots(
     """
     from kafscale.admin.etcd.backups import listing
     from kafscale.admin.etcd.backups.location import Place
-    from kafscale.cli.commands.etcd import tables as etcd_tables_module
+    from kafscale.cli.commands.etcd import tables as etcd_tables
     from kafscale.cli.progress import bytes_bar
 
     place = Place(bucket, prefix, region, endpoint)
     with bytes_bar("reading snapshots") as progress:
         found = run(listing.listed(effective(), place, verify=verify, progress=progress))
     if output is Output.TABLE:
-        etcd_tables_module.print_snapshots(found)
+        etcd_tables.print_snapshots(found)
     else:
         print_data(found, output)
     if any("problem" in each for each in found):
@@ -150,7 +150,7 @@ def restore(
         restore as etcd_restore,
     )
     from kafscale.cli.commands.etcd import (
-        tables as etcd_tables_module_module,
+        tables as etcd_tables,
     )
     from kafscale.cli.progress import bytes_bar
     from kafscale.operator.etcd.restore import Identity, has_data
@@ -172,7 +172,7 @@ def restore(
                 wanted, data_dir, identity, place, force=force, progress=progress
             )
     if output is Output.TABLE:
-        etcd_tables_module_module.print_restored(result)
+        etcd_tables.print_restored(result)
     else:
         print_data(result, output)
 
@@ -223,11 +223,11 @@ def status(output: OutputOption = Output.TABLE) -> None:
     kafscale etcd status -o json | jq '.members[] | {name, role, databaseBytes}'
     """
     from kafscale.admin.etcd import members as etcd_admin
-    from kafscale.cli.commands.etcd import tables as etcd_tables_module_module_module
+    from kafscale.cli.commands.etcd import tables as etcd_tables
 
     found = run(etcd_admin.status(with_etcd().etcd))
     if output is Output.TABLE:
-        etcd_tables_module_module_module.print_status(found)
+        etcd_tables.print_status(found)
     else:
         print_data(found, output)
 
@@ -242,12 +242,12 @@ def defragment(output: OutputOption = Output.TABLE) -> None:
     kafscale etcd defragment
     """
     from kafscale.admin.etcd import members as etcd_admin
-    from kafscale.cli.commands.etcd import tables as etcd_tables_module_module_module_module
+    from kafscale.cli.commands.etcd import tables as etcd_tables
     from kafscale.cli.progress import progress_bar
 
     with progress_bar("defragmenting members") as progress:
         freed = run(etcd_admin.defragment(with_etcd().etcd, progress))
     if output is Output.TABLE:
-        etcd_tables_module_module_module_module.print_freed(freed)
+        etcd_tables.print_freed(freed)
     else:
         print_data(freed, output)

@@ -100,7 +100,7 @@ def describe(
     kafscale group describe -o json | jq '.[] | {group, state}'
     """
     from kafscale.admin.groups import groups as group_admin
-    from kafscale.cli.commands.group import tables as group_tables_module
+    from kafscale.cli.commands.group import tables as group_tables
     from kafscale.cli.commands.group.tables import Section
 
     described = run(bootstrap, lambda client: group_admin.describe(client, groups or ()))
@@ -109,7 +109,7 @@ def describe(
         return
     asked = {Section.OFFSETS: offsets, Section.MEMBERS: members, Section.STATE: state}
     sections = [section for section, wanted in asked.items() if wanted]
-    group_tables_module.print_descriptions(described, sections or [Section.OFFSETS])
+    group_tables.print_descriptions(described, sections or [Section.OFFSETS])
 
 
 @app.command("offsets")
@@ -125,11 +125,11 @@ def show_offsets(
     kafscale group offsets billing -o json | jq 'map(.lag) | add'
     """
     from kafscale.admin.groups import groups as group_admin
-    from kafscale.cli.commands.group import tables as group_tables_module_module
+    from kafscale.cli.commands.group import tables as group_tables
 
     committed = run(bootstrap, lambda client: group_admin.offsets(client, group))
     if output is Output.TABLE:
-        group_tables_module_module.print_offsets(committed)
+        group_tables.print_offsets(committed)
     else:
         print_data(committed, output)
 

@@ -1,1 +1,1 @@
-"""PACKAGE"""
+"""`kafscale quota`."""

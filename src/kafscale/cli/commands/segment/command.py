@@ -44,18 +44,18 @@ def inspect(
 ) -> None:
     """Take one object apart; of a damaged segment, show what can be salvaged."""
     from kafscale.cli.commands.segment import (
-        files as segment_files_module,
+        files as segment_files,
     )
     from kafscale.cli.commands.segment import (
-        tables as segment_tables_module,
+        tables as segment_tables,
     )
 
     if path.is_dir():
         raise KafscaleError(f"{path}: is a directory; `kafscale segment list` lists its objects")
-    (found,) = segment_files_module.find([path])
-    content = segment_files_module.take_apart(found, records=records)
+    (found,) = segment_files.find([path])
+    content = segment_files.take_apart(found, records=records)
     if output is Output.TABLE:
-        segment_tables_module.print_content(content)
+        segment_tables.print_content(content)
     else:
         print_data(content, output)
     if "damage" in content:
@@ -66,23 +66,23 @@ def inspect(
 def verify(paths: PathsArgument, output: OutputOption = Output.TABLE) -> None:
     """Read objects to the last byte, and say which are damaged; exits with 1 if any is."""
     from kafscale.cli.commands.segment import (
-        files as segment_files_module_module,
+        files as segment_files,
     )
     from kafscale.cli.commands.segment import (
-        tables as segment_tables_module_module,
+        tables as segment_tables,
     )
 
-    found = segment_files_module_module.find(paths)
+    found = segment_files.find(paths)
     damaged: list[dict[str, str]] = []
     for path in _with_progress(found):
         try:
-            segment_files_module_module.prove(path)
+            segment_files.prove(path)
         except KafscaleError as error:
             reason = str(error).removeprefix(f"{path}: ")
             damaged.append({"path": str(path), "reason": reason})
-    alone = [str(path) for path in segment_files_module_module.without_index(found)]
+    alone = [str(path) for path in segment_files.without_index(found)]
     if output is Output.TABLE:
-        segment_tables_module_module.print_verdict(len(found), damaged, alone)
+        segment_tables.print_verdict(len(found), damaged, alone)
     else:
         print_data(
             {"objectCount": len(found), "damaged": damaged, "segmentsWithoutIndex": alone}, output

@@ -107,11 +107,11 @@ def describe(
     kafscale topic describe -o yaml
     """
     from kafscale.admin.topics import topics as topic_admin
-    from kafscale.cli.commands.topic import tables as topic_tables_module
+    from kafscale.cli.commands.topic import tables as topic_tables
 
     topics = run(bootstrap, lambda client: topic_admin.describe(client, names or ()))
     if output is Output.TABLE:
-        topic_tables_module.print_descriptions(topics)
+        topic_tables.print_descriptions(topics)
     else:
         print_data(topics, output)
 

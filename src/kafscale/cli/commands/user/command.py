@@ -85,14 +85,14 @@ def create(
     pass show kafka/alice | kafscale user create alice --password-file -
     """
     from kafscale.admin.security import users as user_admin
-    from kafscale.cli.commands.user import tables as user_tables_module
+    from kafscale.cli.commands.user import tables as user_tables
 
     security, chosen = secured(), _chosen(mechanism or list(Mechanism))
     first = _password(password_file, name, iterations)
     run(bootstrap, lambda client: user_admin.create(client, name, first, chosen))
     typer.echo(f"created user {name} for {_told(chosen)}")
     protocol = security.protocol if security.authenticates else "SASL_SSL"
-    user_tables_module.print_login(name, chosen[-1].label, protocol)
+    user_tables.print_login(name, chosen[-1].label, protocol)
 
 
 @app.command()

@@ -1,1 +1,1 @@
-"""PACKAGE"""
+"""The metadata store of a single node: one SQLite file."""

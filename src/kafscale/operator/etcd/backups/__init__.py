@@ -1,1 +1,1 @@
-"""PACKAGE"""
+"""Scheduled snapshots of a managed etcd."""

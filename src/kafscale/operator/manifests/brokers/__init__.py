@@ -1,1 +1,1 @@
-"""PACKAGE"""
+"""Manifests of the brokers of a cluster. Pure."""

@@ -1,1 +1,1 @@
-"""PACKAGE"""
+"""Manifests of a managed etcd. Pure."""

@@ -1,1 +1,1 @@
-"""PACKAGE"""
+"""The compact job: keep the latest record of each key."""

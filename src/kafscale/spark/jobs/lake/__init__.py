@@ -1,1 +1,1 @@
-"""PACKAGE"""
+"""The lake job: topics to Iceberg, Delta or Parquet tables."""

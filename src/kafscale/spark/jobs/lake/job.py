@@ -14,7 +14,7 @@ import msgspec
 
 from kafscale.errors import OperatingError
 from kafscale.observability.logging import get_logger
-from kafscale.spark.jobs.lake import rows as lake_rows_module
+from kafscale.spark.jobs.lake import rows as lake_rows
 from kafscale.spark.jobs.lake.settings import LakeSettings, Mode
 from kafscale.spark.jobs.lake.task import LakeItem, TopicResult, write
 from kafscale.spark.jobs.lake.topic import Checkpoint, Round, TopicExport
@@ -205,7 +205,7 @@ class Lake:
                 schema = rounds[topic].schema
                 for result in found_missing:
                     schema = extend(schema, result.missing)
-                exports[topic].grow(rounds[topic], lake_rows_module.well_named(schema))
+                exports[topic].grow(rounds[topic], lake_rows.well_named(schema))
             left = again
         raise OperatingError(f"tasks have found new columns {GROWTHS_MAX} times in one round")
 
@@ -213,7 +213,7 @@ class Lake:
         export = self._exports.get(topic)
         if export is None:
             is_decoded = self.settings.values is not None
-            time_column = lake_rows_module.time_column(is_decoded=is_decoded)
+            time_column = lake_rows.time_column(is_decoded=is_decoded)
             dead = None
             if is_decoded or self.settings.mode is Mode.UPSERT:
                 dead = self._table_of(topic, time_column="timestamp", is_dead=True)
@@ -249,7 +249,7 @@ class Lake:
         if ages:
             tally.newest_ms = max(tally.newest_ms or 0, now_ms - min(ages)[0])
             tally.freshness_ms = (
-                lake_rows_module.percentile(ages, 0.5), lake_rows_module.percentile(ages, 0.99),
+                lake_rows.percentile(ages, 0.5), lake_rows.percentile(ages, 0.99),
             )  # fmt: skip
             log.info(
                 "committed", table=tally.table, records=sum(one.record_count for one in results),

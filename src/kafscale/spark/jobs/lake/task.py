@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafscale.spark.jobs.lake import keys, upsert
-from kafscale.spark.jobs.lake import rows as lake_rows_module
+from kafscale.spark.jobs.lake import rows as lake_rows
 from kafscale.spark.jobs.lake.keys import Identity
 from kafscale.spark.log.planner import Task
 from kafscale.spark.read import task as read_task
@@ -80,7 +80,7 @@ def write(item: LakeItem) -> list[TopicResult]:
 
 def _records(item: LakeItem, topic: str, work: TopicWork) -> Iterator[pa.RecordBatch]:
     slices = tuple(part for part in item.task.slices if part.topic == topic)
-    columns = lake_rows_module.RAW if work.values is None else lake_rows_module.DECODABLE
+    columns = lake_rows.RAW if work.values is None else lake_rows.DECODABLE
     return read_task.read(
         item.location, Task(slices), columns, fail_on_data_loss=item.fail_on_data_loss
     )
@@ -100,8 +100,8 @@ class _Topic:
         self._dead = FileWriter(work.dead, Encoding()) if work.dead else None
         self._decoder: ValueDecoder | None = None
         if work.values is not None:
-            self._decoder = lake_rows_module.decoder_for(work.values, work.schema)
-        self._time = lake_rows_module.time_column(is_decoded=self._decoder is not None)
+            self._decoder = lake_rows.decoder_for(work.values, work.schema)
+        self._time = lake_rows.time_column(is_decoded=self._decoder is not None)
 
     def write(self, batches: Iterator[pa.RecordBatch]) -> TopicResult:
         for records in batches:
@@ -131,13 +131,13 @@ class _Topic:
         if decoded.bad:
             self._bury(records, decoded.bad)
             records = records.filter(decoded.good)
-        values, bad = lake_rows_module.bad_fields(decoded.table, self._work.schema)
+        values, bad = lake_rows.bad_fields(decoded.table, self._work.schema)
         if bad:
             self._bury(records, bad)
             is_good = np.ones(records.num_rows, bool)
             is_good[[row.row for row in bad]] = False
             records, values = (one.filter(pa.array(is_good)) for one in (records, values))
-        return records, lake_rows_module.good_rows(records, values)
+        return records, lake_rows.good_rows(records, values)
 
     def _keyed(
         self, records: pa.RecordBatch, rows: pa.RecordBatch, identity: Identity
@@ -155,12 +155,12 @@ class _Topic:
     def _bury(self, records: pa.RecordBatch, bad: Sequence[BadRow]) -> None:
         if self._dead is None:
             return
-        letters = lake_rows_module.dead_letters(records, bad, self._work.dead_to)
+        letters = lake_rows.dead_letters(records, bad, self._work.dead_to)
         self._result.dead_count += letters.num_rows
         self._dead.add(letters, letters.column("timestamp"))
 
     def _sample(self, records: pa.RecordBatch) -> None:
-        times = lake_rows_module.sampled_times(records.column("timestamp"))
+        times = lake_rows.sampled_times(records.column("timestamp"))
         weight = records.num_rows / len(times)
         self._result.times += [(time_ms, weight) for time_ms in times]
 

@@ -22,7 +22,7 @@ import pyarrow as pa
 from kafscale.errors import InvalidRequestError
 from kafscale.observability.logging import get_logger
 from kafscale.spark.jobs.lake import plan, upsert
-from kafscale.spark.jobs.lake import rows as lake_rows_module
+from kafscale.spark.jobs.lake import rows as lake_rows
 from kafscale.spark.jobs.lake.keys import Identity
 from kafscale.spark.jobs.lake.settings import LakeSettings, Mode, Start
 from kafscale.spark.jobs.lake.task import TopicResult, TopicWork
@@ -81,15 +81,15 @@ class TopicExport:
         self._settings = settings
         self._checkpoint = checkpoint
         is_decoded = settings.values is not None
-        self._encoding = lake_rows_module.laid_out(settings.encoding, is_decoded=is_decoded)
+        self._encoding = lake_rows.laid_out(settings.encoding, is_decoded=is_decoded)
         self._identity: Identity | None = None
         if settings.mode is Mode.UPSERT:
-            self._identity = lake_rows_module.identity(settings.keys, is_decoded=is_decoded)
+            self._identity = lake_rows.identity(settings.keys, is_decoded=is_decoded)
 
     def maintain(self, execute: Execute, clock: Callable[[], int]) -> Done:
         """Look after the tables."""
         upkeep = self._settings.upkeep
-        column = lake_rows_module.time_column(is_decoded=self._settings.values is not None)
+        column = lake_rows.time_column(is_decoded=self._settings.values is not None)
         done = maintain(
             self.table, upkeep, column, encoding=self._encoding, execute=execute, clock=clock
         )
@@ -111,23 +111,23 @@ class TopicExport:
             self._checkpoint("table created")
         dead = None
         if self._dead is not None:
-            dead = self._dead.load() or self._dead.create(lake_rows_module.DEAD_LETTERS, None)
+            dead = self._dead.load() or self._dead.create(lake_rows.DEAD_LETTERS, None)
         if version is not None:
             self._check(version, mark)
             version = self._begin_at_end(version, found, mark)
         progress = Progress() if version is None else version.progress
         return Round(
             self._ranges(found, progress.offsets, is_discovery=version is None), version,
-            schema or lake_rows_module.decoded_schema(pa.schema([])), dead, mark,
+            schema or lake_rows.decoded_schema(pa.schema([])), dead, mark,
         )  # fmt: skip
 
     def _first_schema(self) -> pa.Schema | None:
         """The columns of a new table; None if only the records can tell."""
         values = self._settings.values
         if values is None:
-            return lake_rows_module.RAW.schema
-        known = lake_rows_module.decoder_for(values, pa.schema([])).schema
-        return lake_rows_module.decoded_schema(known) if known is not None and len(known) else None
+            return lake_rows.RAW.schema
+        known = lake_rows.decoder_for(values, pa.schema([])).schema
+        return lake_rows.decoded_schema(known) if known is not None and len(known) else None
 
     def _check(self, version: Version, mark: int | None) -> None:
         unknown = set(self._settings.keys) - set(version.schema.names)

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from kafscale.spark.jobs.lake import keys as lake_keys_module
+from kafscale.spark.jobs.lake import keys as lake_keys
 from kafscale.spark.jobs.lake.keys import Identity
 from kafscale.spark.tables.base import DataFile, Execute, Files
 from kafscale.spark.tables.staging import StagedFiles
@@ -37,7 +37,7 @@ class Merged(msgspec.Struct):
 
 
 def staged_schema(table: pa.Schema) -> pa.Schema:
-    return table.append(pa.field(lake_keys_module.DELETED, pa.bool_()))
+    return table.append(pa.field(lake_keys.DELETED, pa.bool_()))
 
 
 @dataclass(frozen=True)
@@ -115,12 +115,12 @@ def merge(
 ) -> Merged:  # fmt: skip
     """Write the files that a commit needs, which puts staged rows into a table."""
     staging = StagedFiles(staged_schema(schema), files.storage)
-    columns = [*dict.fromkeys((*identity.all, *identity.place)), lake_keys_module.DELETED]
+    columns = [*dict.fromkeys((*identity.all, *identity.place)), lake_keys.DELETED]
     wanted = pa.schema([staging.schema.field(name) for name in columns])
     rows = pa.Table.from_batches(
         (batch.select(columns) for file in staged for batch in staging.read(file, columns)), wanted
     )
-    changes = lake_keys_module.Changes(rows, identity.columns, identity.record_key, identity.place)
+    changes = lake_keys.Changes(rows, identity.columns, identity.record_key, identity.place)
     key_files = tuple(_store(staging, one) for one in (changes.identities, changes.tombstones))
     place = _Place(files, staging, encoding, identity, key_files)
     survives = changes.surviving()
@@ -146,7 +146,7 @@ def _do(item: _Keep | _Strike) -> Merged:
 def _replaced(batch: pa.RecordBatch, keys: Sequence[pa.Table]) -> NDArray[np.bool_]:
     hit = np.zeros(batch.num_rows, bool)
     for table in keys:
-        hit |= lake_keys_module.replaced(batch, table)
+        hit |= lake_keys.replaced(batch, table)
     return hit
 
 

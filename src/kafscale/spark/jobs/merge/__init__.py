@@ -1,1 +1,1 @@
-"""PACKAGE"""
+"""The merge job: replace small segments by large ones."""

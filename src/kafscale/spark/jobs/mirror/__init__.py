@@ -1,1 +1,1 @@
-"""PACKAGE"""
+"""The mirror job: copy topics of another Kafka cluster."""

@@ -1,1 +1,1 @@
-"""PACKAGE"""
+"""The replay job: produce records again through a user function."""

@@ -29,7 +29,7 @@ from kafscale.client.partition import Partition
 from kafscale.client.security import PLAINTEXT, Security
 from kafscale.errors import InvalidRequestError, KafscaleError
 from kafscale.records import Codec
-from kafscale.spark.jobs.replay import query as replay_query_module
+from kafscale.spark.jobs.replay import query as replay_query
 from kafscale.spark.jobs.replay.progress import Progress, Written, find
 from kafscale.spark.jobs.replay.sink import KEEP, KEY, Replayed, ReplayItem, Sink
 from kafscale.spark.jobs.replay.user_function import Function, apply, load
@@ -101,8 +101,8 @@ def run(spark: "SparkSession", settings: ReplaySettings, *, progress: bool = Tru
     slices, items = prepare(settings)
     if not slices:
         return summarize(settings, slices, [], monotonic() - began)
-    records = replay_query_module.records_of(spark, settings.location, slices)
-    rows = replay_query_module.changed(records, settings.where, settings.select)
+    records = replay_query.records_of(spark, settings.location, slices)
+    rows = replay_query.changed(records, settings.where, settings.select)
     outcomes = [
         pickle.loads(row.result)  # noqa: S301 - written by our own tasks.
         for row in collect(

@@ -1,1 +1,1 @@
-"""PACKAGE"""
+"""The report job: inventory and cost of a bucket."""

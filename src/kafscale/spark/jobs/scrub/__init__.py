@@ -1,1 +1,1 @@
-"""PACKAGE"""
+"""The scrub job: verify every object of a bucket."""

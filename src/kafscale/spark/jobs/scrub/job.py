@@ -18,7 +18,7 @@ import msgspec
 
 from kafscale.errors import DamagedObjectError, UnknownTopicError
 from kafscale.spark.jobs.scrub import contiguity
-from kafscale.spark.jobs.scrub import listing as scrub_listing_module
+from kafscale.spark.jobs.scrub import listing as scrub_listing
 from kafscale.spark.jobs.scrub.findings import Finding, Kind
 from kafscale.spark.jobs.scrub.task import Checked, items_of, scrub_one
 from kafscale.spark.log.bucket_listing import survey
@@ -82,7 +82,7 @@ def run(
     location, names = settings.location, frozenset(settings.topics)
     with location.open() as store:
         found, findings = _survey(store, settings)
-        listing = scrub_listing_module.look(
+        listing = scrub_listing.look(
             store, location.namespace, found.known, began_ms, partial(_is_wanted, names)
         )
         for name in names - found.known.keys() - {each.place[0] for each in listing.segments}:

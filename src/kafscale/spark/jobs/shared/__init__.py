@@ -1,1 +1,1 @@
-"""PACKAGE"""
+"""What several jobs use."""

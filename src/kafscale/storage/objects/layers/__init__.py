@@ -1,1 +1,1 @@
-"""PACKAGE"""
+"""Decorators around an object store: retries, limits, metrics, a replica."""

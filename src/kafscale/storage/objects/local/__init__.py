@@ -1,1 +1,1 @@
-"""PACKAGE"""
+"""Objects as files on local disk."""

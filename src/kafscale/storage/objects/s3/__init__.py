@@ -1,1 +1,1 @@
-"""PACKAGE"""
+"""Objects in S3 and compatible stores."""

@@ -2,7 +2,7 @@
 
 from kafscale.cli.commands.acl import tables
 from kafscale.cli.commands.acl.rules import Wanted, parties
-from kafscale.cli.commands.user import tables as user_tables_module
+from kafscale.cli.commands.user import tables as user_tables
 from kafscale.metadata.access.model import Operation, PatternType, Permission
 
 ALICE = parties(Permission.ALLOW, ["User:alice"])
@@ -33,14 +33,14 @@ def test_rules_are_shown_by_resource_and_what_somebody_may_do_in_one_row(capsys)
 
 def test_where_there_are_none_it_is_told_how_to_make_some(capsys):
     tables.print_rules([])
-    user_tables_module.print_list([])
+    user_tables.print_list([])
     told = capsys.readouterr().out
     assert "kafscale acl add" in told
     assert "kafscale user create" in told
 
 
 def test_a_user_is_told_what_to_set(capsys):
-    user_tables_module.print_login('al"ice', "SCRAM-SHA-512", "SASL_SSL")
+    user_tables.print_login('al"ice', "SCRAM-SHA-512", "SASL_SSL")
     told = capsys.readouterr().out
     assert "security.protocol=SASL_SSL" in told
     assert r'ScramLoginModule required username="al\"ice" password="...";' in told

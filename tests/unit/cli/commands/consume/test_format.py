@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from kafscale.cli.commands.consume import format as consume_format_module
+from kafscale.cli.commands.consume import format as consume_format
 from kafscale.cli.commands.consume.format import Field
 from kafscale.cli.commands.produce.lines import LineParser
 from kafscale.cli.options import Format
@@ -16,41 +16,39 @@ PLACE = ("orders", 0)
 
 
 def test_values_alone_are_printed_as_they_are():
-    formatted = consume_format_module.by_fields(Format.TEXT, [])
+    formatted = consume_format.by_fields(Format.TEXT, [])
     assert formatted(PLACE, RECORD) == b"val\xff\n"
     assert formatted(PLACE, EMPTY) == b"null\n"
 
 
 def test_fields_come_in_the_order_asked_for_and_before_the_value():
     fields = [Field.TOPIC, Field.PARTITION, Field.OFFSET, Field.TIMESTAMP, Field.HEADERS, Field.KEY]
-    formatted = consume_format_module.by_fields(Format.HEX, fields)
+    formatted = consume_format.by_fields(Format.HEX, fields)
     assert formatted(("orders", 5), RECORD) == (
         b"orders\t5\t42\t2023-11-14T22:13:20.123Z\ta=31,b=null\t6b6579\t76616cff\n"
     )
 
 
 def test_a_template_says_what_stands_where():
-    formatted = consume_format_module.by_template(
-        Format.BASE64, r"%n %p/%o\t%t %T [%h] %k=%v 100%%"
-    )
+    formatted = consume_format.by_template(Format.BASE64, r"%n %p/%o\t%t %T [%h] %k=%v 100%%")
     assert formatted(("orders", 7), RECORD) == (
         b"orders 7/42\t1700000000123 2023-11-14T22:13:20.123Z [a=MQ==,b=null] a2V5=dmFs/w== 100%\n"
     )
 
 
 def test_a_template_that_ends_its_line_gets_no_other_end():
-    assert consume_format_module.by_template(Format.TEXT, r"%o\n")(PLACE, RECORD) == b"42\n"
-    assert consume_format_module.by_template(Format.TEXT, "%o")(PLACE, RECORD) == b"42\n"
+    assert consume_format.by_template(Format.TEXT, r"%o\n")(PLACE, RECORD) == b"42\n"
+    assert consume_format.by_template(Format.TEXT, "%o")(PLACE, RECORD) == b"42\n"
 
 
 @pytest.mark.parametrize("template", ["%q", "%o %", "100% sure"])
 def test_a_template_with_an_unknown_symbol_is_refused(template):
     with pytest.raises(ValueError, match="stands for nothing; there are %k, %v"):
-        consume_format_module.by_template(Format.TEXT, template)
+        consume_format.by_template(Format.TEXT, template)
 
 
 def test_json_has_everything_and_can_be_produced_again():
-    line = consume_format_module.as_json(("orders", 3), RECORD)
+    line = consume_format.as_json(("orders", 3), RECORD)
     assert json.loads(line) == {
         "topic": "orders",
         "partition": 3,

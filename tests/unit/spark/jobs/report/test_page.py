@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from kafscale.spark.jobs.report import page as report_page_module
+from kafscale.spark.jobs.report import page as report_page
 from kafscale.spark.jobs.report.charts import Mark, columns, ticks
 from kafscale.spark.jobs.report.cost import GB
 from kafscale.spark.jobs.report.inventory import DAY_MS, Tally
@@ -63,9 +63,7 @@ def made(*tallies: Tally, lags=None) -> str:
     logmap = LogMap({one.place: PartitionMap(*one.place, 0, 0) for one in tallies})
     settings = ReportSettings(location=Location(namespace="production", directory="data"))
     writing = WalActivity(1, 1000.0)
-    return report_page_module.page(
-        assemble(settings, logmap, tallies, writing, now_ms=NOW_MS, lags=lags)
-    )
+    return report_page.page(assemble(settings, logmap, tallies, writing, now_ms=NOW_MS, lags=lags))
 
 
 def test_a_page_tells_everything():
@@ -98,9 +96,7 @@ def test_an_empty_namespace_has_a_page():
 
 
 def test_many_topics_share_a_bar():
-    tallies = [
-        tally(f"topic-{number}", GB + number) for number in range(report_page_module.BARS_MAX + 5)
-    ]
+    tallies = [tally(f"topic-{number}", GB + number) for number in range(report_page.BARS_MAX + 5)]
     assert "5 other topics" in Outline(made(*tallies)).text
 
 
