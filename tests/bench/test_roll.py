@@ -8,8 +8,8 @@ import pytest
 
 from kafscale.records import BatchView, Codec, Record, build
 from kafscale.storage.formats import segment
-from kafscale.storage.log.batch_run import Run
-from kafscale.storage.log.tail import Tail, TailMemory
+from kafscale.storage.log.state.batch_run import Run
+from kafscale.storage.log.state.tail import Tail, TailMemory
 
 pytestmark = pytest.mark.bench
 

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from kafscale.spark.log.bucket_listing import survey
-from kafscale.spark.log.planner import OffsetRange, plan
+from kafscale.spark.plan.task_planner import OffsetRange, plan
 from kafscale.spark.source.location import Location
 from kafscale.storage.formats import object_keys
 from unit.spark.stored import NAMESPACE, TOPIC, put_segment

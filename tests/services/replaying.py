@@ -5,7 +5,7 @@ import pickle
 import pyarrow as pa
 
 from kafscale.spark.jobs.replay import job
-from kafscale.spark.log.planner import Task
+from kafscale.spark.plan.task_planner import Task
 from kafscale.spark.read.task import read
 from kafscale.spark.source.columns import ALL_WITH_HEADERS
 

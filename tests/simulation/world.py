@@ -19,8 +19,8 @@ from kafscale.storage.log.partition_log import PartitionLog
 from kafscale.storage.objects.memory import MemoryObjectStore
 from kafscale.storage.recovery.log_opener import PartitionToOpen
 from kafscale.storage.segments.roll_scheduler import Bounds
+from kafscale.storage.wal.buffer.open_object import SealRules
 from kafscale.storage.wal.dead_stream_cleaner import Reaper
-from kafscale.storage.wal.open_object import SealRules
 from kafscale.storage.wal.streams import Streams
 from kafscale.testing.faulty_object_store import Fault, FaultyObjectStore, Rule
 from kafscale.testing.virtual_time import clock_ms

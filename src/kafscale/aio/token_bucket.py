@@ -1,65 +1,66 @@
-"""`Bucket`: a rate that somebody may use, and may overdraw.
+"""`TokenBucket`: a rate limit that may be overdrawn.
 
-    bucket = Bucket(KINDS["producer_byte_rate"], 1_048_576, now)
-    bucket.spend(3_000_000, later)     # 1.86: so many seconds until the debt is repaid.
+    bucket = TokenBucket(1_048_576, now)
+    bucket.consume(3_000_000, later)   # 1.86: seconds until the balance is positive again.
 
-The laws: it fills by its rate, up to what may be used at once, and never less than one, so that the
-smallest rate lets something pass. Who spends what is not there goes into debt; who then waits as
-they are told has used the rate, and no more. A debt of more than the longest wait is forgotten:
-nobody waits longer than that after they have stopped. Time, in seconds, is passed in.
+Invariants: the bucket refills at its rate, up to the burst and at least one token, so that the
+smallest rate admits something. Consuming more than the balance makes the balance negative; a client
+that waits as long as it is asked to has used the rate and no more. The debt is bounded by the longest
+wait. Time, in seconds, is passed in.
 """
 
-from kafscale.security.quota.types import Kind
 
+class TokenBucket:
+    """The balance of one rate."""
 
-class Bucket:
-    """What is left of a rate."""
+    __slots__ = ("_balance", "_burst_seconds", "_refilled_at", "_wait_seconds_max", "rate")
 
-    __slots__ = ("_filled_at", "_kind", "_level", "rate")
-
-    def __init__(self, kind: Kind, rate: float, now: float) -> None:
-        self._kind = kind
+    def __init__(
+        self, rate: float, now: float, *, burst_seconds: float = 1.0, wait_seconds_max: float = 10.0
+    ) -> None:
+        self._burst_seconds = burst_seconds
+        self._wait_seconds_max = wait_seconds_max
         self.rate = rate
-        """So much a second; it may change at any time."""
-        self._filled_at = now
-        self._level = self._capacity
+        """Tokens per second; may change at any time."""
+        self._refilled_at = now
+        self._balance = self._capacity
 
-    def spend(self, amount: float, now: float) -> float:
-        """Use so much; how many seconds to wait until it is paid for."""
+    def consume(self, amount: float, now: float) -> float:
+        """Consume tokens; return the seconds until the balance is positive."""
         self._refill(now)
-        self._level -= amount
+        self._balance -= amount
         return self._debt_seconds()
 
-    def take(self, amount: float, now: float) -> float:
-        """Use so much if it is there; if not, in how many seconds it is."""
+    def try_consume(self, amount: float, now: float) -> float:
+        """Consume tokens if there are enough and return 0, else the seconds until there are."""
         self._refill(now)
-        missing = amount - self._level
+        missing = amount - self._balance
         if missing <= 0:
-            self._level -= amount
+            self._balance -= amount
             return 0.0
-        return min(missing / self.rate, self._kind.wait_seconds_max)
+        return min(missing / self.rate, self._wait_seconds_max)
 
     def debt_seconds(self, now: float) -> float:
-        """How many seconds to wait until all is paid for."""
+        """Return the seconds until the balance is positive."""
         self._refill(now)
         return self._debt_seconds()
 
     def is_full(self, now: float) -> bool:
-        """Whether nothing is used, so that a new one would be the same."""
+        """Return whether the bucket is unused, so that a new one would be equal."""
         self._refill(now)
-        return self._level == self._capacity
+        return self._balance == self._capacity
 
     @property
     def _capacity(self) -> float:
-        return max(1.0, self.rate * self._kind.burst_seconds)
+        return max(1.0, self.rate * self._burst_seconds)
 
     def _refill(self, now: float) -> None:
-        level = self._level + (now - self._filled_at) * self.rate
-        self._level = min(level, self._capacity)
-        self._filled_at = now
+        balance = self._balance + (now - self._refilled_at) * self.rate
+        self._balance = min(balance, self._capacity)
+        self._refilled_at = now
 
     def _debt_seconds(self) -> float:
-        if self._level >= 0:
+        if self._balance >= 0:
             return 0.0
-        self._level = max(self._level, -self.rate * self._kind.wait_seconds_max)
-        return -self._level / self.rate
+        self._balance = max(self._balance, -self.rate * self._wait_seconds_max)
+        return -self._balance / self.rate

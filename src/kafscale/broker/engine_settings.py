@@ -4,7 +4,7 @@ from kafscale.broker.stores import is_remote
 from kafscale.config import Config
 from kafscale.storage.engine import EngineSettings
 from kafscale.storage.segments.roll_scheduler import Bounds
-from kafscale.storage.wal.open_object import SealRules
+from kafscale.storage.wal.buffer.open_object import SealRules
 
 
 def engine_settings(config: Config) -> EngineSettings:

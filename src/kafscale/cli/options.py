@@ -16,13 +16,6 @@ class Format(StrEnum):
     BASE64 = "base64"
 
 
-class Assignor(StrEnum):
-    """How the partitions of topics are shared out in a group, spelled as all clients do."""
-
-    RANGE = "range"
-    ROUND_ROBIN = "roundrobin"
-
-
 FormatOption = Annotated[
     Format, typer.Option("--format", "-f", help="How keys and values are written.")
 ]

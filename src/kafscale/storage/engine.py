@@ -19,7 +19,7 @@ from kafscale.storage.counters import Statistics
 from kafscale.storage.formats import wal_object
 from kafscale.storage.log.log_directory import LogDirectory
 from kafscale.storage.log.partition_log import PartitionLog
-from kafscale.storage.log.tail import TailMemory
+from kafscale.storage.log.state.tail import TailMemory
 from kafscale.storage.objects.store import ObjectStore
 from kafscale.storage.read.block_cache import Blocks
 from kafscale.storage.read.log_reader import LogReader
@@ -29,7 +29,7 @@ from kafscale.storage.segments.retention import Retention
 from kafscale.storage.segments.roll_scheduler import Bounds, Upkeep
 from kafscale.storage.segments.segment_writer import SegmentWriter
 from kafscale.storage.segments.swap import Swapper, SwapResult
-from kafscale.storage.wal.open_object import PutBudget, SealRules
+from kafscale.storage.wal.buffer.open_object import PutBudget, SealRules
 from kafscale.storage.wal.streams import Streams
 from kafscale.storage.wal.trimmer import DurableObject, WalTrimmer
 from kafscale.storage.wal.writer import WalPosition, WalWriter

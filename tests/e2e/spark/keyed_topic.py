@@ -15,7 +15,7 @@ from kafka import KafkaConsumer
 from kafka import TopicPartition as PythonPartition
 
 from kafscale.spark.log.bucket_listing import survey
-from kafscale.spark.log.offset_map import LogMap
+from kafscale.spark.plan.offset_map import LogMap
 from kafscale.spark.source.location import Location
 from services import java
 from services.broker import BrokerProcess

@@ -20,7 +20,7 @@ from kafscale.records import iterate
 from kafscale.spark.jobs.merge import job
 from kafscale.spark.jobs.merge.job import MergeSettings
 from kafscale.spark.log.bucket_listing import survey
-from kafscale.spark.log.planner import OffsetRange, plan
+from kafscale.spark.plan.task_planner import OffsetRange, plan
 from kafscale.spark.read.slice_reader import SliceReader
 from kafscale.spark.source.location import Location
 from services.s3_server import broker_settings

@@ -9,7 +9,8 @@ import pytest
 
 from kafscale.admin.etcd.backups.store import ABANDONED_MS, PIECE_BYTES, Snapshots, SourceError
 from kafscale.errors import DamagedObjectError, ObjectExistsError, OperatingError
-from kafscale.storage.objects import Fault, FaultyObjectStore, MemoryObjectStore, Rule
+from kafscale.storage.objects import MemoryObjectStore
+from kafscale.testing.faulty_object_store import Fault, FaultyObjectStore, Rule
 from unit.operator.etcd.members import DATABASE, FakeMember, whole
 
 PREFIX = "etcd-snapshots/default.production"

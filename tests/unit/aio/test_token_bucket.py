@@ -6,53 +6,52 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafscale.aio.token_bucket import Bucket
-from kafscale.security.quota.types import Kind
+from kafscale.aio.token_bucket import TokenBucket
 
-KIND = Kind(key="bytes", counts="bytes", burst_seconds=1, wait_seconds_max=60)
+WAIT_SECONDS_MAX = 60
 
 
 def test_a_burst_is_free_and_more_has_to_be_waited_for():
-    bucket = Bucket(KIND, 100, now=0)
-    assert bucket.spend(100, 0) == 0
-    assert bucket.spend(50, 0) == 0.5
+    bucket = TokenBucket(100, now=0, wait_seconds_max=WAIT_SECONDS_MAX)
+    assert bucket.consume(100, 0) == 0
+    assert bucket.consume(50, 0) == 0.5
     assert bucket.debt_seconds(0.25) == 0.25
     assert bucket.debt_seconds(0.5) == 0
 
 
 def test_what_is_not_used_is_kept_for_one_burst_and_no_longer():
-    bucket = Bucket(KIND, 100, now=0)
-    assert bucket.spend(150, 1000) == 0.5
+    bucket = TokenBucket(100, now=0, wait_seconds_max=WAIT_SECONDS_MAX)
+    assert bucket.consume(150, 1000) == 0.5
 
 
 def test_a_debt_is_shared_and_adds_up():
-    bucket = Bucket(KIND, 100, now=0)
-    assert [bucket.spend(100, 0) for _ in range(3)] == [0, 1, 2]
+    bucket = TokenBucket(100, now=0, wait_seconds_max=WAIT_SECONDS_MAX)
+    assert [bucket.consume(100, 0) for _ in range(3)] == [0, 1, 2]
 
 
 def test_nobody_waits_longer_than_the_longest_wait_even_after_a_flood():
-    bucket = Bucket(KIND, 100, now=0)
-    assert bucket.spend(1e9, 0) == 60
-    assert bucket.spend(1e9, 0) == 60
+    bucket = TokenBucket(100, now=0, wait_seconds_max=WAIT_SECONDS_MAX)
+    assert bucket.consume(1e9, 0) == 60
+    assert bucket.consume(1e9, 0) == 60
     assert bucket.debt_seconds(60) == 0
 
 
 def test_the_smallest_rate_lets_something_pass():
-    bucket = Bucket(KIND, 0.1, now=0)
-    assert bucket.take(1, 0) == 0
-    assert bucket.take(1, 0) == 10
-    assert bucket.take(1, 9) == pytest.approx(1)
-    assert bucket.take(1, 10.5) == 0
+    bucket = TokenBucket(0.1, now=0, wait_seconds_max=WAIT_SECONDS_MAX)
+    assert bucket.try_consume(1, 0) == 0
+    assert bucket.try_consume(1, 0) == 10
+    assert bucket.try_consume(1, 9) == pytest.approx(1)
+    assert bucket.try_consume(1, 10.5) == 0
 
 
 def test_what_is_not_there_is_not_taken():
-    bucket = Bucket(KIND, 2, now=0)
-    assert [bucket.take(1, 0) for _ in range(4)] == [0, 0, 0.5, 0.5]
+    bucket = TokenBucket(2, now=0, wait_seconds_max=WAIT_SECONDS_MAX)
+    assert [bucket.try_consume(1, 0) for _ in range(4)] == [0, 0, 0.5, 0.5]
 
 
 def test_another_rate_holds_for_what_was_used_before():
-    bucket = Bucket(KIND, 10, now=0)
-    assert bucket.spend(110, 0) == 10
+    bucket = TokenBucket(10, now=0, wait_seconds_max=WAIT_SECONDS_MAX)
+    assert bucket.consume(110, 0) == 10
     bucket.rate = 100
     assert bucket.debt_seconds(0) == 1
     bucket.rate = 1
@@ -60,9 +59,9 @@ def test_another_rate_holds_for_what_was_used_before():
 
 
 def test_one_that_is_full_is_as_good_as_new():
-    bucket = Bucket(KIND, 10, now=0)
+    bucket = TokenBucket(10, now=0, wait_seconds_max=WAIT_SECONDS_MAX)
     assert bucket.is_full(0)
-    bucket.spend(5, 0)
+    bucket.consume(5, 0)
     assert not bucket.is_full(0.4)
     assert bucket.is_full(0.5)
 
@@ -72,12 +71,12 @@ def test_one_that_is_full_is_as_good_as_new():
     steps=st.lists(st.tuples(st.floats(0, 30), st.floats(0, 1)), min_size=1, max_size=50),
 )
 def test_who_waits_as_told_uses_the_rate_and_a_burst_at_most(rate, steps):
-    bucket = Bucket(KIND, rate, now=0)
+    bucket = TokenBucket(rate, now=0, wait_seconds_max=WAIT_SECONDS_MAX)
     now = spent = last = 0.0
     for share, idle_seconds in steps:
         now += idle_seconds
         last = share * rate
-        now += bucket.spend(last, now)
+        now += bucket.consume(last, now)
         spent += last
     # When all is waited for, nothing is owed: so this holds without the last amount on top.
     allowed = max(1.0, rate) + rate * now

@@ -13,7 +13,7 @@ from kafscale.errors import (
 )
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.records import BatchView, Record, build, iterate
-from kafscale.storage.log.producer_state import Producers
+from kafscale.storage.log.state.producer_state import Producers
 
 PRODUCER_ID = producer_id_of("test")
 LOST = "the answer is lost"

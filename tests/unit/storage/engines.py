@@ -8,16 +8,16 @@ from typing import Any, TypeVar
 from kafscale.records import BatchView, Record, TimestampType, build, split
 from kafscale.records.checksum import Buffer
 from kafscale.storage.engine import EngineSettings, StorageEngine
-from kafscale.storage.log.batch_run import Run
 from kafscale.storage.log.config import LogSettings
 from kafscale.storage.log.partition_log import PartitionLog
-from kafscale.storage.log.segment_list import Segments
-from kafscale.storage.log.tail import TailMemory
+from kafscale.storage.log.state.batch_run import Run
+from kafscale.storage.log.state.segment_list import Segments
+from kafscale.storage.log.state.tail import TailMemory
 from kafscale.storage.objects.memory import MemoryObjectStore
 from kafscale.storage.objects.store import ObjectInfo, ObjectStore
 from kafscale.storage.recovery.log_opener import PartitionToOpen
 from kafscale.storage.segments.roll_scheduler import Bounds
-from kafscale.storage.wal.open_object import SealRules
+from kafscale.storage.wal.buffer.open_object import SealRules
 from kafscale.testing import virtual_time
 from unit.storage.samples import batch
 

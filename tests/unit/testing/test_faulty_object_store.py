@@ -11,7 +11,8 @@ from kafscale.errors import (
     OperatingError,
     StoreUnavailableError,
 )
-from kafscale.storage.objects import Fault, FaultyObjectStore, MemoryObjectStore, Rule
+from kafscale.storage.objects import MemoryObjectStore
+from kafscale.testing.faulty_object_store import Fault, FaultyObjectStore, Rule
 
 PUT = frozenset({"put"})
 

@@ -6,7 +6,7 @@ at once if it knows none of this name, and then it is a classic one, or none at 
 
 from typing import Any
 
-from kafscale.admin.groups.coordinator import Coordinator
+from kafscale.client.coordinator import Coordinator
 from kafscale.client.errors import AnsweredError, check
 from kafscale.errors import ProtocolError
 from kafscale.groups.consumer_protocol import PROTOCOL_TYPE, decode_assignment, decode_subscription

@@ -4,11 +4,11 @@ import asyncio
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from kafscale.admin.groups.coordinator import Coordinator
 from kafscale.admin.groups.describe import HINT, assigned_to, description
-from kafscale.admin.groups.offsets import Committed, by_topic, committed
 from kafscale.client.client import LATEST_TIME, Client, leaders_of
+from kafscale.client.coordinator import Coordinator
 from kafscale.client.errors import AnsweredError, check
+from kafscale.client.group_offsets import Committed, by_topic, committed
 from kafscale.errors import KafscaleError
 from kafscale.groups.committed_offsets import Place
 from kafscale.groups.model import Kind

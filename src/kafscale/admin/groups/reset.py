@@ -4,13 +4,13 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kafscale.admin.groups.coordinator import Coordinator
 from kafscale.admin.groups.describe import description
 from kafscale.admin.groups.groups import topics_by_name
-from kafscale.admin.groups.offsets import by_topic, commit, committed, place_in_words
 from kafscale.admin.groups.reset_aim import Aim, Kind, Partition, destination
 from kafscale.client.client import EARLIEST_TIME, LATEST_TIME, Client, leaders_of
+from kafscale.client.coordinator import Coordinator
 from kafscale.client.errors import AnsweredError
+from kafscale.client.group_offsets import by_topic, commit, committed, place_in_words
 from kafscale.errors import InvalidRequestError, NonEmptyGroupError, UnknownTopicError
 from kafscale.groups.committed_offsets import Place
 from kafscale.protocol.error_codes import ErrorCode

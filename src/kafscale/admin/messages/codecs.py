@@ -23,7 +23,6 @@ from kafscale.errors import (
 from kafscale.serde.avro import reader, writer
 from kafscale.serde.avro import schema as avro_schema
 from kafscale.serde.avro.schema import AvroSchema
-from kafscale.serde.protobuf.compiler import compile_source
 from kafscale.serde.protobuf.descriptors import ProtobufFiles
 from kafscale.serde.protobuf.json import MessageJson
 from kafscale.serde.registry import references as registry_references
@@ -34,6 +33,7 @@ from kafscale.serde.registry.client import (
     RegistryAccess,
     UnknownSchemaError,
 )
+from kafscale.serde.registry.protobuf_compiler import compile_source
 
 PAYLOAD_BYTES_MAX: Final = 4 * 1024 * 1024
 UNKNOWN_IDS_MAX: Final = 16

@@ -8,13 +8,13 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any, Final
 
-from kafscale.admin.groups.coordinator import Coordinator
 from kafscale.admin.groups.describe import assigned_to, description
-from kafscale.admin.groups.offsets import Committed, committed
 from kafscale.admin.topics.describe import total
 from kafscale.aio.gather import together
 from kafscale.client.client import LATEST_TIME, NO_LEADER, Client, leaders_of
+from kafscale.client.coordinator import Coordinator
 from kafscale.client.errors import AnsweredError
+from kafscale.client.group_offsets import Committed, committed
 from kafscale.groups.committed_offsets import Place
 from kafscale.protocol.messages.metadata import TopicMetadata
 

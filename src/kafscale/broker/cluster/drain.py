@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Collection
 from typing import Final
 
-from kafscale.broker.cluster.controller.planner import Place
+from kafscale.broker.cluster.controller.plan.planner import Place
 from kafscale.broker.cluster.ownership import Ownership
 from kafscale.broker.cluster.registration import Membership
 from kafscale.metadata.cluster.cluster_cache import ClusterView

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Coroutine, Iterable
 from functools import partial
 from typing import Any, Final
 
-from kafscale.broker.cluster.controller.planner import Place
+from kafscale.broker.cluster.controller.plan.planner import Place
 from kafscale.broker.cluster.ownership_guards import Claims
 from kafscale.broker.cluster.transfer import Handover
 from kafscale.broker.configs.topic_configs import resolve

@@ -8,7 +8,7 @@ partitions, and saves without reading.
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from kafscale.broker.cluster.controller.planner import Place
+from kafscale.broker.cluster.controller.plan.planner import Place
 from kafscale.errors import NotOwnerError
 from kafscale.metadata.cluster import partition_states
 from kafscale.metadata.cluster.ownership_guard import Claim

@@ -12,7 +12,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from kafscale.broker.cluster.controller.planner import Place
+from kafscale.broker.cluster.controller.plan.planner import Place
 from kafscale.broker.group_coordinator.coordinator import Coordinator
 from kafscale.errors import FencedError, OperatingError
 from kafscale.metadata.cluster.cluster_cache import ClusterView

@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol, TypeVar
 
-from kafscale.broker.handlers.shared import topic_admission
 from kafscale.broker.services import Services
+from kafscale.broker.shared import topic_admission
 from kafscale.errors import (
     InvalidConfigError,
     InvalidRequestError,

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from kafscale.broker.cluster.controller.planner import Place
+from kafscale.broker.cluster.controller.plan.planner import Place
 from kafscale.metadata.cluster.cluster_cache import ClusterView
 from kafscale.metadata.schema.model import BrokerInfo
 from kafscale.metadata.topics.catalog import Catalog

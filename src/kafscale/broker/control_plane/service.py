@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from typing import Any, Final, TypeVar
 
-from kafscale.broker.cluster.controller.planner import Place
+from kafscale.broker.cluster.controller.plan.planner import Place
 from kafscale.broker.control_plane import status as control_plane_status
 from kafscale.broker.control_plane.parts import Parts
 from kafscale.control_plane.assignment_feed import Holdings, holdings

@@ -15,8 +15,8 @@ import asyncio
 from collections import Counter
 from collections.abc import Sequence
 
-from kafscale.broker.handlers.shared import topic_admission
 from kafscale.broker.requests.context import RequestContext
+from kafscale.broker.shared import topic_admission
 from kafscale.errors import InvalidRequestError, KafscaleError
 from kafscale.metadata.access.model import Operation, QuotaEntity, ResourceType
 from kafscale.protocol.messages.alter_client_quotas import (

@@ -15,8 +15,8 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
-from kafscale.broker.handlers.shared import topic_admission
 from kafscale.broker.requests.context import RequestContext
+from kafscale.broker.shared import topic_admission
 from kafscale.errors import (
     DuplicateResourceError,
     KafscaleError,

@@ -14,9 +14,9 @@ Version notes:
 
 from typing import Final
 
-from kafscale.broker.handlers.shared.groups import check_group_id
 from kafscale.broker.requests.context import RequestContext
 from kafscale.broker.security import operations
+from kafscale.broker.shared.groups import check_group_id
 from kafscale.errors import GroupNotFoundError, KafscaleError, TopicAuthorizationError
 from kafscale.groups.model import GroupRecord, Kind, MemberRecord
 from kafscale.groups.partitions import Partitions

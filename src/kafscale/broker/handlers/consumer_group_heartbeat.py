@@ -21,8 +21,8 @@ from collections.abc import Awaitable, Iterable
 from functools import partial
 from typing import Final
 
-from kafscale.broker.handlers.shared.groups import answered, client_host, client_id, told_code
 from kafscale.broker.requests.context import RequestContext
+from kafscale.broker.shared.groups import answered, client_host, client_id, told_code
 from kafscale.errors import InvalidRequestError, KafscaleError
 from kafscale.groups.effects import NO_TICKET
 from kafscale.groups.events import ConsumerHeartbeat

@@ -9,9 +9,9 @@ Version notes:
 * v0: literal patterns only. v1+: prefixed ones as well.
 """
 
-from kafscale.broker.handlers.shared import topic_admission
-from kafscale.broker.handlers.shared.acls import check_enabled, read_acl, told
 from kafscale.broker.requests.context import RequestContext
+from kafscale.broker.shared import topic_admission
+from kafscale.broker.shared.acls import check_enabled, read_acl, told
 from kafscale.errors import InvalidRequestError, KafscaleError
 from kafscale.metadata.access.model import Acl, Operation, ResourceType
 from kafscale.protocol.messages.create_acls import (

@@ -18,10 +18,10 @@ import asyncio
 from collections import Counter
 
 from kafscale.broker.configs.resources import find_topic
-from kafscale.broker.handlers.shared import topic_admission
 from kafscale.broker.requests.context import RequestContext
 from kafscale.broker.security.denials import denial
 from kafscale.broker.services import Services
+from kafscale.broker.shared import topic_admission
 from kafscale.errors import (
     InvalidAssignmentError,
     InvalidPartitionsError,

@@ -24,9 +24,9 @@ from collections import Counter
 from typing import Final
 
 from kafscale.broker.configs import topic_configs
-from kafscale.broker.handlers.shared import topic_admission
 from kafscale.broker.requests.context import RequestContext
 from kafscale.broker.security.denials import denial
+from kafscale.broker.shared import topic_admission
 from kafscale.errors import (
     InvalidAssignmentError,
     InvalidPartitionsError,

@@ -11,10 +11,10 @@ Version notes:
 
 import asyncio
 
-from kafscale.broker.handlers.shared import topic_admission
-from kafscale.broker.handlers.shared.acls import check_enabled, read_filter, told
 from kafscale.broker.requests.context import RequestContext
 from kafscale.broker.services import Services
+from kafscale.broker.shared import topic_admission
+from kafscale.broker.shared.acls import check_enabled, read_filter, told
 from kafscale.errors import InvalidRequestError, KafscaleError
 from kafscale.metadata.access.model import Acl, Operation, ResourceType
 from kafscale.protocol.messages.delete_acls import (

@@ -11,8 +11,8 @@ Version notes: all versions are served alike.
 
 import asyncio
 
-from kafscale.broker.handlers.shared import topic_admission
 from kafscale.broker.requests.context import RequestContext
+from kafscale.broker.shared import topic_admission
 from kafscale.errors import KafscaleError
 from kafscale.metadata.access.model import Operation, ResourceType
 from kafscale.protocol.messages.delete_groups import (

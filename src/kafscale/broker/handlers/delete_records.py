@@ -16,10 +16,10 @@ Version notes: all versions are served alike.
 import asyncio
 from typing import Final
 
-from kafscale.broker.handlers.shared import topic_admission
-from kafscale.broker.handlers.shared.partition_lookup import find_named
 from kafscale.broker.requests.context import RequestContext
 from kafscale.broker.security.denials import denial
+from kafscale.broker.shared import topic_admission
+from kafscale.broker.shared.partition_lookup import find_named
 from kafscale.errors import KafscaleError, OffsetOutOfRangeError, PolicyViolationError
 from kafscale.metadata.access.model import Operation, ResourceType
 from kafscale.protocol.messages.delete_records import (

@@ -23,10 +23,10 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Final
 
-from kafscale.broker.handlers.shared import topic_admission
 from kafscale.broker.requests.context import RequestContext
 from kafscale.broker.security.denials import denial
 from kafscale.broker.services import Services
+from kafscale.broker.shared import topic_admission
 from kafscale.errors import (
     InvalidRequestError,
     KafscaleError,

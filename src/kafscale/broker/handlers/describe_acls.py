@@ -11,8 +11,8 @@ Version notes:
 
 from itertools import groupby
 
-from kafscale.broker.handlers.shared.acls import check_enabled, read_filter
 from kafscale.broker.requests.context import RequestContext
+from kafscale.broker.shared.acls import check_enabled, read_filter
 from kafscale.metadata.access.model import Operation, ResourceType
 from kafscale.protocol.messages.describe_acls import (
     DescribeAclsRequest,

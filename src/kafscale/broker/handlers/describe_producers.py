@@ -10,10 +10,10 @@ Version notes: there is one version.
 
 from typing import Final
 
-from kafscale.broker.handlers.shared.partition_lookup import find_named
 from kafscale.broker.requests.context import RequestContext
 from kafscale.broker.security.denials import denial
 from kafscale.broker.services import Services
+from kafscale.broker.shared.partition_lookup import find_named
 from kafscale.errors import KafscaleError
 from kafscale.metadata.access.model import Operation, ResourceType
 from kafscale.protocol.messages.describe_producers import (

@@ -25,11 +25,11 @@ import asyncio
 from collections.abc import Awaitable, Iterable
 
 from kafscale.broker.fetch_sessions.cache import FetchContext, Wanted
-from kafscale.broker.handlers.shared.leader_epochs import check_leader_epoch
-from kafscale.broker.handlers.shared.leaders import MISLED, endpoints, leader_of
-from kafscale.broker.handlers.shared.partition_lookup import find_partition
 from kafscale.broker.requests.context import RequestContext
 from kafscale.broker.security.denials import denial
+from kafscale.broker.shared.leader_epochs import check_leader_epoch
+from kafscale.broker.shared.leaders import MISLED, endpoints, leader_of
+from kafscale.broker.shared.partition_lookup import find_partition
 from kafscale.errors import (
     KafscaleError,
     UnsupportedCodecError,

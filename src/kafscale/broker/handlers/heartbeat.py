@@ -13,8 +13,8 @@ Version notes: all versions are served alike.
 
 from collections.abc import Awaitable
 
-from kafscale.broker.handlers.shared.groups import answered, check_group_id
 from kafscale.broker.requests.context import RequestContext
+from kafscale.broker.shared.groups import answered, check_group_id
 from kafscale.errors import CoordinatorLoadingError
 from kafscale.groups.effects import NO_TICKET
 from kafscale.groups.events import Heartbeat

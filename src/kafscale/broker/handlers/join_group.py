@@ -17,14 +17,14 @@ Version notes:
 
 from collections.abc import Awaitable
 
-from kafscale.broker.handlers.shared.groups import (
+from kafscale.broker.requests.context import RequestContext
+from kafscale.broker.shared.groups import (
     answered,
     check_group_id,
     client_host,
     client_id,
     new_member_id,
 )
-from kafscale.broker.requests.context import RequestContext
 from kafscale.errors import KafscaleError, MemberIdRequiredError
 from kafscale.groups.effects import NO_TICKET
 from kafscale.groups.events import Join

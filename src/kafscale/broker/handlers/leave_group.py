@@ -15,8 +15,8 @@ Version notes:
 from collections.abc import Awaitable, Sequence
 from functools import partial
 
-from kafscale.broker.handlers.shared.groups import answered, check_group_id, told_code
 from kafscale.broker.requests.context import RequestContext
+from kafscale.broker.shared.groups import answered, check_group_id, told_code
 from kafscale.errors import KafscaleError, UnknownMemberError
 from kafscale.groups.effects import NO_TICKET
 from kafscale.groups.events import Leave, Leaver

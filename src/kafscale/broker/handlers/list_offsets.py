@@ -22,9 +22,9 @@ from collections.abc import Awaitable
 from itertools import islice
 from typing import Final
 
-from kafscale.broker.handlers.shared.leader_epochs import check_leader_epoch
-from kafscale.broker.handlers.shared.partition_lookup import find_named
 from kafscale.broker.requests.context import RequestContext
+from kafscale.broker.shared.leader_epochs import check_leader_epoch
+from kafscale.broker.shared.partition_lookup import find_named
 from kafscale.errors import (
     InvalidRequestError,
     KafscaleError,

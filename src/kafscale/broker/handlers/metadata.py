@@ -18,10 +18,10 @@ Version notes:
 
 from collections.abc import Awaitable
 
-from kafscale.broker.handlers.shared import first_use, topic_admission
 from kafscale.broker.network.advertised import nodes
 from kafscale.broker.requests.context import RequestContext
 from kafscale.broker.security import operations
+from kafscale.broker.shared import first_use, topic_admission
 from kafscale.errors import (
     InvalidRequestError,
     KafscaleError,

@@ -13,8 +13,8 @@ Behaviour:
 Version notes: there is one version.
 """
 
-from kafscale.broker.handlers.shared.groups import check_group_id
 from kafscale.broker.requests.context import RequestContext
+from kafscale.broker.shared.groups import check_group_id
 from kafscale.errors import TopicAuthorizationError, UnknownTopicError
 from kafscale.groups.committed_offsets import Place
 from kafscale.metadata.access.model import Operation, ResourceType

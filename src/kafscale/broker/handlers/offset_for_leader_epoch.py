@@ -12,10 +12,10 @@ Version notes:
 * v1+: which epoch it is in the answer. v2+: the epoch that the client believes in.
 """
 
-from kafscale.broker.handlers.shared.leader_epochs import check_leader_epoch
-from kafscale.broker.handlers.shared.partition_lookup import find_named
 from kafscale.broker.requests.context import RequestContext
 from kafscale.broker.services import Services
+from kafscale.broker.shared.leader_epochs import check_leader_epoch
+from kafscale.broker.shared.partition_lookup import find_named
 from kafscale.errors import KafscaleError, TopicAuthorizationError
 from kafscale.metadata.access.model import Operation, ResourceType
 from kafscale.protocol.messages.offset_for_leader_epoch import (

@@ -24,11 +24,11 @@ import asyncio
 from collections.abc import Awaitable
 from contextlib import suppress
 
-from kafscale.broker.handlers.shared import first_use, topic_admission
-from kafscale.broker.handlers.shared.leaders import MISLED, endpoints, leader_of
-from kafscale.broker.handlers.shared.partition_lookup import find_partition
 from kafscale.broker.requests.context import RequestContext
 from kafscale.broker.security.denials import denial
+from kafscale.broker.shared import first_use, topic_admission
+from kafscale.broker.shared.leaders import MISLED, endpoints, leader_of
+from kafscale.broker.shared.partition_lookup import find_partition
 from kafscale.errors import (
     InvalidAcksError,
     InvalidTransactionStateError,

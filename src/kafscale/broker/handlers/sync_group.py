@@ -15,8 +15,8 @@ Version notes:
 
 from collections.abc import Awaitable
 
-from kafscale.broker.handlers.shared.groups import answered, check_group_id
 from kafscale.broker.requests.context import RequestContext
+from kafscale.broker.shared.groups import answered, check_group_id
 from kafscale.errors import (
     CoordinatorLoadingError,
     InconsistentProtocolError,

@@ -83,7 +83,7 @@ class Throttling:
         waits = {}
         for key, bucket in buckets.items():
             amount = _amount(key, context, response, busy_seconds)
-            waits[key] = 0.0 if amount is None else bucket.spend(amount, now)
+            waits[key] = 0.0 if amount is None else bucket.consume(amount, now)
         longest = max(waits, key=waits.__getitem__)
         return self._told(longest, waits[longest])
 
@@ -99,7 +99,7 @@ class Throttling:
         now = self._timer()
         if not _only_waits(context) and bucket.debt_seconds(now) > 0:
             raise ThrottledError("The throttling quota has been exceeded.")
-        bucket.spend(partition_count, now)
+        bucket.consume(partition_count, now)
 
     def fetch_bytes_max(self, context: RequestContext, bytes_max: int) -> int:
         """How much one fetch may bring, so that its client need not wait for too long after it."""
@@ -116,7 +116,7 @@ class Throttling:
             return 0  # Not everything that connects has an address, such as a socket in a file.
         now = self._timer()
         bucket = self._quotas.of_address(ip, now).get(CONNECTION_CREATION_RATE)
-        wait = 0.0 if bucket is None else bucket.take(1, now)
+        wait = 0.0 if bucket is None else bucket.try_consume(1, now)
         return self._told(CONNECTION_CREATION_RATE, min(wait, REFUSAL_SECONDS_MAX))
 
     def login_delay_ms(self, identity: Identity) -> int:
@@ -128,7 +128,7 @@ class Throttling:
             return 0
         now = self._timer()
         bucket = self._quotas.of_client(identity.user, "", now).get(CONNECTION_CREATION_RATE)
-        return self._told(CONNECTION_CREATION_RATE, bucket.spend(1, now) if bucket else 0.0)
+        return self._told(CONNECTION_CREATION_RATE, bucket.consume(1, now) if bucket else 0.0)
 
     def _buckets(self, context: RequestContext) -> Buckets:
         client = context.client

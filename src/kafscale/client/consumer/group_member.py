@@ -6,12 +6,12 @@ to `consume_group`.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from enum import StrEnum
 from typing import TYPE_CHECKING, Final, Protocol
 
-from kafscale.admin.groups.coordinator import Coordinator
-from kafscale.admin.groups.offsets import NO_GENERATION, commit
-from kafscale.cli.options import Assignor
+from kafscale.client.coordinator import Coordinator
 from kafscale.client.errors import AnsweredError, check
+from kafscale.client.group_offsets import NO_GENERATION, commit
 from kafscale.groups.assignors import range_assignment, round_robin_assignment
 from kafscale.groups.committed_offsets import Place
 from kafscale.groups.consumer_protocol import (
@@ -43,6 +43,13 @@ FORGOTTEN: Final = frozenset((ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GEN
 """Answers that tell a member that the group has gone on without it."""
 
 _JOIN_AGAIN: Final = FORGOTTEN | {ErrorCode.MEMBER_ID_REQUIRED, ErrorCode.REBALANCE_IN_PROGRESS}
+
+
+class Assignor(StrEnum):
+    """How a group divides partitions among its members; the names are those of all clients."""
+
+    RANGE = "range"
+    ROUND_ROBIN = "roundrobin"
 
 
 class Assign(Protocol):

@@ -11,10 +11,10 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Final, Self
 
-from kafscale.admin.groups.offsets import by_topic
 from kafscale.client.consumer.group_member import FORGOTTEN, Member
 from kafscale.client.consumer.reader import Chunk
 from kafscale.client.errors import AnsweredError
+from kafscale.client.group_offsets import by_topic
 from kafscale.errors import KafscaleError
 from kafscale.groups.committed_offsets import Place
 from kafscale.protocol.error_codes import ErrorCode

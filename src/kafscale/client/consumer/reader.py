@@ -10,10 +10,10 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from kafscale.admin.groups.offsets import by_topic, place_in_words
-from kafscale.cli.commands.consume.start import Start, offset_of
 from kafscale.client.client import EARLIEST_TIME, LATEST_TIME, NO_LEADER, Client, leaders_of
+from kafscale.client.consumer.start_position import Start, offset_of
 from kafscale.client.errors import AnsweredError, check, may_pass
+from kafscale.client.group_offsets import by_topic, place_in_words
 from kafscale.client.retry import RETRIES_COUNT_MAX, pause_seconds
 from kafscale.errors import KafscaleError
 from kafscale.groups.committed_offsets import Place

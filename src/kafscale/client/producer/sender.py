@@ -10,9 +10,8 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
-from typing import Final
+from typing import Final, NamedTuple
 
-from kafscale.cli.commands.produce.lines import LineError, Outgoing
 from kafscale.client.client import NO_LEADER, Client, leaders_of
 from kafscale.client.errors import AnsweredError, check, may_pass
 from kafscale.client.partitioner import Partitioner
@@ -31,7 +30,7 @@ from kafscale.protocol.messages.produce import (
     ProduceRequest,
     TopicToProduce,
 )
-from kafscale.records import Codec, Record, build
+from kafscale.records import Codec, Header, Record, build
 from kafscale.records.batch import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, NO_SEQUENCE
 
 ACKS_NONE: Final = 0
@@ -44,6 +43,24 @@ CREATION_RETRIES_COUNT_MAX: Final = 4
 RECORD_OVERHEAD_BYTES: Final = 12
 """About what the lengths and deltas of a record take beside its fields."""
 _SEQUENCE_MASK: Final = 0x7FFF_FFFF
+
+
+class LineError(KafscaleError):
+    """A line that is no record for this topic."""
+
+    def __init__(self, line: int, problem: object) -> None:
+        super().__init__(f"line {line}: {problem}")
+
+
+class Outgoing(NamedTuple):
+    """A record that is to be sent, and the line that it stood on."""
+
+    line: int
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[Header, ...]
+    timestamp_ms: int | None
+    partition: int | None
 
 
 @dataclass(frozen=True)

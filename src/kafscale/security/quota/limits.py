@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from kafscale.aio.token_bucket import Bucket
+from kafscale.aio.token_bucket import TokenBucket
 from kafscale.metadata.access.model import QuotaEntity
 from kafscale.security.quota.entities import DEFAULT
 from kafscale.security.quota.types import KINDS
@@ -25,7 +25,7 @@ REMEMBERED_COUNT_MAX: Final = 10_000
 """How many clients are known at a time, and how many buckets are kept when there are more."""
 
 Rules = Mapping[QuotaEntity, Mapping[str, float]]
-Buckets = Mapping[str, Bucket]
+Buckets = Mapping[str, TokenBucket]
 """What is left for somebody, by the key of what is limited."""
 
 _Candidates = tuple[tuple[QuotaEntity, QuotaEntity], ...]
@@ -40,7 +40,7 @@ class Quotas:
         self._rules = rules
         self._remembered_count_max = remembered_count_max
         self._found: dict[tuple[str, ...], Buckets] = {}
-        self._buckets: dict[tuple[str, QuotaEntity], Bucket] = {}
+        self._buckets: dict[tuple[str, QuotaEntity], TokenBucket] = {}
 
     @property
     def is_empty(self) -> bool:
@@ -71,7 +71,7 @@ class Quotas:
     def _remember(self, name: tuple[str, ...], tried: _Candidates, now: float) -> Buckets:
         if len(self._found) >= self._remembered_count_max:
             self._forget(now)
-        limits: dict[str, Bucket] = {}
+        limits: dict[str, TokenBucket] = {}
         for entity, shared_by in tried:
             for key, rate in self._rules.get(entity, {}).items():
                 # A key of a newer version than ours limits nothing here, nor does a rate of 0.
@@ -80,10 +80,13 @@ class Quotas:
         found = self._found[name] = MappingProxyType(limits)
         return found
 
-    def _bucket(self, key: str, shared_by: QuotaEntity, rate: float, now: float) -> Bucket:
+    def _bucket(self, key: str, shared_by: QuotaEntity, rate: float, now: float) -> TokenBucket:
         bucket = self._buckets.get((key, shared_by))
         if bucket is None:
-            bucket = self._buckets[key, shared_by] = Bucket(KINDS[key], rate, now)
+            kind = KINDS[key]
+            bucket = self._buckets[key, shared_by] = TokenBucket(
+                rate, now, burst_seconds=kind.burst_seconds, wait_seconds_max=kind.wait_seconds_max
+            )
         bucket.rate = rate
         return bucket
 

@@ -11,9 +11,9 @@ from google.protobuf import descriptor_pb2
 from google.protobuf.message import DecodeError
 
 from kafscale.errors import InvalidRecordError
-from kafscale.serde.protobuf.compiler import MAIN_FILE, compile_source
 from kafscale.serde.protobuf.descriptors import FileDescriptorProto
 from kafscale.serde.registry.client import RegisteredSchema
+from kafscale.serde.registry.protobuf_compiler import MAIN_FILE, compile_source
 
 
 def avro_texts(schema: RegisteredSchema) -> tuple[str, tuple[str, ...]]:

@@ -16,7 +16,7 @@ import msgspec
 from kafscale.aio.gather import together
 from kafscale.errors import DamagedObjectError, ObjectNotFoundError
 from kafscale.observability.logging import get_logger
-from kafscale.spark.log.offset_map import KnownTopic, LogMap, Place, WalRun, draw
+from kafscale.spark.plan.offset_map import KnownTopic, LogMap, Place, WalRun, draw
 from kafscale.storage import topic_catalog
 from kafscale.storage.formats import object_keys, segment, wal_object
 from kafscale.storage.objects.blocking import BlockingObjectStore

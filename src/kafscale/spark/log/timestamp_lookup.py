@@ -12,8 +12,8 @@ from itertools import pairwise
 from typing import Final
 
 from kafscale.records import BatchView, iterate
-from kafscale.spark.log.offset_map import Extent, PartitionMap, Place
-from kafscale.spark.log.planner import Slice
+from kafscale.spark.plan.offset_map import Extent, PartitionMap, Place
+from kafscale.spark.plan.task_planner import Slice
 from kafscale.spark.read.prefetcher import Fetcher
 from kafscale.spark.read.slice_reader import SliceReader
 from kafscale.storage.objects.blocking import BlockingObjectStore

@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import Final, NamedTuple
 
 from kafscale.errors import DamagedObjectError, ObjectNotFoundError
-from kafscale.spark.log.offset_map import Extent
+from kafscale.spark.plan.offset_map import Extent
 from kafscale.storage.formats import index, object_keys
 from kafscale.storage.formats.index import Index
 from kafscale.storage.objects.blocking import BlockingObjectStore

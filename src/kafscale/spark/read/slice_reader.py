@@ -26,8 +26,8 @@ from kafscale.observability.logging import get_logger
 from kafscale.records import BatchView
 from kafscale.records.batch import HEADER_BYTES, LENGTH_OVERHEAD_BYTES, LENGTH_POSITION
 from kafscale.spark.log.bucket_listing import survey
-from kafscale.spark.log.offset_map import Extent
-from kafscale.spark.log.planner import Slice
+from kafscale.spark.plan.offset_map import Extent
+from kafscale.spark.plan.task_planner import Slice
 from kafscale.spark.read.prefetcher import Block, Fetcher
 from kafscale.storage.objects.blocking import BlockingObjectStore
 

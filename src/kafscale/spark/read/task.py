@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 from kafscale.spark.codec.decoder import Decoder
-from kafscale.spark.log.planner import Task
+from kafscale.spark.plan.task_planner import Task
 from kafscale.spark.read.slice_reader import SliceReader
 from kafscale.spark.source.columns import Columns
 from kafscale.spark.source.location import Location

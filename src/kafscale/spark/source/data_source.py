@@ -25,10 +25,10 @@ from pyspark.sql.types import StructType
 
 from kafscale.errors import InvalidRequestError
 from kafscale.spark.log.bucket_listing import Surveyor
-from kafscale.spark.log.offset_map import PartitionMap, Place
-from kafscale.spark.log.planner import OffsetRange
-from kafscale.spark.source.filters import Scope, narrow
-from kafscale.spark.source.offsets import Named, Search, resolve, show
+from kafscale.spark.plan.offset_map import PartitionMap, Place
+from kafscale.spark.plan.offsets import Named, Search, resolve, show
+from kafscale.spark.plan.pushdown import Scope, narrow
+from kafscale.spark.plan.task_planner import OffsetRange
 from kafscale.spark.source.options import parse
 from kafscale.spark.source.query import Query, schema_of
 from kafscale.spark.source.session_defaults import Defaults

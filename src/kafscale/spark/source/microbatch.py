@@ -10,9 +10,9 @@ of Spark's Kafka source. Pure.
 from collections.abc import Mapping
 from math import ceil, floor
 
-from kafscale.spark.log.offset_map import PartitionMap, Place
-from kafscale.spark.log.planner import OffsetRange
-from kafscale.spark.source.offsets import Offsets, show
+from kafscale.spark.plan.offset_map import PartitionMap, Place
+from kafscale.spark.plan.offsets import Offsets, show
+from kafscale.spark.plan.task_planner import OffsetRange
 
 
 def begin(start: Mapping[Place, int], found: PartitionMap) -> int:

@@ -14,10 +14,8 @@ from typing import Final, TypeVar
 import msgspec
 
 from kafscale.errors import InvalidRequestError
-from kafscale.spark.source import columns, offsets
-from kafscale.spark.source.columns import Columns
-from kafscale.spark.source.location import Location
-from kafscale.spark.source.offsets import (
+from kafscale.spark.plan import offsets
+from kafscale.spark.plan.offsets import (
     EARLIEST,
     LATEST,
     Bound,
@@ -27,6 +25,9 @@ from kafscale.spark.source.offsets import (
     Since,
     SinceEach,
 )
+from kafscale.spark.source import columns
+from kafscale.spark.source.columns import Columns
+from kafscale.spark.source.location import Location
 from kafscale.spark.source.subscription import Subscription
 from kafscale.text.units import MIB, parse_size
 

@@ -25,16 +25,16 @@ from pyspark.sql.types import (
 )
 
 from kafscale.errors import InvalidRequestError
-from kafscale.spark.log import planner
 from kafscale.spark.log.bucket_listing import Surveyor
-from kafscale.spark.log.offset_map import LogMap, PartitionMap, Place
-from kafscale.spark.log.planner import OffsetRange, Task
 from kafscale.spark.log.timestamp_lookup import first_since_each
+from kafscale.spark.plan import task_planner
+from kafscale.spark.plan.offset_map import LogMap, PartitionMap, Place
+from kafscale.spark.plan.offsets import Search
+from kafscale.spark.plan.task_planner import OffsetRange, Task
 from kafscale.spark.read.task import read
 from kafscale.spark.source import columns
 from kafscale.spark.source.columns import Columns
 from kafscale.spark.source.location import Location
-from kafscale.spark.source.offsets import Search
 from kafscale.spark.source.options import Options
 from kafscale.storage.objects.blocking import BlockingObjectStore
 
@@ -97,7 +97,7 @@ class Query:
         return partial(first_since_each, store, self.location.namespace, partitions=partitions)
 
     def plan(self, log: LogMap, ranges: Sequence[OffsetRange]) -> list[InputPartition]:
-        tasks = planner.plan(
+        tasks = task_planner.plan(
             log,
             ranges,
             task_bytes=self.options.task_bytes,

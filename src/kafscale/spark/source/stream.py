@@ -29,9 +29,9 @@ from pyspark.sql.streaming.datasource import (
 from kafscale.errors import OffsetOutOfRangeError
 from kafscale.observability.logging import get_logger
 from kafscale.spark.log.bucket_listing import Surveyor
-from kafscale.spark.log.offset_map import LogMap, PartitionMap, Place
+from kafscale.spark.plan.offset_map import LogMap, PartitionMap, Place
+from kafscale.spark.plan.offsets import Offsets, decode, encode, is_latest, resolve
 from kafscale.spark.source import microbatch
-from kafscale.spark.source.offsets import Offsets, decode, encode, is_latest, resolve
 from kafscale.spark.source.query import Query
 from kafscale.storage.objects.blocking import BlockingObjectStore
 

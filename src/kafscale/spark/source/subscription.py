@@ -9,8 +9,8 @@ import re
 import msgspec
 
 from kafscale.errors import InvalidRequestError, UnknownTopicError
-from kafscale.spark.log.offset_map import LogMap, PartitionMap, Place
-from kafscale.spark.source.offsets import show
+from kafscale.spark.plan.offset_map import LogMap, PartitionMap, Place
+from kafscale.spark.plan.offsets import show
 
 
 class Subscription(msgspec.Struct, frozen=True):

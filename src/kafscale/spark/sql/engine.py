@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from pyspark.errors import PySparkException
 
 from kafscale.spark.log.bucket_listing import Surveyor
-from kafscale.spark.log.offset_map import LogMap
+from kafscale.spark.plan.offset_map import LogMap
 from kafscale.spark.source.location import Location
 from kafscale.spark.source.registration import FILTERS_SWITCH
 from kafscale.spark.sql import columns, errors, statements

@@ -7,8 +7,8 @@ from typing import Final
 import pyarrow as pa
 
 from kafscale.errors import DamagedObjectError
-from kafscale.spark.log.offset_map import LogMap, PartitionMap
-from kafscale.spark.log.planner import OffsetRange, plan
+from kafscale.spark.plan.offset_map import LogMap, PartitionMap
+from kafscale.spark.plan.task_planner import OffsetRange, plan
 from kafscale.spark.read.task import read
 from kafscale.spark.source.columns import Columns
 from kafscale.spark.source.location import Location

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field, replace
 from typing import Final, NoReturn
 
 from kafscale.errors import ConfigError, InvalidRecordError
-from kafscale.serde.protobuf.compiler import compile_source
 from kafscale.serde.protobuf.descriptors import ProtobufFiles
 from kafscale.serde.registry.client import Registry, RegistryAccess
+from kafscale.serde.registry.protobuf_compiler import compile_source
 from kafscale.serde.registry.references import protobuf_set, referred
 from kafscale.spark.values import ddl
 from kafscale.spark.values.avro_values import (

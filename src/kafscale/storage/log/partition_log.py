@@ -22,12 +22,12 @@ import msgspec
 from kafscale.errors import NotOwnerError, OffsetOutOfRangeError
 from kafscale.records import BatchView, TimestampType
 from kafscale.records.batch import CONTROL_BIT, BatchHeader
-from kafscale.storage.log.batch_run import Run
 from kafscale.storage.log.config import LogSettings
-from kafscale.storage.log.leader_epochs import LeaderEpochs
-from kafscale.storage.log.producer_state import Producers
-from kafscale.storage.log.segment_list import Segments
-from kafscale.storage.log.tail import Tail, TailMemory
+from kafscale.storage.log.state.batch_run import Run
+from kafscale.storage.log.state.leader_epochs import LeaderEpochs
+from kafscale.storage.log.state.producer_state import Producers
+from kafscale.storage.log.state.segment_list import Segments
+from kafscale.storage.log.state.tail import Tail, TailMemory
 
 
 class Appended(msgspec.Struct, gc=False):

@@ -18,13 +18,10 @@ from kafscale.storage.objects.s3.bucket_config import S3Bucket
 from kafscale.storage.objects.s3.lifecycle import TopicRetention
 from kafscale.storage.objects.s3.store import S3ObjectStore
 from kafscale.storage.objects.store import ObjectInfo, ObjectStore
-from kafscale.testing.faulty_object_store import Fault, FaultyObjectStore, Rule
 
 __all__ = [
     "BlockingObjectStore",
     "BucketLifecycle",
-    "Fault",
-    "FaultyObjectStore",
     "LimitedObjectStore",
     "LocalObjectStore",
     "MemoryObjectStore",
@@ -34,7 +31,6 @@ __all__ = [
     "OperationObserver",
     "ReplicaReadingObjectStore",
     "RetryingObjectStore",
-    "Rule",
     "S3Bucket",
     "S3ObjectStore",
     "TopicRetention",

@@ -20,7 +20,7 @@ from kafscale.storage.counters import Statistics
 from kafscale.storage.formats import index, object_keys, segment
 from kafscale.storage.formats.index import Index
 from kafscale.storage.log.partition_log import PartitionLog
-from kafscale.storage.log.segment_list import Segment
+from kafscale.storage.log.state.segment_list import Segment
 from kafscale.storage.objects.store import ObjectStore
 from kafscale.storage.read.block_cache import BLOCK_BYTES, Blocks
 from kafscale.storage.read.loading_cache import LoadingCache

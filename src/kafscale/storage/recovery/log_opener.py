@@ -18,13 +18,13 @@ from kafscale.observability.logging import get_logger
 from kafscale.records import BatchView
 from kafscale.storage.formats import object_keys, segment
 from kafscale.storage.formats.index import Index
-from kafscale.storage.log.batch_run import Run
 from kafscale.storage.log.config import LogSettings
-from kafscale.storage.log.leader_epochs import LeaderEpochs
 from kafscale.storage.log.partition_log import PartitionLog
-from kafscale.storage.log.producer_state import Producers
-from kafscale.storage.log.segment_list import Segments
-from kafscale.storage.log.tail import TailMemory
+from kafscale.storage.log.state.batch_run import Run
+from kafscale.storage.log.state.leader_epochs import LeaderEpochs
+from kafscale.storage.log.state.producer_state import Producers
+from kafscale.storage.log.state.segment_list import Segments
+from kafscale.storage.log.state.tail import TailMemory
 from kafscale.storage.objects.store import ObjectStore
 from kafscale.storage.read.log_reader import LogReader
 from kafscale.storage.segments.segment_writer import EPOCHS_SECTION, PRODUCERS_SECTION

@@ -22,8 +22,8 @@ import msgspec
 from kafscale.errors import DamagedObjectError
 from kafscale.observability.logging import get_logger
 from kafscale.storage.formats import object_keys, wal_object
-from kafscale.storage.log.batch_run import Run
 from kafscale.storage.log.partition_log import PartitionLog
+from kafscale.storage.log.state.batch_run import Run
 from kafscale.storage.objects.store import ObjectInfo, ObjectStore
 from kafscale.storage.wal.streams import Stream
 

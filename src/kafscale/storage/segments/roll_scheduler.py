@@ -22,7 +22,7 @@ from heapq import merge
 
 from kafscale.observability.logging import get_logger
 from kafscale.storage.log.partition_log import PartitionLog
-from kafscale.storage.log.tail import TailMemory
+from kafscale.storage.log.state.tail import TailMemory
 from kafscale.storage.segments.segment_writer import SegmentWriter
 from kafscale.storage.wal.trimmer import DurableObject, WalTrimmer
 from kafscale.storage.wal.writer import SealedObject

@@ -31,7 +31,7 @@ from kafscale.records.checksum import Buffer
 from kafscale.storage.counters import Statistics
 from kafscale.storage.formats import index, object_keys, segment
 from kafscale.storage.log.partition_log import PartitionLog
-from kafscale.storage.log.tail import Waiting
+from kafscale.storage.log.state.tail import Waiting
 from kafscale.storage.objects.store import ObjectStore
 
 log = get_logger(__name__)

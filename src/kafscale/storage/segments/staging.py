@@ -14,7 +14,7 @@ import msgspec
 from kafscale.errors import DamagedObjectError, InvalidRequestError
 from kafscale.storage.formats import object_keys, segment
 from kafscale.storage.log.partition_log import PartitionLog
-from kafscale.storage.log.segment_list import Segment
+from kafscale.storage.log.state.segment_list import Segment
 from kafscale.storage.objects.store import ObjectStore
 
 

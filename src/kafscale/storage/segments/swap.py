@@ -29,7 +29,7 @@ from kafscale.observability.logging import get_logger
 from kafscale.storage.formats import index, object_keys
 from kafscale.storage.formats.index import Index
 from kafscale.storage.log.partition_log import PartitionLog
-from kafscale.storage.log.segment_list import Segment
+from kafscale.storage.log.state.segment_list import Segment
 from kafscale.storage.objects.store import ObjectStore
 from kafscale.storage.read.log_reader import LogReader
 from kafscale.storage.segments.staging import StagedSegment, Staging

@@ -33,10 +33,16 @@ from kafscale.observability.logging import get_logger
 from kafscale.records.checksum import Buffer
 from kafscale.storage.counters import Statistics
 from kafscale.storage.formats import object_keys, wal_object
-from kafscale.storage.log.batch_run import Run
 from kafscale.storage.log.partition_log import PartitionLog
+from kafscale.storage.log.state.batch_run import Run
 from kafscale.storage.objects.store import ObjectStore
-from kafscale.storage.wal.open_object import OpenObject, PutBudget, Seal, SealReason, SealRules
+from kafscale.storage.wal.buffer.open_object import (
+    OpenObject,
+    PutBudget,
+    Seal,
+    SealReason,
+    SealRules,
+)
 
 log = get_logger(__name__)
 

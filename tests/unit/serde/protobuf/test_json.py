@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafscale.errors import ConfigError, InvalidRecordError
-from kafscale.serde.protobuf.compiler import compile_source
 from kafscale.serde.protobuf.descriptors import ProtobufFiles
 from kafscale.serde.protobuf.json import VALUES_MAX, MessageJson
+from kafscale.serde.registry.protobuf_compiler import compile_source
 
 SOURCE = """
 syntax = "proto3";

@@ -15,8 +15,8 @@ from kafscale.spark.jobs.compact.surviving_offsets import kept_aside, placed
 from kafscale.spark.jobs.shared.staging import Staged
 from kafscale.spark.jobs.shared.swapping import Outcome
 from kafscale.spark.log.bucket_listing import survey
-from kafscale.spark.log.offset_map import LogMap
-from kafscale.spark.log.planner import OffsetRange, plan
+from kafscale.spark.plan.offset_map import LogMap
+from kafscale.spark.plan.task_planner import OffsetRange, plan
 from kafscale.spark.read.slice_reader import SliceReader
 from kafscale.storage import topic_catalog
 from kafscale.storage.formats import object_keys, segment, wal_object

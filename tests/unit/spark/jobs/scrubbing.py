@@ -7,7 +7,7 @@ from kafscale.spark.jobs.scrub import contiguity, job
 from kafscale.spark.jobs.scrub import listing as scrub_listing
 from kafscale.spark.jobs.scrub.findings import Finding, Kind
 from kafscale.spark.jobs.scrub.task import items_of, scrub_one
-from kafscale.spark.log.offset_map import KnownTopic
+from kafscale.spark.plan.offset_map import KnownTopic
 from kafscale.storage.objects.blocking import BlockingObjectStore
 from unit.spark.jobs.keyed import MemoryLocation
 from unit.spark.stored import NAMESPACE, TOPIC, TOPIC_ID

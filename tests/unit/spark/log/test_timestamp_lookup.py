@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from kafscale.records import BatchView, Record, build
 from kafscale.spark.log.bucket_listing import survey
-from kafscale.spark.log.offset_map import PartitionMap
 from kafscale.spark.log.timestamp_lookup import first_since, first_since_each
+from kafscale.spark.plan.offset_map import PartitionMap
 from kafscale.storage.formats import object_keys, segment, wal_object
 from unit.spark.stored import NAMESPACE, TOPIC, TOPIC_ID, blocking, put_segment, put_wal
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafscale.spark.log.offset_map import PartitionMap
-from kafscale.spark.log.planner import OffsetRange
+from kafscale.spark.plan.offset_map import PartitionMap
+from kafscale.spark.plan.task_planner import OffsetRange
 from kafscale.spark.source import microbatch
 
 A, B = ("orders", 0), ("orders", 1)

@@ -5,8 +5,8 @@ import pickle
 import pytest
 
 from kafscale.errors import InvalidRequestError
+from kafscale.spark.plan.offsets import EARLIEST, LATEST, Everywhere, Named, Since, SinceEach
 from kafscale.spark.source import columns
-from kafscale.spark.source.offsets import EARLIEST, LATEST, Everywhere, Named, Since, SinceEach
 from kafscale.spark.source.options import NAMES, parse
 
 PLACES = {"subscribe": "orders", "path": "s3://records/production"}

@@ -6,7 +6,7 @@ from pyspark.sql.types import IntegerType, LongType, StringType, StructField, St
 
 from kafscale.errors import InvalidRequestError
 from kafscale.spark.log.bucket_listing import survey
-from kafscale.spark.log.planner import OffsetRange
+from kafscale.spark.plan.task_planner import OffsetRange
 from kafscale.spark.source import columns, options
 from kafscale.spark.source.location import Location
 from kafscale.spark.source.query import Query, schema_of

@@ -3,7 +3,7 @@
 import pytest
 
 from kafscale.errors import InvalidRequestError, UnknownTopicError
-from kafscale.spark.log.offset_map import KnownTopic, LogMap, PartitionMap
+from kafscale.spark.plan.offset_map import KnownTopic, LogMap, PartitionMap
 from kafscale.spark.source.subscription import Subscription
 
 LOG = LogMap(

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafscale.errors import ConfigError, StoreUnavailableError
-from kafscale.serde.protobuf.compiler import compile_source
 from kafscale.serde.protobuf.descriptors import ProtobufFiles
 from kafscale.serde.registry.client import Registry, RegistryAccess
+from kafscale.serde.registry.protobuf_compiler import compile_source
 from kafscale.spark.values.base import TIMESTAMP, list_of
 from kafscale.spark.values.protobuf_values import ProtobufDecoder, ProtobufRegistryDecoder
 from services.schema_registry import serving

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from kafscale.errors import ConfigError
-from kafscale.serde.protobuf.compiler import compile_source
+from kafscale.serde.registry.protobuf_compiler import compile_source
 from kafscale.spark.values import RegistryAccess, ValueSpec, ddl, decoder_of, pinned
 from services.schema_registry import serving
 

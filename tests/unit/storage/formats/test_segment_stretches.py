@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from kafscale.records import BatchView, Codec, recompress
 from kafscale.storage.formats import index, segment
-from kafscale.storage.log.batch_run import Run
-from kafscale.storage.log.tail import Tail, TailMemory, Waiting
+from kafscale.storage.log.state.batch_run import Run
+from kafscale.storage.log.state.tail import Tail, TailMemory, Waiting
 from unit.storage.samples import CREATED_MS, batch, joined, runs
 
 KEY = "default/orders/0/segment-00000000000000000000.kfs"

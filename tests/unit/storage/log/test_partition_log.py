@@ -6,7 +6,7 @@ import pytest
 
 from kafscale.errors import NotOwnerError, OffsetOutOfRangeError, OutOfOrderSequenceError
 from kafscale.records import TimestampType
-from kafscale.storage.log.tail import TailMemory
+from kafscale.storage.log.state.tail import TailMemory
 from unit.storage.engines import new_log, run_of, simulate, values_batch
 
 

@@ -8,7 +8,7 @@ import pytest
 from kafscale.errors import FencedError, NotOwnerError, OverloadedError
 from kafscale.observability import tracing
 from kafscale.storage.formats import object_keys
-from kafscale.storage.wal.open_object import SealRules
+from kafscale.storage.wal.buffer.open_object import SealRules
 from kafscale.testing.faulty_object_store import Fault, FaultyObjectStore, Rule
 from kafscale.testing.virtual_time import clock_ms
 from services.noted_spans import noted

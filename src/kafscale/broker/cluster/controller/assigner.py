@@ -14,7 +14,7 @@ from typing import Final
 import msgspec
 
 from kafscale.broker.cluster.controller.fencer import Fencing
-from kafscale.broker.cluster.controller.planner import Change, Owner, Plan, plan
+from kafscale.broker.cluster.controller.plan.planner import Change, Owner, Plan, plan
 from kafscale.broker.cluster.controller.transactions import PUTS_MAX, Batch, Step, batches
 from kafscale.errors import OperatingError
 from kafscale.metadata.cluster.cluster_cache import ClusterView

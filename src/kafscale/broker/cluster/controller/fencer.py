@@ -12,7 +12,7 @@ from random import Random
 from typing import Final, Protocol, TypeVar
 
 from kafscale.aio.backoff import Backoff
-from kafscale.broker.cluster.controller.planner import Owner
+from kafscale.broker.cluster.controller.plan.planner import Owner
 from kafscale.errors import OperatingError
 from kafscale.metadata.schema import keys
 from kafscale.metadata.schema.cluster_codec import decode_broker

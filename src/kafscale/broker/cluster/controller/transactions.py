@@ -12,7 +12,7 @@ from typing import Final
 
 import msgspec
 
-from kafscale.broker.cluster.controller.planner import Change, Plan
+from kafscale.broker.cluster.controller.plan.planner import Change, Plan
 from kafscale.metadata.cluster.group_shards import SHARDS_TOPIC
 from kafscale.metadata.schema import keys
 from kafscale.metadata.schema.cluster_codec import encode_assignment

@@ -18,7 +18,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from kafscale.broker.cluster.controller.planner import Owner
+from kafscale.broker.cluster.controller.plan.planner import Owner
 from kafscale.metadata.schema.model import Assignment, PartitionState, Topic
 from kafscale.storage.formats.object_keys import INT32_MAX
 

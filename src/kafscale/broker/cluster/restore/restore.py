@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable, Sequence
 from random import Random
 from typing import Final, Protocol
 
-from kafscale.broker.cluster.controller.planner import Owner
+from kafscale.broker.cluster.controller.plan.planner import Owner
 from kafscale.broker.cluster.restore import partitions
 from kafscale.broker.cluster.restore.metadata_repair import RestoredMetadata
 from kafscale.broker.cluster.restore.topics import Evidence

@@ -13,7 +13,8 @@ import typer
 from kafscale.cli.commands.config import effective
 from kafscale.cli.connection.client_run import client_of
 from kafscale.cli.connection.kafka import BootstrapOption
-from kafscale.cli.options import Assignor, Format, FormatOption
+from kafscale.cli.options import Format, FormatOption
+from kafscale.client.consumer.group_member import Assignor
 from kafscale.text.formatting import clock
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ def consume(
     kafscale consume orders payments --group billing
     """
     from kafscale.cli.commands.consume.printer import Wanted
-    from kafscale.cli.commands.consume.start import parse_start
+    from kafscale.client.consumer.start_position import parse_start
 
     if group and partition:
         raise typer.BadParameter("--group and --partition exclude each other: the group decides")

@@ -10,15 +10,14 @@ from collections.abc import Callable, Collection, Sequence
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from kafscale.admin.groups.coordinator import Coordinator
-from kafscale.admin.groups.offsets import by_topic, committed
 from kafscale.cli.commands.consume.format import Formatter
-from kafscale.cli.commands.consume.start import Start
-from kafscale.cli.options import Assignor
 from kafscale.client.client import Client
-from kafscale.client.consumer.group_member import Member
+from kafscale.client.consumer.group_member import Assignor, Member
 from kafscale.client.consumer.group_reader import Batches, GroupReader
 from kafscale.client.consumer.reader import Chunk, Reader
+from kafscale.client.consumer.start_position import Start
+from kafscale.client.coordinator import Coordinator
+from kafscale.client.group_offsets import by_topic, committed
 from kafscale.client.retry import retried
 from kafscale.groups.committed_offsets import Place
 from kafscale.protocol.error_codes import ErrorCode

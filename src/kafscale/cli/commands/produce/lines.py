@@ -6,35 +6,17 @@ skipped. Which partition a record goes to, where its line does not say, is left 
 
 import json
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from kafscale.cli.commands.consume import record_text
 from kafscale.cli.options import Format
-from kafscale.errors import KafscaleError
+from kafscale.client.producer.sender import LineError, Outgoing
 from kafscale.records import Header
 from kafscale.text.formatting import parse_time
 
 _FIELDS: Final = {"key", "value", "headers", "timestamp", "partition"}
 _PASSED_OVER: Final = {"topic", "offset"}
 """What `consume` prints and `produce` decides anew, so that one can be piped into the other."""
-
-
-class LineError(KafscaleError):
-    """A line that is no record for this topic."""
-
-    def __init__(self, line: int, problem: object) -> None:
-        super().__init__(f"line {line}: {problem}")
-
-
-class Outgoing(NamedTuple):
-    """A record that is to be sent, and the line that it stood on."""
-
-    line: int
-    key: bytes | None
-    value: bytes | None
-    headers: tuple[Header, ...]
-    timestamp_ms: int | None
-    partition: int | None
 
 
 @dataclass(frozen=True)

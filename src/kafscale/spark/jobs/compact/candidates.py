@@ -15,7 +15,7 @@ import msgspec
 
 from kafscale.spark.jobs.compact.cleanup_policy import LONG_MAX, Policy
 from kafscale.spark.jobs.merge.grouping import Group, grouped, segments_of
-from kafscale.spark.log.offset_map import Extent, PartitionMap, Place
+from kafscale.spark.plan.offset_map import Extent, PartitionMap, Place
 
 
 class Candidate(msgspec.Struct, frozen=True):

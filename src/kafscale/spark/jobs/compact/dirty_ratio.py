@@ -13,7 +13,7 @@ from kafscale.errors import DamagedObjectError, ObjectNotFoundError
 from kafscale.records.batch import HEADER, HEADER_BYTES, BatchHeader
 from kafscale.spark.jobs.compact.candidates import Candidate
 from kafscale.spark.jobs.merge.grouping import segments_of
-from kafscale.spark.log.offset_map import Extent, PartitionMap
+from kafscale.spark.plan.offset_map import Extent, PartitionMap
 from kafscale.storage.formats import index, object_keys
 from kafscale.storage.formats.index import Index
 from kafscale.storage.objects.blocking import BlockingObjectStore

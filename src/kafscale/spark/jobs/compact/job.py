@@ -34,7 +34,7 @@ from kafscale.spark.jobs.shared.segment_install import Installer, nowhere
 from kafscale.spark.jobs.shared.staging import Skipped
 from kafscale.spark.jobs.shared.swapping import Outcome, outdated, problems
 from kafscale.spark.log.bucket_listing import survey
-from kafscale.spark.log.offset_map import LogMap
+from kafscale.spark.plan.offset_map import LogMap
 from kafscale.spark.runtime.job_result import Summary
 from kafscale.spark.source.location import Location
 from kafscale.storage.objects.blocking import BlockingObjectStore

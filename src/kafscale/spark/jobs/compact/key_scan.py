@@ -21,8 +21,8 @@ from kafscale.records.batch import DELETE_HORIZON_BIT, TRANSACTIONAL_BIT
 from kafscale.spark.jobs.compact.key_hash import hash_keys, secret_of
 from kafscale.spark.jobs.compact.latest_by_key import ROW, Newest, Rows, by_bucket, incomplete
 from kafscale.spark.jobs.shared.record_scan import Scanned, chunks, scan
-from kafscale.spark.log.offset_map import Place
-from kafscale.spark.log.planner import Slice, Task
+from kafscale.spark.plan.offset_map import Place
+from kafscale.spark.plan.task_planner import Slice, Task
 from kafscale.spark.read.slice_reader import SliceReader
 from kafscale.spark.source.location import Location
 from kafscale.storage.objects.blocking import BlockingObjectStore

@@ -16,9 +16,9 @@ from kafscale.spark.jobs.compact.rewrite import Rewrite
 from kafscale.spark.jobs.compact.surviving_offsets import SurvivorsWork, Target
 from kafscale.spark.jobs.shared.staging import Skipped
 from kafscale.spark.jobs.shared.swapping import Outcome
-from kafscale.spark.log.offset_map import LogMap, Place
-from kafscale.spark.log.planner import OffsetRange
-from kafscale.spark.log.planner import plan as plan_tasks
+from kafscale.spark.plan.offset_map import LogMap, Place
+from kafscale.spark.plan.task_planner import OffsetRange
+from kafscale.spark.plan.task_planner import plan as plan_tasks
 from kafscale.spark.source.location import Location
 
 Counts = Mapping[int, int]

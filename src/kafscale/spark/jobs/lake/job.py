@@ -19,8 +19,8 @@ from kafscale.spark.jobs.lake.settings import LakeSettings, Mode
 from kafscale.spark.jobs.lake.task import LakeItem, TopicResult, write
 from kafscale.spark.jobs.lake.topic import Checkpoint, Round, TopicExport
 from kafscale.spark.log.bucket_listing import Surveyor
-from kafscale.spark.log.offset_map import LogMap, PartitionMap, Place
-from kafscale.spark.log.planner import plan
+from kafscale.spark.plan.offset_map import LogMap, PartitionMap, Place
+from kafscale.spark.plan.task_planner import plan
 from kafscale.spark.runtime.job_result import Cell, Summary
 from kafscale.spark.tables.base import DataFile, Execute, RaceLostError, Table
 from kafscale.spark.tables.maintenance import Done

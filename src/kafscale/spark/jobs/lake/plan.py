@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 
 from kafscale.errors import OffsetOutOfRangeError
 from kafscale.observability.logging import get_logger
-from kafscale.spark.log.offset_map import PartitionMap
-from kafscale.spark.log.planner import OffsetRange
+from kafscale.spark.plan.offset_map import PartitionMap
+from kafscale.spark.plan.task_planner import OffsetRange
 
 log = get_logger(__name__)
 

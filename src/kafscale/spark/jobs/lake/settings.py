@@ -5,7 +5,7 @@ from enum import StrEnum
 from typing import Final
 
 from kafscale.errors import InvalidRequestError
-from kafscale.spark.log.planner import TASK_BYTES
+from kafscale.spark.plan.task_planner import TASK_BYTES
 from kafscale.spark.source.location import Location
 from kafscale.spark.source.subscription import Subscription
 from kafscale.spark.tables.maintenance import Upkeep

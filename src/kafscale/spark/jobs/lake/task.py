@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from kafscale.spark.jobs.lake import keys, upsert
 from kafscale.spark.jobs.lake import rows as lake_rows
 from kafscale.spark.jobs.lake.keys import Identity
-from kafscale.spark.log.planner import Task
+from kafscale.spark.plan.task_planner import Task
 from kafscale.spark.read import task as read_task
 from kafscale.spark.source.location import Location
 from kafscale.spark.tables.base import DataFile, Files

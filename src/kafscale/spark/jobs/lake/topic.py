@@ -27,8 +27,8 @@ from kafscale.spark.jobs.lake.keys import Identity
 from kafscale.spark.jobs.lake.settings import LakeSettings, Mode, Start
 from kafscale.spark.jobs.lake.task import TopicResult, TopicWork
 from kafscale.spark.jobs.lake.upsert import Merged
-from kafscale.spark.log.offset_map import KnownTopic, PartitionMap
-from kafscale.spark.log.planner import OffsetRange
+from kafscale.spark.plan.offset_map import KnownTopic, PartitionMap
+from kafscale.spark.plan.task_planner import OffsetRange
 from kafscale.spark.tables.base import (
     TRIES_MAX,
     Change,

@@ -12,8 +12,8 @@ import msgspec
 
 from kafscale.errors import UnknownTopicError
 from kafscale.spark.jobs.shared.batch_rewrite import SPAN_MAX
-from kafscale.spark.log.offset_map import Extent, LogMap, PartitionMap, Place
-from kafscale.spark.log.planner import Slice
+from kafscale.spark.plan.offset_map import Extent, LogMap, PartitionMap, Place
+from kafscale.spark.plan.task_planner import Slice
 from kafscale.storage.formats import segment
 
 OVERHEAD_BYTES: Final = segment.HEADER_BYTES + segment.FOOTER_BYTES

@@ -23,7 +23,7 @@ from kafscale.spark.jobs.shared.segment_output import Output
 from kafscale.spark.jobs.shared.staging import Skipped, Staged
 from kafscale.spark.jobs.shared.swapping import Outcome, outdated, problems
 from kafscale.spark.log.bucket_listing import survey
-from kafscale.spark.log.offset_map import LogMap, PartitionMap
+from kafscale.spark.plan.offset_map import LogMap, PartitionMap
 from kafscale.spark.read.slice_reader import SliceReader
 from kafscale.spark.runtime.job_result import Summary
 from kafscale.spark.source.location import Location

@@ -36,8 +36,8 @@ from kafscale.spark.jobs.replay.user_function import Function, apply, load
 from kafscale.spark.jobs.shared.progress import collect
 from kafscale.spark.jobs.shared.target_topic import Target, configs_like, partition_count_of
 from kafscale.spark.log.bucket_listing import Surveyor
-from kafscale.spark.log.offset_map import LogMap
-from kafscale.spark.log.planner import Slice
+from kafscale.spark.plan.offset_map import LogMap
+from kafscale.spark.plan.task_planner import Slice
 from kafscale.spark.runtime.errors import Failure
 from kafscale.spark.runtime.job_result import Summary
 from kafscale.spark.runtime.map_in_arrow import map_in_arrow

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 
 from kafscale.errors import InvalidRequestError
-from kafscale.spark.log.planner import Slice, Task
+from kafscale.spark.plan.task_planner import Slice, Task
 from kafscale.spark.read.task import read
 from kafscale.spark.runtime.map_in_arrow import map_in_arrow
 from kafscale.spark.source.columns import ALL_WITH_HEADERS

@@ -23,7 +23,7 @@ from kafscale.records import inflate, split
 from kafscale.records.batch import HEADER, LENGTH_OVERHEAD_BYTES, BatchHeader, check_magic
 from kafscale.records.batch import HEADER_BYTES as BATCH_HEADER_BYTES
 from kafscale.records.compression import codec_of
-from kafscale.spark.log.offset_map import Extent, LogMap, PartitionMap, Place
+from kafscale.spark.plan.offset_map import Extent, LogMap, PartitionMap, Place
 from kafscale.spark.source.location import Location
 from kafscale.storage.formats import index, object_keys, segment
 from kafscale.storage.objects.store import ObjectStore

@@ -25,7 +25,7 @@ from kafscale.spark.jobs.report.cost import MIB, Profile, Traffic
 from kafscale.spark.jobs.report.inventory import DAY_MS, Look, Tally
 from kafscale.spark.jobs.report.wal_activity import WalActivity, activity
 from kafscale.spark.log.bucket_listing import survey
-from kafscale.spark.log.offset_map import KnownTopic, LogMap
+from kafscale.spark.plan.offset_map import KnownTopic, LogMap
 from kafscale.spark.source.location import Location
 
 if TYPE_CHECKING:

@@ -28,12 +28,12 @@ from kafscale.protocol.messages.metadata import TopicMetadata
 from kafscale.spark.jobs.restore.task import Restored, RestoreItem, identity, restore_partition
 from kafscale.spark.jobs.shared.target_topic import Target, configs_like, partition_count_of
 from kafscale.spark.log.bucket_listing import survey
-from kafscale.spark.log.offset_map import LogMap, PartitionMap
-from kafscale.spark.log.planner import Slice
+from kafscale.spark.plan import offsets
+from kafscale.spark.plan.offset_map import LogMap, PartitionMap
+from kafscale.spark.plan.offsets import LATEST, Bound, Everywhere, Named, Side
+from kafscale.spark.plan.task_planner import Slice
 from kafscale.spark.runtime.job_result import Summary
-from kafscale.spark.source import offsets
 from kafscale.spark.source.location import Location
-from kafscale.spark.source.offsets import LATEST, Bound, Everywhere, Named, Side
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

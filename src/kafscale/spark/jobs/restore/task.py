@@ -23,7 +23,7 @@ from kafscale.net.host_port import Address
 from kafscale.records import BatchView, iterate
 from kafscale.spark.codec.decoder import Decoder
 from kafscale.spark.jobs.restore.selection import Selection, rebuilt
-from kafscale.spark.log.planner import Slice
+from kafscale.spark.plan.task_planner import Slice
 from kafscale.spark.read.slice_reader import Found, SliceReader
 from kafscale.spark.source.columns import Columns
 from kafscale.spark.source.location import Location

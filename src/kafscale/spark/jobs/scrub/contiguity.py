@@ -14,7 +14,7 @@ from typing import Final
 from kafscale.errors import DamagedObjectError, ObjectNotFoundError
 from kafscale.spark.jobs.scrub.findings import Finding, Kind
 from kafscale.spark.jobs.scrub.task import Checked
-from kafscale.spark.log.offset_map import LogMap, Place
+from kafscale.spark.plan.offset_map import LogMap, Place
 from kafscale.storage.formats import object_keys, segment
 from kafscale.storage.objects.blocking import BlockingObjectStore
 

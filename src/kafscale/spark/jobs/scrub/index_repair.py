@@ -19,8 +19,8 @@ from kafscale.errors import DamagedObjectError, ObjectExistsError, ObjectNotFoun
 from kafscale.records import BatchView
 from kafscale.storage.formats import index, segment
 from kafscale.storage.formats.index import Index
-from kafscale.storage.log.leader_epochs import LeaderEpochs
-from kafscale.storage.log.producer_state import Producers
+from kafscale.storage.log.state.leader_epochs import LeaderEpochs
+from kafscale.storage.log.state.producer_state import Producers
 from kafscale.storage.objects.blocking import BlockingObjectStore
 from kafscale.storage.segments.segment_writer import EPOCHS_SECTION, PRODUCERS_SECTION
 

@@ -22,7 +22,7 @@ from kafscale.spark.jobs.scrub import listing as scrub_listing
 from kafscale.spark.jobs.scrub.findings import Finding, Kind
 from kafscale.spark.jobs.scrub.task import Checked, items_of, scrub_one
 from kafscale.spark.log.bucket_listing import survey
-from kafscale.spark.log.offset_map import LogMap
+from kafscale.spark.plan.offset_map import LogMap
 from kafscale.spark.runtime.job_result import Cell, Summary
 from kafscale.spark.runtime.parallel_map import run as run_tasks
 from kafscale.spark.source.location import Location

@@ -14,7 +14,7 @@ import msgspec
 from kafscale.errors import ObjectNotFoundError
 from kafscale.spark.jobs.compact.checkpoints import marks_prefix
 from kafscale.spark.jobs.scrub.findings import Finding, Kind
-from kafscale.spark.log.offset_map import KnownTopic, Place
+from kafscale.spark.plan.offset_map import KnownTopic, Place
 from kafscale.storage.formats import object_keys
 from kafscale.storage.objects.blocking import BlockingObjectStore
 from kafscale.storage.objects.store import ObjectInfo

@@ -14,7 +14,7 @@ from kafscale.spark.jobs.scrub import index_repair
 from kafscale.spark.jobs.scrub.findings import Finding, Kind
 from kafscale.spark.jobs.scrub.listing import ListedSegment
 from kafscale.spark.jobs.scrub.verify import ProvenSegment, prove_segment, prove_wal
-from kafscale.spark.log.offset_map import Place
+from kafscale.spark.plan.offset_map import Place
 from kafscale.spark.source.location import Location
 from kafscale.storage.formats import index, object_keys
 from kafscale.storage.formats.index import Index

@@ -22,7 +22,7 @@ from kafscale.spark.jobs.shared import staging
 from kafscale.spark.jobs.shared.owners import Owners
 from kafscale.spark.jobs.shared.staging import Skipped, Staged
 from kafscale.spark.jobs.shared.swapping import Outcome, swap_in
-from kafscale.spark.log.offset_map import Place
+from kafscale.spark.plan.offset_map import Place
 from kafscale.spark.runtime.parallel_map import run as run_tasks
 from kafscale.spark.source.location import Location
 from kafscale.storage.objects.blocking import BlockingObjectStore

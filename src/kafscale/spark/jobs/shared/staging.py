@@ -17,7 +17,7 @@ import msgspec
 
 from kafscale.errors import ObjectNotFoundError
 from kafscale.spark.jobs.merge.grouping import Group
-from kafscale.spark.log.offset_map import Place
+from kafscale.spark.plan.offset_map import Place
 from kafscale.storage.formats import object_keys, segment
 from kafscale.storage.objects.blocking import BlockingObjectStore
 from kafscale.storage.objects.store import PAGE_KEYS, ObjectStore

@@ -14,7 +14,7 @@ from kafscale.client.client import Client
 from kafscale.client.topics import create, find, led
 from kafscale.errors import InvalidRequestError
 from kafscale.protocol.messages.metadata import TopicMetadata
-from kafscale.spark.log.offset_map import LogMap
+from kafscale.spark.plan.offset_map import LogMap
 
 KEPT: Final = {
     "message.timestamp.type": "CreateTime",

@@ -1,6 +1,6 @@
 """Plans as commits: what each compares, and how many go into one."""
 
-from kafscale.broker.cluster.controller.planner import Change, Plan
+from kafscale.broker.cluster.controller.plan.planner import Change, Plan
 from kafscale.broker.cluster.controller.transactions import PUTS_MAX, batches
 from kafscale.metadata.cluster.group_shards import SHARDS_TOPIC
 from kafscale.metadata.schema import keys

@@ -6,8 +6,8 @@ import threading
 import pytest
 
 from kafscale.cli.commands.consume.printer import Wanted, _print_apart, _Printer
-from kafscale.cli.commands.consume.start import Start
 from kafscale.client.consumer.reader import Chunk
+from kafscale.client.consumer.start_position import Start
 from kafscale.records import Record
 
 PLACE = ("orders", 3)

@@ -9,8 +9,9 @@ from kafscale.config.sections.stores import Etcd
 from kafscale.observability.metrics.operator import SnapshotFigures
 from kafscale.operator.etcd.backups.scheduler import LOOK_MS, SnapshotKeeper
 from kafscale.operator.spec.cluster import SnapshotsSpec
-from kafscale.storage.objects import FaultyObjectStore, MemoryObjectStore
+from kafscale.storage.objects import MemoryObjectStore
 from kafscale.testing import virtual_time
+from kafscale.testing.faulty_object_store import FaultyObjectStore
 from unit.operator.etcd.members import FakeMember
 
 CYCLE_S = 30

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from kafscale.errors import OffsetOutOfRangeError
 from kafscale.spark.jobs.lake.plan import ranges, resume
-from kafscale.spark.log.offset_map import Extent, PartitionMap
+from kafscale.spark.plan.offset_map import Extent, PartitionMap
 
 
 def partition(number: int, *extents: tuple[int, int, int]) -> PartitionMap:

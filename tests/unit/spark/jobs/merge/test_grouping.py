@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from kafscale.spark.jobs.merge.grouping import OVERHEAD_BYTES, grouped, segments_of, size_bytes
 from kafscale.spark.jobs.merge.job import plan
 from kafscale.spark.jobs.shared.batch_rewrite import SPAN_MAX
-from kafscale.spark.log.offset_map import Extent, KnownTopic, LogMap, PartitionMap
+from kafscale.spark.plan.offset_map import Extent, KnownTopic, LogMap, PartitionMap
 
 
 def partition(*sizes, span=10):

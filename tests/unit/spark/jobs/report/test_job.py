@@ -10,7 +10,7 @@ from kafscale.spark.jobs.report.cost import GB
 from kafscale.spark.jobs.report.inventory import DAY_MS, Tally
 from kafscale.spark.jobs.report.job import GroupLag, ReportSettings
 from kafscale.spark.jobs.report.wal_activity import WalActivity, activity
-from kafscale.spark.log.offset_map import KnownTopic, LogMap, PartitionMap
+from kafscale.spark.plan.offset_map import KnownTopic, LogMap, PartitionMap
 from kafscale.spark.source.location import Location
 from kafscale.storage import topic_catalog
 from kafscale.storage.formats import object_keys

@@ -12,7 +12,7 @@ from kafscale.spark.jobs.report.cost import GB
 from kafscale.spark.jobs.report.inventory import DAY_MS, Tally
 from kafscale.spark.jobs.report.job import GroupLag, ReportSettings, assemble
 from kafscale.spark.jobs.report.wal_activity import WalActivity
-from kafscale.spark.log.offset_map import LogMap, PartitionMap
+from kafscale.spark.plan.offset_map import LogMap, PartitionMap
 from kafscale.spark.source.location import Location
 
 NOW_MS = 20_000 * DAY_MS + DAY_MS // 2

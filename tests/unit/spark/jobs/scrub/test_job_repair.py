@@ -6,8 +6,8 @@ from kafscale.spark.jobs.scrub import index_repair
 from kafscale.spark.jobs.scrub.findings import Kind
 from kafscale.spark.jobs.scrub.verify import prove_segment
 from kafscale.storage.formats import index, object_keys, segment
-from kafscale.storage.log.leader_epochs import LeaderEpochs
-from kafscale.storage.log.producer_state import Producers
+from kafscale.storage.log.state.leader_epochs import LeaderEpochs
+from kafscale.storage.log.state.producer_state import Producers
 from kafscale.storage.segments.segment_writer import EPOCHS_SECTION, PRODUCERS_SECTION
 from unit.spark.jobs.keyed import MemoryLocation
 from unit.spark.jobs.scrubbing import only, scrubbed

@@ -7,13 +7,14 @@ from random import Random
 import pytest
 
 from kafscale.errors import KafscaleError
-from kafscale.storage.objects import Fault, FaultyObjectStore, MemoryObjectStore, Rule
+from kafscale.storage.objects import MemoryObjectStore
 from kafscale.storage.objects.layers.observed import (
     BEGUN,
     FAILURES,
     ObservedObjectStore,
     replica_observer,
 )
+from kafscale.testing.faulty_object_store import Fault, FaultyObjectStore, Rule
 
 
 class Scene:

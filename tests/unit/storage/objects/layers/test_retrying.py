@@ -11,9 +11,10 @@ from kafscale.errors import (
     OperatingError,
     StoreUnavailableError,
 )
-from kafscale.storage.objects import Fault, FaultyObjectStore, MemoryObjectStore, Rule
+from kafscale.storage.objects import MemoryObjectStore
 from kafscale.storage.objects.layers.retrying import RetryingObjectStore
 from kafscale.storage.objects.store import PAGE_KEYS
+from kafscale.testing.faulty_object_store import Fault, FaultyObjectStore, Rule
 
 
 class Scene:

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafscale.errors import InvalidRequestError, OffsetOutOfRangeError, UnknownTopicError
-from kafscale.spark.log.offset_map import PartitionMap
-from kafscale.spark.source.offsets import (
+from kafscale.spark.plan.offset_map import PartitionMap
+from kafscale.spark.plan.offsets import (
     EARLIEST,
     LATEST,
     Everywhere,

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from kafscale.errors import DamagedObjectError
 from kafscale.storage.formats.index_section import seal
-from kafscale.storage.log.leader_epochs import LeaderEpochs
+from kafscale.storage.log.state.leader_epochs import LeaderEpochs
 
 UNDEFINED = (-1, -1)
 

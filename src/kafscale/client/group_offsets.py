@@ -7,7 +7,7 @@ topics, and a group may well have offsets of topics that are gone.
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
-from kafscale.admin.groups.coordinator import Coordinator
+from kafscale.client.coordinator import Coordinator
 from kafscale.client.errors import check
 from kafscale.groups.committed_offsets import Place
 from kafscale.protocol.messages.offset_commit import (

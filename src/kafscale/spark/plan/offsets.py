@@ -13,7 +13,7 @@ from typing import Final
 import msgspec
 
 from kafscale.errors import InvalidRequestError, OffsetOutOfRangeError, UnknownTopicError
-from kafscale.spark.log.offset_map import PartitionMap, Place
+from kafscale.spark.plan.offset_map import PartitionMap, Place
 
 EARLIEST: Final = -2
 LATEST: Final = -1

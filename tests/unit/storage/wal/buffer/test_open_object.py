@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafscale.storage.wal.open_object import (
+from kafscale.storage.wal.buffer.open_object import (
     OpenObject,
     PutBudget,
     Seal,

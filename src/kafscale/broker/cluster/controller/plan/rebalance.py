@@ -8,8 +8,8 @@ elsewhere before another is begun.
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from kafscale.broker.cluster.controller.load import Spread
-from kafscale.broker.cluster.controller.unit import NOWHERE, Piece
+from kafscale.broker.cluster.controller.plan.load import Spread
+from kafscale.broker.cluster.controller.plan.unit import NOWHERE, Piece
 
 
 def call_off(pieces: Iterable[Piece], spread: Spread) -> int:

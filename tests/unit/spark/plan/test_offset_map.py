@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafscale.spark.log.offset_map import draw
+from kafscale.spark.plan.offset_map import draw
 from kafscale.storage.formats import segment
 
 OVERHEAD = segment.HEADER_BYTES + segment.FOOTER_BYTES

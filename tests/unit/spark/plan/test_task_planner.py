@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafscale.spark.log.offset_map import LogMap, draw
-from kafscale.spark.log.planner import TOGETHER_BYTES, OffsetRange, plan
+from kafscale.spark.plan.offset_map import LogMap, draw
+from kafscale.spark.plan.task_planner import TOGETHER_BYTES, OffsetRange, plan
 
 MIB = 1024 * 1024
 

@@ -14,7 +14,7 @@ from sys import maxsize
 from typing import NamedTuple
 
 from kafscale.records import BatchView
-from kafscale.storage.log.batch_run import Run
+from kafscale.storage.log.state.batch_run import Run
 
 
 class TailMemory:

@@ -13,7 +13,12 @@ from kafscale.errors import (
     RefusedError,
 )
 from kafscale.storage.formats.index_section import seal
-from kafscale.storage.log.producer_state import WINDOW_BATCHES, Duplicate, Producers, ProducerState
+from kafscale.storage.log.state.producer_state import (
+    WINDOW_BATCHES,
+    Duplicate,
+    Producers,
+    ProducerState,
+)
 
 PRODUCER = 7
 SEQUENCE_MAX = 2**31 - 1

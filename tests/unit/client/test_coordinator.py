@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from kafscale.admin.groups.coordinator import Coordinator
+from kafscale.client.coordinator import Coordinator
 from kafscale.client.errors import AnsweredError, UnreachableError
 from kafscale.client.retry import RETRIES_COUNT_MAX
 from kafscale.net.host_port import Address

@@ -1,7 +1,7 @@
 """The spread of pieces: who has room, and who is next."""
 
-from kafscale.broker.cluster.controller.load import Spread
-from kafscale.broker.cluster.controller.unit import Piece
+from kafscale.broker.cluster.controller.plan.load import Spread
+from kafscale.broker.cluster.controller.plan.unit import Piece
 from kafscale.metadata.schema.model import BrokerInfo
 
 

@@ -5,7 +5,7 @@ import time
 import pytest
 from msgspec.structs import replace
 
-from kafscale.broker.cluster.controller.planner import DRAINS_PER_MOVE
+from kafscale.broker.cluster.controller.plan.planner import DRAINS_PER_MOVE
 from kafscale.metadata.cluster.group_shards import SHARD_COUNT, SHARDS_TOPIC
 from kafscale.metadata.schema.model import Assignment
 from unit.broker.cluster.drawing_board import NOW_MS, DrawingBoard, unevenness

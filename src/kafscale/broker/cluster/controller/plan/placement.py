@@ -8,8 +8,8 @@ the same always go the same ways; those that must wait are placed as well, and k
 
 from collections.abc import Mapping, Sequence
 
-from kafscale.broker.cluster.controller.load import Spread
-from kafscale.broker.cluster.controller.unit import NOWHERE, Piece
+from kafscale.broker.cluster.controller.plan.load import Spread
+from kafscale.broker.cluster.controller.plan.unit import NOWHERE, Piece
 from kafscale.metadata.schema.model import BrokerInfo
 
 

@@ -8,7 +8,7 @@ than another. As long as pieces are missing, somebody has room.
 from collections import Counter
 from collections.abc import Iterable
 
-from kafscale.broker.cluster.controller.unit import NOWHERE, Piece
+from kafscale.broker.cluster.controller.plan.unit import NOWHERE, Piece
 from kafscale.metadata.schema.model import BrokerInfo
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafscale.storage.log.batch_run import Run
+from kafscale.storage.log.state.batch_run import Run
 from unit.storage.engines import run_of
 from unit.storage.samples import batch
 

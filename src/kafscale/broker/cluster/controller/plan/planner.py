@@ -21,9 +21,9 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
-from kafscale.broker.cluster.controller.placement import place
-from kafscale.broker.cluster.controller.rebalance import call_off, level
-from kafscale.broker.cluster.controller.unit import NOWHERE, Piece
+from kafscale.broker.cluster.controller.plan.placement import place
+from kafscale.broker.cluster.controller.plan.rebalance import call_off, level
+from kafscale.broker.cluster.controller.plan.unit import NOWHERE, Piece
 from kafscale.metadata.cluster.group_shards import SHARDS_TOPIC
 from kafscale.metadata.schema.model import Assignment, BrokerInfo
 

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from kafscale.broker.handlers.shared.groups import answered, client_host, told_code
 from kafscale.broker.requests.context import ClientInfo
+from kafscale.broker.shared.groups import answered, client_host, told_code
 from kafscale.errors import IllegalGenerationError, OverloadedError
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.heartbeat import HEARTBEAT, HeartbeatResponse

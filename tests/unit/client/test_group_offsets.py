@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from kafscale.admin.groups.offsets import Committed, commit, committed
 from kafscale.client.errors import AnsweredError
+from kafscale.client.group_offsets import Committed, commit, committed
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.offset_commit import (
     CommittedPartition,

@@ -1,7 +1,7 @@
 """The newest durable records of a partition, in memory."""
 
 from kafscale.records import split
-from kafscale.storage.log.tail import Tail, TailMemory
+from kafscale.storage.log.state.tail import Tail, TailMemory
 from unit.storage.engines import run_of
 
 

@@ -12,7 +12,7 @@ from typing import Final
 
 import msgspec
 
-from kafscale.spark.log.offset_map import Extent, LogMap, PartitionMap
+from kafscale.spark.plan.offset_map import Extent, LogMap, PartitionMap
 
 TASK_BYTES: Final = 128 * 1024 * 1024
 """What one task reads at most, roughly; Spark's own files are split alike."""

@@ -21,7 +21,7 @@ from pyspark.sql.datasource import (
     StringStartsWith,
 )
 
-from kafscale.spark.source.filters import narrow
+from kafscale.spark.plan.pushdown import narrow
 
 TOPICS = ["clicks", "orders", "orders-eu"]
 HELD = {

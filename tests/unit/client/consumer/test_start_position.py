@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafscale.cli.commands.consume.start import Start, offset_of, parse_start
+from kafscale.client.consumer.start_position import Start, offset_of, parse_start
 
 NOW_MS = 1_700_000_000_000
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafscale.storage.log.segment_list import Segments
+from kafscale.storage.log.state.segment_list import Segments
 
 
 def segments_of(*bases: int, end_offset: int) -> Segments:

@@ -1,0 +1,1 @@
+"""Which broker owns what: assignment plans. Pure."""

@@ -1,0 +1,1 @@
+"""Offset ranges, tasks and pushed-down filters. Pure."""

@@ -1,0 +1,1 @@
+"""What a log keeps in memory: tail, segments, producers, leader epochs. Pure."""

@@ -1,0 +1,1 @@
+"""Batches that wait for a WAL object, and when it is sealed. Pure."""
