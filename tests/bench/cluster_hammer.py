@@ -16,11 +16,7 @@ from itertools import cycle
 from typing import Any
 
 from kafscale.protocol.frame import FrameReader, frame
-from kafscale.protocol.header import (
-    RequestHeader,
-    decode_response_header,
-    encode_request_header,
-)
+from kafscale.protocol.header import RequestHeader, decode_response_header, encode_request_header
 from kafscale.protocol.messages.produce import PRODUCE
 from services.wire import batch_of, produce_request
 

@@ -92,9 +92,13 @@ class Probe:
             await asyncio.sleep(PAUSE_S)
 
     async def ask(
-        self, partitions: Collection[int], *, through: int, besides: int | None = None,
+        self,
+        partitions: Collection[int],
+        *,
+        through: int,
+        besides: int | None = None,
         acks: int = ALL,
-    ) -> dict[int, Answer]:  # fmt: skip
+    ) -> dict[int, Answer]:
         """Those that answer now, led by whom one broker says, but not those led by `besides`."""
         led: defaultdict[int, list[int]] = defaultdict(list)
         leaders = await self.leaders(through)

@@ -72,9 +72,11 @@ class Sender:
             while due <= now:
                 partition = number % len(self._answered)
                 self._producer.produce(
-                    self._topic, VALUE, partition=partition,
+                    self._topic,
+                    VALUE,
+                    partition=partition,
                     on_delivery=partial(self._on_answer, partition, now),
-                )  # fmt: skip
+                )
                 number += 1
                 due += self._period_seconds
 

@@ -91,9 +91,11 @@ class DirectCluster:
     def wait_until_serving(self) -> None:
         for number, node in self.nodes.items():
             wait_until(
-                lambda node=node: node.is_serving, f"broker {number}", seconds_max=SERVING_S_MAX,
+                lambda node=node: node.is_serving,
+                f"broker {number}",
+                seconds_max=SERVING_S_MAX,
                 seen=lambda node=node: node.broker.logged()[-2000:],
-            )  # fmt: skip
+            )
 
     def wait_until_settled(self) -> None:
         """Return when everything is where it belongs, and everybody has been told."""
@@ -108,9 +110,10 @@ class DirectCluster:
         name = f"bench-{uuid4()}"
         admin = AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0})
         created = admin.create_topics(
-            [NewTopic(name, partitions)], operation_timeout=CREATE_S_MAX,
+            [NewTopic(name, partitions)],
+            operation_timeout=CREATE_S_MAX,
             request_timeout=CREATE_S_MAX,
-        )  # fmt: skip
+        )
         created[name].result(CREATE_S_MAX)
         return name
 

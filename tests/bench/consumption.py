@@ -50,16 +50,26 @@ def consume_in_group(address: str, topic: str, record_count: int) -> float:
     """Read so many records with `kafka-consumer-perf-test`; its MB/s while it fetched."""
     done = subprocess.run(  # noqa: S603 - the command is a bench's own.
         [  # noqa: S607
-            "java", *TOOL_FLAGS, "-cp", f"{java.jars()}/*",
+            "java",
+            *TOOL_FLAGS,
+            "-cp",
+            f"{java.jars()}/*",
             "org.apache.kafka.tools.ConsumerPerformance",
-            "--bootstrap-server", address,
-            "--topic", topic,
-            "--group", f"bench-{uuid4()}",
-            "--messages", str(record_count),
+            "--bootstrap-server",
+            address,
+            "--topic",
+            topic,
+            "--group",
+            f"bench-{uuid4()}",
+            "--messages",
+            str(record_count),
             "--hide-header",
         ],
-        capture_output=True, text=True, timeout=RUN_S_MAX, check=False,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        timeout=RUN_S_MAX,
+        check=False,
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     # start, end, MB, MB/s, records, records/s, rebalance ms, fetch ms, fetch MB/s, fetch records/s
     fields = done.stdout.splitlines()[-1].split(", ")

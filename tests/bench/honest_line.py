@@ -5,10 +5,7 @@ import ssl
 from typing import Self
 
 from bench.line import Line
-from kafscale.protocol.messages.sasl_authenticate import (
-    SASL_AUTHENTICATE,
-    SaslAuthenticateRequest,
-)
+from kafscale.protocol.messages.sasl_authenticate import SASL_AUTHENTICATE, SaslAuthenticateRequest
 from kafscale.protocol.messages.sasl_handshake import SASL_HANDSHAKE, SaslHandshakeRequest
 
 

@@ -26,10 +26,7 @@ import uvloop
 from kafscale.protocol import header as headers
 from kafscale.protocol.api import Api
 from kafscale.protocol.frame import frame
-from kafscale.protocol.messages.sasl_authenticate import (
-    SASL_AUTHENTICATE,
-    SaslAuthenticateRequest,
-)
+from kafscale.protocol.messages.sasl_authenticate import SASL_AUTHENTICATE, SaslAuthenticateRequest
 from kafscale.protocol.messages.sasl_handshake import SASL_HANDSHAKE, SaslHandshakeRequest
 
 HOST = "127.0.0.1"

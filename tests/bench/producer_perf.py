@@ -11,7 +11,7 @@ from services import java
 TOOL_FLAGS = ("-Xmx512M", "-server", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20")
 _REPORT = re.compile(
     r"(?P<count>\d+) records sent, (?P<rate>[\d.]+) records/sec .*?"
-    r"(?P<p50>\d+) ms 50th, .*?(?P<p99>\d+) ms 99th",
+    r"(?P<p50>\d+) ms 50th, .*?(?P<p99>\d+) ms 99th"
 )
 RECORD_BYTES = 1024
 RUN_S_MAX = 240
@@ -53,17 +53,30 @@ def produce(
     """Produce records with acks=all, and wait for the last answer; a file may say how to log in."""
     done = subprocess.run(  # noqa: S603 - the command is a bench's own.
         [  # noqa: S607
-            "java", *TOOL_FLAGS, "-cp", f"{java.jars()}/*",
+            "java",
+            *TOOL_FLAGS,
+            "-cp",
+            f"{java.jars()}/*",
             "org.apache.kafka.tools.ProducerPerformance",
-            "--topic", topic,
-            "--num-records", str(record_count),
-            "--record-size", str(record_bytes),
-            "--throughput", str(records_per_second),
+            "--topic",
+            topic,
+            "--num-records",
+            str(record_count),
+            "--record-size",
+            str(record_bytes),
+            "--throughput",
+            str(records_per_second),
             *(("--producer.config", str(config)) if config else ()),
-            "--producer-props", f"bootstrap.servers={address}", "acks=all", *batching.properties,
+            "--producer-props",
+            f"bootstrap.servers={address}",
+            "acks=all",
+            *batching.properties,
         ],
-        capture_output=True, text=True, timeout=RUN_S_MAX, check=False,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        timeout=RUN_S_MAX,
+        check=False,
+    )
     reports = list(_REPORT.finditer(done.stdout))
     assert done.returncode == 0, done.stdout + done.stderr
     assert reports, done.stdout + done.stderr

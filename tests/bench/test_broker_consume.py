@@ -26,10 +26,7 @@ def figures(contestant: Contestant, records: int, read, *arguments):
     before = contestant.cpu_seconds()
     megabytes_per_second = read(contestant.address, *arguments, records)
     used = contestant.cpu_seconds() - before
-    return {
-        "MB/s": megabytes_per_second,
-        "CPU-s/GB": used / (records * RECORD_BYTES / 1e9),
-    }
+    return {"MB/s": megabytes_per_second, "CPU-s/GB": used / (records * RECORD_BYTES / 1e9)}
 
 
 def filled(contestant: Contestant, records: int) -> str:

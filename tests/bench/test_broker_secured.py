@@ -37,8 +37,7 @@ def broker(tmp_path_factory):
         admin = AdminClient(running.plain(ADMIN).librdkafka())
         admin.create_topics([NewTopic(TOPIC, PARTITIONS)])[TOPIC].result(30)
         Rules(admin).add(
-            rule(f"User:{USER}", "WRITE", topic=TOPIC),
-            rule("User:ANONYMOUS", "WRITE", topic=TOPIC),
+            rule(f"User:{USER}", "WRITE", topic=TOPIC), rule("User:ANONYMOUS", "WRITE", topic=TOPIC)
         )
         yield running
 

@@ -11,12 +11,7 @@ from kio.schema.produce.v9.request import ProduceRequest as KioProduceRequest
 from kio.schema.produce.v9.response import ProduceResponse as KioProduceResponse
 from kio.serial import entity_reader, entity_writer
 
-from kafscale.protocol.messages.fetch import (
-    FETCH,
-    FetchedPartition,
-    FetchedTopic,
-    FetchResponse,
-)
+from kafscale.protocol.messages.fetch import FETCH, FetchedPartition, FetchedTopic, FetchResponse
 from kafscale.protocol.messages.metadata import (
     METADATA,
     Broker,

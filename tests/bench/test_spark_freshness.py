@@ -52,9 +52,12 @@ def test_freshness(contests, tmp_path, scaled, interval_ms):
         while "clicks" not in (broker.data / CATALOG).read_text():
             time.sleep(0.1)
         sending = threads.submit(
-            produce, broker.address, topic, seconds * RECORDS_PER_SECOND,
+            produce,
+            broker.address,
+            topic,
+            seconds * RECORDS_PER_SECOND,
             records_per_second=RECORDS_PER_SECOND,
-        )  # fmt: skip
+        )
         settings = LakeSettings(
             location=Location.parse(str(broker.data)),
             subscription=Subscription(names=frozenset({"clicks"})),

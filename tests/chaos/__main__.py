@@ -31,15 +31,21 @@ def main() -> int:
         settings["broker_lease_ttl_ms"] = str(int(arguments.lease * 1000))
     until_s = time.monotonic() + arguments.seconds
     with Cluster(
-        directory / "cluster", brokers=arguments.brokers, etcd_members=arguments.etcd_members,
-        seed=arguments.seed, **settings,
-    ) as cluster:  # fmt: skip
+        directory / "cluster",
+        brokers=arguments.brokers,
+        etcd_members=arguments.etcd_members,
+        seed=arguments.seed,
+        **settings,
+    ) as cluster:
         while (left_s := until_s - time.monotonic()) > 0:
             seed = arguments.seed + len(outcomes)
             outcome = play(
-                cluster, directory / f"round-{seed}", seed=seed, lease_s=arguments.lease,
+                cluster,
+                directory / f"round-{seed}",
+                seed=seed,
+                lease_s=arguments.lease,
                 duration_s=min(ROUND_S, max(left_s, 10)),
-            )  # fmt: skip
+            )
             outcomes.append(outcome)
             console.print(str(outcome))
             if not outcome.is_good:

@@ -76,11 +76,15 @@ def play(
     cluster.restart()
     workload.run("final")
     outcome = Outcome(
-        seed, steps, began_ns, nemesis.deeds, figures(read(workload.histories)),
+        seed,
+        steps,
+        began_ns,
+        nemesis.deeds,
+        figures(read(workload.histories)),
         check(read(workload.histories)),
         workload.complaints + cluster.tracebacks()[tracebacks_before:],
         cluster.endings[endings_before:],
-    )  # fmt: skip
+    )
     if outcome.is_good:
         shutil.rmtree(directory)
     return outcome

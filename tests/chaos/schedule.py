@@ -183,19 +183,25 @@ _IdeaMaker = Callable[[random.Random, Shape], Idea]
 _BROKERS: Sequence[_IdeaMaker] = (_kill, _kill, _stop, _pause, _pause)
 _CLIENTS: Sequence[_IdeaMaker] = (_clients_cut, _clients_held)
 _S3: Sequence[_IdeaMaker] = (
-    _s3("s3 errors", lambda chance: Fault(
-        error_share=chance.choice([0.2, 0.5, 1]), error_status=chance.choice([500, 503]),
-    )),
+    _s3(
+        "s3 errors",
+        lambda chance: Fault(
+            error_share=chance.choice([0.2, 0.5, 1]), error_status=chance.choice([500, 503])
+        ),
+    ),
     _s3("s3 errors in the WAL", lambda _: Fault(error_share=0.7, only="^PUT .*/_wal/")),
-    _s3("s3 slow", lambda chance: Fault(
-        delay_ms_min=chance.choice([20, 200]), delay_ms_max=chance.choice([500, 3000]),
-    )),
+    _s3(
+        "s3 slow",
+        lambda chance: Fault(
+            delay_ms_min=chance.choice([20, 200]), delay_ms_max=chance.choice([500, 3000])
+        ),
+    ),
     _s3("s3 requests held", lambda _: Fault(holds="requests")),
     _s3("s3 answers held", lambda _: Fault(holds="answers")),
     _s3("s3 answers lost", lambda chance: Fault(lost_share=chance.choice([0.1, 0.5]))),
     _s3("s3 answers cut", lambda _: Fault(cut_share=0.3)),
     _s3("s3 refused", lambda _: Fault(refuses=True)),
-)  # fmt: skip
+)
 _ETCD: Sequence[_IdeaMaker] = (
     _isolated,
     _isolated,
@@ -203,10 +209,10 @@ _ETCD: Sequence[_IdeaMaker] = (
     _etcd_kill,
     _etcd_kill,
     _etcd_pause,
-    _etcd("etcd slow", lambda chance: Fault(
-        delay_ms_min=50, delay_ms_max=chance.choice([300, 1500]),
-    )),
+    _etcd(
+        "etcd slow", lambda chance: Fault(delay_ms_min=50, delay_ms_max=chance.choice([300, 1500]))
+    ),
     _etcd("etcd held", lambda _: Fault(holds="everything")),
     _etcd("etcd answers held", lambda _: Fault(holds="answers")),
     _etcd("etcd refused", lambda _: Fault(refuses=True)),
-)  # fmt: skip
+)

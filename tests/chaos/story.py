@@ -48,8 +48,16 @@ class Partition:
     """All that is known about one partition."""
 
     __slots__ = (
-        "clashes", "done", "end_reads", "invoked", "jumps", "name", "places", "read", "repeats",
-    )  # fmt: skip
+        "clashes",
+        "done",
+        "end_reads",
+        "invoked",
+        "jumps",
+        "name",
+        "places",
+        "read",
+        "repeats",
+    )
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -114,10 +122,16 @@ class Story:
 
     def _take_all(self, events: Iterable[AnyEvent]) -> None:
         take = {
-            Send: self._send, Poll: self._poll, Move: self._move, Commit: self._commit,
-            CommitRead: self._commit_read, EndRead: self._end_read,
-            Producer: self._producer, Consumer: self._consumer, Failure: self.failures.append,
-        }  # fmt: skip
+            Send: self._send,
+            Poll: self._poll,
+            Move: self._move,
+            Commit: self._commit,
+            CommitRead: self._commit_read,
+            EndRead: self._end_read,
+            Producer: self._producer,
+            Consumer: self._consumer,
+            Failure: self.failures.append,
+        }
         for event in events:
             take[type(event)](event)
 

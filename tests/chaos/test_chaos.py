@@ -42,18 +42,27 @@ def check_round(cluster: Cluster, directory: Path, *, seed: int, expected: froze
 def test_one_broker_on_a_bucket(tmp_path):
     with Cluster(tmp_path / "cluster", brokers=1, etcd_members=0, seed=1, **SETTINGS) as cluster:
         check_round(
-            cluster, tmp_path / "round", seed=ONE_BROKER_SEED,
+            cluster,
+            tmp_path / "round",
+            seed=ONE_BROKER_SEED,
             expected=frozenset({"broker kill", "clients cut off", "s3 answers lost"}),
-        )  # fmt: skip
+        )
 
 
 def test_three_brokers_on_a_bucket_and_etcd(tmp_path):
     settings = SETTINGS | {"broker_lease_ttl_ms": str(LEASE_S * 1000)}
     with Cluster(tmp_path / "cluster", brokers=3, etcd_members=3, seed=1, **settings) as cluster:
         check_round(
-            cluster, tmp_path / "round", seed=CLUSTER_SEED,
-            expected=frozenset({
-                "broker kill", "broker stop", "clients cut off", "s3 answers lost",
-                "isolation, late writes",
-            }),
-        )  # fmt: skip
+            cluster,
+            tmp_path / "round",
+            seed=CLUSTER_SEED,
+            expected=frozenset(
+                {
+                    "broker kill",
+                    "broker stop",
+                    "clients cut off",
+                    "s3 answers lost",
+                    "isolation, late writes",
+                }
+            ),
+        )

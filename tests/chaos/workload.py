@@ -72,10 +72,16 @@ class Workload:
     ) -> subprocess.Popen[bytes]:
         scene = self._scene
         orders = Orders(
-            role, name, scene.bootstrap, scene.topic, scene.partitions, str(self.histories),
-            seed=random.Random(f"{scene.seed} {name}").getrandbits(32), group=self._of_topic(group),
+            role,
+            name,
+            scene.bootstrap,
+            scene.topic,
+            scene.partitions,
+            str(self.histories),
+            seed=random.Random(f"{scene.seed} {name}").getrandbits(32),
+            group=self._of_topic(group),
             groups=tuple(map(self._of_topic, groups)),
-        )  # fmt: skip
+        )
         scene.directory.mkdir(parents=True, exist_ok=True)
         with (scene.directory / f"{name}.log").open("ab") as log:
             return subprocess.Popen(  # noqa: S603 - the command is our own.

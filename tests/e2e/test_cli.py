@@ -26,9 +26,16 @@ def test_a_topic_is_created_described_altered_and_deleted(kafscale, topic):
 
     kafscale.produce(topic, "--partition", "1", lines=["a", "b"])
     kafscale(
-        "topic", "alter", topic, "-p", "4", "--config", "retention.bytes=1000000",
-        "--delete-config", "retention.ms",
-    )  # fmt: skip
+        "topic",
+        "alter",
+        topic,
+        "-p",
+        "4",
+        "--config",
+        "retention.bytes=1000000",
+        "--delete-config",
+        "retention.ms",
+    )
     (described,) = json.loads(kafscale("topic", "describe", topic, "-o", "json"))
     assert described["configs"] == {"retention.bytes": "1000000"}
     assert [each["endOffset"] for each in described["partitions"]] == [0, 2, 0, 0]
@@ -181,10 +188,7 @@ def test_producer_and_consumer_outlive_a_restart_of_the_broker(start_broker, top
     broker = start_broker()
     kafscale = Shell(broker.address)
     kafscale("topic", "create", topic)
-    with (
-        kafscale.start("consume", topic) as consumer,
-        kafscale.start("produce", topic) as producer,
-    ):
+    with kafscale.start("consume", topic) as consumer, kafscale.start("produce", topic) as producer:
         producer.stdin.write("before\n")
         assert consumer.stdout.readline() == "before\n"
         broker.kill()

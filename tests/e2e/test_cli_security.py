@@ -103,8 +103,9 @@ def test_a_user_may_do_what_rules_say_and_nothing_else(
     assert "sasl.mechanism=SCRAM-SHA-512" in created
     listed = json.loads(admin("user", "list", "-o", "json"))
     assert {each["mechanism"] for each in listed[0]["credentials"]} == {
-        "SCRAM-SHA-256", "SCRAM-SHA-512"
-    }  # fmt: skip
+        "SCRAM-SHA-256",
+        "SCRAM-SHA-512",
+    }
 
     admin("topic", "create", topic)
     alice = Shell(broker.address)
@@ -149,8 +150,12 @@ def test_who_has_another_password_logs_in_with_it(broker, admin, create_user, co
     create_user("bob", "first")
     subprocess.run(  # noqa: S603
         [COMMAND, "user", "password", "bob", "--password-file", "-"],
-        input="second", env=admin.environment, text=True, timeout=15, check=True,
-    )  # fmt: skip
+        input="second",
+        env=admin.environment,
+        text=True,
+        timeout=15,
+        check=True,
+    )
     bob = Shell(broker.address)
     refused = bob("topic", "list", "--command-config", command_config("bob", "first"), code=1)
     assert "does not let bob in" in refused

@@ -158,9 +158,10 @@ def test_a_broker_that_was_asleep_makes_nothing_durable_any_more(cluster):
         cluster.nodes[2].pause()
         try:
             wait_until(
-                lambda: set(leaders(cluster, "asleep")) == {1, 3}, "new leaders",
+                lambda: set(leaders(cluster, "asleep")) == {1, 3},
+                "new leaders",
                 seconds_max=LEASE_S + 20,
-            )  # fmt: skip
+            )
             stream.wait_for_more()
         finally:
             cluster.nodes[2].resume()

@@ -28,9 +28,11 @@ def produce(address: str, topic: str, values: list[bytes], **settings: Any) -> l
     reports: list[tuple[KafkaError | None, int | None]] = []
     for value in values:
         producer.produce(
-            topic, value, partition=0,
+            topic,
+            value,
+            partition=0,
             on_delivery=lambda error, message: reports.append((error, message.offset())),
-        )  # fmt: skip
+        )
     assert producer.flush(READ_S_MAX) == 0
     assert {error for error, _ in reports} == {None}
     return [offset for _, offset in reports if offset is not None]

@@ -51,10 +51,7 @@ def test_what_cannot_be_created_is_refused_with_the_reason(admin, topic):
         (NewTopic(topic, 1), KafkaError.TOPIC_ALREADY_EXISTS),
         (NewTopic("no/such name", 1), KafkaError.TOPIC_EXCEPTION),
         (NewTopic(f"{topic}-b", 1, config={"retention.ms": "x"}), KafkaError.INVALID_CONFIG),
-        (
-            NewTopic(f"{topic}-c", 1, config={"cleanup.policy": "shred"}),
-            KafkaError.INVALID_CONFIG,
-        ),
+        (NewTopic(f"{topic}-c", 1, config={"cleanup.policy": "shred"}), KafkaError.INVALID_CONFIG),
     ]:
         with pytest.raises(KafkaException) as error:
             result(admin.create_topics([new]))

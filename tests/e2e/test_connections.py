@@ -92,7 +92,7 @@ def test_a_reader_that_takes_nothing_costs_little_and_loses_nothing(start_broker
             assert wire.produce("topic", batch_of([bytes(900_000)])).error_code == 0
         before_bytes = memory_bytes(broker.pid)
         request = FetchRequest(
-            topics=[TopicToFetch("topic", partitions=[PartitionToFetch(max_bytes=1 << 26)])],
+            topics=[TopicToFetch("topic", partitions=[PartitionToFetch(max_bytes=1 << 26)])]
         )
         sent = [slow.send(FETCH, 11, request) for _ in range(50)]
         time.sleep(0.5)

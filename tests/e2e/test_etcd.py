@@ -52,10 +52,18 @@ def data(kafscale, *arguments):
 
 def restore(kafscale, directory, member, members, *arguments):
     return data(
-        kafscale, "restore", "--data-dir", str(directory), "--name", member.name,
-        "--initial-cluster", ",".join(f"{each.name}={each.peer_url}" for each in members),
-        "--initial-advertise-peer-urls", member.peer_url, *arguments,
-    )  # fmt: skip
+        kafscale,
+        "restore",
+        "--data-dir",
+        str(directory),
+        "--name",
+        member.name,
+        "--initial-cluster",
+        ",".join(f"{each.name}={each.peer_url}" for each in members),
+        "--initial-advertise-peer-urls",
+        member.peer_url,
+        *arguments,
+    )
 
 
 def test_a_cluster_is_restored_as_it_was_when_the_snapshot_was_taken(
@@ -175,8 +183,11 @@ def test_members_are_shown_and_defragmented(cluster, kafscale):
 def test_where_nobody_answers_that_is_said(s3):
     endpoint = f"127.0.0.1:{free_port()}"
     nowhere = Shell(
-        "", etcd_endpoints=endpoint, etcd_dial_timeout="200ms", etcd_request_timeout="500ms",
+        "",
+        etcd_endpoints=endpoint,
+        etcd_dial_timeout="200ms",
+        etcd_request_timeout="500ms",
         **broker_settings(s3.bucket),
-    )  # fmt: skip
+    )
     for command in (["status"], ["snapshot"], ["restored", "--snapshot", "20231114T221320Z-7.db"]):
         assert endpoint in nowhere("etcd", *command, code=1)

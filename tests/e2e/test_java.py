@@ -23,16 +23,33 @@ def server(broker):
 def test_the_console_producer_and_consumer_understand_each_other(server, topic, wire):
     lines = [f"key {number}\tvalue {number}" for number in range(1000)]
     java.run(
-        f"{TOOLS}.ConsoleProducer", *server, "--topic", topic,
-        "--property", "parse.key=true", "--compression-codec", "zstd",
+        f"{TOOLS}.ConsoleProducer",
+        *server,
+        "--topic",
+        topic,
+        "--property",
+        "parse.key=true",
+        "--compression-codec",
+        "zstd",
         given="\n".join(lines) + "\n",
-    )  # fmt: skip
+    )
     assert len(wire.read(topic)) == 1000
     printed = java.run(
-        f"{TOOLS}.consumer.ConsoleConsumer", *server, "--topic", topic, "--partition", "0",
-        "--offset", "earliest", "--max-messages", "1000", "--timeout-ms", "20000",
-        "--property", "print.key=true",
-    )  # fmt: skip
+        f"{TOOLS}.consumer.ConsoleConsumer",
+        *server,
+        "--topic",
+        topic,
+        "--partition",
+        "0",
+        "--offset",
+        "earliest",
+        "--max-messages",
+        "1000",
+        "--timeout-ms",
+        "20000",
+        "--property",
+        "print.key=true",
+    )
     assert printed.splitlines() == lines
 
 
@@ -55,9 +72,13 @@ def test_configs_are_changed_and_shown(server, topic, wire):
     wire.create(topic)
     entity = ("--entity-type", "topics", "--entity-name", topic)
     java.run(
-        "kafka.admin.ConfigCommand", *server, "--alter", *entity,
-        "--add-config", "max.message.bytes=2000000",
-    )  # fmt: skip
+        "kafka.admin.ConfigCommand",
+        *server,
+        "--alter",
+        *entity,
+        "--add-config",
+        "max.message.bytes=2000000",
+    )
     shown = java.run("kafka.admin.ConfigCommand", *server, "--describe", *entity)
     assert "max.message.bytes=2000000" in shown
 
@@ -66,10 +87,18 @@ def test_a_producer_at_full_speed_with_its_defaults_loses_nothing(server, topic,
     """`kafka-producer-perf-test`, then offsets, then the deletion of records, each by its tool."""
     wire.create(topic, 3)
     java.run(
-        f"{TOOLS}.ProducerPerformance", "--topic", topic, "--num-records", "50000",
-        "--record-size", "200", "--throughput", "-1", "--producer-props",
+        f"{TOOLS}.ProducerPerformance",
+        "--topic",
+        topic,
+        "--num-records",
+        "50000",
+        "--record-size",
+        "200",
+        "--throughput",
+        "-1",
+        "--producer-props",
         f"bootstrap.servers={server[1]}",
-    )  # fmt: skip
+    )
     printed = java.run(f"{TOOLS}.GetOffsetShell", *server, "--topic", topic)
     latest = {
         int(partition): int(offset)

@@ -39,10 +39,14 @@ HISTOGRAMS = {
 EVENTS = {
     "produce_received": {"topic": "orders", "partition": 0, "batch_size": int},
     "segment_flushed": {
-        "topic": "orders", "partition": 0, "base_offset": 0, "size_bytes": int, "duration": float,
+        "topic": "orders",
+        "partition": 0,
+        "base_offset": 0,
+        "size_bytes": int,
+        "duration": float,
     },
     "consumer_rebalance": {"group_id": "billing", "generation": int, "member_count": int},
-}  # fmt: skip
+}
 
 
 @pytest.fixture
@@ -56,9 +60,14 @@ def used(start_broker):
         producer.produce("orders", b"x" * 100, key=str(number))
         producer.flush()
     consumer = Consumer(
-        {"bootstrap.servers": running.address, "group.id": "billing",
-         "auto.offset.reset": "earliest", "enable.auto.commit": False, "queued.min.messages": 1}
-    )  # fmt: skip
+        {
+            "bootstrap.servers": running.address,
+            "group.id": "billing",
+            "auto.offset.reset": "earliest",
+            "enable.auto.commit": False,
+            "queued.min.messages": 1,
+        }
+    )
     consumer.subscribe(["orders"])
     left = COUNT // 2
     while left:

@@ -160,14 +160,8 @@ def test_quotas_are_listed_changed_and_removed(kafscale):
     kafscale("quota", "set", "--user-default", "--client-id", "a", "consumer_byte_rate=2Mi")
     listed = json.loads(kafscale("quota", "list", "-o", "json"))
     assert listed == [
-        {
-            "entity": {"user": None, "client-id": "a"},
-            "limits": {"consumer_byte_rate": 2 * MIB},
-        },
-        {
-            "entity": {"user": "alice"},
-            "limits": {"producer_byte_rate": MIB, "request_rate": 50},
-        },
+        {"entity": {"user": None, "client-id": "a"}, "limits": {"consumer_byte_rate": 2 * MIB}},
+        {"entity": {"user": "alice"}, "limits": {"producer_byte_rate": MIB, "request_rate": 50}},
     ]
     assert "1.0 MiB/s" in kafscale("quota", "list", "--user", "alice")
     removed = kafscale("quota", "remove", "--user", "alice", "request_rate")
@@ -194,10 +188,19 @@ def test_kafkas_own_tools_set_show_and_obey_quotas(limited, kafscale, topic):
     assert quota == {"entity": {"client-id": "perf"}, "limits": limits}
 
     report = java.run(
-        "org.apache.kafka.tools.ProducerPerformance", "--topic", topic, "--num-records", "6144",
-        "--record-size", "1024", "--throughput", "-1", "--producer-props",
-        f"bootstrap.servers={limited.address}", "client.id=perf",
-    )  # fmt: skip
+        "org.apache.kafka.tools.ProducerPerformance",
+        "--topic",
+        topic,
+        "--num-records",
+        "6144",
+        "--record-size",
+        "1024",
+        "--throughput",
+        "-1",
+        "--producer-props",
+        f"bootstrap.servers={limited.address}",
+        "client.id=perf",
+    )
     rate = float(report.splitlines()[-1].partition("(")[2].partition(" MB/sec")[0])
     assert 0.5 < rate < 1.6
     configs("--alter", *loader, "--delete-config", "producer_byte_rate,request_percentage")

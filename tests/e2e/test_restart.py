@@ -142,10 +142,14 @@ def test_a_store_that_cannot_be_reached_ends_the_broker(tmp_path):
     """N-08: it says why, exits with an error, and never acknowledges anything."""
     endpoint = f"http://127.0.0.1:{free_port()}"
     broker = BrokerProcess(
-        tmp_path, s3_bucket="bucket", s3_endpoint=endpoint, s3_path_style="true",
-        s3_access_key="key", s3_secret_key="secret",  # noqa: S106
+        tmp_path,
+        s3_bucket="bucket",
+        s3_endpoint=endpoint,
+        s3_path_style="true",
+        s3_access_key="key",
+        s3_secret_key="secret",  # noqa: S106
         startup_timeout_sec="1",
-    )  # fmt: skip
+    )
     process = broker.launch()
     try:
         code = process.wait(20)

@@ -64,10 +64,12 @@ class Story:
         """Records for every partition, all acknowledged, at offsets that nobody had before."""
         producer = Producer(
             {
-                "bootstrap.servers": self.cluster.bootstrap, "enable.idempotence": True,
-                "message.timeout.ms": 120_000, "topic.metadata.refresh.interval.ms": 1000,
+                "bootstrap.servers": self.cluster.bootstrap,
+                "enable.idempotence": True,
+                "message.timeout.ms": 120_000,
+                "topic.metadata.refresh.interval.ms": 1000,
             }
-        )  # fmt: skip
+        )
         waiting: list[tuple[str, int, bytes]] = []
         failures: list[str] = []
 
@@ -103,10 +105,12 @@ class Story:
         found: dict[Place, dict[int, bytes]] = {place: {} for place in self.acked}
         consumer = Consumer(
             {
-                "bootstrap.servers": self.cluster.bootstrap, "group.id": "check",
-                "enable.auto.commit": False, "auto.offset.reset": "error",
+                "bootstrap.servers": self.cluster.bootstrap,
+                "group.id": "check",
+                "enable.auto.commit": False,
+                "auto.offset.reset": "error",
             }
-        )  # fmt: skip
+        )
         consumer.assign([TopicPartition(*place, 0) for place, held in self.acked.items() if held])
         count = sum(map(len, self.acked.values()))
         deadline = time.monotonic() + 90
@@ -121,10 +125,12 @@ class Story:
         """Read on to the end as a member of a group, and commit; the offsets that were read."""
         consumer = Consumer(
             {
-                "bootstrap.servers": self.cluster.bootstrap, "group.id": "readers",
-                "auto.offset.reset": "earliest", "enable.auto.commit": False,
+                "bootstrap.servers": self.cluster.bootstrap,
+                "group.id": "readers",
+                "auto.offset.reset": "earliest",
+                "enable.auto.commit": False,
             }
-        )  # fmt: skip
+        )
         consumer.subscribe([topic])
         ends = {place[1]: max(held) for place, held in self.acked.items() if place[0] == topic}
         read: dict[int, set[int]] = {number: set() for number in ends}
@@ -175,9 +181,11 @@ def handed_over(producer: Producer, record: tuple[str, int, bytes], told) -> boo
 def wait_for(cluster: Cluster, *broker_ids: int) -> None:
     nodes = [cluster.nodes[number] for number in broker_ids]
     wait_until(
-        lambda: all(node.is_serving for node in nodes), f"brokers {broker_ids}", seconds_max=90,
+        lambda: all(node.is_serving for node in nodes),
+        f"brokers {broker_ids}",
+        seconds_max=90,
         seen=cluster.logged,
-    )  # fmt: skip
+    )
 
 
 def live_on(story: Story) -> None:
@@ -292,8 +300,10 @@ def test_brokers_that_live_through_it_stop_and_are_started_again(cluster, tmp_pa
     story.restore(snapshot)
     wait_until(
         lambda: {ending.broker_id for ending in cluster.endings} == {1, 2, 3},
-        "the end of all brokers", seconds_max=60, seen=cluster.logged,
-    )  # fmt: skip
+        "the end of all brokers",
+        seconds_max=60,
+        seen=cluster.logged,
+    )
     assert "restored from a snapshot while this broker ran" in cluster.logged(10**6)
     wait_until(story.is_settled, "the metadata to be settled", seconds_max=90)
     cluster.wait_until_serving(90)
@@ -320,10 +330,15 @@ def test_clients_that_live_through_it_carry_on(cluster, tmp_path):
     def send() -> None:
         for partition in range(6):
             producer.produce(
-                "orders", b"value", partition=partition,
-                on_delivery=lambda error, message: failures.append(error) if error
-                else told.append((message.partition(), message.offset())),
-            )  # fmt: skip
+                "orders",
+                b"value",
+                partition=partition,
+                on_delivery=lambda error, message: (
+                    failures.append(error)
+                    if error
+                    else told.append((message.partition(), message.offset()))
+                ),
+            )
 
     send()
     assert producer.flush(60) == 0

@@ -79,9 +79,11 @@ def test_objects_are_where_and_what_the_format_says(start_broker, s3):
 def test_nothing_acknowledged_is_lost_or_doubled_by_crashes(start_broker, s3):
     """As on local disk, see `test_crash`: whatever the moment at which the broker is killed."""
     broker = start_broker(
-        **broker_settings(s3.bucket), **FREE_OF_CHARGE, segment_bytes="16384",
+        **broker_settings(s3.bucket),
+        **FREE_OF_CHARGE,
+        segment_bytes="16384",
         storage_retention_check_interval_ms="100",
-    )  # fmt: skip
+    )
     crash_under_load(broker, random.Random(3))
 
 

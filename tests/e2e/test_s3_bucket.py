@@ -51,9 +51,13 @@ def test_keys_come_from_a_file_and_are_not_told(start_broker, s3, tmp_path):
     settings = broker_settings(s3.bucket)
     del settings["s3_access_key"], settings["s3_secret_key"]
     broker = start_broker(
-        **settings, **FREE_OF_CHARGE, s3_credential_source="file", s3_credentials_file=str(file),
-        s3_profile="records", log_level="debug",
-    )  # fmt: skip
+        **settings,
+        **FREE_OF_CHARGE,
+        s3_credential_source="file",
+        s3_credentials_file=str(file),
+        s3_profile="records",
+        log_level="debug",
+    )
     produce(broker.port)
     assert consume(broker.port) == VALUES
     broker.terminate()
@@ -87,9 +91,11 @@ def test_segments_are_read_from_a_copy_as_far_as_it_goes(start_broker, s3, names
 def test_a_copy_that_is_away_is_hardly_noticed(start_broker, s3):
     settings = broker_settings(s3.bucket) | FREE_OF_CHARGE
     broker = start_broker(
-        **settings, segment_bytes="65536", s3_read_bucket=BUCKET,
+        **settings,
+        segment_bytes="65536",
+        s3_read_bucket=BUCKET,
         s3_read_endpoint=f"http://127.0.0.1:{free_port()}",
-    )  # fmt: skip
+    )
     produce(broker.port)
     broker.terminate()
     broker.start()

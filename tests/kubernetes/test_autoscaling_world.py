@@ -71,10 +71,13 @@ def autoscaler(metric: Manifest) -> Manifest:
         "kind": "HorizontalPodAutoscaler",
         "metadata": {"name": "web"},
         "spec": {
-            "scaleTargetRef": target, "minReplicas": 1, "maxReplicas": 5, "metrics": [metric],
+            "scaleTargetRef": target,
+            "minReplicas": 1,
+            "maxReplicas": 5,
+            "metrics": [metric],
             "behavior": {"scaleDown": {"stabilizationWindowSeconds": 0}},
         },
-    }  # fmt: skip
+    }
 
 
 def has_replicas(count: int):

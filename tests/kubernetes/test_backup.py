@@ -29,10 +29,14 @@ def shop(control_plane: ControlPlane, kafscale: Installation) -> Iterator[Deploy
     with control_plane.namespace() as namespace:
         kafscale.create_secret(namespace, KEYS)
         snapshots = {
-            "enabled": True, "bucket": f"backups-of-{namespace}", "createBucket": True,
-            "credentialsSecretRef": KEYS, "intervalSeconds": INTERVAL_S,
-            "staleAfterSeconds": STALE_S, "retain": RETAINED,
-        }  # fmt: skip
+            "enabled": True,
+            "bucket": f"backups-of-{namespace}",
+            "createBucket": True,
+            "credentialsSecretRef": KEYS,
+            "intervalSeconds": INTERVAL_S,
+            "staleAfterSeconds": STALE_S,
+            "retain": RETAINED,
+        }
         one = {"replicas": 1, "terminationGracePeriodSeconds": 20}
         etcd = {"managed": {"replicas": 1}, "snapshots": snapshots}
         yield Deployed.created(kafscale, namespace, brokers=one, etcd=etcd)

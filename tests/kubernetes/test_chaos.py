@@ -22,13 +22,11 @@ def test_a_cluster_in_trouble_keeps_what_it_has_acknowledged(
     kafscale: Installation, namespace: str, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     shop = Deployed.created(
-        kafscale, namespace,
+        kafscale,
+        namespace,
         brokers={"replicas": BROKERS, "terminationGracePeriodSeconds": 20},
-        etcd={
-            "managed": {"replicas": SIZE},
-            "snapshots": {"enabled": True, "intervalSeconds": 10},
-        },
-    )  # fmt: skip
+        etcd={"managed": {"replicas": SIZE}, "snapshots": {"enabled": True, "intervalSeconds": 10}},
+    )
     kafscale.create_topic(namespace, "orders", shop.name, partitions=PARTITIONS)
     kafscale.wait_phase(namespace, "orders", "Ready", kind=TOPICS)
     nemesis = Nemesis(shop, random.Random(SEED))

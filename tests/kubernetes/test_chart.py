@@ -219,9 +219,7 @@ def test_it_is_what_kustomize_makes(helm: Helm, namespace: str) -> None:
     for file in files:
         wanted = yaml.safe_load(file.read_text())
         [made] = rendered[wanted["kind"]]
-        assert differences(wanted["spec"], made["spec"]) <= {
-            "template.spec.containers.0.image",
-        }
+        assert differences(wanted["spec"], made["spec"]) <= {"template.spec.containers.0.image"}
 
 
 def differences(wanted, made, path="") -> set[str]:

@@ -279,8 +279,7 @@ def test_a_field_that_does_not_exist_is_refused(kube: KubeClient, namespace):
         (
             TOPICS,
             TopicStatus(
-                phase="Ready",
-                partitions=[PartitionStatus(id=0, leader="2", log_end_offset=7)],
+                phase="Ready", partitions=[PartitionStatus(id=0, leader="2", log_end_offset=7)]
             ),
         ),
     ],

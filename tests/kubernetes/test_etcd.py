@@ -21,9 +21,7 @@ PARTITIONS = 4
 
 @pytest.fixture(scope="module")
 def etcd(
-    control_plane: ControlPlane,
-    kafscale: Installation,
-    tmp_path_factory: pytest.TempPathFactory,
+    control_plane: ControlPlane, kafscale: Installation, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[DeployedEtcd]:
     with control_plane.namespace() as namespace:
         wanted = {

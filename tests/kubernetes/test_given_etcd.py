@@ -39,8 +39,10 @@ def _check_late_comer(kafscale: Installation, namespace: str) -> None:
     kafscale.create_cluster(namespace, "late", brokers=ONE)
     kafscale.wait(
         lambda: kafscale.condition(namespace, "late", "EtcdReady").get("status") == "False",
-        "an etcd to be refused", namespace, name="late",
-    )  # fmt: skip
+        "an etcd to be refused",
+        namespace,
+        name="late",
+    )
     told = kafscale.condition(namespace, "late", "EtcdReady")
     assert told["reason"] == "TakenByAnother", told
     assert f"{namespace}/unnamed" in told["message"]

@@ -56,10 +56,13 @@ def stateful_set(name, container, *, replicas, **spec):
     labels = {"app": name}
     template = {"containers": [container], "terminationGracePeriodSeconds": 5}
     spec = {
-        "serviceName": name, "replicas": replicas, "podManagementPolicy": "Parallel",
+        "serviceName": name,
+        "replicas": replicas,
+        "podManagementPolicy": "Parallel",
         "selector": {"matchLabels": labels},
-        "template": {"metadata": {"labels": labels}, "spec": template}, **spec,
-    }  # fmt: skip
+        "template": {"metadata": {"labels": labels}, "spec": template},
+        **spec,
+    }
     return {
         "apiVersion": "apps/v1",
         "kind": "StatefulSet",
@@ -129,9 +132,11 @@ def test_a_container_is_told_who_it_is(kube, kubelet, namespace):
     kube.create(secret("keys", key="hidden"), namespace)
     kube.create(service("kafscale-broker", "nobody"), namespace)
     fields = {
-        "NAME": "metadata.name", "ADDRESS": "status.podIP", "NODE": "spec.nodeName",
+        "NAME": "metadata.name",
+        "ADDRESS": "status.podIP",
+        "NODE": "spec.nodeName",
         "ROLE": "metadata.labels['role']",
-    }  # fmt: skip
+    }
     container = shell(
         "env; echo '$(NAME) $$(NAME)'",
         envFrom=[
@@ -222,9 +227,11 @@ def test_a_job_ends_well_after_its_pod_failed_once(kube, namespace):
         "name": "init"
     }
     spec = {
-        "restartPolicy": "OnFailure", "containers": [container], "initContainers": [init],
+        "restartPolicy": "OnFailure",
+        "containers": [container],
+        "initContainers": [init],
         "volumes": [{"name": "mark", "emptyDir": {}}],
-    }  # fmt: skip
+    }
     job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "once"}}
     kube.create(job | {"spec": {"template": {"spec": spec}}}, namespace)
     kube.wait_for(JOBS, namespace, "once", lambda j: j["status"].get("succeeded"))
@@ -263,9 +270,12 @@ def test_a_claim_keeps_what_was_written_until_it_is_gone(kube, kubelet, namespac
 def test_a_read_only_root_is_read_only_and_volumes_are_not(kube, kubelet, namespace):
     attempts = "for f in /x /etc/x /tmp/x /usr/x /scratch/x; do touch $f && echo wrote $f; done"
     security = {
-        "readOnlyRootFilesystem": True, "runAsNonRoot": True, "runAsUser": 65532,
-        "allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]},
-    }  # fmt: skip
+        "readOnlyRootFilesystem": True,
+        "runAsNonRoot": True,
+        "runAsUser": 65532,
+        "allowPrivilegeEscalation": False,
+        "capabilities": {"drop": ["ALL"]},
+    }
     container = shell(
         f"{attempts}; mount -t tmpfs none /tmp; :",
         securityContext=security,
@@ -342,10 +352,7 @@ def test_a_pod_can_be_killed_paused_and_cut_off(kube, kubelet, namespace):
     kubelet.wait_ready(namespace, "poor")
     assert container()["restartCount"] == 1
     assert container()["lastState"]["terminated"]["exitCode"] == 137
-    for trouble, cure in (
-        (kubelet.pause, kubelet.resume),
-        (kubelet.partition, kubelet.heal),
-    ):
+    for trouble, cure in ((kubelet.pause, kubelet.resume), (kubelet.partition, kubelet.heal)):
         trouble(namespace, "poor")
         wait_until(lambda: not container()["ready"], "the trouble to show")
         cure(namespace, "poor")
@@ -357,11 +364,13 @@ def test_names_lead_every_kind_of_client_to_a_pod_that_has_moved(kube, kubelet, 
     store = shell("") | {
         "image": "etcd",
         "command": [
-            "etcd", "--data-dir=/data", "--listen-client-urls=http://0.0.0.0:2379",
+            "etcd",
+            "--data-dir=/data",
+            "--listen-client-urls=http://0.0.0.0:2379",
             "--advertise-client-urls=http://store-0.store:2379",
         ],
         "readinessProbe": {"httpGet": {"path": "/health", "port": 2379}, "periodSeconds": 1},
-    }  # fmt: skip
+    }
     kube.create(service("store", "store", clusterIP="None"), namespace)
     kube.create(stateful_set("store", store, replicas=1), namespace)
     kube.create(pod("client", shell(RUN_FOR_EVER)), namespace)

@@ -26,9 +26,11 @@ def test_a_cluster_that_is_lost_is_restored_from_its_buckets(
     kafscale: Installation, namespace: str, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     snapshots = {
-        "enabled": True, "bucket": f"backups-of-{namespace}", "createBucket": True,
+        "enabled": True,
+        "bucket": f"backups-of-{namespace}",
+        "createBucket": True,
         "intervalSeconds": 10,
-    }  # fmt: skip
+    }
     wanted = {"managed": {"replicas": SIZE}, "snapshots": snapshots}
     shop = Deployed.created(kafscale, namespace, etcd=wanted)
     kafscale.create_topic(namespace, "orders", shop.name, partitions=PARTITIONS)
@@ -140,9 +142,11 @@ def _log(shop: Deployed) -> dict[Place, str]:
 def _consume(shop: Deployed, topic: str, count: int) -> dict[int, int]:
     """Have a group read so many records, and commit; how far it has come."""
     settings = {
-        "bootstrap.servers": shop.servers, "group.id": GROUP, "auto.offset.reset": "earliest",
+        "bootstrap.servers": shop.servers,
+        "group.id": GROUP,
+        "auto.offset.reset": "earliest",
         "enable.auto.commit": False,
-    }  # fmt: skip
+    }
     consumer = Consumer(settings)
     consumer.subscribe([topic])
     seen = 0

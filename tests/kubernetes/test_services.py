@@ -70,9 +70,11 @@ def test_one_broker_at_a_time_may_be_evicted(shop: Deployed) -> None:
     shop.wait()
     assert shop.kube.get(NETWORK_POLICIES, shop.namespace, "shop-broker") is not None
     shop.kube.wait_for(
-        DISRUPTION_BUDGETS, shop.namespace, "shop-broker",
+        DISRUPTION_BUDGETS,
+        shop.namespace,
+        "shop-broker",
         lambda budget: budget["status"].get("disruptionsAllowed") == 1,
-    )  # fmt: skip
+    )
     before = shop.identities()
     _evict(shop, "shop-broker-0")
     with pytest.raises(KubeRefusalError) as refusal:

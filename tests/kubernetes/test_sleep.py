@@ -22,13 +22,15 @@ def produce(servers: str) -> None:
 @pytest.mark.timeout(300)
 def test_a_client_wakes_a_cluster_that_sleeps(kafscale: Installation, namespace: str) -> None:
     nap = Deployed.created(
-        kafscale, namespace, "nap",
+        kafscale,
+        namespace,
+        "nap",
         brokers={"replicas": 2, "terminationGracePeriodSeconds": 10},
         autoscaling={
             "enabled": False,
             "scaleToZero": {"enabled": True, "idleSeconds": IDLE_SECONDS},
         },
-    )  # fmt: skip
+    )
     kafscale.create_topic(namespace, "orders", "nap")
     produce(nap.servers)
 

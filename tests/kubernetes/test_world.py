@@ -50,8 +50,11 @@ def test_nothing_survives_the_room() -> None:
     # That output has ended, which is waited for, means that nobody is left who could write.
     done = subprocess.run(  # noqa: S603 - our own command.
         [*room, "sh", "-c", "setsid sleep 1000 & echo $!"],
-        cwd=Path(__file__).parents[1], capture_output=True, check=True, timeout=20,
-    )  # fmt: skip
+        cwd=Path(__file__).parents[1],
+        capture_output=True,
+        check=True,
+        timeout=20,
+    )
     assert int(done.stdout)
 
 

@@ -88,9 +88,7 @@ class Attempts:
             return _named(wire.fetch(topic).error_code)
 
     def be_member(self, topic: str, group: str, *, protocol: str = "classic") -> str:
-        settings = {
-            "group.id": group, "group.protocol": protocol, "auto.offset.reset": "earliest",
-        }  # fmt: skip
+        settings = {"group.id": group, "group.protocol": protocol, "auto.offset.reset": "earliest"}
         consumer = Consumer(self._way.librdkafka() | settings)
         try:
             consumer.subscribe([topic])

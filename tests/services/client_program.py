@@ -78,9 +78,12 @@ def client_program(
 ) -> Iterator[ClientProgram]:
     """A client that knows this broker, and how to log in there, as long as the block lasts."""
     with subprocess.Popen(  # noqa: S603 - the command is our own.
-        [*_command(name), address], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        [*_command(name), address],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
         env={**os.environ, **(login or {})},
-    ) as process:  # fmt: skip
+    ) as process:
         try:
             yield ClientProgram(process)
         finally:
@@ -121,8 +124,10 @@ def _build_go(room: Path) -> None:
     programs = [f"./{name}" for name in GO_CLIENTS]
     subprocess.run(  # noqa: S603 - the arguments are our own.
         ["go", "build", "-mod=readonly", "-ldflags=-s -w", "-o", f"{room}/", *programs],  # noqa: S607
-        cwd=HOME / "go", env={**os.environ, "CGO_ENABLED": "0"}, check=True,
-    )  # fmt: skip
+        cwd=HOME / "go",
+        env={**os.environ, "CGO_ENABLED": "0"},
+        check=True,
+    )
 
 
 def _install_node(room: Path) -> None:
@@ -131,5 +136,7 @@ def _install_node(room: Path) -> None:
             shutil.copy(path, room)
     subprocess.run(
         ["npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts"],  # noqa: S607
-        cwd=room, check=True, stdout=subprocess.DEVNULL,
-    )  # fmt: skip
+        cwd=room,
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )

@@ -99,9 +99,11 @@ class Cluster:
     def wait_until_serving(self, seconds_max: float = 60) -> None:
         nodes = self.nodes.values()
         wait_until(
-            lambda: all(node.is_serving for node in nodes), "all brokers", seconds_max=seconds_max,
+            lambda: all(node.is_serving for node in nodes),
+            "all brokers",
+            seconds_max=seconds_max,
             seen=self.logged,
-        )  # fmt: skip
+        )
 
     def restart(self) -> None:
         """Kill all brokers, and start them again: nothing is left but what is in the stores."""

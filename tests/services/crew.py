@@ -77,11 +77,7 @@ class Crew:
 
     def catch_up(self, ends: dict[int, int]) -> None:
         """Wait until everything is read and, but for what was refused, committed."""
-        wait_until(
-            lambda: is_caught_up(self.lives, ends),
-            f"commits up to {ends}",
-            seen=self,
-        )
+        wait_until(lambda: is_caught_up(self.lives, ends), f"commits up to {ends}", seen=self)
 
     def disband(self) -> None:
         """Everybody leaves, all at the same time."""

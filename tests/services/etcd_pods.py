@@ -24,13 +24,7 @@ from typing import Any, Self
 
 from kafscale.config.sections.stores import Etcd
 from kafscale.metadata.store.etcd.maintenance import EtcdMember, Maintenance
-from kafscale.operator.kube.kinds import (
-    CONFIG_MAPS,
-    PODS,
-    SECRETS,
-    STATEFUL_SETS,
-    VOLUME_CLAIMS,
-)
+from kafscale.operator.kube.kinds import CONFIG_MAPS, PODS, SECRETS, STATEFUL_SETS, VOLUME_CLAIMS
 from kafscale.operator.manifests import names
 from kafscale.operator.manifests.etcd import pods
 from kafscale.operator.manifests.etcd import stateful_set as etcd_stateful_set
@@ -214,9 +208,11 @@ class EtcdPods:
             environment[each["name"]] = self._local(await self._value(each, name), pod)
         with (self._directory / f"{name}.log").open("ab") as log:
             return subprocess.Popen(  # noqa: ASYNC220, S603 - our own command, and it returns soon.
-                [PROGRAMS / "etcd", *command, *_HASTE], stdout=log, stderr=log,
+                [PROGRAMS / "etcd", *command, *_HASTE],
+                stdout=log,
+                stderr=log,
                 env={**environment, "PATH": os.environ["PATH"]},
-            )  # fmt: skip
+            )
 
     async def _value(self, variable: dict[str, Any], name: str) -> str:
         match variable:

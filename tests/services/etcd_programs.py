@@ -45,8 +45,17 @@ def _source(name: str) -> bytes:
 def _build(room: Path) -> None:
     subprocess.run(  # noqa: S603 - the command is our own.
         [  # noqa: S607
-            "go", "build", "-mod=readonly", "-trimpath", "-ldflags=-s -w", "-o", room / "etcd", ".",
+            "go",
+            "build",
+            "-mod=readonly",
+            "-trimpath",
+            "-ldflags=-s -w",
+            "-o",
+            room / "etcd",
+            ".",
         ],
-        cwd=SOURCE, env={**os.environ, "CGO_ENABLED": "0"}, check=True,
-    )  # fmt: skip
+        cwd=SOURCE,
+        env={**os.environ, "CGO_ENABLED": "0"},
+        check=True,
+    )
     (room / "etcdutl").symlink_to("etcd")

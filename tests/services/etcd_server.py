@@ -80,22 +80,46 @@ class EtcdMember:
         assert self._process is None, "it runs already"
         scheme = "https" if self._certificates else "http"
         command: list[str | Path] = [
-            PROGRAMS / "etcd", "--name", self.name, "--data-dir", self._directory,
-            "--listen-client-urls", f"{scheme}://{self.endpoint}",
-            "--advertise-client-urls", f"{scheme}://{self.endpoint}",
-            "--listen-peer-urls", self.peer_url, "--initial-advertise-peer-urls", self.peer_url,
-            "--initial-cluster", self._cluster, "--listen-metrics-urls", self._health_url,
-            "--heartbeat-interval", str(_HEARTBEAT_MS), "--election-timeout", str(_ELECTION_MS),
-            "--experimental-watch-progress-notify-interval", f"{PROGRESS_MS}ms",
-            "--unsafe-no-fsync", "--bcrypt-cost", "4", "--log-level", "warn",
+            PROGRAMS / "etcd",
+            "--name",
+            self.name,
+            "--data-dir",
+            self._directory,
+            "--listen-client-urls",
+            f"{scheme}://{self.endpoint}",
+            "--advertise-client-urls",
+            f"{scheme}://{self.endpoint}",
+            "--listen-peer-urls",
+            self.peer_url,
+            "--initial-advertise-peer-urls",
+            self.peer_url,
+            "--initial-cluster",
+            self._cluster,
+            "--listen-metrics-urls",
+            self._health_url,
+            "--heartbeat-interval",
+            str(_HEARTBEAT_MS),
+            "--election-timeout",
+            str(_ELECTION_MS),
+            "--experimental-watch-progress-notify-interval",
+            f"{PROGRESS_MS}ms",
+            "--unsafe-no-fsync",
+            "--bcrypt-cost",
+            "4",
+            "--log-level",
+            "warn",
             *self._options,
-        ]  # fmt: skip
+        ]
         if self._certificates:
             command += [
-                "--cert-file", self._certificates.server_certificate,
-                "--key-file", self._certificates.server_key,
-                "--trusted-ca-file", self._certificates.authority, "--client-cert-auth",
-            ]  # fmt: skip
+                "--cert-file",
+                self._certificates.server_certificate,
+                "--key-file",
+                self._certificates.server_key,
+                "--trusted-ca-file",
+                self._certificates.authority,
+                "--client-cert-auth",
+            ]
         with self._log.open("ab") as output:
             self._process = subprocess.Popen(  # noqa: S603 - our own command.
                 command, stdout=output, stderr=subprocess.STDOUT
@@ -109,12 +133,23 @@ class EtcdMember:
         shutil.rmtree(self._directory)
         subprocess.run(  # noqa: S603 - our own command.
             [
-                PROGRAMS / "etcdutl", "snapshot", "restore", snapshot,
-                "--data-dir", self._directory, "--name", self.name,
-                "--initial-cluster", self._cluster, "--initial-advertise-peer-urls", self.peer_url,
+                PROGRAMS / "etcdutl",
+                "snapshot",
+                "restore",
+                snapshot,
+                "--data-dir",
+                self._directory,
+                "--name",
+                self.name,
+                "--initial-cluster",
+                self._cluster,
+                "--initial-advertise-peer-urls",
+                self.peer_url,
             ],
-            check=True, capture_output=True, timeout=60,
-        )  # fmt: skip
+            check=True,
+            capture_output=True,
+            timeout=60,
+        )
 
     def wait_until_healthy(self) -> None:
         """Return when it answers and knows a leader."""
@@ -215,10 +250,14 @@ class EtcdCluster:
             "username": USERNAME if self._signed_in else "",
             "password": PASSWORD if self._signed_in else "",
             "tls": Tls(
-                enabled=True, ca_file=str(tls.authority), cert_file=str(tls.client_certificate),
+                enabled=True,
+                ca_file=str(tls.authority),
+                cert_file=str(tls.client_certificate),
                 key_file=str(tls.client_key),
-            ) if tls else Tls(),
-        }  # fmt: skip
+            )
+            if tls
+            else Tls(),
+        }
         return Etcd(**(settings | changes))
 
     def play(self, body: Callable[[EtcdStore], Awaitable[_Result]]) -> _Result:
@@ -252,14 +291,21 @@ class EtcdCluster:
             command += ["--user", f"{USERNAME}:{PASSWORD}"]
         if self._certificates:
             command += [
-                "--cacert", self._certificates.authority,
-                "--cert", self._certificates.client_certificate,
-                "--key", self._certificates.client_key,
-            ]  # fmt: skip
+                "--cacert",
+                self._certificates.authority,
+                "--cert",
+                self._certificates.client_certificate,
+                "--key",
+                self._certificates.client_key,
+            ]
         done = subprocess.run(  # noqa: S603 - our own command.
-            [*command, *arguments], capture_output=True, text=True, check=False,
-            env={**os.environ, "ETCDCTL_API": "3"}, timeout=15,
-        )  # fmt: skip
+            [*command, *arguments],
+            capture_output=True,
+            text=True,
+            check=False,
+            env={**os.environ, "ETCDCTL_API": "3"},
+            timeout=15,
+        )
         assert done.returncode == 0, done.stderr
         return done.stdout
 

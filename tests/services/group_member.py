@@ -76,9 +76,13 @@ class Member:
             read = _our_events
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(  # noqa: S603 - the command is our own.
-                command, env={**os.environ, "PYTHONPATH": str(TESTS)}, text=True,
-                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log,
-            )  # fmt: skip
+                command,
+                env={**os.environ, "PYTHONPATH": str(TESTS)},
+                text=True,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=log,
+            )
         self._reader = threading.Thread(target=self._listen, args=[read])
         self._reader.start()
 

@@ -36,13 +36,15 @@ class Worker:
         self.wire = wire
         self.metadata = metadata
         self.join_request = JoinGroupRequest(
-            group, session_timeout_ms=TIMEOUT_MS, rebalance_timeout_ms=TIMEOUT_MS,
+            group,
+            session_timeout_ms=TIMEOUT_MS,
+            rebalance_timeout_ms=TIMEOUT_MS,
             protocol_type=protocol_type,
             protocols=[
                 OfferedProtocol(f"only {len(metadata)}", b"nobody else has it"),
                 OfferedProtocol("shared", metadata),
             ],
-        )  # fmt: skip
+        )
         answer = wire.call(JOIN_GROUP, JOIN, self.join_request)
         assert answer.error_code == MEMBER_ID_REQUIRED
         self.join_request.member_id = answer.member_id
@@ -63,9 +65,12 @@ class Worker:
 
     def sync_request(self, joined: JoinGroupResponse) -> SyncGroupRequest:
         return SyncGroupRequest(
-            self.group, joined.generation_id, self.member_id,
-            protocol_type=joined.protocol_type, protocol_name=joined.protocol_name,
-        )  # fmt: skip
+            self.group,
+            joined.generation_id,
+            self.member_id,
+            protocol_type=joined.protocol_type,
+            protocol_name=joined.protocol_name,
+        )
 
 
 @contextmanager

@@ -43,8 +43,12 @@ def run(tool: str, *arguments: str, given: str = "") -> str:
     """Run a tool to its end, which must be a good one; what it printed."""
     done = subprocess.run(  # noqa: S603 - the arguments are a test's own.
         command(tool, *arguments),
-        input=given, capture_output=True, text=True, timeout=RUN_S_MAX, check=False,
-    )  # fmt: skip
+        input=given,
+        capture_output=True,
+        text=True,
+        timeout=RUN_S_MAX,
+        check=False,
+    )
     assert done.returncode == 0, f"{tool} ended with {done.returncode}: {done.stdout}{done.stderr}"
     return done.stdout
 
@@ -64,8 +68,14 @@ def _fetch(room: Path) -> None:
     project.write_text(_PROJECT)
     subprocess.run(  # noqa: S603 - the arguments are our own.
         [  # noqa: S607
-            "mvn", "--batch-mode", "--quiet", "-f", project,
-            "dependency:copy-dependencies", f"-DoutputDirectory={room}",
+            "mvn",
+            "--batch-mode",
+            "--quiet",
+            "-f",
+            project,
+            "dependency:copy-dependencies",
+            f"-DoutputDirectory={room}",
         ],
-        check=True, stdin=subprocess.DEVNULL,
-    )  # fmt: skip
+        check=True,
+        stdin=subprocess.DEVNULL,
+    )

@@ -109,10 +109,13 @@ def read(address: str, topic: str) -> dict[int, list[Read]]:
                 continue
             found[message.partition()].append(
                 Read(
-                    message.offset(), message.timestamp()[1], message.key(), message.value(),
+                    message.offset(),
+                    message.timestamp()[1],
+                    message.key(),
+                    message.value(),
                     tuple(message.headers() or ()),
                 )
-            )  # fmt: skip
+            )
         return found
     finally:
         consumer.close()

@@ -22,7 +22,11 @@ def run(*arguments: str, given: bytes = b"") -> bytes:
         program, environment = str(root / "usr" / "bin" / "kcat"), debian.environment(root)
     done = subprocess.run(  # noqa: S603 - the arguments are a test's own.
         [program, *arguments],
-        input=given, capture_output=True, env=environment, timeout=RUN_S_MAX, check=False,
-    )  # fmt: skip
+        input=given,
+        capture_output=True,
+        env=environment,
+        timeout=RUN_S_MAX,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr.decode(errors="replace")
     return done.stdout

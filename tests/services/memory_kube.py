@@ -32,8 +32,15 @@ from kafscale.operator.kube.kinds import (
 
 START_MS = 1_750_000_000_000
 WITH_STATUS = {
-    AUTOSCALERS, CLUSTERS, DISRUPTION_BUDGETS, PODS, SERVICES, STATEFUL_SETS, TOPICS, VOLUME_CLAIMS
-}  # fmt: skip
+    AUTOSCALERS,
+    CLUSTERS,
+    DISRUPTION_BUDGETS,
+    PODS,
+    SERVICES,
+    STATEFUL_SETS,
+    TOPICS,
+    VOLUME_CLAIMS,
+}
 UNKNOWN = {SERVICE_MONITORS}
 """The kinds that this server has no objects of."""
 

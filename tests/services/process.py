@@ -61,9 +61,13 @@ def running(
 
 
 def wait_until_listening(
-    process: subprocess.Popen[bytes], port: int, log: Path, seconds_max: float = READY_S_MAX,
-    *, host: str = "127.0.0.1",
-) -> None:  # fmt: skip
+    process: subprocess.Popen[bytes],
+    port: int,
+    log: Path,
+    seconds_max: float = READY_S_MAX,
+    *,
+    host: str = "127.0.0.1",
+) -> None:
     """Return when it listens; what it has logged is in the message when it does not."""
     deadline = time.monotonic() + seconds_max
     while True:

@@ -92,9 +92,11 @@ def prometheus(directory: Path, targets: Sequence[Target]) -> Iterator[Prometheu
     configuration.write_text(yaml.safe_dump(_configuration(targets)))
     port = free_port()
     command = [
-        _program("prometheus"), f"--config.file={configuration}",
-        f"--storage.tsdb.path={directory / 'data'}", f"--web.listen-address={HOST}:{port}",
-    ]  # fmt: skip
+        _program("prometheus"),
+        f"--config.file={configuration}",
+        f"--storage.tsdb.path={directory / 'data'}",
+        f"--web.listen-address={HOST}:{port}",
+    ]
     log = directory / "prometheus.log"
     with running(command, port=port, log=log, environment=os.environ):
         server = PrometheusServer(port)
@@ -107,8 +109,11 @@ def promtool(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     """Prometheus' own judge of rules and configurations, run to its end, be it good or bad."""
     return subprocess.run(  # noqa: S603 - the arguments are a test's own.
         [_program("promtool"), *arguments],
-        capture_output=True, text=True, timeout=RUN_S_MAX, check=False,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        timeout=RUN_S_MAX,
+        check=False,
+    )
 
 
 def _program(name: str) -> Path:

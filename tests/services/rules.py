@@ -21,9 +21,15 @@ CLUSTER = "kafka-cluster"
 
 
 def rule(
-    principal: str, operation: str, *, topic: str = "", group: str = "", prefixed: bool = False,
-    denied: bool = False, host: str = "*",
-) -> AclBinding:  # fmt: skip
+    principal: str,
+    operation: str,
+    *,
+    topic: str = "",
+    group: str = "",
+    prefixed: bool = False,
+    denied: bool = False,
+    host: str = "*",
+) -> AclBinding:
     """A rule about a topic, a group or, where neither is named, the cluster."""
     kind, name = ResourceType.BROKER, CLUSTER
     if topic or group:
@@ -61,6 +67,11 @@ class Rules:
 
 def _everything(principal: str) -> AclBindingFilter:
     return AclBindingFilter(
-        ResourceType.ANY, None, ResourcePatternType.ANY, principal, None, AclOperation.ANY,
+        ResourceType.ANY,
+        None,
+        ResourcePatternType.ANY,
+        principal,
+        None,
+        AclOperation.ANY,
         AclPermissionType.ANY,
-    )  # fmt: skip
+    )

@@ -71,11 +71,18 @@ class S3Server:
         with self._log.open("ab") as output:
             self._process = subprocess.Popen(  # noqa: S603 - the program is of a pinned version.
                 [
-                    program, "--port", f"{self._host}:{self._port}", "--keep-alive", "--quiet",
-                    "posix", self.root,
+                    program,
+                    "--port",
+                    f"{self._host}:{self._port}",
+                    "--keep-alive",
+                    "--quiet",
+                    "posix",
+                    self.root,
                 ],
-                env={**os.environ, **credentials}, stdout=output, stderr=subprocess.STDOUT,
-            )  # fmt: skip
+                env={**os.environ, **credentials},
+                stdout=output,
+                stderr=subprocess.STDOUT,
+            )
         try:
             wait_until_listening(self._process, self._port, self._log, host=self._host)
         except BaseException:

@@ -24,12 +24,7 @@ from services.process import free_port
 from services.way_in import WayIn
 
 ADMIN = "admin"
-PROTOCOLS = {
-    "OPEN": "PLAINTEXT",
-    "MUTUAL": "SSL",
-    "SECURE": "SASL_SSL",
-    "INSIDE": "SASL_PLAINTEXT",
-}
+PROTOCOLS = {"OPEN": "PLAINTEXT", "MUTUAL": "SSL", "SECURE": "SASL_SSL", "INSIDE": "SASL_PLAINTEXT"}
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
 ITERATIONS = 4096
 
@@ -43,9 +38,13 @@ class SecuredBroker(BrokerProcess):
     """One broker with four listeners."""
 
     def __init__(
-        self, directory: Path, *, users: tuple[str, ...] = (),
-        certificates: Certificates | None = None, **settings: str,
-    ) -> None:  # fmt: skip
+        self,
+        directory: Path,
+        *,
+        users: tuple[str, ...] = (),
+        certificates: Certificates | None = None,
+        **settings: str,
+    ) -> None:
         """`users` have certificates and can log in by PLAIN, and so has and can `admin`.
 
         New certificates are made, unless there are some.

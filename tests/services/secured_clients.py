@@ -139,9 +139,12 @@ class KafkaPython:
 
     def read(self, way: WayIn, topic: str, count: int) -> list[bytes]:
         consumer = KafkaConsumer(
-            topic, **way.kafka_python(), group_id=new_group(way.user),
-            auto_offset_reset="earliest", consumer_timeout_ms=WAIT_S * 1000,
-        )  # fmt: skip
+            topic,
+            **way.kafka_python(),
+            group_id=new_group(way.user),
+            auto_offset_reset="earliest",
+            consumer_timeout_ms=WAIT_S * 1000,
+        )
         try:
             return [record.value for _, record in zip(range(count), consumer, strict=False)]
         finally:

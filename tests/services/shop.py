@@ -156,9 +156,12 @@ def _write(client: Mapping[str, Any], records: Iterator[Record]) -> None:
     producer = Producer({**client, "linger.ms": 20, "compression.type": "zstd"})
     for each in records:
         producer.produce(
-            each.topic, each.value, each.key, timestamp=each.timestamp_ms,
+            each.topic,
+            each.value,
+            each.key,
+            timestamp=each.timestamp_ms,
             headers={"source": b"shop"},
-        )  # fmt: skip
+        )
     assert producer.flush(WAIT_S_MAX) == 0, "the records could not be written"
 
 
@@ -217,10 +220,15 @@ def _runs(now_ms: int) -> Iterator[JobRun]:
         PAYMENTS: TopicRun(records_in=350, size_bytes=17_000, details={"dollarsPerDay": 0.18}),
     }
     yield JobRun(
-        job="report", run="000000ff", started_at_ms=now_ms - 130_000, outcome=Outcome.SUCCEEDED,
-        updated_at_ms=now_ms - 120_000, ended_at_ms=now_ms - 120_000, by_topic=report,
+        job="report",
+        run="000000ff",
+        started_at_ms=now_ms - 130_000,
+        outcome=Outcome.SUCCEEDED,
+        updated_at_ms=now_ms - 120_000,
+        ended_at_ms=now_ms - 120_000,
+        by_topic=report,
         details={"now.s3DollarsPerDay": 1.91},
-    )  # fmt: skip
+    )
 
 
 def _run(job: str, hours: int, ended_ms: int, error: str = "") -> JobRun:
@@ -228,10 +236,18 @@ def _run(job: str, hours: int, ended_ms: int, error: str = "") -> JobRun:
     count = 2_900 - 250 * hours
     handled = TopicRun(records_in=count, records_out=count, newest_timestamp_ms=newest_ms)
     return JobRun(
-        job=job, run=f"{hours:08x}", started_at_ms=ended_ms - 38_000 - 900 * hours,
-        outcome=Outcome.FAILED if error else Outcome.SUCCEEDED, updated_at_ms=ended_ms,
-        ended_at_ms=ended_ms, error=error, topics=(ORDERS, CLICKS), records_in=count,
-        records_out=None if error else count, size_bytes=count * 48,
-        newest_timestamp_ms=newest_ms, by_topic={} if error else {ORDERS: handled},
+        job=job,
+        run=f"{hours:08x}",
+        started_at_ms=ended_ms - 38_000 - 900 * hours,
+        outcome=Outcome.FAILED if error else Outcome.SUCCEEDED,
+        updated_at_ms=ended_ms,
+        ended_at_ms=ended_ms,
+        error=error,
+        topics=(ORDERS, CLICKS),
+        records_in=count,
+        records_out=None if error else count,
+        size_bytes=count * 48,
+        newest_timestamp_ms=newest_ms,
+        by_topic={} if error else {ORDERS: handled},
         details={} if error else {"merged": 12 - hours},
-    )  # fmt: skip
+    )

@@ -119,23 +119,37 @@ class Wire:
         assert created.error_code == 0, (created.error_code, created.error_message)
 
     def produce(
-        self, topic: str, records: bytes | bytearray, *,
-        partition: int = 0, acks: int = ALL, version: int = 9,
-    ) -> ProducedPartition:  # fmt: skip
+        self,
+        topic: str,
+        records: bytes | bytearray,
+        *,
+        partition: int = 0,
+        acks: int = ALL,
+        version: int = 9,
+    ) -> ProducedPartition:
         request = produce_request(topic, records, partition=partition, acks=acks)
         answer = self.call(PRODUCE, version, request)
         return answer.topics[0].partitions[0]
 
     def fetch(
-        self, topic: str, offset: int = 0, *, partition: int = 0, version: int = 11,
-        max_wait_ms: int = 0, min_bytes: int = 1, max_bytes: int = BYTES_MAX,
+        self,
+        topic: str,
+        offset: int = 0,
+        *,
+        partition: int = 0,
+        version: int = 11,
+        max_wait_ms: int = 0,
+        min_bytes: int = 1,
+        max_bytes: int = BYTES_MAX,
         partition_max_bytes: int = BYTES_MAX,
-    ) -> FetchedPartition:  # fmt: skip
+    ) -> FetchedPartition:
         asked = PartitionToFetch(index=partition, offset=offset, max_bytes=partition_max_bytes)
         request = FetchRequest(
-            max_wait_ms=max_wait_ms, min_bytes=min_bytes, max_bytes=max_bytes,
+            max_wait_ms=max_wait_ms,
+            min_bytes=min_bytes,
+            max_bytes=max_bytes,
             topics=[TopicToFetch(topic, partitions=[asked])],
-        )  # fmt: skip
+        )
         answer = self.call(FETCH, version, request)
         return answer.topics[0].partitions[0]
 

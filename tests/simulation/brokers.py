@@ -30,9 +30,14 @@ class Broker:
         self._world = world
         self._background: asyncio.Task[None] | None = None
         self.engine = StorageEngine(
-            store, NAMESPACE, broker_id, settings, save=self._save, clock=clock_ms,
+            store,
+            NAMESPACE,
+            broker_id,
+            settings,
+            save=self._save,
+            clock=clock_ms,
             random=Random(world.random.getrandbits(32)),
-        )  # fmt: skip
+        )
 
     def __repr__(self) -> str:
         return f"<Broker {self.id} epoch {self.epoch}>"

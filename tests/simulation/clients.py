@@ -38,9 +38,15 @@ class Producer:
     """Sends batches to a partition, in order; what failed is sent again by idempotent ones."""
 
     def __init__(
-        self, world: World, number: int, topic: Identity, partition: int, *, idempotent: bool,
+        self,
+        world: World,
+        number: int,
+        topic: Identity,
+        partition: int,
+        *,
+        idempotent: bool,
         broker_in_sight: Callable[[Identity, int], Broker],
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._world = world
         self._number = number
         self._topic = topic

@@ -129,10 +129,14 @@ class Member:
         generation = self.generation
         await self.call(
             lambda groups: groups.commit(
-                self.group_id, self.member_id, self.instance_id, generation, offsets,
+                self.group_id,
+                self.member_id,
+                self.instance_id,
+                generation,
+                offsets,
                 version_knows_missing_groups=True,
             )
-        )  # fmt: skip
+        )
         for (_, partition), committed in offsets.items():
             world.promises.has_committed(self.group_id, partition, committed.offset)
 
@@ -166,11 +170,13 @@ class ClassicMember(Member):
                 lambda groups: groups.heartbeat(
                     GROUP,
                     Heartbeat(
-                        ticket=NO_TICKET, member_id=self.member_id, instance_id=self.instance_id,
+                        ticket=NO_TICKET,
+                        member_id=self.member_id,
+                        instance_id=self.instance_id,
                         generation=self.generation,
                     ),
                 )
-            )  # fmt: skip
+            )
             if self.world.random.random() < 0.3:
                 await self.commit()
         except (NotCoordinatorError, CoordinatorLoadingError):
@@ -204,11 +210,14 @@ class ClassicMember(Member):
             lambda groups: groups.sync(
                 GROUP,
                 Sync(
-                    ticket=NO_TICKET, member_id=self.member_id, instance_id=self.instance_id,
-                    generation=joined.generation, assignments=self._assign(joined),
+                    ticket=NO_TICKET,
+                    member_id=self.member_id,
+                    instance_id=self.instance_id,
+                    generation=joined.generation,
+                    assignments=self._assign(joined),
                 ),
             )
-        )  # fmt: skip
+        )
         self.partitions = decode_assignment(synced.assignment).get(TOPIC, ())
         if self.world.is_mixed:
             self.holds(self.partitions)
@@ -277,9 +286,11 @@ class ConsumerMember(Member):
         await self.kill()
         epoch = -1 if self.instance_id is None else -2
         event = ConsumerHeartbeat(
-            ticket=NO_TICKET, member_id=self.member_id, member_epoch=epoch,
+            ticket=NO_TICKET,
+            member_id=self.member_id,
+            member_epoch=epoch,
             instance_id=self.instance_id,
-        )  # fmt: skip
+        )
         try:
             await self.call(lambda groups: groups.consumer_heartbeat(GROUP, event))
         except (GroupError, ConnectionLostError):

@@ -45,9 +45,10 @@ UNASSIGNED = Assignment(
     topic=SHARDS_TOPIC, partition=0, broker_id=-1, broker_epoch=-1, leader_epoch=-1, is_clean=False
 )
 SETTINGS = GroupSettings(
-    initial_rebalance_delay_ms=500, consumer_session_timeout_ms=10_000,
+    initial_rebalance_delay_ms=500,
+    consumer_session_timeout_ms=10_000,
     consumer_heartbeat_interval_ms=1_000,
-)  # fmt: skip
+)
 RETENTION = OffsetRetention(retention_ms=604_800_000, check_interval_ms=600_000)
 
 Answer = TypeVar("Answer")
@@ -99,10 +100,16 @@ class Life:
         self.epoch = epoch
         self.is_proven = True
         self.coordinator = Coordinator(
-            world.store, world.catalog, SETTINGS, RETENTION, Metrics(), linger_ms=5,
-            clock=GroupClock(virtual_time.clock_ms, virtual_time.clock_ms), random=world.random,
+            world.store,
+            world.catalog,
+            SETTINGS,
+            RETENTION,
+            Metrics(),
+            linger_ms=5,
+            clock=GroupClock(virtual_time.clock_ms, virtual_time.clock_ms),
+            random=world.random,
             proven=lambda: self.is_proven,
-        )  # fmt: skip
+        )
         self.ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.running = asyncio.create_task(self.coordinator.run())
 
@@ -243,9 +250,12 @@ class GroupWorld:
             if (before.broker_id, before.broker_epoch) == (life.node, life.epoch):
                 return before
             return replace(
-                before, broker_id=life.node, broker_epoch=life.epoch, moving_to=None,
+                before,
+                broker_id=life.node,
+                broker_epoch=life.epoch,
+                moving_to=None,
                 leader_epoch=before.leader_epoch + 1,
-            )  # fmt: skip
+            )
 
         claim = Claim(self.store, await self._assign(shard, to_life))
         self.owners[shard] = life

@@ -54,12 +54,24 @@ class Scenario:
 
     async def _step(self) -> None:
         actions: list[tuple[int, Callable[[], Awaitable[None]]]] = [
-            (30, self._wait), (18, self._read), (3, self._look_for_time), (6, self._flush),
-            (6, self._roll), (4, self._retain), (3, self._delete_records), (4, self._go_down),
-            (6, self._change_weather), (4, self._crash), (4, self._fall_asleep),
-            (4, self._lose_lease), (3, self._wake_up), (3, self._restart), (6, self._move),
-            (4, self._reap), (2, self._replace_topic),
-        ]  # fmt: skip
+            (30, self._wait),
+            (18, self._read),
+            (3, self._look_for_time),
+            (6, self._flush),
+            (6, self._roll),
+            (4, self._retain),
+            (3, self._delete_records),
+            (4, self._go_down),
+            (6, self._change_weather),
+            (4, self._crash),
+            (4, self._fall_asleep),
+            (4, self._lose_lease),
+            (3, self._wake_up),
+            (3, self._restart),
+            (6, self._move),
+            (4, self._reap),
+            (2, self._replace_topic),
+        ]
         weights, choices = zip(*actions, strict=True)
         (action,) = self._random.choices(choices, weights)
         await action()
@@ -257,10 +269,13 @@ class Scenario:
             for _ in range(self._random.randint(0, 2)):
                 self._producer_count += 1
                 producer = Producer(
-                    self._world, self._producer_count, topic, partition,
+                    self._world,
+                    self._producer_count,
+                    topic,
+                    partition,
                     idempotent=self._random.random() < 0.7,
                     broker_in_sight=self._broker_in_sight,
-                )  # fmt: skip
+                )
                 batches_max = self._random.randint(1, BATCHES_MAX)
                 self._producers.add(asyncio.create_task(producer.run(batches_max)))
 

@@ -230,9 +230,13 @@ class World:
         return self.owner(topic, number).engine.logs.find(topic.name, number)
 
     async def give(
-        self, places: Sequence[Place], heirs: Sequence[Broker], *, is_clean: bool,
+        self,
+        places: Sequence[Place],
+        heirs: Sequence[Broker],
+        *,
+        is_clean: bool,
         is_new: bool = False,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Assign partitions to brokers, which open them."""
         by_heir: dict[Broker, list[Place]] = defaultdict(list)
         for topic, number in places:
@@ -252,11 +256,16 @@ class World:
         assignment = self.assignments[topic.id, number]
         state = self.states.get((topic.id, number), State())
         return PartitionToOpen(
-            topic=topic.name, topic_id=topic.id, partition=number,
-            settings=self.log_settings[topic.id], leader_epoch=assignment.leader_epoch,
-            start_offset=state.start_offset, end_offset=state.end_offset,
-            is_clean=assignment.is_clean, is_new=assignment.is_new,
-        )  # fmt: skip
+            topic=topic.name,
+            topic_id=topic.id,
+            partition=number,
+            settings=self.log_settings[topic.id],
+            leader_epoch=assignment.leader_epoch,
+            start_offset=state.start_offset,
+            end_offset=state.end_offset,
+            is_clean=assignment.is_clean,
+            is_new=assignment.is_new,
+        )
 
     def remember(self, broker: Broker, partition: PartitionLog) -> None:
         """What the metadata store takes from an owner, and from nobody else."""

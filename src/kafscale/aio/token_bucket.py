@@ -4,8 +4,8 @@
     bucket.consume(3_000_000, later)   # 1.86: seconds until the balance is positive again.
 
 Invariants: the bucket refills at its rate, up to the burst and at least one token, so that the
-smallest rate admits something. Consuming more than the balance makes the balance negative; a client
-that waits as long as it is asked to has used the rate and no more. The debt is bounded by the longest
+smallest rate admits something. Consuming more than the balance makes it negative; a client that
+waits as long as it is asked to has used the rate and no more. The debt is bounded by the longest
 wait. Time, in seconds, is passed in.
 """
 

@@ -146,9 +146,12 @@ async def start(config: Config) -> AsyncIterator[Broker]:
         serve(server, entries)
         _spare_collector()
         log.info(
-            "broker started", node_id=parts.services.node_id, epoch=epoch,
-            objects=describe_objects(config), topics=len(catalog.topics),
-        )  # fmt: skip
+            "broker started",
+            node_id=parts.services.node_id,
+            epoch=epoch,
+            objects=describe_objects(config),
+            topics=len(catalog.topics),
+        )
         if config.authorization.enabled and not config.control.tls.enabled:
             log.warning("the control plane is open to whoever reaches it: set control.tls")
         try:
@@ -189,15 +192,25 @@ async def _logins(
 def _server(config: Config, services: Services, drain: Drain, logins: Logins | None) -> Server:
     kind = TracedDispatcher if tracing.is_on() else Dispatcher
     dispatcher = kind(
-        ROUTES, services, services.metrics, drain,
-        request_timeout_ms=config.network.request_timeout_ms, clock=clock, timer=time.monotonic,
+        ROUTES,
+        services,
+        services.metrics,
+        drain,
+        request_timeout_ms=config.network.request_timeout_ms,
+        clock=clock,
+        timer=time.monotonic,
         throttling=services.throttling,
-    )  # fmt: skip
+    )
     return Server(
-        dispatcher, _server_settings(config), services.metrics, drain,
-        congestion=services.storage.congestion, logins=logins, audit=services.audit,
+        dispatcher,
+        _server_settings(config),
+        services.metrics,
+        drain,
+        congestion=services.storage.congestion,
+        logins=logins,
+        audit=services.audit,
         delay_ms=services.throttling.connection_delay_ms,
-    )  # fmt: skip
+    )
 
 
 def _unreadable(rules: AccessStore) -> dict[str, str]:

@@ -81,49 +81,87 @@ class Assembly:
 
 
 async def assemble(
-    config: Config, stores: Stores, addresses: Addresses, *, metrics: Metrics, health: Health,
+    config: Config,
+    stores: Stores,
+    addresses: Addresses,
+    *,
+    metrics: Metrics,
+    health: Health,
     random: Random,
-) -> Assembly:  # fmt: skip
+) -> Assembly:
     """Build everything that the stores and the settings ask for; nothing runs yet."""
     node_id = broker_id(config)
     namespace = config.s3.namespace
     defaults = TopicDefaults.of(config)
     membership = Membership(
-        stores.metadata, _registration(config, node_id, addresses),
-        ttl_ms=config.broker.lease_ttl_ms, clock=clock, steady=steady_clock,
-    )  # fmt: skip
+        stores.metadata,
+        _registration(config, node_id, addresses),
+        ttl_ms=config.broker.lease_ttl_ms,
+        clock=clock,
+        steady=steady_clock,
+    )
     claims = Claims(stores.metadata, stores.catalog, namespace=namespace, clock=clock)
     storage = StorageEngine(
-        stores.objects, namespace, node_id, engine_settings(config), save=claims.save,
-        clock=clock, random=random,
-    )  # fmt: skip
+        stores.objects,
+        namespace,
+        node_id,
+        engine_settings(config),
+        save=claims.save,
+        clock=clock,
+        random=random,
+    )
     groups = Coordinator(
-        stores.metadata, stores.catalog, group_settings(config), offset_retention(config), metrics,
+        stores.metadata,
+        stores.catalog,
+        group_settings(config),
+        offset_retention(config),
+        metrics,
         linger_ms=config.group.coordinator_append_linger_ms,
-        clock=GroupClock(clock, steady_clock), random=random,
+        clock=GroupClock(clock, steady_clock),
+        random=random,
         proven=lambda: membership.is_proven,
-    )  # fmt: skip
+    )
     await groups.start()
     watermarks = Watermarks(
-        storage.logs, groups, stores.view, broker_id=node_id, steady=steady_clock,
+        storage.logs,
+        groups,
+        stores.view,
+        broker_id=node_id,
+        steady=steady_clock,
         tls=config.control.tls.as_client(),
-    )  # fmt: skip
+    )
     group_collector.show(metrics, groups, watermarks.lags)
     log_collector.show(metrics, storage, stores.catalog)
     identity = await cluster_id(stores.metadata, _new_cluster_id())
     streams = Streams(stores.objects, namespace, clock)
     restoration = Restoration(
-        stores.metadata, stores.catalog, streams,
-        Inventories(stores.objects, namespace, streams), cluster_id=identity, namespace=namespace,
-        clock=clock, random=random,
-    )  # fmt: skip
+        stores.metadata,
+        stores.catalog,
+        streams,
+        Inventories(stores.objects, namespace, streams),
+        cluster_id=identity,
+        namespace=namespace,
+        clock=clock,
+        random=random,
+    )
     node = ClusterNode(
-        stores.metadata, catalog=stores.catalog, view=stores.view, claims=claims,
-        membership=membership, storage=storage, groups=groups,
-        streams=streams, reaper=Reaper(stores.objects, namespace, clock), restorer=restoration,
-        broker_id=node_id, cluster_id=identity, defaults=defaults, settings=ControllerSettings(),
-        clock=clock, random=random,
-    )  # fmt: skip
+        stores.metadata,
+        catalog=stores.catalog,
+        view=stores.view,
+        claims=claims,
+        membership=membership,
+        storage=storage,
+        groups=groups,
+        streams=streams,
+        reaper=Reaper(stores.objects, namespace, clock),
+        restorer=restoration,
+        broker_id=node_id,
+        cluster_id=identity,
+        defaults=defaults,
+        settings=ControllerSettings(),
+        clock=clock,
+        random=random,
+    )
     metrics.cluster = node.standing
     if (lifecycle := factory.lifecycle(config)) is not None:
         node.controller.on_topics_changed(partial(_keep_lifecycle, lifecycle, defaults))
@@ -131,13 +169,26 @@ async def assemble(
     node.controller.on_publish(partial(keep_catalog, writer, stores.catalog))
     audit = Audit(metrics.access, clock)
     services = Services(
-        config=config, node_id=node_id, cluster_id=identity, catalog=stores.catalog,
-        cluster=stores.view, membership=membership, topics=node.topics, topic_defaults=defaults,
-        storage=storage, fetch_sessions=_fetch_sessions(config, random),
-        producer_ids=ProducerIds(stores.metadata), groups=groups, metrics=metrics, health=health,
-        rules=stores.rules, audit=audit, access=_access(config, stores.rules, audit),
-        throttling=Throttling(stores.rules, metrics.access, metrics.timer), clock=clock,
-    )  # fmt: skip
+        config=config,
+        node_id=node_id,
+        cluster_id=identity,
+        catalog=stores.catalog,
+        cluster=stores.view,
+        membership=membership,
+        topics=node.topics,
+        topic_defaults=defaults,
+        storage=storage,
+        fetch_sessions=_fetch_sessions(config, random),
+        producer_ids=ProducerIds(stores.metadata),
+        groups=groups,
+        metrics=metrics,
+        health=health,
+        rules=stores.rules,
+        audit=audit,
+        access=_access(config, stores.rules, audit),
+        throttling=Throttling(stores.rules, metrics.access, metrics.timer),
+        clock=clock,
+    )
     return Assembly(node, services, watermarks)
 
 
@@ -164,11 +215,15 @@ async def keep_catalog(
     """Tell those who read the bucket alone which topics there are."""
     listed = [
         CatalogTopic(
-            topic.name, topic.id.hex(), topic.partitions, topic.configs, topic.created_ms,
+            topic.name,
+            topic.id.hex(),
+            topic.partitions,
+            topic.configs,
+            topic.created_ms,
             topic.version,
         )
         for topic in topics.values()
-    ]  # fmt: skip
+    ]
     await writer.write(listed, catalog.revision)
 
 
@@ -194,11 +249,17 @@ def _registration(config: Config, node_id: int, addresses: Addresses) -> BrokerI
     )
     first = endpoints[0]
     return BrokerInfo(
-        id=node_id, epoch=0, host=first.host, port=first.port, endpoints=endpoints,
-        rack=config.broker.rack, version=__version__, started_ms=clock(),
+        id=node_id,
+        epoch=0,
+        host=first.host,
+        port=first.port,
+        endpoints=endpoints,
+        rack=config.broker.rack,
+        version=__version__,
+        started_ms=clock(),
         control_host=config.broker.advertised_host or _reachable(control_host),
         control_port=control_port,
-    )  # fmt: skip
+    )
 
 
 @cache  # Finding our name may ask a server for it, and both listeners want to know.

@@ -11,11 +11,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 
 from kafscale.config.sections.stores import S3
-from kafscale.errors import (
-    OperatingError,
-    OverloadedError,
-    StoreUnavailableError,
-)
+from kafscale.errors import OperatingError, OverloadedError, StoreUnavailableError
 from kafscale.metadata.topics.catalog import Catalog
 from kafscale.observability.logging import get_logger
 from kafscale.observability.metrics.broker import Metrics
@@ -169,10 +165,12 @@ class Health:
         if state is not self._state:
             tell = log.info if state is HealthState.HEALTHY else log.warning
             tell(
-                "object storage health changed", state=state.value, before=self._state.value,
+                "object storage health changed",
+                state=state.value,
+                before=self._state.value,
                 error_rate=round(self._window.error_rate(now_ms), 3),
                 latency_ms=round(self._window.latency_ms_mean(now_ms), 1),
-            )  # fmt: skip
+            )
         self._state = state
         self._metrics.store_health.state = state.value
         self._metrics.store_health.error_rate = self._window.error_rate(now_ms)

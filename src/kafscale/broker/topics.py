@@ -31,9 +31,14 @@ class Topics:
     """Creates topics, and finishes their deletions."""
 
     def __init__(
-        self, catalog: Catalog, *, led: Led, delete_objects: DeleteObjects,
-        linger_seconds: Callable[[], float], clock: Callable[[], int],
-    ) -> None:  # fmt: skip
+        self,
+        catalog: Catalog,
+        *,
+        led: Led,
+        delete_objects: DeleteObjects,
+        linger_seconds: Callable[[], float],
+        clock: Callable[[], int],
+    ) -> None:
         """`linger_seconds` tells how long others may still write what they have begun."""
         self._catalog = catalog
         self._led = led
@@ -47,9 +52,8 @@ class Topics:
     ) -> Topic:
         """Create a topic; when this returns, its partitions have leaders, or soon will."""
         topic = await self._catalog.create(
-            name, partition_count, configs, self._clock(), uuid.uuid4().bytes,
-            timeout_ms=timeout_ms,
-        )  # fmt: skip
+            name, partition_count, configs, self._clock(), uuid.uuid4().bytes, timeout_ms=timeout_ms
+        )
         await self._led(topic)
         return topic
 

@@ -33,8 +33,12 @@ def _bar(what: str, *columns: "ProgressColumn") -> Iterator[Tell]:
 
     errors = Console(stderr=True)
     with Progress(
-        "{task.description}", BarColumn(), *columns,
-        console=errors, disable=not errors.is_terminal, transient=True,
-    ) as bar:  # fmt: skip
+        "{task.description}",
+        BarColumn(),
+        *columns,
+        console=errors,
+        disable=not errors.is_terminal,
+        transient=True,
+    ) as bar:
         task = bar.add_task(what, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)

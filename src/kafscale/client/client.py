@@ -126,8 +126,7 @@ class Client:
             asked = [PartitionToList(index=each, timestamp_ms=times[each]) for each in indexes]
             name = topic.name or ""
             response = await connection.ask(
-                LIST_OFFSETS,
-                ListOffsetsRequest(replica_id=-1, topics=[TopicToList(name, asked)]),
+                LIST_OFFSETS, ListOffsetsRequest(replica_id=-1, topics=[TopicToList(name, asked)])
             )
             for listed in response.topics[0].partitions:
                 check(f"topic {name}, partition {listed.index}", listed.error_code)

@@ -58,12 +58,7 @@ class Appender:
     """A producer of one partition; one batch after the other is handed to it."""
 
     def __init__(
-        self,
-        partition: Partition,
-        producer_id: int,
-        sequence: int,
-        *,
-        pause: Pause = asyncio.sleep,
+        self, partition: Partition, producer_id: int, sequence: int, *, pause: Pause = asyncio.sleep
     ) -> None:
         self._partition = partition
         self._producer_id = producer_id

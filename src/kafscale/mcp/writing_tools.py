@@ -40,10 +40,7 @@ class WritingTools:
         )
 
     async def create_topic(
-        self,
-        topic: str,
-        partitions: int | None = None,
-        configs: dict[str, str] | None = None,
+        self, topic: str, partitions: int | None = None, configs: dict[str, str] | None = None
     ) -> Data:
         """Create a topic; without a number of partitions, with as many as brokers give it."""
         async with self._reach.client() as client:

@@ -154,17 +154,29 @@ async def _worker(
         buckets, metrics, clock=_clock, timer=time.monotonic, random=SystemRandom()
     )
     etcds = EtcdKeeper(
-        kube, platform, clock=_clock, directory=directory, newest_snapshot=backups.newest_key,
-        settings_endpoints=config.operator.etcd_endpoints, namespaces=config.operator.namespaces,
-    )  # fmt: skip
+        kube,
+        platform,
+        clock=_clock,
+        directory=directory,
+        newest_snapshot=backups.newest_key,
+        settings_endpoints=config.operator.etcd_endpoints,
+        namespaces=config.operator.namespaces,
+    )
     sleeper = Sleeper(
         kube, surveyor, bells, _clock, host=config.operator.host, address=await _own_address()
     )
     clusters = ClusterReconciler(
-        kube, platform, etcds=etcds, buckets=buckets, backups=backups, registry=metadata,
-        roller=Roller(kube, platform, metrics), sleeper=sleeper, metrics=metrics,
+        kube,
+        platform,
+        etcds=etcds,
+        buckets=buckets,
+        backups=backups,
+        registry=metadata,
+        roller=Roller(kube, platform, metrics),
+        sleeper=sleeper,
+        metrics=metrics,
         resync_seconds=config.operator.resync_sec,
-    )  # fmt: skip
+    )
     topics = TopicReconciler(
         kube, metadata, surveyor, clock=_clock, new_id=lambda: uuid.uuid4().bytes
     )

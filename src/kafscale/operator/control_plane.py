@@ -105,10 +105,7 @@ async def control_plane(
         tls = ServerTls(security.tls, WatchedFiles(files).changed)
     endpoint = ControlEndpoint(
         IDENTITY,
-        {
-            "StreamMetrics": service.stream_metrics,
-            "WatchAssignments": service.watch_assignments,
-        },
+        {"StreamMetrics": service.stream_metrics, "WatchAssignments": service.watch_assignments},
         requests_max=REQUESTS_MAX,
         tls=tls,
         admission=Admission(security.allowed_names) if tls else None,

@@ -76,12 +76,7 @@ def _look_after(kind: Kind, handlers: kopf.OperatorRegistry, work: Work, bells: 
     async def ring(namespace: str | None, name: str | None, **_: Any) -> None:
         bells.ring(resource(namespace, name))
 
-    @kopf.daemon(
-        *what,
-        registry=handlers,
-        id="keep",
-        cancellation_timeout=CANCELLATION_SECONDS,
-    )
+    @kopf.daemon(*what, registry=handlers, id="keep", cancellation_timeout=CANCELLATION_SECONDS)
     async def keep(
         namespace: str | None, name: str | None, stopped: kopf.DaemonStopped, **_: Any
     ) -> None:

@@ -95,7 +95,10 @@ class Worker:
         self._failures[resource] = (reason, times + 1)
         if reason != before:
             log.warning(
-                "not kept yet", kind=resource.kind, namespace=resource.namespace,
-                name=resource.name, reason=reason,
-            )  # fmt: skip
+                "not kept yet",
+                kind=resource.kind,
+                namespace=resource.namespace,
+                name=resource.name,
+                reason=reason,
+            )
         return min(PAUSE_SECONDS_MIN * 2.0 ** min(times, 10), PAUSE_SECONDS_MAX)

@@ -37,9 +37,7 @@ class FrameReader:
     connections of an event loop may share one: an idle connection then costs no buffer.
     """
 
-    __slots__ = (
-        "_filled", "_frame", "_length", "_memory", "_receive", "_rest", "frame_bytes_max",
-    )  # fmt: skip
+    __slots__ = ("_filled", "_frame", "_length", "_memory", "_receive", "_rest", "frame_bytes_max")
 
     def __init__(
         self, frame_bytes_max: int = FRAME_BYTES_MAX, memory: FrameMemory | None = None

@@ -10,9 +10,18 @@ class Statistics:
     """The counters of one broker's storage."""
 
     __slots__ = (
-        "block_hits", "block_misses", "reads_from_segments", "reads_from_tail", "segment_bytes",
-        "segments_deleted", "segments_rolled", "wal_bytes", "wal_puts", "wal_retries", "wal_sealed",
-    )  # fmt: skip
+        "block_hits",
+        "block_misses",
+        "reads_from_segments",
+        "reads_from_tail",
+        "segment_bytes",
+        "segments_deleted",
+        "segments_rolled",
+        "wal_bytes",
+        "wal_puts",
+        "wal_retries",
+        "wal_sealed",
+    )
 
     def __init__(self) -> None:
         self.wal_puts = 0

@@ -64,9 +64,16 @@ class StorageEngine:
     """The logs of a broker and everything that works on them."""
 
     def __init__(
-        self, store: ObjectStore, namespace: str, broker_id: int, settings: EngineSettings, *,
-        save: Callable[[PartitionLog], Awaitable[None]], clock: Callable[[], int], random: Random,
-    ) -> None:  # fmt: skip
+        self,
+        store: ObjectStore,
+        namespace: str,
+        broker_id: int,
+        settings: EngineSettings,
+        *,
+        save: Callable[[PartitionLog], Awaitable[None]],
+        clock: Callable[[], int],
+        random: Random,
+    ) -> None:
         self._store = store
         self._namespace = namespace
         self._broker_id = broker_id
@@ -192,9 +199,11 @@ class StorageEngine:
                 # What the dead have left is read by all who take over, until segments hold it.
                 self.upkeep.request(served, "takeover")
         log.info(
-            "logs opened", partitions=len(taken.logs), recovered_bytes=taken.recovered_bytes,
+            "logs opened",
+            partitions=len(taken.logs),
+            recovered_bytes=taken.recovered_bytes,
             duration=round((self._clock() - started_ms) / 1000, 3),
-        )  # fmt: skip
+        )
         return taken.logs
 
     async def release(self, served: PartitionLog) -> None:
@@ -269,9 +278,11 @@ class StorageEngine:
                     await self.retention.enforce(partition)
                 except KafscaleError as error:
                     log.warning(
-                        "retention failed", topic=partition.topic, partition=partition.partition,
+                        "retention failed",
+                        topic=partition.topic,
+                        partition=partition.partition,
                         error=str(error),
-                    )  # fmt: skip
+                    )
 
     def _every_log(self) -> list[PartitionLog]:
         return list(self.logs)

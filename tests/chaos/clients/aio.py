@@ -124,9 +124,13 @@ async def _consume(
     orders: Orders, shift: Shift, journal: Journal, until_s: float, _chance: random.Random
 ) -> None:
     consumer = AIOKafkaConsumer(
-        bootstrap_servers=orders.bootstrap, group_id=orders.group, enable_auto_commit=False,
-        auto_offset_reset="earliest", session_timeout_ms=6000, heartbeat_interval_ms=1000,
-    )  # fmt: skip
+        bootstrap_servers=orders.bootstrap,
+        group_id=orders.group,
+        enable_auto_commit=False,
+        auto_offset_reset="earliest",
+        session_timeout_ms=6000,
+        heartbeat_interval_ms=1000,
+    )
     if await _is_started(consumer):
         await _MemberLife(orders, journal, consumer).work(shift, until_s)
 

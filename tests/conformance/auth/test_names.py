@@ -25,8 +25,11 @@ def ask(questions):
     done = subprocess.run(  # noqa: S603 - the program is our own.
         ["java", "-cp", f"{java.jars()}/*", PROGRAM],  # noqa: S607
         input="".join(f"{question}\n" for question in questions),
-        capture_output=True, text=True, timeout=SECONDS_MAX, check=True,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        timeout=SECONDS_MAX,
+        check=True,
+    )
     return [bytes.fromhex(line[1:]).decode() for line in done.stdout.splitlines()]
 
 

@@ -43,10 +43,16 @@ def begin_join(talk: Duet, version: int = 9, *, on: str, **said: Any) -> None:
 
 
 def join_request(
-    talk: Duet, *, member: str = "", instance: str | None = None, protocols: Protocols = RANGE,
-    protocol_type: str = "consumer", session_ms: int = 20_000, rebalance_ms: int = 20_000,
+    talk: Duet,
+    *,
+    member: str = "",
+    instance: str | None = None,
+    protocols: Protocols = RANGE,
+    protocol_type: str = "consumer",
+    session_ms: int = 20_000,
+    rebalance_ms: int = 20_000,
     group: str | None = None,
-) -> JoinGroupRequest:  # fmt: skip
+) -> JoinGroupRequest:
     return JoinGroupRequest(
         group_id=talk.group if group is None else group,
         session_timeout_ms=session_ms,
@@ -87,10 +93,16 @@ def begin_sync(talk: Duet, version: int = 5, *, on: str, **said: Any) -> None:
 
 
 def sync_request(
-    talk: Duet, *, member: str, generation: int = 1, instance: str | None = None,
-    protocol_type: str | None = "consumer", protocol: str | None = "range",
-    assigned: Mapping[str, bytes] | None = None, group: str | None = None,
-) -> SyncGroupRequest:  # fmt: skip
+    talk: Duet,
+    *,
+    member: str,
+    generation: int = 1,
+    instance: str | None = None,
+    protocol_type: str | None = "consumer",
+    protocol: str | None = "range",
+    assigned: Mapping[str, bytes] | None = None,
+    group: str | None = None,
+) -> SyncGroupRequest:
     return SyncGroupRequest(
         group_id=talk.group if group is None else group,
         generation_id=generation,
@@ -126,9 +138,14 @@ def stable_pair(talk: Duet, **said: Any) -> tuple[str, str]:
 
 
 def heartbeat(
-    talk: Duet, version: int = 4, *, member: str, generation: int = 1,
-    instance: str | None = None, group: str | None = None,
-) -> int:  # fmt: skip
+    talk: Duet,
+    version: int = 4,
+    *,
+    member: str,
+    generation: int = 1,
+    instance: str | None = None,
+    group: str | None = None,
+) -> int:
     group = talk.group if group is None else group
     request = HeartbeatRequest(group, generation, member, instance)
     return int(talk.call(HEARTBEAT, version, request).error_code)

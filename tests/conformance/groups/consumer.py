@@ -28,9 +28,14 @@ def beat(talk: Duet, version: int = 1, **said: Any) -> Answer:
 
 
 def beat_request(
-    talk: Duet, *, member: str = "a", epoch: int, owned: Owned | None = None,
-    group: str | None = None, **said: Any,
-) -> ConsumerGroupHeartbeatRequest:  # fmt: skip
+    talk: Duet,
+    *,
+    member: str = "a",
+    epoch: int,
+    owned: Owned | None = None,
+    group: str | None = None,
+    **said: Any,
+) -> ConsumerGroupHeartbeatRequest:
     return ConsumerGroupHeartbeatRequest(
         group_id=talk.group if group is None else group,
         member_id=member,

@@ -75,9 +75,14 @@ class Duet:
         self._ours.close()
 
     def call(
-        self, api: Api[Any, Any], version: int, request: Any, *,
-        on: str = "first", ours: Differently | None = None,
-    ) -> Answer:  # fmt: skip
+        self,
+        api: Api[Any, Any],
+        version: int,
+        request: Any,
+        *,
+        on: str = "first",
+        ours: Differently | None = None,
+    ) -> Answer:
         """What both answer, over the connection of that name."""
         self.send(api, version, request, on=on)
         return self.receive(on, ours=ours)

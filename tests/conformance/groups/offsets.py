@@ -28,9 +28,16 @@ Places = Mapping[str, Sequence[int]]
 
 
 def commit(
-    talk: Duet, version: int = 9, *, places: Places | None = None, group: str | None = None,
-    member: str = "", generation: int = -1, instance: str | None = None, **said: Any,
-) -> list[int]:  # fmt: skip
+    talk: Duet,
+    version: int = 9,
+    *,
+    places: Places | None = None,
+    group: str | None = None,
+    member: str = "",
+    generation: int = -1,
+    instance: str | None = None,
+    **said: Any,
+) -> list[int]:
     """Commit the same for all places; the error codes, in the order of the places."""
     places = {"one": [0]} if places is None else places
     said = {"committed_offset": 7, **said}
@@ -53,10 +60,16 @@ def commit(
 
 
 def fetch(
-    talk: Duet, version: int = 9, *, places: Places | None = None, groups: Sequence[str] = (),
-    member: str | None = None, epoch: int = -1, require_stable: bool = False,
+    talk: Duet,
+    version: int = 9,
+    *,
+    places: Places | None = None,
+    groups: Sequence[str] = (),
+    member: str | None = None,
+    epoch: int = -1,
+    require_stable: bool = False,
     ours: Differently | None = None,
-) -> Answer:  # fmt: skip
+) -> Answer:
     """What groups, or the one of the conversation, have committed: everywhere, or at places."""
     topics = places and [
         TopicToFetch(name=topic, topic_id=topic_id(topic), partitions=list(indexes))

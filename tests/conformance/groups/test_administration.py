@@ -76,12 +76,34 @@ def test_all_groups(talk, version):
 
 
 STATES = [
-    ["Stable"], ["stable"], ["STABLE"], ["Empty"], ["empty", "Stable"], ["CompletingRebalance"],
-    ["completing_rebalance"], ["Nonsense"], ["Nonsense", "Stable"], [""], ["Dead"], ["Assigning"],
-    ["Reconciling"], ["NotReady"], ["Unknown"],
-]  # fmt: skip
-TYPES = [["classic"], ["Classic"], ["consumer"], ["CONSUMER", "classic"], ["Nonsense"], [""],
-    ["share"], ["streams"], ["unknown"], ["Nonsense", "classic"]]  # fmt: skip
+    ["Stable"],
+    ["stable"],
+    ["STABLE"],
+    ["Empty"],
+    ["empty", "Stable"],
+    ["CompletingRebalance"],
+    ["completing_rebalance"],
+    ["Nonsense"],
+    ["Nonsense", "Stable"],
+    [""],
+    ["Dead"],
+    ["Assigning"],
+    ["Reconciling"],
+    ["NotReady"],
+    ["Unknown"],
+]
+TYPES = [
+    ["classic"],
+    ["Classic"],
+    ["consumer"],
+    ["CONSUMER", "classic"],
+    ["Nonsense"],
+    [""],
+    ["share"],
+    ["streams"],
+    ["unknown"],
+    ["Nonsense", "classic"],
+]
 
 
 @pytest.mark.parametrize("version", [4, 5])

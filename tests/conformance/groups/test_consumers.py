@@ -47,17 +47,46 @@ def test_an_id_that_the_coordinator_makes(talk):
 
 
 @pytest.mark.parametrize("version", [0, 1])
-@pytest.mark.parametrize("said", [
-    {"group": ""}, {"member": ""}, {"instance": ""}, {"rack_id": ""}, {"epoch": -3},
-    {"epoch": -2}, {"epoch": -1}, {"epoch": 1}, {"rebalance_timeout_ms": -1},
-    {"rebalance_timeout_ms": 0}, {"owned": None}, {"owned": ALL}, {"names": None}, {"names": []},
-    {"names": ["none"]}, {"names": ["three", "three"]}, {"names": [""]}, {"names": ["a b"]},
-    {"server_assignor": ""}, {"server_assignor": "nonsense"}, {"server_assignor": "range"},
-    {"member": "a" * 36}, {"member": "a" * 37}, {"group": " "}, {"member": " "},
-    {"rebalance_timeout_ms": -5}, {"instance": " "}, {"rack_id": " "}, {"rack_id": "rack"},
-    {"epoch": -2, "instance": "i"}, {"epoch": -1, "instance": "i"}, {"epoch": 4, "member": ""},
-    {"epoch": -1, "member": ""}, {"epoch": -2, "member": "", "instance": "i"},
-], ids=str)  # fmt: skip
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"group": ""},
+        {"member": ""},
+        {"instance": ""},
+        {"rack_id": ""},
+        {"epoch": -3},
+        {"epoch": -2},
+        {"epoch": -1},
+        {"epoch": 1},
+        {"rebalance_timeout_ms": -1},
+        {"rebalance_timeout_ms": 0},
+        {"owned": None},
+        {"owned": ALL},
+        {"names": None},
+        {"names": []},
+        {"names": ["none"]},
+        {"names": ["three", "three"]},
+        {"names": [""]},
+        {"names": ["a b"]},
+        {"server_assignor": ""},
+        {"server_assignor": "nonsense"},
+        {"server_assignor": "range"},
+        {"member": "a" * 36},
+        {"member": "a" * 37},
+        {"group": " "},
+        {"member": " "},
+        {"rebalance_timeout_ms": -5},
+        {"instance": " "},
+        {"rack_id": " "},
+        {"rack_id": "rack"},
+        {"epoch": -2, "instance": "i"},
+        {"epoch": -1, "instance": "i"},
+        {"epoch": 4, "member": ""},
+        {"epoch": -1, "member": ""},
+        {"epoch": -2, "member": "", "instance": "i"},
+    ],
+    ids=str,
+)
 def test_what_a_member_may_say_when_it_joins(talk, version, said):
     said = {name.replace("instance", "group_instance_id"): it for name, it in said.items()}
     enter(talk, version, **said)
@@ -65,15 +94,35 @@ def test_what_a_member_may_say_when_it_joins(talk, version, said):
         describe_consumers(talk)
 
 
-@pytest.mark.parametrize("said", [
-    {"subscribed_topic_names": []}, {"subscribed_topic_names": ["one"]},
-    {"server_assignor": "nonsense"}, {"server_assignor": ""}, {"server_assignor": "range"},
-    {"rebalance_timeout_ms": 5}, {"owned": {}}, {"owned": {"three": [1]}}, {"owned": {"one": [0]}},
-    {"owned": {"none": [0]}}, {"rack_id": "rack"}, {"group_instance_id": "i"},
-    {"subscribed_topic_regex": ""}, {"member": "nobody"}, {"epoch": 2}, {"epoch": 0},
-    {"epoch": -3}, {"epoch": -2}, {"epoch": -1}, {"epoch": -1, "group_instance_id": "i"},
-    {"epoch": -2, "group_instance_id": "i"}, {"rack_id": ""}, {"group_instance_id": ""},
-], ids=str)  # fmt: skip
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"subscribed_topic_names": []},
+        {"subscribed_topic_names": ["one"]},
+        {"server_assignor": "nonsense"},
+        {"server_assignor": ""},
+        {"server_assignor": "range"},
+        {"rebalance_timeout_ms": 5},
+        {"owned": {}},
+        {"owned": {"three": [1]}},
+        {"owned": {"one": [0]}},
+        {"owned": {"none": [0]}},
+        {"rack_id": "rack"},
+        {"group_instance_id": "i"},
+        {"subscribed_topic_regex": ""},
+        {"member": "nobody"},
+        {"epoch": 2},
+        {"epoch": 0},
+        {"epoch": -3},
+        {"epoch": -2},
+        {"epoch": -1},
+        {"epoch": -1, "group_instance_id": "i"},
+        {"epoch": -2, "group_instance_id": "i"},
+        {"rack_id": ""},
+        {"group_instance_id": ""},
+    ],
+    ids=str,
+)
 def test_what_a_member_may_say_later(talk, said):
     consumer(talk)
     beat(talk, **{"epoch": 1, **said})
@@ -226,9 +275,11 @@ def test_an_expression_leads_to_topics(talk):
     talk.call(CONSUMER_GROUP_HEARTBEAT, 1, request, ours=lambda answer: having(answer, ALL))
     request.member_epoch = 1
     talk.wait_until(
-        CONSUMER_GROUP_HEARTBEAT, 1, request,
+        CONSUMER_GROUP_HEARTBEAT,
+        1,
+        request,
         lambda answer: bool(answer.assignment.assigned_partitions),
-    )  # fmt: skip
+    )
 
 
 # --- commits ------------------------------------------------------------------------------------

@@ -3,10 +3,7 @@
 import pytest
 
 from conformance.groups.servers import START_S_MAX
-from kafscale.protocol.messages.find_coordinator import (
-    FIND_COORDINATOR,
-    FindCoordinatorRequest,
-)
+from kafscale.protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
 
 pytestmark = pytest.mark.timeout(START_S_MAX)
 

@@ -165,8 +165,11 @@ def test_protocol_types_that_are_nobody_elses(talk):
     said = {"protocol_type": "connect", "protocols": {"sessioned": b"\x00\xff"}}
     leader = first_member(talk, **said).member_id
     answer = sync(
-        talk, member=leader, protocol_type="connect", protocol="sessioned",
+        talk,
+        member=leader,
+        protocol_type="connect",
+        protocol="sessioned",
         assigned={leader: b"\xff"},
-    )  # fmt: skip
+    )
     assert (answer.protocol_type, answer.assignment) == ("connect", b"\xff")
     describe(talk)

@@ -154,11 +154,15 @@ def test_the_last_consumer_leaves_classic_members(talk):
     describe(talk)
 
 
-@pytest.mark.parametrize("said", [
-    {"protocol_type": "connect", "protocols": {"x": b""}},
-    {"protocols": {"range": b""}},
-    {"protocols": {"range": b"\0\0"}},
-], ids=str)  # fmt: skip
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"protocol_type": "connect", "protocols": {"x": b""}},
+        {"protocols": {"range": b""}},
+        {"protocols": {"range": b"\0\0"}},
+    ],
+    ids=str,
+)
 def test_classic_groups_that_a_consumer_cannot_join(talk, said):
     first_member(talk, **said)
     enter(talk)

@@ -124,11 +124,19 @@ def test_metadata_is_so_long_at_most(talk, size):
     commit(talk, metadata="a" * size, places={"none": [0]}, **stranger)
 
 
-@pytest.mark.parametrize("said", [
-    {"committed_offset": -1}, {"committed_offset": -2}, {"committed_offset": -1000},
-    {"committed_offset": 2**63 - 1}, {"leader_epoch": -2}, {"leader_epoch": 2**31 - 1},
-    {"metadata": None}, {"metadata": ""},
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"committed_offset": -1},
+        {"committed_offset": -2},
+        {"committed_offset": -1000},
+        {"committed_offset": 2**63 - 1},
+        {"leader_epoch": -2},
+        {"leader_epoch": 2**31 - 1},
+        {"metadata": None},
+        {"metadata": ""},
+    ],
+)
 def test_values_at_the_edge(talk, said):
     commit(talk, **said)
     fetch(talk)

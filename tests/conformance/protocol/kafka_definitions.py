@@ -54,11 +54,14 @@ def kafka_shape(message: str, version: int) -> tuple[Shape, ...]:
 def our_shape(message: schema.MessageType, version: int) -> tuple[Shape, ...]:
     return tuple(
         Shape(
-            _our_type(field.type), field.nullable, field.tag, _our_default(field),
+            _our_type(field.type),
+            field.nullable,
+            field.tag,
+            _our_default(field),
             _our_children(field.type, version),
         )
         for field in schema.fields(message, version)
-    )  # fmt: skip
+    )
 
 
 def _kafka_fields(definitions: list[dict[str, Any]], version: int) -> list[Shape]:

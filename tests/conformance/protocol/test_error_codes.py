@@ -21,7 +21,7 @@ KAFKA_PYTHON_NAMES = {
 KAFKA_PYTHON_RETRIABLE = {
     # In Java CorruptRecordException is a RetriableException: bytes damaged on the way may arrive
     # whole the next time. kafka-python gives up.
-    ErrorCode.CORRUPT_MESSAGE: False,
+    ErrorCode.CORRUPT_MESSAGE: False
 }
 
 KAFKA_PYTHON_LACKS = {

@@ -14,9 +14,12 @@ from conformance.protocol.values import messages
 from kafscale.errors import ProtocolError
 
 brief = settings(
-    max_examples=3, deadline=None, suppress_health_check=list(HealthCheck), database=None,
+    max_examples=3,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+    database=None,
     phases=[Phase.generate],
-)  # fmt: skip
+)
 MEMORY_BYTES_MAX = 256 * 1024
 NOISE = [bytes([byte]) * 64 for byte in (0x00, 0x01, 0x7F, 0x80, 0xFF)] + [
     b"\x7f\xff\xff\xff" * 16,

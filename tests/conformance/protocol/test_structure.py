@@ -62,10 +62,20 @@ def test_nearly_everything_has_a_definition_to_be_compared_with():
     judged = {str(case) for case in DEFINED} | {str(case) for case in IN_KIO}
     old = sorted({case.api.name for case in CASES if str(case) not in judged})
     assert old == [
-        "CreateAcls", "CreateTopics", "DeleteAcls", "DeleteTopics", "DescribeAcls",
-        "DescribeConfigs", "DescribeLogDirs", "Fetch", "ListOffsets", "OffsetCommit", "OffsetFetch",
-        "OffsetForLeaderEpoch", "Produce",
-    ]  # fmt: skip
+        "CreateAcls",
+        "CreateTopics",
+        "DeleteAcls",
+        "DeleteTopics",
+        "DescribeAcls",
+        "DescribeConfigs",
+        "DescribeLogDirs",
+        "Fetch",
+        "ListOffsets",
+        "OffsetCommit",
+        "OffsetFetch",
+        "OffsetForLeaderEpoch",
+        "Produce",
+    ]
     assert NEVER not in [case.version for case in CASES]
 
 
@@ -87,9 +97,12 @@ def _kio_types(entity):
             hint = typing.get_args(hint)[0]
         kind = field.metadata.get("kafka_type")
         plain = {
-            "timedelta_i32": "int32", "timedelta_i64": "int64", "datetime_i64": "int64",
-            "error_code": "int16", None: "struct",
-        }.get(kind, kind)  # fmt: skip
+            "timedelta_i32": "int32",
+            "timedelta_i64": "int64",
+            "datetime_i64": "int64",
+            "error_code": "int16",
+            None: "struct",
+        }.get(kind, kind)
         fields = _kio_types(hint) if kind is None else []
         types.append((("[]" if array else "") + plain, field.metadata.get("tag"), fields))
     return types

@@ -28,10 +28,7 @@ from kafscale.records.legacy.lz4_frame import FRAME_MAGIC, mend_header
 
 QUIET = {"log_level": 0}
 OLD = {"Metadata": 0, "FindCoordinator": 0, "ApiVersions": 0}
-VERSIONS_OF_MAGIC = {
-    0: OLD | {"Produce": 1, "Fetch": 1},
-    1: OLD | {"Produce": 2, "Fetch": 2},
-}
+VERSIONS_OF_MAGIC = {0: OLD | {"Produce": 1, "Fetch": 1}, 1: OLD | {"Produce": 2, "Fetch": 2}}
 """The newest versions that each magic travels in: a client that sees no newer ones speaks it."""
 
 every_codec = pytest.mark.parametrize("codec", list(Codec), ids=lambda codec: codec.name)

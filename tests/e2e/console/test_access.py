@@ -21,10 +21,7 @@ RULE = {
 
 @pytest.fixture(scope="module")
 def visitor(tmp_path_factory):
-    settings = {
-        "authorization_enabled": "true",
-        "authorization_super_users": "User:ANONYMOUS",
-    }
+    settings = {"authorization_enabled": "true", "authorization_super_users": "User:ANONYMOUS"}
     directory = tmp_path_factory.mktemp("access")
     with (
         BrokerProcess(directory, **settings) as broker,

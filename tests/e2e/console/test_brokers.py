@@ -82,9 +82,10 @@ def served(visitor, broker_id, topic):
 
 def wait_for_state(visitor, broker_id, state):
     wait_until(
-        lambda: states(visitor).get(broker_id) == state, f"broker {broker_id} to be {state}",
+        lambda: states(visitor).get(broker_id) == state,
+        f"broker {broker_id} to be {state}",
         seen=lambda: visitor.get("/overview"),
-    )  # fmt: skip
+    )
 
 
 def test_a_killed_broker_turns_red_and_is_forgiven_when_it_is_back(
@@ -93,9 +94,10 @@ def test_a_killed_broker_turns_red_and_is_forgiven_when_it_is_back(
     kafscale("topic", "create", topic, "-p", "6")
     assert set(states(visitor)) == {1, 2, 3}
     wait_until(
-        lambda: visitor.get("/overview")["metadata"]["state"] == "healthy", "etcd to be asked",
+        lambda: visitor.get("/overview")["metadata"]["state"] == "healthy",
+        "etcd to be asked",
         seen=lambda: visitor.get("/overview")["metadata"],
-    )  # fmt: skip
+    )
     metadata = visitor.get("/overview")["metadata"]
     assert metadata["kind"] == "etcd"
     assert metadata["databaseBytes"] > 0
@@ -118,9 +120,10 @@ def test_a_killed_broker_turns_red_and_is_forgiven_when_it_is_back(
     cluster.nodes[2].start()
     wait_for_state(visitor, 2, "ready")
     wait_until(
-        lambda: visitor.get("/overview")["health"]["state"] == "healthy", "all to be well",
+        lambda: visitor.get("/overview")["health"]["state"] == "healthy",
+        "all to be well",
         seen=lambda: visitor.get("/overview"),
-    )  # fmt: skip
+    )
 
 
 def test_a_broker_is_drained_and_leaves_in_good_order(cluster, visitor, kafscale, topic):
@@ -147,9 +150,10 @@ def test_a_broker_is_drained_and_leaves_in_good_order(cluster, visitor, kafscale
     moves = visitor.post("/rebalance")["moves"]
     assert all(each["done"] for each in moves)
     wait_until(
-        lambda: visitor.get("/brokers/3")["partitionTotal"] >= 1, "its share of the partitions",
+        lambda: visitor.get("/brokers/3")["partitionTotal"] >= 1,
+        "its share of the partitions",
         seen=lambda: visitor.get("/brokers"),
-    )  # fmt: skip
+    )
 
 
 def test_a_broker_that_hangs_holds_up_nobody(cluster, visitor, topic):
@@ -164,9 +168,10 @@ def test_a_broker_that_hangs_holds_up_nobody(cluster, visitor, topic):
         )
         kafscale("topic", "create", topic, "-p", "2")
         wait_until(
-            lambda: visitor.get("/topics", search=topic)["total"] == 1, "the topic to be seen",
+            lambda: visitor.get("/topics", search=topic)["total"] == 1,
+            "the topic to be seen",
             seen=lambda: visitor.get("/overview"),
-        )  # fmt: skip
+        )
         assert states(visitor)[controller] == "ready"
     finally:
         cluster.nodes[hung].resume()

@@ -85,11 +85,7 @@ def test_a_reset_is_shown_before_it_is_done(visitor, read_topic, group, to, afte
 
 
 def test_some_partitions_are_reset_and_what_lies_outside_is_said(visitor, read_topic, group):
-    asked = {
-        "to": {"kind": "offset", "number": 99},
-        "topics": {read_topic: [1]},
-        "execute": True,
-    }
+    asked = {"to": {"kind": "offset", "number": 99}, "topics": {read_topic: [1]}, "execute": True}
     (row,) = visitor.post(f"{path_of(group)}/reset", asked)["rows"]
     assert (row["partition"], row["after"], row["endOffset"]) == (1, 6, 6)
     assert row["note"] == "99 lies behind the end"

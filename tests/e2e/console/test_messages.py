@@ -109,9 +109,13 @@ def test_a_record_is_told_with_all_it_has(visitor, broker, topic):
         produce(topic, b"\0\1\xfe")
     raw, empty, tombstone, full = browse(visitor, topic)["messages"]
     assert full["key"] == {
-        "format": "text", "text": "k", "sizeBytes": 1, "isTruncated": False, "schemaId": None,
+        "format": "text",
+        "text": "k",
+        "sizeBytes": 1,
+        "isTruncated": False,
+        "schemaId": None,
         "problem": None,
-    }  # fmt: skip
+    }
     assert full["value"]["format"] == "json"
     assert full["value"]["text"] == '{\n  "b": 1.50,\n  "a": [\n    1\n  ]\n}'
     assert full["value"]["sizeBytes"] == 21
@@ -416,9 +420,12 @@ def test_a_tombstone_and_a_record_without_a_key(visitor, topic):
     create(visitor, topic)
     visitor.post(f"/topics/{topic}/messages", {"key": {"text": "k"}})
     visitor.post(f"/topics/{topic}/messages", {"value": {"text": "v"}})
-    assert [(k, v) for k, v in zip(
-        texts(browse(visitor, topic), "key"), texts(browse(visitor, topic)), strict=True
-    )] == [(None, "v"), ("k", None)]  # fmt: skip
+    assert [
+        (k, v)
+        for k, v in zip(
+            texts(browse(visitor, topic), "key"), texts(browse(visitor, topic)), strict=True
+        )
+    ] == [(None, "v"), ("k", None)]
 
 
 def test_the_broker_s_time_is_told_where_the_topic_wants_it(visitor, topic):
@@ -428,10 +435,7 @@ def test_the_broker_s_time_is_told_where_the_topic_wants_it(visitor, topic):
     )
     assert produced["timestampMs"] > 1_700_000_000_000
     (message,) = browse(visitor, topic)["messages"]
-    assert (message["timestampMs"], message["timestampType"]) == (
-        produced["timestampMs"],
-        "append",
-    )
+    assert (message["timestampMs"], message["timestampType"]) == (produced["timestampMs"], "append")
 
 
 def test_a_value_is_written_in_the_schema_of_the_registry(schooled, registry, broker, topic):

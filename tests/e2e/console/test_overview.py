@@ -135,9 +135,10 @@ def test_a_cluster_that_is_gone_is_down_and_found_again(visitor, broker, kafscal
     wait_until(lambda: visitor.get("/overview")["totals"]["topicCount"] == 1, "the topic")
     broker.kill()
     wait_until(
-        lambda: visitor.get("/overview")["health"]["state"] == "down", "it to be told",
+        lambda: visitor.get("/overview")["health"]["state"] == "down",
+        "it to be told",
         seen=lambda: visitor.get("/overview"),
-    )  # fmt: skip
+    )
     told = visitor.get("/overview")
     assert "No broker answers" in told["health"]["reasons"][0]["sentence"]
     assert [each["state"] for each in told["brokers"]] == ["unreachable"]
@@ -147,9 +148,10 @@ def test_a_cluster_that_is_gone_is_down_and_found_again(visitor, broker, kafscal
 
     broker.start()
     wait_until(
-        lambda: visitor.get("/overview")["health"]["state"] == "healthy", "it to be back",
+        lambda: visitor.get("/overview")["health"]["state"] == "healthy",
+        "it to be back",
         seen=lambda: visitor.get("/overview"),
-    )  # fmt: skip
+    )
     assert [each["state"] for each in visitor.get("/brokers")] == ["ready"]
 
 
@@ -157,9 +159,10 @@ def test_a_broker_that_hangs_is_told_of_and_nobody_waits_for_it(visitor, broker)
     broker.pause()
     try:
         wait_until(
-            lambda: visitor.get("/overview")["health"]["state"] == "down", "it to be told",
+            lambda: visitor.get("/overview")["health"]["state"] == "down",
+            "it to be told",
             seen=lambda: visitor.get("/overview"),
-        )  # fmt: skip
+        )
         began = time.monotonic()
         told = visitor.get("/overview")
         assert time.monotonic() - began < 1
@@ -174,9 +177,10 @@ def test_a_thousand_topics_are_answered_at_once(visitor, broker):
     for begin in range(0, TOPIC_COUNT, 250):
         create(broker, names[begin : begin + 250])
     wait_until(
-        lambda: visitor.get("/overview")["totals"]["topicCount"] == TOPIC_COUNT, "all topics",
+        lambda: visitor.get("/overview")["totals"]["topicCount"] == TOPIC_COUNT,
+        "all topics",
         seen=lambda: visitor.get("/overview")["totals"],
-    )  # fmt: skip
+    )
     assert timed(lambda: visitor.ask("GET", "/overview")) < ANSWER_S_MAX
     assert timed(lambda: visitor.ask("GET", "/topics?search=7&sort=size")) < ANSWER_S_MAX
     page = json.loads(visitor.ask("GET", "/topics?size=100&page=10").body)

@@ -53,8 +53,10 @@ class Up:
     def children(self) -> dict[str, int]:
         listed = subprocess.run(  # noqa: S603
             ["ps", "-o", "pid=,args=", "--ppid", str(self.process.pid)],  # noqa: S607
-            capture_output=True, text=True, check=False,
-        )  # fmt: skip
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         rows = [line.split() for line in listed.stdout.splitlines()]
         return {row[-1]: int(row[0]) for row in rows}
 

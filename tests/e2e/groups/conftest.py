@@ -142,8 +142,11 @@ def fill(
     errors: list[object] = []
     for value in values:
         producer.produce(
-            topic, value, partition=partition, timestamp=timestamp_ms,
+            topic,
+            value,
+            partition=partition,
+            timestamp=timestamp_ms,
             on_delivery=lambda error, _: errors.append(error),
-        )  # fmt: skip
+        )
     assert producer.flush(5) == 0
     assert set(errors) == {None}

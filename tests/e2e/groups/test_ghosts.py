@@ -43,9 +43,12 @@ def test_a_member_that_joins_again_and_again_is_one_member(server, topic, group,
 def test_who_was_only_given_an_id_is_no_member(server, group):
     """A client that crashes between the two requests by which one joins."""
     request = JoinGroupRequest(
-        group, session_timeout_ms=6000, rebalance_timeout_ms=6000, protocol_type="ghosts",
+        group,
+        session_timeout_ms=6000,
+        rebalance_timeout_ms=6000,
+        protocol_type="ghosts",
         protocols=[OfferedProtocol("sheet", b"white")],
-    )  # fmt: skip
+    )
     ids = set()
     for _ in range(JOINS):
         with Wire(server.port) as wire:

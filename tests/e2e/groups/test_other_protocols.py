@@ -57,8 +57,11 @@ def test_who_speaks_another_protocol_is_kept_out(server, group):
         assert {answer.error_code for answer in join(crew)} == {0}
         with Wire(server.port) as wire:
             request = JoinGroupRequest(
-                group, session_timeout_ms=TIMEOUT_MS, rebalance_timeout_ms=TIMEOUT_MS,
-                protocol_type="consumer", protocols=[OfferedProtocol("shared", b"")],
-            )  # fmt: skip
+                group,
+                session_timeout_ms=TIMEOUT_MS,
+                rebalance_timeout_ms=TIMEOUT_MS,
+                protocol_type="consumer",
+                protocols=[OfferedProtocol("shared", b"")],
+            )
             answer = wire.call(JOIN_GROUP, JOIN, request)
             assert answer.error_code == INCONSISTENT_GROUP_PROTOCOL

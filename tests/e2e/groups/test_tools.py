@@ -24,8 +24,10 @@ def groups(server):
     def run(*arguments: str) -> str:
         printed = java.run(
             f"{TOOLS}.consumer.group.ConsumerGroupCommand",
-            "--bootstrap-server", server.address, *arguments,
-        )  # fmt: skip
+            "--bootstrap-server",
+            server.address,
+            *arguments,
+        )
         return re.sub(" +", " ", printed)
 
     return run
@@ -112,11 +114,21 @@ def test_offsets_are_reset_and_deleted_and_the_group_with_them(server, groups, t
 def test_console_consumers_go_on_where_the_last_one_stopped(server, topic, group, protocol):
     def consume(count: int) -> list[str]:
         printed = java.run(
-            f"{TOOLS}.consumer.ConsoleConsumer", "--bootstrap-server", server.address,
-            "--topic", topic, "--group", group, "--from-beginning",
-            "--consumer-property", f"group.protocol={protocol}",
-            "--max-messages", str(count), "--timeout-ms", "30000",
-        )  # fmt: skip
+            f"{TOOLS}.consumer.ConsoleConsumer",
+            "--bootstrap-server",
+            server.address,
+            "--topic",
+            topic,
+            "--group",
+            group,
+            "--from-beginning",
+            "--consumer-property",
+            f"group.protocol={protocol}",
+            "--max-messages",
+            str(count),
+            "--timeout-ms",
+            "30000",
+        )
         return printed.split()
 
     values = [b"%d" % number for number in range(100)]
@@ -130,10 +142,19 @@ def test_a_consumer_at_full_speed_reads_everything_in_its_group(server, recruit,
     for partition in range(PARTITIONS):
         fill(server, topic, [bytes(100)] * 1000, partition)
     printed = java.run(
-        f"{TOOLS}.ConsumerPerformance", "--bootstrap-server", server.address, "--topic", topic,
-        "--group", group, "--messages", str(PARTITIONS * 1000), "--timeout", "30000",
+        f"{TOOLS}.ConsumerPerformance",
+        "--bootstrap-server",
+        server.address,
+        "--topic",
+        topic,
+        "--group",
+        group,
+        "--messages",
+        str(PARTITIONS * 1000),
+        "--timeout",
+        "30000",
         "--hide-header",
-    )  # fmt: skip
+    )
     assert printed.split(", ")[4] == str(PARTITIONS * 1000)
 
 

@@ -19,14 +19,30 @@ from services.waiting import wait_until
 
 TOKEN = "a token that only tests know"  # noqa: S105 - opens nothing but tests.
 LOOKING = {
-    "cluster_status", "cluster_health", "cluster_metrics", "storage_cost", "pipeline_runs",
-    "list_topics", "describe_topic", "topic_configs", "segment_inventory",
-    "list_groups", "describe_group", "consumer_lag", "peek_messages",
-}  # fmt: skip
+    "cluster_status",
+    "cluster_health",
+    "cluster_metrics",
+    "storage_cost",
+    "pipeline_runs",
+    "list_topics",
+    "describe_topic",
+    "topic_configs",
+    "segment_inventory",
+    "list_groups",
+    "describe_group",
+    "consumer_lag",
+    "peek_messages",
+}
 CHANGING = {
-    "create_topic", "alter_topic_configs", "add_partitions", "delete_topic", "produce_message",
-    "reset_offsets", "delete_group", "flush_topic",
-}  # fmt: skip
+    "create_topic",
+    "alter_topic_configs",
+    "add_partitions",
+    "delete_topic",
+    "produce_message",
+    "reset_offsets",
+    "delete_group",
+    "flush_topic",
+}
 
 pytestmark = pytest.mark.timeout(90)
 
@@ -147,9 +163,8 @@ def test_topics_groups_and_records_are_changed_where_that_is_allowed(trusted: As
     assert (config["name"], config["value"]) == ("retention.ms", "60000")
     trusted.ask("alter_topic_configs", topic="letters", values={"retention.ms": "-1"})
     written = trusted.ask(
-        "produce_message",
-        topic="letters", key="a", value="dear", partition=1, headers={"h": "1"},
-    )  # fmt: skip
+        "produce_message", topic="letters", key="a", value="dear", partition=1, headers={"h": "1"}
+    )
     assert (written["partition"], written["offset"]) == (1, 0)
     [read] = trusted.ask("peek_messages", topic="letters")["records"]
     assert (read["key"], read["value"], read["headers"]) == ("a", "dear", {"h": "1"})
@@ -226,7 +241,11 @@ def test_who_was_led_here_by_another_name_is_refused(address: str) -> None:
 def test_nothing_is_served_over_http_without_a_token(broker: BrokerProcess) -> None:
     done = subprocess.run(  # noqa: S603 - the command is our own.
         [PROGRAM, "mcp", "--http"],
-        env=environment(broker), capture_output=True, text=True, check=False, timeout=15,
-    )  # fmt: skip
+        env=environment(broker),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=15,
+    )
     assert done.returncode == 1
     assert "KAFSCALE_MCP_TOKEN" in done.stderr

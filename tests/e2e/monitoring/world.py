@@ -97,9 +97,14 @@ def _operator() -> OperatorMetrics:
 def _pipeline() -> bytes:
     now_ms = _now_ms()
     run = LastRun(
-        job=JOB, topic=TOPIC, ended_at_ms=now_ms - 60_000, succeeded=True, duration_seconds=12.5,
-        records=1000, newest_record_at_ms=now_ms - 90_000,
-    )  # fmt: skip
+        job=JOB,
+        topic=TOPIC,
+        ended_at_ms=now_ms - 60_000,
+        succeeded=True,
+        duration_seconds=12.5,
+        records=1000,
+        newest_record_at_ms=now_ms - 90_000,
+    )
     return exposition(PipelineFigures.of(now_ms, [run]))
 
 
@@ -108,10 +113,12 @@ def _traffic(stack: ExitStack, address: str) -> Callable[[], None]:
     producer = Producer({"bootstrap.servers": address, "linger.ms": 0})
     consumer = Consumer(
         {
-            "bootstrap.servers": address, "group.id": GROUP, "auto.offset.reset": "earliest",
+            "bootstrap.servers": address,
+            "group.id": GROUP,
+            "auto.offset.reset": "earliest",
             "auto.commit.interval.ms": 500,
         }
-    )  # fmt: skip
+    )
     stack.callback(consumer.close)
     consumer.subscribe([TOPIC])
 

@@ -80,17 +80,19 @@ def test_a_user_is_made_and_unmade(secured, tool):
 def test_rules_are_added_listed_and_removed(secured, tool):
     """Roles, which Kafka does not have, are listed and removed as well."""
     topic, user = f"orders-{uuid4()}", f"User:{uuid4()}"
-    tool(
-        ACLS, "--add", "--allow-principal", user, "--producer",
-        "--topic", topic,
-    )  # fmt: skip
+    tool(ACLS, "--add", "--allow-principal", user, "--producer", "--topic", topic)
     way = secured.plain(ADMIN)
     with SecuredWire(way) as wire:
         assert wire.enter(way) == 0
         role = AclToCreate(
-            ResourceType.TOPIC, topic, PatternType.LITERAL, user, "*", Operation.CONSUMER,
+            ResourceType.TOPIC,
+            topic,
+            PatternType.LITERAL,
+            user,
+            "*",
+            Operation.CONSUMER,
             Permission.ALLOW,
-        )  # fmt: skip
+        )
         assert wire.call(CREATE_ACLS, 3, CreateAclsRequest([role])).acls[0].error_code == 0
 
     listed = tool(ACLS, "--list", "--topic", topic)

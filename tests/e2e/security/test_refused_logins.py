@@ -47,15 +47,21 @@ def test_scram_tells_nobody_which_users_there_are(secured):
 
 def test_a_token_is_over_or_signed_by_somebody_else(secured, tmp_path):
     refused(
-        secured, secured.token("alice", lasts_s=-5), "the token has expired",
-        "the token has expired", "Unable to bootstrap",
-    )  # fmt: skip
+        secured,
+        secured.token("alice", lasts_s=-5),
+        "the token has expired",
+        "the token has expired",
+        "Unable to bootstrap",
+    )
     forger = IdentityProvider(tmp_path)
     way = secured.token("alice").but(token=lambda: forger.token("alice"))
     refused(
-        secured, way, "the signature of the token is wrong",
-        "the signature of the token is wrong", "Unable to bootstrap",
-    )  # fmt: skip
+        secured,
+        way,
+        "the signature of the token is wrong",
+        "the signature of the token is wrong",
+        "Unable to bootstrap",
+    )
 
 
 def test_a_mechanism_is_not_offered(secured):
@@ -66,13 +72,19 @@ def test_a_mechanism_is_not_offered(secured):
 def test_a_certificate_is_missing_or_from_a_stranger(secured, strangers):
     way = secured.certificate("alice")
     refused(
-        secured, way.but(credential=None), "PEER_DID_NOT_RETURN_A_CERTIFICATE",
-        "alert certificate required", "Unable to bootstrap",
-    )  # fmt: skip
+        secured,
+        way.but(credential=None),
+        "PEER_DID_NOT_RETURN_A_CERTIFICATE",
+        "alert certificate required",
+        "Unable to bootstrap",
+    )
     refused(
-        secured, way.but(credential=strangers.users["alice"]), "CERTIFICATE_VERIFY_FAILED",
-        "alert unknown ca", "Unable to bootstrap",
-    )  # fmt: skip
+        secured,
+        way.but(credential=strangers.users["alice"]),
+        "CERTIFICATE_VERIFY_FAILED",
+        "alert unknown ca",
+        "Unable to bootstrap",
+    )
 
 
 def test_a_client_does_not_trust_the_broker(secured, strangers):

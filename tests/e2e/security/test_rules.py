@@ -8,12 +8,7 @@ from confluent_kafka import Consumer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from kafscale.protocol.error_codes import ErrorCode
-from kafscale.protocol.messages.fetch import (
-    FETCH,
-    FetchRequest,
-    PartitionToFetch,
-    TopicToFetch,
-)
+from kafscale.protocol.messages.fetch import FETCH, FetchRequest, PartitionToFetch, TopicToFetch
 from kafscale.protocol.messages.metadata import METADATA, MetadataRequest, TopicToDescribe
 from services.attempts import OK, Attempts
 from services.rules import Rules, rule

@@ -65,10 +65,18 @@ def test_librdkafka_goes_on_through_many_sessions(broker):
 def test_java_goes_on_through_many_sessions(broker, tmp_path):
     since_bytes = broker.log.stat().st_size
     said = java.run(
-        "org.apache.kafka.tools.ProducerPerformance", "--topic", "sessions", "--num-records", "60",
-        "--record-size", "10", "--throughput", "10",
-        "--producer.config", str(broker.scram(ADMIN).java(tmp_path)),
-    )  # fmt: skip
+        "org.apache.kafka.tools.ProducerPerformance",
+        "--topic",
+        "sessions",
+        "--num-records",
+        "60",
+        "--record-size",
+        "10",
+        "--throughput",
+        "10",
+        "--producer.config",
+        str(broker.scram(ADMIN).java(tmp_path)),
+    )
     assert "60 records sent" in said
     # It sends for six seconds; a slow machine has it log in late, but never too late.
     assert max(logins(broker, "SCRAM-SHA-512", since_bytes).values()) >= 3

@@ -69,10 +69,13 @@ class KeyedTopic:
         """Write at random: few keys, some marks of deletion, values of all sizes."""
         producer = Producer(
             {
-                "bootstrap.servers": self.broker.address, "enable.idempotence": True,
-                "compression.type": codec, "linger.ms": 2, "batch.num.messages": 20,
+                "bootstrap.servers": self.broker.address,
+                "enable.idempotence": True,
+                "compression.type": codec,
+                "linger.ms": 2,
+                "batch.num.messages": 20,
             }
-        )  # fmt: skip
+        )
         for _ in range(count):
             key = b"key %d" % self._random.randrange(KEY_COUNT)
             value = self._random.randbytes(self._random.choice([0, 3, 50, 2000]))
@@ -148,9 +151,11 @@ def killed_after(steps: int, job: Callable[[Callable[[str], None]], object]) -> 
 
 def with_librdkafka(topic: KeyedTopic) -> list[Seen]:
     settings = {
-        "bootstrap.servers": topic.broker.address, "group.id": "none",
-        "enable.auto.commit": False, "enable.partition.eof": True,
-    }  # fmt: skip
+        "bootstrap.servers": topic.broker.address,
+        "group.id": "none",
+        "enable.auto.commit": False,
+        "enable.partition.eof": True,
+    }
     consumer = Consumer(settings)
     with closing(consumer):
         consumer.assign(
@@ -228,13 +233,28 @@ def with_java(topic: KeyedTopic) -> list[Seen]:
     serializer = "org.apache.kafka.common.serialization.ByteArrayDeserializer"
     printed = java.run(
         "org.apache.kafka.tools.consumer.ConsoleConsumer",
-        "--bootstrap-server", topic.broker.address, "--topic", TOPIC, "--from-beginning",
-        "--max-messages", str(count), "--timeout-ms", "30000",
-        "--property", "print.key=true", "--property", "print.value=false",
-        "--property", "print.partition=true", "--property", "print.offset=true",
-        "--key-deserializer", "org.apache.kafka.common.serialization.StringDeserializer",
-        "--value-deserializer", serializer,
-    )  # fmt: skip
+        "--bootstrap-server",
+        topic.broker.address,
+        "--topic",
+        TOPIC,
+        "--from-beginning",
+        "--max-messages",
+        str(count),
+        "--timeout-ms",
+        "30000",
+        "--property",
+        "print.key=true",
+        "--property",
+        "print.value=false",
+        "--property",
+        "print.partition=true",
+        "--property",
+        "print.offset=true",
+        "--key-deserializer",
+        "org.apache.kafka.common.serialization.StringDeserializer",
+        "--value-deserializer",
+        serializer,
+    )
     values = {seen[:3]: seen.value for seen in topic.written}
     found = []
     for line in printed.splitlines():
@@ -256,10 +276,12 @@ READERS: dict[str, Callable[[KeyedTopic], list[Seen]]] = {
 def group_consumer(topic: KeyedTopic, group: str) -> Iterator[Consumer]:
     consumer = Consumer(
         {
-            "bootstrap.servers": topic.broker.address, "group.id": group,
-            "auto.offset.reset": "earliest", "enable.auto.commit": False,
+            "bootstrap.servers": topic.broker.address,
+            "group.id": group,
+            "auto.offset.reset": "earliest",
+            "enable.auto.commit": False,
         }
-    )  # fmt: skip
+    )
     with closing(consumer):
         consumer.subscribe([TOPIC])
         yield consumer

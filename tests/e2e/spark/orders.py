@@ -29,8 +29,5 @@ def broker_of_orders(directory: Path) -> Iterator[BrokerProcess]:
 
 def call(broker: BrokerProcess, *arguments: str) -> Result:
     """Call a command on the session of the tests, for JSON."""
-    environ = {
-        "KAFSCALE_DATA_DIR": str(broker.data),
-        "KAFSCALE_BOOTSTRAP_SERVERS": broker.address,
-    }
+    environ = {"KAFSCALE_DATA_DIR": str(broker.data), "KAFSCALE_BOOTSTRAP_SERVERS": broker.address}
     return CliRunner().invoke(app, ["spark", *arguments, "-o", "json"], env=environ)

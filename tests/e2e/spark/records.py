@@ -116,9 +116,15 @@ class Client:
 def rows(frame: DataFrame) -> list[Row]:
     """Every record of a table that has all columns."""
     chosen = frame.selectExpr(
-        "topic", "partition", "offset", "unix_millis(timestamp)", "timestampType", "key", "value",
+        "topic",
+        "partition",
+        "offset",
+        "unix_millis(timestamp)",
+        "timestampType",
+        "key",
+        "value",
         "headers",
-    )  # fmt: skip
+    )
     found = [
         Row(*row[:-1], None if row[-1] is None else [tuple(header) for header in row[-1]])
         for row in chosen.collect()
@@ -162,7 +168,12 @@ def _consumed(consumer: Consumer, left: int) -> Iterator[Row]:
             left -= 1
             kind, timestamp_ms = message.timestamp()
             yield Row(
-                message.topic(), message.partition(), message.offset(), timestamp_ms,
+                message.topic(),
+                message.partition(),
+                message.offset(),
+                timestamp_ms,
                 kind - 1,  # 0 is none for the client, and the producer's for Kafka.
-                message.key(), message.value(), message.headers(),
-            )  # fmt: skip
+                message.key(),
+                message.value(),
+                message.headers(),
+            )

@@ -68,8 +68,9 @@ def test_every_record_is_as_a_consumer_reads_it(table, log, expected):
     assert len(expected) > 500
     assert rows(table(subscribe="orders,clicks,users")) == expected
     assert rows(table(subscribe="", subscribePattern="clicks|us.*")) == [
-        *of(expected, "clicks"), *of(expected, "users"),
-    ]  # fmt: skip
+        *of(expected, "clicks"),
+        *of(expected, "users"),
+    ]
 
 
 def test_every_record_outlives_the_broker(spark, start_broker):
@@ -113,11 +114,12 @@ def test_offsets_of_the_users_choice(table, expected):
     ending = {"orders": {"0": 9, "1": 20, "2": -1}}
     found = rows(table(startingOffsets=json.dumps(starting), endingOffsets=json.dumps(ending)))
     assert found == [
-        row for row in of(expected)
+        row
+        for row in of(expected)
         if (row.partition == 0 and 5 <= row.offset < 9)
         or (row.partition == 1 and row.offset < 20)
         or (row.partition == 2 and row.offset >= 11)
-    ]  # fmt: skip
+    ]
 
 
 def test_partitions_of_the_users_choice(table, expected):
@@ -146,9 +148,10 @@ def test_nothing_is_read_of_topics_without_records(table):
 @pytest.mark.parametrize("is_on", ["true", "false"])
 def test_filters_with_and_without_sparks_switch(spark, table, expected, is_on):
     wanted = [
-        row for row in of(expected)
+        row
+        for row in of(expected)
         if 10 <= row.offset < 40 and row.partition != 1 and row.timestamp_ms > row.offset
-    ]  # fmt: skip
+    ]
     middle_ms = sorted(row.timestamp_ms for row in wanted)[len(wanted) // 2]
     before = spark.conf.get(SWITCH)
     spark.conf.set(SWITCH, is_on)

@@ -36,9 +36,13 @@ def compacted(spark, topic, *, reached=lambda _step: None, later_ms=0, **how):
         location=topic.location, control=topic.control, topics=(TOPIC,), **how
     )
     summary = job.run(
-        spark, settings, clock=lambda: clock() + later_ms, random=Random(), progress=False,
+        spark,
+        settings,
+        clock=lambda: clock() + later_ms,
+        random=Random(),
+        progress=False,
         reached=reached,
-    )  # fmt: skip
+    )
     assert summary.problems == ()
     return summary.data()
 
@@ -138,9 +142,10 @@ def test_a_group_that_reads_meanwhile_gets_nothing_twice(spark, topic):
     with group_consumer(topic, "readers") as consumer:
         seen += taken(consumer, 300)
         compacted(
-            spark, topic,
+            spark,
+            topic,
             reached=lambda step: seen.extend(taken(consumer, 10)) if "swap " in step else None,
-        )  # fmt: skip
+        )
         seen += taken(consumer, 20)
     topic.write(40)
     with group_consumer(topic, "readers") as consumer:

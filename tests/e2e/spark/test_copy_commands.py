@@ -35,8 +35,17 @@ def test_restore(kafscale, broker):
 
 
 def test_replay(kafscale, broker):
-    arguments = ("replay", "orders", "replayed", "--where", "json:id::int < 7",
-                 "--partitioner", "key", "--partitions", "3")  # fmt: skip
+    arguments = (
+        "replay",
+        "orders",
+        "replayed",
+        "--where",
+        "json:id::int < 7",
+        "--partitioner",
+        "key",
+        "--partitions",
+        "3",
+    )
     assert kafscale(*arguments)["written"] == 7
     assert kafscale(*arguments)["written"] == 0
     values = {

@@ -49,9 +49,11 @@ def mixed(broker) -> tuple[str, list[Row]]:
 
 def settings(broker: BrokerProcess, topics: str, **how: Any) -> LakeSettings:
     return LakeSettings(
-        location=Location.parse(str(broker.data)), subscription=Subscription.to_topics(topics),
-        is_once=True, **how,
-    )  # fmt: skip
+        location=Location.parse(str(broker.data)),
+        subscription=Subscription.to_topics(topics),
+        is_once=True,
+        **how,
+    )
 
 
 def read(table_format: TableFormat, path: Path, table: str) -> pa.Table:
@@ -67,12 +69,17 @@ def read(table_format: TableFormat, path: Path, table: str) -> pa.Table:
 def as_rows(table: pa.Table) -> list[Row]:
     found = [
         Row(
-            row["topic"], row["partition"], row["offset"],
-            int(row["timestamp"].timestamp() * 1000 + 0.5), row["timestampType"], row["key"],
-            row["value"], [(one["key"], one["value"]) for one in row["headers"] or ()],
+            row["topic"],
+            row["partition"],
+            row["offset"],
+            int(row["timestamp"].timestamp() * 1000 + 0.5),
+            row["timestampType"],
+            row["key"],
+            row["value"],
+            [(one["key"], one["value"]) for one in row["headers"] or ()],
         )
         for row in table.to_pylist()
-    ]  # fmt: skip
+    ]
     return sorted(found, key=lambda row: row[:3])
 
 
@@ -112,9 +119,13 @@ def test_decoded_and_upserted(spark, broker, tmp_path):
     client.produce("people", 0, [b"not json"], key=b"x")
     target = Target(table_format=TableFormat.ICEBERG, path=str(tmp_path))
     asked = settings(
-        broker, "people", values=ValueSpec(format="json"), mode=Mode.UPSERT, keys=("id",),
+        broker,
+        "people",
+        values=ValueSpec(format="json"),
+        mode=Mode.UPSERT,
+        keys=("id",),
         commit_records_max=50,
-    )  # fmt: skip
+    )
     job.run(spark, asked, target)
     rows = read(TableFormat.ICEBERG, tmp_path, "people").to_pylist()
     assert {row["id"]: row["name"] for row in rows} == {
@@ -152,11 +163,26 @@ def command(
 ) -> "subprocess.Popen[bytes]":
     """The command as users run it, in a group of processes of its own."""
     words = [
-        str(Path(sys.executable).with_name("kafscale")), "spark", "lake", "mixed", "--once",
-        "--to", str(directory), "-t", str(table_format), "--path", str(broker.data),
-        "--commit-bytes", "1MB", "--master", "local[1]", "-o", "json",
-        "--conf", "spark.driver.memory=512m",
-    ]  # fmt: skip
+        str(Path(sys.executable).with_name("kafscale")),
+        "spark",
+        "lake",
+        "mixed",
+        "--once",
+        "--to",
+        str(directory),
+        "-t",
+        str(table_format),
+        "--path",
+        str(broker.data),
+        "--commit-bytes",
+        "1MB",
+        "--master",
+        "local[1]",
+        "-o",
+        "json",
+        "--conf",
+        "spark.driver.memory=512m",
+    ]
     return subprocess.Popen(  # noqa: S603 - the command is our own.
         words, stdout=output, stderr=output, start_new_session=True
     )

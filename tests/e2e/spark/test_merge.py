@@ -31,13 +31,16 @@ FAST = {"local_fsync": "false", "group_initial_rebalance_delay_ms": "0"}
 
 def merged(spark, topic, *, reached=lambda _step: None, target_bytes=0):
     settings = MergeSettings(
-        location=topic.location, control=topic.control, topics=(TOPIC,),
-        target_bytes=target_bytes,
-    )  # fmt: skip
+        location=topic.location, control=topic.control, topics=(TOPIC,), target_bytes=target_bytes
+    )
     summary = job.run(
-        spark, settings, clock=lambda: time.time_ns() // 1_000_000, random=Random(),
-        progress=False, reached=reached,
-    )  # fmt: skip
+        spark,
+        settings,
+        clock=lambda: time.time_ns() // 1_000_000,
+        random=Random(),
+        progress=False,
+        reached=reached,
+    )
     assert summary.problems == ()
     return summary.data()
 
@@ -99,10 +102,13 @@ def test_readers_notice_nothing(spark, topic):
         try:
             for target_bytes in (50_000, 100_000, 150_000, 0):
                 merged(
-                    spark, topic, target_bytes=target_bytes,
-                    reached=lambda step: seen.extend(taken(consumer, 10)) if "swap " in step
-                    else None,
-                )  # fmt: skip
+                    spark,
+                    topic,
+                    target_bytes=target_bytes,
+                    reached=lambda step: (
+                        seen.extend(taken(consumer, 10)) if "swap " in step else None
+                    ),
+                )
             seen += taken(consumer, len(expected) - len(seen))
         finally:
             is_over.set()

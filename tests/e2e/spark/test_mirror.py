@@ -107,8 +107,9 @@ def test_there_and_back_every_record_is_what_it_was(kafka, broker, settings):
     assert [Origin.last_of(record.headers).offset for record in there[0]] == [
         record.offset for record in source[0]
     ]
-    back = settings("mixed", source=Cluster(broker.address), target=Cluster(kafka.address),
-                    prefix="back.")  # fmt: skip
+    back = settings(
+        "mixed", source=Cluster(broker.address), target=Cluster(kafka.address), prefix="back."
+    )
     assert mirrored(back) == 5 * 91
     assert stripped(read(kafka.address, "back.mixed")) == source
     assert mirrored(settings("mixed")) == mirrored(back) == 0

@@ -63,8 +63,7 @@ def as_replayed(source, wanted=lambda _: True):
     return {
         partition: [
             record._replace(
-                offset=offset,
-                headers=(*record.headers, source_of(partition, record.offset)),
+                offset=offset, headers=(*record.headers, source_of(partition, record.offset))
             )
             for offset, record in enumerate(filter(wanted, records))
         ]

@@ -39,9 +39,13 @@ def write(address: str, topic: str, codec: str, count: int) -> None:
 
 def read_some(address: str) -> None:
     consumer = Consumer(
-        {"bootstrap.servers": address, "group.id": "billing", "auto.offset.reset": "earliest",
-         "enable.auto.commit": False}
-    )  # fmt: skip
+        {
+            "bootstrap.servers": address,
+            "group.id": "billing",
+            "auto.offset.reset": "earliest",
+            "enable.auto.commit": False,
+        }
+    )
     consumer.subscribe(["orders"])
     left = 1000
     while left:

@@ -88,8 +88,10 @@ def test_the_command_finds_damage_and_mends_indexes(spark, topic):
     settings = ScrubSettings(location=topic.location)
     found = scrub_job.run(spark, settings, clock=lambda: later_ms, progress=False)
     assert sorted(str(each.kind) for each in found.findings if each.is_damage) == [
-        "damaged index", "damaged segment", "missing index",
-    ]  # fmt: skip
+        "damaged index",
+        "damaged segment",
+        "missing index",
+    ]
     refused = topic.shell(*command, "--repair", code=1)
     assert "damaged segment" in refused
     assert "damaged index" not in refused

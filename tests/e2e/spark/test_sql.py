@@ -39,9 +39,12 @@ def put(location: Location, topic: str, offsets: range, partition: int = 0, valu
     builder = segment.Builder(START_MS, 1, compression=None, prior_max_timestamp_ms=-1)
     for offset in offsets:
         made = Record(
-            offset, START_MS + offset * 1000, b"key %d" % offset, value(offset),
+            offset,
+            START_MS + offset * 1000,
+            b"key %d" % offset,
+            value(offset),
             (Header("trace", b"%d" % offset),),
-        )  # fmt: skip
+        )
         builder.append(BatchView(build([made])))
     built = builder.finish()
     key = object_keys.segment_key(NAMESPACE, topic, partition, offsets.start)
@@ -84,9 +87,17 @@ def spoil(location: Location, key: str) -> None:
 def test_fields_are_columns_beside_what_every_record_has(topics):
     found = topics.run("select * from orders where id = 7")
     assert found.columns == (
-        "id", "status", "item",
-        "_key", "_value", "_topic", "_partition", "_offset", "_timestamp", "_headers",
-    )  # fmt: skip
+        "id",
+        "status",
+        "item",
+        "_key",
+        "_value",
+        "_topic",
+        "_partition",
+        "_offset",
+        "_timestamp",
+        "_headers",
+    )
     (row,) = found.rows
     assert row[:3] == (7, "paid", {"price": 10.5})
     assert row[3:8] == ("key 7", order(7).decode(), "orders", 0, 7)
@@ -242,8 +253,10 @@ def test_the_command_prints_rows_for_people_and_for_programs(location, tmp_path)
     code, out, _ = run(query, "-o", "json")
     assert code == 0
     assert json.loads(out)[1] == {
-        "id": 1, "item": {"price": 1.5}, "_timestamp": "2023-11-14T22:13:21Z",
-    }  # fmt: skip
+        "id": 1,
+        "item": {"price": 1.5},
+        "_timestamp": "2023-11-14T22:13:21Z",
+    }
     _, out, _ = run("select id, item from orders where id < 2 order by id", "-o", "csv")
     assert out == 'id,item\n0,"{""price"": 0.0}"\n1,"{""price"": 1.5}"\n'
     _, out, _ = run("select id from orders", "--limit", "5")

@@ -13,8 +13,10 @@ from services.s3_server import broker_settings
 from services.waiting import wait_until
 
 SMALL_SEGMENTS = {
-    "segment_bytes": "20000", "storage_retention_check_interval_ms": "200", "local_fsync": "false",
-}  # fmt: skip
+    "segment_bytes": "20000",
+    "storage_retention_check_interval_ms": "200",
+    "local_fsync": "false",
+}
 PATIENCE_S = 120
 
 
@@ -219,10 +221,7 @@ def test_a_broker_rolls_while_it_runs(broker, stream):
     query.processAllAvailable()
     assert len(broker.objects("**/orders/0/*.kfs")) > 5
     assert len(reading.steps) > 3
-    assert reading.offsets == {
-        ("orders", 0): list(range(2000)),
-        ("orders", 1): list(range(2000)),
-    }
+    assert reading.offsets == {("orders", 0): list(range(2000)), ("orders", 1): list(range(2000))}
     assert all(value.startswith(b"%d " % place[2]) for place, value in reading.values.items())
 
 

@@ -103,9 +103,7 @@ def log_in(mechanisms, key, name):
 
 def settings(issuer):
     return Sasl(
-        enabled_mechanisms=("OAUTHBEARER",),
-        oauth_jwks_url=issuer.url,
-        oauth_jwks_refresh_ms=1000,
+        enabled_mechanisms=("OAUTHBEARER",), oauth_jwks_url=issuer.url, oauth_jwks_refresh_ms=1000
     )
 
 

@@ -17,9 +17,14 @@ from kafscale.metadata.access.model import (
 from kafscale.metadata.access.store import AccessStore
 
 READS = Acl(
-    ResourceType.TOPIC, PatternType.PREFIXED, "orders/é", "User:CN=alice,O=a/b", "*",
-    Operation.READ, Permission.ALLOW,
-)  # fmt: skip
+    ResourceType.TOPIC,
+    PatternType.PREFIXED,
+    "orders/é",
+    "User:CN=alice,O=a/b",
+    "*",
+    Operation.READ,
+    Permission.ALLOW,
+)
 ACLS = [replace(READS, resource_name=f"topic-{number}") for number in range(300)]
 SHA_256 = ScramMechanism.SHA_256
 CREDENTIAL = ScramCredential("al/ice", SHA_256, b"salt", 4096, b"stored", b"server")

@@ -89,9 +89,11 @@ def test_an_etcd_that_is_not_trusted_is_refused_at_once(encrypted, stranger):
 def test_an_etcd_that_does_not_trust_us_is_given_up_at_once(encrypted, certificates, stranger):
     authority = str(certificates.authority)
     unknown = Tls(
-        enabled=True, ca_file=authority, cert_file=str(stranger.client_certificate),
+        enabled=True,
+        ca_file=authority,
+        cert_file=str(stranger.client_certificate),
         key_file=str(stranger.client_key),
-    )  # fmt: skip
+    )
     for tls in (Tls(enabled=True, ca_file=authority), unknown):
         with pytest.raises(OperatingError, match="certificate") as caught:
             start(encrypted.settings(tls=tls), startup_timeout_sec=60)

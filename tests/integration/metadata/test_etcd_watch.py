@@ -79,8 +79,11 @@ def test_a_mirror_that_was_cut_off_while_etcd_forgot_is_read_again(etcd):
             await link.set(HEALTHY)
             await mirror.reached(last)
             assert sorted(told) == [
-                ("/t/changed", b"2"), ("/t/gone", None), ("/t/last", b"1"), ("/t/new", b"1")
-            ]  # fmt: skip
+                ("/t/changed", b"2"),
+                ("/t/gone", None),
+                ("/t/last", b"1"),
+                ("/t/new", b"1"),
+            ]
             # And the watch goes on from there.
             await mirror.reached(await put(near, "/t/later", b"1"))
             assert told[-1] == ("/t/later", b"1")

@@ -14,12 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from kafscale.errors import (
-    ConfigError,
-    ObjectNotFoundError,
-    OperatingError,
-    StoreUnavailableError,
-)
+from kafscale.errors import ConfigError, ObjectNotFoundError, OperatingError, StoreUnavailableError
 from kafscale.storage.objects import S3Bucket, S3ObjectStore
 from kafscale.storage.objects.s3.boto import Aws
 from services.process import free_port
@@ -34,8 +29,15 @@ MISSING = response(404, "NoSuchKey")
 @pytest.fixture(autouse=True)
 def environment(monkeypatch, tmp_path) -> None:
     """Nothing that this machine knows about AWS, and no machine that has a role."""
-    for name in ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY", "SESSION_TOKEN", "PROFILE", "ROLE_ARN",
-                 "WEB_IDENTITY_TOKEN_FILE", "CONTAINER_CREDENTIALS_FULL_URI"):  # fmt: skip
+    for name in (
+        "ACCESS_KEY_ID",
+        "SECRET_ACCESS_KEY",
+        "SESSION_TOKEN",
+        "PROFILE",
+        "ROLE_ARN",
+        "WEB_IDENTITY_TOKEN_FILE",
+        "CONTAINER_CREDENTIALS_FULL_URI",
+    ):
         monkeypatch.delenv(f"AWS_{name}", raising=False)
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
     monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "no-config"))
@@ -120,9 +122,11 @@ def test_a_file_that_changes_is_read_again(bucket, tmp_path):
 def test_keys_from_the_role_of_a_machine_or_pod(bucket, monkeypatch):
     """As ECS tells them, and as EKS does to a pod."""
     issued = {
-        "AccessKeyId": "from-role", "SecretAccessKey": "hush", "Token": "its-token",
+        "AccessKeyId": "from-role",
+        "SecretAccessKey": "hush",
+        "Token": "its-token",
         "Expiration": "2099-01-01T00:00:00Z",
-    }  # fmt: skip
+    }
 
     async def scenario():
         async with scripted_server(response(200, body=json.dumps(issued))) as agent:

@@ -78,8 +78,10 @@ def test_clusters_in_one_bucket_leave_each_other_alone(bucket):
 
     asyncio.run(scenario())
     assert {rule["ID"] for rule in rules(bucket)} == {
-        "kafscale/one/_uploads", "kafscale/two/_uploads", "kafscale/two/orders",
-    }  # fmt: skip
+        "kafscale/one/_uploads",
+        "kafscale/two/_uploads",
+        "kafscale/two/orders",
+    }
 
 
 def test_all_rules_can_be_taken_away(bucket):

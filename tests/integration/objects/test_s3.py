@@ -27,9 +27,12 @@ from services.scripted_server import response, scripted_server
 pytestmark = pytest.mark.timeout(60)
 
 BUCKET = S3Bucket(
-    name="bucket", path_style=True, access_key=ACCESS_KEY, secret_key=SECRET_KEY,
+    name="bucket",
+    path_style=True,
+    access_key=ACCESS_KEY,
+    secret_key=SECRET_KEY,
     request_timeout_ms=5000,
-)  # fmt: skip
+)
 
 
 @asynccontextmanager

@@ -40,15 +40,20 @@ class World:
         self.keeper = BucketKeeper(self.kube, lambda: self.now_ms)
         asyncio.run(self.kube.create(_keys(server)))
         self.s3: Any = boto3.client(
-            "s3", endpoint_url=server.endpoint, region_name="us-east-1",
-            aws_access_key_id=server.access_key, aws_secret_access_key=server.secret_key,
-        )  # fmt: skip
+            "s3",
+            endpoint_url=server.endpoint,
+            region_name="us-east-1",
+            aws_access_key_id=server.access_key,
+            aws_secret_access_key=server.secret_key,
+        )
 
     def cluster(self, **s3: Any) -> Cluster:
         wanted = {
-            "bucket": self.bucket.name, "endpoint": self.bucket.endpoint,
-            "credentialsSecretRef": "keys", **s3,
-        }  # fmt: skip
+            "bucket": self.bucket.name,
+            "endpoint": self.bucket.endpoint,
+            "credentialsSecretRef": "keys",
+            **s3,
+        }
         metadata = {"name": "shop", "namespace": "shops", "uid": "u"}
         return read_cluster({"metadata": metadata, "spec": {"brokers": {}, "s3": wanted}})
 
@@ -150,9 +155,7 @@ def test_a_bucket_is_copied_to_another_region(world: World) -> None:
     asyncio.run(create_bucket(copy))
     world.s3.put_bucket_versioning(Bucket=copy.name, VersioningConfiguration={"Status": "Enabled"})
     cluster = world.cluster(
-        replication=True,
-        replicationBucket=f"arn:aws:s3:::{copy.name}",
-        replicationRoleArn=ROLE,
+        replication=True, replicationBucket=f"arn:aws:s3:::{copy.name}", replicationRoleArn=ROLE
     )
     assert world.verdicts(cluster)["Replication"] == ("True", "SetUp")
     told = world.s3.get_bucket_replication(Bucket=world.bucket.name)["ReplicationConfiguration"]

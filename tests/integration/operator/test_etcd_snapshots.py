@@ -55,9 +55,14 @@ def test_they_are_kept_from_three_members_and_from_two(tmp_path, snapshots):
 
         async def body(store):
             keeper = SnapshotKeeper(
-                snapshots, spec, cluster.settings(), figures, random=Random(0),
-                timer=time.monotonic, patience_s=15,
-            )  # fmt: skip
+                snapshots,
+                spec,
+                cluster.settings(),
+                figures,
+                random=Random(0),
+                timer=time.monotonic,
+                patience_s=15,
+            )
             first = await keeper.keep(clock())
             assert [each.status for each in first.conditions] == ["True", "True"]
             await store.commit([], [Put("/kafscale/cluster/id", b"test")])

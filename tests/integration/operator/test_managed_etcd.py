@@ -41,10 +41,15 @@ class World:
         self.pods = pods
         self.directory = directory
         self.keeper = EtcdKeeper(
-            pods.kube, PLATFORM, clock=lambda: time.time_ns() // 1_000_000, directory=directory,
-            newest_snapshot=self._no_snapshot, connect=pods.connect, lost_after_ms=500,
+            pods.kube,
+            PLATFORM,
+            clock=lambda: time.time_ns() // 1_000_000,
+            directory=directory,
+            newest_snapshot=self._no_snapshot,
+            connect=pods.connect,
+            lost_after_ms=500,
             look_ms_max=1000,
-        )  # fmt: skip
+        )
 
     async def until(self, wanted: Cluster, is_so: Callable[[EtcdState], bool]) -> EtcdState:
         """Go round until it is so."""

@@ -58,15 +58,19 @@ def rows(bucket: S3Bucket, target: Target) -> pa.Table:
             return catalog.load_table(("kafscale", "orders")).scan().to_arrow()
     if target.table_format is TableFormat.DELTA:
         options = {
-            "AWS_ENDPOINT_URL": bucket.endpoint, "AWS_ALLOW_HTTP": "true",
-            "AWS_ACCESS_KEY_ID": bucket.access_key, "AWS_SECRET_ACCESS_KEY": bucket.secret_key,
+            "AWS_ENDPOINT_URL": bucket.endpoint,
+            "AWS_ALLOW_HTTP": "true",
+            "AWS_ACCESS_KEY_ID": bucket.access_key,
+            "AWS_SECRET_ACCESS_KEY": bucket.secret_key,
             "AWS_REGION": bucket.region,
-        }  # fmt: skip
+        }
         return DeltaTable(f"{target.path}/orders", storage_options=options).to_pyarrow_table()
     system = S3FileSystem(
-        endpoint_override=bucket.endpoint, access_key=bucket.access_key,
-        secret_key=bucket.secret_key, region=bucket.region,
-    )  # fmt: skip
+        endpoint_override=bucket.endpoint,
+        access_key=bucket.access_key,
+        secret_key=bucket.secret_key,
+        region=bucket.region,
+    )
     directory = f"{target.path.removeprefix('s3://')}/orders"
     return dataset(directory, filesystem=system, partitioning="hive").to_table()
 
@@ -80,10 +84,13 @@ def test_killed_raced_and_looked_after(bucket, tmp_path, table_format):
 
     def run(checkpoint=lambda _step: None, records_max: int = 9) -> None:
         settings = LakeSettings(
-            location=log.location, subscription=Subscription.to_topics("orders"), is_once=True,
-            commit_records_max=records_max, unit=Unit.DAY,
+            location=log.location,
+            subscription=Subscription.to_topics("orders"),
+            is_once=True,
+            commit_records_max=records_max,
+            unit=Unit.DAY,
             upkeep=Upkeep(merges_files=not is_plain, expires_after_ms=0),
-        )  # fmt: skip
+        )
         Lake(settings, target, inline, checkpoint=checkpoint).run()
 
     def overtake(step: str) -> None:

@@ -59,9 +59,15 @@ def _link_flags() -> list[str]:
 def _build_kube(room: Path) -> None:
     _say(f"building Kubernetes {kubernetes_version()}, once on this machine")
     command: list[str | Path] = [
-        "go", "build", "-mod=readonly", "-trimpath", f"-ldflags={' '.join(_link_flags())}",
-        "-o", room / "kube", ".",
-    ]  # fmt: skip
+        "go",
+        "build",
+        "-mod=readonly",
+        "-trimpath",
+        f"-ldflags={' '.join(_link_flags())}",
+        "-o",
+        room / "kube",
+        ".",
+    ]
     began = time.monotonic()
     with subprocess.Popen(  # noqa: S603 - the command is our own.
         command, cwd=SOURCE, env={**os.environ, "CGO_ENABLED": "0"}

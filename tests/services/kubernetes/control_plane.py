@@ -82,9 +82,10 @@ class ControlPlane:
     def token(self, namespace: str, account: str) -> str:
         """A token of a ServiceAccount."""
         asked = {
-            "apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest",
+            "apiVersion": "authentication.k8s.io/v1",
+            "kind": "TokenRequest",
             "spec": {"expirationSeconds": TOKEN_S},
-        }  # fmt: skip
+        }
         path = SERVICE_ACCOUNTS.path(namespace, account, "token")
         return self.kube.request("POST", path, asked)["status"]["token"]
 

@@ -62,9 +62,8 @@ class Deployed:
         self, condition: Callable[[], object], what: str, *, seconds_max: float = 60
     ) -> None:
         self.installation.wait(
-            lambda: bool(condition()), what, self.namespace, name=self.name,
-            seconds_max=seconds_max,
-        )  # fmt: skip
+            lambda: bool(condition()), what, self.namespace, name=self.name, seconds_max=seconds_max
+        )
 
     # --- how it is doing --------------------------------------------------------------------------
 

@@ -81,9 +81,11 @@ class DeployedEtcd:
         """How to get there, with the certificate of brokers."""
         files = self._certificates()
         tls = Tls(
-            enabled=True, ca_file=files["ca.crt"], cert_file=files["tls.crt"],
+            enabled=True,
+            ca_file=files["ca.crt"],
+            cert_file=files["tls.crt"],
             key_file=files["tls.key"],
-        )  # fmt: skip
+        )
         return Etcd(endpoints=(), tls=tls, request_timeout_ms=4000)
 
     def _stranger(self) -> Etcd:

@@ -39,10 +39,14 @@ class Helm:
         """What a command prints; `values` are for those that take `--values`."""
         given = [] if values is None else ["--values", "-"]
         done = subprocess.run(  # noqa: S603 - our own command.
-            [binaries.helm(), *arguments, *given], env=self._environment, timeout=RUN_S_MAX,
+            [binaries.helm(), *arguments, *given],
+            env=self._environment,
+            timeout=RUN_S_MAX,
             input=None if values is None else yaml.safe_dump(dict(values)),
-            capture_output=True, text=True, check=False,
-        )  # fmt: skip
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         if done.returncode:
             raise HelmError(done.stderr.strip())
         return done.stdout
@@ -62,19 +66,24 @@ class Helm:
         """
         known = [f"--api-versions={version}" for version in api_versions]
         written = self(
-            "template", release, chart, "--namespace", namespace, "--include-crds",
-            "--kube-version", binaries.kubernetes_version(), *known, values=values or {},
-        )  # fmt: skip
+            "template",
+            release,
+            chart,
+            "--namespace",
+            namespace,
+            "--include-crds",
+            "--kube-version",
+            binaries.kubernetes_version(),
+            *known,
+            values=values or {},
+        )
         return [manifest for manifest in yaml.safe_load_all(written) if manifest]
 
     def install(
         self, release: str, chart: Path, namespace: str, values: Mapping[str, Any] | None = None
     ) -> None:
         """Install a chart, or upgrade to it."""
-        self(
-            "upgrade", release, chart, "--install", "--namespace", namespace,
-            values=values or {},
-        )  # fmt: skip
+        self("upgrade", release, chart, "--install", "--namespace", namespace, values=values or {})
 
     def uninstall(self, release: str, namespace: str) -> None:
         self("uninstall", release, "--namespace", namespace)

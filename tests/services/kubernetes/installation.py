@@ -25,10 +25,7 @@ HOME = "kafscale"
 """The namespace of the operator."""
 DEPLOYMENTS = Kind("apps/v1", "Deployment", "deployments")
 SECRET = "s3-credentials"  # noqa: S105 - a name.
-FAST = {
-    "KAFSCALE_OPERATOR_RESYNC_SEC": "2",
-    "KAFSCALE_OPERATOR_LEASE_DURATION_SEC": "8",
-}
+FAST = {"KAFSCALE_OPERATOR_RESYNC_SEC": "2", "KAFSCALE_OPERATOR_LEASE_DURATION_SEC": "8"}
 LOG_SHOWN_MAX = 3000
 
 
@@ -90,13 +87,15 @@ class Installation:
         wanted: dict[str, Any] = {
             "brokers": {"replicas": 2, "terminationGracePeriodSeconds": 20},
             "s3": {
-                "bucket": bucket.name, "endpoint": bucket.endpoint,
-                "credentialsSecretRef": SECRET, "manageLifecycle": False,
+                "bucket": bucket.name,
+                "endpoint": bucket.endpoint,
+                "credentialsSecretRef": SECRET,
+                "manageLifecycle": False,
             },
             "autoscaling": {"enabled": False},
             "etcd": {"managed": {"replicas": 1}, "snapshots": {"enabled": False}},
             "config": {"settings": {"broker": {"leaseTtlMs": 5000}}},
-        }  # fmt: skip
+        }
         for part, fields in spec.items():
             wanted[part] = {**wanted.get(part, {}), **fields}
         return _manifest(CLUSTERS, namespace, name, {"spec": wanted})
@@ -122,9 +121,14 @@ class Installation:
         return next((each for each in conditions if each["type"] == type_), {})
 
     def wait_phase(
-        self, namespace: str, name: str, phase: str, *, kind: Kind = CLUSTERS,
+        self,
+        namespace: str,
+        name: str,
+        phase: str,
+        *,
+        kind: Kind = CLUSTERS,
         seconds_max: float = 90,
-    ) -> dict[str, Any]:  # fmt: skip
+    ) -> dict[str, Any]:
         """The status, once its phase is this one and it is about the newest generation."""
 
         status: dict[str, Any] = {}
@@ -137,20 +141,32 @@ class Installation:
             return (status.get("phase"), status.get("observedGeneration")) == (phase, generation)
 
         self.wait(
-            is_there, f"{kind.kind} {name} to be {phase}", namespace, name=name, kind=kind,
+            is_there,
+            f"{kind.kind} {name} to be {phase}",
+            namespace,
+            name=name,
+            kind=kind,
             seconds_max=seconds_max,
-        )  # fmt: skip
+        )
         return status
 
     def wait(
-        self, condition: Callable[[], bool], what: str, namespace: str, *,
-        seconds_max: float = 60, name: str = "", kind: Kind = CLUSTERS,
-    ) -> None:  # fmt: skip
+        self,
+        condition: Callable[[], bool],
+        what: str,
+        namespace: str,
+        *,
+        seconds_max: float = 60,
+        name: str = "",
+        kind: Kind = CLUSTERS,
+    ) -> None:
         """Wait; whoever waits in vain is told everything that may help."""
         wait_until(
-            condition, what, seconds_max=seconds_max,
+            condition,
+            what,
+            seconds_max=seconds_max,
             seen=lambda: self._report(namespace, name, kind),
-        )  # fmt: skip
+        )
 
     def bootstrap(self, namespace: str, name: str) -> str:
         return str(self.status(namespace, name)["bootstrapServers"])

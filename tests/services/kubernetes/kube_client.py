@@ -24,9 +24,11 @@ Manifest = dict[str, Any]
 
 NAMESPACES = Kind("v1", "Namespace", "namespaces", is_namespaced=False)
 DEFINITIONS = Kind(
-    "apiextensions.k8s.io/v1", "CustomResourceDefinition", "customresourcedefinitions",
+    "apiextensions.k8s.io/v1",
+    "CustomResourceDefinition",
+    "customresourcedefinitions",
     is_namespaced=False,
-)  # fmt: skip
+)
 
 MERGE_PATCH = "application/merge-patch+json"
 APPLY_PATCH = "application/apply-patch+yaml"
@@ -109,9 +111,11 @@ class KubeClient:
             return seen is not None and bool(condition(seen))
 
         wait_until(
-            is_so, f"{kind.kind} {namespace}/{name} to be as expected", seconds_max=seconds_max,
+            is_so,
+            f"{kind.kind} {namespace}/{name} to be as expected",
+            seconds_max=seconds_max,
             seen=lambda: json.dumps(seen),
-        )  # fmt: skip
+        )
         assert seen is not None
         return seen
 
@@ -120,9 +124,10 @@ class KubeClient:
     ) -> None:
         wait_until(
             lambda: self.get(kind, namespace, name) is None,
-            f"{kind.kind} {namespace}/{name} to be gone", seconds_max=seconds_max,
+            f"{kind.kind} {namespace}/{name} to be gone",
+            seconds_max=seconds_max,
             seen=lambda: json.dumps(self.get(kind, namespace, name)),
-        )  # fmt: skip
+        )
 
     def watch(
         self, kind: Kind, namespace: str = "", *, since: str = "", lasts_s: int = 300

@@ -57,9 +57,11 @@ class MetricsApi:
             self._plane.kube.apply(manifest)
         for version in (RESOURCES, CUSTOM):
             self._plane.kube.wait_for(
-                API_SERVICES, "", _service_name(version),
+                API_SERVICES,
+                "",
+                _service_name(version),
                 lambda service: has_condition(service, "Available"),
-            )  # fmt: skip
+            )
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -90,9 +92,15 @@ class MetricsApi:
                 items = list(self._pod_metrics(namespace, selector))
                 return {"apiVersion": RESOURCES, "kind": "PodMetricsList", "items": items}
             case [
-                "apis", "custom.metrics.k8s.io", "v1beta2",
-                "namespaces", namespace, "pods", "*", metric,
-            ]:  # fmt: skip
+                "apis",
+                "custom.metrics.k8s.io",
+                "v1beta2",
+                "namespaces",
+                namespace,
+                "pods",
+                "*",
+                metric,
+            ]:
                 items = list(self._values(namespace, selector, metric))
                 return {"apiVersion": CUSTOM, "kind": "MetricValueList", "items": items}
             case _:
@@ -129,25 +137,32 @@ class MetricsApi:
         metadata = {"name": _NAME, "namespace": _NAMESPACE}
         host, port = self._server.server_address[:2]
         yield {
-            "apiVersion": "v1", "kind": "Service", "metadata": metadata,
+            "apiVersion": "v1",
+            "kind": "Service",
+            "metadata": metadata,
             "spec": {"ports": [{"port": 443, "targetPort": port}]},
-        }  # fmt: skip
+        }
         yield {
-            "apiVersion": "v1", "kind": "Endpoints", "metadata": metadata,
+            "apiVersion": "v1",
+            "kind": "Endpoints",
+            "metadata": metadata,
             "subsets": [{"addresses": [{"ip": host}], "ports": [{"port": port}]}],
-        }  # fmt: skip
+        }
         for api_version in (RESOURCES, CUSTOM):
             group, _, version = api_version.partition("/")
             yield {
-                "apiVersion": API_SERVICES.api_version, "kind": API_SERVICES.kind,
+                "apiVersion": API_SERVICES.api_version,
+                "kind": API_SERVICES.kind,
                 "metadata": {"name": _service_name(api_version)},
                 "spec": {
-                    "group": group, "version": version,
-                    "groupPriorityMinimum": 100, "versionPriority": 100,
+                    "group": group,
+                    "version": version,
+                    "groupPriorityMinimum": 100,
+                    "versionPriority": 100,
                     "service": metadata,
                     "caBundle": base64.b64encode(self._plane.authority.read_bytes()).decode(),
                 },
-            }  # fmt: skip
+            }
 
     def _handler(self) -> type[BaseHTTPRequestHandler]:
         answer = self.answer

@@ -25,10 +25,21 @@ SERVICE_RANGE = "10.96.0.0/16"
 
 _INSIDE = "--inside"
 _ENTER = (
-    "unshare", "--map-root-user", "--net", "--mount", "--uts", "--ipc",
-    "--pid", "--fork", "--kill-child", "--mount-proc",
-    sys.executable, "-P", __file__, _INSIDE,
-)  # fmt: skip
+    "unshare",
+    "--map-root-user",
+    "--net",
+    "--mount",
+    "--uts",
+    "--ipc",
+    "--pid",
+    "--fork",
+    "--kill-child",
+    "--mount-proc",
+    sys.executable,
+    "-P",
+    __file__,
+    _INSIDE,
+)
 _NETWORK = (
     "ip link set lo up",
     f"ip link add {BRIDGE} type bridge",

@@ -56,9 +56,11 @@ class Traffic:
             thread.start()
         try:
             wait_until(
-                lambda: len(self._seen) > 50 or self.errors, "the first records",
-                seconds_max=SETTLED_S_MAX, seen=self.errors,
-            )  # fmt: skip
+                lambda: len(self._seen) > 50 or self.errors,
+                "the first records",
+                seconds_max=SETTLED_S_MAX,
+                seen=self.errors,
+            )
         except BaseException:
             self.__exit__()
             raise
@@ -100,9 +102,11 @@ class Traffic:
         while not self._is_over.wait(PAUSE_S):
             for _ in range(BATCH):
                 producer.produce(
-                    self._topic, str(number), partition=number % self._partitions,
+                    self._topic,
+                    str(number),
+                    partition=number % self._partitions,
                     on_delivery=self._on_delivery,
-                )  # fmt: skip
+                )
                 number += 1
             producer.poll(0)
         if left := producer.flush(SETTLED_S_MAX):
@@ -123,10 +127,11 @@ class Traffic:
         consumer = Consumer(
             self._common
             | {
-                "group.id": f"readers-of-{self._topic}", "auto.offset.reset": "earliest",
+                "group.id": f"readers-of-{self._topic}",
+                "auto.offset.reset": "earliest",
                 "reconnect.backoff.max.ms": 500,
             }
-        )  # fmt: skip
+        )
         consumer.subscribe([self._topic])
         ends_s = float("inf")
         try:

@@ -11,10 +11,7 @@ from kafka.errors import FencedInstanceIdError, KafkaError
 from services.member_events import Assigned, Committed, Ended, Failed, Lost, Read, Refused, Revoked
 from services.members.orders import BATCH_RECORDS_MAX, COMMIT_S_MAX, Orders, Shift, orders, tell
 
-STRATEGIES = {
-    "range": RangePartitionAssignor,
-    "cooperative-sticky": CooperativeStickyAssignor,
-}
+STRATEGIES = {"range": RangePartitionAssignor, "cooperative-sticky": CooperativeStickyAssignor}
 
 
 class Listener(ConsumerRebalanceListener):

@@ -8,15 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from services import java
-from services.member_events import (
-    AnyEvent,
-    Assigned,
-    Committed,
-    Ended,
-    Read,
-    Refused,
-    Revoked,
-)
+from services.member_events import AnyEvent, Assigned, Committed, Ended, Read, Refused, Revoked
 from services.members.orders import BATCH_RECORDS_MAX, Orders
 
 TOOL = "org.apache.kafka.tools.VerifiableConsumer"
@@ -34,9 +26,15 @@ def command(told: Orders, directory: Path) -> list[str]:
         "reconnect.backoff.max.ms": 300,
     }
     arguments = [
-        "--bootstrap-server", told.address, "--group-id", told.group, "--topic", told.topic,
-        "--reset-policy", told.reset,
-    ]  # fmt: skip
+        "--bootstrap-server",
+        told.address,
+        "--group-id",
+        told.group,
+        "--topic",
+        told.topic,
+        "--reset-policy",
+        told.reset,
+    ]
     if told.instance_id is not None:
         arguments += ["--group-instance-id", told.instance_id]
     if told.strategy == "consumer":

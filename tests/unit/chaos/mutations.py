@@ -260,12 +260,14 @@ def stale_end(events: Events, chance: random.Random) -> Events | None:
         (index, event, max(known))
         for index, event in enumerate(events)
         if isinstance(event, EndRead)
-        and (known := [
-            send.offset
-            for send in _acknowledged(events)
-            if send.partition == event.partition and send.time_ns < event.began_ns
-        ])
-    ]  # fmt: skip
+        and (
+            known := [
+                send.offset
+                for send in _acknowledged(events)
+                if send.partition == event.partition and send.time_ns < event.began_ns
+            ]
+        )
+    ]
     return _lowered(events, _pick(chance, told), chance)
 
 
@@ -274,15 +276,17 @@ def stale_commit(events: Events, chance: random.Random) -> Events | None:
         (index, event, max(known) - 1)
         for index, event in enumerate(events)
         if isinstance(event, CommitRead)
-        and (known := [
-            commit.offset
-            for commit in events
-            if isinstance(commit, Commit)
-            and commit.kind == "ok"
-            and commit.partition == event.partition
-            and commit.time_ns < event.began_ns
-        ])
-    ]  # fmt: skip
+        and (
+            known := [
+                commit.offset
+                for commit in events
+                if isinstance(commit, Commit)
+                and commit.kind == "ok"
+                and commit.partition == event.partition
+                and commit.time_ns < event.began_ns
+            ]
+        )
+    ]
     return _lowered(events, _pick(chance, told), chance)
 
 

@@ -49,10 +49,16 @@ class BookBroker:
     def _summary(self, number, port):
         owners = list(self.book["owners"].values())
         return BrokerSummary(
-            broker_id=str(number), host="127.0.0.1", port=9092, control_port=port, epoch=5,
-            partition_count=owners.count(number), shard_count=0, version="9",
+            broker_id=str(number),
+            host="127.0.0.1",
+            port=9092,
+            control_port=port,
+            epoch=5,
+            partition_count=owners.count(number),
+            shard_count=0,
+            version="9",
             draining=number in self.book["draining"],
-        )  # fmt: skip
+        )
 
     async def drain(self, partitions, reason, seconds_max):
         self.asked.append(("drain", partitions, reason, seconds_max))
@@ -91,9 +97,13 @@ class BookBroker:
 async def control_planes(make=BookBroker, **book):
     """Two brokers, of which the second is asked first; the book may say otherwise."""
     book = {
-        "owners": {0: 1, 1: 2, 2: 1}, "controller": "1", "draining": (), "stuck": (),
-        "rounds": [], "ports": {},
-    } | book  # fmt: skip
+        "owners": {0: 1, 1: 2, 2: 1},
+        "controller": "1",
+        "draining": (),
+        "stuck": (),
+        "rounds": [],
+        "ports": {},
+    } | book
     async with AsyncExitStack() as stack:
         brokers = []
         for number in (1, 2):

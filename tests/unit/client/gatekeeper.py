@@ -22,10 +22,7 @@ from kafscale.protocol.messages.api_versions import (
     ApiVersionsResponse,
 )
 from kafscale.protocol.messages.metadata import METADATA, MetadataResponse
-from kafscale.protocol.messages.sasl_authenticate import (
-    SASL_AUTHENTICATE,
-    SaslAuthenticateResponse,
-)
+from kafscale.protocol.messages.sasl_authenticate import SASL_AUTHENTICATE, SaslAuthenticateResponse
 from kafscale.protocol.messages.sasl_handshake import SASL_HANDSHAKE, SaslHandshakeResponse
 from kafscale.security.sasl.mechanisms import Mechanisms
 

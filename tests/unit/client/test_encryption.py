@@ -41,9 +41,11 @@ def server(certificates, *, asks=False, version=None):
 
 
 def trusting(certificates, *, shows=None, protocol="SSL", **options):
-    shown = {} if shows is None else {
-        "cert_file": str(shows.client_certificate), "key_file": str(shows.client_key)
-    }  # fmt: skip
+    shown = (
+        {}
+        if shows is None
+        else {"cert_file": str(shows.client_certificate), "key_file": str(shows.client_key)}
+    )
     tls = ClientTls(ca_file=str(certificates.authority), **shown, **options)
     return Security(protocol=protocol, mechanism="PLAIN", username="a", password="b", tls=tls)  # noqa: S106
 

@@ -6,11 +6,7 @@ import pytest
 
 from kafscale.client.errors import AnsweredError, UnreachableError
 from kafscale.client.idempotent_appender import Appender, next_sequence, producer_id_of
-from kafscale.errors import (
-    InvalidProducerEpochError,
-    KafscaleError,
-    OutOfOrderSequenceError,
-)
+from kafscale.errors import InvalidProducerEpochError, KafscaleError, OutOfOrderSequenceError
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.records import BatchView, Record, build, iterate
 from kafscale.storage.log.state.producer_state import Producers
@@ -54,9 +50,14 @@ class Broker:
         offset = len(self.values)
         self.values += [record.value for record in iterate(batch)]
         self._producers.record(
-            header.producer_id, header.producer_epoch, *sequences,
-            offset, len(self.values) - 1, 0, len(self.values),
-        )  # fmt: skip
+            header.producer_id,
+            header.producer_epoch,
+            *sequences,
+            offset,
+            len(self.values) - 1,
+            0,
+            len(self.values),
+        )
         return UnreachableError(LOST) if fault == LOST else offset
 
 

@@ -38,9 +38,7 @@ def sasl(tmp_path, key):
     public = jwt.algorithms.ECAlgorithm.to_jwk(key.public_key(), as_dict=True)
     keys.write_text(json.dumps({"keys": [public | {"kid": "1", "alg": "ES256"}]}))
     return Sasl(
-        enabled_mechanisms=MECHANISMS,
-        plain_users=f"alice:{PASSWORD}",
-        oauth_jwks_file=str(keys),
+        enabled_mechanisms=MECHANISMS, plain_users=f"alice:{PASSWORD}", oauth_jwks_file=str(keys)
     )
 
 

@@ -41,7 +41,4 @@ def test_descriptions_are_found_by_field():
         third: int = 3
         """The third."""
 
-    assert docs.descriptions(Group) == {
-        "first": "The first. In two lines.",
-        "third": "The third.",
-    }
+    assert docs.descriptions(Group) == {"first": "The first. In two lines.", "third": "The third."}

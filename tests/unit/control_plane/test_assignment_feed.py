@@ -136,10 +136,8 @@ def test_closing_sends_everybody_away():
 
 holdings = st.dictionaries(
     st.builds(Partition, st.sampled_from(["a", "b"]), st.integers(0, 3)),
-    st.builds(
-        Holding, st.integers(0, 2), st.integers(0, 3), st.none() | st.integers(0, 2)
-    ),
-)  # fmt: skip
+    st.builds(Holding, st.integers(0, 2), st.integers(0, 3), st.none() | st.integers(0, 2)),
+)
 
 
 @given(holdings, holdings)

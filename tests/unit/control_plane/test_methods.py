@@ -80,9 +80,14 @@ def test_the_methods_are_found_where_others_look_for_them():
 
 def test_the_modules_are_what_the_compiler_makes_of_the_schema(tmp_path):
     command = [
-        sys.executable, "-m", "grpc_tools.protoc", f"--proto_path={PLACE}=proto/control",
-        f"--python_out={tmp_path}", f"--pyi_out={tmp_path}", "proto/control/broker.proto",
-    ]  # fmt: skip
+        sys.executable,
+        "-m",
+        "grpc_tools.protoc",
+        f"--proto_path={PLACE}=proto/control",
+        f"--python_out={tmp_path}",
+        f"--pyi_out={tmp_path}",
+        "proto/control/broker.proto",
+    ]
     subprocess.run(command, cwd=ROOT, check=True)  # noqa: S603 - our own command.
     for name in ("broker_pb2.py", "broker_pb2.pyi"):
         assert (tmp_path / PLACE / name).read_text() == (ROOT / "src" / PLACE / name).read_text()

@@ -46,10 +46,7 @@ def client_tls(trusted, shown=None, **others):
     """What a client asks with that trusts one authority, and shows a certificate of another."""
     files = {}
     if shown:
-        files = {
-            "cert_file": str(shown.client_certificate),
-            "key_file": str(shown.client_key),
-        }
+        files = {"cert_file": str(shown.client_certificate), "key_file": str(shown.client_key)}
     return ClientTls(ca_file=str(trusted.authority), **(files | others))
 
 

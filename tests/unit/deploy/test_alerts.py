@@ -16,13 +16,26 @@ RULES = [rule for group in read("files/alerts.yaml")["groups"] for rule in group
 BY_NAME = {rule["alert"]: rule for rule in RULES}
 ALERTS = {alert.name: alert for group in GROUPS for alert in group.alerts}
 ABOUT = {
-    "KafscaleBrokerDown", "KafscaleBrokerNotServing", "KafscaleProduceErrors",
-    "KafscaleS3Unavailable", "KafscaleS3Degraded", "KafscaleBufferNearlyFull", "KafscaleWalBacklog",
-    "KafscaleConsumerLagGrowing", "KafscaleEtcdMemberDown", "KafscaleSnapshotStale",
-    "KafscaleSnapshotFailed", "KafscaleSnapshotAccess", "KafscaleOperatorNotLeading",
-    "KafscaleReconcileErrors", "KafscaleHandshakesFail", "KafscaleLoginsFail",
-    "KafscalePipelineFailed", "KafscalePipelineStale", "KafscalePipelineNotRunning",
-}  # fmt: skip
+    "KafscaleBrokerDown",
+    "KafscaleBrokerNotServing",
+    "KafscaleProduceErrors",
+    "KafscaleS3Unavailable",
+    "KafscaleS3Degraded",
+    "KafscaleBufferNearlyFull",
+    "KafscaleWalBacklog",
+    "KafscaleConsumerLagGrowing",
+    "KafscaleEtcdMemberDown",
+    "KafscaleSnapshotStale",
+    "KafscaleSnapshotFailed",
+    "KafscaleSnapshotAccess",
+    "KafscaleOperatorNotLeading",
+    "KafscaleReconcileErrors",
+    "KafscaleHandshakesFail",
+    "KafscaleLoginsFail",
+    "KafscalePipelineFailed",
+    "KafscalePipelineStale",
+    "KafscalePipelineNotRunning",
+}
 """What nobody may be left in the dark about."""
 
 every_rule = pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule["alert"])

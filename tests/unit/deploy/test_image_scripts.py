@@ -32,9 +32,12 @@ def ran(script, *arguments, **environment):
     """What a script prints."""
     system = {"PATH": os.environ["PATH"]}
     done = subprocess.run(  # noqa: S603 - our own script.
-        [DIRECTORY / script, *arguments], env={**system, **environment},
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
+        [DIRECTORY / script, *arguments],
+        env={**system, **environment},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     return done.stdout.splitlines()
 
 
@@ -64,28 +67,43 @@ def test_a_driver_submits_to_itself(programs):
     program, *arguments = ran("spark-entry.sh", "driver", "job.py", "lake", **programs, **address)
     assert Path(program).name == "spark-submit"
     assert arguments == [
-        "--deploy-mode", "client",
-        "--conf", "spark.driver.bindAddress=192.0.2.1",
-        "--conf", "spark.executorEnv.SPARK_DRIVER_POD_IP=192.0.2.1",
-        "job.py", "lake",
-    ]  # fmt: skip
+        "--deploy-mode",
+        "client",
+        "--conf",
+        "spark.driver.bindAddress=192.0.2.1",
+        "--conf",
+        "spark.executorEnv.SPARK_DRIVER_POD_IP=192.0.2.1",
+        "job.py",
+        "lake",
+    ]
 
 
 def test_an_executor_is_what_spark_says_in_variables(programs):
     program, *arguments = ran("spark-entry.sh", "executor", **programs, **OF_AN_EXECUTOR)
     assert Path(program).name == "java"
     assert arguments == [
-        "-Da=one two", "-Db=*", "-Xms1024m", "-Xmx1024m",
-        "-cp", f"/opt/spark/conf:{programs['SPARK_HOME']}/jars/*",
+        "-Da=one two",
+        "-Db=*",
+        "-Xms1024m",
+        "-Xmx1024m",
+        "-cp",
+        f"/opt/spark/conf:{programs['SPARK_HOME']}/jars/*",
         "org.apache.spark.scheduler.cluster.k8s.KubernetesExecutorBackend",
-        "--driver-url", "spark://scheduler@driver:7078",
-        "--executor-id", "7",
-        "--cores", "2",
-        "--app-id", "spark-1",
-        "--hostname", "192.0.2.7",
-        "--resourceProfileId", "0",
-        "--podName", "exec-7",
-    ]  # fmt: skip
+        "--driver-url",
+        "spark://scheduler@driver:7078",
+        "--executor-id",
+        "7",
+        "--cores",
+        "2",
+        "--app-id",
+        "spark-1",
+        "--hostname",
+        "192.0.2.7",
+        "--resourceProfileId",
+        "0",
+        "--podName",
+        "exec-7",
+    ]
 
 
 def test_an_executor_can_be_given_further_classes(programs):
@@ -119,8 +137,11 @@ def test_the_installer_is_the_locked_one():
     assert f"sed -n '{expression}'" in (DIRECTORY / "install.sh").read_text()
     done = subprocess.run(  # noqa: S603 - our own expression.
         ["sed", "-n", expression],  # noqa: S607
-        input=lock, capture_output=True, text=True, check=True,
-    )  # fmt: skip
+        input=lock,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     first, *rest = done.stdout.splitlines()
     assert first.startswith("uv==")
     assert all(line.strip().startswith(("--hash=sha256:", "#")) for line in rest)

@@ -10,9 +10,17 @@ TARGETS = set(re.findall(r"^([a-z0-9-]+):.*##", MAKEFILE, re.MULTILINE))
 
 def test_the_targets_of_the_specification_are_there():
     assert {
-        "build", "test", "test-integration", "lint", "docker", "docker-push", "generate",
-        "helm-package", "deploy-crds", "deploy",
-    } <= TARGETS  # fmt: skip
+        "build",
+        "test",
+        "test-integration",
+        "lint",
+        "docker",
+        "docker-push",
+        "generate",
+        "helm-package",
+        "deploy-crds",
+        "deploy",
+    } <= TARGETS
 
 
 def test_every_target_is_phony():

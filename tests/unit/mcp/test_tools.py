@@ -30,8 +30,10 @@ def test_those_that_change_something_come_only_where_that_is_allowed():
     assert not any(tool.changes for tool in looking)
     assert all(tool.changes for tool in TOOLS[len(looking) :])
     assert {tool.name for tool in TOOLS if tool.destroys} == {
-        "delete_topic", "delete_group", "reset_offsets",
-    }  # fmt: skip
+        "delete_topic",
+        "delete_group",
+        "reset_offsets",
+    }
 
 
 @pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
@@ -42,8 +44,10 @@ def test_every_tool_says_what_it_is_for(tool):
 
 def test_a_list_is_cut_and_says_so():
     assert bounded("items", range(ITEMS_MAX + 5)) == {
-        "items": list(range(ITEMS_MAX)), "total": ITEMS_MAX + 5, "leftOut": 5,
-    }  # fmt: skip
+        "items": list(range(ITEMS_MAX)),
+        "total": ITEMS_MAX + 5,
+        "leftOut": 5,
+    }
     assert bounded("items", range(3), limit=-1)["items"] == []
 
 

@@ -107,9 +107,14 @@ def test_a_message_has_the_published_fields_and_own_ones_from_100_on(name):
 def test_the_modules_are_what_the_compiler_makes_of_the_schema(tmp_path, schema):
     folder, name = schema.split("/")
     command = [
-        sys.executable, "-m", "grpc_tools.protoc", f"--proto_path={PLACE}=proto/{folder}",
-        f"--python_out={tmp_path}", f"--pyi_out={tmp_path}", f"proto/{schema}.proto",
-    ]  # fmt: skip
+        sys.executable,
+        "-m",
+        "grpc_tools.protoc",
+        f"--proto_path={PLACE}=proto/{folder}",
+        f"--python_out={tmp_path}",
+        f"--pyi_out={tmp_path}",
+        f"proto/{schema}.proto",
+    ]
     subprocess.run(command, cwd=ROOT, check=True)  # noqa: S603 - our own command.
     for module in (f"{name}_pb2.py", f"{name}_pb2.pyi"):
         written = (tmp_path / PLACE / module).read_text()

@@ -46,9 +46,13 @@ class Stage:
 
     async def assign(self, name, topic, leader_epoch):
         assignment = Assignment(
-            topic=topic, partition=0, broker_id=3, broker_epoch=1, leader_epoch=leader_epoch,
+            topic=topic,
+            partition=0,
+            broker_id=3,
+            broker_epoch=1,
+            leader_epoch=leader_epoch,
             is_clean=True,
-        )  # fmt: skip
+        )
         puts = {
             keys.broker("3"): encode_broker(BROKER, 0),
             keys.assignment(topic, 0): encode_assignment(assignment),

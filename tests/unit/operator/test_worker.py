@@ -14,9 +14,11 @@ from services.memory_kube import MemoryKube
 
 CLUSTER = Resource("KafscaleCluster", "default", "demo")
 BODY = {
-    "apiVersion": "kafscale.io/v1alpha1", "kind": "KafscaleCluster",
-    "metadata": {"name": "demo", "namespace": "default"}, "spec": {},
-}  # fmt: skip
+    "apiVersion": "kafscale.io/v1alpha1",
+    "kind": "KafscaleCluster",
+    "metadata": {"name": "demo", "namespace": "default"},
+    "spec": {},
+}
 
 
 class Scripted:

@@ -53,8 +53,7 @@ def test_a_header_that_is_cut_off_is_an_error(header, header_version):
 
 
 @pytest.mark.parametrize(
-    "damaged",
-    ["0000000000000000fffe", "00000000000000007fff61", "0000000000000000000180"],
+    "damaged", ["0000000000000000fffe", "00000000000000007fff61", "0000000000000000000180"]
 )
 def test_a_damaged_client_id_is_an_error(damaged):
     with pytest.raises(ProtocolError):

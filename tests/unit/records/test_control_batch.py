@@ -3,14 +3,7 @@
 import pytest
 
 from kafscale.errors import InvalidRecordError
-from kafscale.records import (
-    BatchView,
-    ControlType,
-    Record,
-    build_end_marker,
-    control_type,
-    iterate,
-)
+from kafscale.records import BatchView, ControlType, Record, build_end_marker, control_type, iterate
 
 
 @pytest.mark.parametrize(

@@ -31,8 +31,7 @@ def test_known_values_have_known_bytes(value: int, encoded: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "encoded"),
-    [(2**63 - 1, "feffffffffffffffff01"), (-(2**63), "ffffffffffffffffff01")],
+    ("value", "encoded"), [(2**63 - 1, "feffffffffffffffff01"), (-(2**63), "ffffffffffffffffff01")]
 )
 def test_the_widest_varlongs_take_ten_bytes(value: int, encoded: str) -> None:
     output = bytearray()

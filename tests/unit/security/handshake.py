@@ -15,8 +15,7 @@ def shake_hands(client: ssl.SSLContext, server: ssl.SSLContext, name: str = "loc
     """Connect; whatever one of them does not like about the other is raised."""
     up, down = ssl.MemoryBIO(), ssl.MemoryBIO()
     pair = Pair(
-        client.wrap_bio(down, up, server_hostname=name),
-        server.wrap_bio(up, down, server_side=True),
+        client.wrap_bio(down, up, server_hostname=name), server.wrap_bio(up, down, server_side=True)
     )
     waiting = list(pair)
     while waiting:

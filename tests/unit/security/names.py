@@ -6,8 +6,16 @@ it again where there is one.
 
 CN = "2.5.4.3"
 UTF8, PRINTABLE, T61, IA5, GENERAL, BMP, UNIVERSAL, NUMERIC, OCTETS = (
-    0x0C, 0x13, 0x14, 0x16, 0x1B, 0x1E, 0x1C, 0x12, 0x04,
-)  # fmt: skip
+    0x0C,
+    0x13,
+    0x14,
+    0x16,
+    0x1B,
+    0x1E,
+    0x1C,
+    0x12,
+    0x04,
+)
 
 
 def element(tag: int, content: bytes) -> bytes:
@@ -53,11 +61,17 @@ ORDINARY = {
 KEYWORDS = {
     f"{keyword}=x": name(attribute(oid, b"x"))
     for keyword, oid in {
-        "CN": CN, "C": "2.5.4.6", "L": "2.5.4.7", "ST": "2.5.4.8", "STREET": "2.5.4.9",
-        "O": "2.5.4.10", "OU": "2.5.4.11", "UID": "0.9.2342.19200300.100.1.1",
+        "CN": CN,
+        "C": "2.5.4.6",
+        "L": "2.5.4.7",
+        "ST": "2.5.4.8",
+        "STREET": "2.5.4.9",
+        "O": "2.5.4.10",
+        "OU": "2.5.4.11",
+        "UID": "0.9.2342.19200300.100.1.1",
         "DC": "0.9.2342.19200300.100.1.25",
     }.items()
-}  # fmt: skip
+}
 NUMBERS = {
     f"{oid}=#0c0178": name(attribute(oid, b"x"))
     for oid in ("2.5.4.4", "2.5.4.5", "2.5.4.12", "2.5.4.42", "2.5.4.46", EMAIL, "2.999.3.70000")
@@ -75,15 +89,38 @@ TYPES = {
     f"1.2.3=#0c82012c{'79' * 300}": name(attribute("1.2.3", b"y" * 300)),
 }
 TEXTS = {
-    "": "", " ": "\\ ", "  a  ": "\\ \\ a\\ \\ ", "#a": "\\#a", "a#b": "a\\#b", "a=b": "a\\=b",
-    "a+b": "a\\+b", "a,b": "a\\,b", "a;b": "a\\;b", "<a>": "\\<a\\>", '"q"': '\\"q\\"',
-    "back\\slash": "back\\\\slash", "a\0b": "a\\00b", "a\ab": "a\ab", "\ra\r": "\\\ra\\\r",
-    "\na\n": "\na\n", "\ta\t": "\ta\t", "ümläut ✓": "ümläut ✓", "😀": "😀", "a/b": "a/b",
-    "it's": "it's", " , ": "\\ \\,\\ ", " \\ ": "\\ \\\\\\ ", "a\\": "a\\\\",
-    "\u00a0x\u00a0": "\u00a0x\u00a0", " #a": "\\ \\#a",
-}  # fmt: skip
+    "": "",
+    " ": "\\ ",
+    "  a  ": "\\ \\ a\\ \\ ",
+    "#a": "\\#a",
+    "a#b": "a\\#b",
+    "a=b": "a\\=b",
+    "a+b": "a\\+b",
+    "a,b": "a\\,b",
+    "a;b": "a\\;b",
+    "<a>": "\\<a\\>",
+    '"q"': '\\"q\\"',
+    "back\\slash": "back\\\\slash",
+    "a\0b": "a\\00b",
+    "a\ab": "a\ab",
+    "\ra\r": "\\\ra\\\r",
+    "\na\n": "\na\n",
+    "\ta\t": "\ta\t",
+    "ümläut ✓": "ümläut ✓",
+    "😀": "😀",
+    "a/b": "a/b",
+    "it's": "it's",
+    " , ": "\\ \\,\\ ",
+    " \\ ": "\\ \\\\\\ ",
+    "a\\": "a\\\\",
+    "\u00a0x\u00a0": "\u00a0x\u00a0",
+    " #a": "\\ \\#a",
+}
 NAMES = {
-    **ORDINARY, **KEYWORDS, **NUMBERS, **TYPES,
+    **ORDINARY,
+    **KEYWORDS,
+    **NUMBERS,
+    **TYPES,
     **{f"CN={written}": name(attribute(CN, text.encode())) for text, written in TEXTS.items()},
-}  # fmt: skip
+}
 """How Java writes it, and what the DER of the name holds."""

@@ -62,22 +62,31 @@ CASES = [
     (["int", "string"], "x", {"string": "x"}),
     (["null", "string", PLACE], {"x": 1, "y": 2}, {"Place": {"x": 1, "y": 2}}),
     (PLACE, {"x": 1, "y": None}, {"x": 1, "y": None}),
-    (record(("a", PLACE), ("b", "Place")), {"a": {"x": 1, "y": 2}, "b": {"x": 3, "y": None}},
-     {"a": {"x": 1, "y": 2}, "b": {"x": 3, "y": None}}),
-    (LINKED, {"value": 1, "next": {"value": 2, "next": None}},
-     {"value": 1, "next": {"value": 2, "next": None}}),
+    (
+        record(("a", PLACE), ("b", "Place")),
+        {"a": {"x": 1, "y": 2}, "b": {"x": 3, "y": None}},
+        {"a": {"x": 1, "y": 2}, "b": {"x": 3, "y": None}},
+    ),
+    (
+        LINKED,
+        {"value": 1, "next": {"value": 2, "next": None}},
+        {"value": 1, "next": {"value": 2, "next": None}},
+    ),
     (logical("int", "date"), date(2024, 2, 29), "2024-02-29"),
     (logical("int", "time-millis"), time(12, 34, 56, 789000), "12:34:56.789"),
     (logical("long", "time-micros"), time(12, 34, 56), "12:34:56"),
     (logical("long", "timestamp-millis"), MOMENT, "2024-02-29T12:34:56.789Z"),
     (logical("long", "timestamp-micros"), MOMENT, "2024-02-29T12:34:56.789Z"),
-    (logical("long", "local-timestamp-millis"), MOMENT.replace(tzinfo=None),
-     "2024-02-29T12:34:56.789"),
+    (
+        logical("long", "local-timestamp-millis"),
+        MOMENT.replace(tzinfo=None),
+        "2024-02-29T12:34:56.789",
+    ),
     (MONEY, Decimal("-12.30"), "-12.30"),
     (MONEY, Decimal("0.05"), "0.05"),
     (logical("fixed", "decimal", name="F", size=8, precision=12, scale=0), Decimal(77), "77"),
     (logical("string", "uuid"), SOME_ID, str(SOME_ID)),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("schema", "value", "shown"), CASES)
@@ -100,13 +109,20 @@ def test_what_text_cannot_say_stays_a_number():
 
 
 EVERYTHING = record(
-    ("flag", "boolean"), ("small", "int"), ("large", "long"), ("ratio", "double"),
-    ("text", "string"), ("raw", "bytes"), ("maybe", ["null", "string"]),
+    ("flag", "boolean"),
+    ("small", "int"),
+    ("large", "long"),
+    ("ratio", "double"),
+    ("text", "string"),
+    ("raw", "bytes"),
+    ("maybe", ["null", "string"]),
     ("either", ["int", "string", {"type": "array", "items": "string"}]),
-    ("list", {"type": "array", "items": PLACE}), ("map", {"type": "map", "values": "long"}),
-    ("day", logical("int", "date")), ("moment", logical("long", "timestamp-micros")),
+    ("list", {"type": "array", "items": PLACE}),
+    ("map", {"type": "map", "values": "long"}),
+    ("day", logical("int", "date")),
+    ("moment", logical("long", "timestamp-micros")),
     ("colour", COLOUR),
-)  # fmt: skip
+)
 INT, LONG = st.integers(-(2**31), 2**31 - 1), st.integers(-(2**63), 2**63 - 1)
 WORD = st.text(max_size=8)
 
@@ -114,17 +130,22 @@ WORD = st.text(max_size=8)
 @given(
     st.fixed_dictionaries(
         {
-            "flag": st.booleans(), "small": INT, "large": LONG,
+            "flag": st.booleans(),
+            "small": INT,
+            "large": LONG,
             "ratio": st.floats(allow_nan=False, allow_infinity=False),
-            "text": WORD, "raw": st.binary(max_size=8), "maybe": st.none() | WORD,
+            "text": WORD,
+            "raw": st.binary(max_size=8),
+            "maybe": st.none() | WORD,
             "either": INT | WORD | st.lists(WORD, max_size=3),
             "list": st.lists(st.fixed_dictionaries({"x": INT, "y": st.none() | INT}), max_size=3),
             "map": st.dictionaries(WORD, LONG, max_size=3),
-            "day": st.dates(), "moment": st.datetimes(timezones=st.just(UTC)),
+            "day": st.dates(),
+            "moment": st.datetimes(timezones=st.just(UTC)),
             "colour": st.sampled_from(["RED", "BLUE"]),
         }
     )
-)  # fmt: skip
+)
 def test_json_says_all_that_the_bytes_said(value):
     schema = parse(EVERYTHING)
     payload = encode(EVERYTHING, value)
@@ -211,7 +232,7 @@ def test_what_fits_no_branch_is_refused_before_all_ways_are_tried():
         (["int", "string"], 1.5, "none of int, string"),
         ("double", "1.5", "no number"),
     ],
-)  # fmt: skip
+)
 def test_what_does_not_fit_is_refused_with_where(schema, value, reason):
     with pytest.raises(InvalidRecordError, match=reason):
         writer.write(parse(schema), value)

@@ -60,10 +60,19 @@ def judge(*lives: Life | list[AnyEvent]) -> list[str]:
         [Life("killed", [*FIRST_HALF, assigned(3), read(5, 10)], killed_ms=4)],
         [[*FIRST_HALF[:3], read(5, 8), Refused(error="no"), revoked(2)], SECOND_HALF],
         # What comes back after a refusal is read a second time by the same member.
-        [[assigned(1), read(0, 5), Refused(error="no"), revoked(2), assigned(3), read(0, 10),
-          done(10)]],
+        [
+            [
+                assigned(1),
+                read(0, 5),
+                Refused(error="no"),
+                revoked(2),
+                assigned(3),
+                read(0, 10),
+                done(10),
+            ]
+        ],
     ],
-)  # fmt: skip
+)
 def test_what_is_right_passes(lives):
     assert judge(*lives) == []
 
@@ -81,12 +90,14 @@ def test_what_is_right_passes(lives):
         ([FIRST_HALF, [assigned(2), read(5, 10)]], "left 5 records uncommitted"),
         ([[*FIRST_HALF[:3], read(5, 8), revoked(2)], SECOND_HALF], "left 3 records uncommitted"),
         (
-            [Life("killed", [assigned(1), read(0, 6)], killed_ms=2), [assigned(3), read(0, 10),
-             done(10)]],
+            [
+                Life("killed", [assigned(1), read(0, 6)], killed_ms=2),
+                [assigned(3), read(0, 10), done(10)],
+            ],
             "left 6 records uncommitted",
         ),
     ],
-)  # fmt: skip
+)
 def test_what_is_wrong_is_found(lives, complaint):
     assert any(complaint in problem for problem in judge(*lives)), judge(*lives)
 

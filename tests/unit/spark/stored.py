@@ -43,9 +43,14 @@ def batches(offsets: range, **options: object) -> list[BatchView]:
 
 
 def put_segment(
-    store: BlockingObjectStore, offsets: range, *, topic: str = TOPIC, partition: int = 0,
-    indexed: bool = True, interval_bytes: int = 1,
-) -> str:  # fmt: skip
+    store: BlockingObjectStore,
+    offsets: range,
+    *,
+    topic: str = TOPIC,
+    partition: int = 0,
+    indexed: bool = True,
+    interval_bytes: int = 1,
+) -> str:
     """Write a segment over whatever is there; return its key."""
     builder = segment.Builder(
         0, interval_bytes, compression=None, prior_max_timestamp_ms=999 + offsets.start
@@ -62,19 +67,30 @@ def put_segment(
 
 
 def put_wal(
-    store: BlockingObjectStore, sequence: int, *pieces: range, topic: str = TOPIC,
-    topic_id: bytes = TOPIC_ID, broker_id: int = 0, epoch: int = 0, partition: int = 0,
-) -> str:  # fmt: skip
+    store: BlockingObjectStore,
+    sequence: int,
+    *pieces: range,
+    topic: str = TOPIC,
+    topic_id: bytes = TOPIC_ID,
+    broker_id: int = 0,
+    epoch: int = 0,
+    partition: int = 0,
+) -> str:
     """Write a WAL object that holds these offsets of one partition, or none if it opens one."""
     header = wal_object.Header(broker_id, epoch, sequence, 0)
     made = [
         wal_object.Piece(
-            topic_id, topic, partition, one.buffer, one.base_offset, one.last_offset,
+            topic_id,
+            topic,
+            partition,
+            one.buffer,
+            one.base_offset,
+            one.last_offset,
             one.max_timestamp_ms,
         )
         for offsets in pieces
         for one in batches(offsets)
-    ]  # fmt: skip
+    ]
     parts = wal_object.encode(header, made) if made else wal_object.encode_opening(header)
     key = object_keys.wal_key(NAMESPACE, broker_id, epoch, sequence)
     store.put(key, parts)

@@ -37,17 +37,24 @@ def simulate(
 
 def log_settings(**changes: Any) -> LogSettings:
     values = {
-        "segment_bytes": 1_000_000, "segment_ms": 10**9, "retention_ms": -1, "retention_bytes": -1,
-        "message_bytes_max": 1_000_000, "timestamp_type": TimestampType.CREATE_TIME,
+        "segment_bytes": 1_000_000,
+        "segment_ms": 10**9,
+        "retention_ms": -1,
+        "retention_bytes": -1,
+        "message_bytes_max": 1_000_000,
+        "timestamp_type": TimestampType.CREATE_TIME,
         "compression": None,
-    }  # fmt: skip
+    }
     return LogSettings(**(values | changes))
 
 
 def engine_settings(**changes: Any) -> EngineSettings:
     values = {
         "rules": SealRules(
-            flush_bytes=1_000_000, flush_messages=10_000, flush_interval_ms=500, uploads_max=8,
+            flush_bytes=1_000_000,
+            flush_messages=10_000,
+            flush_interval_ms=500,
+            uploads_max=8,
             idle_uploads_max=8,
         ),
         "puts_per_second": None,
@@ -62,16 +69,20 @@ def engine_settings(**changes: Any) -> EngineSettings:
         "index_interval_bytes": 4096,
         "retention_check_interval_ms": 300_000,
         "producer_expiration_ms": 10**9,
-    }  # fmt: skip
+    }
     return EngineSettings(**(values | changes))
 
 
 def to_open(partition: int = 0, **changes: Any) -> PartitionToOpen:
     """A partition whose last owner has crashed."""
     values = {
-        "topic": TOPIC, "topic_id": TOPIC_ID, "partition": partition,
-        "settings": log_settings(), "leader_epoch": 0, "is_clean": False,
-    }  # fmt: skip
+        "topic": TOPIC,
+        "topic_id": TOPIC_ID,
+        "partition": partition,
+        "settings": log_settings(),
+        "leader_epoch": 0,
+        "is_clean": False,
+    }
     return PartitionToOpen(**(values | changes))
 
 
@@ -96,14 +107,22 @@ async def save_nothing(log: PartitionLog) -> None:
 
 
 def new_engine(
-    store: ObjectStore, broker_id: int = BROKER_ID, *,
-    save: Callable[[PartitionLog], Awaitable[None]] = save_nothing, **changes: Any,
-) -> StorageEngine:  # fmt: skip
+    store: ObjectStore,
+    broker_id: int = BROKER_ID,
+    *,
+    save: Callable[[PartitionLog], Awaitable[None]] = save_nothing,
+    **changes: Any,
+) -> StorageEngine:
     """An engine that has not begun to live."""
     return StorageEngine(
-        store, NAMESPACE, broker_id, engine_settings(**changes), save=save,
-        clock=virtual_time.clock_ms, random=Random(0),
-    )  # fmt: skip
+        store,
+        NAMESPACE,
+        broker_id,
+        engine_settings(**changes),
+        save=save,
+        clock=virtual_time.clock_ms,
+        random=Random(0),
+    )
 
 
 async def begun(
@@ -116,9 +135,13 @@ async def begun(
 
 
 async def opened(
-    store: ObjectStore, epochs: Epochs | None = None, broker_id: int = BROKER_ID, *,
-    partitions: Sequence[PartitionToOpen] | None = None, **changes: Any,
-) -> StorageEngine:  # fmt: skip
+    store: ObjectStore,
+    epochs: Epochs | None = None,
+    broker_id: int = BROKER_ID,
+    *,
+    partitions: Sequence[PartitionToOpen] | None = None,
+    **changes: Any,
+) -> StorageEngine:
     """An engine that serves one topic."""
     engine = await begun(store, epochs, broker_id, **changes)
     await engine.open(partitions or topic())
@@ -167,9 +190,14 @@ async def keys(store: ObjectStore, suffix: str = "") -> list[str]:
 def new_log(memory: TailMemory | None = None, **changes: Any) -> PartitionLog:
     """A log by itself, without an engine; make it inside of a running loop."""
     return PartitionLog(
-        TOPIC, TOPIC_ID, 0, settings=log_settings(**changes), segments=Segments(),
-        memory=memory or TailMemory(), leader_epoch=0,
-    )  # fmt: skip
+        TOPIC,
+        TOPIC_ID,
+        0,
+        settings=log_settings(**changes),
+        segments=Segments(),
+        memory=memory or TailMemory(),
+        leader_epoch=0,
+    )
 
 
 def run_of(base_offset: int, *counts: int) -> Run:

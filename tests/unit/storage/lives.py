@@ -72,10 +72,12 @@ class Metadata:
         """Give a partition to a new owner."""
         self.leader_epochs[partition] = self.leader_epochs.get(partition, -1) + 1
         return to_open(
-            partition, leader_epoch=self.leader_epochs[partition],
-            start_offset=self.starts.get(partition, 0), end_offset=self.ends.get(partition, 0),
+            partition,
+            leader_epoch=self.leader_epochs[partition],
+            start_offset=self.starts.get(partition, 0),
+            end_offset=self.ends.get(partition, 0),
             **changes,
-        )  # fmt: skip
+        )
 
     def rolled_end(self, _topic_id: bytes, partition: int) -> int:
         return self.ends.get(partition, 0)

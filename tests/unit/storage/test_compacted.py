@@ -27,10 +27,12 @@ def compacted(base_offset, last_offset, *offsets, timestamp_type=TimestampType.C
     batch = BatchView(
         build(
             [Record(offset, NOW_MS, b"key", b"%d" % offset) for offset in (base_offset, *offsets)],
-            timestamp_type=timestamp_type, producer_id=1, producer_epoch=0,
+            timestamp_type=timestamp_type,
+            producer_id=1,
+            producer_epoch=0,
             base_sequence=base_offset,
         )
-    )  # fmt: skip
+    )
     span = (last_offset - base_offset).to_bytes(4, "big")
     batch.buffer[LAST_OFFSET_DELTA_POSITION : LAST_OFFSET_DELTA_POSITION + 4] = span
     batch.write_checksum()
@@ -47,9 +49,7 @@ async def swapped(store, metadata, **settings):
         await append(engine, b"%d" % offset, producer_id=1, producer_epoch=0, base_sequence=offset)
     await roll(engine)
     stamp = log.settings.timestamp_type
-    left = [
-        compacted(0, 5, 2, timestamp_type=stamp), compacted(6, 9, 8, timestamp_type=stamp)
-    ]  # fmt: skip
+    left = [compacted(0, 5, 2, timestamp_type=stamp), compacted(6, 9, 8, timestamp_type=stamp)]
     await store.put(f"{PREFIX}segment-{0:020d}.kfs", segment_of(left).parts)
     await engine.swap_segments(log, PREFIX)
     return engine, log

@@ -75,9 +75,14 @@ def test_an_engine_that_did_not_open_can_be_closed():
         store = FaultyObjectStore(memory_store(), random=Random(0))
         engine = await opened(store)
         fresh = type(engine)(
-            store, "test", 7, engine._settings, save=engine.retention._save, clock=clock_ms,
+            store,
+            "test",
+            7,
+            engine._settings,
+            save=engine.retention._save,
+            clock=clock_ms,
             random=Random(0),
-        )  # fmt: skip
+        )
         fresh.close()
 
     simulate(scenario)

@@ -39,10 +39,16 @@ def with_store(scenario):
 
 def test_what_is_written_is_read():
     ended = run_of(
-        7, ended_at_ms=START_MS + 2007, topics=("orders",), records_in=5, records_out=4,
-        size_bytes=100, newest_timestamp_ms=START_MS, details={"seconds": 1.5, "target": "x"},
+        7,
+        ended_at_ms=START_MS + 2007,
+        topics=("orders",),
+        records_in=5,
+        records_out=4,
+        size_bytes=100,
+        newest_timestamp_ms=START_MS,
+        details={"seconds": 1.5, "target": "x"},
         by_topic={"orders": TopicRun(records_in=5, details={"commits": 2})},
-    )  # fmt: skip
+    )
     assert ended.seconds == 2.0
 
     async def scenario(store, runs):

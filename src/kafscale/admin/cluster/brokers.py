@@ -50,15 +50,21 @@ async def status(cluster: Cluster, *, with_partitions: bool) -> dict[str, Any]:
 
 
 async def drain(
-    cluster: Cluster, broker_id: str, *, reason: str, deadline_seconds: int, progress: Progress,
+    cluster: Cluster,
+    broker_id: str,
+    *,
+    reason: str,
+    deadline_seconds: int,
+    progress: Progress,
     look_seconds: float = LOOK_SECONDS,
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     """Have a broker hand everything over; what is gone, and what was not in time."""
     client = await cluster.client(broker_id)
     others = [
-        other for other in cluster.brokers.values()
+        other
+        for other in cluster.brokers.values()
         if other.broker_id != broker_id and not other.draining
-    ]  # fmt: skip
+    ]
     if not others:
         raise KafscaleError(f"there is no other broker that could take over from {broker_id}")
     total = _owned_count(await client.status(with_partitions=False))

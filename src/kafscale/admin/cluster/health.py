@@ -84,10 +84,11 @@ def _of_brokers(look: ClusterLook, gone: Collection[int]) -> Iterator[Reason]:
         yield Reason("critical", "cluster", "No broker is controller: nothing is assigned anew.")
     for broker_id in sorted(gone)[:BROKERS_TOLD_MAX]:
         yield Reason(
-            "critical", f"broker {broker_id}",
+            "critical",
+            f"broker {broker_id}",
             "It is gone, and was not drained before: it was killed, or has lost the network."
             " Others take over what it served.",
-        )  # fmt: skip
+        )
     troubled = [reason for each in look.brokers if (reason := _of_broker(each))]
     yield from troubled[:BROKERS_TOLD_MAX]
 
@@ -109,9 +110,10 @@ def _of_store(look: ClusterLook) -> Iterator[Reason]:
     state = store_state(look.brokers)
     if state == UNAVAILABLE:
         yield Reason(
-            "critical", "S3",
+            "critical",
+            "S3",
             "The object store does not answer: nothing is acknowledged until it does.",
-        )  # fmt: skip
+        )
     elif state == DEGRADED:
         yield Reason("warning", "S3", "The object store is slow, or fails some requests.")
 
@@ -129,15 +131,17 @@ def _of_topics(topics: Iterable[TopicFigures]) -> Iterator[Reason]:
     leaderless = [each for each in topics if each.leaderless_count]
     for each in leaderless[:TOPICS_TOLD_MAX]:
         yield Reason(
-            "critical", f"topic {each.name}",
+            "critical",
+            f"topic {each.name}",
             f"{each.leaderless_count} of {counted(each.partition_count, 'partition')}"
             " cannot be read or written: no broker serves them at the moment.",
-        )  # fmt: skip
+        )
     if more := leaderless[TOPICS_TOLD_MAX:]:
         yield Reason(
-            "critical", "topics",
+            "critical",
+            "topics",
             f"The same holds for partitions of {counted(len(more), 'further topic')}.",
-        )  # fmt: skip
+        )
 
 
 def _of_listing(look: ClusterLook) -> Iterator[Reason]:

@@ -64,9 +64,13 @@ def metadata_look(members: MetadataLook | None, look: ClusterLook) -> MetadataLo
     if members is not None:
         return members
     problem = next(
-        (each.problems[_METADATA_PROBLEM] for each in look.brokers
-         if _METADATA_PROBLEM in each.problems), None,
-    )  # fmt: skip
+        (
+            each.problems[_METADATA_PROBLEM]
+            for each in look.brokers
+            if _METADATA_PROBLEM in each.problems
+        ),
+        None,
+    )
     if len(look.brokers) > 1:
         hint = "set etcd.endpoints (KAFSCALE_ETCD_ENDPOINTS) here to have it looked at"
         return MetadataLook(ETCD, DEGRADED if problem else UNKNOWN, 0, 0, None, problem or hint)

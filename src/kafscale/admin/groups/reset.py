@@ -134,9 +134,6 @@ async def _partitions(
     for index in indexes:
         at_time = at_times[0][index] if at_times else -1
         found[index] = Partition(
-            starts[index],
-            ends[index],
-            before.get((name, index)),
-            at_time if at_time >= 0 else None,
+            starts[index], ends[index], before.get((name, index)), at_time if at_time >= 0 else None
         )
     return found

@@ -230,9 +230,14 @@ class _Browsing:
         if question.goes_back:
             offset = end if begin is None else min(begin, end)
             return Backward(
-                index, source, offset,
-                start=start, keep=question.limit, look=self._look, share=share,
-            )  # fmt: skip
+                index,
+                source,
+                offset,
+                start=start,
+                keep=question.limit,
+                look=self._look,
+                share=share,
+            )
         if begin is None:
             begin = question.offset if question.start == "offset" else start
         offset = end if begin < 0 else max(begin, start)

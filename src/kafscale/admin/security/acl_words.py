@@ -13,27 +13,41 @@ from kafscale.metadata.access.model import ROLES, Operation, ResourceType
 _SUPPORTED: Final[Mapping[ResourceType, frozenset[Operation]]] = {
     ResourceType.TOPIC: frozenset(
         {
-            Operation.READ, Operation.WRITE, Operation.CREATE, Operation.DELETE, Operation.ALTER,
-            Operation.DESCRIBE, Operation.DESCRIBE_CONFIGS, Operation.ALTER_CONFIGS,
+            Operation.READ,
+            Operation.WRITE,
+            Operation.CREATE,
+            Operation.DELETE,
+            Operation.ALTER,
+            Operation.DESCRIBE,
+            Operation.DESCRIBE_CONFIGS,
+            Operation.ALTER_CONFIGS,
         }
     ),
     ResourceType.GROUP: frozenset(
         {
-            Operation.READ, Operation.DELETE, Operation.DESCRIBE, Operation.DESCRIBE_CONFIGS,
+            Operation.READ,
+            Operation.DELETE,
+            Operation.DESCRIBE,
+            Operation.DESCRIBE_CONFIGS,
             Operation.ALTER_CONFIGS,
         }
     ),
     ResourceType.CLUSTER: frozenset(
         {
-            Operation.CREATE, Operation.ALTER, Operation.DESCRIBE, Operation.CLUSTER_ACTION,
-            Operation.DESCRIBE_CONFIGS, Operation.ALTER_CONFIGS, Operation.IDEMPOTENT_WRITE,
+            Operation.CREATE,
+            Operation.ALTER,
+            Operation.DESCRIBE,
+            Operation.CLUSTER_ACTION,
+            Operation.DESCRIBE_CONFIGS,
+            Operation.ALTER_CONFIGS,
+            Operation.IDEMPOTENT_WRITE,
         }
     ),
     ResourceType.TRANSACTIONAL_ID: frozenset(
         {Operation.WRITE, Operation.DESCRIBE, Operation.TWO_PHASE_COMMIT}
     ),
     ResourceType.USER: frozenset({Operation.CREATE_TOKENS, Operation.DESCRIBE_TOKENS}),
-}  # fmt: skip
+}
 """What can be done to a resource at all, as Kafka's AclEntry says."""
 
 _NAMED: Final = {

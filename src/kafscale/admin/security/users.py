@@ -86,11 +86,7 @@ async def change_password(
 
 
 async def delete(
-    client: Client,
-    names: Iterable[str],
-    mechanisms: Sequence[ScramMechanism],
-    *,
-    missing_ok: bool,
+    client: Client, names: Iterable[str], mechanisms: Sequence[ScramMechanism], *, missing_ok: bool
 ) -> tuple[list[str], list[str]]:
     """Let users not log in any more: who could, and what is wrong with the others."""
     deleted, problems = [], []

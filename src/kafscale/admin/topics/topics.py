@@ -24,10 +24,7 @@ from kafscale.protocol.messages.describe_configs import (
     DescribeConfigsRequest,
     ResourceToDescribe,
 )
-from kafscale.protocol.messages.describe_log_dirs import (
-    DESCRIBE_LOG_DIRS,
-    DescribeLogDirsRequest,
-)
+from kafscale.protocol.messages.describe_log_dirs import DESCRIBE_LOG_DIRS, DescribeLogDirsRequest
 from kafscale.protocol.messages.describe_log_dirs import TopicToDescribe as TopicToMeasure
 from kafscale.protocol.messages.incremental_alter_configs import (
     INCREMENTAL_ALTER_CONFIGS,

@@ -23,9 +23,7 @@ LOOK_SECONDS: Final = 0.2
 class Draining:
     """The ways of this broker to have less."""
 
-    def __init__(
-        self, view: ClusterView, membership: Membership, ownership: Ownership
-    ) -> None:  # fmt: skip
+    def __init__(self, view: ClusterView, membership: Membership, ownership: Ownership) -> None:
         self._view = view
         self._membership = membership
         self._ownership = ownership
@@ -59,9 +57,10 @@ class Draining:
     def _others(self) -> list[BrokerInfo]:
         ours = self._membership.registration
         return [
-            broker for broker in self._view.brokers.values()
+            broker
+            for broker in self._view.brokers.values()
             if not broker.is_draining and ours is not None and broker.id != ours.id
-        ]  # fmt: skip
+        ]
 
     def _who_has_least(self) -> int:
         loads = Counter(assignment.broker_id for assignment in self._view.every_assignment())

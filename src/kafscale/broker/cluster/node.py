@@ -45,12 +45,25 @@ class ClusterNode:
     """A broker among others."""
 
     def __init__(
-        self, metadata: MetadataStore, *, catalog: Catalog, view: ClusterView, claims: Claims,
-        membership: Membership, storage: StorageEngine, groups: Coordinator, streams: Streams,
-        reaper: Reaper, restorer: Restorer, broker_id: int, cluster_id: str,
-        defaults: TopicDefaults, settings: ControllerSettings, clock: Callable[[], int],
+        self,
+        metadata: MetadataStore,
+        *,
+        catalog: Catalog,
+        view: ClusterView,
+        claims: Claims,
+        membership: Membership,
+        storage: StorageEngine,
+        groups: Coordinator,
+        streams: Streams,
+        reaper: Reaper,
+        restorer: Restorer,
+        broker_id: int,
+        cluster_id: str,
+        defaults: TopicDefaults,
+        settings: ControllerSettings,
+        clock: Callable[[], int],
         random: Random,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._metadata = metadata
         self._catalog = catalog
         self._broker_id = broker_id
@@ -65,17 +78,35 @@ class ClusterNode:
         )
         self.draining = Draining(view, membership, self.ownership)
         self.topics = Topics(
-            catalog, led=self.ownership.led, delete_objects=self._delete_objects,
-            linger_seconds=self._linger_seconds, clock=clock,
-        )  # fmt: skip
+            catalog,
+            led=self.ownership.led,
+            delete_objects=self._delete_objects,
+            linger_seconds=self._linger_seconds,
+            clock=clock,
+        )
         self.controller = Controller(
-            metadata, view, catalog, streams, reaper, restorer=restorer, broker_id=broker_id,
-            cluster_id=cluster_id, clock=clock, random=random, settings=settings,
-        )  # fmt: skip
+            metadata,
+            view,
+            catalog,
+            streams,
+            reaper,
+            restorer=restorer,
+            broker_id=broker_id,
+            cluster_id=cluster_id,
+            clock=clock,
+            random=random,
+            settings=settings,
+        )
         self._lives = Lives(
-            metadata, storage, membership, self.controller, self.ownership, broker_id=broker_id,
-            clock=clock, random=random,
-        )  # fmt: skip
+            metadata,
+            storage,
+            membership,
+            self.controller,
+            self.ownership,
+            broker_id=broker_id,
+            clock=clock,
+            random=random,
+        )
 
     async def join(self) -> int:
         """Begin the first life; return its epoch."""

@@ -42,9 +42,16 @@ class Ownership:
     """The partitions and shards of one broker."""
 
     def __init__(
-        self, view: ClusterView, catalog: Catalog, storage: StorageEngine, groups: Coordinator, *,
-        claims: Claims, handover: Handover, defaults: TopicDefaults,
-    ) -> None:  # fmt: skip
+        self,
+        view: ClusterView,
+        catalog: Catalog,
+        storage: StorageEngine,
+        groups: Coordinator,
+        *,
+        claims: Claims,
+        handover: Handover,
+        defaults: TopicDefaults,
+    ) -> None:
         self._view = view
         self._catalog = catalog
         self._storage = storage
@@ -255,13 +262,16 @@ class Ownership:
     ) -> PartitionToOpen:
         is_new = assignment.leader_epoch == FIRST_EPOCH and state is None
         return PartitionToOpen(
-            topic=topic.name, topic_id=topic.id, partition=assignment.partition,
-            settings=resolve(topic.configs, self._defaults), leader_epoch=assignment.leader_epoch,
+            topic=topic.name,
+            topic_id=topic.id,
+            partition=assignment.partition,
+            settings=resolve(topic.configs, self._defaults),
+            leader_epoch=assignment.leader_epoch,
             start_offset=state.log_start_offset if state else 0,
             end_offset=state.rolled_end if state else 0,
             is_clean=assignment.is_clean and (assignment.leader_epoch > FIRST_EPOCH or is_new),
             is_new=is_new,
-        )  # fmt: skip
+        )
 
     def _serve(self, assignments: Iterable[Assignment]) -> None:
         for assignment in assignments:
@@ -309,8 +319,9 @@ class Ownership:
     def _serves(self, assignment: Assignment) -> bool:
         served = self._served.get((assignment.topic, assignment.partition))
         return served is not None and (served.broker_epoch, served.leader_epoch) == (
-            assignment.broker_epoch, assignment.leader_epoch
-        )  # fmt: skip
+            assignment.broker_epoch,
+            assignment.leader_epoch,
+        )
 
     def _exists(self, assignment: Assignment) -> bool:
         """Whether it is about a topic that there is: not an older one of the same name."""

@@ -80,16 +80,21 @@ class Claims:
         if before is not None and before.topic_id != partition.topic_id:
             before = None
         state = PartitionState(
-            topic=partition.topic, topic_id=partition.topic_id, partition=partition.partition,
-            leader_broker=str(claim.assignment.broker_id), leader_epoch=partition.leader_epoch,
-            log_start_offset=partition.start_offset, log_end_offset=partition.end_offset,
-            high_watermark=partition.high_watermark, segments=self._segments(partition, before),
+            topic=partition.topic,
+            topic_id=partition.topic_id,
+            partition=partition.partition,
+            leader_broker=str(claim.assignment.broker_id),
+            leader_epoch=partition.leader_epoch,
+            log_start_offset=partition.start_offset,
+            log_end_offset=partition.end_offset,
+            high_watermark=partition.high_watermark,
+            segments=self._segments(partition, before),
             active_segment=self._newest_key(partition),
             segment_count=len(partition.segments),
             size_bytes=partition.segments.total_bytes,
             rolled_offset=partition.tail.rolled_offset,
             mod_revision=before.mod_revision if before else 0,
-        )  # fmt: skip
+        )
         self._states[place] = await partition_states.save(self._store, topic, state, claim)
 
     def _newest_key(self, partition: PartitionLog) -> str:
@@ -107,19 +112,33 @@ class Claims:
         known = {info.base_offset: info for info in before.segments} if before else {}
         newest = len(partition.segments) - 1
         return tuple(
-            self._info(partition, segment.base_offset, segment.next_offset, segment.size_bytes,
-                       known.get(segment.base_offset), is_newest=number == newest)
+            self._info(
+                partition,
+                segment.base_offset,
+                segment.next_offset,
+                segment.size_bytes,
+                known.get(segment.base_offset),
+                is_newest=number == newest,
+            )
             for number, segment in partition.segments.newest(SEGMENTS_MAX)
-        )  # fmt: skip
+        )
 
     def _info(
-        self, partition: PartitionLog, base_offset: int, next_offset: int, size_bytes: int,
-        known: SegmentInfo | None, *, is_newest: bool,
-    ) -> SegmentInfo:  # fmt: skip
+        self,
+        partition: PartitionLog,
+        base_offset: int,
+        next_offset: int,
+        size_bytes: int,
+        known: SegmentInfo | None,
+        *,
+        is_newest: bool,
+    ) -> SegmentInfo:
         if known is not None and known.size_bytes == size_bytes:
             return known
         return SegmentInfo(
-            base_offset=base_offset, size_bytes=size_bytes, created_ms=self._clock(),
+            base_offset=base_offset,
+            size_bytes=size_bytes,
+            created_ms=self._clock(),
             last_offset=next_offset - 1,
             max_timestamp_ms=partition.segment_max_timestamp_ms if is_newest else NOT_KNOWN_MS,
-        )  # fmt: skip
+        )

@@ -120,9 +120,14 @@ class Membership:
         draining = replace(self.registration, is_draining=True)
         done = await self._store.commit(
             [Compare(key=keys.broker(str(draining.id)), mod_revision=draining.mod_revision)],
-            [Put(keys.broker(str(draining.id)), encode_broker(draining, self._clock()),
-                 draining.lease)],
-        )  # fmt: skip
+            [
+                Put(
+                    keys.broker(str(draining.id)),
+                    encode_broker(draining, self._clock()),
+                    draining.lease,
+                )
+            ],
+        )
         if not done.succeeded:
             raise FencedError("this broker is not registered any more")
         self.registration = replace(draining, mod_revision=done.revision)

@@ -56,7 +56,4 @@ class Lineage:
 
 
 def _name(unsettled: Unsettled) -> _Name:
-    return (
-        unsettled.mark.mod_revision if unsettled.mark else 0,
-        unsettled.restoration_count,
-    )
+    return (unsettled.mark.mod_revision if unsettled.mark else 0, unsettled.restoration_count)

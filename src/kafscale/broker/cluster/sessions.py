@@ -32,10 +32,17 @@ class Lives:
     """Begins lives, and ends them."""
 
     def __init__(
-        self, store: MetadataStore, storage: StorageEngine, membership: Membership,
-        controller: Controller, ownership: Ownership, *, broker_id: int,
-        clock: Callable[[], int], random: Random,
-    ) -> None:  # fmt: skip
+        self,
+        store: MetadataStore,
+        storage: StorageEngine,
+        membership: Membership,
+        controller: Controller,
+        ownership: Ownership,
+        *,
+        broker_id: int,
+        clock: Callable[[], int],
+        random: Random,
+    ) -> None:
         self._store = store
         self._storage = storage
         self._membership = membership

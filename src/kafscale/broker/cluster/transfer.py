@@ -38,9 +38,14 @@ class Handover:
     """Gives away what this broker owns, and remembers what it has given away."""
 
     def __init__(
-        self, store: MetadataStore, view: ClusterView, storage: StorageEngine, groups: Coordinator,
-        *, clock: Callable[[], int],
-    ) -> None:  # fmt: skip
+        self,
+        store: MetadataStore,
+        view: ClusterView,
+        storage: StorageEngine,
+        groups: Coordinator,
+        *,
+        clock: Callable[[], int],
+    ) -> None:
         self._store = store
         self._view = view
         self._storage = storage
@@ -89,19 +94,27 @@ class Handover:
             partition.take_again()
             return False
         log.info(
-            "partition handed over", topic=partition.topic, partition=partition.partition,
-            to=target.id, end_offset=partition.end_offset,
+            "partition handed over",
+            topic=partition.topic,
+            partition=partition.partition,
+            to=target.id,
+            end_offset=partition.end_offset,
             duration=round((self._clock() - started_ms) / 1000, 3),
-        )  # fmt: skip
+        )
         return True
 
     async def _commit(self, place: Place, claim: Claim, target: BrokerInfo) -> bool:
         """Make the target the owner; false if the assignment or the target has changed."""
         before = claim.assignment
         after = replace(
-            before, broker_id=target.id, broker_epoch=target.epoch, is_clean=True, moving_to=None,
-            leader_epoch=before.leader_epoch + 1, assigned_ms=self._clock(),
-        )  # fmt: skip
+            before,
+            broker_id=target.id,
+            broker_epoch=target.epoch,
+            is_clean=True,
+            moving_to=None,
+            leader_epoch=before.leader_epoch + 1,
+            assigned_ms=self._clock(),
+        )
         target_key = keys.broker(str(target.id))
         try:
             done = await self._store.commit(

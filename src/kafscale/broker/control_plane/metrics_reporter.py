@@ -29,16 +29,30 @@ ANSWER_SECONDS_MAX: Final = 10.0
 PAUSE_SECONDS_MIN: Final = 1.0
 PAUSE_SECONDS_MAX: Final = 5.0
 
-SENT: Final = frozenset({
-    "kafscale_active_connections", "kafscale_idle_seconds", "kafscale_broker_uptime_seconds",
-    "kafscale_produce_requests_per_second", "kafscale_fetch_rps", "kafscale_owned_partitions",
-    "kafscale_owned_shards", "kafscale_controller", "kafscale_lease_valid",
-    "kafscale_unflushed_bytes", "kafscale_tail_bytes", "kafscale_wal_objects",
-    "kafscale_cache_size_bytes", "kafscale_s3_error_rate",
-    "kafscale_requests_total", "kafscale_produce_bytes_total", "kafscale_fetch_bytes_total",
-    "kafscale_connections_refused_total", "kafscale_wal_bytes_total",
-    "kafscale_segment_bytes_rolled_total",
-})  # fmt: skip
+SENT: Final = frozenset(
+    {
+        "kafscale_active_connections",
+        "kafscale_idle_seconds",
+        "kafscale_broker_uptime_seconds",
+        "kafscale_produce_requests_per_second",
+        "kafscale_fetch_rps",
+        "kafscale_owned_partitions",
+        "kafscale_owned_shards",
+        "kafscale_controller",
+        "kafscale_lease_valid",
+        "kafscale_unflushed_bytes",
+        "kafscale_tail_bytes",
+        "kafscale_wal_objects",
+        "kafscale_cache_size_bytes",
+        "kafscale_s3_error_rate",
+        "kafscale_requests_total",
+        "kafscale_produce_bytes_total",
+        "kafscale_fetch_bytes_total",
+        "kafscale_connections_refused_total",
+        "kafscale_wal_bytes_total",
+        "kafscale_segment_bytes_rolled_total",
+    }
+)
 """The metrics that are sent, under the names that a scrape has for them; without their labels, they
 are the totals of what this broker counts at the moment."""
 

@@ -80,9 +80,11 @@ class DirectedBroker:
         for partition in partitions or ():
             self._check_owned(partition)
         log.info(
-            "drain asked for", reason=reason, deadline_seconds=seconds_max,
+            "drain asked for",
+            reason=reason,
+            deadline_seconds=seconds_max,
             partitions="all" if partitions is None else len(partitions),
-        )  # fmt: skip
+        )
         drained, pending = await self._to_its_end(
             self._parts.ownership.drain(partitions, seconds_max)
         )

@@ -90,10 +90,7 @@ class Session:
         return len(self.partitions)
 
     def advance(
-        self,
-        topics: Iterable[TopicToFetch],
-        topics_to_forget: Iterable[TopicToForget],
-        now_ms: int,
+        self, topics: Iterable[TopicToFetch], topics_to_forget: Iterable[TopicToForget], now_ms: int
     ) -> None:
         """Take in the changes of the request that was due, and expect the next."""
         for key, wanted in asked(topics, by_topic_id=self.by_topic_id).items():

@@ -38,14 +38,7 @@ from kafscale.errors import (
 from kafscale.groups.committed_offsets import CommittedOffset, Place, expired
 from kafscale.groups.config import GroupSettings
 from kafscale.groups.consumer_protocol import PROTOCOL_TYPE
-from kafscale.groups.events import (
-    ConsumerHeartbeat,
-    Heartbeat,
-    Join,
-    Leave,
-    Sync,
-    TopicsChanged,
-)
+from kafscale.groups.events import ConsumerHeartbeat, Heartbeat, Join, Leave, Sync, TopicsChanged
 from kafscale.groups.model import GroupRecord, Kind
 from kafscale.groups.responses import Alive, Joined, Left, Reconciled, Synced
 from kafscale.metadata.cluster.ownership_guard import Claim
@@ -76,10 +69,18 @@ class Coordinator:
     """All consumer groups of our shards, as the handlers see them."""
 
     def __init__(
-        self, store: MetadataStore, catalog: Catalog, settings: GroupSettings,
-        retention: OffsetRetention, metrics: Metrics, *, linger_ms: int,
-        clock: GroupClock, random: Random, proven: Callable[[], bool] = lambda: True,
-    ) -> None:  # fmt: skip
+        self,
+        store: MetadataStore,
+        catalog: Catalog,
+        settings: GroupSettings,
+        retention: OffsetRetention,
+        metrics: Metrics,
+        *,
+        linger_ms: int,
+        clock: GroupClock,
+        random: Random,
+        proven: Callable[[], bool] = lambda: True,
+    ) -> None:
         self._catalog = catalog
         self._retention = retention
         self._clock = clock
@@ -89,9 +90,13 @@ class Coordinator:
         self._tenures = Tenures(proven)
         self.writer = GroupWriter(store, clock, linger_ms=linger_ms, random=random, lost=self._lose)
         self.directory = GroupDirectory(
-            settings, self._tenures, self._tickets, metrics,
-            topic_names=TopicNames(catalog.by_id), clock=clock,
-        )  # fmt: skip
+            settings,
+            self._tenures,
+            self._tickets,
+            metrics,
+            topic_names=TopicNames(catalog.by_id),
+            clock=clock,
+        )
         self._shards = Shards(store, catalog, self._tenures, self.directory, self.writer)
         self._is_retired = False
         self._topics_told = True
@@ -199,9 +204,15 @@ class Coordinator:
     # --- offsets --------------------------------------------------------------------------------
 
     def commit(
-        self, group_id: str, member_id: str, instance_id: str | None, generation: int,
-        offsets: Mapping[Place, CommittedOffset], *, version_knows_missing_groups: bool,
-    ) -> Awaitable[None]:  # fmt: skip
+        self,
+        group_id: str,
+        member_id: str,
+        instance_id: str | None,
+        generation: int,
+        offsets: Mapping[Place, CommittedOffset],
+        *,
+        version_knows_missing_groups: bool,
+    ) -> Awaitable[None]:
         """Keep how far a group has read; who awaits it is told when that is in the store.
 
         Who may commit is judged at once: a client may commit and leave in one breath.

@@ -38,9 +38,15 @@ class GroupDirectory:
     """All groups of this broker."""
 
     def __init__(
-        self, settings: GroupSettings, tenures: Tenures, tickets: Tickets, traffic: Traffic,
-        *, topic_names: Mapping[bytes, str], clock: GroupClock,
-    ) -> None:  # fmt: skip
+        self,
+        settings: GroupSettings,
+        tenures: Tenures,
+        tickets: Tickets,
+        traffic: Traffic,
+        *,
+        topic_names: Mapping[bytes, str],
+        clock: GroupClock,
+    ) -> None:
         self._settings = settings
         self._tenures = tenures
         self._tickets = tickets
@@ -154,8 +160,12 @@ class GroupDirectory:
         tenure = self._tenures.of(group.group_id)
         assert tenure is not None, "only groups of our shards are hosted"
         hosted = HostedGroup(
-            group, tenure, self._tickets, self._traffic.group(group.group_id),
-            encode=lambda record: encode_group(record, self._topic_names), clock=self._clock,
-        )  # fmt: skip
+            group,
+            tenure,
+            self._tickets,
+            self._traffic.group(group.group_id),
+            encode=lambda record: encode_group(record, self._topic_names),
+            clock=self._clock,
+        )
         self._groups[group.group_id] = hosted
         return hosted

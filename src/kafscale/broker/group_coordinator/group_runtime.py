@@ -34,9 +34,15 @@ class HostedGroup:
     """One group at work."""
 
     def __init__(
-        self, group: Group, tenure: Tenure, tickets: Tickets, traffic: GroupTraffic,
-        *, encode: Callable[[GroupRecord], bytes], clock: GroupClock,
-    ) -> None:  # fmt: skip
+        self,
+        group: Group,
+        tenure: Tenure,
+        tickets: Tickets,
+        traffic: GroupTraffic,
+        *,
+        encode: Callable[[GroupRecord], bytes],
+        clock: GroupClock,
+    ) -> None:
         self.group = group
         self.tenure = tenure
         """In which the group is here; whatever it wants written is written under its claim."""
@@ -125,9 +131,12 @@ class HostedGroup:
     def _tell(self, rebalanced: Rebalanced) -> None:
         self._traffic.rebalances += 1
         log.info(
-            "consumer_rebalance", group_id=self.group.group_id, generation=rebalanced.generation,
-            member_count=rebalanced.member_count, reason=rebalanced.reason,
-        )  # fmt: skip
+            "consumer_rebalance",
+            group_id=self.group.group_id,
+            generation=rebalanced.generation,
+            member_count=rebalanced.member_count,
+            reason=rebalanced.reason,
+        )
 
     # --- time -----------------------------------------------------------------------------------
 

@@ -30,9 +30,13 @@ class Shards:
     """Begins tenures, fills them with groups, and ends them."""
 
     def __init__(
-        self, store: MetadataStore, catalog: Catalog, tenures: Tenures, directory: GroupDirectory,
+        self,
+        store: MetadataStore,
+        catalog: Catalog,
+        tenures: Tenures,
+        directory: GroupDirectory,
         writer: GroupWriter,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._store = store
         self._catalog = catalog
         self._tenures = tenures

@@ -44,9 +44,14 @@ class GroupWriter:
     """Gathers writes for a moment, and sends them together."""
 
     def __init__(
-        self, store: MetadataStore, clock: GroupClock, *, linger_ms: int, random: Random,
+        self,
+        store: MetadataStore,
+        clock: GroupClock,
+        *,
+        linger_ms: int,
+        random: Random,
         lost: Callable[[Tenure], None],
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._store = store
         self._clock = clock
         self._linger_seconds = linger_ms / 1000

@@ -100,9 +100,12 @@ async def _set(context: RequestContext, change: CredentialToSet, mechanism: Scra
     if not change.salted_password:
         raise UnacceptableCredentialError("A salted password is never empty")
     credential = scram.credential(
-        change.user, mechanism, bytes(change.salt), change.iterations,
+        change.user,
+        mechanism,
+        bytes(change.salt),
+        change.iterations,
         salted_password=bytes(change.salted_password),
-    )  # fmt: skip
+    )
     await context.broker.rules.set_credential(credential)
 
 

@@ -98,8 +98,5 @@ def _member(member: MemberRecord, protocol: str) -> DescribedMember:
 
 def _failed(group_id: str, error: KafscaleError, state: str = "") -> DescribedGroup:
     return DescribedGroup(
-        error_code=error.code,
-        error_message=str(error),
-        group_id=group_id,
-        group_state=state,
+        error_code=error.code, error_message=str(error), group_id=group_id, group_state=state
     )

@@ -30,10 +30,7 @@ from kafscale.broker.security.denials import denial
 from kafscale.broker.shared.leader_epochs import check_leader_epoch
 from kafscale.broker.shared.leaders import MISLED, endpoints, leader_of
 from kafscale.broker.shared.partition_lookup import find_partition
-from kafscale.errors import (
-    KafscaleError,
-    UnsupportedCodecError,
-)
+from kafscale.errors import KafscaleError, UnsupportedCodecError
 from kafscale.metadata.access.model import Operation, ResourceType
 from kafscale.metadata.cluster.cluster_cache import NOBODY
 from kafscale.protocol.messages.fetch import (
@@ -128,9 +125,18 @@ class Fetch:
     """One fetch at work: its partitions, and what was read of them."""
 
     __slots__ = (
-        "_bytes_left", "_context", "_denied", "_logs", "_missed", "_request", "_size_bytes",
-        "_woken", "cold", "results", "session",
-    )  # fmt: skip
+        "_bytes_left",
+        "_context",
+        "_denied",
+        "_logs",
+        "_missed",
+        "_request",
+        "_size_bytes",
+        "_woken",
+        "cold",
+        "results",
+        "session",
+    )
 
     def __init__(
         self,
@@ -278,8 +284,9 @@ class Fetch:
                 traffic.cache_hits += not missed
         for topic, hit in topics.items():
             metrics.topic(topic).fetched(hit, seconds)
-        misled = [number for number, result in enumerate(self.results)
-                  if result.error_code in MISLED]  # fmt: skip
+        misled = [
+            number for number, result in enumerate(self.results) if result.error_code in MISLED
+        ]
         leader_ids = [self._point_to_leader(number) for number in misled]
         response = self.session.answer(self.results, now_ms)
         if leader_ids:
@@ -291,9 +298,7 @@ class Fetch:
 
     def _point_to_leader(self, number: int) -> int:
         wanted = self.session.wanted[number]
-        leader = leader_of(
-            self._context, wanted.name, wanted.topic_id, wanted.request.index
-        )  # fmt: skip
+        leader = leader_of(self._context, wanted.name, wanted.topic_id, wanted.request.index)
         if leader is None:
             return NOBODY
         self.results[number].current_leader = LeaderIdAndEpoch(
@@ -353,9 +358,12 @@ def _converted(
         return slices
     magic = 1 if version >= TIMESTAMPS_SINCE else 0
     converted = down_convert(
-        batches, magic, first_offset=offset, bytes_max=bytes_max,
+        batches,
+        magic,
+        first_offset=offset,
+        bytes_max=bytes_max,
         decompressed_bytes_max=INFLATED_BYTES_MAX,
-    )  # fmt: skip
+    )
     return [memoryview(converted)]
 
 

@@ -42,9 +42,12 @@ def handle(context: RequestContext, request: FindCoordinatorRequest) -> FindCoor
     if context.version < SEVERAL_SINCE:
         found = _answer(context, request.key_type, request.key)
         return FindCoordinatorResponse(
-            error_code=found.error_code, error_message=found.error_message, node_id=found.node_id,
-            host=found.host, port=found.port,
-        )  # fmt: skip
+            error_code=found.error_code,
+            error_message=found.error_message,
+            node_id=found.node_id,
+            host=found.host,
+            port=found.port,
+        )
     return FindCoordinatorResponse(
         coordinators=[_answer(context, request.key_type, key) for key in request.keys]
     )

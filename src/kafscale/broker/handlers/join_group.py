@@ -30,11 +30,7 @@ from kafscale.groups.effects import NO_TICKET
 from kafscale.groups.events import Join
 from kafscale.groups.responses import Joined
 from kafscale.metadata.access.model import Operation, ResourceType
-from kafscale.protocol.messages.join_group import (
-    JoinedMember,
-    JoinGroupRequest,
-    JoinGroupResponse,
-)
+from kafscale.protocol.messages.join_group import JoinedMember, JoinGroupRequest, JoinGroupResponse
 
 KNOWN_IDS_SINCE = 4
 NULL_PROTOCOL_SINCE = 7

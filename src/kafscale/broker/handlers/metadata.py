@@ -145,10 +145,7 @@ def _missing(context: RequestContext, request: MetadataRequest, errors: _Errors)
 
 
 def _find(
-    context: RequestContext,
-    request: MetadataRequest,
-    asked: TopicToDescribe,
-    errors: _Errors,
+    context: RequestContext, request: MetadataRequest, asked: TopicToDescribe, errors: _Errors
 ) -> TopicMetadata:
     catalog = context.broker.catalog
     if asked.name is None:
@@ -179,9 +176,13 @@ def _partition(context: RequestContext, topic: str, index: int) -> PartitionMeta
     leader_id, leader_epoch = context.broker.cluster.leader(topic, index)
     if leader_id == NOBODY:
         return PartitionMetadata(
-            error_code=ErrorCode.LEADER_NOT_AVAILABLE, index=index, leader_id=NOBODY,
-            leader_epoch=leader_epoch, replicas=[], in_sync_replicas=[],
-        )  # fmt: skip
+            error_code=ErrorCode.LEADER_NOT_AVAILABLE,
+            index=index,
+            leader_id=NOBODY,
+            leader_epoch=leader_epoch,
+            replicas=[],
+            in_sync_replicas=[],
+        )
     return PartitionMetadata(
         index=index,
         leader_id=leader_id,

@@ -29,9 +29,15 @@ class Watermarks:
     """The high watermarks of all partitions that matter to the groups of this broker."""
 
     def __init__(
-        self, logs: LogDirectory, groups: Coordinator, view: ClusterView, *, broker_id: int,
-        steady: Callable[[], int], tls: ClientTls | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        logs: LogDirectory,
+        groups: Coordinator,
+        view: ClusterView,
+        *,
+        broker_id: int,
+        steady: Callable[[], int],
+        tls: ClientTls | None = None,
+    ) -> None:
         """`tls` is what other brokers are asked with, where their control planes are encrypted."""
         self._logs = logs
         self._groups = groups

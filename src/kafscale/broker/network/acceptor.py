@@ -138,8 +138,10 @@ class Reception:
         self._failures.warn(
             audit if "CERTIFICATE" in reason else log,
             "connection failed before its first request",
-            client=host, listener=self._lobby.listener.name, reason=reason,
-        )  # fmt: skip
+            client=host,
+            listener=self._lobby.listener.name,
+            reason=reason,
+        )
 
 
 class _Newcomer:

@@ -24,8 +24,11 @@ class Node(msgspec.Struct, frozen=True, gc=False):
 def nodes(context: RequestContext) -> list[Node]:
     """All brokers that are alive, this one in any case."""
     others = context.broker.cluster.brokers
-    return [found for number in sorted({*others, context.broker.node_id})
-            if (found := node(context, number)) is not None]  # fmt: skip
+    return [
+        found
+        for number in sorted({*others, context.broker.node_id})
+        if (found := node(context, number)) is not None
+    ]
 
 
 def node(context: RequestContext, broker_id: int) -> Node | None:

@@ -77,6 +77,8 @@ def _check(config: Config, listener: Listener) -> None:
         )
     if not listener.is_encrypted and {"PLAIN", "OAUTHBEARER"} & set(offered):
         log.warning(
-            "passwords or tokens travel in the clear", listener=listener.name,
-            protocol=str(listener.protocol), mechanisms=list(offered),
-        )  # fmt: skip
+            "passwords or tokens travel in the clear",
+            listener=listener.name,
+            protocol=str(listener.protocol),
+            mechanisms=list(offered),
+        )

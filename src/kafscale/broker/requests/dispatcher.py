@@ -260,11 +260,7 @@ class Dispatcher:
                 response.throttle_time_ms = throttled_ms  # type: ignore[attr-defined]
 
     def _refuse(
-        self,
-        endpoint: Endpoint,
-        context: RequestContext,
-        request: Message,
-        error: BaseException,
+        self, endpoint: Endpoint, context: RequestContext, request: Message, error: BaseException
     ) -> Parts | None:
         told = error if isinstance(error, KafscaleError) else KafscaleError(_UNFORESEEN)
         name = ErrorCode.of(told.code).name
@@ -314,11 +310,13 @@ class Dispatcher:
         """Tell of somebody who asks for something without being logged in, or not any more."""
         is_known = client.login is not None and client.login.identity is not None
         self.strangers.warn(
-            log, "request after the end of a session" if is_known else "request without a login",
-            client=str(client), listener=client.listener.name,
+            log,
+            "request after the end of a session" if is_known else "request without a login",
+            client=str(client),
+            listener=client.listener.name,
             principal=client.identity.principal,
             api_key=int.from_bytes(request_frame[:2], "big"),
-        )  # fmt: skip
+        )
 
     def _api_versions(
         self, context: RequestContext, request: ApiVersionsRequest

@@ -138,9 +138,7 @@ ROUTES: tuple[Route, ...] = (
     route(DESCRIBE_CLUSTER, describe_cluster.handle),
     route(DESCRIBE_PRODUCERS, describe_producers.handle, describe_producers.refuse),
     route(
-        CONSUMER_GROUP_HEARTBEAT,
-        consumer_group_heartbeat.handle,
-        consumer_group_heartbeat.refuse,
+        CONSUMER_GROUP_HEARTBEAT, consumer_group_heartbeat.handle, consumer_group_heartbeat.refuse
     ),
     route(CONSUMER_GROUP_DESCRIBE, consumer_group_describe.handle, consumer_group_describe.refuse),
     route(LIST_CONFIG_RESOURCES, list_config_resources.handle),

@@ -45,15 +45,24 @@ class Audit:
         self._traffic.denied += 1
         client = context.client
         kind = (
-            client.identity.principal, client.host, context.api.name, operation.name,
-            resource_type.name, name,
-        )  # fmt: skip
+            client.identity.principal,
+            client.host,
+            context.api.name,
+            operation.name,
+            resource_type.name,
+            name,
+        )
         if self._is_repeated(kind):
             return
         log.warning(
-            "access denied", **_who(client), api=context.api.name, client_id=context.client_id,
-            operation=operation.name, resource_type=resource_type.name, resource=name,
-        )  # fmt: skip
+            "access denied",
+            **_who(client),
+            api=context.api.name,
+            client_id=context.client_id,
+            operation=operation.name,
+            resource_type=resource_type.name,
+            resource=name,
+        )
 
     def changed(self, context: "RequestContext", change: str, **facts: Any) -> None:
         """Tell that somebody has changed something: a topic, a rule, a user, a quota."""

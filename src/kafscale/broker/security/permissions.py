@@ -121,12 +121,7 @@ PERMISSIONS: Final[dict[str, tuple[Need, ...]]] = {
     "SyncGroup": (_READS_GROUP,),
     "DescribeGroups": (Need(GROUP, Operation.DESCRIBE),),
     "ListGroups": (
-        Need(
-            GROUP,
-            Operation.DESCRIBE,
-            instead=Grant(CLUSTER, Operation.DESCRIBE),
-            is_silent=True,
-        ),
+        Need(GROUP, Operation.DESCRIBE, instead=Grant(CLUSTER, Operation.DESCRIBE), is_silent=True),
     ),
     "SaslHandshake": (),
     "ApiVersions": (),

@@ -10,7 +10,7 @@ The laws, which are Kafka's:
 * Quotas hold for each broker by itself. What logging in takes is free.
 * While there is no quota at all, none of this costs anything.
 
-Which limits hold for whom is said in `kafscale.security.quota.limits`; that a connection is left alone, and
+Which limits hold for whom is said in `security.quota.limits`; that a connection is left alone, and
 that answers say so, is left to `connection` and `dispatch`.
 """
 

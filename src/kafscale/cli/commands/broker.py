@@ -7,9 +7,7 @@ import typer
 from kafscale.cli.commands.config import ConfigFile, effective
 
 
-def broker(
-    config: ConfigFile = None,
-) -> None:
+def broker(config: ConfigFile = None) -> None:
     """Run a broker until it is told to stop.
 
     Without any settings it is complete by itself: records and metadata are kept in ./kafscale-data,

@@ -6,9 +6,7 @@ from kafscale.cli.commands.broker import announce
 from kafscale.cli.commands.config import ConfigFile, effective
 from kafscale.errors import ConfigError
 
-app = typer.Typer(
-    invoke_without_command=True,
-)
+app = typer.Typer(invoke_without_command=True)
 
 
 @app.callback()

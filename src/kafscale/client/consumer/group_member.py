@@ -132,10 +132,7 @@ class Member:
             raise AnsweredError(f"group {self.group_id}", ErrorCode.UNKNOWN_MEMBER_ID)
         try:
             await commit(
-                self._coordinator,
-                offsets,
-                generation=self.generation,
-                member_id=self.member_id,
+                self._coordinator, offsets, generation=self.generation, member_id=self.member_id
             )
         except AnsweredError as error:
             self._heed(error.answer)

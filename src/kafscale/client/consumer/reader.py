@@ -49,12 +49,7 @@ class Reader:
     """A consumer of topics; which of their partitions are its to read, it is told."""
 
     def __init__(
-        self,
-        client: Client,
-        topics: Sequence[str],
-        *,
-        follow: bool,
-        notify: Callable[[str], None],
+        self, client: Client, topics: Sequence[str], *, follow: bool, notify: Callable[[str], None]
     ) -> None:
         """Without `follow`, it ends where the partitions end at the start."""
         self._client = client

@@ -18,10 +18,7 @@ from kafscale.client.partitioner import Partitioner
 from kafscale.client.retry import retried
 from kafscale.errors import KafscaleError
 from kafscale.protocol.error_codes import ErrorCode
-from kafscale.protocol.messages.init_producer_id import (
-    INIT_PRODUCER_ID,
-    InitProducerIdRequest,
-)
+from kafscale.protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
 from kafscale.protocol.messages.metadata import METADATA, MetadataRequest, TopicMetadata
 from kafscale.protocol.messages.produce import (
     PRODUCE,

@@ -55,11 +55,7 @@ ROUTES = (
         gives=contract.Browsed,
     ),
     Route(
-        "POST",
-        "/topics/{name}/messages",
-        produce,
-        takes=contract.Produce,
-        gives=contract.Produced,
+        "POST", "/topics/{name}/messages", produce, takes=contract.Produce, gives=contract.Produced
     ),
 )
 

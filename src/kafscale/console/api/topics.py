@@ -10,18 +10,10 @@ from typing import Final
 import msgspec
 
 from kafscale.admin.cluster import brokers
-from kafscale.admin.topics import (
-    configs as topics_configs,
-)
-from kafscale.admin.topics import (
-    consumers as topics_consumers,
-)
-from kafscale.admin.topics import (
-    describe as topics_describe,
-)
-from kafscale.admin.topics import (
-    topics,
-)
+from kafscale.admin.topics import configs as topics_configs
+from kafscale.admin.topics import consumers as topics_consumers
+from kafscale.admin.topics import describe as topics_describe
+from kafscale.admin.topics import topics
 from kafscale.console.api.confirming import confirm
 from kafscale.console.api.pagination import cut
 from kafscale.console.api.route import Call, Route

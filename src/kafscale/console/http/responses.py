@@ -51,33 +51,35 @@ _BY_KIND: Final = (
 _BY_CODE: Final = {
     **dict.fromkeys(
         (
-            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID,
-            ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.RESOURCE_NOT_FOUND,
+            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+            ErrorCode.UNKNOWN_TOPIC_ID,
+            ErrorCode.GROUP_ID_NOT_FOUND,
+            ErrorCode.RESOURCE_NOT_FOUND,
         ),
         _NOT_FOUND,
     ),
     **dict.fromkeys(
         (
-            ErrorCode.TOPIC_ALREADY_EXISTS, ErrorCode.NON_EMPTY_GROUP,
-            ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC, ErrorCode.SECURITY_DISABLED,
-            ErrorCode.DUPLICATE_RESOURCE, ErrorCode.UNKNOWN_MEMBER_ID,
+            ErrorCode.TOPIC_ALREADY_EXISTS,
+            ErrorCode.NON_EMPTY_GROUP,
+            ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC,
+            ErrorCode.SECURITY_DISABLED,
+            ErrorCode.DUPLICATE_RESOURCE,
+            ErrorCode.UNKNOWN_MEMBER_ID,
         ),
         _CONFLICT,
     ),
+    **dict.fromkeys((ErrorCode.POLICY_VIOLATION, ErrorCode.SASL_AUTHENTICATION_FAILED), _FORBIDDEN),
     **dict.fromkeys(
         (
-            ErrorCode.POLICY_VIOLATION, ErrorCode.SASL_AUTHENTICATION_FAILED,
-        ),
-        _FORBIDDEN,
-    ),
-    **dict.fromkeys(
-        (
-            ErrorCode.OFFSET_OUT_OF_RANGE, ErrorCode.MESSAGE_TOO_LARGE,
-            ErrorCode.UNACCEPTABLE_CREDENTIAL, ErrorCode.OFFSET_METADATA_TOO_LARGE,
+            ErrorCode.OFFSET_OUT_OF_RANGE,
+            ErrorCode.MESSAGE_TOO_LARGE,
+            ErrorCode.UNACCEPTABLE_CREDENTIAL,
+            ErrorCode.OFFSET_METADATA_TOO_LARGE,
         ),
         _INVALID,
     ),
-}  # fmt: skip
+}
 """What Kafka's errors mean to whoever asks over HTTP, where their names do not say it."""
 
 _BY_STATUS: Final = {

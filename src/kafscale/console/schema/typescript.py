@@ -1,4 +1,4 @@
-"""The contract once more, in TypeScript, for the pages: `python -m kafscale.console.schema.typescript`.
+"""TypeScript types of the API: `python -m kafscale.console.schema.typescript`.
 
 The law: nobody writes these types by hand. What the API gives has all of its fields; what it takes
 may leave out those that have a default.

@@ -43,9 +43,15 @@ class Roster:
     """Everybody who is in the group."""
 
     __slots__ = (
-        "_holdings", "_instances", "assignment_epoch", "catalogue", "due_ms", "epoch", "members",
+        "_holdings",
+        "_instances",
+        "assignment_epoch",
+        "catalogue",
+        "due_ms",
+        "epoch",
+        "members",
         "settings",
-    )  # fmt: skip
+    )
 
     def __init__(self, settings: GroupSettings, catalogue: Catalogue) -> None:
         self.settings = settings

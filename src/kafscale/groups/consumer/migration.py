@@ -107,11 +107,7 @@ def _assigned(
 
 
 def _upgraded(
-    classic: MemberRecord,
-    epoch: int,
-    subscription: Subscription,
-    assigned: Partitions,
-    now_ms: int,
+    classic: MemberRecord, epoch: int, subscription: Subscription, assigned: Partitions, now_ms: int
 ) -> Member:
     profile = Profile(
         instance_id=classic.instance_id,

@@ -75,12 +75,7 @@ def decode_credential(entry: Entry) -> ScramCredential:
         raise DamagedObjectError(entry.key, str(error)) from error
     _check_key(entry, keys.credential(record.user, mechanism))
     return ScramCredential(
-        record.user,
-        mechanism,
-        record.salt,
-        record.iterations,
-        record.stored_key,
-        record.server_key,
+        record.user, mechanism, record.salt, record.iterations, record.stored_key, record.server_key
     )
 
 

@@ -163,8 +163,7 @@ _CONSUMERS: Final = Row(
             about="Records that groups have yet to read.",
             queries=(
                 Query(
-                    total(here("kafscale_consumer_lag"), "group", "topic"),
-                    "{{group}} - {{topic}}",
+                    total(here("kafscale_consumer_lag"), "group", "topic"), "{{group}} - {{topic}}"
                 ),
             ),
             leads_to="groups",
@@ -256,8 +255,7 @@ _BROKERS: Final = Row(
             thresholds=worse_above(0.1, 0.5),
             queries=(
                 Query(
-                    quantile(0.99, here("kafscale_event_loop_lag_seconds_bucket"), "pod"),
-                    "{{pod}}",
+                    quantile(0.99, here("kafscale_event_loop_lag_seconds_bucket"), "pod"), "{{pod}}"
                 ),
             ),
         ),

@@ -143,10 +143,7 @@ _ETCDS: Final = Row(
             unit=Unit.SECONDS,
             thresholds=worse_above(3600, 7200),
             queries=(
-                Query(
-                    smallest(_about_clusters("etcd_snapshot_age_seconds"), *_CLUSTER),
-                    _NAMED,
-                ),
+                Query(smallest(_about_clusters("etcd_snapshot_age_seconds"), *_CLUSTER), _NAMED),
             ),
         ),
         lines(

@@ -192,9 +192,7 @@ _COST: Final = Row(
             DOLLARS_A_DAY,
         ),
         _dollars_now(
-            "Dollars a month",
-            "The same, thirty times.",
-            f"{MONTH_DAYS} * ({DOLLARS_A_DAY})",
+            "Dollars a month", "The same, thirty times.", f"{MONTH_DAYS} * ({DOLLARS_A_DAY})"
         ),
         Panel(
             title="PUTs a day",

@@ -44,11 +44,7 @@ class Metrics(Traffic):
         """The same, metric by metric, for those who have other things to do in between."""
         for declared in DECLARATIONS:
             yield render(
-                declared.name,
-                declared.type,
-                declared.meaning,
-                declared.labels,
-                declared.read(self),
+                declared.name, declared.type, declared.meaning, declared.labels, declared.read(self)
             ).encode()
 
 

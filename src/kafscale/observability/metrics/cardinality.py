@@ -63,9 +63,7 @@ def topics(by_topic: Mapping[str, TopicTraffic]) -> Iterator[tuple[str, TopicTra
         yield topic, found
 
 
-def groups(
-    by_group: Mapping[str, GroupTraffic],
-) -> Iterator[tuple[tuple[str, ...], GroupTraffic]]:
+def groups(by_group: Mapping[str, GroupTraffic]) -> Iterator[tuple[tuple[str, ...], GroupTraffic]]:
     return told(by_group, GROUPS_TOLD_MAX, _name, _all_groups)
 
 

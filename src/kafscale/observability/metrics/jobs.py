@@ -95,15 +95,9 @@ PIPELINE_DECLARATIONS: Final[tuple[PipelineDeclaration, ...]] = (
         lambda run, _: int(run.succeeded),
     ),
     _last_run(
-        "last_run_duration_seconds",
-        "How long that run took.",
-        lambda run, _: run.duration_seconds,
+        "last_run_duration_seconds", "How long that run took.", lambda run, _: run.duration_seconds
     ),
-    _last_run(
-        "last_run_records",
-        "How many records that run handled.",
-        lambda run, _: run.records,
-    ),
+    _last_run("last_run_records", "How many records that run handled.", lambda run, _: run.records),
     _last_run(
         "freshness_seconds",
         "How old the newest record is that a job has handled: what readers of its outcome miss.",

@@ -20,8 +20,13 @@ class SnapshotFigures:
     """The backups of a cluster's etcd."""
 
     __slots__ = (
-        "duration_seconds", "failures", "is_accessible", "newest_at_ms", "size_bytes", "succeeded",
-    )  # fmt: skip
+        "duration_seconds",
+        "failures",
+        "is_accessible",
+        "newest_at_ms",
+        "size_bytes",
+        "succeeded",
+    )
 
     def __init__(self) -> None:
         self.newest_at_ms: int | None = None

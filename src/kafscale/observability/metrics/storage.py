@@ -63,9 +63,7 @@ STORAGE_DECLARATIONS: Final = (
         lambda traffic: traffic.log.wal_objects,
     ),
     counter(
-        "kafscale_wal_puts_total",
-        "WAL objects written.",
-        lambda traffic: traffic.log.wal_puts,
+        "kafscale_wal_puts_total", "WAL objects written.", lambda traffic: traffic.log.wal_puts
     ),
     counter(
         "kafscale_wal_bytes_total",

@@ -133,11 +133,17 @@ class BucketKeeper:
                 )
             found = in_it or found
         return S3Bucket(
-            name=s3.bucket, region=s3.region, endpoint=s3.endpoint, path_style=s3.uses_path_style,
-            credential_source=s3.credential_source, access_key=found.access_key,
-            secret_key=found.secret_key, session_token=found.session_token, role_arn=s3.role_arn,
+            name=s3.bucket,
+            region=s3.region,
+            endpoint=s3.endpoint,
+            path_style=s3.uses_path_style,
+            credential_source=s3.credential_source,
+            access_key=found.access_key,
+            secret_key=found.secret_key,
+            session_token=found.session_token,
+            role_arn=s3.role_arn,
             kms_key_arn=s3.kms_key_arn,
-        )  # fmt: skip
+        )
 
     async def keep_lifecycle(self, cluster: Cluster, topics: Iterable[Topic]) -> list[Condition]:
         """Have the bucket's rules follow the retention of topics."""
@@ -184,9 +190,10 @@ class BucketKeeper:
             actual = await bucket_region(bucket)
         if actual and actual != s3.region:
             return bad(
-                READY, "RegionMismatch",
+                READY,
+                "RegionMismatch",
                 f"the bucket is in {actual}, and s3.region says {s3.region}: correct one of them",
-            )  # fmt: skip
+            )
         return ok(READY, "Created" if made else "Accessible")
 
     async def _region(self, cluster: Cluster) -> Condition:
@@ -196,19 +203,22 @@ class BucketKeeper:
         others = sorted(region for region in regions if region and region != cluster.spec.s3.region)
         if others:
             return bad(
-                REGION, "RegionMismatch",
+                REGION,
+                "RegionMismatch",
                 f"nodes are in {', '.join(others)}, the bucket in {cluster.spec.s3.region}: every"
                 " byte between them is paid for",
-            )  # fmt: skip
+            )
         return ok(REGION, "SameRegion" if regions - {None} else "NodesTellNoRegion")
 
     async def _replicate(self, cluster: Cluster, bucket: S3Bucket) -> Condition:
         s3 = cluster.spec.s3
         try:
             await replicate(
-                bucket, cluster.object_namespace, destination_arn=s3.replication_bucket,
+                bucket,
+                cluster.object_namespace,
+                destination_arn=s3.replication_bucket,
                 role_arn=s3.replication_role_arn,
-            )  # fmt: skip
+            )
         except KafscaleError as error:
             return bad(REPLICATION, "NotSetUp", str(error))
         return ok(REPLICATION, "SetUp", f"to {s3.replication_bucket}")
@@ -229,6 +239,7 @@ def _encryption(cluster: Cluster) -> Condition:
     if cluster.spec.s3.kms_key_arn:
         return ok(ENCRYPTION, "KmsKey")
     return bad(
-        ENCRYPTION, "StoreKeys",
+        ENCRYPTION,
+        "StoreKeys",
         "objects are encrypted with keys of the store: set s3.kmsKeyArn to a key of yours",
-    )  # fmt: skip
+    )

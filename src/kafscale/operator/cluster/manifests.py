@@ -20,9 +20,7 @@ from kafscale.operator.manifests.brokers import (
     service_monitor,
     services,
 )
-from kafscale.operator.manifests.brokers import (
-    stateful_set as brokers_stateful_set,
-)
+from kafscale.operator.manifests.brokers import stateful_set as brokers_stateful_set
 from kafscale.operator.manifests.names import EtcdAccess
 from kafscale.operator.spec.cluster import Cluster
 

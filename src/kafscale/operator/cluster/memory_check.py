@@ -30,17 +30,19 @@ def memory_condition(cluster: Cluster) -> Condition:
     told = f"a broker with a full cache takes about {needed // MIB} MiB"
     if needed > limit:
         return bad(
-            FITS, "AboveLimit",
+            FITS,
+            "AboveLimit",
             f"{told}, and is killed at {limit // MIB} MiB: raise brokers.resources.limits.memory"
             " or lower config.cacheSize",
-        )  # fmt: skip
+        )
     percent = spec.autoscaling.target_memory_utilization
     much = parse_size(spec.brokers.resources.requests.memory) * percent // 100
     if spec.autoscaling.enabled and needed > much:
         return bad(
-            FITS, "AboveAutoscalingTarget",
+            FITS,
+            "AboveAutoscalingTarget",
             f"{told}, and autoscaling adds brokers above {much // MIB} MiB: raise"
             " brokers.resources.requests.memory or autoscaling.targetMemoryUtilization, or lower"
             " config.cacheSize",
-        )  # fmt: skip
+        )
     return ok(FITS, "Fits", told)

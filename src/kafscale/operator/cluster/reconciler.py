@@ -192,10 +192,14 @@ class ClusterReconciler:
             cluster.status.get("conditions") or [], status["conditions"]
         ):
             log.info(
-                "condition changed", cluster=cluster.name, namespace=cluster.namespace,
-                type=condition.type, status=condition.status, reason=condition.reason,
+                "condition changed",
+                cluster=cluster.name,
+                namespace=cluster.namespace,
+                type=condition.type,
+                status=condition.status,
+                reason=condition.reason,
                 message=condition.message,
-            )  # fmt: skip
+            )
             is_good = condition.status == TRUE
             word = f"{condition.type}{'' if is_good else 'Lost'}"
             told = condition.message or condition.reason

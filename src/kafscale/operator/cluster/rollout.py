@@ -123,9 +123,12 @@ class Roller:
 async def scale(kube: Kube, cluster: Cluster, replicas: int) -> None:
     """Set how many pods the StatefulSet of the brokers makes."""
     await kube.merge(
-        STATEFUL_SETS, cluster.namespace, names.broker(cluster),
-        {"spec": {"replicas": replicas}}, subresource="scale",
-    )  # fmt: skip
+        STATEFUL_SETS,
+        cluster.namespace,
+        names.broker(cluster),
+        {"spec": {"replicas": replicas}},
+        subresource="scale",
+    )
 
 
 def _seen(pod: Manifest, members: set[int] | None) -> Pod:

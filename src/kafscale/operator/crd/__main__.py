@@ -13,10 +13,7 @@ parser.add_argument("--definitions", nargs="*", type=Path, default=[], help="for
 parser.add_argument("--schemas", nargs="*", type=Path, default=[], help="for editors' schemas")
 wanted = parser.parse_args()
 
-for directories, files in (
-    (wanted.definitions, rendered()),
-    (wanted.schemas, rendered_schemas()),
-):
+for directories, files in ((wanted.definitions, rendered()), (wanted.schemas, rendered_schemas())):
     for directory in directories:
         directory.mkdir(parents=True, exist_ok=True)
         for name, text in files.items():

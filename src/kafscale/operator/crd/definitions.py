@@ -53,15 +53,24 @@ RESOURCES: Final = (
             Column("Brokers", "integer", ".status.brokerCount", "How many brokers there are."),
             Column("Topics", "integer", ".status.topicCount", "How many topics there are."),
             Column(
-                "Bootstrap", "string", ".status.bootstrapServers", "Where clients begin.",
+                "Bootstrap",
+                "string",
+                ".status.bootstrapServers",
+                "Where clients begin.",
                 is_wide=True,
             ),
             Column(
-                "Etcd", "integer", ".status.etcd.membersReady", "How many members are healthy.",
+                "Etcd",
+                "integer",
+                ".status.etcd.membersReady",
+                "How many members are healthy.",
                 is_wide=True,
             ),
             Column(
-                "Snapshot", "date", ".status.snapshot.lastTime", "How old the newest backup is.",
+                "Snapshot",
+                "date",
+                ".status.snapshot.lastTime",
+                "How old the newest backup is.",
                 is_wide=True,
             ),
             _AGE,
@@ -81,7 +90,7 @@ RESOURCES: Final = (
             _AGE,
         ),
     ),
-)  # fmt: skip
+)
 
 
 def definitions() -> list[Manifest]:

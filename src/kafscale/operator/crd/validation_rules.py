@@ -36,7 +36,7 @@ CLUSTER_RULES: Final[Rules] = {
             " && self.metadata.name.matches('^[a-z][-a-z0-9]*$')",
             f"the name of a cluster has at most {NAME_LENGTH_MAX} letters, digits and dashes, and"
             " begins with a letter: Services are named after it",
-        ),
+        )
     ],
     "spec": [
         Rule(
@@ -86,10 +86,10 @@ CLUSTER_RULES: Final[Rules] = {
         ),
     ],
     "spec.s3.namespace": [
-        Rule("self == oldSelf", "the namespace cannot be changed: all objects are stored under it"),
+        Rule("self == oldSelf", "the namespace cannot be changed: all objects are stored under it")
     ],
     "spec.etcd.managed.replicas": [
-        Rule("self == oldSelf", "the number of members cannot be changed"),
+        Rule("self == oldSelf", "the number of members cannot be changed")
     ],
 }
 
@@ -98,13 +98,13 @@ TOPIC_RULES: Final[Rules] = {
         Rule(
             "self.spec.topicName != '' || size(self.metadata.name) <= 249",
             "the name of a topic has at most 249 characters: set topicName",
-        ),
+        )
     ],
     "spec.clusterRef": [
-        Rule("self == oldSelf", "a topic cannot move to another cluster: make a new resource"),
+        Rule("self == oldSelf", "a topic cannot move to another cluster: make a new resource")
     ],
     "spec.partitions": [
-        Rule("self >= oldSelf", "the partitions of a topic can grow and never shrink"),
+        Rule("self >= oldSelf", "the partitions of a topic can grow and never shrink")
     ],
     "spec.topicName": [
         Rule("self == oldSelf", "a topic cannot be renamed: make a new resource"),

@@ -12,13 +12,8 @@ from kafscale.operator.kube.api import Kube
 from kafscale.operator.kube.kinds import NETWORK_POLICIES, VOLUME_CLAIMS
 from kafscale.operator.manifests import names
 from kafscale.operator.manifests.brokers import service_account
-from kafscale.operator.manifests.etcd import (
-    bootstrap_config,
-    services,
-)
-from kafscale.operator.manifests.etcd import (
-    stateful_set as etcd_stateful_set,
-)
+from kafscale.operator.manifests.etcd import bootstrap_config, services
+from kafscale.operator.manifests.etcd import stateful_set as etcd_stateful_set
 from kafscale.operator.manifests.etcd.bootstrap_config import Admission
 from kafscale.operator.manifests.etcd.restore import restore_of
 from kafscale.operator.manifests.names import Platform

@@ -39,13 +39,7 @@ class Doing:
     """Acts on one managed etcd, as it was seen."""
 
     def __init__(
-        self,
-        kube: Kube,
-        cluster: Cluster,
-        platform: Platform,
-        *,
-        settings: Etcd,
-        connect: Connect,
+        self, kube: Kube, cluster: Cluster, platform: Platform, *, settings: Etcd, connect: Connect
     ) -> None:
         self._kube = kube
         self._cluster = cluster

@@ -80,10 +80,14 @@ class ManagedEtcd:
             cluster, around.platform, (each.index for each in view.seated)
         )
         await apply(
-            around.kube, cluster, around.platform, objects,
-            admission=admission(view, listed), replicas=replicas(view, _replicas(objects)),
+            around.kube,
+            cluster,
+            around.platform,
+            objects,
+            admission=admission(view, listed),
+            replicas=replicas(view, _replicas(objects)),
             trust_checksum=trust,
-        )  # fmt: skip
+        )
         await grow_volumes(around.kube, cluster, objects)
         doing = Doing(
             around.kube, cluster, around.platform, settings=settings, connect=around.connect

@@ -106,13 +106,23 @@ def restore(
     can_leap = _LEAP in _run([program, "snapshot", "restore", "--help"])
     _run(
         [
-            program, "snapshot", "restore", str(snapshot), "--data-dir", str(room / "data"),
-            "--name", identity.name, "--initial-cluster", identity.initial_cluster,
-            "--initial-cluster-token", identity.initial_cluster_token,
-            "--initial-advertise-peer-urls", identity.advertise_peer_urls,
+            program,
+            "snapshot",
+            "restore",
+            str(snapshot),
+            "--data-dir",
+            str(room / "data"),
+            "--name",
+            identity.name,
+            "--initial-cluster",
+            identity.initial_cluster,
+            "--initial-cluster-token",
+            identity.initial_cluster_token,
+            "--initial-advertise-peer-urls",
+            identity.advertise_peer_urls,
             *([_LEAP, str(REVISION_LEAP), "--mark-compacted"] if can_leap else []),
         ]
-    )  # fmt: skip
+    )
     _force_to_disk(room / "data" / MEMBER)
     if has_member(directory):
         (directory / MEMBER).rename(directory / aside)

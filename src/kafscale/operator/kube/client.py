@@ -12,11 +12,7 @@ from typing import Any, Final
 import aiohttp
 import msgspec
 from kubernetes_asyncio.client import ApiClient, Configuration
-from kubernetes_asyncio.config import (
-    ConfigException,
-    load_incluster_config,
-    load_kube_config,
-)
+from kubernetes_asyncio.config import ConfigException, load_incluster_config, load_kube_config
 
 from kafscale.errors import ConfigError, KubeError
 from kafscale.observability.logging import get_logger
@@ -77,9 +73,12 @@ class ApiServer:
 
     async def _apply(self, path: str, manifest: Manifest) -> Manifest:
         return await self._ask(
-            "PATCH", path, manifest, query={"fieldManager": FIELD_MANAGER, "force": "true"},
+            "PATCH",
+            path,
+            manifest,
+            query={"fieldManager": FIELD_MANAGER, "force": "true"},
             content_type="application/apply-patch+yaml",
-        )  # fmt: skip
+        )
 
     async def get(self, kind: Kind, namespace: str, name: str) -> Manifest | None:
         return await self._ask_for("GET", kind.path(namespace, name))
@@ -128,9 +127,12 @@ class ApiServer:
         self, kind: Kind, namespace: str, name: str, patch: Manifest, *, subresource: str = ""
     ) -> Manifest | None:
         return await self._ask_for(
-            "PATCH", kind.path(namespace, name, subresource), patch,
-            query={"fieldManager": FIELD_MANAGER}, content_type="application/merge-patch+json",
-        )  # fmt: skip
+            "PATCH",
+            kind.path(namespace, name, subresource),
+            patch,
+            query={"fieldManager": FIELD_MANAGER},
+            content_type="application/merge-patch+json",
+        )
 
     async def delete(self, kind: Kind, namespace: str, name: str, *, uid: str = "") -> bool:
         options: Manifest = {"propagationPolicy": "Background"}

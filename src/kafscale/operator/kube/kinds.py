@@ -48,10 +48,26 @@ CLUSTERS: Final = Kind("kafscale.io/v1alpha1", "KafscaleCluster", "kafscaleclust
 TOPICS: Final = Kind("kafscale.io/v1alpha1", "KafscaleTopic", "kafscaletopics")
 
 ALL: Final = (
-    PODS, NODES, SERVICES, SECRETS, CONFIG_MAPS, SERVICE_ACCOUNTS, VOLUME_CLAIMS, EVENTS,
-    STATEFUL_SETS, AUTOSCALERS, DISRUPTION_BUDGETS, NETWORK_POLICIES, ENDPOINT_SLICES, ROLES,
-    ROLE_BINDINGS, LEASES, SERVICE_MONITORS, CLUSTERS, TOPICS,
-)  # fmt: skip
+    PODS,
+    NODES,
+    SERVICES,
+    SECRETS,
+    CONFIG_MAPS,
+    SERVICE_ACCOUNTS,
+    VOLUME_CLAIMS,
+    EVENTS,
+    STATEFUL_SETS,
+    AUTOSCALERS,
+    DISRUPTION_BUDGETS,
+    NETWORK_POLICIES,
+    ENDPOINT_SLICES,
+    ROLES,
+    ROLE_BINDINGS,
+    LEASES,
+    SERVICE_MONITORS,
+    CLUSTERS,
+    TOPICS,
+)
 
 
 def kind_of(manifest: dict[str, object]) -> Kind:

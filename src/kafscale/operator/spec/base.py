@@ -19,10 +19,7 @@ def keyed(key: str, description: str) -> Meta:
     """The same about a list whose entries are told apart by a member, and merged by it."""
     return Meta(
         description=description,
-        extra_json_schema={
-            "x-kubernetes-list-type": "map",
-            "x-kubernetes-list-map-keys": [key],
-        },
+        extra_json_schema={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": [key]},
     )
 
 

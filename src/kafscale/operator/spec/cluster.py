@@ -160,8 +160,7 @@ class EtcdSpec(Spec, frozen=True, kw_only=True):
         ),
     ] = field(default_factory=list)
     use_kube_etcd: Annotated[
-        bool,
-        text("Whether to use the etcd of Kubernetes itself, where its pods can be seen."),
+        bool, text("Whether to use the etcd of Kubernetes itself, where its pods can be seen.")
     ] = False
     tls_secret_ref: Annotated[
         str, text("The Secret with ca.crt, tls.crt and tls.key for an etcd that is given.")
@@ -284,10 +283,12 @@ class ClusterSpec(Spec, frozen=True, kw_only=True):
         """The bucket of the snapshots: that of the records, where nothing else is said."""
         said, s3 = self.etcd.snapshots, self.s3
         return msgspec.structs.replace(
-            s3, bucket=said.bucket or s3.bucket, region=said.region or s3.region,
+            s3,
+            bucket=said.bucket or s3.bucket,
+            region=said.region or s3.region,
             endpoint=said.endpoint or s3.endpoint,
             credentials_secret_ref=said.credentials_secret_ref or s3.secret,
-        )  # fmt: skip
+        )
 
 
 class Cluster(msgspec.Struct, frozen=True, kw_only=True):

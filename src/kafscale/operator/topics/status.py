@@ -51,9 +51,7 @@ def partitions(
         end = log_end_offsets.get(Partition(topic.name, number), known.get(number))
         found.append(
             PartitionStatus(
-                id=number,
-                leader="" if leader_id == NOBODY else str(leader_id),
-                log_end_offset=end,
+                id=number, leader="" if leader_id == NOBODY else str(leader_id), log_end_offset=end
             )
         )
     return found

@@ -104,9 +104,5 @@ def about(resource: TopicResource) -> Manifest:
     return {
         "apiVersion": TOPICS.api_version,
         "kind": TOPICS.kind,
-        "metadata": {
-            "name": resource.name,
-            "namespace": resource.namespace,
-            "uid": resource.uid,
-        },
+        "metadata": {"name": resource.name, "namespace": resource.namespace, "uid": resource.uid},
     }

@@ -120,9 +120,14 @@ def _declaration(message: MessageType, info: msgspec.structs.FieldInfo, hint: An
         assert info.default_factory is not msgspec.NODEFAULT, f"{where} has no default"
         default = info.default_factory()
     return _Declaration(
-        info.name, wire_type, optional, versions, nullable,
-        None if tagged is None else tagged.number, default,
-    )  # fmt: skip
+        info.name,
+        wire_type,
+        optional,
+        versions,
+        nullable,
+        None if tagged is None else tagged.number,
+        default,
+    )
 
 
 def _wire_type(hint: Any, where: str) -> WireType:

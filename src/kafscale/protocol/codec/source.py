@@ -12,9 +12,22 @@ from functools import cache
 from typing import Any
 
 RESERVED = (
-    "view", "position", "end", "stop", "at", "message", "error", "write", "out", "parts",
-    "len", "list", "range", "sum", "map",
-)  # fmt: skip
+    "view",
+    "position",
+    "end",
+    "stop",
+    "at",
+    "message",
+    "error",
+    "write",
+    "out",
+    "parts",
+    "len",
+    "list",
+    "range",
+    "sum",
+    "map",
+)
 """Names that emitted code uses itself, so that no field takes them for its variable."""
 
 

@@ -58,10 +58,7 @@ class Message(msgspec.Struct, frozen=True, gc=False):
 
 
 def read(
-    data: Buffer,
-    *,
-    partial_ok: bool = False,
-    decompressed_bytes_max: int = DECOMPRESSED_BYTES_MAX,
+    data: Buffer, *, partial_ok: bool = False, decompressed_bytes_max: int = DECOMPRESSED_BYTES_MAX
 ) -> Iterator[Message]:
     """The messages of a set in order; `partial_ok` leaves out a last one that is cut short."""
     bytes_left = decompressed_bytes_max

@@ -45,9 +45,13 @@ class Authorizer:
         decision = self._decisions.get(question)
         if decision is None:
             decision = self._is_super(identity) or self._rules.allows(
-                _principals(identity), host, operation, resource_type, name,
+                _principals(identity),
+                host,
+                operation,
+                resource_type,
+                name,
                 by_default=self._by_default,
-            )  # fmt: skip
+            )
             if len(name) <= NAME_LENGTH_MAX:
                 self._remember(question, decision=decision)
         return decision

@@ -41,16 +41,24 @@ class AclFilter(msgspec.Struct, frozen=True):
     def only(self) -> Acl | None:
         """The one rule that can match, where no more than one can."""
         if (
-            self.resource_name is None or self.principal is None or self.host is None
+            self.resource_name is None
+            or self.principal is None
+            or self.host is None
             or self.resource_type is ResourceType.ANY
             or self.pattern_type in {PatternType.ANY, PatternType.MATCH}
-            or self.operation is Operation.ANY or self.permission is Permission.ANY
-        ):  # fmt: skip
+            or self.operation is Operation.ANY
+            or self.permission is Permission.ANY
+        ):
             return None
         return Acl(
-            self.resource_type, self.pattern_type, self.resource_name, self.principal, self.host,
-            self.operation, self.permission,
-        )  # fmt: skip
+            self.resource_type,
+            self.pattern_type,
+            self.resource_name,
+            self.principal,
+            self.host,
+            self.operation,
+            self.permission,
+        )
 
     def _matches_name(self, acl: Acl) -> bool:
         name = self.resource_name

@@ -32,12 +32,7 @@ class Mechanisms:
     """All that are enabled on any listener."""
 
     def __init__(
-        self,
-        settings: Sasl,
-        credentials: Credentials,
-        *,
-        clock: Callable[[], int],
-        random: Random,
+        self, settings: Sasl, credentials: Credentials, *, clock: Callable[[], int], random: Random
     ) -> None:
         """`clock` gives ms since 1970; `random` makes nonces, which nobody must foresee."""
         self._settings = settings

@@ -89,9 +89,12 @@ class DevAuthority:
     def keystore(self, issued: Issued, password: str) -> bytes:
         """A certificate and its key as PKCS#12, for Java."""
         return pkcs12.serialize_key_and_certificates(
-            b"kafscale", issued.key, issued.certificate, [self.own.certificate],
+            b"kafscale",
+            issued.key,
+            issued.certificate,
+            [self.own.certificate],
             _encryption(password),
-        )  # fmt: skip
+        )
 
     def truststore(self, password: str) -> bytes:
         """This authority as PKCS#12, for Java to trust."""
@@ -144,10 +147,16 @@ def _builder(
 
 def _usage(*, signs_certificates: bool) -> x509.KeyUsage:
     return x509.KeyUsage(
-        digital_signature=not signs_certificates, key_cert_sign=signs_certificates,
-        crl_sign=signs_certificates, content_commitment=False, key_encipherment=False,
-        data_encipherment=False, key_agreement=False, encipher_only=False, decipher_only=False,
-    )  # fmt: skip
+        digital_signature=not signs_certificates,
+        key_cert_sign=signs_certificates,
+        crl_sign=signs_certificates,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        encipher_only=False,
+        decipher_only=False,
+    )
 
 
 def _name(name: str) -> x509.Name:

@@ -24,9 +24,7 @@ SETTING: Final = "tls.principalMappingRules"
 
 _PART = r"(?:\\.|[^\\/])*"
 _RULE: Final = re.compile(rf"RULE:({_PART})/({_PART})/([LU]?)", re.ASCII)
-_SPLITTER: Final = re.compile(
-    rf"\s*(DEFAULT|{_RULE.pattern}.*?|.*?)\s*(?:,\s*|$)", re.ASCII
-)  # fmt: skip
+_SPLITTER: Final = re.compile(rf"\s*(DEFAULT|{_RULE.pattern}.*?|.*?)\s*(?:,\s*|$)", re.ASCII)
 _TOKEN: Final = re.compile(
     r"\\(?P<literal>.)|\$\{(?P<name>\w+)\}|\$(?P<digits>\d+)|(?P<stray>\$)|(?P<text>[^\\$]+)",
     re.ASCII | re.DOTALL,

@@ -49,9 +49,13 @@ class _Reader:
         self._left = VALUES_MAX
         self.position = 0
         self._compounds: dict[str, Callable[[dict[str, Any], int], Any]] = {
-            "record": self._record, "error": self._record, "array": self._array, "map": self._map,
-            "enum": self._enum, "fixed": self._fixed,
-        }  # fmt: skip
+            "record": self._record,
+            "error": self._record,
+            "array": self._array,
+            "map": self._map,
+            "enum": self._enum,
+            "fixed": self._fixed,
+        }
         self._primitives: dict[str, Callable[[], Any]] = {
             "null": lambda: None,
             "boolean": self._boolean,

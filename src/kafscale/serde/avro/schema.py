@@ -13,9 +13,14 @@ NAMED: Final = frozenset({"record", "error", "enum", "fixed"})
 """The types that have names, under which they can be used again."""
 
 _NOT_A_SCHEMA: Final = (
-    msgspec.MsgspecError, SchemaParseException, AttributeError, LookupError, RecursionError,
-    TypeError, ValueError,
-)  # fmt: skip
+    msgspec.MsgspecError,
+    SchemaParseException,
+    AttributeError,
+    LookupError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
 """How fastavro meets what is no schema: it says it in many ways."""
 
 

@@ -37,9 +37,12 @@ class _Writer:
         self._named = named
         self._left = TRIES_MAX
         self._compounds: dict[str, Callable[[dict[str, Any], Any, tuple[str, ...]], bytes]] = {
-            "record": self._record, "error": self._record, "array": self._array, "map": self._map,
+            "record": self._record,
+            "error": self._record,
+            "array": self._array,
+            "map": self._map,
             "enum": self._enum,
-        }  # fmt: skip
+        }
 
     def encoded(self, schema: Any, value: Any, path: tuple[str, ...]) -> bytes:
         self._left -= 1

@@ -27,10 +27,16 @@ from kafscale.errors import ConfigError, InvalidRecordError
 _WELL_KNOWN: Final = {
     module.DESCRIPTOR.name: module.DESCRIPTOR
     for module in (
-        any_pb2, descriptor_pb2, duration_pb2, empty_pb2, field_mask_pb2, struct_pb2,
-        timestamp_pb2, wrappers_pb2,
+        any_pb2,
+        descriptor_pb2,
+        duration_pb2,
+        empty_pb2,
+        field_mask_pb2,
+        struct_pb2,
+        timestamp_pb2,
+        wrappers_pb2,
     )
-}  # fmt: skip
+}
 
 FileDescriptorProto = descriptor_pb2.FileDescriptorProto
 

@@ -16,9 +16,14 @@ from kafscale.errors import InvalidRecordError
 
 VALUES_MAX: Final = 100_000
 _NO_JSON: Final = (
-    json_format.Error, AttributeError, LookupError, OverflowError, RecursionError, TypeError,
+    json_format.Error,
+    AttributeError,
+    LookupError,
+    OverflowError,
+    RecursionError,
+    TypeError,
     ValueError,
-)  # fmt: skip
+)
 """How json_format says that there is no JSON for a message, or no message for some JSON."""
 
 

@@ -39,9 +39,14 @@ def compile_source(text: str, imports: Mapping[str, str] | None = None) -> bytes
 
 def _run(root: Path, output: Path) -> None:
     command = [
-        sys.executable, "-m", "grpc_tools.protoc", f"-I{root}", "--include_imports",
-        f"--descriptor_set_out={output}", MAIN_FILE,
-    ]  # fmt: skip
+        sys.executable,
+        "-m",
+        "grpc_tools.protoc",
+        f"-I{root}",
+        "--include_imports",
+        f"--descriptor_set_out={output}",
+        MAIN_FILE,
+    ]
     try:
         done = subprocess.run(  # noqa: S603 - the arguments are ours.
             command, capture_output=True, text=True, timeout=_TIMEOUT_SECONDS, check=False

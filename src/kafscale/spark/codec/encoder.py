@@ -84,11 +84,21 @@ def _assembled(payload: NDArray[np.uint8], times_ms: NDArray[np.int64], codec: C
     body = compress(codec, payload.data)
     output = bytearray(
         HEADER.pack(
-            0, HEADER_BYTES - LENGTH_OVERHEAD_BYTES + len(body), NO_LEADER_EPOCH, MAGIC, 0, codec,
-            times_ms.size - 1, int(times_ms[0]), int(times_ms.max()), NO_PRODUCER_ID,
-            NO_PRODUCER_EPOCH, NO_SEQUENCE, times_ms.size,
+            0,
+            HEADER_BYTES - LENGTH_OVERHEAD_BYTES + len(body),
+            NO_LEADER_EPOCH,
+            MAGIC,
+            0,
+            codec,
+            times_ms.size - 1,
+            int(times_ms[0]),
+            int(times_ms.max()),
+            NO_PRODUCER_ID,
+            NO_PRODUCER_EPOCH,
+            NO_SEQUENCE,
+            times_ms.size,
         )
-    )  # fmt: skip
+    )
     output += body
     BatchView(output).write_checksum()
     return output

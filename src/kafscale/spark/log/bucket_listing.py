@@ -74,9 +74,13 @@ class Surveyor:
         return found
 
     async def _try(
-        self, store: ObjectStore, names: frozenset[str] | None, wanted: Callable[[str], bool],
-        *, holes_accepted: bool,
-    ) -> tuple[LogMap, int]:  # fmt: skip
+        self,
+        store: ObjectStore,
+        names: frozenset[str] | None,
+        wanted: Callable[[str], bool],
+        *,
+        holes_accepted: bool,
+    ) -> tuple[LogMap, int]:
         catalog, known_ms = await _catalog(store, self._namespace)
         known = {name: topic for name, topic in catalog.items() if wanted(name)}
         runs = _current(await self._runs(store, wanted), known, known_ms)
@@ -114,10 +118,16 @@ class Surveyor:
                 if wanted(held.topic):
                     runs[held.topic, held.partition].append(
                         WalRun(
-                            item.key, held.topic_id, held.position, held.length, held.base_offset,
-                            held.last_offset, held.max_timestamp_ms, item.modified_ms,
+                            item.key,
+                            held.topic_id,
+                            held.position,
+                            held.length,
+                            held.base_offset,
+                            held.last_offset,
+                            held.max_timestamp_ms,
+                            item.modified_ms,
                         )
-                    )  # fmt: skip
+                    )
         return runs
 
     async def _read_table(self, store: ObjectStore, item: ObjectInfo) -> None:

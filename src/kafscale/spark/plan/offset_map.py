@@ -150,10 +150,15 @@ def draw(
         end = run.last_offset + 1
         extents.append(
             Extent(
-                begin, end, run.key, run.position, run.length, is_wal=True,
+                begin,
+                end,
+                run.key,
+                run.position,
+                run.length,
+                is_wal=True,
                 max_timestamp_ms=run.max_timestamp_ms,
             )
-        )  # fmt: skip
+        )
     first = extents[0].start_offset if extents else 0
     start = max(first, start_offset)
     return PartitionMap(*place, start, max(end or 0, start), tuple(extents)), has_gap

@@ -116,9 +116,12 @@ class SliceReader:
         if self._fail_on_data_loss:
             raise OffsetOutOfRangeError(f"{text}; set failOnDataLoss to false to go on without")
         log.warning(
-            "offsets skipped", topic=part.topic, partition=part.partition,
-            from_offset=from_offset, to_offset=to_offset,
-        )  # fmt: skip
+            "offsets skipped",
+            topic=part.topic,
+            partition=part.partition,
+            from_offset=from_offset,
+            to_offset=to_offset,
+        )
 
     # --- following a plan ---------------------------------------------------------------------
 

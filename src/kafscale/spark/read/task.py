@@ -25,7 +25,12 @@ def read(
         for part in task.slices:
             for found in reader.read(part):
                 yield from decoder.decode_in_parts(
-                    found.key, part.topic, part.partition, found.batches,
-                    part.start_offset, part.end_offset, from_ms=part.since_ms,
+                    found.key,
+                    part.topic,
+                    part.partition,
+                    found.batches,
+                    part.start_offset,
+                    part.end_offset,
+                    from_ms=part.since_ms,
                     is_verified=True,
-                )  # fmt: skip
+                )

@@ -71,8 +71,11 @@ def examine(home: Path, origin: str) -> Java:
     try:
         answer = subprocess.run(  # noqa: S603 - the program is what the machine calls Java.
             [home / "bin" / "java", "--list-modules"],
-            capture_output=True, text=True, check=False, timeout=_ANSWER_S_MAX,
-        )  # fmt: skip
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=_ANSWER_S_MAX,
+        )
     except (OSError, subprocess.TimeoutExpired):
         raise ConfigError(f"{origin} leads to {home}, where no Java runs") from None
     modules = dict(line.partition("@")[::2] for line in answer.stdout.splitlines())

@@ -110,10 +110,17 @@ def _run_ivy(
     dependencies = "\n".join(_DEPENDENCY.format(each) for each in coordinates)
     module.write_text(_MODULE.format(dependencies=dependencies))
     command: list[str | Path] = [
-        java_home / "bin" / "java", "-jar", _ivy(),
-        "-settings", settings, "-ivy", module, "-warn",
-        "-retrieve", f"{room}/[artifact]-[revision].[ext]",
-    ]  # fmt: skip
+        java_home / "bin" / "java",
+        "-jar",
+        _ivy(),
+        "-settings",
+        settings,
+        "-ivy",
+        module,
+        "-warn",
+        "-retrieve",
+        f"{room}/[artifact]-[revision].[ext]",
+    ]
     names = ", ".join(map(str, coordinates))
     try:
         done = subprocess.run(  # noqa: S603 - the command is ours.

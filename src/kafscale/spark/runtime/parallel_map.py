@@ -194,8 +194,13 @@ def _bar(description: str, total: int, progress: bool | Console) -> Iterator[Cal
     """A bar on standard error or a console, if that is a terminal; what moves it on by one."""
     console = progress if isinstance(progress, Console) else Console(stderr=True)
     with Progress(
-        "{task.description}", BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
-        console=console, transient=True, disable=not (progress and console.is_terminal),
-    ) as bar:  # fmt: skip
+        "{task.description}",
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        console=console,
+        transient=True,
+        disable=not (progress and console.is_terminal),
+    ) as bar:
         task = bar.add_task(description, total=total)
         yield lambda: bar.advance(task)

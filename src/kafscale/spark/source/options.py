@@ -33,29 +33,52 @@ from kafscale.text.units import MIB, parse_size
 
 NAMES: Final = frozenset(
     {
-        "assign", "subscribe", "subscribePattern",
-        "startingOffsets", "startingOffsetsByTimestamp", "startingTimestamp",
+        "assign",
+        "subscribe",
+        "subscribePattern",
+        "startingOffsets",
+        "startingOffsetsByTimestamp",
+        "startingTimestamp",
         "startingOffsetsByTimestampStrategy",
-        "endingOffsets", "endingOffsetsByTimestamp", "endingTimestamp",
-        "failOnDataLoss", "includeHeaders", "minPartitions", "maxRecordsPerPartition",
-        "maxOffsetsPerTrigger", "minOffsetsPerTrigger", "maxTriggerDelay",
-        "columns", "pushFilters", "taskBytes",
+        "endingOffsets",
+        "endingOffsetsByTimestamp",
+        "endingTimestamp",
+        "failOnDataLoss",
+        "includeHeaders",
+        "minPartitions",
+        "maxRecordsPerPartition",
+        "maxOffsetsPerTrigger",
+        "minOffsetsPerTrigger",
+        "maxTriggerDelay",
+        "columns",
+        "pushFilters",
+        "taskBytes",
     }
     | Location.OPTIONS
-)  # fmt: skip
+)
 """Every option there is."""
 
 _SPELLED: Final = {name.lower(): name for name in NAMES}
 _OF_CONSUMERS: Final = frozenset(
-    {"groupidprefix", "kafkaconsumer.polltimeoutms", "fetchoffset.numretries",
-     "fetchoffset.retryintervalms"}
-)  # fmt: skip
+    {
+        "groupidprefix",
+        "kafkaconsumer.polltimeoutms",
+        "fetchoffset.numretries",
+        "fetchoffset.retryintervalms",
+    }
+)
 _TASK_BYTES: Final = 128 * MIB
 _TRIGGER_DELAY_MS_MAX: Final = 15 * 60_000
 _DELAY: Final = re.compile(r"(\d{1,15})\s*(us|ms|s|m|min|h|d)?", re.ASCII)
 _DELAY_UNITS_MS: Final = {
-    "ms": 1.0, "us": 0.001, "s": 1e3, "m": 60e3, "min": 60e3, "h": 3600e3, "d": 86400e3,
-}  # fmt: skip
+    "ms": 1.0,
+    "us": 0.001,
+    "s": 1e3,
+    "m": 60e3,
+    "min": 60e3,
+    "h": 3600e3,
+    "d": 86400e3,
+}
 
 _Value = TypeVar("_Value")
 

@@ -87,8 +87,10 @@ class Defaults:
         )
         bucket = replace(
             location.bucket,
-            access_key=access_key, secret_key=secret_key, session_token=session_token,
-        )  # fmt: skip
+            access_key=access_key,
+            secret_key=secret_key,
+            session_token=session_token,
+        )
         return replace(location, bucket=bucket)
 
     def _s3a_of(self, bucket: str) -> dict[str, str]:

@@ -29,10 +29,7 @@ class DeltaFiles(StoredFiles):
             directory = f"{self.unit.column}={time_partitions.text(moment, self.unit)}"
         path = self.storage.join(directory, name)
         self.storage.write(path, data)
-        details = {
-            "statistics": statistics(metadata),
-            "modified_ms": time.time_ns() // 1_000_000,
-        }
+        details = {"statistics": statistics(metadata), "modified_ms": time.time_ns() // 1_000_000}
         return DataFile(path, metadata.num_rows, data.size, moment, details)
 
 
@@ -61,9 +58,11 @@ def statistics(metadata: pq.FileMetaData) -> str:
         if low is not None and high is not None:
             least[name], greatest[name] = low, high
     document = {
-        "numRecords": metadata.num_rows, "minValues": least, "maxValues": greatest,
+        "numRecords": metadata.num_rows,
+        "minValues": least,
+        "maxValues": greatest,
         "nullCount": nulls,
-    }  # fmt: skip
+    }
     return msgspec.json.encode(document).decode()
 
 

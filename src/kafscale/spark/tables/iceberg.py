@@ -33,14 +33,7 @@ from pyiceberg.transforms import DayTransform, HourTransform, MonthTransform, Tr
 from pyiceberg.typedef import Record
 
 from kafscale.errors import InvalidRequestError, OperatingError
-from kafscale.spark.tables.base import (
-    PREFIX,
-    Change,
-    DataFile,
-    Progress,
-    RaceLostError,
-    Version,
-)
+from kafscale.spark.tables.base import PREFIX, Change, DataFile, Progress, RaceLostError, Version
 from kafscale.spark.tables.filesystem import Storage
 from kafscale.spark.tables.iceberg_files import IcebergFiles, arrow_schema
 from kafscale.spark.tables.time_partitions import Unit
@@ -98,10 +91,13 @@ class IcebergTable:
             file = task.file
             found.append(
                 DataFile(
-                    file.file_path, file.record_count, file.file_size_in_bytes,
-                    file.partition[0] if version.unit else None, task,
+                    file.file_path,
+                    file.record_count,
+                    file.file_size_in_bytes,
+                    file.partition[0] if version.unit else None,
+                    task,
                 )
-            )  # fmt: skip
+            )
         return found
 
     def _version(self, loaded: LoadedTable) -> Version:

@@ -63,9 +63,14 @@ class Done(msgspec.Struct):
 
 
 def maintain(
-    table: Table, upkeep: Upkeep, time_column: str, *, encoding: Encoding, execute: Execute,
+    table: Table,
+    upkeep: Upkeep,
+    time_column: str,
+    *,
+    encoding: Encoding,
+    execute: Execute,
     clock: Callable[[], int],
-) -> Done:  # fmt: skip
+) -> Done:
     """Do what is wanted for one table; there is nothing to do for one that does not exist."""
     done = Done()
     if upkeep.merges_files:

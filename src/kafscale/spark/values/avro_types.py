@@ -62,8 +62,10 @@ class TypeMap:
         self._named = named
         self._within: list[str] = []
         self._compounds: dict[str, Callable[[dict[str, Any]], ArrowType]] = {
-            "record": self._record, "array": self._array, "map": self._map,
-        }  # fmt: skip
+            "record": self._record,
+            "array": self._array,
+            "map": self._map,
+        }
         self.is_recursive = False
 
     def arrow(self, schema: Any) -> ArrowType:

@@ -25,9 +25,15 @@ from kafscale.spark.values.avro_types import TypeMap
 from kafscale.spark.values.base import Decoded, Row, decode_rows
 
 _NOT_AVRO: Final = (
-    ArithmeticError, EOFError, LookupError, MemoryError, RecursionError, SchemaResolutionError,
-    TypeError, ValueError,
-)  # fmt: skip
+    ArithmeticError,
+    EOFError,
+    LookupError,
+    MemoryError,
+    RecursionError,
+    SchemaResolutionError,
+    TypeError,
+    ValueError,
+)
 """How fastavro meets bytes that are not what the schema says: it says it in many ways."""
 
 _NOT_FOR_COLUMNS: Final = (AttributeError, LookupError, RecursionError, TypeError, ValueError)

@@ -16,17 +16,22 @@ from kafscale.spark.values.base import TIMESTAMP, list_of
 
 _NAMED: Final = {
     "boolean": pa.bool_(),
-    "byte": pa.int8(), "tinyint": pa.int8(),
-    "short": pa.int16(), "smallint": pa.int16(),
-    "int": pa.int32(), "integer": pa.int32(),
-    "long": pa.int64(), "bigint": pa.int64(),
-    "float": pa.float32(), "real": pa.float32(),
+    "byte": pa.int8(),
+    "tinyint": pa.int8(),
+    "short": pa.int16(),
+    "smallint": pa.int16(),
+    "int": pa.int32(),
+    "integer": pa.int32(),
+    "long": pa.int64(),
+    "bigint": pa.int64(),
+    "float": pa.float32(),
+    "real": pa.float32(),
     "double": pa.float64(),
     "string": pa.string(),
     "binary": pa.binary(),
     "date": pa.date32(),
     "timestamp": TIMESTAMP,
-}  # fmt: skip
+}
 _DECIMAL_DIGITS_MAX: Final = 38
 _DEPTH_MAX: Final = 50
 _TOKEN: Final = re.compile(r"\s*(?:(`(?:[^`]|``)+`)|(\w+)|([<>(),:]))")
@@ -65,9 +70,12 @@ class _Parser:
         self._next = 0
         self._depth = 0
         self._compounds: dict[str, Callable[[], pa.DataType]] = {
-            "array": self._array, "map": self._map, "struct": self._struct,
-            "decimal": self._decimal, "numeric": self._decimal,
-        }  # fmt: skip
+            "array": self._array,
+            "map": self._map,
+            "struct": self._struct,
+            "decimal": self._decimal,
+            "numeric": self._decimal,
+        }
 
     def fields(self) -> list[pa.Field]:
         fields = [self._field()]
@@ -189,9 +197,14 @@ def _refuse(reason: str) -> NoReturn:
 # --- rendering ------------------------------------------------------------------------------------
 
 _NAMES: Final = {type_: name for name, type_ in reversed(_NAMED.items())} | {
-    pa.int8(): "byte", pa.int16(): "short", pa.int32(): "int", pa.int64(): "long",
-    pa.float32(): "float", pa.large_string(): "string", pa.large_binary(): "binary",
-}  # fmt: skip
+    pa.int8(): "byte",
+    pa.int16(): "short",
+    pa.int32(): "int",
+    pa.int64(): "long",
+    pa.float32(): "float",
+    pa.large_string(): "string",
+    pa.large_binary(): "binary",
+}
 
 
 def _render_field(field: pa.Field, separator: str) -> str:

@@ -17,10 +17,7 @@ from kafscale.spark.values.base import list_of, nullable
 _INTEGERS: Final = (pa.int8(), pa.int16(), pa.int32(), pa.int64())
 _FLOATS: Final = (pa.float32(), pa.float64())
 _UNITS: Final = ("s", "ms", "us", "ns")
-_ALIKE: Final = (
-    {pa.string(), pa.large_string()},
-    {pa.binary(), pa.large_binary()},
-)
+_ALIKE: Final = ({pa.string(), pa.large_string()}, {pa.binary(), pa.large_binary()})
 
 _Conflict = Callable[[str, pa.DataType, pa.DataType], pa.DataType]
 

@@ -19,9 +19,7 @@ from kafscale.spark.values import json_columns
 from kafscale.spark.values.base import list_of
 
 _INT64_END: Final = 2**63
-_PLAIN: Final = {
-    type(None): pa.null(), bool: pa.bool_(), float: pa.float64(), str: pa.string(),
-}  # fmt: skip
+_PLAIN: Final = {type(None): pa.null(), bool: pa.bool_(), float: pa.float64(), str: pa.string()}
 _DEPTH_MAX: Final = 32
 """Below it, everything is text: tables with deeper columns are of no use to anybody."""
 

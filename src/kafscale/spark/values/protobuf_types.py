@@ -39,10 +39,8 @@ _SCALARS: Final = {
 _PACKAGE: Final = "google.protobuf."
 _WRAPPERS: Final = frozenset(
     f"{_PACKAGE}{name}Value"
-    for name in (
-        "Double", "Float", "Int64", "UInt64", "Int32", "UInt32", "Bool", "String", "Bytes",
-    )
-)  # fmt: skip
+    for name in ("Double", "Float", "Int64", "UInt64", "Int32", "UInt32", "Bool", "String", "Bytes")
+)
 _TEXTS: Final = frozenset(f"{_PACKAGE}{name}" for name in ("Duration", "FieldMask"))
 _DOCUMENTS: Final = frozenset(f"{_PACKAGE}{name}" for name in ("Struct", "Value", "ListValue"))
 _SECONDS: Final = range(-62_135_596_800, 253_402_300_800)

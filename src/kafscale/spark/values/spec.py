@@ -24,10 +24,7 @@ from kafscale.spark.values.avro_values import (
 )
 from kafscale.spark.values.base import RawDecoder, ValueDecoder
 from kafscale.spark.values.json_values import JsonDecoder
-from kafscale.spark.values.protobuf_values import (
-    ProtobufDecoder,
-    ProtobufRegistryDecoder,
-)
+from kafscale.spark.values.protobuf_values import ProtobufDecoder, ProtobufRegistryDecoder
 
 FORMATS: Final = ("raw", "json", "avro", "protobuf")
 

@@ -154,9 +154,14 @@ class Builder:
     """Makes an index while a segment is written, or read again, batch by batch."""
 
     __slots__ = (
-        "_bytes_since", "_interval_bytes", "_max_timestamps", "_offsets", "_position",
-        "_positions", "_records_since",
-    )  # fmt: skip
+        "_bytes_since",
+        "_interval_bytes",
+        "_max_timestamps",
+        "_offsets",
+        "_position",
+        "_positions",
+        "_records_since",
+    )
 
     def __init__(self, index_interval_bytes: int) -> None:
         assert index_interval_bytes > 0

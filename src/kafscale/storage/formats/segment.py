@@ -111,10 +111,20 @@ class Builder:
     """Makes a segment of batches whose offsets are stamped."""
 
     __slots__ = (
-        "_checksum", "_codecs", "_compression", "_count", "_created_ms", "_index",
-        "_max_timestamp_ms", "_next_offset", "_parts", "_prior_max_timestamp_ms", "_size_bytes",
-        "_untried_count", "_untried_count_max",
-    )  # fmt: skip
+        "_checksum",
+        "_codecs",
+        "_compression",
+        "_count",
+        "_created_ms",
+        "_index",
+        "_max_timestamp_ms",
+        "_next_offset",
+        "_parts",
+        "_prior_max_timestamp_ms",
+        "_size_bytes",
+        "_untried_count",
+        "_untried_count_max",
+    )
 
     def __init__(
         self,
@@ -177,9 +187,20 @@ class Builder:
         placed = start = positions[0]
         for end in islice(positions, 1, None):
             (
-                base_offset, length, _, magic, _, attributes, last_offset_delta, _,
-                max_timestamp_ms, _, _, _, batch_count,
-            ) = BATCH_HEADER.unpack_from(view, start)  # fmt: skip
+                base_offset,
+                length,
+                _,
+                magic,
+                _,
+                attributes,
+                last_offset_delta,
+                _,
+                max_timestamp_ms,
+                _,
+                _,
+                _,
+                batch_count,
+            ) = BATCH_HEADER.unpack_from(view, start)
             batch_bytes = end - start
             assert magic == BATCH_MAGIC
             assert length == batch_bytes - LENGTH_OVERHEAD_BYTES

@@ -173,11 +173,17 @@ def _row(
     name = first.topic.encode()
     return (
         _ROW.pack(
-            first.topic_id, first.partition, position, length,
-            first.base_offset, last_offset, max_timestamp_ms, len(name),
+            first.topic_id,
+            first.partition,
+            position,
+            length,
+            first.base_offset,
+            last_offset,
+            max_timestamp_ms,
+            len(name),
         )
         + name
-    )  # fmt: skip
+    )
 
 
 def _footer(rows: Sequence[bytes], checksum: int) -> bytes:
@@ -257,9 +263,15 @@ def _read_table(key: str, table: memoryview, bodies_end: int) -> list[Range]:
         if name_position > len(table):
             _damaged(key, "its table ends within a row")
         (
-            topic_id, partition, start, length,
-            base_offset, last_offset, max_timestamp_ms, name_length,
-        ) = _ROW.unpack_from(table, position)  # fmt: skip
+            topic_id,
+            partition,
+            start,
+            length,
+            base_offset,
+            last_offset,
+            max_timestamp_ms,
+            name_length,
+        ) = _ROW.unpack_from(table, position)
         position = name_position + name_length
         if name_length < 0 or position > len(table):
             _damaged(key, f"its table ends within a name of {name_length} bytes")
@@ -271,10 +283,16 @@ def _read_table(key: str, table: memoryview, bodies_end: int) -> list[Range]:
         topic = _read_name(key, table[name_position:position])
         ranges.append(
             Range(
-                topic_id, topic, partition, start, length,
-                base_offset, last_offset, max_timestamp_ms,
+                topic_id,
+                topic,
+                partition,
+                start,
+                length,
+                base_offset,
+                last_offset,
+                max_timestamp_ms,
             )
-        )  # fmt: skip
+        )
     if body_position != bodies_end:
         _damaged(key, f"its ranges end at {body_position} instead of {bodies_end}")
     return ranges

@@ -44,26 +44,60 @@ class Wal(Protocol):
     """What makes appended batches durable."""
 
     def append(  # noqa: PLR0917 - keywords cost time on the produce path.
-        self, log: "PartitionLog", batch: memoryview, base_offset: int, last_offset: int,
-        count: int, max_timestamp_ms: int,
-    ) -> "asyncio.Future[None]": ...  # fmt: skip
+        self,
+        log: "PartitionLog",
+        batch: memoryview,
+        base_offset: int,
+        last_offset: int,
+        count: int,
+        max_timestamp_ms: int,
+    ) -> "asyncio.Future[None]": ...
 
 
 class PartitionLog:
     """The log of one partition."""
 
     __slots__ = (
-        "_is_held", "_waiting", "_watchers", "closed", "damaged_bases", "deleted", "end_offset",
-        "epochs", "generation", "high_watermark", "leader_epoch", "oldest_unrolled_ms", "partition",
-        "producers", "pruning", "replacing", "rolled_max_timestamp_ms", "rolling", "saved_offset",
-        "segment_max_timestamp_ms", "segments", "settings", "start_offset", "tail", "topic",
-        "topic_id", "wal",
-    )  # fmt: skip
+        "_is_held",
+        "_waiting",
+        "_watchers",
+        "closed",
+        "damaged_bases",
+        "deleted",
+        "end_offset",
+        "epochs",
+        "generation",
+        "high_watermark",
+        "leader_epoch",
+        "oldest_unrolled_ms",
+        "partition",
+        "producers",
+        "pruning",
+        "replacing",
+        "rolled_max_timestamp_ms",
+        "rolling",
+        "saved_offset",
+        "segment_max_timestamp_ms",
+        "segments",
+        "settings",
+        "start_offset",
+        "tail",
+        "topic",
+        "topic_id",
+        "wal",
+    )
 
     def __init__(
-        self, topic: str, topic_id: bytes, partition: int, *, settings: LogSettings,
-        segments: Segments, memory: TailMemory, leader_epoch: int,
-    ) -> None:  # fmt: skip
+        self,
+        topic: str,
+        topic_id: bytes,
+        partition: int,
+        *,
+        settings: LogSettings,
+        segments: Segments,
+        memory: TailMemory,
+        leader_epoch: int,
+    ) -> None:
         self.topic = topic
         self.topic_id = topic_id
         self.partition = partition
@@ -143,9 +177,11 @@ class PartitionLog:
         header = header or batch.header()
         if header.producer_id >= 0:
             duplicate = self.producers.check(
-                header.producer_id, header.producer_epoch, header.base_sequence,
+                header.producer_id,
+                header.producer_epoch,
+                header.base_sequence,
                 header.last_sequence,
-            )  # fmt: skip
+            )
             if duplicate is not None:
                 return self._already(duplicate.base_offset, duplicate.last_offset)
         timestamp_ms = -1
@@ -157,9 +193,13 @@ class PartitionLog:
         batch.stamp(base_offset, self.leader_epoch)
         assert self.wal is not None
         durable = self.wal.append(
-            self, batch.buffer, base_offset, last_offset, header.record_count,
+            self,
+            batch.buffer,
+            base_offset,
+            last_offset,
+            header.record_count,
             header.max_timestamp_ms if timestamp_ms < 0 else timestamp_ms,
-        )  # fmt: skip
+        )
         self._learn_producer(header, base_offset, last_offset, now_ms)
         self.end_offset = last_offset + 1
         if self._waiting and self._waiting[-1][1] is durable:
@@ -189,9 +229,15 @@ class PartitionLog:
         """
         if header.producer_id >= 0 and not header.attributes & CONTROL_BIT:
             self.producers.record(
-                header.producer_id, header.producer_epoch, header.base_sequence,
-                header.last_sequence, base_offset, last_offset, now_ms, self.high_watermark,
-            )  # fmt: skip
+                header.producer_id,
+                header.producer_epoch,
+                header.base_sequence,
+                header.last_sequence,
+                base_offset,
+                last_offset,
+                now_ms,
+                self.high_watermark,
+            )
 
     def on_durable(self, run: Run, now_ms: int) -> None:
         """Let readers see a run; called by the WAL in the order of offsets."""
@@ -238,9 +284,13 @@ class PartitionLog:
         self.on_durable(Run.of(batches), now_ms)
 
     def on_rolled(
-        self, base_offset: int, next_offset: int, size_bytes: int, max_timestamp_ms: int,
+        self,
+        base_offset: int,
+        next_offset: int,
+        size_bytes: int,
+        max_timestamp_ms: int,
         now_ms: int,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Note a new segment, which holds what was the oldest part of the tail."""
         self.segments.append(base_offset, next_offset, size_bytes)
         self.segment_max_timestamp_ms = max_timestamp_ms

@@ -99,24 +99,38 @@ def bucket(config: Config) -> S3Bucket:
     """The bucket that records are written to."""
     s3 = config.s3
     return S3Bucket(
-        name=s3.bucket, region=s3.region, endpoint=s3.endpoint, path_style=s3.path_style,
-        credential_source=s3.credential_source, access_key=s3.access_key, secret_key=s3.secret_key,
-        session_token=s3.session_token, credentials_file=s3.credentials_file, profile=s3.profile,
-        role_arn=s3.role_arn, sts_endpoint=s3.sts_endpoint, kms_key_arn=s3.kms_key_arn,
-        storage_class=s3.storage_class, part_bytes=s3.part_bytes, concurrency=s3.concurrency,
-        connect_timeout_ms=s3.connect_timeout_ms, request_timeout_ms=s3.request_timeout_ms,
-    )  # fmt: skip
+        name=s3.bucket,
+        region=s3.region,
+        endpoint=s3.endpoint,
+        path_style=s3.path_style,
+        credential_source=s3.credential_source,
+        access_key=s3.access_key,
+        secret_key=s3.secret_key,
+        session_token=s3.session_token,
+        credentials_file=s3.credentials_file,
+        profile=s3.profile,
+        role_arn=s3.role_arn,
+        sts_endpoint=s3.sts_endpoint,
+        kms_key_arn=s3.kms_key_arn,
+        storage_class=s3.storage_class,
+        part_bytes=s3.part_bytes,
+        concurrency=s3.concurrency,
+        connect_timeout_ms=s3.connect_timeout_ms,
+        request_timeout_ms=s3.request_timeout_ms,
+    )
 
 
 def read_bucket(config: Config) -> S3Bucket:
     """The copy that records are read from."""
     s3 = config.s3
     return replace(
-        bucket(config), name=s3.read_bucket, region=s3.read_region or s3.region,
+        bucket(config),
+        name=s3.read_bucket,
+        region=s3.read_region or s3.region,
         endpoint=s3.read_endpoint or s3.endpoint,
         connect_timeout_ms=min(s3.connect_timeout_ms, REPLICA_TIMEOUT_MS_MAX),
         request_timeout_ms=min(s3.request_timeout_ms, REPLICA_TIMEOUT_MS_MAX),
-    )  # fmt: skip
+    )
 
 
 def _with_replica(

@@ -42,9 +42,16 @@ class LogReader:
     """Reads logs; holds the caches that all of them share."""
 
     def __init__(
-        self, store: ObjectStore, namespace: str, blocks: Blocks, *, indexes_bytes_max: int,
-        read_ahead: int, index_interval_bytes: int, statistics: Statistics,
-    ) -> None:  # fmt: skip
+        self,
+        store: ObjectStore,
+        namespace: str,
+        blocks: Blocks,
+        *,
+        indexes_bytes_max: int,
+        read_ahead: int,
+        index_interval_bytes: int,
+        statistics: Statistics,
+    ) -> None:
         self._store = store
         self._namespace = namespace
         self._blocks = blocks
@@ -184,9 +191,11 @@ class LogReader:
         self, partition: PartitionLog, found: Segment, bytes_max: int, *, first: bool
     ) -> tuple[list[memoryview], int]:
         log.error(
-            "offsets missing", topic=partition.topic, partition=partition.partition,
+            "offsets missing",
+            topic=partition.topic,
+            partition=partition.partition,
             before=found.next_offset,
-        )  # fmt: skip
+        )
         if found.next_offset >= partition.segments.end_offset:
             return partition.tail.read(found.next_offset, bytes_max, first=first)
         return await self._read_segment(partition, found.next_offset, bytes_max, first=first)

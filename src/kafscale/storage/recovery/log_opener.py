@@ -64,9 +64,13 @@ class Opener:
     """Opens logs from what the store holds."""
 
     def __init__(
-        self, store: ObjectStore, namespace: str, reader: LogReader, memory: TailMemory,
+        self,
+        store: ObjectStore,
+        namespace: str,
+        reader: LogReader,
+        memory: TailMemory,
         parallel: asyncio.Semaphore,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._store = store
         self._namespace = namespace
         self._reader = reader
@@ -149,9 +153,14 @@ class Opener:
 
     def _new(self, one: PartitionToOpen, segments: Segments) -> PartitionLog:
         new = PartitionLog(
-            one.topic, one.topic_id, one.partition, settings=one.settings, segments=segments,
-            memory=self._memory, leader_epoch=one.leader_epoch,
-        )  # fmt: skip
+            one.topic,
+            one.topic_id,
+            one.partition,
+            settings=one.settings,
+            segments=segments,
+            memory=self._memory,
+            leader_epoch=one.leader_epoch,
+        )
         new.start_offset = max(segments.start_offset or 0, one.start_offset)
         new.saved_offset = one.end_offset
         return new
@@ -219,9 +228,12 @@ class Opener:
                     position += len(batch)
         except (DamagedObjectError, RecordsError) as error:
             log.warning(
-                "damaged segment", topic=opened.topic, partition=opened.partition,
-                base_offset=found.base_offset, reason=str(error),
-            )  # fmt: skip
+                "damaged segment",
+                topic=opened.topic,
+                partition=opened.partition,
+                base_offset=found.base_offset,
+                reason=str(error),
+            )
 
     async def _index(self, opened: PartitionLog, number: int) -> Index | None:
         """The index of a segment; None if there is none, and nothing to make one of."""

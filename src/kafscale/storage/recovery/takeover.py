@@ -42,9 +42,13 @@ class Takeover:
     """Opens logs that others have written."""
 
     def __init__(
-        self, store: ObjectStore, namespace: str, streams: Streams, opener: Opener,
+        self,
+        store: ObjectStore,
+        namespace: str,
+        streams: Streams,
+        opener: Opener,
         clock: Callable[[], int],
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._store = store
         self._namespace = namespace
         self._streams = streams

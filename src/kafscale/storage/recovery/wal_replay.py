@@ -42,9 +42,12 @@ class Hole(msgspec.Struct, frozen=True, gc=False):
 
     def tell(self) -> None:
         log.error(
-            "offsets missing", topic=self.log.topic, partition=self.log.partition,
-            from_offset=self.from_offset, to_offset=self.to_offset,
-        )  # fmt: skip
+            "offsets missing",
+            topic=self.log.topic,
+            partition=self.log.partition,
+            from_offset=self.from_offset,
+            to_offset=self.to_offset,
+        )
 
 
 Contents = dict[str, list[tuple[bytes, int, int]]]

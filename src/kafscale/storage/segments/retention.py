@@ -27,10 +27,16 @@ class Retention:
     """Deletes what topics no longer keep."""
 
     def __init__(
-        self, store: ObjectStore, namespace: str, reader: LogReader, upkeep: Upkeep, *,
-        save: Callable[[PartitionLog], Awaitable[None]], clock: Callable[[], int],
+        self,
+        store: ObjectStore,
+        namespace: str,
+        reader: LogReader,
+        upkeep: Upkeep,
+        *,
+        save: Callable[[PartitionLog], Awaitable[None]],
+        clock: Callable[[], int],
         statistics: Statistics,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._store = store
         self._namespace = namespace
         self._reader = reader
@@ -120,9 +126,12 @@ class Retention:
         partition.tail.evict_below(start_offset)
         self._statistics.segments_deleted += gone
         log.info(
-            "segments deleted", topic=partition.topic, partition=partition.partition, count=gone,
+            "segments deleted",
+            topic=partition.topic,
+            partition=partition.partition,
+            count=gone,
             start_offset=start_offset,
-        )  # fmt: skip
+        )
 
     async def _mark(self, partition: PartitionLog) -> None:
         """Tell readers of the bucket where the log starts."""

@@ -59,10 +59,16 @@ class Upkeep:
     """Rolls logs in the background; the only one who does."""
 
     def __init__(
-        self, writer: SegmentWriter, trimmer: WalTrimmer, memory: TailMemory, bounds: Bounds, *,
-        logs: Callable[[], Iterable[PartitionLog]], clock: Callable[[], int],
+        self,
+        writer: SegmentWriter,
+        trimmer: WalTrimmer,
+        memory: TailMemory,
+        bounds: Bounds,
+        *,
+        logs: Callable[[], Iterable[PartitionLog]],
+        clock: Callable[[], int],
         borrow: Callable[[int], None],
-    ) -> None:  # fmt: skip
+    ) -> None:
         """`borrow` is told how many bytes of the memory for blocks are taken here."""
         self._writer = writer
         self._trimmer = trimmer

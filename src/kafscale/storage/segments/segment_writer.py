@@ -19,12 +19,7 @@ from typing import Final, TypeVar
 import msgspec
 
 from kafscale.aio.backoff import Backoff
-from kafscale.errors import (
-    DamagedObjectError,
-    NotOwnerError,
-    ObjectExistsError,
-    OperatingError,
-)
+from kafscale.errors import DamagedObjectError, NotOwnerError, ObjectExistsError, OperatingError
 from kafscale.observability.logging import get_logger
 from kafscale.records import BatchView, inflate
 from kafscale.records.checksum import Buffer
@@ -41,10 +36,17 @@ Result = TypeVar("Result")
 _FIELDS: Final = tuple(
     attrgetter(name)
     for name in (
-        "base_offset", "count", "last_offset", "leader_epoch", "base_timestamp_ms",
-        "max_timestamp_ms", "producer_id", "producer_epoch", "base_sequence",
+        "base_offset",
+        "count",
+        "last_offset",
+        "leader_epoch",
+        "base_timestamp_ms",
+        "max_timestamp_ms",
+        "producer_id",
+        "producer_epoch",
+        "base_sequence",
     )
-)  # fmt: skip
+)
 """What compression leaves as it is."""
 
 PRODUCERS_SECTION = b"PROD"
@@ -63,19 +65,28 @@ class Made(msgspec.Struct, frozen=True, gc=False):
     @classmethod
     def of(cls, built: segment.Built) -> "Made":
         return cls(
-            built.base_offset, built.last_offset + 1, built.size_bytes, built.max_timestamp_ms,
+            built.base_offset,
+            built.last_offset + 1,
+            built.size_bytes,
+            built.max_timestamp_ms,
             built.index,
-        )  # fmt: skip
+        )
 
 
 class SegmentWriter:
     """Makes one segment at a time out of a log's tail."""
 
     def __init__(
-        self, store: ObjectStore, namespace: str, *, index_interval_bytes: int,
-        save: Callable[[PartitionLog], Awaitable[None]], clock: Callable[[], int], random: Random,
+        self,
+        store: ObjectStore,
+        namespace: str,
+        *,
+        index_interval_bytes: int,
+        save: Callable[[PartitionLog], Awaitable[None]],
+        clock: Callable[[], int],
+        random: Random,
         statistics: Statistics,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._store = store
         self._namespace = namespace
         self._index_interval_bytes = index_interval_bytes
@@ -104,11 +115,15 @@ class SegmentWriter:
         self._statistics.segments_rolled[reason] += 1
         self._statistics.segment_bytes += made.size_bytes
         log.info(
-            "segment_flushed", topic=partition.topic, partition=partition.partition,
-            base_offset=made.base_offset, last_offset=made.next_offset - 1,
+            "segment_flushed",
+            topic=partition.topic,
+            partition=partition.partition,
+            base_offset=made.base_offset,
+            last_offset=made.next_offset - 1,
             size_bytes=made.size_bytes,
-            reason=reason, duration=round((self._clock() - started_ms) / 1000, 3),
-        )  # fmt: skip
+            reason=reason,
+            duration=round((self._clock() - started_ms) / 1000, 3),
+        )
         return True
 
     async def _make(self, partition: PartitionLog, started_ms: int) -> Made | None:
@@ -120,9 +135,12 @@ class SegmentWriter:
         made = await self._write(partition, built)
         partition.check_open()
         partition.on_rolled(
-            made.base_offset, made.next_offset, made.size_bytes, made.max_timestamp_ms,
+            made.base_offset,
+            made.next_offset,
+            made.size_bytes,
+            made.max_timestamp_ms,
             self._clock(),
-        )  # fmt: skip
+        )
         return made
 
     async def save(self, partition: PartitionLog) -> None:
@@ -197,9 +215,12 @@ class SegmentWriter:
         )
         adopted.sections.update(_sections(partition, next_offset))
         return Made(
-            built.base_offset, next_offset, len(data),
-            max(batch.max_timestamp_ms for batch in found.batches), adopted.encode(),
-        )  # fmt: skip
+            built.base_offset,
+            next_offset,
+            len(data),
+            max(batch.max_timestamp_ms for batch in found.batches),
+            adopted.encode(),
+        )
 
     async def _retry(
         self, partition: PartitionLog, key: str, operation: Callable[[], Awaitable[Result]]
@@ -213,9 +234,12 @@ class SegmentWriter:
             except OperatingError as error:
                 pause_seconds = backoff.next_seconds()
                 log.warning(
-                    "segment not written", key=key, error=str(error), tries=backoff.tries,
+                    "segment not written",
+                    key=key,
+                    error=str(error),
+                    tries=backoff.tries,
                     retry_in_seconds=round(pause_seconds, 3),
-                )  # fmt: skip
+                )
                 await asyncio.sleep(pause_seconds)
 
 

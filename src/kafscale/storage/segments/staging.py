@@ -68,9 +68,13 @@ class Staging:
         if found.header.base_offset != base_offset:
             raise InvalidRequestError(f"{key} begins at offset {found.header.base_offset}")
         return StagedSegment(
-            key, base_offset, found.footer.last_offset + 1, len(data), found.footer.checksum,
+            key,
+            base_offset,
+            found.footer.last_offset + 1,
+            len(data),
+            found.footer.checksum,
             max(batch.max_timestamp_ms for batch in found.batches),
-        )  # fmt: skip
+        )
 
     async def read(self, key: str) -> tuple[memoryview, segment.Segment]:
         """A staged segment, which is whole."""

@@ -59,19 +59,28 @@ class _Swap(msgspec.Struct, frozen=True):
     @property
     def result(self) -> SwapResult:
         return SwapResult(
-            self.old[0].base_offset, self.old[-1].next_offset, len(self.old), len(self.new),
+            self.old[0].base_offset,
+            self.old[-1].next_offset,
+            len(self.old),
+            len(self.new),
             sum(found.size_bytes for found in self.old),
             sum(found.size_bytes for found in self.new),
-        )  # fmt: skip
+        )
 
 
 class Swapper:
     """Puts staged segments in the place of others."""
 
     def __init__(
-        self, store: ObjectStore, namespace: str, reader: LogReader, *, index_interval_bytes: int,
-        save: Callable[[PartitionLog], Awaitable[None]], random: Random,
-    ) -> None:  # fmt: skip
+        self,
+        store: ObjectStore,
+        namespace: str,
+        reader: LogReader,
+        *,
+        index_interval_bytes: int,
+        save: Callable[[PartitionLog], Awaitable[None]],
+        random: Random,
+    ) -> None:
         self._store = store
         self._namespace = namespace
         self._reader = reader
@@ -112,9 +121,11 @@ class Swapper:
             await self._retry(partition, "partition state", lambda: self._save(partition))
         await self._store.delete(staging.keys)
         log.info(
-            "segments swapped", topic=partition.topic, partition=partition.partition,
+            "segments swapped",
+            topic=partition.topic,
+            partition=partition.partition,
             **msgspec.structs.asdict(swap.result),
-        )  # fmt: skip
+        )
         return swap.result
 
     async def _delete_strays(self, partition: PartitionLog) -> None:
@@ -223,9 +234,12 @@ class Swapper:
             except OperatingError as error:
                 pause_seconds = backoff.next_seconds()
                 log.warning(
-                    "swap held up", key=key, error=str(error), tries=backoff.tries,
+                    "swap held up",
+                    key=key,
+                    error=str(error),
+                    tries=backoff.tries,
                     retry_in_seconds=round(pause_seconds, 3),
-                )  # fmt: skip
+                )
                 await asyncio.sleep(pause_seconds)
 
     def _keys(self, partition: PartitionLog, base_offset: int) -> tuple[str, str]:

@@ -90,9 +90,12 @@ class Reaper:
         await self._delete(doomed)
         if doomed:
             log.info(
-                "wal objects deleted of a stream that is over", broker=stream.broker_id,
-                epoch=stream.epoch, count=len(doomed), garbage=len(stream.beyond),
-            )  # fmt: skip
+                "wal objects deleted of a stream that is over",
+                broker=stream.broker_id,
+                epoch=stream.epoch,
+                count=len(doomed),
+                garbage=len(stream.beyond),
+            )
         return len(doomed)
 
     async def _delete(self, items: Sequence[ObjectInfo]) -> None:

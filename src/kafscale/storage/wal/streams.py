@@ -229,9 +229,11 @@ class Streams:
                     return False
             if await self._is_effective(stream, sequence):
                 log.info(
-                    "wal stream fenced", broker=stream.broker_id, epoch=stream.epoch,
+                    "wal stream fenced",
+                    broker=stream.broker_id,
+                    epoch=stream.epoch,
                     sequence=sequence,
-                )  # fmt: skip
+                )
                 return True
             await self._take_back(key)
             return False

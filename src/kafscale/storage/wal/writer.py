@@ -80,14 +80,25 @@ class SealedObject:
     """An object on its way to the store."""
 
     __slots__ = (
-        "causes", "durable", "future", "kept_until_ms", "key", "parts", "runs", "size_bytes",
+        "causes",
+        "durable",
+        "future",
+        "kept_until_ms",
+        "key",
+        "parts",
+        "runs",
+        "size_bytes",
         "unflushed_bytes",
-    )  # fmt: skip
+    )
 
     def __init__(
-        self, key: str, parts: list[Buffer], runs: list[tuple[PartitionLog, Run]],
-        future: "asyncio.Future[None]", unflushed_bytes: int,
-    ) -> None:  # fmt: skip
+        self,
+        key: str,
+        parts: list[Buffer],
+        runs: list[tuple[PartitionLog, Run]],
+        future: "asyncio.Future[None]",
+        unflushed_bytes: int,
+    ) -> None:
         self.key = key
         self.parts = parts
         self.runs = runs
@@ -105,10 +116,19 @@ class WalWriter:
     """Makes batches durable, and tells their logs and their producers in order."""
 
     def __init__(
-        self, store: ObjectStore, position: WalPosition, *, rules: SealRules, budget: PutBudget,
-        buffer_bytes_max: int, on_durable: Callable[[SealedObject], None], clock: Callable[[], int],
-        random: Random, statistics: Statistics, is_full: Callable[[], bool] = lambda: False,
-    ) -> None:  # fmt: skip
+        self,
+        store: ObjectStore,
+        position: WalPosition,
+        *,
+        rules: SealRules,
+        budget: PutBudget,
+        buffer_bytes_max: int,
+        on_durable: Callable[[SealedObject], None],
+        clock: Callable[[], int],
+        random: Random,
+        statistics: Statistics,
+        is_full: Callable[[], bool] = lambda: False,
+    ) -> None:
         """`is_full` tells that memory for records that are durable has run out, too."""
         self._store = store
         self._position = position
@@ -140,9 +160,14 @@ class WalWriter:
     # --- in -----------------------------------------------------------------------------------
 
     def append(  # noqa: PLR0917 - keywords cost time on the produce path.
-        self, partition: PartitionLog, batch: memoryview, base_offset: int, last_offset: int,
-        count: int, max_timestamp_ms: int,
-    ) -> "asyncio.Future[None]":  # fmt: skip
+        self,
+        partition: PartitionLog,
+        batch: memoryview,
+        base_offset: int,
+        last_offset: int,
+        count: int,
+        max_timestamp_ms: int,
+    ) -> "asyncio.Future[None]":
         """Take a stamped batch; the future is resolved when it is durable."""
         if self._ended is not None:
             raise type(self._ended)(*self._ended.args)
@@ -154,9 +179,8 @@ class WalWriter:
         if self._is_full():
             raise OverloadedError("segments are not made as fast as records come")
         self._open.add(
-            partition, batch, base_offset, last_offset, count, max_timestamp_ms,
-            self._steady_ms(),
-        )  # fmt: skip
+            partition, batch, base_offset, last_offset, count, max_timestamp_ms, self._steady_ms()
+        )
         self.unflushed_bytes += size_bytes
         if self._causes is not None:
             self._causes.note()
@@ -246,10 +270,17 @@ class WalWriter:
             for piece in self._open.pieces()
         ]
         pieces = [
-            wal_object.Piece(partition.topic_id, partition.topic, partition.partition, run.view,
-                      run.base_offset, run.last_offset, run.max_timestamp_ms)
+            wal_object.Piece(
+                partition.topic_id,
+                partition.topic,
+                partition.partition,
+                run.view,
+                run.base_offset,
+                run.last_offset,
+                run.max_timestamp_ms,
+            )
             for partition, run in runs
-        ]  # fmt: skip
+        ]
         sealed = SealedObject(
             key, wal_object.encode(header, pieces), runs, self._open_future, self._open.size_bytes
         )
@@ -283,9 +314,12 @@ class WalWriter:
                 pause_seconds = backoff.next_seconds()
                 self._statistics.wal_retries += 1
                 log.warning(
-                    "wal upload failed", key=sealed.key, error=str(error) or "timed out",
-                    tries=backoff.tries, retry_in_seconds=round(pause_seconds, 3),
-                )  # fmt: skip
+                    "wal upload failed",
+                    key=sealed.key,
+                    error=str(error) or "timed out",
+                    tries=backoff.tries,
+                    retry_in_seconds=round(pause_seconds, 3),
+                )
                 await asyncio.wait([self._store_back], timeout=pause_seconds)
                 continue
             if not is_durable:

@@ -84,9 +84,11 @@ class Api:
         """What happens to the objects of a path after a version, until the server has enough."""
         assert self._session is not None
         query = {
-            "watch": "true", "resourceVersion": version, "allowWatchBookmarks": "true",
+            "watch": "true",
+            "resourceVersion": version,
+            "allowWatchBookmarks": "true",
             "timeoutSeconds": str(WATCH_S),
-        }  # fmt: skip
+        }
         patience = aiohttp.ClientTimeout(total=None)
         async with self._session.get(path, params=query, timeout=patience) as answer:
             async for line in answer.content:

@@ -18,10 +18,24 @@ PROJECT = Path(__file__).parents[4]
 SYSTEM = ("bin", "sbin", "lib", "lib32", "lib64", "libx32", "usr", "opt", "dev", "sys")
 """What programs are made of."""
 SETTINGS = (
-    "alternatives", "ca-certificates", "ca-certificates.conf", "gai.conf", "java-17-openjdk",
-    "java-21-openjdk", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime", "mime.types",
-    "os-release", "pki", "protocols", "services", "ssl", "timezone",
-)  # fmt: skip
+    "alternatives",
+    "ca-certificates",
+    "ca-certificates.conf",
+    "gai.conf",
+    "java-17-openjdk",
+    "java-21-openjdk",
+    "ld.so.cache",
+    "ld.so.conf",
+    "ld.so.conf.d",
+    "localtime",
+    "mime.types",
+    "os-release",
+    "pki",
+    "protocols",
+    "services",
+    "ssl",
+    "timezone",
+)
 """What is the same in every container's `/etc` as in the machine's."""
 OWN = ("/etc", "/proc", "/run", "/tmp", "/var/lib", "/var/log", "/var/tmp")  # noqa: S108
 FILES = {

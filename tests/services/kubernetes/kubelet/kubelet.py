@@ -71,9 +71,11 @@ class Kubelet:
     def wait_ready(self, namespace: str, name: str, *, seconds_max: float = 40) -> None:
         """Return when a pod is ready, and the API server knows."""
         wait_until(
-            lambda: self._is_ready_now(namespace, name), f"{namespace}/{name} to be ready",
-            seconds_max=seconds_max, seen=lambda: self._report(namespace, name),
-        )  # fmt: skip
+            lambda: self._is_ready_now(namespace, name),
+            f"{namespace}/{name} to be ready",
+            seconds_max=seconds_max,
+            seen=lambda: self._report(namespace, name),
+        )
 
     def logs(self, namespace: str, name: str, container: str = "*") -> str:
         """What the containers of a pod have said, in all their lives; `*` is all there were."""

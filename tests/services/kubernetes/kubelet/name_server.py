@@ -41,11 +41,15 @@ def answer(query: bytes, zone: Zone) -> bytes:
     flags = _FLAGS if known is not None else _FLAGS | _NO_SUCH_NAME
     records = [
         _ANSWER.pack(
-            _POINTER_TO_QUESTION, _TYPE_ADDRESS, _CLASS_INTERNET, 0, 4,
+            _POINTER_TO_QUESTION,
+            _TYPE_ADDRESS,
+            _CLASS_INTERNET,
+            0,
+            4,
             ipaddress.IPv4Address(address).packed,
         )
         for address in addresses
-    ]  # fmt: skip
+    ]
     header = _HEADER.pack(number, flags, 1, len(records), 0, 0)
     return header + question + b"".join(records)
 

@@ -10,11 +10,7 @@ from services.kubernetes.kubelet.status import now
 from services.kubernetes.namespaces import GATEWAY
 
 REGION = "test-region-1"
-ZONES: Mapping[str, str] = {
-    "node-a": f"{REGION}a",
-    "node-b": f"{REGION}b",
-    "node-c": f"{REGION}c",
-}
+ZONES: Mapping[str, str] = {"node-a": f"{REGION}a", "node-b": f"{REGION}b", "node-c": f"{REGION}c"}
 RENEWAL_S = 10
 LEASE_S = 40
 _NAMESPACE = "kube-node-lease"

@@ -22,10 +22,7 @@ EAGER_S = 0.2
 
 async def verdicts(probe: Manifest, check: Check, *, is_well: bool) -> Verdicts:
     """Whether it is well, whenever as many answers in a row say so as are needed."""
-    needed = {
-        True: probe.get("successThreshold", 1),
-        False: probe.get("failureThreshold", 3),
-    }
+    needed = {True: probe.get("successThreshold", 1), False: probe.get("failureThreshold", 3)}
     await asyncio.sleep(probe.get("initialDelaySeconds", 0))
     last, in_row = is_well, 0
     while True:

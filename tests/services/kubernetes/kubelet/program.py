@@ -28,9 +28,14 @@ class Program:
         reading, writing = os.pipe()
         with log.open("ab") as output:
             shim = await asyncio.create_subprocess_exec(
-                *SHIM, "container", str(writing), pass_fds=[writing],
-                stdin=asyncio.subprocess.PIPE, stdout=output, stderr=output,
-            )  # fmt: skip
+                *SHIM,
+                "container",
+                str(writing),
+                pass_fds=[writing],
+                stdin=asyncio.subprocess.PIPE,
+                stdout=output,
+                stderr=output,
+            )
         os.close(writing)
         try:
             assert shim.stdin is not None
@@ -72,12 +77,21 @@ class Program:
     async def execute(self, command: Sequence[str]) -> tuple[int, str]:
         """Run another program in the room; how it ended, and what it said."""
         entered = await asyncio.create_subprocess_exec(
-            "nsenter", f"--target={self._process_id}",
-            "--mount", "--uts", "--ipc", "--net", "--pid", "--", *command,
-            env=dict(self._order.environment), stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
+            "nsenter",
+            f"--target={self._process_id}",
+            "--mount",
+            "--uts",
+            "--ipc",
+            "--net",
+            "--pid",
+            "--",
+            *command,
+            env=dict(self._order.environment),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
             start_new_session=True,
-        )  # fmt: skip
+        )
         try:
             said, _ = await entered.communicate()
         except asyncio.CancelledError:

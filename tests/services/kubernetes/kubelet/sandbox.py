@@ -25,9 +25,12 @@ class Sandbox:
 
     async def open(self) -> None:
         self._process = await asyncio.create_subprocess_exec(
-            *SHIM, "sandbox", self._name,
-            stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
-        )  # fmt: skip
+            *SHIM,
+            "sandbox",
+            self._name,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+        )
         assert self._process.stdout is not None
         assert await self._process.stdout.readline() == b"ready\n"
         await self.link.connect(self.process_id)

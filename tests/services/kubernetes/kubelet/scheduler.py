@@ -51,9 +51,12 @@ async def bind(api: Api, pod: Manifest, node: str) -> None:
 async def refuse(api: Api, pod: Manifest) -> None:
     """Say of a pod that there is no node for it."""
     condition = {
-        "type": "PodScheduled", "status": "False", "reason": "Unschedulable",
-        "message": "no node is right for this pod", "lastTransitionTime": now(),
-    }  # fmt: skip
+        "type": "PodScheduled",
+        "status": "False",
+        "reason": "Unschedulable",
+        "message": "no node is right for this pod",
+        "lastTransitionTime": now(),
+    }
     metadata = pod["metadata"]
     path = PODS.path(metadata["namespace"], metadata["name"], "status")
     patch = {"metadata": {"uid": metadata["uid"]}, "status": {"conditions": [condition]}}

@@ -36,9 +36,15 @@ class View:
     @property
     def mirrors(self) -> tuple[Mirror, ...]:
         return (
-            self.nodes, self.pods, self.services, self.endpoint_slices, self.config_maps,
-            self.secrets, self.claims, self.volumes,
-        )  # fmt: skip
+            self.nodes,
+            self.pods,
+            self.services,
+            self.endpoint_slices,
+            self.config_maps,
+            self.secrets,
+            self.claims,
+            self.volumes,
+        )
 
     async def filled(self) -> None:
         """Return when all there is has been seen once."""

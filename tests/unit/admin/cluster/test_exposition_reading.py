@@ -64,7 +64,10 @@ def test_what_a_broker_counts_comes_out_as_it_went_in():
 
 def test_what_is_told_together_is_nobodys_partition():
     text = text_format.render(
-        "kafscale_produce_bytes_total", "counter", "Why.", ("topic", "partition"),
+        "kafscale_produce_bytes_total",
+        "counter",
+        "Why.",
+        ("topic", "partition"),
         [(("orders", "0"), 1), (("other", "other"), 5)],
-    )  # fmt: skip
+    )
     assert figures(Exposition(text)).produce_bytes == {("orders", 0): 1, OTHER: 5}

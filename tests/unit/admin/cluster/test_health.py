@@ -83,8 +83,9 @@ def test_internal_topics_have_leaders_that_serve_no_records():
     assert judged(seen) == ("healthy", [])
 
 
-@pytest.mark.parametrize(("state", "severity"), [("degraded", "warning"),
-                                                 ("unavailable", "critical")])  # fmt: skip
+@pytest.mark.parametrize(
+    ("state", "severity"), [("degraded", "warning"), ("unavailable", "critical")]
+)
 def test_members_of_etcd_in_trouble_are_told(state, severity):
     metadata = MetadataLook("etcd", state, 3, 1, None, "etcd-1: it sleeps")
     assert judged(look(broker(1)), metadata) == ("degraded", [(severity, "etcd")])

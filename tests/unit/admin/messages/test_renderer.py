@@ -13,8 +13,7 @@ from kafscale.admin.messages.renderer import Lens
 from kafscale.errors import InvalidRequestError
 
 POINT = SchemaText(
-    kind="avro",
-    text='{"type": "record", "name": "P", "fields": [{"name": "x", "type": "int"}]}',
+    kind="avro", text='{"type": "record", "name": "P", "fields": [{"name": "x", "type": "int"}]}'
 )
 
 
@@ -91,8 +90,10 @@ def test_a_value_is_read_with_a_schema_or_else_told_why_not():
     assert (json.loads(framed.text), framed.schema_id) == ({"x": 7}, 5)
     bad = show(b"\x0e\x0e", "avro", POINT)
     assert (bad.format, bad.text, bad.problem) == (
-        "hex", "0e0e", "1 bytes are left when the schema is read",
-    )  # fmt: skip
+        "hex",
+        "0e0e",
+        "1 bytes are left when the schema is read",
+    )
     assert bytes_of(Typed(text='{"x": 7}', format="avro", schema=POINT), Codecs(), "s") == b"\x0e"
 
 

@@ -16,9 +16,10 @@ def test_rules_are_added_found_and_removed():
     async def story(client):
         made = Wanted(topics=["orders"], groups=["billing"], parties=ALICE, consumer=True).rules()
         denied = Wanted(
-            topics=["ord"], pattern=PatternType.PREFIXED,
+            topics=["ord"],
+            pattern=PatternType.PREFIXED,
             parties=parties(Permission.DENY, ["User:eve"], ["10.0.0.7"]),
-        ).rules()  # fmt: skip
+        ).rules()
         await acl_admin.add(client, made + denied)
         assert await acl_admin.find(client, [AclFilter()]) == sorted(made + denied)
         bearing = Wanted(topics=["orders"], pattern=PatternType.MATCH).filters()
@@ -48,9 +49,14 @@ def test_what_could_not_be_added_is_told_and_the_others_are_there():
     async def story(client):
         good = Wanted(topics=["orders"], parties=ALICE).rules()
         bad = Acl(
-            ResourceType.CLUSTER, PatternType.LITERAL, "other", "User:alice", "*",
-            Operation.ALTER, Permission.ALLOW,
-        )  # fmt: skip
+            ResourceType.CLUSTER,
+            PatternType.LITERAL,
+            "other",
+            "User:alice",
+            "*",
+            Operation.ALTER,
+            Permission.ALLOW,
+        )
         with pytest.raises(KafscaleError, match="allow User:alice Alter on Cluster other: "):
             await acl_admin.add(client, [*good, bad])
         assert await acl_admin.find(client, [AclFilter()]) == good

@@ -54,13 +54,7 @@ def test_other_objects_and_other_partitions_do_not_count():
 
 @pytest.mark.parametrize(
     ("first", "count", "bases"),
-    [
-        (0, 2, [4, 3]),
-        (2, 2, [2, 1]),
-        (4, 2, [0]),
-        (5, 2, []),
-        (0, 500, [4, 3, 2, 1, 0]),
-    ],
+    [(0, 2, [4, 3]), (2, 2, [2, 1]), (4, 2, [0]), (5, 2, []), (0, 500, [4, 3, 2, 1, 0])],
 )
 def test_pages_begin_with_the_newest(first, count, bases):
     async def story():

@@ -7,11 +7,14 @@ from services.looks import broker, figures, look, partition, topic
 
 def test_records_and_bytes_are_added_up_over_all_brokers():
     seen = look(
-        broker(1, partitions=(partition("a", 0, records=5, size_bytes=100),),
-               measured=figures(stored={("a", 0): 150})),
+        broker(
+            1,
+            partitions=(partition("a", 0, records=5, size_bytes=100),),
+            measured=figures(stored={("a", 0): 150}),
+        ),
         broker(2, partitions=(partition("a", 1, records=7, size_bytes=30),)),
         topics=(topic("a", 2),),
-    )  # fmt: skip
+    )
     found = topic_figures(seen)["a"]
     assert (found.record_count, found.size_bytes, found.leaderless_count) == (12, 180, 0)
 

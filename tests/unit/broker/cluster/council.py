@@ -108,10 +108,18 @@ class Seat:
         self.reaper = Reaper()
         self.restorer = Restorer()
         self.controller = Controller(
-            self.store, self.view, self.catalog, self.streams, self.reaper,
-            restorer=self.restorer, broker_id=broker_id, cluster_id=CLUSTER_ID,
-            clock=virtual_time.clock_ms, random=Random(broker_id), settings=settings,
-        )  # fmt: skip
+            self.store,
+            self.view,
+            self.catalog,
+            self.streams,
+            self.reaper,
+            restorer=self.restorer,
+            broker_id=broker_id,
+            cluster_id=CLUSTER_ID,
+            clock=virtual_time.clock_ms,
+            random=Random(broker_id),
+            settings=settings,
+        )
         self.registration = None
         self.epoch = 0
 
@@ -248,9 +256,13 @@ class Council:
         for found in moving:
             target = self.view.brokers[found.moving_to]
             after = replace(
-                found, broker_id=target.id, broker_epoch=target.epoch, moving_to=None,
-                leader_epoch=found.leader_epoch + 1, is_clean=True,
-            )  # fmt: skip
+                found,
+                broker_id=target.id,
+                broker_epoch=target.epoch,
+                moving_to=None,
+                leader_epoch=found.leader_epoch + 1,
+                is_clean=True,
+            )
             key = keys.assignment(found.topic, found.partition)
             await self.store.commit(
                 [Compare(key=key, mod_revision=found.mod_revision)],

@@ -317,8 +317,7 @@ def test_the_wrong_broker_says_who_is_the_right_one():
         topic_id = first.services.catalog.get("orders").id
         records = memoryview(values_batch([b"value"]).buffer)
         sent = TopicToProduce(
-            topic_id=topic_id,
-            partitions=[PartitionToProduce(index=foreign, records=records)],
+            topic_id=topic_id, partitions=[PartitionToProduce(index=foreign, records=records)]
         )
         request = ProduceRequest(acks=-1, timeout_ms=1000, topics=[sent])
         answer = await first.ask(PRODUCE, request)

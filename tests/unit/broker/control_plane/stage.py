@@ -24,18 +24,28 @@ OTHER = BrokerInfo(id=2, epoch=1, host="b", port=9092, is_draining=True)
 
 def owned(topic, partition, broker=ME, *, leader_epoch=0, moving_to=None):
     return Assignment(
-        topic=topic, partition=partition, broker_id=broker.id, broker_epoch=broker.epoch,
-        leader_epoch=leader_epoch, is_clean=True, moving_to=moving_to,
-    )  # fmt: skip
+        topic=topic,
+        partition=partition,
+        broker_id=broker.id,
+        broker_epoch=broker.epoch,
+        leader_epoch=leader_epoch,
+        is_clean=True,
+        moving_to=moving_to,
+    )
 
 
 def log(topic, partition, *, rolled=0, end=10):
     """A log, as far as it is looked at from here."""
     return SimpleNamespace(
-        topic=topic, partition=partition, closed=False, start_offset=2, high_watermark=end - 1,
-        end_offset=end, tail=SimpleNamespace(rolled_offset=rolled, unrolled_bytes=30),
+        topic=topic,
+        partition=partition,
+        closed=False,
+        start_offset=2,
+        high_watermark=end - 1,
+        end_offset=end,
+        tail=SimpleNamespace(rolled_offset=rolled, unrolled_bytes=30),
         segments=SimpleNamespace(total_bytes=70),
-    )  # fmt: skip
+    )
 
 
 class Storage:
@@ -68,9 +78,13 @@ class Storage:
     async def swap(self, partition, staged_prefix):
         self.done.append(f"swap {partition.topic}/{partition.partition} {staged_prefix}")
         return SwapResult(
-            start_offset=2, end_offset=9, count_before=4, count_after=1, bytes_before=400,
+            start_offset=2,
+            end_offset=9,
+            count_before=4,
+            count_after=1,
+            bytes_before=400,
             bytes_after=100,
-        )  # fmt: skip
+        )
 
 
 class Ownership:
@@ -107,13 +121,21 @@ class Stage:
         self.now_ms = 1_000
         self.broker = DirectedBroker(
             Parts(
-                broker_id=ME.id, cluster_id="cluster", namespace="ns", view=self.view,
-                catalog=self.catalog, storage=self.storage, swap=self.storage.swap,
-                membership=self.membership, ownership=self.ownership, controller=self.controller,
-                problems=lambda: self.problems, store_health=lambda: "healthy",
+                broker_id=ME.id,
+                cluster_id="cluster",
+                namespace="ns",
+                view=self.view,
+                catalog=self.catalog,
+                storage=self.storage,
+                swap=self.storage.swap,
+                membership=self.membership,
+                ownership=self.ownership,
+                controller=self.controller,
+                problems=lambda: self.problems,
+                store_health=lambda: "healthy",
                 clock=lambda: self.now_ms,
             )
-        )  # fmt: skip
+        )
 
     async def put(self, *records):
         """Write brokers and assignments, and wait until the view shows them."""
@@ -139,10 +161,14 @@ async def staged():
     await stage.view.start()
     await stage.catalog.create("orders", 4, {}, 0, b"o" * 16)
     await stage.put(
-        ME, OTHER, owned("orders", 0, leader_epoch=7), owned("orders", 1, moving_to=2),
-        owned("orders", 2, OTHER, leader_epoch=3), owned("__consumer_offsets", 3),
+        ME,
+        OTHER,
+        owned("orders", 0, leader_epoch=7),
+        owned("orders", 1, moving_to=2),
+        owned("orders", 2, OTHER, leader_epoch=3),
+        owned("__consumer_offsets", 3),
         owned("__consumer_offsets", 4, OTHER),
-    )  # fmt: skip
+    )
     try:
         yield stage
     finally:

@@ -7,12 +7,7 @@ import pytest
 from kafscale.control_plane.assignment_feed import Holding
 from kafscale.control_plane.errors import NotControllerError
 from kafscale.control_plane.partition import Partition
-from kafscale.errors import (
-    FencedError,
-    InvalidRequestError,
-    NotOwnerError,
-    UnknownTopicError,
-)
+from kafscale.errors import FencedError, InvalidRequestError, NotOwnerError, UnknownTopicError
 from unit.broker.control_plane.stage import ME, owned, play
 from unit.broker.harness import turn
 

@@ -89,10 +89,16 @@ class Node:
         self.broker_id = broker_id
         self.is_proven = True
         self.groups = Coordinator(
-            store, catalog, GroupSettings(initial_rebalance_delay_ms=0), RETENTION, Metrics(),
-            linger_ms=5, clock=GroupClock(virtual_time.clock_ms, virtual_time.clock_ms),
-            random=Random(0), proven=lambda: self.is_proven,
-        )  # fmt: skip
+            store,
+            catalog,
+            GroupSettings(initial_rebalance_delay_ms=0),
+            RETENTION,
+            Metrics(),
+            linger_ms=5,
+            clock=GroupClock(virtual_time.clock_ms, virtual_time.clock_ms),
+            random=Random(0),
+            proven=lambda: self.is_proven,
+        )
 
     async def take(self, *group_ids: str) -> None:
         """Become the owner of the shards of these groups, whoever was it before."""
@@ -107,9 +113,13 @@ class Node:
             offset=offset, committed_ms=virtual_time.clock_ms(), topic_id=topic_id
         )
         return self.groups.commit(
-            group_id, "", None, -1, {(TOPIC, partition): committed},
+            group_id,
+            "",
+            None,
+            -1,
+            {(TOPIC, partition): committed},
             version_knows_missing_groups=True,
-        )  # fmt: skip
+        )
 
     def committed(self, group_id: str = GROUP) -> dict[int, int]:
         """Offsets by partition."""
@@ -168,12 +178,16 @@ class Classic:
         joined = await node.groups.join(
             group_id,
             Join(
-                ticket=NO_TICKET, member_id=self.member_id, fresh_id=f"{self.name}-id",
-                instance_id=self.instance_id, session_timeout_ms=SESSION_MS,
-                rebalance_timeout_ms=SESSION_MS, protocol_type="consumer",
+                ticket=NO_TICKET,
+                member_id=self.member_id,
+                fresh_id=f"{self.name}-id",
+                instance_id=self.instance_id,
+                session_timeout_ms=SESSION_MS,
+                rebalance_timeout_ms=SESSION_MS,
+                protocol_type="consumer",
                 protocols=(("range", b"wishes"),),
             ),
-        )  # fmt: skip
+        )
         self.member_id, self.generation = joined.member_id, joined.generation
         return joined
 
@@ -181,20 +195,25 @@ class Classic:
         synced = await node.groups.sync(
             GROUP,
             Sync(
-                ticket=NO_TICKET, member_id=self.member_id, instance_id=self.instance_id,
-                generation=self.generation, assignments=assignments,
+                ticket=NO_TICKET,
+                member_id=self.member_id,
+                instance_id=self.instance_id,
+                generation=self.generation,
+                assignments=assignments,
             ),
-        )  # fmt: skip
+        )
         return synced.assignment
 
     async def heartbeat(self, node: Node) -> None:
         await node.groups.heartbeat(
             GROUP,
             Heartbeat(
-                ticket=NO_TICKET, member_id=self.member_id, instance_id=self.instance_id,
+                ticket=NO_TICKET,
+                member_id=self.member_id,
+                instance_id=self.instance_id,
                 generation=self.generation,
             ),
-        )  # fmt: skip
+        )
 
 
 async def settle(node: Node, *members: Classic) -> None:
@@ -222,11 +241,13 @@ class Consumer:
         told = await node.groups.consumer_heartbeat(
             GROUP,
             ConsumerHeartbeat(
-                ticket=NO_TICKET, member_id=self.member_id, member_epoch=self.epoch,
+                ticket=NO_TICKET,
+                member_id=self.member_id,
+                member_epoch=self.epoch,
                 rebalance_timeout_ms=SESSION_MS if joins else -1,
                 subscribed_names=(TOPIC,) if joins else None,
                 owned={} if joins else None,
             ),
-        )  # fmt: skip
+        )
         self.epoch = told.member_epoch
         return told

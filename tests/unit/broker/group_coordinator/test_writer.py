@@ -9,11 +9,7 @@ import pytest
 from kafscale.broker.group_coordinator.pausable_clock import GroupClock
 from kafscale.broker.group_coordinator.shard_session import Tenure
 from kafscale.broker.group_coordinator.writer import GroupWriter
-from kafscale.errors import (
-    CoordinatorUnavailableError,
-    NotCoordinatorError,
-    StoreUnavailableError,
-)
+from kafscale.errors import CoordinatorUnavailableError, NotCoordinatorError, StoreUnavailableError
 from kafscale.metadata.store.base import COMMIT_BYTES_MAX, OPERATIONS_MAX, Delete, Put
 from kafscale.metadata.store.memory import MemoryStore
 from kafscale.testing import virtual_time

@@ -30,8 +30,7 @@ from kafscale.security.principal import ANONYMOUS, Identity
 from unit.broker.handlers.serving import Served
 
 AUTHORIZED = Config(
-    s3=S3(use_memory=True),
-    authorization=Authorization(enabled=True, super_users=(ANONYMOUS,)),
+    s3=S3(use_memory=True), authorization=Authorization(enabled=True, super_users=(ANONYMOUS,))
 )
 ALICE = "User:alice"
 TOPIC = "orders"

@@ -31,6 +31,11 @@ ALICE = replace(CLIENT, identity=Identity("User:alice"))
 def on_cluster(operation, principal="User:alice"):
     """The rule that allows somebody an operation on the cluster."""
     return Acl(
-        ResourceType.CLUSTER, PatternType.LITERAL, CLUSTER_NAME, principal, ANY_HOST,
-        Operation(operation), Permission.ALLOW,
-    )  # fmt: skip
+        ResourceType.CLUSTER,
+        PatternType.LITERAL,
+        CLUSTER_NAME,
+        principal,
+        ANY_HOST,
+        Operation(operation),
+        Permission.ALLOW,
+    )

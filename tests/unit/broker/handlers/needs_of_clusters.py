@@ -54,9 +54,7 @@ from kafscale.protocol.messages.incremental_alter_configs import (
     INCREMENTAL_ALTER_CONFIGS,
     IncrementalAlterConfigsRequest,
 )
-from kafscale.protocol.messages.incremental_alter_configs import (
-    ResourceToAlter as ResourceToChange,
-)
+from kafscale.protocol.messages.incremental_alter_configs import ResourceToAlter as ResourceToChange
 from kafscale.protocol.messages.list_config_resources import (
     LIST_CONFIG_RESOURCES,
     ListConfigResourcesRequest,
@@ -246,10 +244,6 @@ CASES = [
         own,
     ),
     Case(
-        ALTER_USER_SCRAM_CREDENTIALS,
-        ResourceType.CLUSTER,
-        Operation.ALTER,
-        lapsed_user,
-        first_user,
+        ALTER_USER_SCRAM_CREDENTIALS, ResourceType.CLUSTER, Operation.ALTER, lapsed_user, first_user
     ),
 ]

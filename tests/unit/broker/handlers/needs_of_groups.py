@@ -116,11 +116,7 @@ CASES = [
         prepare=with_offsets,
     ),
     Case(
-        FIND_COORDINATOR,
-        ResourceType.GROUP,
-        Operation.DESCRIBE,
-        lambda *_: find(0, GROUP),
-        found,
+        FIND_COORDINATOR, ResourceType.GROUP, Operation.DESCRIBE, lambda *_: find(0, GROUP), found
     ),
     Case(
         FIND_COORDINATOR,
@@ -180,14 +176,7 @@ CASES = [
         lambda *_: DeleteGroupsRequest(group_ids=[GROUP]),
         first_group,
     ),
-    Case(
-        OFFSET_DELETE,
-        ResourceType.GROUP,
-        Operation.DELETE,
-        forget,
-        own,
-        prepare=with_offsets,
-    ),
+    Case(OFFSET_DELETE, ResourceType.GROUP, Operation.DELETE, forget, own, prepare=with_offsets),
     Case(
         OFFSET_DELETE,
         ResourceType.TOPIC,

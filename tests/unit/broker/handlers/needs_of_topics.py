@@ -27,9 +27,7 @@ from kafscale.protocol.messages.describe_producers import (
     DESCRIBE_PRODUCERS,
     DescribeProducersRequest,
 )
-from kafscale.protocol.messages.describe_producers import (
-    TopicToDescribe as ProducersToDescribe,
-)
+from kafscale.protocol.messages.describe_producers import TopicToDescribe as ProducersToDescribe
 from kafscale.protocol.messages.describe_topic_partitions import (
     DESCRIBE_TOPIC_PARTITIONS,
     DescribeTopicPartitionsRequest,

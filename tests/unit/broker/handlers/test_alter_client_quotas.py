@@ -22,8 +22,7 @@ ALICE = [EntityPart("user", "alice")]
 def quota(entity, **changes):
     """None removes."""
     return QuotaToAlter(
-        entity,
-        [QuotaChange(key, value or 0.0, value is None) for key, value in changes.items()],
+        entity, [QuotaChange(key, value or 0.0, value is None) for key, value in changes.items()]
     )
 
 
@@ -81,10 +80,7 @@ def test_an_answer_names_whom_it_is_about():
         ),
         (quota(ALICE, happiness=1.0), "Invalid configuration key happiness"),
         (quota(ALICE, request_rate=math.nan), "Quota request_rate must be greater than 0"),
-        (
-            quota(ALICE, producer_byte_rate=1.5),
-            "producer_byte_rate cannot be a fractional value.",
-        ),
+        (quota(ALICE, producer_byte_rate=1.5), "producer_byte_rate cannot be a fractional value."),
         (
             QuotaToAlter(ALICE, [QuotaChange("request_rate", 1.0)] * 2),
             "Duplicate quota key request_rate",

@@ -51,10 +51,7 @@ def test_what_is_not_named_returns_to_its_default(version):
         (resource(("segment.ms", "9"), ("retention.ms", "soon")), ErrorCode.INVALID_CONFIG),
         (resource(("retention.ms", None)), ErrorCode.INVALID_CONFIG),
         (resource(("cleanup.policy", "shred")), ErrorCode.INVALID_CONFIG),
-        (
-            resource(("retention.ms", "1"), ("retention.ms", "2")),
-            ErrorCode.INVALID_REQUEST,
-        ),
+        (resource(("retention.ms", "1"), ("retention.ms", "2")), ErrorCode.INVALID_REQUEST),
         (resource(name="missing"), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
         (resource(name=""), ErrorCode.INVALID_TOPIC_EXCEPTION),
         (resource(name=str(NODE_ID), kind=ResourceType.BROKER), ErrorCode.INVALID_CONFIG),

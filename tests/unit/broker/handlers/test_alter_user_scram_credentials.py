@@ -139,8 +139,9 @@ def test_the_audit_log_says_who_altered_whom_and_nothing_secret():
             await alter(broker, NOTHING)
         told = [event for event in events if event["event"] == "changed"]
         assert [event["change"] for event in told] == [
-            "scram credential set", "scram credential deleted",
-        ]  # fmt: skip
+            "scram credential set",
+            "scram credential deleted",
+        ]
         assert {event["user"] for event in told} == {"alice"}
         assert {event["mechanism"] for event in told} == {"SCRAM-SHA-256"}
         assert SALT.decode() not in str(events)

@@ -20,21 +20,9 @@ from kafscale.protocol.messages.describe_topic_partitions import (
 from kafscale.protocol.messages.list_groups import LIST_GROUPS, ListGroupsRequest
 from kafscale.protocol.messages.metadata import METADATA, MetadataRequest, TopicToDescribe
 from kafscale.protocol.messages.offset_commit import PartitionToCommit
-from kafscale.protocol.messages.offset_fetch import (
-    OFFSET_FETCH,
-    GroupToFetch,
-    OffsetFetchRequest,
-)
+from kafscale.protocol.messages.offset_fetch import OFFSET_FETCH, GroupToFetch, OffsetFetchRequest
 from unit.broker.handlers import needs_of_groups, needs_of_topics
-from unit.broker.handlers.authorized import (
-    AUTHORIZED,
-    TOPIC,
-    Scene,
-    allow,
-    client,
-    rule,
-    scene,
-)
+from unit.broker.handlers.authorized import AUTHORIZED, TOPIC, Scene, allow, client, rule, scene
 from unit.broker.handlers.commits import commit
 from unit.broker.handlers.membership import GROUP, REBALANCE_TIMEOUT_MS, ConsumerMember
 from unit.broker.handlers.serving import serve

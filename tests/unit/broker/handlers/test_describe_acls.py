@@ -43,12 +43,17 @@ def rules(response):
     assert response.error_code == ErrorCode.NONE
     return [
         Acl(
-            each.resource_type, each.pattern_type, each.resource_name, acl.principal, acl.host,
-            acl.operation, acl.permission_type,
+            each.resource_type,
+            each.pattern_type,
+            each.resource_name,
+            acl.principal,
+            acl.host,
+            acl.operation,
+            acl.permission_type,
         )
         for each in response.resources
         for acl in each.acls
-    ]  # fmt: skip
+    ]
 
 
 @pytest.mark.parametrize("version", [each for each in DESCRIBE_ACLS.versions if each >= 1])

@@ -71,10 +71,7 @@ def test_the_quotas_that_are_meant_are_told(version, filters, strict, told):
         ([EntityFilter("planet", 0, "mars")], ErrorCode.UNSUPPORTED_VERSION),
         ([EntityFilter("user", 7, None)], ErrorCode.INVALID_REQUEST),
         ([EntityFilter("user", 0, "a"), EntityFilter("user", 0, "b")], ErrorCode.INVALID_REQUEST),
-        (
-            [EntityFilter("user", 0, "a"), EntityFilter("ip", 0, "::1")],
-            ErrorCode.INVALID_REQUEST,
-        ),
+        ([EntityFilter("user", 0, "a"), EntityFilter("ip", 0, "::1")], ErrorCode.INVALID_REQUEST),
     ],
 )
 @pytest.mark.parametrize("version", DESCRIBE_CLIENT_QUOTAS.versions)

@@ -55,8 +55,10 @@ def test_users_by_name():
         assert response.error_code == ErrorCode.NONE
         bob, carol, alice = response.users
         assert (bob.name, bob.error_message, bob.credentials) == (
-            "bob", None, [DescribedCredential(2, 8192)],
-        )  # fmt: skip
+            "bob",
+            None,
+            [DescribedCredential(2, 8192)],
+        )
         assert carol.error_code == ErrorCode.RESOURCE_NOT_FOUND
         assert carol.error_message == (
             "Attempt to describe a user credential that does not exist: carol"

@@ -50,23 +50,27 @@ async def go_into_debt(broker):
 
 CHANGES = [
     pytest.param(
-        CREATE_TOPICS, 6, create("payments"),
+        CREATE_TOPICS,
+        6,
+        create("payments"),
         lambda broker: "payments" in broker.services.catalog.topics,
         id="CreateTopics",
     ),
     pytest.param(
-        CREATE_PARTITIONS, 3,
+        CREATE_PARTITIONS,
+        3,
         CreatePartitionsRequest(topics=[TopicToGrow("orders", 21, None)], timeout_ms=10_000),
         lambda broker: broker.services.catalog.topics["orders"].partitions == 21,
         id="CreatePartitions",
     ),
     pytest.param(
-        DELETE_TOPICS, 5,
+        DELETE_TOPICS,
+        5,
         DeleteTopicsRequest([TopicToDelete("orders")], topic_names=["orders"], timeout_ms=0),
         lambda broker: "orders" not in broker.services.catalog.topics,
         id="DeleteTopics",
     ),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("api", "refused_since", "request_", "is_done"), CHANGES)
@@ -129,10 +133,7 @@ def test_naming_topics_is_no_way_around_the_quota():
         )
         produced = await broker.ask(PRODUCE, sent, 9)
         codes = {each.name: each.partitions[0].error_code for each in produced.topics}
-        assert codes == {
-            "payments": ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-            "orders": ErrorCode.NONE,
-        }
+        assert codes == {"payments": ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "orders": ErrorCode.NONE}
         assert "payments" not in broker.services.catalog.topics
 
         await asyncio.sleep(DEBT_MS / 1000)

@@ -80,10 +80,7 @@ def test_topics_that_are_read_keep_their_offsets(protocol):
 
         assert await delete(broker, ("orders", 0), ("old", 0)) == (
             ErrorCode.NONE,
-            {
-                ("orders", 0): ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC,
-                ("old", 0): ErrorCode.NONE,
-            },
+            {("orders", 0): ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC, ("old", 0): ErrorCode.NONE},
         )
         assert committed(broker) == {("orders", 0)}
 

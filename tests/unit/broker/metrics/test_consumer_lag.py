@@ -29,10 +29,13 @@ def watermarks(broker):
 
 async def commit(broker, topic, partition, offset):
     await broker.services.groups.commit(
-        "readers", "", None, -1,
+        "readers",
+        "",
+        None,
+        -1,
         {(topic, partition): CommittedOffset(offset=offset, committed_ms=virtual_time.clock_ms())},
         version_knows_missing_groups=True,
-    )  # fmt: skip
+    )
 
 
 def test_the_logs_of_this_broker_are_looked_at():

@@ -12,14 +12,7 @@ from kafscale.broker.network.acceptor import ACCEPTED_AT_A_TIME
 from kafscale.broker.network.connection import Connection
 from kafscale.broker.network.connection_quotas import Door
 from unit.broker.harness import heartbeat, run, turn
-from unit.broker.reception_stage import (
-    Desk,
-    desk,
-    is_sent_away,
-    is_served,
-    on_both_loops,
-    until,
-)
+from unit.broker.reception_stage import Desk, desk, is_sent_away, is_served, on_both_loops, until
 
 
 @on_both_loops

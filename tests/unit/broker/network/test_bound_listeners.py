@@ -30,10 +30,7 @@ BOTH = ("INSIDE://127.0.0.1:0", "OUTSIDE://127.0.0.1:0")
 def config(*listeners, protocols=(), **rooms):
     return Config(
         broker=Broker(
-            host="127.0.0.1",
-            port=0,
-            listeners=listeners,
-            listener_security_protocol_map=protocols,
+            host="127.0.0.1", port=0, listeners=listeners, listener_security_protocol_map=protocols
         ),
         **rooms,
     )

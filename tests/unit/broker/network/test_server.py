@@ -15,12 +15,7 @@ from kafscale.broker.requests.route import route
 from kafscale.errors import OperatingError
 from kafscale.observability.metrics.broker import Metrics
 from kafscale.protocol.frame import FrameReader
-from kafscale.protocol.messages.fetch import (
-    FETCH,
-    FetchedPartition,
-    FetchedTopic,
-    FetchResponse,
-)
+from kafscale.protocol.messages.fetch import FETCH, FetchedPartition, FetchedTopic, FetchResponse
 from kafscale.protocol.messages.heartbeat import HEARTBEAT, HeartbeatResponse
 from kafscale.protocol.messages.list_groups import LIST_GROUPS
 from unit.broker.harness import LIMITS, answer, beat, heartbeat, request, run, turn
@@ -40,10 +35,7 @@ class Stage:
         self.metrics = Metrics()
         self.goodbye = Drain()
         self.dispatcher = Dispatcher(
-            [
-                route(HEARTBEAT, handler, brings_time_limit=True, ends_with_client=True),
-                *extra,
-            ],
+            [route(HEARTBEAT, handler, brings_time_limit=True, ends_with_client=True), *extra],
             None,
             self.metrics,
             self.goodbye,

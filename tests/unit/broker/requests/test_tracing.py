@@ -24,9 +24,14 @@ def notes():
 
 def traced(handler):
     return TracedDispatcher(
-        [route(HEARTBEAT, handler)], None, Metrics(), Drain(), request_timeout_ms=60_000,
-        clock=lambda: NOW_MS, timer=Timer(),
-    )  # fmt: skip
+        [route(HEARTBEAT, handler)],
+        None,
+        Metrics(),
+        Drain(),
+        request_timeout_ms=60_000,
+        clock=lambda: NOW_MS,
+        timer=Timer(),
+    )
 
 
 def test_a_request_that_is_answered_at_once(notes):

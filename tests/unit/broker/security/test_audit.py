@@ -111,13 +111,7 @@ def test_logins_are_told_and_counted():
     with capture_logs() as logs:
         trail.audit.logged_in(alice(), "PLAIN")
         trail.audit.logged_in(alice(), "PLAIN")
-    assert (
-        logs
-        == [
-            {"event": "logged in", "log_level": "info", "mechanism": "PLAIN", **WHO},
-        ]
-        * 2
-    )
+    assert logs == [{"event": "logged in", "log_level": "info", "mechanism": "PLAIN", **WHO}] * 2
     assert trail.traffic.logins == {("PLAIN", True): 2}
 
 

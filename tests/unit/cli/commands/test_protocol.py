@@ -19,8 +19,12 @@ def test_list_for_programs(kafscale):
     listed = json.loads(kafscale("protocol", "list", "-o", "json").stdout)
     assert len(listed) == len(APIS)
     assert listed[0] == {
-        "key": 0, "name": "Produce", "versionMin": 0, "versionMax": 13, "flexibleSince": 9,
-    }  # fmt: skip
+        "key": 0,
+        "name": "Produce",
+        "versionMin": 0,
+        "versionMax": 13,
+        "flexibleSince": 9,
+    }
     assert [row["flexibleSince"] for row in listed if row["name"] == "SaslHandshake"] == [None]
 
 

@@ -45,9 +45,16 @@ def test_whoever_takes_servers_takes_a_file_as_well():
     told = {path for path, options in found.items() if "--command-config" in options}
     assert asking == told
     assert {
-        ("topic", "list"), ("group", "reset-offsets"), ("produce",), ("consume",), ("user", "list"),
-        ("acl", "add"), ("quota", "set"), ("spark", "replay"), ("spark", "restore"),
-    } <= told  # fmt: skip
+        ("topic", "list"),
+        ("group", "reset-offsets"),
+        ("produce",),
+        ("consume",),
+        ("user", "list"),
+        ("acl", "add"),
+        ("quota", "set"),
+        ("spark", "replay"),
+        ("spark", "restore"),
+    } <= told
 
 
 @pytest.mark.parametrize(

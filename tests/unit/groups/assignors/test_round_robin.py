@@ -6,15 +6,18 @@ from kafscale.groups.assignors import round_robin_assignment
 def test_partitions_are_dealt_out_across_topics():
     subscriptions = dict.fromkeys("ba", ("x", "y"))
     assert round_robin_assignment(subscriptions, {"x": 3, "y": 3}) == {
-        "a": {"x": [0, 2], "y": [1]}, "b": {"x": [1], "y": [0, 2]},
-    }  # fmt: skip
+        "a": {"x": [0, 2], "y": [1]},
+        "b": {"x": [1], "y": [0, 2]},
+    }
 
 
 def test_who_does_not_subscribe_is_passed_over():
     subscriptions = {"a": ["x"], "b": ["x", "y"], "c": ["x", "y"]}
     assert round_robin_assignment(subscriptions, {"x": 1, "y": 3}) == {
-        "a": {"x": [0]}, "b": {"y": [0, 2]}, "c": {"y": [1]},
-    }  # fmt: skip
+        "a": {"x": [0]},
+        "b": {"y": [0, 2]},
+        "c": {"y": [1]},
+    }
 
 
 def test_a_topic_that_nobody_reads_or_does_not_exist_comes_to_nothing():

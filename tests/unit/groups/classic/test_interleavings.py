@@ -9,13 +9,7 @@ from random import Random
 
 import pytest
 from hypothesis import settings, strategies
-from hypothesis.stateful import (
-    RuleBasedStateMachine,
-    initialize,
-    invariant,
-    precondition,
-    rule,
-)
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from kafscale.groups.classic import ClassicGroup, State
 from unit.groups.classic.cluster import (

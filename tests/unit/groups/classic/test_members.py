@@ -25,11 +25,13 @@ def offers(*names: str) -> tuple[tuple[str, bytes], ...]:
 
 
 def test_the_protocol_that_most_like_best_wins_among_those_that_all_offer():
-    roster = Roster([
-        member("a", "sticky", "range"),
-        member("b", "range", "sticky"),
-        member("c", "hash", "range", "sticky"),
-    ])  # fmt: skip
+    roster = Roster(
+        [
+            member("a", "sticky", "range"),
+            member("b", "range", "sticky"),
+            member("c", "hash", "range", "sticky"),
+        ]
+    )
     assert roster.choose_protocol() == "range"
 
 
@@ -56,9 +58,7 @@ def test_a_protocol_that_is_offered_twice_counts_once():
 
 
 def test_the_most_patient_member_decides():
-    roster = Roster([
-        member("a", rebalance_timeout_ms=5), member("b", rebalance_timeout_ms=9),
-    ])  # fmt: skip
+    roster = Roster([member("a", rebalance_timeout_ms=5), member("b", rebalance_timeout_ms=9)])
     assert roster.rebalance_timeout_ms == 9
     assert Roster().rebalance_timeout_ms == 0
 

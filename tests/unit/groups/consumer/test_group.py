@@ -61,8 +61,9 @@ def test_who_does_not_give_up_its_partitions_in_time_is_removed(driver):
         driver.beat("b", 2)
         driver.wait(20_000)
     assert driver.effects == [
-        Rebalanced(3, 1, "a member did not give up its partitions in time"), Save(),
-    ]  # fmt: skip
+        Rebalanced(3, 1, "a member did not give up its partitions in time"),
+        Save(),
+    ]
     assert driver.beat("b", 2).assignment == parts(x=(0, 1, 2, 3))
 
 
@@ -158,8 +159,12 @@ def test_an_administrator_sends_members_away(driver):
     driver.enter("c", "y", instance_id="j")
     errors = driver.leave(("", "i"), ("nobody", None), ("b", "j"), ("", "k"), ("a", None))
     assert list(map(type, errors)) == [
-        type(None), UnknownMemberError, FencedInstanceError, UnknownMemberError, type(None),
-    ]  # fmt: skip
+        type(None),
+        UnknownMemberError,
+        FencedInstanceError,
+        UnknownMemberError,
+        type(None),
+    ]
     assert driver.group.record().members.keys() == {"c"}
     assert driver.durable
     assert driver.leave(("a", None)) != [None]

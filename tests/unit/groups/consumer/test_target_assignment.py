@@ -45,8 +45,9 @@ def test_uniform_keeps_earlier_targets_and_range_does_not():
     catalogue = Catalogue(facts(x=2, y=2))
     assert targets(group, catalogue, "uniform") == {"a": parts(y=(0, 1)), "b": parts(x=(0, 1))}
     assert targets(group, catalogue, "range") == {
-        "a": parts(x=(0,), y=(0,)), "b": parts(x=(1,), y=(1,)),
-    }  # fmt: skip
+        "a": parts(x=(0,), y=(0,)),
+        "b": parts(x=(1,), y=(1,)),
+    }
 
 
 def test_range_puts_static_members_first():

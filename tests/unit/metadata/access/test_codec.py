@@ -55,9 +55,14 @@ ENTITIES = st.builds(QuotaEntity, PARTS, PARTS, PARTS).filter(lambda each: each 
 LIMITS = st.dictionaries(NAMES, st.floats(allow_nan=False), max_size=3)
 
 RULE = Acl(
-    ResourceType.TOPIC, PatternType.LITERAL, "orders/eu", "User:alice", "*", Operation.READ,
+    ResourceType.TOPIC,
+    PatternType.LITERAL,
+    "orders/eu",
+    "User:alice",
+    "*",
+    Operation.READ,
     Permission.ALLOW,
-)  # fmt: skip
+)
 
 
 def entry(key, value):

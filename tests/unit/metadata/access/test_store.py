@@ -23,9 +23,14 @@ from kafscale.metadata.store.base import Delete, Put
 from unit.metadata.breakable import BreakableStore
 
 READS = Acl(
-    ResourceType.TOPIC, PatternType.LITERAL, "orders", "User:alice", "*", Operation.READ,
+    ResourceType.TOPIC,
+    PatternType.LITERAL,
+    "orders",
+    "User:alice",
+    "*",
+    Operation.READ,
     Permission.ALLOW,
-)  # fmt: skip
+)
 WRITES = replace(READS, operation=Operation.WRITE)
 SHA_256, SHA_512 = ScramMechanism
 CREDENTIAL = ScramCredential("alice", SHA_256, b"salt", 4096, b"stored", b"server")
@@ -136,8 +141,10 @@ def test_limits_are_set_and_removed_one_by_one(play):
             await access.alter_quota(ALICE, {"producer_byte_rate": 10.0, "request_percentage": 5.0})
             await access.alter_quota(ALICE, {"producer_byte_rate": 20.0, "consumer_byte_rate": 1.5})
             assert access.quotas[ALICE] == {
-                "producer_byte_rate": 20.0, "request_percentage": 5.0, "consumer_byte_rate": 1.5,
-            }  # fmt: skip
+                "producer_byte_rate": 20.0,
+                "request_percentage": 5.0,
+                "consumer_byte_rate": 1.5,
+            }
             await access.alter_quota(ALICE, {"producer_byte_rate": 20.0, "unheard_of": None})
             assert told == [ALICE, ALICE]
             await access.alter_quota(ALICE, dict.fromkeys(access.quotas[ALICE]))

@@ -35,13 +35,15 @@ def crowded():
     for number in range(GROUPS):
         metrics.group(f"group-{number}").commits = 2
     metrics.group_lags = lambda: (
-        (f"group-{group}", "orders", partition, 5) for group in range(GROUPS)
+        (f"group-{group}", "orders", partition, 5)
+        for group in range(GROUPS)
         for partition in range(LAGS_TOLD_MAX // GROUPS + 2)
-    )  # fmt: skip
+    )
     metrics.stored_bytes = metrics.buffered_bytes = lambda: (
-        (f"topic-{topic}", partition, 100) for topic in range(TOPICS)
+        (f"topic-{topic}", partition, 100)
+        for topic in range(TOPICS)
         for partition in range(PARTITIONS)
-    )  # fmt: skip
+    )
     return metrics
 
 

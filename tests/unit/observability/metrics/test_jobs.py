@@ -18,9 +18,14 @@ from unit.observability.scraping import scrape, values
 NOW_MS = 1_700_000_000_000
 PLACE = ("lake", "orders")
 RUN = LastRun(
-    job="lake", topic="orders", ended_at_ms=NOW_MS - 60_000, succeeded=True, duration_seconds=12.5,
-    records=1000, newest_record_at_ms=NOW_MS - 90_500,
-)  # fmt: skip
+    job="lake",
+    topic="orders",
+    ended_at_ms=NOW_MS - 60_000,
+    succeeded=True,
+    duration_seconds=12.5,
+    records=1000,
+    newest_record_at_ms=NOW_MS - 90_500,
+)
 
 
 class Told:

@@ -11,15 +11,18 @@ from kafscale.operator.spec.cluster import read_cluster
 
 def condition(memory: str, limit: str, cache: str, **spec: Any) -> tuple[str, str]:
     resources = {
-        "requests": {"cpu": "1", "memory": memory}, "limits": {"cpu": "1", "memory": limit},
-    }  # fmt: skip
+        "requests": {"cpu": "1", "memory": memory},
+        "limits": {"cpu": "1", "memory": limit},
+    }
     body = {
         "metadata": {"name": "demo", "namespace": "default", "uid": "u"},
         "spec": {
-            "brokers": {"resources": resources}, "s3": {"bucket": "records"},
-            "config": {"cacheSize": cache, **spec.pop("config", {})}, **spec,
+            "brokers": {"resources": resources},
+            "s3": {"bucket": "records"},
+            "config": {"cacheSize": cache, **spec.pop("config", {})},
+            **spec,
         },
-    }  # fmt: skip
+    }
     found = memory_condition(read_cluster(body))
     return found.status, found.reason
 

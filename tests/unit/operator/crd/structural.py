@@ -18,11 +18,27 @@ Schema = dict[str, Any]
 
 KINDS = {"object": dict, "array": list, "string": str, "integer": int, "boolean": bool}
 KEYWORDS = {
-    "description", "type", "format", "enum", "default", "required", "properties", "items",
-    "additionalProperties", "pattern", "minLength", "maxLength", "minimum", "maximum",
-    "maxItems", "maxProperties", "x-kubernetes-preserve-unknown-fields",
-    "x-kubernetes-list-type", "x-kubernetes-list-map-keys", "x-kubernetes-validations",
-}  # fmt: skip
+    "description",
+    "type",
+    "format",
+    "enum",
+    "default",
+    "required",
+    "properties",
+    "items",
+    "additionalProperties",
+    "pattern",
+    "minLength",
+    "maxLength",
+    "minimum",
+    "maximum",
+    "maxItems",
+    "maxProperties",
+    "x-kubernetes-preserve-unknown-fields",
+    "x-kubernetes-list-type",
+    "x-kubernetes-list-map-keys",
+    "x-kubernetes-validations",
+}
 """All others mean trouble in a CRD, or something that we have no use for."""
 
 

@@ -132,10 +132,7 @@ def test_statuses_are_those_of_the_specification():
 
 @pytest.mark.parametrize(
     ("whole", "struct", "minimal"),
-    [
-        (CLUSTER_SCHEMA, ClusterSpec, MINIMAL_CLUSTER),
-        (TOPIC_SCHEMA, TopicSpec, MINIMAL_TOPIC),
-    ],
+    [(CLUSTER_SCHEMA, ClusterSpec, MINIMAL_CLUSTER), (TOPIC_SCHEMA, TopicSpec, MINIMAL_TOPIC)],
 )
 def test_kubernetes_fills_in_what_the_classes_do(whole, struct, minimal):
     spec = filled(minimal, whole["properties"]["spec"])

@@ -41,10 +41,19 @@ def rendered(directory: str) -> list[dict]:
 def test_the_base_is_whole():
     objects = rendered("default")
     assert sorted(each["kind"] for each in objects) == [
-        "ClusterRole", "ClusterRole", "ClusterRole", "ClusterRoleBinding",
-        "CustomResourceDefinition", "CustomResourceDefinition", "Deployment", "Namespace",
-        "Role", "RoleBinding", "Service", "ServiceAccount",
-    ]  # fmt: skip
+        "ClusterRole",
+        "ClusterRole",
+        "ClusterRole",
+        "ClusterRoleBinding",
+        "CustomResourceDefinition",
+        "CustomResourceDefinition",
+        "Deployment",
+        "Namespace",
+        "Role",
+        "RoleBinding",
+        "Service",
+        "ServiceAccount",
+    ]
     placed = {each["metadata"].get("namespace") for each in objects} - {None}
     [namespace] = [each for each in objects if each["kind"] == "Namespace"]
     assert placed == {namespace["metadata"]["name"]}
@@ -82,9 +91,7 @@ def test_the_operator_is_set_up_with_variables_that_exist():
 
 def test_the_try_out_is_whole():
     kinds = [each["kind"] for each in rendered("samples/try-out")]
-    assert sorted(kinds) == [
-        "Deployment", "KafscaleCluster", "KafscaleTopic", "Secret", "Service",
-    ]  # fmt: skip
+    assert sorted(kinds) == ["Deployment", "KafscaleCluster", "KafscaleTopic", "Secret", "Service"]
 
 
 @pytest.mark.parametrize("kind", [kind for kind in ALL if kind != LEASES], ids=lambda k: k.kind)

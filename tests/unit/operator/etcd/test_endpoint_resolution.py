@@ -60,12 +60,7 @@ def test_at_last_the_operator_runs_one():
 
 
 def test_the_etcd_of_kubernetes_is_where_its_pods_are():
-    pods = [
-        {"status": {"podIP": "10.0.0.2"}},
-        {"status": {"podIP": "fd00::1"}},
-        {"status": {}},
-        {},
-    ]
+    pods = [{"status": {"podIP": "10.0.0.2"}}, {"status": {"podIP": "fd00::1"}}, {"status": {}}, {}]
     assert kube_etcd_endpoints(pods) == ["https://10.0.0.2:2379", "https://[fd00::1]:2379"]
 
 

@@ -80,10 +80,14 @@ class World:
         self.now_ms = 1_750_000_000_000
         self.newest: str | OperatingError = "prefix/a.b/20260131T120000Z-1.db"
         self.keeper = EtcdKeeper(
-            self.kube, PLATFORM, clock=lambda: self.now_ms, directory=directory,
-            newest_snapshot=self._newest, settings_endpoints=endpoints,
+            self.kube,
+            PLATFORM,
+            clock=lambda: self.now_ms,
+            directory=directory,
+            newest_snapshot=self._newest,
+            settings_endpoints=endpoints,
             connect=self.members.connect,
-        )  # fmt: skip
+        )
 
     def ensure(self, wanted):
         return asyncio.run(self.keeper.ensure(wanted))

@@ -35,8 +35,7 @@ def test_a_pod_that_has_just_been_made():
 
 
 @pytest.mark.parametrize(
-    "container",
-    [{"state": {"waiting": {"reason": "CrashLoopBackOff"}}}, {"restartCount": 3}],
+    "container", [{"state": {"waiting": {"reason": "CrashLoopBackOff"}}}, {"restartCount": 3}]
 )
 def test_a_pod_that_does_not_stay(container):
     assert pod_view(pod(container)).is_crashing

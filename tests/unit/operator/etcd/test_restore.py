@@ -73,10 +73,12 @@ def test_a_member_is_made_and_nothing_else(program, snapshot, tmp_path):
     arguments = (tmp_path / "arguments").read_text()
     assert arguments.startswith(f"snapshot restore {snapshot} --data-dir ")
     for expected in (
-        "--name etcd-0", "--initial-cluster etcd-0=http://etcd-0:2380",
-        "--initial-cluster-token test", "--initial-advertise-peer-urls http://etcd-0:2380",
+        "--name etcd-0",
+        "--initial-cluster etcd-0=http://etcd-0:2380",
+        "--initial-cluster-token test",
+        "--initial-advertise-peer-urls http://etcd-0:2380",
         f"--bump-revision {REVISION_LEAP} --mark-compacted",
-    ):  # fmt: skip
+    ):
         assert expected in arguments
 
 

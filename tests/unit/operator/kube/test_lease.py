@@ -51,9 +51,12 @@ class Leases:
 
 def contender(leases: Leases, identity: str) -> Leadership:
     return Leadership(
-        leases, namespace="kafscale", name="operator", identity=identity,
+        leases,
+        namespace="kafscale",
+        name="operator",
+        identity=identity,
         steady=asyncio.get_running_loop().time,
-    )  # fmt: skip
+    )
 
 
 def test_one_leads_and_the_other_stands_by() -> None:

@@ -27,11 +27,7 @@ TINY = {
                 "limits": {"cpu": "2", "memory": "3Gi"},
             },
         },
-        "snapshots": {
-            "bucket": "backups",
-            "endpoint": "https://s3.example.com",
-            "prefix": "there",
-        },
+        "snapshots": {"bucket": "backups", "endpoint": "https://s3.example.com", "prefix": "there"},
     },
     "networkPolicy": {"enabled": True, "monitoringNamespaceLabels": {}},
 }
@@ -94,10 +90,7 @@ def test_without_network_policies_there_are_none():
         ("compactionRetention", "10m"),
         (
             "resources",
-            {
-                "requests": {"cpu": "1", "memory": "1Gi"},
-                "limits": {"cpu": "2", "memory": "3Gi"},
-            },
+            {"requests": {"cpu": "1", "memory": "1Gi"}, "limits": {"cpu": "2", "memory": "3Gi"}},
         ),
     ],
 )

@@ -20,8 +20,10 @@ from unit.operator.crd.structural import complaints
 NOW = "2026-01-02T03:04:05Z"
 CONDITIONS = conditions.written(
     [conditions.ok("Ready", "AllServe"), conditions.bad("EtcdSnapshot", "Stale", "Look at it.")],
-    [], NOW, 3,
-)  # fmt: skip
+    [],
+    NOW,
+    3,
+)
 
 CLUSTER = ClusterStatus(
     phase="Ready",

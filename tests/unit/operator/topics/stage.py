@@ -83,9 +83,13 @@ class Stage:
         await self.store.commit([], [Put(keys.broker(str(broker_id)), encode_broker(broker, 0))])
         for partition in partitions:
             assignment = Assignment(
-                topic=topic, partition=partition, broker_id=broker_id, broker_epoch=1,
-                leader_epoch=1, is_clean=True,
-            )  # fmt: skip
+                topic=topic,
+                partition=partition,
+                broker_id=broker_id,
+                broker_epoch=1,
+                leader_epoch=1,
+                is_clean=True,
+            )
             key = keys.assignment(topic, partition)
             await self.store.commit([], [Put(key, encode_assignment(assignment))])
         await settled()

@@ -37,9 +37,15 @@ def test_a_status_that_makes_no_sense_is_none():
 
 def assembled(before, now_ms, *conditions):
     return status.assembled(
-        resource(), before, now_ms, phase="Ready", conditions=conditions, applied=None,
-        topic_id=ID.hex(), partitions=[],
-    )  # fmt: skip
+        resource(),
+        before,
+        now_ms,
+        phase="Ready",
+        conditions=conditions,
+        applied=None,
+        topic_id=ID.hex(),
+        partitions=[],
+    )
 
 
 def test_a_condition_is_as_old_as_its_status():

@@ -68,10 +68,20 @@ class Everything(Message):
 
 def full() -> Everything:
     return Everything(
-        name="näme", note="note", blob=b"\x01\x02", numbers=[1, -1], names=["a", "b"],
-        ids=[bytes(range(16))], inner=Inner(5), inners=[Inner(6), Inner(7)], perhaps=Inner(8),
-        dropped=9, level=3, extra=Inner(10), labels=["x"],
-    )  # fmt: skip
+        name="näme",
+        note="note",
+        blob=b"\x01\x02",
+        numbers=[1, -1],
+        names=["a", "b"],
+        ids=[bytes(range(16))],
+        inner=Inner(5),
+        inners=[Inner(6), Inner(7)],
+        perhaps=Inner(8),
+        dropped=9,
+        level=3,
+        extra=Inner(10),
+        labels=["x"],
+    )
 
 
 def test_scalars_are_one_run_of_big_endian_fields():
@@ -92,22 +102,69 @@ def test_any_byte_but_zero_is_true():
 def test_the_old_family_counts_in_int16_and_int32():
     encoded = codec(Everything, 1, flexible=False).encode_bytes(full())
     assert encoded == bytes.fromhex(
-        "0005" "6ec3a46d65" "0004" "6e6f7465" "00000002" "0102"
-        "00000002" "00000001" "ffffffff" "00000002" "0001" "61" "0001" "62"
-        "00000001" "000102030405060708090a0b0c0d0e0f" "0005" "00000002" "0006" "0007"
-        "01" "0008" "09"
-    )  # fmt: skip
+        "0005"
+        "6ec3a46d65"
+        "0004"
+        "6e6f7465"
+        "00000002"
+        "0102"
+        "00000002"
+        "00000001"
+        "ffffffff"
+        "00000002"
+        "0001"
+        "61"
+        "0001"
+        "62"
+        "00000001"
+        "000102030405060708090a0b0c0d0e0f"
+        "0005"
+        "00000002"
+        "0006"
+        "0007"
+        "01"
+        "0008"
+        "09"
+    )
 
 
 def test_the_flexible_family_counts_from_one_and_ends_structs_with_tags():
     encoded = codec(Everything, 3, flexible=True).encode_bytes(full())
     assert encoded == bytes.fromhex(
-        "06" "6ec3a46d65" "05" "6e6f7465" "03" "0102"
-        "03" "00000001" "ffffffff" "03" "02" "61" "02" "62"
-        "02" "000102030405060708090a0b0c0d0e0f" "0005" "00" "03" "000600" "000700"
-        "01" "000800"
-        "03" "00" "04" "00000003" "01" "03" "000a00" "02" "03" "020278"
-    )  # fmt: skip
+        "06"
+        "6ec3a46d65"
+        "05"
+        "6e6f7465"
+        "03"
+        "0102"
+        "03"
+        "00000001"
+        "ffffffff"
+        "03"
+        "02"
+        "61"
+        "02"
+        "62"
+        "02"
+        "000102030405060708090a0b0c0d0e0f"
+        "0005"
+        "00"
+        "03"
+        "000600"
+        "000700"
+        "01"
+        "000800"
+        "03"
+        "00"
+        "04"
+        "00000003"
+        "01"
+        "03"
+        "000a00"
+        "02"
+        "03"
+        "020278"
+    )
 
 
 @pytest.mark.parametrize(("version", "flexible"), [(0, False), (1, False), (2, True), (3, True)])

@@ -26,14 +26,7 @@ from kafscale.records import (
     up_convert,
 )
 from kafscale.records.legacy.message_set import read
-from unit.records.examples import (
-    LEGACY_CODECS,
-    RECORDS,
-    example,
-    message,
-    record_lists,
-    wrapper,
-)
+from unit.records.examples import LEGACY_CODECS, RECORDS, example, message, record_lists, wrapper
 
 every_magic = pytest.mark.parametrize("magic", [0, 1])
 

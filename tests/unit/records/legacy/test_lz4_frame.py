@@ -8,8 +8,7 @@ from kafscale.records.legacy.lz4_frame import mend_header, xxh32_short
 
 
 @pytest.mark.parametrize(
-    ("data", "checksum"),
-    [(b"", 0x02CC5D05), (b"a", 0x550D7456), (b"abc", 0x32D153FF)],
+    ("data", "checksum"), [(b"", 0x02CC5D05), (b"a", 0x550D7456), (b"abc", 0x32D153FF)]
 )
 def test_xxh32_has_its_published_values(data: bytes, checksum: int) -> None:
     assert xxh32_short(data) == checksum

@@ -213,11 +213,7 @@ def resealed(body: bytes) -> bytes:
             InvalidRecordError,
             "holds another",
         ),
-        (
-            lambda: wrapper(1, Codec.GZIP, 0, message(1, 0, b"x")[:-1]),
-            CorruptBatchError,
-            "beyond",
-        ),
+        (lambda: wrapper(1, Codec.GZIP, 0, message(1, 0, b"x")[:-1]), CorruptBatchError, "beyond"),
         (
             lambda: resealed(bytes.fromhex("010000000000 00000000")),
             CorruptBatchError,

@@ -203,9 +203,12 @@ def test_by_default_something_is_allowed_unless_rules_speak_of_everything():
 
 
 @given(
-    acls=SETS, gone=st.sets(ACLS, max_size=6), name=st.sampled_from(ASKED_NAMES),
-    question=QUESTIONS, by_default=st.booleans(),
-)  # fmt: skip
+    acls=SETS,
+    gone=st.sets(ACLS, max_size=6),
+    name=st.sampled_from(ASKED_NAMES),
+    question=QUESTIONS,
+    by_default=st.booleans(),
+)
 def test_rules_that_are_removed_leave_nothing(acls, gone, name, question, by_default):
     changed = Rules([*gone, *(each for each in acls if each not in gone)])
     for each in gone:

@@ -15,12 +15,20 @@ def kept(*patterns):
 
 def test_a_name_finds_itself_everything_and_its_prefixes():
     patterns = kept(
-        (LITERAL, "ab"), (LITERAL, "*"), (LITERAL, "a"), (PREFIXED, "a"), (PREFIXED, "ab"),
-        (PREFIXED, "abc"), (PREFIXED, "b"),
-    )  # fmt: skip
+        (LITERAL, "ab"),
+        (LITERAL, "*"),
+        (LITERAL, "a"),
+        (PREFIXED, "a"),
+        (PREFIXED, "ab"),
+        (PREFIXED, "abc"),
+        (PREFIXED, "b"),
+    )
     assert set(patterns.matching("ab")) == {
-        (LITERAL, "ab"), (LITERAL, "*"), (PREFIXED, "a"), (PREFIXED, "ab"),
-    }  # fmt: skip
+        (LITERAL, "ab"),
+        (LITERAL, "*"),
+        (PREFIXED, "a"),
+        (PREFIXED, "ab"),
+    }
     assert list(patterns.matching("c")) == [(LITERAL, "*")]
     assert len(list(patterns.values())) == 7
 

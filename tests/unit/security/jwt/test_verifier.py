@@ -18,9 +18,17 @@ from kafscale.security.principal import Identity
 from unit.security.signing import NOW_MS, NOW_S, jwk, jwks, private_key, token
 
 KINDS = {
-    "RS256": "RSA", "RS384": "RSA", "RS512": "RSA", "PS256": "RSA", "PS384": "RSA", "PS512": "RSA",
-    "ES256": "P-256", "ES384": "P-384", "ES512": "P-521", "EdDSA": "Ed25519",
-}  # fmt: skip
+    "RS256": "RSA",
+    "RS384": "RSA",
+    "RS512": "RSA",
+    "PS256": "RSA",
+    "PS384": "RSA",
+    "PS512": "RSA",
+    "ES256": "P-256",
+    "ES384": "P-384",
+    "ES512": "P-521",
+    "EdDSA": "Ed25519",
+}
 KEYS = jwt_keys.read(jwks(*(jwk(private_key(kind), kid=kind) for kind in set(KINDS.values()))))
 KEY = private_key("P-256")
 
@@ -238,10 +246,16 @@ def test_what_is_signed_are_claims(payload):
 @pytest.mark.parametrize(
     "made",
     [
-        "", ".", "..", "a.b.c", f"{encoded(b'[' * 60_000)}.e30.e30", f"{encoded([])}.e30.e30",
-        f"{encoded({'alg': 'ES256', 'kid': 1})}.e30.e30", f"{encoded({'alg': 'ES256'})}.e30.=",
+        "",
+        ".",
+        "..",
+        "a.b.c",
+        f"{encoded(b'[' * 60_000)}.e30.e30",
+        f"{encoded([])}.e30.e30",
+        f"{encoded({'alg': 'ES256', 'kid': 1})}.e30.e30",
+        f"{encoded({'alg': 'ES256'})}.e30.=",
     ],
-)  # fmt: skip
+)
 def test_what_is_no_token_is_refused(made):
     with pytest.raises(TokenError, match="is not a signed JWT"):
         verifier().identity(made)

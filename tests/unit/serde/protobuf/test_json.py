@@ -120,8 +120,9 @@ def test_messages_are_named_by_their_places():
         assert files.place_of(files.message(name)) == place
         assert files.message_at(place).full_name == name
     imported = 'syntax = "proto3"; package q; message E {}'
-    both = compile_source('syntax = "proto3"; import "q.proto"; message F { q.E e = 1; }',
-                          {"q.proto": imported})  # fmt: skip
+    both = compile_source(
+        'syntax = "proto3"; import "q.proto"; message F { q.E e = 1; }', {"q.proto": imported}
+    )
     files = ProtobufFiles.of_set(both)
     with pytest.raises(ConfigError, match="not in the last file"):
         files.place_of(files.message("q.E"))

@@ -98,11 +98,16 @@ class KeyedLog:
     def put_wal(self, batches: Sequence[BatchView]) -> str:
         pieces = [
             wal_object.Piece(
-                TOPIC_ID, TOPIC, 0, each.buffer, each.base_offset, each.last_offset,
+                TOPIC_ID,
+                TOPIC,
+                0,
+                each.buffer,
+                each.base_offset,
+                each.last_offset,
                 each.max_timestamp_ms,
             )
             for each in batches
-        ]  # fmt: skip
+        ]
         key = object_keys.wal_key(self.location.namespace, 0, 0, self._sequence)
         self.store.put(key, wal_object.encode(wal_object.Header(0, 0, self._sequence, 0), pieces))
         self._sequence += 1

@@ -34,19 +34,26 @@ class LakeLog:
         return Location.parse(str(self.directory))
 
     def append(
-        self, topic: str, partition: int, values: Sequence[bytes | None], *,
-        keys: Sequence[bytes | None] | None = None, step_ms: int = 1000,
-    ) -> None:  # fmt: skip
+        self,
+        topic: str,
+        partition: int,
+        values: Sequence[bytes | None],
+        *,
+        keys: Sequence[bytes | None] | None = None,
+        step_ms: int = 1000,
+    ) -> None:
         """Add a segment with these values."""
         known = self.records.setdefault((topic, partition), [])
         made = [
             Record(
-                len(known) + index, START_MS + (len(known) + index) * step_ms,
-                keys[index] if keys else b"key %d" % (index % 3), value,
+                len(known) + index,
+                START_MS + (len(known) + index) * step_ms,
+                keys[index] if keys else b"key %d" % (index % 3),
+                value,
                 (Header("trace", b"%d" % index),) if index % 2 else (),
             )
             for index, value in enumerate(values)
-        ]  # fmt: skip
+        ]
         known += made
         builder = segment.Builder(0, 1, compression=None, prior_max_timestamp_ms=None)
         for start in range(0, len(made), BATCH_RECORDS):
@@ -93,25 +100,32 @@ class LakeLog:
         """What a table of the records as they are holds, by partition and offset."""
         return [
             (
-                partition, record.offset, record.timestamp_ms, record.key, record.value,
+                partition,
+                record.offset,
+                record.timestamp_ms,
+                record.key,
+                record.value,
                 [(header.key, header.value) for header in record.headers],
             )
             for (name, partition), records in sorted(self.records.items())
             if name == topic
             for record in records
-        ]  # fmt: skip
+        ]
 
 
 def raw_rows(table: Any) -> list[Row]:
     """The rows of a table in the lake, to be compared with those of the log."""
     found = [
         (
-            row["partition"], row["offset"], int(row["timestamp"].timestamp() * 1000 + 0.5),
-            row["key"], row["value"],
+            row["partition"],
+            row["offset"],
+            int(row["timestamp"].timestamp() * 1000 + 0.5),
+            row["key"],
+            row["value"],
             [(header["key"], header["value"]) for header in row["headers"] or ()],
         )
         for row in table.to_pylist()
-    ]  # fmt: skip
+    ]
     return sorted(found, key=lambda row: row[:2])
 
 

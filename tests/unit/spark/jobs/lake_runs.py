@@ -29,7 +29,7 @@ def job(log: LakeLog, tables: Tables, topics: str = "orders", **how: Any) -> Lak
         location=log.location,
         subscription=Subscription.to_topics(topics),
         **({"is_once": True, "commit_records_max": 20, "task_bytes": 300} | how),
-    )  # fmt: skip
+    )
     return Lake(settings, tables, inline, checkpoint=checkpoint, clock=lambda: NOW_MS)
 
 

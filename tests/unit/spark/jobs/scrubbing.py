@@ -30,9 +30,8 @@ def scrubbed(
 ) -> job.ScrubReport:
     """What a scrub says, each task in turn."""
     listing = scrub_listing.look(
-        store, NAMESPACE, KNOWN if known is None else known, now_ms,
-        partial(job._is_wanted, topics),
-    )  # fmt: skip
+        store, NAMESPACE, KNOWN if known is None else known, now_ms, partial(job._is_wanted, topics)
+    )
     wal = [(item.key, item.size_bytes) for item in listing.wal]
     results = [
         scrub_one(location, now_ms, item, repair=repair)

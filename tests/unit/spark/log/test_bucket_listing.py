@@ -8,15 +8,7 @@ from kafscale.storage import topic_catalog
 from kafscale.storage.formats import object_keys
 from kafscale.storage.objects.memory import MemoryObjectStore
 from kafscale.storage.topic_catalog import CatalogTopic
-from unit.spark.stored import (
-    NAMESPACE,
-    TOPIC,
-    TOPIC_ID,
-    blocking,
-    put_fence,
-    put_segment,
-    put_wal,
-)
+from unit.spark.stored import NAMESPACE, TOPIC, TOPIC_ID, blocking, put_fence, put_segment, put_wal
 
 
 @pytest.fixture

@@ -42,12 +42,13 @@ def test_every_offset_is_in_one_task(sizes, task_bytes, min_tasks, max_records, 
     found = log_map(*sizes)
     ranges = [
         OffsetRange(
-            one.topic, one.partition,
+            one.topic,
+            one.partition,
             start := data.draw(st.integers(0, one.end_offset)),
             data.draw(st.integers(start, one.end_offset)),
         )
         for one in whole(found)
-    ]  # fmt: skip
+    ]
     tasks = plan(found, ranges, task_bytes=task_bytes, min_tasks=min_tasks, max_records=max_records)
     wanted = [
         (one.partition, offset)

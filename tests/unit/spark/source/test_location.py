@@ -28,16 +28,27 @@ def test_the_namespace_may_be_an_option():
 
 def test_how_to_reach_a_bucket_is_said_by_options():
     options = {
-        "s3.endpoint": "http://localhost:9000", "s3.pathStyle": "TRUE", "s3.region": "eu-west-1",
-        "s3.credentialSource": "file", "s3.profile": "spark", "s3.credentialsFile": "keys",
-        "s3.roleArn": "arn:aws:iam::1:role/r", "s3.stsEndpoint": "http://localhost:9001",
-    }  # fmt: skip
+        "s3.endpoint": "http://localhost:9000",
+        "s3.pathStyle": "TRUE",
+        "s3.region": "eu-west-1",
+        "s3.credentialSource": "file",
+        "s3.profile": "spark",
+        "s3.credentialsFile": "keys",
+        "s3.roleArn": "arn:aws:iam::1:role/r",
+        "s3.stsEndpoint": "http://localhost:9001",
+    }
     assert options.keys() < Location.OPTIONS
     assert Location.parse("s3://records", options).bucket == S3Bucket(
-        name="records", endpoint="http://localhost:9000", path_style=True, region="eu-west-1",
-        credential_source="file", profile="spark", credentials_file="keys",
-        role_arn="arn:aws:iam::1:role/r", sts_endpoint="http://localhost:9001",
-    )  # fmt: skip
+        name="records",
+        endpoint="http://localhost:9000",
+        path_style=True,
+        region="eu-west-1",
+        credential_source="file",
+        profile="spark",
+        credentials_file="keys",
+        role_arn="arn:aws:iam::1:role/r",
+        sts_endpoint="http://localhost:9001",
+    )
 
 
 def test_what_is_neither_yes_nor_no_is_refused():

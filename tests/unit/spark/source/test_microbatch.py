@@ -100,9 +100,10 @@ def test_a_limited_stream_reaches_the_end(a, b, offsets_max, start_a, start_b):
     end = {A: a[1], B: b[1]}
     at = {A: min(start_a, a[1]), B: min(start_b, b[1])}
     expected = {
-        (place[1], offset) for place in end
+        (place[1], offset)
+        for place in end
         for offset in range(microbatch.begin(at, partitions[place]), end[place])
-    }  # fmt: skip
+    }
     seen = []
     for _ in range(1000):
         until = microbatch.limit(at, end, partitions, offsets_max)
@@ -110,9 +111,10 @@ def test_a_limited_stream_reaches_the_end(a, b, offsets_max, start_a, start_b):
             break
         wanted, _ = microbatch.ranges(at, until, partitions)
         step = [
-            (one.partition, offset) for one in wanted
+            (one.partition, offset)
+            for one in wanted
             for offset in range(one.start_offset, one.end_offset)
-        ]  # fmt: skip
+        ]
         assert len(step) <= offsets_max + 1
         seen += step
         at = until

@@ -141,9 +141,17 @@ def test_a_step_cannot_need_more_than_it_may_have():
 
 @pytest.mark.parametrize(
     ("text", "delay_ms"),
-    [("15m", 900_000), ("90s", 90_000), ("2min", 120_000), ("1h", 3_600_000), ("250", 250),
-     ("1d", 86_400_000), ("7 ms", 7), ("2000us", 2)],
-)  # fmt: skip
+    [
+        ("15m", 900_000),
+        ("90s", 90_000),
+        ("2min", 120_000),
+        ("1h", 3_600_000),
+        ("250", 250),
+        ("1d", 86_400_000),
+        ("7 ms", 7),
+        ("2000us", 2),
+    ],
+)
 def test_a_delay_is_written_as_spark_writes_it(text, delay_ms):
     assert options(maxTriggerDelay=text).trigger_delay_ms_max == delay_ms
 

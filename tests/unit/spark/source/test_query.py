@@ -55,10 +55,7 @@ def test_records_come_in_the_order_of_the_schema(location):
     (planned,) = wanted.plan(log, [OffsetRange("orders", 0, 3, 5)])
     (batch,) = wanted.rows(planned)
     assert batch.schema.names == ["offset", "topic"]
-    assert batch.to_pylist() == [
-        {"offset": 3, "topic": "orders"},
-        {"offset": 4, "topic": "orders"},
-    ]
+    assert batch.to_pylist() == [{"offset": 3, "topic": "orders"}, {"offset": 4, "topic": "orders"}]
 
 
 def test_a_plan_without_tasks_reads_nothing(location):

@@ -128,9 +128,11 @@ def test_steps_are_limited_in_proportion(store, stream):
 def test_a_step_waits_until_there_is_enough_or_time_is_up(store, stream):
     now = 0
     reader = stream(
-        clock=lambda: now, startingOffsets="earliest", minOffsetsPerTrigger="10",
+        clock=lambda: now,
+        startingOffsets="earliest",
+        minOffsetsPerTrigger="10",
         maxTriggerDelay="5s",
-    )  # fmt: skip
+    )
     limit = reader.getDefaultReadLimit()
     assert limit == ReadMinRows(10)
     put_segment(store, range(5))

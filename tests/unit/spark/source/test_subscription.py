@@ -26,8 +26,10 @@ def test_by_name():
 def test_a_pattern_matches_whole_names():
     assert read(Subscription.to_pattern("order.")) == [("orders", 0), ("orders", 1)]
     assert read(Subscription.to_pattern("order.*")) == [
-        ("orders", 0), ("orders", 1), ("orders-eu", 0),
-    ]  # fmt: skip
+        ("orders", 0),
+        ("orders", 1),
+        ("orders-eu", 0),
+    ]
 
 
 def test_one_by_one():

@@ -7,13 +7,7 @@ from typing import Any
 import pytest
 
 from kafscale.spark.tables.base import Change, DataFile, Progress
-from kafscale.spark.tables.maintenance import (
-    DAY_MS,
-    Upkeep,
-    maintain,
-    merge_files,
-    small_groups,
-)
+from kafscale.spark.tables.maintenance import DAY_MS, Upkeep, maintain, merge_files, small_groups
 from kafscale.spark.tables.time_partitions import Unit
 from kafscale.spark.tables.writer import Encoding
 from unit.spark.jobs.lake_runs import inline

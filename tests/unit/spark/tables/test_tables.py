@@ -116,8 +116,9 @@ def test_rows_are_read_back_as_they_are(changing_tables, unit):
     found = [row for file in current for batch in files.read(file) for row in batch.to_pylist()]
     expected = [{**row, "price": None} for row in rows(range(30)).to_pylist()]
     assert sorted(found, key=lambda row: row["id"]) == expected
-    some = [row for file in current for batch in files.read(file, ["id"]) for row in
-            batch.to_pylist()]  # fmt: skip
+    some = [
+        row for file in current for batch in files.read(file, ["id"]) for row in batch.to_pylist()
+    ]
     assert sorted(row["id"] for row in some) == list(range(30))
     assert sum(file.record_count for file in current) == 30
     bounds = [files.bounds(file, "id") for file in current]

@@ -70,15 +70,25 @@ TWO_OR_MORE = ["null", "int", record(("x", "string"), name="X")]
         (TWO_OR_MORE, pa.string(), {"x": "y"}, '{"x":"y"}'),
         (["int", "string"], pa.string(), "x", '"x"'),
         ({"type": "array", "items": "int"}, list_of(pa.int32()), [1, 2], [1, 2]),
-        ({"type": "array", "items": ["null", logical("string", "uuid")]}, list_of(pa.string()),
-         [SOME_ID, None], [str(SOME_ID), None]),
-        ({"type": "map", "values": "long"}, pa.map_(pa.string(), pa.int64()),
-         {"k": 1}, [("k", 1)]),
-        ({"type": "map", "values": TWO_OR_MORE}, pa.map_(pa.string(), pa.string()),
-         {"k": 1, "l": None}, [("k", "1"), ("l", None)]),
-        (record(("x", "int"), ("u", logical("string", "uuid")), name="Inner"),
-         pa.struct([("x", pa.int32()), ("u", pa.string())]),
-         {"x": 1, "u": SOME_ID}, {"x": 1, "u": str(SOME_ID)}),
+        (
+            {"type": "array", "items": ["null", logical("string", "uuid")]},
+            list_of(pa.string()),
+            [SOME_ID, None],
+            [str(SOME_ID), None],
+        ),
+        ({"type": "map", "values": "long"}, pa.map_(pa.string(), pa.int64()), {"k": 1}, [("k", 1)]),
+        (
+            {"type": "map", "values": TWO_OR_MORE},
+            pa.map_(pa.string(), pa.string()),
+            {"k": 1, "l": None},
+            [("k", "1"), ("l", None)],
+        ),
+        (
+            record(("x", "int"), ("u", logical("string", "uuid")), name="Inner"),
+            pa.struct([("x", pa.int32()), ("u", pa.string())]),
+            {"x": 1, "u": SOME_ID},
+            {"x": 1, "u": str(SOME_ID)},
+        ),
         (record(name="Nothing"), pa.string(), {}, "{}"),
         (logical("int", "date"), pa.date32(), date(2024, 2, 29), date(2024, 2, 29)),
         (logical("int", "time-millis"), pa.time64("us"), time(1, 2, 3), time(1, 2, 3)),
@@ -86,18 +96,34 @@ TWO_OR_MORE = ["null", "int", record(("x", "string"), name="X")]
         (logical("long", "timestamp-millis"), TIMESTAMP, MOMENT, MOMENT),
         (logical("long", "timestamp-micros"), TIMESTAMP, MOMENT, MOMENT),
         (logical("long", "timestamp-nanos"), pa.int64(), 5, 5),
-        (logical("long", "local-timestamp-millis"), pa.timestamp("us"),
-         MOMENT.replace(tzinfo=None), MOMENT.replace(tzinfo=None)),
-        (logical("bytes", "decimal", precision=6, scale=2), pa.decimal128(6, 2),
-         Decimal("-12.34"), Decimal("-12.34")),
-        (logical("fixed", "decimal", name="D", size=8, precision=6, scale=2),
-         pa.decimal128(6, 2), Decimal("1.50"), Decimal("1.50")),
-        (logical("bytes", "decimal", precision=40, scale=0), pa.string(),
-         Decimal(10**39), "1" + "0" * 39),
+        (
+            logical("long", "local-timestamp-millis"),
+            pa.timestamp("us"),
+            MOMENT.replace(tzinfo=None),
+            MOMENT.replace(tzinfo=None),
+        ),
+        (
+            logical("bytes", "decimal", precision=6, scale=2),
+            pa.decimal128(6, 2),
+            Decimal("-12.34"),
+            Decimal("-12.34"),
+        ),
+        (
+            logical("fixed", "decimal", name="D", size=8, precision=6, scale=2),
+            pa.decimal128(6, 2),
+            Decimal("1.50"),
+            Decimal("1.50"),
+        ),
+        (
+            logical("bytes", "decimal", precision=40, scale=0),
+            pa.string(),
+            Decimal(10**39),
+            "1" + "0" * 39,
+        ),
         (logical("string", "uuid"), pa.string(), SOME_ID, str(SOME_ID)),
         (logical("string", "of my own"), pa.string(), "x", "x"),
     ],
-)  # fmt: skip
+)
 def test_a_type_of_avro_is_one_of_arrow(avro, arrow, value, read):
     schema = record(("a", avro))
     reading = decoder(schema)
@@ -130,14 +156,23 @@ def test_a_value_nested_without_end_hurts_nobody():
 
 
 ORDER = record(
-    ("id", "long"), ("name", "string"), ("tags", {"type": "array", "items": "string"}),
-    ("at", logical("long", "timestamp-millis")), ("day", logical("int", "date")),
-    ("kind", COLOUR), ("price", logical("bytes", "decimal", precision=4, scale=2)),
-)  # fmt: skip
+    ("id", "long"),
+    ("name", "string"),
+    ("tags", {"type": "array", "items": "string"}),
+    ("at", logical("long", "timestamp-millis")),
+    ("day", logical("int", "date")),
+    ("kind", COLOUR),
+    ("price", logical("bytes", "decimal", precision=4, scale=2)),
+)
 GOOD = {
-    "id": 1, "name": "x", "tags": ["a"], "at": MOMENT, "day": date(2024, 2, 29), "kind": "RED",
+    "id": 1,
+    "name": "x",
+    "tags": ["a"],
+    "at": MOMENT,
+    "day": date(2024, 2, 29),
+    "kind": "RED",
     "price": Decimal("1.50"),
-}  # fmt: skip
+}
 
 
 @given(st.binary(max_size=60))
@@ -163,10 +198,20 @@ def test_a_number_out_of_range_names_its_column():
 
 @pytest.mark.parametrize(
     "text",
-    ["", "{", "nonsense", "[]", "5", '{"type":"record"}', json.dumps(record(("a", "Unknown"))),
-     json.dumps(record()), json.dumps({"type": "array", "items": "null"}),
-     json.dumps({"type": "array", "items": record(("a", "null"))}), '{"type":"enum"}'],
-)  # fmt: skip
+    [
+        "",
+        "{",
+        "nonsense",
+        "[]",
+        "5",
+        '{"type":"record"}',
+        json.dumps(record(("a", "Unknown"))),
+        json.dumps(record()),
+        json.dumps({"type": "array", "items": "null"}),
+        json.dumps({"type": "array", "items": record(("a", "null"))}),
+        '{"type":"enum"}',
+    ],
+)
 def test_what_is_no_schema_is_refused(text):
     with pytest.raises(ConfigError, match="schema"):
         AvroSchema(text)
@@ -176,12 +221,13 @@ def test_what_is_no_schema_is_refused(text):
 
 OLD = record(("id", "int"), ("gone", "string"))
 NEW = {
-    "type": "record", "name": "R",
+    "type": "record",
+    "name": "R",
     "fields": [
         {"name": "id", "type": "long"},
         {"name": "note", "type": "string", "default": "none"},
     ],
-}  # fmt: skip
+}
 
 
 def framed(schema_id, schema, value):

@@ -10,9 +10,20 @@ from kafscale.spark.values import ddl
 from kafscale.spark.values.base import TIMESTAMP, list_of
 
 PLAIN = [
-    pa.bool_(), pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.float32(), pa.float64(),
-    pa.decimal128(10, 2), pa.decimal128(38, 38), pa.string(), pa.binary(), pa.date32(), TIMESTAMP,
-]  # fmt: skip
+    pa.bool_(),
+    pa.int8(),
+    pa.int16(),
+    pa.int32(),
+    pa.int64(),
+    pa.float32(),
+    pa.float64(),
+    pa.decimal128(10, 2),
+    pa.decimal128(38, 38),
+    pa.string(),
+    pa.binary(),
+    pa.date32(),
+    TIMESTAMP,
+]
 
 
 def fields(types):

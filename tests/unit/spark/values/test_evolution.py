@@ -38,14 +38,23 @@ def struct(**types):
         (pa.string(), pa.null(), pa.string()),
         (pa.null(), pa.int64(), pa.int64()),
         (list_of(pa.int32()), list_of(pa.int64()), list_of(pa.int64())),
-        (pa.map_(pa.string(), pa.int32()), pa.map_(pa.string(), pa.int64()),
-         pa.map_(pa.string(), pa.int64())),
-        (struct(x=pa.int32()), struct(y=pa.string(), x=pa.int64()),
-         struct(x=pa.int64(), y=pa.string())),
-        (list_of(struct(x=pa.int32())), list_of(struct(y=pa.bool_())),
-         list_of(struct(x=pa.int32(), y=pa.bool_()))),
+        (
+            pa.map_(pa.string(), pa.int32()),
+            pa.map_(pa.string(), pa.int64()),
+            pa.map_(pa.string(), pa.int64()),
+        ),
+        (
+            struct(x=pa.int32()),
+            struct(y=pa.string(), x=pa.int64()),
+            struct(x=pa.int64(), y=pa.string()),
+        ),
+        (
+            list_of(struct(x=pa.int32())),
+            list_of(struct(y=pa.bool_())),
+            list_of(struct(x=pa.int32(), y=pa.bool_())),
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_column_may_become_wider(table, found, merged):
     assert merge(one(table), one(found)) == one(merged)
     assert extend(one(table), one(found)) == one(merged)
@@ -110,11 +119,16 @@ def test_a_batch_is_brought_into_the_form_of_the_table():
         ]
     )
     rows = [
-        {"a": {"y": None, "x": 1}, "b": 1.0, "c": None,
-         "l": [{"p": 1, "q": None}, None], "m": [("k", 5)]},
+        {
+            "a": {"y": None, "x": 1},
+            "b": 1.0,
+            "c": None,
+            "l": [{"p": 1, "q": None}, None],
+            "m": [("k", 5)],
+        },
         {"a": None, "b": None, "c": None, "l": None, "m": None},
         {"a": {"y": None, "x": None}, "b": 3.0, "c": None, "l": [], "m": []},
-    ]  # fmt: skip
+    ]
     whole = conform(batch, schema)
     assert whole.schema == schema
     assert whole.to_pylist() == rows

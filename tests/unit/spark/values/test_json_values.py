@@ -105,7 +105,7 @@ BAD = [
     ("a long", b'{"a":NaN}', "JSON is malformed: invalid character"),
     ("a string", b'{"a":"\xff"}', "a: it is not UTF-8"),
     ("a string", b'{"a":["\xff"]}', "a: it is not UTF-8"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("schema", "value", "reason"), BAD)

@@ -109,9 +109,20 @@ def test_messages_have_columns(files):
 
 def test_what_was_set_is_read(files, order):
     message = order(
-        id=-5, note="", counts={"k": 1}, cash=b"\xff", kind=1, kinds=[0, 1, 7], big=2**64 - 1,
-        flag=True, ratio=0.5, share=0.1, small=-3, fixed=2**32 - 1, nothing={},
-    )  # fmt: skip
+        id=-5,
+        note="",
+        counts={"k": 1},
+        cash=b"\xff",
+        kind=1,
+        kinds=[0, 1, 7],
+        big=2**64 - 1,
+        flag=True,
+        ratio=0.5,
+        share=0.1,
+        small=-3,
+        fixed=2**32 - 1,
+        nothing={},
+    )
     message.lines.add(product="p", count=2**32 - 1, origin={"id": 7, "note": "n"})
     message.places[3].product = "q"
     message.at.FromDatetime(datetime(2024, 2, 29, 12, 34, 56, 789, tzinfo=UTC))
@@ -125,28 +136,50 @@ def test_what_was_set_is_read(files, order):
     assert decoded.bad == []
     assert decoded.table.to_pylist() == [
         {
-            "id": -5, "note": "", "counts": [("k", 1)], "card": None, "cash": b"\xff",
-            "lines": [
-                {"product": "p", "count": 2**32 - 1, "origin": '{"id":"7","note":"n"}'}
-            ],
+            "id": -5,
+            "note": "",
+            "counts": [("k", 1)],
+            "card": None,
+            "cash": b"\xff",
+            "lines": [{"product": "p", "count": 2**32 - 1, "origin": '{"id":"7","note":"n"}'}],
             "places": [(3, {"product": "q", "count": 0, "origin": None})],
-            "at": datetime(2024, 2, 29, 12, 34, 56, 789, tzinfo=UTC), "limit": 0,
-            "kind": "GIFT", "kinds": ["NONE", "GIFT", "7"], "big": Decimal(2**64 - 1),
-            "took": "1.500s", "extra": '{"k":[1.0,null,{"x":"y"}]}',
-            "more": {"type_url": "x/unknown", "value": b"\1"}, "nothing": "{}",
-            "flag": True, "ratio": 0.5, "share": 0.1, "small": -3, "fixed": 2**32 - 1,
+            "at": datetime(2024, 2, 29, 12, 34, 56, 789, tzinfo=UTC),
+            "limit": 0,
+            "kind": "GIFT",
+            "kinds": ["NONE", "GIFT", "7"],
+            "big": Decimal(2**64 - 1),
+            "took": "1.500s",
+            "extra": '{"k":[1.0,null,{"x":"y"}]}',
+            "more": {"type_url": "x/unknown", "value": b"\1"},
+            "nothing": "{}",
+            "flag": True,
+            "ratio": 0.5,
+            "share": 0.1,
+            "small": -3,
+            "fixed": 2**32 - 1,
             "names": ["n"],
         }
-    ]  # fmt: skip
+    ]
 
 
 def test_what_was_not_set_is_null_where_that_can_be_told(files):
     decoded = ProtobufDecoder(files.message("shop.Order")).decode(binary(b"", None))
     empty, tombstone = decoded.table.to_pylist()
     assert {name: value for name, value in empty.items() if value is not None} == {
-        "id": 0, "lines": [], "counts": [], "places": [], "kind": "NONE", "kinds": [],
-        "big": 0, "flag": False, "ratio": 0, "share": 0, "small": 0, "fixed": 0, "names": [],
-    }  # fmt: skip
+        "id": 0,
+        "lines": [],
+        "counts": [],
+        "places": [],
+        "kind": "NONE",
+        "kinds": [],
+        "big": 0,
+        "flag": False,
+        "ratio": 0,
+        "share": 0,
+        "small": 0,
+        "fixed": 0,
+        "names": [],
+    }
     assert set(tombstone.values()) == {None}
 
 

@@ -166,9 +166,10 @@ def sealed(bodies: bytes, table: bytes, flags: int = 0) -> bytes:
 
 def row(*, position=36, length=10, base_offset=0, last_offset=0, name=b"t", name_length=1):
     return (
-        bytes(16) + pack(">iqqqqqh", 0, position, length, base_offset, last_offset, 1, name_length)
+        bytes(16)
+        + pack(">iqqqqqh", 0, position, length, base_offset, last_offset, 1, name_length)
         + name
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.parametrize(

@@ -27,12 +27,22 @@ ENVIRON = {
     "KAFSCALE_S3_REQUEST_TIMEOUT": "4s",
 }
 BUCKET = S3Bucket(
-    name="records", region="eu-west-1", endpoint="http://localhost:9000", path_style=True,
-    access_key="access", secret_key="secret", session_token="token",  # noqa: S106 - of nobody.
-    kms_key_arn="arn:aws:kms:key", role_arn="arn:aws:iam:role",
-    sts_endpoint="http://localhost:9001", storage_class="STANDARD_IA", part_bytes=6 * 1024 * 1024,
-    concurrency=7, connect_timeout_ms=3000, request_timeout_ms=4000,
-)  # fmt: skip
+    name="records",
+    region="eu-west-1",
+    endpoint="http://localhost:9000",
+    path_style=True,
+    access_key="access",
+    secret_key="secret",  # noqa: S106 - not a real secret.
+    session_token="token",  # noqa: S106 - not a real token.
+    kms_key_arn="arn:aws:kms:key",
+    role_arn="arn:aws:iam:role",
+    sts_endpoint="http://localhost:9001",
+    storage_class="STANDARD_IA",
+    part_bytes=6 * 1024 * 1024,
+    concurrency=7,
+    connect_timeout_ms=3000,
+    request_timeout_ms=4000,
+)
 
 
 def test_every_setting_arrives():

@@ -11,9 +11,12 @@ from kafscale.storage.objects.store_health import HealthState, HealthWindow
 
 def window(**changes: float) -> HealthWindow:
     settings: dict[str, float] = {
-        "window_ms": 60_000, "latency_warn_ms": 500, "latency_crit_ms": 3000,
-        "error_rate_warn": 0.2, "error_rate_crit": 0.6,
-    }  # fmt: skip
+        "window_ms": 60_000,
+        "latency_warn_ms": 500,
+        "latency_crit_ms": 3000,
+        "error_rate_warn": 0.2,
+        "error_rate_crit": 0.6,
+    }
     return HealthWindow(**{**settings, **changes})  # type: ignore[arg-type]
 
 

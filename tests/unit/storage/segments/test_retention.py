@@ -106,9 +106,7 @@ def test_a_deletion_that_fails_is_made_up_for():
         inner, metadata = memory_store(), Metadata()
         store = FaultyObjectStore(inner, random=Random(0))
         engine, log = await three_segments(store, metadata, retention_ms=0)
-        store.rules = [
-            Rule(fault=Fault.REFUSED, operations=frozenset({"delete"}), times_max=1),
-        ]
+        store.rules = [Rule(fault=Fault.REFUSED, operations=frozenset({"delete"}), times_max=1)]
         with pytest.raises(StoreUnavailableError):
             await engine.retention.enforce(log)
         await engine.retention.enforce(log)

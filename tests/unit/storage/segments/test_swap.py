@@ -168,9 +168,7 @@ def test_readers_see_what_was_or_what_is_and_nothing_else():
                     assert [one.base_offset for one in batches] == list(range(offset, following))
                     for one in batches:
                         (record,) = iterate(one)
-                        assert record.value in {
-                            b"%d" % record.offset, b"new %d" % record.offset,
-                        }  # fmt: skip
+                        assert record.value in {b"%d" % record.offset, b"new %d" % record.offset}
                     offset = following
                 engine.reader.forget(object_keys.partition_prefix(NAMESPACE, TOPIC, 0))
 

@@ -173,9 +173,11 @@ def test_nothing_is_reaped_that_a_new_owner_needs(rolled):
         grave = Grave(memory_store())
         await grave.dig(0, 0, 0)
         heir = await opened(
-            grave.store, broker_id=OTHER_ID, partitions=[grave.metadata.to_open()],
+            grave.store,
+            broker_id=OTHER_ID,
+            partitions=[grave.metadata.to_open()],
             save=grave.metadata.save,
-        )  # fmt: skip
+        )
         grave.live = {(OTHER_ID, 0)}
         if rolled:
             await roll(heir)

@@ -81,9 +81,7 @@ def test_the_first_object_listed_is_never_one_that_overtook_another():
         await append(engine, b"a")
         await roll(engine)
         await engine.trimmer.trim()
-        store.rules = [
-            Rule(fault=Fault.TIMED_OUT, keys=key_of(0, 2), seconds=(50, 50)),
-        ]
+        store.rules = [Rule(fault=Fault.TIMED_OUT, keys=key_of(0, 2), seconds=(50, 50))]
         log = engine.logs.find("orders", 0)
         waiting = [asyncio.ensure_future(append(engine, b"b"))]
         await asyncio.sleep(0.1)

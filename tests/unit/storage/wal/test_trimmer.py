@@ -142,9 +142,10 @@ def test_as_many_go_together_as_the_store_takes_in_order(count_max, calls):
 def test_a_deletion_that_fails_is_tried_again():
     async def scenario():
         store = FaultyObjectStore(
-            memory_store(), [Rule(fault=Fault.REFUSED, operations=DELETE, times_max=3)],
+            memory_store(),
+            [Rule(fault=Fault.REFUSED, operations=DELETE, times_max=3)],
             random=Random(0),
-        )  # fmt: skip
+        )
         trimmer = await trimmer_of(store, *(DurableObject(f"w/{n}", 10, {}) for n in range(3)))
         running = asyncio.ensure_future(trimmer.run())
         trimmer.consider()

@@ -184,9 +184,12 @@ def test_what_comes_together_travels_together():
 def test_an_object_that_is_full_does_not_wait_for_the_budget():
     async def scenario():
         rules = SealRules(
-            flush_bytes=1000, flush_messages=10_000, flush_interval_ms=60_000, uploads_max=8,
+            flush_bytes=1000,
+            flush_messages=10_000,
+            flush_interval_ms=60_000,
+            uploads_max=8,
             idle_uploads_max=8,
-        )  # fmt: skip
+        )
         engine = await opened(memory_store(), rules=rules, puts_per_second=0.01, puts_burst=1)
         await append(engine, b"takes the only token")
         log = engine.logs.find(TOPIC, 0)

@@ -41,9 +41,14 @@ class Assigning:
     """Plans, and writes what was planned."""
 
     def __init__(
-        self, store: MetadataStore, view: ClusterView, catalog: Catalog, *,
-        moves_max: int, clock: Callable[[], int],
-    ) -> None:  # fmt: skip
+        self,
+        store: MetadataStore,
+        view: ClusterView,
+        catalog: Catalog,
+        *,
+        moves_max: int,
+        clock: Callable[[], int],
+    ) -> None:
         self._store = store
         self._view = view
         self._catalog = catalog
@@ -72,10 +77,8 @@ class Assigning:
         began = loop.time()
         planned = self._plan(fencing)
         to_write = list(
-            batches(
-                planned, controller, self._catalog.topics, self._view.brokers, self._puts_max
-            )
-        )  # fmt: skip
+            batches(planned, controller, self._catalog.topics, self._view.brokers, self._puts_max)
+        )
         self.planning_seconds = loop.time() - began
         self._fence(planned.to_fence, fencing)
         outcomes = await asyncio.gather(*(self._write(batch) for batch in to_write))

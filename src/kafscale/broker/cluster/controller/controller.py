@@ -72,10 +72,20 @@ class Controller:
     """A broker's readiness to be controller, and its work while it is."""
 
     def __init__(
-        self, store: MetadataStore, view: ClusterView, catalog: Catalog, streams: Fencer,
-        reaper: StreamReaper, *, restorer: Restorer, broker_id: int, cluster_id: str,
-        clock: Callable[[], int], random: Random, settings: ControllerSettings,
-    ) -> None:  # fmt: skip
+        self,
+        store: MetadataStore,
+        view: ClusterView,
+        catalog: Catalog,
+        streams: Fencer,
+        reaper: StreamReaper,
+        *,
+        restorer: Restorer,
+        broker_id: int,
+        cluster_id: str,
+        clock: Callable[[], int],
+        random: Random,
+        settings: ControllerSettings,
+    ) -> None:
         self._store = store
         self._view = view
         self._catalog = catalog

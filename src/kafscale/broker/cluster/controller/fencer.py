@@ -41,9 +41,14 @@ class Fencing:
     """The fences of one term; work is done in the given group of tasks."""
 
     def __init__(
-        self, store: MetadataStore, streams: Fencer, tasks: asyncio.TaskGroup, *,
-        random: Random, fenced: Callable[[], None],
-    ) -> None:  # fmt: skip
+        self,
+        store: MetadataStore,
+        streams: Fencer,
+        tasks: asyncio.TaskGroup,
+        *,
+        random: Random,
+        fenced: Callable[[], None],
+    ) -> None:
         """`fenced` is called whenever another owner is fenced, or turns out to be alive."""
         self._store = store
         self._streams = streams
@@ -85,9 +90,12 @@ class Fencing:
                 return await ask(broker_id, epoch)
             except OperatingError as error:
                 log.warning(
-                    "broker not fenced yet", broker_id=broker_id, epoch=epoch, reason=str(error),
+                    "broker not fenced yet",
+                    broker_id=broker_id,
+                    epoch=epoch,
+                    reason=str(error),
                     tries=backoff.tries + 1,
-                )  # fmt: skip
+                )
             except Exception:
                 # An edge: whatever one stream has, its partitions must not be given up.
                 log.exception("broker not fenced", broker_id=broker_id, epoch=epoch)

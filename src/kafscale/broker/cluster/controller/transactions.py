@@ -115,6 +115,5 @@ def _brokers_of(change: Change) -> set[int]:
 def _registered(broker_id: int, brokers: Mapping[int, BrokerInfo]) -> Compare:
     broker = brokers.get(broker_id)
     return Compare(
-        key=keys.broker(str(broker_id)),
-        mod_revision=broker.mod_revision if broker else NEVER_SAVED,
+        key=keys.broker(str(broker_id)), mod_revision=broker.mod_revision if broker else NEVER_SAVED
     )

@@ -28,9 +28,7 @@ class StreamReaper(Protocol):
     """Deletes objects of dead WAL streams that nobody needs any more."""
 
     async def reap(
-        self,
-        rolled_end: Callable[[bytes, int], int | None],
-        is_live: Callable[[int, int], bool],
+        self, rolled_end: Callable[[bytes, int], int | None], is_live: Callable[[int, int], bool]
     ) -> int:
         """Delete what is in segments up to `rolled_end`; return how many objects were deleted."""
 

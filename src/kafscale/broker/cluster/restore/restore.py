@@ -62,9 +62,17 @@ class Restoration:
     """Makes restored metadata agree with the bucket."""
 
     def __init__(
-        self, store: MetadataStore, catalog: Catalog, streams: AllStreams, bucket: Bucket, *,
-        cluster_id: str, namespace: str, clock: Callable[[], int], random: Random,
-    ) -> None:  # fmt: skip
+        self,
+        store: MetadataStore,
+        catalog: Catalog,
+        streams: AllStreams,
+        bucket: Bucket,
+        *,
+        cluster_id: str,
+        namespace: str,
+        clock: Callable[[], int],
+        random: Random,
+    ) -> None:
         self._store = store
         self._catalog = catalog
         self._streams = streams
@@ -81,9 +89,11 @@ class Restoration:
             return
         began_ms = self._clock()
         log.warning(
-            "restored metadata are being settled", snapshot=unsettled.restored.snapshot,
-            taken_at=unsettled.restored.taken_at, restored_at=unsettled.restored.restored_at,
-        )  # fmt: skip
+            "restored metadata are being settled",
+            snapshot=unsettled.restored.snapshot,
+            taken_at=unsettled.restored.taken_at,
+            restored_at=unsettled.restored.restored_at,
+        )
         since_revision = _since_revision(unsettled)
         metadata = RestoredMetadata(self._store, controller)
         streams = await self._streams.all()
@@ -91,9 +101,12 @@ class Restoration:
         await self._end_lives(controller, streams, living)
         found = await self._bucket.take()
         log.info(
-            "bucket inspected", objects=found.object_count, wal_objects=found.wal_object_count,
-            topics=len(found.topics), has_catalog=found.catalog is not None,
-        )  # fmt: skip
+            "bucket inspected",
+            objects=found.object_count,
+            wal_objects=found.wal_object_count,
+            topics=len(found.topics),
+            has_catalog=found.catalog is not None,
+        )
         await self._restore_topics(metadata, found, since_revision)
         await self._restore_partitions(metadata, found, living)
         await self._raise_counters(streams)
@@ -152,10 +165,11 @@ class Restoration:
         for verdict in verdicts:
             log.warning(
                 "topic restored" if verdict.after else "deletion of a topic restored",
-                topic=verdict.name, reason=verdict.reason,
+                topic=verdict.name,
+                reason=verdict.reason,
                 partitions=verdict.after.partitions if verdict.after else 0,
                 partitions_before=verdict.before.partitions if verdict.before else 0,
-            )  # fmt: skip
+            )
             await metadata.carry_out(verdict)
         log.info("topics restored", known=len(known.topics), changed=len(verdicts))
 

@@ -66,17 +66,21 @@ class Evidence:
         for name in sorted(filter(topics_names.is_legal, names)):
             verdict = self._judge(name)
             if (verdict.before, verdict.tombstone_before) != (
-                verdict.after, verdict.tombstone_after
-            ):  # fmt: skip
+                verdict.after,
+                verdict.tombstone_after,
+            ):
                 yield verdict
 
     def _judge(self, name: str) -> Verdict:
         after, reason = self._existing(name)
         return Verdict(
-            name=name, before=self.topics.get(name), after=after,
+            name=name,
+            before=self.topics.get(name),
+            after=after,
             tombstone_before=self.tombstones.get(name),
-            tombstone_after=None if after else self._tombstone(name), reason=reason,
-        )  # fmt: skip
+            tombstone_after=None if after else self._tombstone(name),
+            reason=reason,
+        )
 
     # --- what exists ----------------------------------------------------------------------------
 
@@ -130,11 +134,14 @@ class Evidence:
             return self._grown(topic)
         return self._grown(
             self._topic(
-                listed.name, bytes.fromhex(listed.topic_id), max(listed.partition_count, 1),
-                configs=listed.configs, created_ms=listed.created_ms,
+                listed.name,
+                bytes.fromhex(listed.topic_id),
+                max(listed.partition_count, 1),
+                configs=listed.configs,
+                created_ms=listed.created_ms,
                 version=max(listed.config_version, 1),
             )
-        )  # fmt: skip
+        )
 
     def _grown(self, topic: Topic) -> Topic:
         """A topic with all the partitions that there are records of."""
@@ -203,13 +210,24 @@ class Evidence:
         return self.inventory.topics.get(name) or FoundTopic.nothing()
 
     def _topic(
-        self, name: str, topic_id: bytes, partition_count: int, *,
-        configs: Mapping[str, str] | None = None, created_ms: int = 0, version: int = 1,
-    ) -> Topic:  # fmt: skip
+        self,
+        name: str,
+        topic_id: bytes,
+        partition_count: int,
+        *,
+        configs: Mapping[str, str] | None = None,
+        created_ms: int = 0,
+        version: int = 1,
+    ) -> Topic:
         return Topic(
-            name=name, id=topic_id, partitions=partition_count, configs=configs or {},
-            created_ms=created_ms or self.now_ms, namespace=self.namespace, version=version,
-        )  # fmt: skip
+            name=name,
+            id=topic_id,
+            partitions=partition_count,
+            configs=configs or {},
+            created_ms=created_ms or self.now_ms,
+            namespace=self.namespace,
+            version=version,
+        )
 
 
 def _is_id(text: str) -> bool:

@@ -73,9 +73,14 @@ def list_rules(
 
     with _usage():
         wanted = Wanted(
-            topics=topic, groups=group, transactional_ids=transactional_id, users=user,
-            cluster=cluster, pattern=_read(pattern), parties=parties(Permission.ANY, principal),
-        )  # fmt: skip
+            topics=topic,
+            groups=group,
+            transactional_ids=transactional_id,
+            users=user,
+            cluster=cluster,
+            pattern=_read(pattern),
+            parties=parties(Permission.ANY, principal),
+        )
     rules = run(bootstrap, lambda client: acl_admin.find(client, wanted.filters()))
     if output is Output.TABLE:
         tables.print_rules(rules)
@@ -122,11 +127,17 @@ def add(
 
     with _usage():
         rules = Wanted(
-            topics=topic, groups=group, transactional_ids=transactional_id, users=user,
-            cluster=cluster, pattern=_read(pattern),
+            topics=topic,
+            groups=group,
+            transactional_ids=transactional_id,
+            users=user,
+            cluster=cluster,
+            pattern=_read(pattern),
             parties=_parties(allow_principal, allow_host, deny_principal, deny_host),
-            operations=_operations(operation, role), producer=producer, consumer=consumer,
-        ).rules()  # fmt: skip
+            operations=_operations(operation, role),
+            producer=producer,
+            consumer=consumer,
+        ).rules()
     run(bootstrap, lambda client: acl_admin.add(client, rules))
     acl_tables.print_rules(rules)
     typer.echo(f"\nadded {counted(len(rules), 'rule')}", err=True)
@@ -165,11 +176,17 @@ def remove(
 
     with _usage():
         filters = Wanted(
-            topics=topic, groups=group, transactional_ids=transactional_id, users=user,
-            cluster=cluster, pattern=_read(pattern),
+            topics=topic,
+            groups=group,
+            transactional_ids=transactional_id,
+            users=user,
+            cluster=cluster,
+            pattern=_read(pattern),
             parties=_parties(allow_principal, allow_host, deny_principal, deny_host),
-            operations=_operations(operation, role), producer=producer, consumer=consumer,
-        ).filters()  # fmt: skip
+            operations=_operations(operation, role),
+            producer=producer,
+            consumer=consumer,
+        ).filters()
     if filters == Wanted().filters():
         raise typer.BadParameter("say which rules: by what they are about, or by whom")
     rules = run(bootstrap, lambda client: acl_admin.find(client, filters))

@@ -19,10 +19,21 @@ def print_status(status: Mapping[str, Any]) -> None:
     print_line((status["clusterId"], "bold"), f": {counted(len(brokers), 'broker')}, {leads}")
     print_line()
     print_table(
-        ("broker", "state", "address", "control", "rack", "partitions", "shards", "moving",
-         "store", "up", "version"),
+        (
+            "broker",
+            "state",
+            "address",
+            "control",
+            "rack",
+            "partitions",
+            "shards",
+            "moving",
+            "store",
+            "up",
+            "version",
+        ),
         map(_broker, brokers),
-    )  # fmt: skip
+    )
     for broker in brokers:
         for subject, reason in broker["problems"].items():
             print_line((f"broker {broker['id']}: ", "yellow"), f"{subject}: {reason}")

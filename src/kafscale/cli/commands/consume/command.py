@@ -116,11 +116,7 @@ def consume(
 
 
 async def _consume(
-    client: "Client",
-    wanted: "Wanted",
-    partitions: list[int],
-    group: str,
-    assignor: Assignor,
+    client: "Client", wanted: "Wanted", partitions: list[int], group: str, assignor: Assignor
 ) -> None:
     from kafscale.cli.commands.consume import printer
 

@@ -112,8 +112,7 @@ def restore(
         Path, typer.Option("--data-dir", metavar="DIRECTORY", help="The data directory of etcd.")
     ],
     wanted: Annotated[
-        str,
-        typer.Option("--snapshot", metavar="KEY|latest|FILE", help="What to restore."),
+        str, typer.Option("--snapshot", metavar="KEY|latest|FILE", help="What to restore.")
     ] = LATEST,
     name: NameOption = "default",
     peer_urls: PeerUrlsOption = "http://localhost:2380",
@@ -146,12 +145,8 @@ def restore(
         --initial-cluster etcd-0=http://etcd-0:2380,etcd-1=http://etcd-1:2380
     """
     from kafscale.admin.etcd.backups.location import Place
-    from kafscale.cli.commands.etcd import (
-        restore as etcd_restore,
-    )
-    from kafscale.cli.commands.etcd import (
-        tables as etcd_tables,
-    )
+    from kafscale.cli.commands.etcd import restore as etcd_restore
+    from kafscale.cli.commands.etcd import tables as etcd_tables
     from kafscale.cli.progress import bytes_bar
     from kafscale.operator.etcd.restore import Identity, has_data
 

@@ -7,9 +7,13 @@ from kafscale.cli.output import Part, print_line, print_table
 from kafscale.text.formatting import bytes_in_words, counted
 
 _COLOURS: Final = {
-    "leader": "green", "follower": "green", "learner": "yellow", "checksum": "green", "no": "red",
+    "leader": "green",
+    "follower": "green",
+    "learner": "yellow",
+    "checksum": "green",
+    "no": "red",
     "unreachable": "red",
-}  # fmt: skip
+}
 
 
 def print_status(status: Mapping[str, Any]) -> None:
@@ -52,9 +56,10 @@ def print_snapshots(snapshots: Sequence[Mapping[str, Any]]) -> None:
 
 def print_taken(taken: Mapping[str, Any]) -> None:
     print_line(
-        "took ", (taken["key"], "bold"),
+        "took ",
+        (taken["key"], "bold"),
         f": {bytes_in_words(taken['sizeBytes'])}, revision {taken['revision']}",
-    )  # fmt: skip
+    )
     for key in taken["deleted"]:
         print_line(f"deleted {key}")
 

@@ -114,9 +114,7 @@ def describe(
 
 @app.command("offsets")
 def show_offsets(
-    group: GroupArgument,
-    output: OutputOption = Output.TABLE,
-    bootstrap: BootstrapOption = "",
+    group: GroupArgument, output: OutputOption = Output.TABLE, bootstrap: BootstrapOption = ""
 ) -> None:
     """Show what a group has committed, with the notes beside it, and how far that is from the end.
 

@@ -133,12 +133,7 @@ def produce(
 
 
 def _run(
-    client: "Client",
-    topic: str,
-    parser: "LineParser",
-    settings: "SendSettings",
-    *,
-    quiet: bool,
+    client: "Client", topic: str, parser: "LineParser", settings: "SendSettings", *, quiet: bool
 ) -> None:
     """Produce, and say what came of it, also where it went wrong on the way."""
     from kafscale.client.producer.sender import Sent
@@ -160,21 +155,22 @@ def _run(
 
 
 async def _produce(
-    client: "Client",
-    topic: str,
-    parser: "LineParser",
-    settings: "SendSettings",
-    sent: "Sent",
+    client: "Client", topic: str, parser: "LineParser", settings: "SendSettings", sent: "Sent"
 ) -> None:
     from kafscale.cli.commands.produce.input import CHUNK_BYTES, Input
-    from kafscale.cli.commands.produce.lines import LineError
-    from kafscale.client.producer.sender import Sender
+    from kafscale.client.producer.sender import LineError, Sender
 
     async with client, asyncio.TaskGroup() as group:
         sender = Sender(
-            client, topic, settings, group,
-            clock=clock, random=SystemRandom(), notify=_tell, sent=sent,
-        )  # fmt: skip
+            client,
+            topic,
+            settings,
+            group,
+            clock=clock,
+            random=SystemRandom(),
+            notify=_tell,
+            sent=sent,
+        )
         await sender.open()
         descriptor = sys.stdin.fileno()
         with _progress(descriptor) as advance:

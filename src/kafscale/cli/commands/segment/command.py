@@ -43,12 +43,8 @@ def inspect(
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Take one object apart; of a damaged segment, show what can be salvaged."""
-    from kafscale.cli.commands.segment import (
-        files as segment_files,
-    )
-    from kafscale.cli.commands.segment import (
-        tables as segment_tables,
-    )
+    from kafscale.cli.commands.segment import files as segment_files
+    from kafscale.cli.commands.segment import tables as segment_tables
 
     if path.is_dir():
         raise KafscaleError(f"{path}: is a directory; `kafscale segment list` lists its objects")
@@ -65,12 +61,8 @@ def inspect(
 @app.command()
 def verify(paths: PathsArgument, output: OutputOption = Output.TABLE) -> None:
     """Read objects to the last byte, and say which are damaged; exits with 1 if any is."""
-    from kafscale.cli.commands.segment import (
-        files as segment_files,
-    )
-    from kafscale.cli.commands.segment import (
-        tables as segment_tables,
-    )
+    from kafscale.cli.commands.segment import files as segment_files
+    from kafscale.cli.commands.segment import tables as segment_tables
 
     found = segment_files.find(paths)
     damaged: list[dict[str, str]] = []

@@ -74,9 +74,7 @@ def open_file(path: Path) -> memoryview:
 def summarize(path: Path) -> Data:
     """What an object says of itself, without proof; or that it is damaged beyond that."""
     buffer = open_file(path)
-    summary: Data = {
-        "path": str(path), "kind": KINDS[path.suffix], "sizeBytes": len(buffer)
-    }  # fmt: skip
+    summary: Data = {"path": str(path), "kind": KINDS[path.suffix], "sizeBytes": len(buffer)}
     try:
         match path.suffix:
             case object_keys.SEGMENT_SUFFIX:

@@ -69,11 +69,19 @@ def _print_entries(entries: Iterable[dict[str, Any]]) -> None:
 def _print_batches(batches: Sequence[dict[str, Any]]) -> None:
     print_table(
         (
-            "position", "offsets", "records", "bytes", "codec",
-            "first timestamp", "max timestamp", "producer", "leader epoch", "",
+            "position",
+            "offsets",
+            "records",
+            "bytes",
+            "codec",
+            "first timestamp",
+            "max timestamp",
+            "producer",
+            "leader epoch",
+            "",
         ),
         (_batch_row(batch) for batch in batches),
-    )  # fmt: skip
+    )
     print_line()
     records = [record for batch in batches for record in batch.get("records", ())]
     if records:

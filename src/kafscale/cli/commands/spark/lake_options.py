@@ -162,6 +162,5 @@ RegistryPasswordOption = Annotated[
     ),
 ]
 RegistryTokenOption = Annotated[
-    str,
-    typer.Option("--registry-token", envvar="SCHEMA_REGISTRY_TOKEN", show_default=False),
+    str, typer.Option("--registry-token", envvar="SCHEMA_REGISTRY_TOKEN", show_default=False)
 ]

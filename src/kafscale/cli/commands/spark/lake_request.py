@@ -92,10 +92,13 @@ class Request:
         if location.bucket is not None and self.to.startswith("s3"):
             bucket = location.bucket
             known = {
-                "s3.endpoint": bucket.endpoint, "s3.region": bucket.region,
-                "s3.access-key-id": bucket.access_key, "s3.secret-access-key": bucket.secret_key,
-                "s3.session-token": bucket.session_token, "s3.role-arn": bucket.role_arn,
-            }  # fmt: skip
+                "s3.endpoint": bucket.endpoint,
+                "s3.region": bucket.region,
+                "s3.access-key-id": bucket.access_key,
+                "s3.secret-access-key": bucket.secret_key,
+                "s3.session-token": bucket.session_token,
+                "s3.role-arn": bucket.role_arn,
+            }
         given = dict(parse_pairs(self.catalog_property))
         return Target(
             table_format=TableFormat(self.table_format),
@@ -121,9 +124,11 @@ class Request:
         access = None
         if self.registry:
             access = RegistryAccess(
-                url=self.registry, user=self.registry_user, password=self.registry_password,
+                url=self.registry,
+                user=self.registry_user,
+                password=self.registry_password,
                 token=self.registry_token,
-            )  # fmt: skip
+            )
         if self.value_format is options.ValueFormat.RAW and not (self.schema or access):
             return None
         return pinned(

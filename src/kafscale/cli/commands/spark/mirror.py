@@ -118,9 +118,10 @@ def mirror(  # noqa: PLR0917 - typer makes options of them.
     if translate:
         show(job.run_translation(settings, translate), output)
         return
-    with recorded_session(
-        "mirror", locate_if_any(), topic, master=master, conf=conf
-    ) as (spark, record):  # fmt: skip
+    with recorded_session("mirror", locate_if_any(), topic, master=master, conf=conf) as (
+        spark,
+        record,
+    ):
         notify = partial(typer.echo, err=True)
         summary = job.run(spark, settings, notify=notify, tell=record.progress)
         record.done(summary)

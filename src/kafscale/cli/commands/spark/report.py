@@ -84,9 +84,10 @@ def report(
         gets_per_day=gets_per_day,
     )
     lags = _lags(bootstrap, topic) if bootstrap else None
-    with recorded_session(
-        "report", settings.location, topic, master=master, conf=conf
-    ) as (spark, record):  # fmt: skip
+    with recorded_session("report", settings.location, topic, master=master, conf=conf) as (
+        spark,
+        record,
+    ):
         made = job.run(spark, settings, clock=clock, lags=lags)
         record.tell(*figures(made), problems=made.damaged)
     if html is not None:

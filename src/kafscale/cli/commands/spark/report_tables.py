@@ -14,13 +14,31 @@ if TYPE_CHECKING:
     from kafscale.spark.jobs.report.job import Report, TopicReport
 
 _TOPIC_COLUMNS = (
-    "topic", "partitions", "records", "stored", "in WAL", "segments", "size", "compression",
-    "codecs", "oldest", "newest", "skew", "a day",
-)  # fmt: skip
+    "topic",
+    "partitions",
+    "records",
+    "stored",
+    "in WAL",
+    "segments",
+    "size",
+    "compression",
+    "codecs",
+    "oldest",
+    "newest",
+    "skew",
+    "a day",
+)
 _PROFILE_COLUMNS = (
-    "brokers set up for", "storage", "PUT", "GET", "S3 a month", "with brokers", "PUTs a day",
-    "a PUT every", "budget",
-)  # fmt: skip
+    "brokers set up for",
+    "storage",
+    "PUT",
+    "GET",
+    "S3 a month",
+    "with brokers",
+    "PUTs a day",
+    "a PUT every",
+    "budget",
+)
 _PROFILES = {"now": "(as they are now)"}
 
 

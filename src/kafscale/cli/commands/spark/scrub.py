@@ -44,9 +44,10 @@ def scrub(  # noqa: PLR0917 - typer makes options of them.
     from kafscale.spark.jobs.scrub import job
 
     settings = job.ScrubSettings(location=locate(path), topics=tuple(topic), repair=repair)
-    with recorded_session(
-        "scrub", settings.location, topic, master=master, conf=conf
-    ) as (spark, record):  # fmt: skip
+    with recorded_session("scrub", settings.location, topic, master=master, conf=conf) as (
+        spark,
+        record,
+    ):
         report = job.run(spark, settings, clock=clock)
         record.done(report.summary)
     if output is Output.TABLE:

@@ -26,8 +26,7 @@ if TYPE_CHECKING:
 
 def sql(
     query: Annotated[
-        str,
-        typer.Argument(help="Statements of SQL; without any, a shell.", show_default=False),
+        str, typer.Argument(help="Statements of SQL; without any, a shell.", show_default=False)
     ] = "",
     *,
     file: Annotated[

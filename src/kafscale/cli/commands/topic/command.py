@@ -144,8 +144,7 @@ def delete(
 def alter(
     name: NameArgument,
     partitions: Annotated[
-        int | None,
-        typer.Option("--partitions", "-p", min=1, help="How many it shall have in all."),
+        int | None, typer.Option("--partitions", "-p", min=1, help="How many it shall have in all.")
     ] = None,
     config: ConfigOption = [],  # noqa: B006
     delete_config: Annotated[

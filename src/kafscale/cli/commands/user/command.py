@@ -114,8 +114,7 @@ def password(
 
     new = _password(password_file, name, iterations)
     changed = run(
-        bootstrap,
-        lambda client: user_admin.change_password(client, name, new, _chosen(mechanism)),
+        bootstrap, lambda client: user_admin.change_password(client, name, new, _chosen(mechanism))
     )
     typer.echo(f"changed the password of user {name} for {_told(changed)}")
 

@@ -205,9 +205,7 @@ class Maintenance:
     async def disarm(self, alarm: Alarm) -> None:
         """Say that it is over. Where that is not so, the member raises it again."""
         request = rpc.AlarmRequest(
-            action=rpc.AlarmRequest.DEACTIVATE,
-            memberID=alarm.member_id,
-            alarm=alarm.kind,
+            action=rpc.AlarmRequest.DEACTIVATE, memberID=alarm.member_id, alarm=alarm.kind
         )
         await self._client.ask(ALARM, request)
 
@@ -241,9 +239,5 @@ def _leaderless(metadata: Metadata) -> Metadata:
 
 def _member(member: rpc.Member) -> EtcdMember:
     return EtcdMember(
-        member.ID,
-        member.name,
-        tuple(member.peerURLs),
-        tuple(member.clientURLs),
-        member.isLearner,
+        member.ID, member.name, tuple(member.peerURLs), tuple(member.clientURLs), member.isLearner
     )

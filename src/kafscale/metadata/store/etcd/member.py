@@ -62,10 +62,7 @@ class Member:
             return await send(request, timeout=seconds, metadata=metadata)
 
     def stream(
-        self,
-        method: Method[Request, Response],
-        metadata: Metadata,
-        seconds: float | None = None,
+        self, method: Method[Request, Response], metadata: Metadata, seconds: float | None = None
     ) -> "Stream[Request, Response]":
         """A conversation, which lasts until it is closed or the seconds are over."""
         start = self._channel.stream_stream(method.path, method.encode, method.decode)

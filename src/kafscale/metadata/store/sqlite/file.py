@@ -143,8 +143,11 @@ class SqliteFile:
                 (created,) = self._execute(
                     "INSERT INTO entries VALUES (?1, ?2, ?3, ?3, ?4) ON CONFLICT (key) DO UPDATE"
                     " SET value = ?2, mod_revision = ?3, lease = ?4 RETURNING create_revision",
-                    key, value, revision, lease,
-                ).fetchone()  # fmt: skip
+                    key,
+                    value,
+                    revision,
+                    lease,
+                ).fetchone()
                 return [Event(EventKind.PUT, key, value, revision, created, lease)]
             case Delete(key):
                 return self._delete("key = ?", key)

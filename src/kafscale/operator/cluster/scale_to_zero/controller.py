@@ -130,11 +130,7 @@ class Sleeper:
     # --- seeing -------------------------------------------------------------------------------
 
     async def _see(
-        self,
-        cluster: Cluster,
-        stateful_set: Manifest,
-        view: View,
-        metadata: ClusterMetadata | None,
+        self, cluster: Cluster, stateful_set: Manifest, view: View, metadata: ClusterMetadata | None
     ) -> Sight:
         wanted = cluster.spec.autoscaling.scale_to_zero
         may_sleep = wanted.enabled and bool(self._address)
@@ -217,8 +213,10 @@ class Sleeper:
     async def _tell(self, cluster: Cluster, body: Manifest, word: str, message: str) -> None:
         log.info(
             "cluster fell asleep" if word == "FellAsleep" else "cluster woke up",
-            cluster=cluster.name, namespace=cluster.namespace, reason=message,
-        )  # fmt: skip
+            cluster=cluster.name,
+            namespace=cluster.namespace,
+            reason=message,
+        )
         await self._kube.tell(body, word, message)
 
 

@@ -45,9 +45,7 @@ def _access(view: SnapshotView) -> Condition:
         return unknown(ACCESS, "NotTried")
     if view.access_failure:
         return bad(
-            ACCESS,
-            "NoAccess",
-            f"snapshots cannot be stored: {view.access_failure}; {_ADVICE}",
+            ACCESS, "NoAccess", f"snapshots cannot be stored: {view.access_failure}; {_ADVICE}"
         )
     return ok(ACCESS, "Accessible", "objects can be written, read and deleted")
 

@@ -74,10 +74,7 @@ def _pod(cluster: Cluster, platform: Platform, etcd: EtcdAccess) -> dict[str, An
 
 def _container(cluster: Cluster, platform: Platform, etcd: EtcdAccess) -> dict[str, Any]:
     resources = cluster.spec.brokers.resources
-    ports = {
-        **listeners.client_ports(cluster),
-        **listeners.control_ports(cluster),
-    }
+    ports = {**listeners.client_ports(cluster), **listeners.control_ports(cluster)}
     return {
         "name": CONTAINER,
         "image": cluster.spec.brokers.image or platform.broker_image,

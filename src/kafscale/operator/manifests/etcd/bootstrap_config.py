@@ -82,9 +82,6 @@ def read(found: Manifest | None) -> Admission | None:
 def variables(cluster: Cluster) -> list[dict[str, Any]]:
     """The two settings, as environment of a container."""
     return [
-        {
-            "name": each,
-            "valueFrom": {"configMapKeyRef": {"name": name(cluster), "key": each}},
-        }
+        {"name": each, "valueFrom": {"configMapKeyRef": {"name": name(cluster), "key": each}}}
         for each in (STATE, MEMBERS)
     ]

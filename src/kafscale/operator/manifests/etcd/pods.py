@@ -60,10 +60,7 @@ def template(
         "volumes": [
             {
                 "name": _TLS,
-                "secret": {
-                    "secretName": names.etcd_server_tls(cluster),
-                    "defaultMode": 0o440,
-                },
+                "secret": {"secretName": names.etcd_server_tls(cluster), "defaultMode": 0o440},
             }
         ],
     }

@@ -56,7 +56,10 @@ def restore_container(
         "name": CONTAINER,
         "image": platform.operator_image,
         "command": [
-            "kafscale", "etcd", "restore", "--if-empty",
+            "kafscale",
+            "etcd",
+            "restore",
+            "--if-empty",
             f"--snapshot={restore.snapshot}",
             f"--prefix={directory(prefix, cluster.namespace, cluster.name)}",
             f"--data-dir={data_directory}",
@@ -74,4 +77,4 @@ def restore_container(
         "securityContext": security.container_security(),
         "terminationMessagePolicy": "FallbackToLogsOnError",
         "volumeMounts": mounts,
-    }  # fmt: skip
+    }

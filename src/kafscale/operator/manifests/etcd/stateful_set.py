@@ -96,9 +96,6 @@ def _volume_claim_template(cluster: Cluster) -> Manifest:
     return {
         "apiVersion": "v1",
         "kind": "PersistentVolumeClaim",
-        "metadata": {
-            "name": pods.DATA,
-            "labels": names.labels(cluster, names.ETCD_APP),
-        },
+        "metadata": {"name": pods.DATA, "labels": names.labels(cluster, names.ETCD_APP)},
         "spec": spec,
     }

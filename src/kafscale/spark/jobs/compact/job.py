@@ -74,9 +74,14 @@ def run(
         raise InvalidRequestError("name the topics that are to be compacted whatever they say")
     began_ms = clock()
     installer = Installer(
-        location=settings.location, control=settings.control, control_tls=settings.control_tls,
-        kind=JOB, run=f"{random.getrandbits(32):08x}", progress=progress, reached=reached,
-    )  # fmt: skip
+        location=settings.location,
+        control=settings.control,
+        control_tls=settings.control_tls,
+        kind=JOB,
+        run=f"{random.getrandbits(32):08x}",
+        progress=progress,
+        reached=reached,
+    )
     with settings.location.open() as store:
         installer.check(store)
         found = survey(store, settings.location.namespace, settings.topics or None)
@@ -141,9 +146,11 @@ def choose(
 
 
 def _summary(
-    chosen: Sequence[Candidate], outcomes: Sequence[Outcome], skipped: Sequence[Skipped],
+    chosen: Sequence[Candidate],
+    outcomes: Sequence[Outcome],
+    skipped: Sequence[Skipped],
     seconds: float,
-) -> Summary:  # fmt: skip
+) -> Summary:
     totals: dict[str, Counter[str]] = defaultdict(Counter)
     for candidate in chosen:
         totals[candidate.found.topic]["partitions"] += 1
@@ -157,9 +164,14 @@ def _summary(
             total["bytesBefore"] += staged.group.size_bytes
             total["bytesAfter"] += staged.size_bytes
     columns = (
-        "partitions", "segmentsBefore", "segmentsAfter", "recordsBefore", "recordsAfter",
-        "bytesBefore", "bytesAfter",
-    )  # fmt: skip
+        "partitions",
+        "segmentsBefore",
+        "segmentsAfter",
+        "recordsBefore",
+        "recordsAfter",
+        "bytesBefore",
+        "bytesAfter",
+    )
     return Summary(
         JOB,
         ("topic", *columns),

@@ -55,9 +55,11 @@ def newest_of(work: KeysWork, index: int) -> Iterator[tuple[int, bytes]]:
                 rows = _read(work, store, part)
             except (OffsetOutOfRangeError, DamagedObjectError) as error:
                 log.warning(
-                    "partition is not compacted", topic=part.topic, partition=part.partition,
+                    "partition is not compacted",
+                    topic=part.topic,
+                    partition=part.partition,
                     reason=str(error),
-                )  # fmt: skip
+                )
                 rows = incomplete(work.places[part.topic, part.partition])
             gathered.add(rows)
     yield from by_bucket(gathered.boiled_down(), work.buckets)

@@ -60,9 +60,15 @@ def rewrite_one(location: Location, run_id: str, now_ms: int, item: Rewrite) -> 
         key = staging.staged_key(location.namespace, job, group)
         store.put(key, built.parts, create=False)
     return Staged(
-        group, job, key, built.size_bytes, segment.decode_footer(key, built.parts[-1]).checksum,
-        built.count, rewriter.count_before, checksums or (),
-    )  # fmt: skip
+        group,
+        job,
+        key,
+        built.size_bytes,
+        segment.decode_footer(key, built.parts[-1]).checksum,
+        built.count,
+        rewriter.count_before,
+        checksums or (),
+    )
 
 
 def _surviving(
@@ -151,7 +157,11 @@ class Rewriter:
     ) -> BatchView:
         entry = found.entries[index]
         return rebuilt(
-            key, found.batches[index], found.source, int(entry["position"]),
-            int(entry["size_bytes"]), kept,
+            key,
+            found.batches[index],
+            found.source,
+            int(entry["position"]),
+            int(entry["size_bytes"]),
+            kept,
             horizon_ms=self._horizon_ms if needs_horizon else None,
-        )  # fmt: skip
+        )

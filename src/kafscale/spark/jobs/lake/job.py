@@ -146,16 +146,30 @@ class Lake:
     def summary(self) -> Summary:
         rows: tuple[tuple[Cell, ...], ...] = tuple(
             (
-                topic, tally.table, tally.record_count, tally.dead_count, tally.file_count,
-                tally.size_bytes, tally.commit_count, tally.race_count,
+                topic,
+                tally.table,
+                tally.record_count,
+                tally.dead_count,
+                tally.file_count,
+                tally.size_bytes,
+                tally.commit_count,
+                tally.race_count,
                 *(age_ms / 1000 for age_ms in tally.freshness_ms),
             )
             for topic, tally in sorted(self.tallies.items())
-        )  # fmt: skip
+        )
         columns = (
-            "topic", "table", "records", "deadLetters", "files", "writtenBytes", "commits",
-            "racesLost", "freshnessP50Seconds", "freshnessP99Seconds",
-        )  # fmt: skip
+            "topic",
+            "table",
+            "records",
+            "deadLetters",
+            "files",
+            "writtenBytes",
+            "commits",
+            "racesLost",
+            "freshnessP50Seconds",
+            "freshnessP99Seconds",
+        )
         facts: dict[str, Cell] = {}
         if self.settings.upkeep.is_wanted:
             facts = {
@@ -184,11 +198,13 @@ class Lake:
             works = {topic: exports[topic].work(rounds[topic]) for topic in results}
             items = [
                 LakeItem(
-                    self.settings.location, task, {topic: works[topic] for topic in topics},
+                    self.settings.location,
+                    task,
+                    {topic: works[topic] for topic in topics},
                     self.settings.fail_on_data_loss,
                 )
                 for task, topics in left
-            ]  # fmt: skip
+            ]
             done = self._execute(items, write, description="writing") if items else []
             again = []
             missing: dict[str, list[TopicResult]] = {}
@@ -218,9 +234,12 @@ class Lake:
             if is_decoded or self.settings.mode is Mode.UPSERT:
                 dead = self._table_of(topic, time_column="timestamp", is_dead=True)
             export = self._exports[topic] = TopicExport(
-                topic, self._table_of(topic, time_column=time_column), dead, self.settings,
+                topic,
+                self._table_of(topic, time_column=time_column),
+                dead,
+                self.settings,
                 self._checkpoint,
-            )  # fmt: skip
+            )
         return export
 
     def _maintain(self) -> None:
@@ -248,13 +267,14 @@ class Lake:
         ages = [(now_ms - time_ms, weight) for one in results for time_ms, weight in one.times]
         if ages:
             tally.newest_ms = max(tally.newest_ms or 0, now_ms - min(ages)[0])
-            tally.freshness_ms = (
-                lake_rows.percentile(ages, 0.5), lake_rows.percentile(ages, 0.99),
-            )  # fmt: skip
+            tally.freshness_ms = (lake_rows.percentile(ages, 0.5), lake_rows.percentile(ages, 0.99))
             log.info(
-                "committed", table=tally.table, records=sum(one.record_count for one in results),
-                freshness_ms_p50=tally.freshness_ms[0], freshness_ms_p99=tally.freshness_ms[1],
-            )  # fmt: skip
+                "committed",
+                table=tally.table,
+                records=sum(one.record_count for one in results),
+                freshness_ms_p50=tally.freshness_ms[0],
+                freshness_ms_p99=tally.freshness_ms[1],
+            )
 
 
 def run(

@@ -31,9 +31,12 @@ def resume(found: PartitionMap, next_offset: int | None, *, fail_on_data_loss: b
                 f" {found.topic}/{found.partition} were deleted before they were read"
             )
         log.warning(
-            "offsets skipped", topic=found.topic, partition=found.partition,
-            from_offset=next_offset, to_offset=found.start_offset,
-        )  # fmt: skip
+            "offsets skipped",
+            topic=found.topic,
+            partition=found.partition,
+            from_offset=next_offset,
+            to_offset=found.start_offset,
+        )
     return max(next_offset, found.start_offset)
 
 

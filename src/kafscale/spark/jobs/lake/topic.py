@@ -117,9 +117,12 @@ class TopicExport:
             version = self._begin_at_end(version, found, mark)
         progress = Progress() if version is None else version.progress
         return Round(
-            self._ranges(found, progress.offsets, is_discovery=version is None), version,
-            schema or lake_rows.decoded_schema(pa.schema([])), dead, mark,
-        )  # fmt: skip
+            self._ranges(found, progress.offsets, is_discovery=version is None),
+            version,
+            schema or lake_rows.decoded_schema(pa.schema([])),
+            dead,
+            mark,
+        )
 
     def _first_schema(self) -> pa.Schema | None:
         """The columns of a new table; None if only the records can tell."""
@@ -171,9 +174,11 @@ class TopicExport:
         }
         bytes_max = settings.commit_bytes_max
         return plan.ranges(
-            found, starts, records_max=settings.commit_records_max,
+            found,
+            starts,
+            records_max=settings.commit_records_max,
             bytes_max=min(bytes_max, DISCOVERY_BYTES) if is_discovery else bytes_max,
-        )  # fmt: skip
+        )
 
     # --- in between ---------------------------------------------------------------------------
 
@@ -249,9 +254,14 @@ class TopicExport:
         if self._identity is None or not rows:
             return Merged(added=rows)
         merged = upsert.merge(
-            self.table.files(version), self.table.current(version), rows, version.schema,
-            identity=self._identity, encoding=self._encoding, execute=execute,
-        )  # fmt: skip
+            self.table.files(version),
+            self.table.current(version),
+            rows,
+            version.schema,
+            identity=self._identity,
+            encoding=self._encoding,
+            execute=execute,
+        )
         self._checkpoint("merged")
         return merged
 

@@ -110,9 +110,15 @@ class _Strike:
 
 
 def merge(
-    files: Files, current: Sequence[DataFile], staged: Sequence[DataFile], schema: pa.Schema,
-    *, identity: Identity, encoding: Encoding, execute: Execute,
-) -> Merged:  # fmt: skip
+    files: Files,
+    current: Sequence[DataFile],
+    staged: Sequence[DataFile],
+    schema: pa.Schema,
+    *,
+    identity: Identity,
+    encoding: Encoding,
+    execute: Execute,
+) -> Merged:
     """Write the files that a commit needs, which puts staged rows into a table."""
     staging = StagedFiles(staged_schema(schema), files.storage)
     columns = [*dict.fromkeys((*identity.all, *identity.place)), lake_keys.DELETED]

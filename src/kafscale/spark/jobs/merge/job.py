@@ -62,9 +62,14 @@ def run(
     """Merge what is small; `reached` is told each step before it is taken."""
     began_ms = clock()
     installer = Installer(
-        location=settings.location, control=settings.control, control_tls=settings.control_tls,
-        kind=JOB, run=f"{random.getrandbits(32):08x}", progress=progress, reached=reached,
-    )  # fmt: skip
+        location=settings.location,
+        control=settings.control,
+        control_tls=settings.control_tls,
+        kind=JOB,
+        run=f"{random.getrandbits(32):08x}",
+        progress=progress,
+        reached=reached,
+    )
     with settings.location.open() as store:
         installer.check(store)
         found = survey(store, settings.location.namespace, settings.topics or None)
@@ -116,8 +121,11 @@ def _summary(
         columns,
         tuple(
             (
-                topic, total["partitions"], total["segmentsBefore"],
-                total["segmentsBefore"] - total["merged"] + total["made"], total["madeBytes"],
+                topic,
+                total["partitions"],
+                total["segmentsBefore"],
+                total["segmentsBefore"] - total["merged"] + total["made"],
+                total["madeBytes"],
             )
             for topic, total in totals.items()
         ),
@@ -127,7 +135,7 @@ def _summary(
             "seconds": seconds,
         },
         problems(outcomes, skipped),
-    )  # fmt: skip
+    )
 
 
 # --- a task ---------------------------------------------------------------------------------------
@@ -148,6 +156,12 @@ def merge_one(location: Location, run_id: str, now_ms: int, group: Group) -> Sta
         key = staging.staged_key(location.namespace, job, group)
         store.put(key, built.parts, create=False)
     return Staged(
-        group, job, key, built.size_bytes, segment.decode_footer(key, built.parts[-1]).checksum,
-        built.count, count, checksums or (),
-    )  # fmt: skip
+        group,
+        job,
+        key,
+        built.size_bytes,
+        segment.decode_footer(key, built.parts[-1]).checksum,
+        built.count,
+        count,
+        checksums or (),
+    )

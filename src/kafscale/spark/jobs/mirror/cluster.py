@@ -28,11 +28,17 @@ MESSAGE_BYTES_MAX: Final = 100 * 1024 * 1024
 
 _OWN: Final = frozenset(
     {
-        "auto.offset.reset", "bootstrap.servers", "enable.auto.commit", "enable.auto.offset.store",
-        "enable.idempotence", "enable.partition.eof", "group.id", "isolation.level",
+        "auto.offset.reset",
+        "bootstrap.servers",
+        "enable.auto.commit",
+        "enable.auto.offset.store",
+        "enable.idempotence",
+        "enable.partition.eof",
+        "group.id",
+        "isolation.level",
         "transactional.id",
     }
-)  # fmt: skip
+)
 """What a mirror decides itself: it would not keep its promises else."""
 
 
@@ -91,9 +97,11 @@ class Cluster:
     def _common(self) -> dict[str, Any]:
         # What goes wrong is raised where it matters; librdkafka would also print it.
         return {
-            **self.settings, "bootstrap.servers": self.bootstrap, "log_level": 0,
+            **self.settings,
+            "bootstrap.servers": self.bootstrap,
+            "log_level": 0,
             "error_cb": _ignore,
-        }  # fmt: skip
+        }
 
 
 @contextmanager

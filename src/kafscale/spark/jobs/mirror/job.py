@@ -103,11 +103,15 @@ class Mirror:
         source_id, target_id = self._topics.cluster_ids()
         return [
             MirrorItem(
-                settings.source, settings.target, source_id, target_id,
-                tuple(lines[number::task_count]), settings.codec,
+                settings.source,
+                settings.target,
+                source_id,
+                target_id,
+                tuple(lines[number::task_count]),
+                settings.codec,
             )
             for number in range(task_count)
-        ]  # fmt: skip
+        ]
 
     def _ends(self, places: Sequence[tuple[str, int]]) -> dict[tuple[str, int], int]:
         if not places:
@@ -190,8 +194,14 @@ def summarize(results: Iterable[Mirrored], passes: int, seconds: float) -> Summa
         ("topic", "target", "partition", "position", "records", "sizeBytes", "lost", "returned"),
         tuple(
             (
-                one.topic, one.target, one.partition, one.position, one.record_count,
-                one.size_bytes, one.lost_count, one.returned_count,
+                one.topic,
+                one.target,
+                one.partition,
+                one.position,
+                one.record_count,
+                one.size_bytes,
+                one.lost_count,
+                one.returned_count,
             )
             for one in found
         ),
@@ -202,7 +212,7 @@ def summarize(results: Iterable[Mirrored], passes: int, seconds: float) -> Summa
             "seconds": round(seconds, 3),
         },
         newest_ms=_newest_ms(found),
-    )  # fmt: skip
+    )
 
 
 def _newest_ms(found: Iterable[Mirrored]) -> dict[str, int]:

@@ -24,10 +24,16 @@ from kafscale.spark.jobs.mirror.cluster import ANSWER_S_MAX, Cluster, explained
 
 COPIED: Final = frozenset(
     {
-        "cleanup.policy", "delete.retention.ms", "max.compaction.lag.ms", "max.message.bytes",
-        "min.cleanable.dirty.ratio", "min.compaction.lag.ms", "retention.bytes", "retention.ms",
+        "cleanup.policy",
+        "delete.retention.ms",
+        "max.compaction.lag.ms",
+        "max.message.bytes",
+        "min.cleanable.dirty.ratio",
+        "min.compaction.lag.ms",
+        "retention.bytes",
+        "retention.ms",
     }
-)  # fmt: skip
+)
 """Those configs that say what happens to records; the others say how brokers store them."""
 
 MESSAGE_BYTES_DEFAULT: Final = 1_048_588

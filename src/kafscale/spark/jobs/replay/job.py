@@ -90,8 +90,13 @@ class ReplaySettings:
         """What makes it the same replay in every run. Its end may move on, its beginning not."""
         starting = sorted(item for item in self.bounds.items() if item[0].startswith("starting"))
         return (
-            self.topic, self.where, self.select, self.function, self.partitioner, tuple(starting)
-        )  # fmt: skip
+            self.topic,
+            self.where,
+            self.select,
+            self.function,
+            self.partitioner,
+            tuple(starting),
+        )
 
 
 def run(spark: "SparkSession", settings: ReplaySettings, *, progress: bool = True) -> Summary:
@@ -150,12 +155,19 @@ def prepare(settings: ReplaySettings) -> tuple[list[Slice], dict[int, ReplayItem
             slices.append(Slice(one.topic, one.partition, start, one.end_offset, extents))
     items = {
         one.partition: ReplayItem(
-            settings.topic, one.partition, bootstrap, settings.target, target.partition_count,
-            settings.partitioner, settings.codec, ids[one.partition], progress[one.partition],
+            settings.topic,
+            one.partition,
+            bootstrap,
+            settings.target,
+            target.partition_count,
+            settings.partitioner,
+            settings.codec,
+            ids[one.partition],
+            progress[one.partition],
             settings.security,
         )
         for one in slices
-    }  # fmt: skip
+    }
     return slices, items
 
 
@@ -210,8 +222,12 @@ def summarize(
         ("partition", "offsets", "records", "written", "batches", "writtenBytes"),
         tuple(
             (
-                one.partition, read[one.partition], one.record_count, one.written_count,
-                one.batch_count, one.written_bytes,
+                one.partition,
+                read[one.partition],
+                one.record_count,
+                one.written_count,
+                one.batch_count,
+                one.written_bytes,
             )
             for one in sorted(results, key=lambda one: one.partition)
         ),
@@ -223,7 +239,7 @@ def summarize(
             "written": sum(one.written_count for one in results),
             "seconds": round(seconds, 3),
         },
-    )  # fmt: skip
+    )
 
 
 def _configs(settings: ReplaySettings, log: LogMap) -> dict[str, str]:

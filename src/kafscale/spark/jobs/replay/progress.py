@@ -2,7 +2,7 @@
 
 Every record that a replay writes says where it is from, in a header: topic/partition/offset, with a
 number behind it where several records are made of one. And every partition of the source has a
-producer of its own, the same in every run (see `kafscale.client.idempotent_appender`). So the last batch of a
+producer of its own, the same in every run (`client.idempotent_appender`). So the last batch of a
 producer in a partition tells what was written there: everything that comes before it in the source,
 and is written at all. What was filtered out leaves no trace and needs none: it is filtered again.
 

@@ -34,9 +34,7 @@ def _details(report: Report) -> dict[str, Detail]:
         "damaged": len(report.damaged),
     }
     for profile in report.profiles:
-        details |= {
-            f"{profile.name}.{name}": value for name, value in _bill(profile).items()
-        }  # fmt: skip
+        details |= {f"{profile.name}.{name}": value for name, value in _bill(profile).items()}
     return details
 
 

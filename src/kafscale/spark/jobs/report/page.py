@@ -39,10 +39,13 @@ def page(report: Report) -> str:
     )
     right = (
         _card("Growth", "Bytes stored, by the day that their records are from.", _growth(report)),
-        _card("Segment sizes", "Few large segments are read faster than many small ones, for fewer"
-              " requests.", _sizes(report)),
+        _card(
+            "Segment sizes",
+            "Few large segments are read faster than many small ones, for fewer requests.",
+            _sizes(report),
+        ),
         _lags(report.lags),
-    )  # fmt: skip
+    )
     below = (_damage(report.damaged), _card("Topics", "", _table(report.topics)))
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
@@ -216,9 +219,21 @@ def _damage(damaged: Sequence[str]) -> str:
 # --- the table ------------------------------------------------------------------------------------
 
 _COLUMNS: Final = (
-    "Topic", "Partitions", "Records", "Stored", "In the WAL", "Segments", "Segment size",
-    "Compression", "Codecs", "Oldest", "Newest", "Skew", "A day", "Kept",
-)  # fmt: skip
+    "Topic",
+    "Partitions",
+    "Records",
+    "Stored",
+    "In the WAL",
+    "Segments",
+    "Segment size",
+    "Compression",
+    "Codecs",
+    "Oldest",
+    "Newest",
+    "Skew",
+    "A day",
+    "Kept",
+)
 _TEXTS: Final = frozenset({"Topic", "Codecs", "Oldest", "Newest", "Kept"})
 
 

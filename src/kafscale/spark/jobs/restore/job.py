@@ -70,9 +70,12 @@ def run(spark: "SparkSession", settings: RestoreSettings, *, progress: bool = Tr
     began = monotonic()
     items = prepare(settings)
     results = parallel_map.run(
-        spark, items, restore_partition, description=f"restoring {settings.topic}",
+        spark,
+        items,
+        restore_partition,
+        description=f"restoring {settings.topic}",
         progress=progress,
-    )  # fmt: skip
+    )
     return summarize(settings, items, results, monotonic() - began)
 
 
@@ -99,11 +102,16 @@ def prepare(settings: RestoreSettings) -> list[RestoreItem]:
             client.run(partial(_check, topic=topic, part=part, producer_id=producer_id))
     return [
         RestoreItem(
-            settings.location, part, settings.until_ms, bootstrap, settings.target, producer_id,
+            settings.location,
+            part,
+            settings.until_ms,
+            bootstrap,
+            settings.target,
+            producer_id,
             settings.security,
         )
         for part, producer_id in ids.items()
-    ]  # fmt: skip
+    ]
 
 
 def summarize(
@@ -118,8 +126,13 @@ def summarize(
         ("partition", "records", "written", "leftOut", "batches", "rebuilt", "writtenBytes"),
         tuple(
             (
-                one.partition, one.record_count, one.written_count, one.left_out_count,
-                one.batch_count, one.rebuilt_count, one.written_bytes,
+                one.partition,
+                one.record_count,
+                one.written_count,
+                one.left_out_count,
+                one.batch_count,
+                one.rebuilt_count,
+                one.written_bytes,
             )
             for one in results
         ),
@@ -131,7 +144,7 @@ def summarize(
             "equalOffsets": has_equal_offsets,
             "seconds": round(seconds, 3),
         },
-    )  # fmt: skip
+    )
 
 
 def _slices(settings: RestoreSettings, log: LogMap) -> list[Slice]:
@@ -148,9 +161,12 @@ def _slices(settings: RestoreSettings, log: LogMap) -> list[Slice]:
 def _slice(found: PartitionMap, end_offset: int) -> Slice:
     start_offset = found.start_offset
     return Slice(
-        found.topic, found.partition, start_offset, max(end_offset, start_offset),
+        found.topic,
+        found.partition,
+        start_offset,
+        max(end_offset, start_offset),
         tuple(found.between(start_offset, end_offset)),
-    )  # fmt: skip
+    )
 
 
 def _no_search(times: Mapping[tuple[str, int], int]) -> Mapping[tuple[str, int], int | None]:

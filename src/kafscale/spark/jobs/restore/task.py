@@ -2,7 +2,7 @@
 
 The new partition is its own record of progress. It holds the first so many of the records that are
 chosen, because one producer, the same one in every run, has written them in order (see
-`kafscale.client.idempotent_appender`): its sequence is the offset. What is there already is passed over, and
+`client.idempotent_appender`): its sequence is the offset. What is there already is passed over, and
 the last batch of it is compared, record by record, so that a source which has changed in between
 (by retention, by compaction) is never mistaken for the one that the first run has read.
 """
@@ -79,10 +79,7 @@ def identity(topic_id: bytes, source: Slice, until_ms: int | None) -> int:
 
 def restore_partition(item: RestoreItem, step: Callable[[str], None] = lambda _: None) -> Restored:
     """Restore a partition; `step` is told what was done, for tests that stop there."""
-    with (
-        item.location.open() as store,
-        BlockingClient(item.bootstrap, item.security) as client,
-    ):
+    with item.location.open() as store, BlockingClient(item.bootstrap, item.security) as client:
         partition, there = client.run(lambda cluster: _open(cluster, item))
         step("opened")
         reader = SliceReader(store, item.location.namespace)
@@ -191,10 +188,14 @@ def _is_in_time(found: Found, item: RestoreItem) -> bool:
     return any(
         int(part.column("timestamp").cast("int64").to_numpy().min()) <= until_ms * 1000
         for part in Decoder(_TIMES).decode_in_parts(
-            found.key, source.topic, source.partition, found.batches,
-            source.start_offset, source.end_offset,
+            found.key,
+            source.topic,
+            source.partition,
+            found.batches,
+            source.start_offset,
+            source.end_offset,
         )
-    )  # fmt: skip
+    )
 
 
 async def _open(client: Client, item: RestoreItem) -> tuple[Partition, _There]:

@@ -43,9 +43,14 @@ def remade(
 
 
 def install(
-    store: BlockingObjectStore, segment_key: str, checksum: int, key: str, made: Index,
-    *, is_missing: bool,
-) -> bool:  # fmt: skip
+    store: BlockingObjectStore,
+    segment_key: str,
+    checksum: int,
+    key: str,
+    made: Index,
+    *,
+    is_missing: bool,
+) -> bool:
     """Write an index for the segment that has this checksum; whether it is there now."""
     data = made.encode()
     if is_missing:

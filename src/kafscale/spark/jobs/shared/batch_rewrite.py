@@ -67,9 +67,14 @@ def rebuilt(  # noqa: PLR0917 - a batch, and where its records lie.
     base_ms = header.base_timestamp_ms if horizon_ms is None else horizon_ms
     output = np.empty(size_bytes + GROWTH_BYTES_MAX * (kept.size + 1), np.uint8)
     written, least, greatest = copy_records(
-        source, position, position + size_bytes, kept, header.base_offset - new_base,
-        header.base_timestamp_ms - base_ms, output,
-    )  # fmt: skip
+        source,
+        position,
+        position + size_bytes,
+        kept,
+        header.base_offset - new_base,
+        header.base_timestamp_ms - base_ms,
+        output,
+    )
     if written == FAILED:
         raise DamagedObjectError(key, f"the records of {batch!r} cannot be copied")
     if horizon_ms is not None and header.base_timestamp_ms + least - horizon_ms < _INT64_MIN:

@@ -39,9 +39,14 @@ def collect(
     thread = InheritableThread(target=work, daemon=True)
     console = Console(stderr=True)
     with Progress(
-        "{task.description}", BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
-        console=console, transient=True, disable=not (progress and console.is_terminal),
-    ) as bar:  # fmt: skip
+        "{task.description}",
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        console=console,
+        transient=True,
+        disable=not (progress and console.is_terminal),
+    ) as bar:
         task = bar.add_task(description, total=task_count)
         thread.start()
         try:

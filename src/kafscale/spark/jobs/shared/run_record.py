@@ -111,9 +111,11 @@ def recorded(
 ) -> Iterator[RunRecord]:
     """Write a record of what happens inside the block; without a location, do not."""
     begun = JobRun(
-        job=job, run=f"{SystemRandom().getrandbits(32):08x}", started_at_ms=clock(),
+        job=job,
+        run=f"{SystemRandom().getrandbits(32):08x}",
+        started_at_ms=clock(),
         topics=tuple(topics),
-    )  # fmt: skip
+    )
     record = RunRecord(location, begun, clock)
     record.write()
     try:

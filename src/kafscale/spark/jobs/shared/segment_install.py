@@ -102,17 +102,25 @@ class Installer:
             return []
         console = Console(stderr=True)
         with Progress(
-            "swapping segments in", BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
-            console=console, transient=True, disable=not (self.progress and console.is_terminal),
-        ) as bar:  # fmt: skip
+            "swapping segments in",
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            console=console,
+            transient=True,
+            disable=not (self.progress and console.is_terminal),
+        ) as bar:
             task = bar.add_task("", total=len(staged))
 
             async def swap(objects: ObjectStore) -> list[Outcome]:
                 async with Owners(self.control, self.control_tls) as owners:
                     return await swap_in(
-                        objects, owners, staged,
-                        on_done=lambda _outcome: bar.advance(task), reached=self.reached,
-                    )  # fmt: skip
+                        objects,
+                        owners,
+                        staged,
+                        on_done=lambda _outcome: bar.advance(task),
+                        reached=self.reached,
+                    )
 
             return store.run(swap)
 

@@ -26,9 +26,13 @@ class Run:
     __slots__ = ("base_offset", "last_offset", "max_timestamp_ms", "offsets", "positions", "view")
 
     def __init__(
-        self, view: memoryview, offsets: "array[int]", positions: "array[int]", last_offset: int,
+        self,
+        view: memoryview,
+        offsets: "array[int]",
+        positions: "array[int]",
+        last_offset: int,
         max_timestamp_ms: int,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.view = view
         self.offsets = offsets
         """The base offset of each batch."""

@@ -28,11 +28,7 @@ from struct import Struct
 from struct import error as struct_error
 from typing import Final, NamedTuple, Self
 
-from kafscale.errors import (
-    DamagedObjectError,
-    InvalidProducerEpochError,
-    OutOfOrderSequenceError,
-)
+from kafscale.errors import DamagedObjectError, InvalidProducerEpochError, OutOfOrderSequenceError
 from kafscale.records.checksum import Buffer
 from kafscale.storage.formats.index_section import seal, unseal
 

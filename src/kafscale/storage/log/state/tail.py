@@ -77,8 +77,14 @@ class Tail:
     """The newest durable runs of one partition."""
 
     __slots__ = (
-        "_bases", "_memory", "_rolled_count", "_runs", "_turns", "rolled_offset", "unrolled_bytes",
-    )  # fmt: skip
+        "_bases",
+        "_memory",
+        "_rolled_count",
+        "_runs",
+        "_turns",
+        "rolled_offset",
+        "unrolled_bytes",
+    )
 
     def __init__(self, memory: TailMemory, rolled_offset: int) -> None:
         self._memory = memory

@@ -54,9 +54,16 @@ class FileTree:
     """Every object below one directory."""
 
     __slots__ = (
-        "_durable", "_fsync", "_is_buffered", "_recycles", "_root", "_serial", "_spares", "_write",
+        "_durable",
+        "_fsync",
+        "_is_buffered",
+        "_recycles",
+        "_root",
+        "_serial",
+        "_spares",
+        "_write",
         "_writer",
-    )  # fmt: skip
+    )
 
     def __init__(
         self,
@@ -182,9 +189,11 @@ class FileTree:
             os.truncate(path, size_bytes)
 
     def _write_parts(
-        self, descriptor: int, parts: Sequence[Buffer],
+        self,
+        descriptor: int,
+        parts: Sequence[Buffer],
         write: Callable[[Write, int, Sequence[Buffer]], None],
-    ) -> None:  # fmt: skip
+    ) -> None:
         try:
             write(self._write, descriptor, parts)
             if self._fsync:

@@ -25,9 +25,7 @@ from botocore.exceptions import (  # type: ignore[import-untyped]
     HTTPClientError,
     MetadataRetrievalError,
 )
-from botocore.exceptions import (
-    ConnectionError as NotConnectedError,
-)
+from botocore.exceptions import ConnectionError as NotConnectedError
 
 from kafscale.errors import ConfigError, OperatingError, StoreUnavailableError
 from kafscale.storage.objects.s3.bucket_config import S3Bucket
@@ -40,17 +38,25 @@ _ATTEMPTS_MAX: Final = 3
 _PASSING_CODES: Final = {"Throttling", "ThrottlingException", "RequestTimeout", "OperationAborted"}
 
 _PASSING_ERRORS: Final = (
-    HTTPClientError, NotConnectedError, CredentialRetrievalError, MetadataRetrievalError,
-)  # fmt: skip
+    HTTPClientError,
+    NotConnectedError,
+    CredentialRetrievalError,
+    MetadataRetrievalError,
+)
 
 _PROVIDERS: Final = {
     "env": ("env",),
     "file": (
-        "assume-role", "sso", "shared-credentials-file", "login", "custom-process", "config-file",
+        "assume-role",
+        "sso",
+        "shared-credentials-file",
+        "login",
+        "custom-process",
+        "config-file",
     ),
     "iam": ("container-role", "iam-role"),
     "workload-identity": ("assume-role-with-web-identity", "container-role"),
-}  # fmt: skip
+}
 """What the library calls the ways that each source stands for, in the order they are tried."""
 
 _MISSING: Final = {
@@ -238,11 +244,15 @@ class Aws:
             retries={"total_max_attempts": _ATTEMPTS_MAX, "mode": "standard"},
             s3={"addressing_style": "path" if bucket.path_style else "virtual"},
         )
-        signed = {} if keys is None else {
-            "aws_access_key_id": keys.access_key,
-            "aws_secret_access_key": keys.secret_key,
-            "aws_session_token": keys.token,
-        }  # fmt: skip
+        signed = (
+            {}
+            if keys is None
+            else {
+                "aws_access_key_id": keys.access_key,
+                "aws_secret_access_key": keys.secret_key,
+                "aws_session_token": keys.token,
+            }
+        )
         return self._session.create_client(
             service,
             region_name=bucket.region,
@@ -265,8 +275,10 @@ def is_role(identity_arn: str, role_arn: str) -> bool:
     *_, role_account, role = role_arn.split(":")
     kind, _, name = session.partition("/")
     return (kind, account, name.partition("/")[0]) == (
-        "assumed-role", role_account, role.rpartition("/")[2],
-    )  # fmt: skip
+        "assumed-role",
+        role_account,
+        role.rpartition("/")[2],
+    )
 
 
 @contextmanager

@@ -84,10 +84,12 @@ class BucketLifecycle:
         if planned.left_out:
             log.warning(
                 "topics without a lifecycle rule, as S3 takes no more",
-                topics=len(planned.left_out), first=planned.left_out[0],
-            )  # fmt: skip
+                topics=len(planned.left_out),
+                first=planned.left_out[0],
+            )
         for name in planned.threats:
             log.warning(
-                "a lifecycle rule of others expires objects of this namespace", rule=name,
+                "a lifecycle rule of others expires objects of this namespace",
+                rule=name,
                 namespace=self._namespace,
-            )  # fmt: skip
+            )

@@ -34,10 +34,13 @@ _READS: Final = {"get", "head"}
 _MISSING_OBJECT: Final = {"", "NoSuchKey", "NotFound"}
 _PASSING_STATUSES: Final = {408, 409, 425, 429, 500, 502, 503, 504}
 _PASSING_CODES: Final = {
-    "RequestTimeout", "SlowDown", "ServiceUnavailable", "InternalError",
+    "RequestTimeout",
+    "SlowDown",
+    "ServiceUnavailable",
+    "InternalError",
     # Keys that have run out are replaced by new ones, sooner or later.
     "ExpiredToken",
-}  # fmt: skip
+}
 
 _OTHER_REGION: Final = "the bucket is in another region: set s3.region to the bucket's"
 _OTHER_KEYS: Final = "check the credentials (s3.credentialSource, s3.accessKey, s3.secretKey)"

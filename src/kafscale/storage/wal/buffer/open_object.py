@@ -103,9 +103,15 @@ class OpenObject(Generic[Key]):
     """What the next WAL object will hold."""
 
     __slots__ = (
-        "_gathered", "added_ms", "awaited_count", "batch_count", "count", "flush_requested",
-        "opened_ms", "size_bytes",
-    )  # fmt: skip
+        "_gathered",
+        "added_ms",
+        "awaited_count",
+        "batch_count",
+        "count",
+        "flush_requested",
+        "opened_ms",
+        "size_bytes",
+    )
 
     def __init__(self, awaited_count: int = 0) -> None:
         self._gathered: dict[Key, Gathered[Key]] = {}

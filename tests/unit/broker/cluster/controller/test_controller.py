@@ -36,8 +36,9 @@ def test_nothing_is_assigned_before_restored_metadata_are_settled():
         assert council.controllers == [1]
         assert (council.owners("orders"), elected, seat.restorer.terms) == ({}, [], [])
         assert [line["event"] for line in logs if line.get("duty") == "restore"] == [
-            "controller duty not done yet", "controller duty failed",
-        ]  # fmt: skip
+            "controller duty not done yet",
+            "controller duty failed",
+        ]
         await council.settled(10)
         assert (elected, len(seat.restorer.terms)) == ([True], 1)
         await seat.leave()

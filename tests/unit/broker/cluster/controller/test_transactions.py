@@ -17,18 +17,28 @@ BROKERS = {
 
 def topic(name, partitions=1000):
     return Topic(
-        name=name, id=bytes(16), partitions=partitions, configs={}, created_ms=0,
-        create_revision=20, mod_revision=25,
-    )  # fmt: skip
+        name=name,
+        id=bytes(16),
+        partitions=partitions,
+        configs={},
+        created_ms=0,
+        create_revision=20,
+        mod_revision=25,
+    )
 
 
 def assignment(name="orders", partition=0, broker_id=1, **fields):
     return Assignment(
         **{
-            "topic": name, "partition": partition, "broker_id": broker_id, "broker_epoch": 3,
-            "leader_epoch": 0, "is_clean": True, **fields,
+            "topic": name,
+            "partition": partition,
+            "broker_id": broker_id,
+            "broker_epoch": 3,
+            "leader_epoch": 0,
+            "is_clean": True,
+            **fields,
         }
-    )  # fmt: skip
+    )
 
 
 def made(changes=(), removals=(), topics=("orders",), **options):
@@ -42,11 +52,7 @@ def made(changes=(), removals=(), topics=("orders",), **options):
 
 
 def compares(batch):
-    return {
-        compare
-        for compare in batch.compares.values()
-        if compare.key != keys.CONTROLLER
-    }  # fmt: skip
+    return {compare for compare in batch.compares.values() if compare.key != keys.CONTROLLER}
 
 
 def test_a_new_assignment_must_be_absent_and_its_topic_and_broker_there():

@@ -14,8 +14,13 @@ INTERVAL_SECONDS = 30.1
 async def save(council, topic, partition, rolled_offset=0, *last_offsets):
     """Save a state of a partition that has segments up to these offsets."""
     state = PartitionState(
-        topic=topic.name, topic_id=topic.id, partition=partition, leader_broker="1",
-        leader_epoch=0, rolled_offset=rolled_offset, log_end_offset=999,
+        topic=topic.name,
+        topic_id=topic.id,
+        partition=partition,
+        leader_broker="1",
+        leader_epoch=0,
+        rolled_offset=rolled_offset,
+        log_end_offset=999,
         high_watermark=999,
         segments=tuple(
             SegmentInfo(
@@ -23,7 +28,7 @@ async def save(council, topic, partition, rolled_offset=0, *last_offsets):
             )
             for offset in last_offsets
         ),
-    )  # fmt: skip
+    )
     key = keys.partition_state(topic.name, partition)
     await council.store.commit([], [Put(key, encode_partition_state(state))])
 

@@ -17,13 +17,25 @@ from kafscale.metadata.schema.model import Assignment, PartitionState, Topic
 NOW_MS = COUNTED_FROM_MS + 200_000_000_000
 TOPIC = Topic(name="orders", id=bytes(16), partitions=3, configs={}, created_ms=0)
 OWNED = Assignment(
-    topic="orders", partition=1, broker_id=4, broker_epoch=5, leader_epoch=6, is_clean=True,
+    topic="orders",
+    partition=1,
+    broker_id=4,
+    broker_epoch=5,
+    leader_epoch=6,
+    is_clean=True,
     moving_to=7,
-)  # fmt: skip
+)
 STATE = PartitionState(
-    topic="orders", topic_id=bytes(16), partition=0, leader_broker="4", leader_epoch=6,
-    log_start_offset=10, log_end_offset=50, high_watermark=50, rolled_offset=40,
-)  # fmt: skip
+    topic="orders",
+    topic_id=bytes(16),
+    partition=0,
+    leader_broker="4",
+    leader_epoch=6,
+    log_start_offset=10,
+    log_end_offset=50,
+    high_watermark=50,
+    rolled_offset=40,
+)
 
 
 def test_every_partition_has_an_owner_that_is_over_and_was_not_left_clean():
@@ -62,13 +74,17 @@ def test_they_grow_though_the_clock_stands_at_nothing():
 def test_the_start_of_a_log_is_raised_and_no_offset_below_it_is_free():
     after = started(TOPIC, 0, STATE, 60)
     assert (after.log_start_offset, after.rolled_end, after.high_watermark) == (60, 60, 60)
-    assert replace(
-        after, log_start_offset=10, log_end_offset=50, high_watermark=50, rolled_offset=40
-    ) == STATE  # fmt: skip
+    assert (
+        replace(after, log_start_offset=10, log_end_offset=50, high_watermark=50, rolled_offset=40)
+        == STATE
+    )
     new = started(TOPIC, 2, None, 60)
     assert (new.topic_id, new.partition, new.log_start_offset, new.rolled_end) == (
-        TOPIC.id, 2, 60, 60
-    )  # fmt: skip
+        TOPIC.id,
+        2,
+        60,
+        60,
+    )
 
 
 def test_a_start_that_is_known_already_is_no_news():

@@ -19,9 +19,15 @@ LONG_AGO_MS = CATALOG_MS - CATALOG_LATE_MS - 1
 
 def known(topic_id=OLD, partitions=1, *, created=50, version=1, **configs):
     return Topic(
-        name="t", id=topic_id, partitions=partitions, configs=configs, created_ms=7,
-        version=version, create_revision=created, mod_revision=created,
-    )  # fmt: skip
+        name="t",
+        id=topic_id,
+        partitions=partitions,
+        configs=configs,
+        created_ms=7,
+        version=version,
+        create_revision=created,
+        mod_revision=created,
+    )
 
 
 def listed(topic_id=OLD, partitions=1, version=1, **configs):
@@ -45,14 +51,22 @@ def found(*, wal=(), objects=()):
 def judge(*, topic=None, tombstone=None, told=None, there=None):
     """What becomes of the topic: it and its tombstone, or `right` if all is as it should be."""
     inventory = Inventory(
-        defaultdict(FoundTopic.nothing, {} if there is None else {"t": there}), {}, told,
+        defaultdict(FoundTopic.nothing, {} if there is None else {"t": there}),
+        {},
+        told,
         CATALOG_MS if told else -1,
-    )  # fmt: skip
+    )
     evidence = Evidence(
-        topics={"t": topic} if topic else {}, tombstones={"t": tombstone} if tombstone else {},
-        known_revision=SNAPSHOT_REVISION, since_revision=SINCE_REVISION, inventory=inventory,
-        cluster_id=CLUSTER_ID, namespace="default", now_ms=99, new_id=lambda: RANDOM,
-    )  # fmt: skip
+        topics={"t": topic} if topic else {},
+        tombstones={"t": tombstone} if tombstone else {},
+        known_revision=SNAPSHOT_REVISION,
+        since_revision=SINCE_REVISION,
+        inventory=inventory,
+        cluster_id=CLUSTER_ID,
+        namespace="default",
+        now_ms=99,
+        new_id=lambda: RANDOM,
+    )
     verdicts = list(evidence.verdicts())
     if not verdicts:
         return "right"

@@ -36,9 +36,10 @@ def test_everybody_may_do_everything_that_is_named_to_everything_that_is_named()
     )
     rules = wanted.rules()
     assert len(set(rules)) == len(rules) == 2 * 2 * 2 * 2
-    assert Acl(
-        T, PatternType.LITERAL, "b", "User:y", "10.0.0.2", Operation.WRITE, Permission.ALLOW
-    ) in rules  # fmt: skip
+    assert (
+        Acl(T, PatternType.LITERAL, "b", "User:y", "10.0.0.2", Operation.WRITE, Permission.ALLOW)
+        in rules
+    )
 
 
 def test_without_operations_all_are_meant_and_without_hosts_all_places():
@@ -49,15 +50,16 @@ def test_without_operations_all_are_meant_and_without_hosts_all_places():
 def test_a_producer_gets_what_kafka_gives_one():
     wanted = Wanted(topics=["a"], transactional_ids=["tx"], parties=ALICE, producer=True)
     assert meant(wanted) == {
-        (T, "a", Operation.WRITE), (T, "a", Operation.DESCRIBE), (T, "a", Operation.CREATE),
-        (X, "tx", Operation.WRITE), (X, "tx", Operation.DESCRIBE),
-    }  # fmt: skip
+        (T, "a", Operation.WRITE),
+        (T, "a", Operation.DESCRIBE),
+        (T, "a", Operation.CREATE),
+        (X, "tx", Operation.WRITE),
+        (X, "tx", Operation.DESCRIBE),
+    }
 
 
 def test_a_consumer_gets_what_kafka_gives_one_and_who_is_both_gets_both_once():
-    of_consumer = {
-        (T, "a", Operation.READ), (T, "a", Operation.DESCRIBE), (G, "g", Operation.READ)
-    }  # fmt: skip
+    of_consumer = {(T, "a", Operation.READ), (T, "a", Operation.DESCRIBE), (G, "g", Operation.READ)}
     both = {"topics": ["a"], "groups": ["g"], "parties": ALICE, "consumer": True}
     assert meant(Wanted(**both)) == of_consumer
     rules = Wanted(**both, producer=True).rules()
@@ -107,12 +109,7 @@ def test_what_was_added_is_found_by_the_same_options():
         ({"groups": ["a"], "parties": ALICE, "producer": True}, "--topic, or a --transactional-id"),
         ({"topics": ["a"], "parties": EVE, "producer": True}, "leave out"),
         (
-            {
-                "topics": ["a"],
-                "parties": ALICE,
-                "producer": True,
-                "operations": [Operation.READ],
-            },
+            {"topics": ["a"], "parties": ALICE, "producer": True, "operations": [Operation.READ]},
             "leave out",
         ),
         (

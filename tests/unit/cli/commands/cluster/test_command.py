@@ -77,10 +77,7 @@ def test_a_cluster_is_shown_and_directed(kafscale):
         assert flushed == [{"topic": "orders", "partition": 1, "broker": 2}]
         assert "orders/0" in kafscale("cluster", "rebalance", "--wait", "0", **environ).stdout
         drained = kafscale("cluster", "drain", "1", **environ)
-        assert (drained.exit_code, drained.stdout) == (
-            0,
-            "broker 1 has handed over 2 partitions\n",
-        )
+        assert (drained.exit_code, drained.stdout) == (0, "broker 1 has handed over 2 partitions\n")
 
 
 def test_a_drain_that_is_not_done_in_time_fails(kafscale):

@@ -70,9 +70,12 @@ def test_a_drain_is_asked_of_the_broker_itself():
         seen = []
         async with cluster_of() as cluster:
             result = await cluster_admin.drain(
-                cluster, "1", reason="disk", deadline_seconds=7,
+                cluster,
+                "1",
+                reason="disk",
+                deadline_seconds=7,
                 progress=lambda done, total: seen.append((done, total)),
-            )  # fmt: skip
+            )
             one, two = cluster.staff
         assert one.asked == [("drain", None, "disk", 7)]
         assert not two.asked

@@ -5,21 +5,46 @@ import pytest
 from kafscale.cli.commands.cluster import tables
 
 BROKER = {
-    "id": 1, "address": "a:9092", "control": "a:9093", "rack": "z", "version": "9", "epoch": 5,
-    "isController": True, "draining": False, "partitionCount": 12, "shardCount": 25,
-    "movingCount": 2, "state": "ready", "problems": {}, "storeHealth": "healthy",
+    "id": 1,
+    "address": "a:9092",
+    "control": "a:9093",
+    "rack": "z",
+    "version": "9",
+    "epoch": 5,
+    "isController": True,
+    "draining": False,
+    "partitionCount": 12,
+    "shardCount": 25,
+    "movingCount": 2,
+    "state": "ready",
+    "problems": {},
+    "storeHealth": "healthy",
     "uptimeMs": 133_000,
-}  # fmt: skip
+}
 AWAY = BROKER | {
-    "id": 2, "rack": None, "isController": False, "state": "unreachable", "storeHealth": None,
-    "problems": {"control plane": "no broker answers"}, "uptimeMs": None, "address": None,
+    "id": 2,
+    "rack": None,
+    "isController": False,
+    "state": "unreachable",
+    "storeHealth": None,
+    "problems": {"control plane": "no broker answers"},
+    "uptimeMs": None,
+    "address": None,
     "control": None,
-}  # fmt: skip
+}
 PARTITION = {
-    "topic": "orders", "partition": 3, "broker": 1, "state": "moving", "movingTo": 2,
-    "leaderEpoch": 7, "startOffset": 2, "rolledOffset": 8, "highWatermark": 9, "endOffset": 10,
+    "topic": "orders",
+    "partition": 3,
+    "broker": 1,
+    "state": "moving",
+    "movingTo": 2,
+    "leaderEpoch": 7,
+    "startOffset": 2,
+    "rolledOffset": 8,
+    "highWatermark": 9,
+    "endOffset": 10,
     "sizeBytes": 2048,
-}  # fmt: skip
+}
 
 
 @pytest.fixture
@@ -45,9 +70,7 @@ def test_a_cluster_is_its_brokers_and_what_troubles_them(printed):
 
 
 def test_partitions_are_shown_where_they_are_asked_for(printed):
-    status = {
-        "clusterId": "c1", "controller": None, "brokers": [BROKER], "partitions": [PARTITION]
-    }  # fmt: skip
+    status = {"clusterId": "c1", "controller": None, "brokers": [BROKER], "partitions": [PARTITION]}
     lines = printed(tables.print_status, status)
     assert lines[0] == "c1: 1 broker, no controller"
     assert lines[-1] == "orders 3 1 moving to 2 7 2 8 10 2.0 KiB"
@@ -66,8 +89,5 @@ def test_moves_are_shown_with_how_far_they_are(printed):
         {"topic": "orders", "partition": 0, "from": 1, "to": 2, "done": True},
         {"topic": "orders", "partition": 1, "from": 1, "to": 3, "done": False},
     ]
-    assert printed(tables.print_moves, moves)[2:] == [
-        "orders/0 1 2 moved",
-        "orders/1 1 3 moving",
-    ]
+    assert printed(tables.print_moves, moves)[2:] == ["orders/0 1 2 moved", "orders/1 1 3 moving"]
     assert printed(tables.print_moves, []) == ["everything is where it belongs"]

@@ -3,22 +3,44 @@
 from kafscale.cli.commands.etcd import tables
 
 RESTORED = {
-    "restored": True, "dataDirectory": "data", "snapshot": "a/b.db", "takenAt": "yesterday",
-    "revision": 7, "revisionHasLeapt": True, "movedAside": None,
-}  # fmt: skip
+    "restored": True,
+    "dataDirectory": "data",
+    "snapshot": "a/b.db",
+    "takenAt": "yesterday",
+    "revision": 7,
+    "revisionHasLeapt": True,
+    "movedAside": None,
+}
 SNAPSHOT = {
-    "key": "a/b.db", "takenAt": "2026-01-31T12:00:00.000Z", "ageSeconds": 300, "sizeBytes": 2048,
-    "revision": 7, "verified": "size",
-}  # fmt: skip
+    "key": "a/b.db",
+    "takenAt": "2026-01-31T12:00:00.000Z",
+    "ageSeconds": 300,
+    "sizeBytes": 2048,
+    "revision": 7,
+    "verified": "size",
+}
 MEMBER = {
-    "name": "etcd-0", "endpoint": "etcd-0:2379", "role": "leader", "version": "3.6.5",
-    "databaseBytes": 20_480, "usedBytes": 1024, "revision": 7, "alarms": [], "problems": [],
-}  # fmt: skip
+    "name": "etcd-0",
+    "endpoint": "etcd-0:2379",
+    "role": "leader",
+    "version": "3.6.5",
+    "databaseBytes": 20_480,
+    "usedBytes": 1024,
+    "revision": 7,
+    "alarms": [],
+    "problems": [],
+}
 LOST = {
-    "name": "", "endpoint": "etcd-1:2379", "role": "unreachable", "version": None,
-    "databaseBytes": None, "usedBytes": None, "revision": None, "alarms": ["NOSPACE"],
+    "name": "",
+    "endpoint": "etcd-1:2379",
+    "role": "unreachable",
+    "version": None,
+    "databaseBytes": None,
+    "usedBytes": None,
+    "revision": None,
+    "alarms": ["NOSPACE"],
     "problems": ["no answer"],
-}  # fmt: skip
+}
 
 
 def rows(capsys):

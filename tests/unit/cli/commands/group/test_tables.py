@@ -88,9 +88,14 @@ def test_an_empty_list_says_what_to_do(printed):
 
 def test_a_reset_shows_before_and_after(printed):
     reset = {
-        "topic": "orders", "partition": 0, "before": 10, "after": 4,
-        "startOffset": 4, "endOffset": 12, "note": "1 lies before the start",
-    }  # fmt: skip
+        "topic": "orders",
+        "partition": 0,
+        "before": 10,
+        "after": 4,
+        "startOffset": 4,
+        "endOffset": 12,
+        "note": "1 lies before the start",
+    }
     *_, first, second = printed(tables.print_resets, [reset, reset | {"before": None}])
     assert first == "orders 0 10 4 -6 4 12 1 lies before the start"
     assert second == "orders 0 - 4 - 4 12 1 lies before the start"

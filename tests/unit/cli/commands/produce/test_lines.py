@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafscale.cli.commands.produce.lines import LineCutter, LineError, LineParser, Outgoing
+from kafscale.cli.commands.produce.lines import LineCutter, LineParser
 from kafscale.cli.options import Format
+from kafscale.client.producer.sender import LineError, Outgoing
 from kafscale.records import Header
 
 

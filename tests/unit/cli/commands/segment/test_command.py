@@ -51,11 +51,16 @@ def objects(kafscale):
     write(INDEX, [built.index])
     pieces = [
         wal_object.Piece(
-            bytes(16), "orders", 0, each.buffer, each.base_offset, each.last_offset,
+            bytes(16),
+            "orders",
+            0,
+            each.buffer,
+            each.base_offset,
+            each.last_offset,
             each.max_timestamp_ms,
         )
         for each in batches()
-    ]  # fmt: skip
+    ]
     write(WAL, wal_object.encode(wal_object.Header(7, 3, 42, CREATED_MS), pieces))
     write(FENCE, wal_object.encode_fence(wal_object.Header(7, 3, 43, CREATED_MS, is_fence=True)))
     return kafscale
@@ -84,9 +89,15 @@ def test_list_for_programs(objects):
     (listed,) = read_json(objects("segment", "list", SEGMENT, "-o", "json"))
     assert listed.pop("checksum")
     assert listed == {
-        "path": SEGMENT, "kind": "segment", "sizeBytes": Path(SEGMENT).stat().st_size,
-        "baseOffset": 100, "lastOffset": 102, "recordCount": 3, "createdMs": CREATED_MS, "flags": 0,
-    }  # fmt: skip
+        "path": SEGMENT,
+        "kind": "segment",
+        "sizeBytes": Path(SEGMENT).stat().st_size,
+        "baseOffset": 100,
+        "lastOffset": 102,
+        "recordCount": 3,
+        "createdMs": CREATED_MS,
+        "flags": 0,
+    }
 
 
 def test_list_shows_damaged_objects_as_such(objects):

@@ -18,15 +18,35 @@ from kafscale.spark.tables.time_partitions import Unit
 from kafscale.storage.objects import S3Bucket
 
 PLAIN: dict[str, Any] = {
-    "topics": ["orders"], "pattern": "", "to": "lake", "table_format": options.TableFormat.ICEBERG,
-    "catalog": "", "catalog_property": [], "table": "", "value_format": options.ValueFormat.RAW,
-    "schema": "", "message": "", "descriptors": None, "registry": "", "subject": "",
-    "registry_user": "", "registry_password": "", "registry_token": "",
-    "mode": options.Mode.APPEND, "key": [], "partition_by": None, "start": options.Start.EARLIEST,
-    "skip_lost": False, "once": False, "interval": "10s", "commit_bytes": "4Gi",
-    "commit_records": 0, "compression": options.Compression.ZSTD, "compact_files": False,
+    "topics": ["orders"],
+    "pattern": "",
+    "to": "lake",
+    "table_format": options.TableFormat.ICEBERG,
+    "catalog": "",
+    "catalog_property": [],
+    "table": "",
+    "value_format": options.ValueFormat.RAW,
+    "schema": "",
+    "message": "",
+    "descriptors": None,
+    "registry": "",
+    "subject": "",
+    "registry_user": "",
+    "registry_password": "",
+    "registry_token": "",
+    "mode": options.Mode.APPEND,
+    "key": [],
+    "partition_by": None,
+    "start": options.Start.EARLIEST,
+    "skip_lost": False,
+    "once": False,
+    "interval": "10s",
+    "commit_bytes": "4Gi",
+    "commit_records": 0,
+    "compression": options.Compression.ZSTD,
+    "compact_files": False,
     "expire_snapshots": None,
-}  # fmt: skip
+}
 BUCKET = Location(
     namespace="live",
     bucket=S3Bucket(name="records", endpoint="http://store", access_key="A", secret_key="hush"),  # noqa: S106
@@ -64,12 +84,23 @@ def test_everything_that_can_be_said(tmp_path):
     schema = tmp_path / "schema"
     schema.write_text("id long")
     settings = asked(
-        topics=None, pattern="shop.*", value_format=options.ValueFormat.JSON, schema=f"@{schema}",
-        mode=options.Mode.UPSERT, key=["id"], partition_by=options.Unit.DAY,
-        start=options.Start.LATEST, skip_lost=True, once=True, interval="1m", commit_bytes="1Gi",
-        commit_records=7, compression=options.Compression.SNAPPY, compact_files=True,
+        topics=None,
+        pattern="shop.*",
+        value_format=options.ValueFormat.JSON,
+        schema=f"@{schema}",
+        mode=options.Mode.UPSERT,
+        key=["id"],
+        partition_by=options.Unit.DAY,
+        start=options.Start.LATEST,
+        skip_lost=True,
+        once=True,
+        interval="1m",
+        commit_bytes="1Gi",
+        commit_records=7,
+        compression=options.Compression.SNAPPY,
+        compact_files=True,
         expire_snapshots=3,
-    ).settings(BUCKET)  # fmt: skip
+    ).settings(BUCKET)
     assert settings.subscription.pattern == "shop.*"
     assert (settings.values.format, settings.values.schema) == ("json", "id long")
     assert (settings.mode, settings.keys, settings.unit) == (Mode.UPSERT, ("id",), Unit.DAY)

@@ -219,8 +219,10 @@ def test_a_token_that_is_never_known_is_given_up():
 def test_a_check_prefers_the_first_to_answer_and_tells_why_there_is_none():
     async def body():
         slow, refusing, good = (
-            ScriptedMember("a", SILENT), ScriptedMember("b", Verdict.REFUSED), ScriptedMember("c"),
-        )  # fmt: skip
+            ScriptedMember("a", SILENT),
+            ScriptedMember("b", Verdict.REFUSED),
+            ScriptedMember("c"),
+        )
         client = client_of(slow, refusing, good)
         await client.check(5)
         assert now() == LATENCY_S

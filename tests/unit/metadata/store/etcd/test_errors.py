@@ -47,19 +47,28 @@ def test_every_doubt_is_one(code, details):
     ("code", "details", "verdict"),
     [
         ("NOT_FOUND", "etcdserver: requested lease not found", Verdict.LEASE_ENDED),
-        ("OUT_OF_RANGE", "etcdserver: mvcc: required revision has been compacted",
-         Verdict.COMPACTED),
-        ("RESOURCE_EXHAUSTED", "CLIENT: Received message larger than max (9 vs. 4)",
-         Verdict.ANSWER_TOO_LARGE),
+        (
+            "OUT_OF_RANGE",
+            "etcdserver: mvcc: required revision has been compacted",
+            Verdict.COMPACTED,
+        ),
+        (
+            "RESOURCE_EXHAUSTED",
+            "CLIENT: Received message larger than max (9 vs. 4)",
+            Verdict.ANSWER_TOO_LARGE,
+        ),
         ("UNAUTHENTICATED", "etcdserver: invalid auth token", Verdict.UNKNOWN_TOKEN),
         ("INVALID_ARGUMENT", "etcdserver: user name is empty", Verdict.REFUSED),
         ("PERMISSION_DENIED", "etcdserver: permission denied", Verdict.REFUSED),
         ("RESOURCE_EXHAUSTED", "etcdserver: mvcc: database space exceeded", Verdict.REFUSED),
         ("UNIMPLEMENTED", "", Verdict.REFUSED),
-        ("UNAVAILABLE", NO_CONNECTION + "Tls handshake failed (TSI_PROTOCOL_FAILURE): it says",
-         Verdict.REFUSED),
+        (
+            "UNAVAILABLE",
+            NO_CONNECTION + "Tls handshake failed (TSI_PROTOCOL_FAILURE): it says",
+            Verdict.REFUSED,
+        ),
     ],
-)  # fmt: skip
+)
 def test_an_answer_means_what_it_says(code, details, verdict):
     assert failure("a", grpc.StatusCode[code], details).verdict is verdict
 

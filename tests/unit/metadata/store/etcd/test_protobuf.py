@@ -13,13 +13,7 @@ from kafscale.metadata.store.etcd import protobuf
 
 
 def test_an_entry_is_what_etcd_keeps():
-    pair = rpc.KeyValue(
-        key="/é".encode(),
-        value=b"1",
-        create_revision=2,
-        mod_revision=3,
-        lease=4,
-    )
+    pair = rpc.KeyValue(key="/é".encode(), value=b"1", create_revision=2, mod_revision=3, lease=4)
     assert protobuf.entry(pair) == Entry("/é", b"1", 2, 3, 4)
 
 

@@ -46,9 +46,14 @@ class Stage:
     def start_operator(self, address="127.0.0.1"):
         """A new operator, which knows nothing of what the one before it has done."""
         self.sleeper = Sleeper(
-            self.kube, self, self.bells, lambda: self.now_ms, host="127.0.0.1", address=address,
+            self.kube,
+            self,
+            self.bells,
+            lambda: self.now_ms,
+            host="127.0.0.1",
+            address=address,
             flush=self.flush,
-        )  # fmt: skip
+        )
         self.sleepers.append(self.sleeper)
 
     async def begin(self, **autoscaling):
@@ -100,9 +105,12 @@ class Stage:
 
     async def scale(self, replicas):
         await self.kube.merge(
-            STATEFUL_SETS, "default", "demo-broker", {"spec": {"replicas": replicas}},
+            STATEFUL_SETS,
+            "default",
+            "demo-broker",
+            {"spec": {"replicas": replicas}},
             subresource="scale",
-        )  # fmt: skip
+        )
 
     async def replicas(self):
         found = await self.kube.get(STATEFUL_SETS, "default", "demo-broker")
@@ -240,10 +248,7 @@ def test_somebody_wakes_it_by_an_annotation_which_is_taken_away():
 
 @pytest.mark.parametrize(
     "change",
-    [
-        {"config": {"segmentBytes": 1}},
-        {"autoscaling": {"scaleToZero": {"enabled": False}}},
-    ],
+    [{"config": {"segmentBytes": 1}}, {"autoscaling": {"scaleToZero": {"enabled": False}}}],
     ids=str,
 )
 def test_a_change_of_its_resource_wakes_it(change):

@@ -33,9 +33,14 @@ class World:
     def start(self, **changes):
         spec = SnapshotsSpec(**{"retain": 3} | changes)
         self.keeper = SnapshotKeeper(
-            self.snapshots, spec, Etcd(endpoints=("etcd-0",)), self.figures, random=self.random,
-            timer=asyncio.get_running_loop().time, connect=lambda _endpoint, _settings: self.member,
-        )  # fmt: skip
+            self.snapshots,
+            spec,
+            Etcd(endpoints=("etcd-0",)),
+            self.figures,
+            random=self.random,
+            timer=asyncio.get_running_loop().time,
+            connect=lambda _endpoint, _settings: self.member,
+        )
         return self.keeper
 
     async def cycles(self, seconds):

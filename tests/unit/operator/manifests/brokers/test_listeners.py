@@ -36,8 +36,7 @@ def test_each_listener_has_a_port_and_a_name(written):
 
 def test_a_name_that_is_given_is_kept():
     several = with_broker(
-        listeners="IN://:9092,OUT://:9094",
-        advertisedListeners="OUT://$(POD_NAME).example.com:443",
+        listeners="IN://:9092,OUT://:9094", advertisedListeners="OUT://$(POD_NAME).example.com:443"
     )
     assert listeners.advertised_listeners(several, PLATFORM) == [
         "OUT://$(POD_NAME).example.com:443",

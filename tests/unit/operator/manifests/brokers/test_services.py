@@ -43,5 +43,8 @@ def test_further_listeners_are_served_too():
     everything = case("everything")[0]
     assert ports(services.client(everything)) == {"kafka": 9092, "kafka-9094": 9094}
     assert ports(services.headless(everything)).keys() == {
-        "kafka", "kafka-9094", "metrics", "control",
-    }  # fmt: skip
+        "kafka",
+        "kafka-9094",
+        "metrics",
+        "control",
+    }

@@ -40,11 +40,7 @@ def test_probes_are_those_of_the_specification():
     [container] = pod_template(*case("production"))["spec"]["containers"]
     assert container["name"] == "broker"
     readiness, liveness = container["readinessProbe"], container["livenessProbe"]
-    assert readiness == {
-        "tcpSocket": {"port": 9092},
-        "initialDelaySeconds": 5,
-        "periodSeconds": 10,
-    }
+    assert readiness == {"tcpSocket": {"port": 9092}, "initialDelaySeconds": 5, "periodSeconds": 10}
     assert liveness["httpGet"] == {"path": "/health", "port": 9093}
     assert (liveness["initialDelaySeconds"], liveness["periodSeconds"]) == (15, 20)
     startup = container["startupProbe"]

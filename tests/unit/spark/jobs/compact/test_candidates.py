@@ -52,6 +52,10 @@ def test_configs_are_kafka_s():
             "segment.bytes": "4",
         }
     ) == Policy(
-        is_compacted=True, delete_retention_ms=1, dirty_ratio_min=0.1, lag_ms_min=2, lag_ms_max=3,
+        is_compacted=True,
+        delete_retention_ms=1,
+        dirty_ratio_min=0.1,
+        lag_ms_min=2,
+        lag_ms_max=3,
         segment_bytes=4,
-    )  # fmt: skip
+    )

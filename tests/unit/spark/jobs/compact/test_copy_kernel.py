@@ -22,9 +22,14 @@ def copied(data, kept, offset_shift=0, timestamp_shift=0, room=None):
     output = np.full(room + 2 * EDGE_BYTES, CANARY, np.uint8)
     inside = output[EDGE_BYTES : EDGE_BYTES + room]
     written, _, _ = copy_records(
-        source, EDGE_BYTES, EDGE_BYTES + len(data), np.array(kept, np.bool_),
-        offset_shift, timestamp_shift, inside,
-    )  # fmt: skip
+        source,
+        EDGE_BYTES,
+        EDGE_BYTES + len(data),
+        np.array(kept, np.bool_),
+        offset_shift,
+        timestamp_shift,
+        inside,
+    )
     assert (output[:EDGE_BYTES] == CANARY).all()
     assert (output[EDGE_BYTES + room :] == CANARY).all()
     return None if written == FAILED else inside[:written].tobytes()

@@ -60,11 +60,7 @@ def latest(records):
 
 
 @settings(max_examples=60)
-@given(
-    plan=SEGMENTS,
-    head=st.lists(PAIRS, max_size=2),
-    target_bytes=st.sampled_from([0, 200, 400]),
-)
+@given(plan=SEGMENTS, head=st.lists(PAIRS, max_size=2), target_bytes=st.sampled_from([0, 200, 400]))
 def test_the_latest_of_each_key_stays_as_it_was(plan, head, target_bytes):
     with KeyedLog() as log:
         for batches in plan:
@@ -146,9 +142,7 @@ def test_the_head_counts_and_is_not_touched(log):
     assert log.records() == before
     log.compact(NOW_MS + 60_900, is_forced=True)
     # One record of the first segment stays, because there is no segment without any.
-    assert pairs(log) == [
-        (b"b", b"1"), (b"b", b"2"), (b"b", b"3"), (b"a", b"2"), (b"a", b"3"),
-    ]  # fmt: skip
+    assert pairs(log) == [(b"b", b"1"), (b"b", b"2"), (b"b", b"3"), (b"a", b"2"), (b"a", b"3")]
     check_whole(log, 6)
 
 

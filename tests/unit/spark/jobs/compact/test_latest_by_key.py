@@ -15,11 +15,15 @@ from kafscale.spark.jobs.compact.latest_by_key import (
 
 ENTRIES = st.lists(
     st.tuples(
-        st.integers(0, 2), st.integers(-2, 2), st.sampled_from([-(2**63), 0, 2**63 - 1]),
-        st.integers(0, 1000), st.booleans(),
+        st.integers(0, 2),
+        st.integers(-2, 2),
+        st.sampled_from([-(2**63), 0, 2**63 - 1]),
+        st.integers(0, 1000),
+        st.booleans(),
     ),
-    max_size=50, unique_by=lambda entry: entry[3],
-)  # fmt: skip
+    max_size=50,
+    unique_by=lambda entry: entry[3],
+)
 
 
 def rows_of(entries):

@@ -36,9 +36,14 @@ def test_values_become_columns(log, tables):
     lake = job(log, tables, values=GIVEN)
     lake.run()
     found = rows(
-        tables, "id", "name", "_kafscale_topic", "_kafscale_partition", "_kafscale_offset",
+        tables,
+        "id",
+        "name",
+        "_kafscale_topic",
+        "_kafscale_partition",
+        "_kafscale_offset",
         "_kafscale_key",
-    )  # fmt: skip
+    )
     assert found == [
         (1, "a", "orders", 0, 0, b"key 0"),
         (2, None, "orders", 0, 1, b"key 1"),
@@ -70,9 +75,13 @@ def test_the_schema_is_found_and_grows(log, tables):
     if tables.kind == "parquet":
         return  # What a plain reader makes of files with different columns is its own business.
     assert rows(tables, "id", "tags", "price") == [
-        (1, None, None), (2, None, None), (3, ["x"], None), (None, None, None),
-        (None, None, 1.5), (4, None, None),
-    ]  # fmt: skip
+        (1, None, None),
+        (2, None, None),
+        (3, ["x"], None),
+        (None, None, None),
+        (None, None, 1.5),
+        (4, None, None),
+    ]
     assert tables.rows("orders").num_rows == 6
     assert letters(tables) == []
 

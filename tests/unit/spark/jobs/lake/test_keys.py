@@ -8,29 +8,42 @@ from kafscale.spark.jobs.lake.keys import DELETED, Changes, incomplete, replaced
 
 SCHEMA = pa.schema(
     [
-        ("id", pa.int64()), ("at", pa.string()), ("key", pa.binary()), ("partition", pa.int32()),
-        ("offset", pa.int64()), (DELETED, pa.bool_()),
+        ("id", pa.int64()),
+        ("at", pa.string()),
+        ("key", pa.binary()),
+        ("partition", pa.int32()),
+        ("offset", pa.int64()),
+        (DELETED, pa.bool_()),
     ]
-)  # fmt: skip
+)
 
 records = st.lists(
     st.tuples(
-        st.integers(0, 3), st.sampled_from("xy"), st.sampled_from([b"a", b"b", b"c"]),
-        st.integers(0, 2), st.booleans(),
+        st.integers(0, 3),
+        st.sampled_from("xy"),
+        st.sampled_from([b"a", b"b", b"c"]),
+        st.integers(0, 2),
+        st.booleans(),
     ),
     max_size=40,
-)  # fmt: skip
+)
 
 
 def table(rows: list[tuple[int, str, bytes, int, bool]]) -> pa.Table:
     return pa.Table.from_pylist(
         [
-            {"id": id_, "at": at, "key": key, "partition": partition, "offset": offset,
-             DELETED: is_deleted}
+            {
+                "id": id_,
+                "at": at,
+                "key": key,
+                "partition": partition,
+                "offset": offset,
+                DELETED: is_deleted,
+            }
             for offset, (id_, at, key, partition, is_deleted) in enumerate(rows)
         ],
         schema=SCHEMA,
-    )  # fmt: skip
+    )
 
 
 @given(records)

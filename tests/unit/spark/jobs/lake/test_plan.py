@@ -24,15 +24,18 @@ def chosen(*found: PartitionMap, starts=None, bytes_max=10**9, records_max=0):
 
 def test_everything_if_it_fits():
     assert chosen(partition(0, (0, 10, 100)), partition(1), partition(2, (5, 9, 10))) == {
-        0: (0, 10), 2: (5, 9),
-    }  # fmt: skip
+        0: (0, 10),
+        2: (5, 9),
+    }
 
 
 def test_what_a_partition_does_not_need_is_for_the_others():
     found = chosen(
-        partition(0, (0, 100, 1000)), partition(1, (0, 10, 100)), partition(2, (0, 100, 1000)),
+        partition(0, (0, 100, 1000)),
+        partition(1, (0, 10, 100)),
+        partition(2, (0, 100, 1000)),
         bytes_max=900,
-    )  # fmt: skip
+    )
     assert found == {0: (0, 40), 1: (0, 10), 2: (0, 40)}
 
 

@@ -48,10 +48,11 @@ def expected(log: LakeLog) -> dict[bytes, bytes]:
 
 def write(log: LakeLog, partition: int, *pairs: tuple[str | None, str | None]) -> None:
     log.append(
-        "orders", partition,
+        "orders",
+        partition,
         [None if value is None else value.encode() for _, value in pairs],
         keys=[None if key is None else key.encode() for key, _ in pairs],
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.parametrize("unit", [None, Unit.HOUR])
@@ -94,8 +95,9 @@ def test_records_without_a_key_are_dead_letters(log, tables):
     assert state(tables) == {b"a": b"1", b"b": b"3"}
     letters = tables.rows("orders_dead_letters").to_pylist()
     assert [(row["offset"], row["reason"]) for row in letters] == [
-        (1, "it has no key"), (2, "it has no key"),
-    ]  # fmt: skip
+        (1, "it has no key"),
+        (2, "it has no key"),
+    ]
     assert total(lake.summary(), "records") == 2
 
 
@@ -105,8 +107,12 @@ def test_rows_are_known_by_columns_of_their_values(log, tables):
     def send(*pairs: tuple[str, dict[str, Any] | None]) -> None:
         write(log, 0, *((key, None if one is None else json.dumps(one)) for key, one in pairs))
 
-    send(("r1", {"id": 1, "at": "x", "n": 1}), ("r2", {"id": 2, "at": "x", "n": 1}),
-         ("r3", {"id": 1, "at": "y", "n": 1}), ("r4", {"id": None, "at": "z"}))  # fmt: skip
+    send(
+        ("r1", {"id": 1, "at": "x", "n": 1}),
+        ("r2", {"id": 2, "at": "x", "n": 1}),
+        ("r3", {"id": 1, "at": "y", "n": 1}),
+        ("r4", {"id": None, "at": "z"}),
+    )
     how = {"values": JSON, "keys": ("id", "at"), **UPSERT}
     job(log, tables, **how).run()
     send(
@@ -115,8 +121,9 @@ def test_rows_are_known_by_columns_of_their_values(log, tables):
     job(log, tables, **how).run()
     rows = tables.rows("orders").to_pylist()
     assert sorted((row["id"], row["at"], row["n"], row["new"]) for row in rows if row["n"]) == [
-        (1, "x", 2, True), (1, "y", 1, None),
-    ]  # fmt: skip
+        (1, "x", 2, True),
+        (1, "y", 1, None),
+    ]
     assert len(rows) == 3
     assert tables.rows("orders_dead_letters").column("offset").to_pylist() == [3]
 

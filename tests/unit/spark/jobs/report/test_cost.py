@@ -88,9 +88,11 @@ def test_merging_and_trying_again_are_paid_for():
 
 def test_reading_costs_a_request_a_block_and_one_a_segment_for_its_index():
     traffic = Traffic(
-        bytes_per_day=40 * cost.READ_BYTES, stored_bytes=0, segment_bytes=10 * cost.READ_BYTES,
+        bytes_per_day=40 * cost.READ_BYTES,
+        stored_bytes=0,
+        segment_bytes=10 * cost.READ_BYTES,
         cold_reads=3,
-    )  # fmt: skip
+    )
     assert cost.latency(traffic, PRICES).gets_per_day == 3 * (40 + 4)
 
 

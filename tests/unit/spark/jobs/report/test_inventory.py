@@ -24,9 +24,17 @@ def store() -> Iterator[BlockingObjectStore]:
 
 
 def put(
-    store, base_offset=0, *, times=(NOON_MS,), codec=Codec.NONE, created_ms=NOON_MS + 1,
-    count=10, partition=0, indexed=True, value=VALUE,
-) -> bytes:  # fmt: skip
+    store,
+    base_offset=0,
+    *,
+    times=(NOON_MS,),
+    codec=Codec.NONE,
+    created_ms=NOON_MS + 1,
+    count=10,
+    partition=0,
+    indexed=True,
+    value=VALUE,
+) -> bytes:
     """A segment with a batch for each time; its bytes."""
     builder = segment.Builder(created_ms, 1, compression=None, prior_max_timestamp_ms=-1)
     offset = base_offset

@@ -31,9 +31,13 @@ def made(*tallies, configs=None, writing=QUIET, lags=None, **settings):
     known = {name: KnownTopic(name, b"", 1, configs or {}) for name in names}
     partitions = {tally.place: PartitionMap(*tally.place, 0, 0) for tally in tallies}
     return job.assemble(
-        ReportSettings(location=LOCATION, **settings), LogMap(partitions, known), tallies, writing,
-        now_ms=NOW_MS, lags=lags,
-    )  # fmt: skip
+        ReportSettings(location=LOCATION, **settings),
+        LogMap(partitions, known),
+        tallies,
+        writing,
+        now_ms=NOW_MS,
+        lags=lags,
+    )
 
 
 def tally(partition=0, topic=TOPIC, *, days=None, **counted):
@@ -153,9 +157,12 @@ def test_retention_decides_what_will_be_stored(configs, days, expected_bytes):
 
 def test_the_bill_is_for_what_will_be_stored_and_for_what_is_stored_now():
     counted = tally(
-        days={TODAY: 100 * GB}, segment_bytes=900 * GB, segments=9000, records=10**10,
+        days={TODAY: 100 * GB},
+        segment_bytes=900 * GB,
+        segments=9000,
+        records=10**10,
         oldest_ms=NOW_MS,
-    )  # fmt: skip
+    )
     found = made(counted, writing=WalActivity(3, 1000.0))
     now, latency, cost = found.profiles
     assert [one.name for one in found.profiles] == ["now", "latency", "cost"]

@@ -56,11 +56,15 @@ def test_a_whole_log_has_no_findings(location, store):
     assert report.findings == ()
     assert report.summary.data()["rows"] == [
         {
-            "topic": TOPIC, "partitions": 1, "segments": 3, "records": 60,
+            "topic": TOPIC,
+            "partitions": 1,
+            "segments": 3,
+            "records": 60,
             "bytes": sum(store.head(key_of(base)).size_bytes for base in (0, 20, 40)),
-            "damaged": 0, "repaired": 0,
+            "damaged": 0,
+            "repaired": 0,
         }
-    ]  # fmt: skip
+    ]
 
 
 @pytest.mark.parametrize(

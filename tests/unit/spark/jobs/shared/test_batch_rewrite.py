@@ -37,9 +37,14 @@ def rebuilt(batch, kept, **how):
     found = scan("key", [batch])
     entry = found.entries[0]
     return batch_rewrite.rebuilt(
-        "key", batch, found.source, int(entry["position"]), int(entry["size_bytes"]),
-        np.array(kept, np.bool_), **how,
-    )  # fmt: skip
+        "key",
+        batch,
+        found.source,
+        int(entry["position"]),
+        int(entry["size_bytes"]),
+        np.array(kept, np.bool_),
+        **how,
+    )
 
 
 def check_same(made, batch):

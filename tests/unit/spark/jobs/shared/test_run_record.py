@@ -15,11 +15,12 @@ from unit.spark.jobs.report.test_job import NOW_MS, TODAY, made, tally
 from unit.spark.jobs.scrubbing import kinds, scrubbed
 
 DONE = Summary(
-    "lake", ("topic", "records", "writtenBytes", "commits"),
+    "lake",
+    ("topic", "records", "writtenBytes", "commits"),
     (("orders", 30, 300, 2), ("audit", 3, 40, 1)),
     {"seconds": 1.5, "equalOffsets": True, "nothing": None},
     newest_ms={"orders": 1000, "audit": 2000},
-)  # fmt: skip
+)
 
 
 class Clock:
@@ -58,10 +59,11 @@ def test_what_goes_in_and_out_is_told_apart(location):
     with recorded(location, "compact") as record:
         record.done(
             Summary(
-                "compact", ("topic", "recordsBefore", "recordsAfter", "bytesBefore", "bytesAfter"),
+                "compact",
+                ("topic", "recordsBefore", "recordsAfter", "bytesBefore", "bytesAfter"),
                 (("orders", 10, 4, 100, 40),),
             )
-        )  # fmt: skip
+        )
     (run,) = records(location)
     assert (run.records_in, run.records_out, run.size_bytes) == (10, 4, 40)
 
@@ -140,11 +142,25 @@ def test_a_scrub_knows_records_of_runs(location):
 def test_a_report_tells_what_topics_cost(location):
     gb = 10**9
     report = made(
-        tally(topic="small", segments=1, segment_bytes=gb, records=5, newest_ms=NOW_MS - 1,
-              oldest_ms=NOW_MS - 1, days={TODAY: gb}),
-        tally(topic="large", segments=3, segment_bytes=3 * gb, records=9, newest_ms=NOW_MS,
-              oldest_ms=NOW_MS - 1, days={TODAY: 3 * gb}),
-    )  # fmt: skip
+        tally(
+            topic="small",
+            segments=1,
+            segment_bytes=gb,
+            records=5,
+            newest_ms=NOW_MS - 1,
+            oldest_ms=NOW_MS - 1,
+            days={TODAY: gb},
+        ),
+        tally(
+            topic="large",
+            segments=3,
+            segment_bytes=3 * gb,
+            records=9,
+            newest_ms=NOW_MS,
+            oldest_ms=NOW_MS - 1,
+            days={TODAY: 3 * gb},
+        ),
+    )
     with recorded(location, "report") as record:
         record.tell(*figures(report), problems=report.damaged)
     (run,) = records(location)

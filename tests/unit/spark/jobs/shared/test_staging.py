@@ -13,12 +13,13 @@ def group_of(store, *bases, end):
     keys = [put_segment(store, range(base, base + 10)) for base in bases]
     ends = [*bases[1:], end]
     return Group(
-        TOPIC, 0,
+        TOPIC,
+        0,
         tuple(
             Extent(base, until, key, 32, 100)
             for base, until, key in zip(bases, ends, keys, strict=True)
         ),
-    )  # fmt: skip
+    )
 
 
 def test_names_sort_by_offset_and_parse():

@@ -36,9 +36,15 @@ class Log:
         assert self.producers.check(producer_id, epoch, sequence, last_sequence) is None
         base_offset, self.end_offset = self.end_offset, self.end_offset + count
         self.producers.record(
-            producer_id, epoch, sequence, last_sequence,
-            base_offset, self.end_offset - 1, timestamp_ms, self.end_offset,
-        )  # fmt: skip
+            producer_id,
+            epoch,
+            sequence,
+            last_sequence,
+            base_offset,
+            self.end_offset - 1,
+            timestamp_ms,
+            self.end_offset,
+        )
 
     def check(self, sequence, *, epoch=0, last=None):
         return self.producers.check(PRODUCER, epoch, sequence, sequence if last is None else last)
@@ -228,19 +234,31 @@ def answer(producers, attempt):
 
 def record(producers, batch, high_watermark):
     producers.record(
-        batch.producer_id, batch.epoch, batch.base_sequence, batch.last_sequence,
-        batch.base_offset, batch.last_offset, batch.base_offset, high_watermark,
-    )  # fmt: skip
+        batch.producer_id,
+        batch.epoch,
+        batch.base_sequence,
+        batch.last_sequence,
+        batch.base_offset,
+        batch.last_offset,
+        batch.base_offset,
+        high_watermark,
+    )
 
 
 # A few producers, epochs and sequences near both ends, so that they meet often.
 sequences = st.one_of(st.integers(0, 12), st.integers(SEQUENCE_MAX - 3, SEQUENCE_MAX))
 attempts = st.builds(
     lambda producer_id, epoch, base_sequence, count: (
-        producer_id, epoch, base_sequence, (base_sequence + count - 1) & SEQUENCE_MAX,
+        producer_id,
+        epoch,
+        base_sequence,
+        (base_sequence + count - 1) & SEQUENCE_MAX,
     ),
-    st.integers(1, 2), st.integers(0, 2), sequences, st.integers(1, 2),
-)  # fmt: skip
+    st.integers(1, 2),
+    st.integers(0, 2),
+    sequences,
+    st.integers(1, 2),
+)
 
 
 @st.composite

@@ -55,8 +55,11 @@ def test_some_are_replaced_by_others():
         segments.append(base_offset, base_offset + 10, 100)
     segments.replace([(10, 50), (15, 60)], 30)
     assert [(found.base_offset, found.next_offset, found.size_bytes) for found in segments] == [
-        (0, 10, 100), (10, 15, 50), (15, 30, 60), (30, 40, 100),
-    ]  # fmt: skip
+        (0, 10, 100),
+        (10, 15, 50),
+        (15, 30, 60),
+        (30, 40, 100),
+    ]
     assert segments.total_bytes == 310
     segments.replace([(30, 1)], 40)
     assert (segments[-1].size_bytes, segments.end_offset, segments.total_bytes) == (1, 40, 211)

@@ -95,8 +95,11 @@ def test_bytes_are_counted_from_the_batch_of_the_offset():
     tail, _ = tail_of(run_of(0, 1, 1), run_of(2, 1))
     size_bytes = len(run_of(0, 1))
     assert [tail.bytes_from(offset, 1 << 20) for offset in range(4)] == [
-        3 * size_bytes, 2 * size_bytes, size_bytes, 0,
-    ]  # fmt: skip
+        3 * size_bytes,
+        2 * size_bytes,
+        size_bytes,
+        0,
+    ]
 
 
 def test_memory_is_given_back():

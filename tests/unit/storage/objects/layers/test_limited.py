@@ -53,9 +53,11 @@ async def settle() -> None:
 
 def limited(gate: MemoryObjectStore, requests_max: int, reserved_count: int) -> LimitedObjectStore:
     return LimitedObjectStore(
-        gate, requests_max=requests_max, reserved_count=reserved_count,
+        gate,
+        requests_max=requests_max,
+        reserved_count=reserved_count,
         is_urgent=lambda operation, key: key == URGENT and operation in {"put", "get"},
-    )  # fmt: skip
+    )
 
 
 def begin(store: LimitedObjectStore, *keys: str) -> list[asyncio.Future[memoryview]]:

@@ -119,8 +119,11 @@ def test_given_keys_are_used_as_they_are_unless_there_is_a_role():
     found = credentials_of(given)
     assert isinstance(found, FixedCredentials)
     assert found() == {
-        "access_key_id": "a", "secret_access_key": "b", "token": "c", "expires_at": None,
-    }  # fmt: skip
+        "access_key_id": "a",
+        "secret_access_key": "b",
+        "token": "c",
+        "expires_at": None,
+    }
     role = "arn:aws:iam::123456789012:role/kafscale"
     with_role = S3Bucket(name="records", access_key="a", secret_key="b", role_arn=role)  # noqa: S106
     assert isinstance(credentials_of(with_role), RenewedCredentials)

@@ -302,9 +302,12 @@ def test_the_bill_is_bounded_and_so_is_the_wait(rules, arrivals, uploads_ms, rat
 @given(arrivals, uploads_ms)
 def test_without_a_budget_one_upload_at_a_time_batches_by_itself(arrivals, uploads_ms):
     rules = SealRules(
-        flush_bytes=10**6, flush_messages=10**6, flush_interval_ms=10**6,
-        uploads_max=8, idle_uploads_max=1,
-    )  # fmt: skip
+        flush_bytes=10**6,
+        flush_messages=10**6,
+        flush_interval_ms=10**6,
+        uploads_max=8,
+        idle_uploads_max=1,
+    )
     broker = Broker(rules, PutBudget(None), uploads_ms)
     broker.run(arrivals)
     assert {reason for _, reason, _ in broker.sealed} <= {SealReason.IDLE}

@@ -55,8 +55,11 @@ class Spread:
     def best(self, topic: str, broker_ids: Iterable[int]) -> int:
         """Who of these is to get a piece: its topic is spread first, then the racks, then all."""
         racks, sizes, counts, rack_counts = (
-            self._racks, self._rack_sizes, self._counts, self._rack_counts
-        )  # fmt: skip
+            self._racks,
+            self._rack_sizes,
+            self._counts,
+            self._rack_counts,
+        )
         of_topic, rack_of_topic = self._of_topic(topic)
 
         def rank(broker_id: int) -> tuple[int, float, float, int, int]:

@@ -36,9 +36,14 @@ def test_a_new_assignment_names_the_life_of_its_owner():
     [change] = [change for change in board.plan().changes if change.after.topic == "orders"]
     assert change.before is None
     assert change.after == Assignment(
-        topic="orders", partition=0, broker_id=7, broker_epoch=2, leader_epoch=0, is_clean=True,
+        topic="orders",
+        partition=0,
+        broker_id=7,
+        broker_epoch=2,
+        leader_epoch=0,
+        is_clean=True,
         assigned_ms=NOW_MS,
-    )  # fmt: skip
+    )
 
 
 def test_nothing_is_planned_twice():
@@ -180,8 +185,10 @@ def test_assignments_of_what_does_not_exist_are_removed():
     board.topics["orders"] = 2
     planned = board.plan()
     assert [(gone.topic, gone.partition) for gone in planned.removals] == [
-        ("orders", 2), ("payments", 0), ("payments", 1),
-    ]  # fmt: skip
+        ("orders", 2),
+        ("payments", 0),
+        ("payments", 1),
+    ]
     board.lose(1)
     board.lose(2)
     assert board.plan().removals == planned.removals
