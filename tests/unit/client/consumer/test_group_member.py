@@ -4,8 +4,7 @@ import asyncio
 
 import pytest
 
-from kafscale.cli.options import Assignor
-from kafscale.client.consumer.group_member import ROUNDS_COUNT_MAX, Member
+from kafscale.client.consumer.group_member import ROUNDS_COUNT_MAX, Assignor, Member
 from kafscale.client.errors import AnsweredError
 from kafscale.config import Config
 from kafscale.groups.consumer_protocol import (

@@ -6,14 +6,8 @@ from random import Random
 import pytest
 
 from kafscale.errors import ConfigError, ObjectExistsError
-from kafscale.storage.objects import (
-    Fault,
-    FaultyObjectStore,
-    MemoryObjectStore,
-    RetryingObjectStore,
-    Rule,
-    probe_create_only,
-)
+from kafscale.storage.objects import MemoryObjectStore, RetryingObjectStore, probe_create_only
+from kafscale.testing.faulty_object_store import Fault, FaultyObjectStore, Rule
 
 
 class CarelessStore(MemoryObjectStore):

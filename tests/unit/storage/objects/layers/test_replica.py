@@ -6,14 +6,9 @@ from random import Random
 import pytest
 
 from kafscale.errors import ObjectNotFoundError
-from kafscale.storage.objects import (
-    Fault,
-    FaultyObjectStore,
-    MemoryObjectStore,
-    ReplicaReadingObjectStore,
-    Rule,
-)
+from kafscale.storage.objects import MemoryObjectStore, ReplicaReadingObjectStore
 from kafscale.storage.objects.layers.replica import REST_S_MAX, REST_S_MIN
+from kafscale.testing.faulty_object_store import Fault, FaultyObjectStore, Rule
 
 
 class Scene:
