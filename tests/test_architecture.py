@@ -1,13 +1,14 @@
-"""The tidy test: what keeps the house pleasant to walk through, checked by a machine.
+"""Checks of the source tree itself: sizes, names, words, and tables that must agree with files.
 
-Floors are import-linter's, style is ruff's, types are mypy's. This is for the rest: sizes, names,
-words that have no place here, and tables that must agree with the files beside them.
+import-linter checks layers, ruff style, mypy types; this module checks the rest. One test is one
+rule and reports all offenders at once.
 """
 
 import ast
 import re
 import subprocess
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "kafscale"
 MODULE_LINES_MAX = 400
 FUNCTION_LINES_MAX = 70
+FOLDER_MODULES_MAX = 18
 VAGUE = re.compile(r"(Manager|Helper|Utils?|Impl)$")
 REMINDER = re.compile(
     r"\b(" + "|".join(("TO" + "DO", "FIX" + "ME", "XX" + "X", "HA" + "CK")) + r")\b"
@@ -66,36 +68,60 @@ def functions(tree: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]
             yield node
 
 
-every_module = pytest.mark.parametrize("path", modules(), ids=name_of)
+def offenders(is_wrong: Callable[[Path, ast.Module], object]) -> list[str]:
+    """The modules of which a rule says something, each with what it says."""
+    parsed = ((path, ast.parse(path.read_text())) for path in modules())
+    checked = ((path, is_wrong(path, tree)) for path, tree in parsed)
+    return [f"{name_of(path)}: {problem}" for path, problem in checked if problem]
 
 
-@every_module
-def test_a_module_is_short_enough_to_be_read_at_once(path):
-    assert len(path.read_text().splitlines()) <= MODULE_LINES_MAX
+def test_modules_are_short():
+    def too_long(path: Path, _tree: ast.Module) -> int:
+        lines = len(path.read_text().splitlines())
+        return lines if lines > MODULE_LINES_MAX else 0
+
+    assert not offenders(too_long)
 
 
-@every_module
-def test_a_module_opens_with_what_it_is_for(path):
-    assert ast.get_docstring(ast.parse(path.read_text()))
+def test_modules_have_a_docstring():
+    assert not offenders(lambda _path, tree: not ast.get_docstring(tree))
 
 
-@every_module
-def test_a_function_fits_a_screen(path):
-    for function in functions(ast.parse(path.read_text())):
-        assert function.end_lineno is not None
-        assert function.end_lineno - function.lineno < FUNCTION_LINES_MAX, function.name
+def test_functions_are_short():
+    def too_long(_path: Path, tree: ast.Module) -> list[str]:
+        return [
+            function.name
+            for function in functions(tree)
+            if (function.end_lineno or 0) - function.lineno >= FUNCTION_LINES_MAX
+        ]
+
+    assert not offenders(too_long)
 
 
-@every_module
-def test_a_class_is_named_after_what_it_is(path):
-    for node in ast.walk(ast.parse(path.read_text())):
-        assert not (isinstance(node, ast.ClassDef) and VAGUE.search(node.name)), node.name
+def test_class_names_are_specific():
+    def vague(_path: Path, tree: ast.Module) -> list[str]:
+        classes = (node for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
+        return [node.name for node in classes if VAGUE.search(node.name)]
+
+    assert not offenders(vague)
 
 
-@pytest.mark.parametrize("path", [p for p in modules() if p.name == "__init__.py"], ids=name_of)
-def test_a_package_only_says_what_is_in_it(path):
+def test_package_init_modules_only_export():
     allowed = (ast.Expr, ast.Import, ast.ImportFrom, ast.Assign)
-    assert all(isinstance(node, allowed) for node in ast.parse(path.read_text()).body)
+
+    def has_code(path: Path, tree: ast.Module) -> bool:
+        return path.name == "__init__.py" and not all(
+            isinstance(node, allowed) for node in tree.body
+        )
+
+    assert not offenders(has_code)
+
+
+def test_folders_are_not_flat():
+    """Sub-packages show the architecture; only messages and handlers are one file per API."""
+    counts = Counter(path.parent for path in modules() if path.name != "__init__.py")
+    large = {name_of(folder) for folder, count in counts.items() if count > FOLDER_MODULES_MAX}
+    assert large <= {"src/kafscale/protocol/messages", "src/kafscale/broker/handlers"}
 
 
 def test_code_is_executed_from_text_in_one_place_only():
