@@ -24,7 +24,7 @@ from kafscale.broker.group_coordinator.pausable_clock import GroupClock
 from kafscale.errors import OperatingError, StoreUnavailableError
 from kafscale.groups.config import GroupSettings
 from kafscale.metadata.cluster.group_shards import SHARDS_TOPIC, shard_of
-from kafscale.metadata.cluster.ownership_guard import Claim
+from kafscale.metadata.cluster.ownership_guard import OwnershipGuard
 from kafscale.metadata.schema import keys
 from kafscale.metadata.schema.cluster_codec import decode_assignment, encode_assignment
 from kafscale.metadata.schema.model import Assignment
@@ -42,7 +42,12 @@ BYSTANDERS = "bystanders"
 SHARDS = (shard_of(GROUP), shard_of(BYSTANDERS))
 NODES = (0, 1)
 UNASSIGNED = Assignment(
-    topic=SHARDS_TOPIC, partition=0, broker_id=-1, broker_epoch=-1, leader_epoch=-1, is_clean=False
+    topic=SHARDS_TOPIC,
+    partition=0,
+    broker_id=-1,
+    broker_epoch=-1,
+    leader_epoch=-1,
+    fully_rolled=False,
 )
 SETTINGS = GroupSettings(
     initial_rebalance_delay_ms=500,
@@ -227,10 +232,10 @@ class GroupWorld:
     async def take(self, node: int, shards: Collection[int]) -> None:
         """Make a broker the owner of shards, whatever their owner says, and have it serve."""
         life = self.lives[node]
-        claims = {shard: await self._claim(shard, life) for shard in shards}
+        guards = {shard: await self._claim(shard, life) for shard in shards}
         while True:
             try:
-                return await life.coordinator.open_shards(claims)
+                return await life.coordinator.open_shards(guards)
             except OperatingError:
                 await asyncio.sleep(0.1)
 
@@ -240,12 +245,12 @@ class GroupWorld:
         for shard in shards:
             asked = await self._assign(shard, lambda it: replace(it, moving_to=node))
             if self.random.random() < 0.5:
-                owner.coordinator.update_claim(shard, asked)
+                owner.coordinator.update_guard(shard, asked)
         await asyncio.sleep(self.random.uniform(0, 1))
         await owner.coordinator.release_shards(shards)
         await self.take(node, shards)
 
-    async def _claim(self, shard: int, life: Life) -> Claim:
+    async def _claim(self, shard: int, life: Life) -> OwnershipGuard:
         def to_life(before: Assignment) -> Assignment:
             if (before.broker_id, before.broker_epoch) == (life.node, life.epoch):
                 return before
@@ -257,9 +262,9 @@ class GroupWorld:
                 leader_epoch=before.leader_epoch + 1,
             )
 
-        claim = Claim(self.store, await self._assign(shard, to_life))
+        guard = OwnershipGuard(self.store, await self._assign(shard, to_life))
         self.owners[shard] = life
-        return claim
+        return guard
 
     async def _assign(self, shard: int, change: Callable[[Assignment], Assignment]) -> Assignment:
         """Change an assignment; it is done once there is nothing to be changed any more."""

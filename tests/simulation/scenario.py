@@ -218,11 +218,11 @@ class Scenario:
             return
         if self._random.random() < 0.5:
             owner.engine.remove(log)
-            await self._world.give([(topic, number)], self._world.lives(), is_clean=True)
+            await self._world.give([(topic, number)], self._world.lives(), fully_rolled=True)
         else:
             others = [other for other in self._world.lives() if other is not owner]
             if others:
-                await self._world.give([(topic, number)], others, is_clean=True)
+                await self._world.give([(topic, number)], others, fully_rolled=True)
                 owner.engine.remove(log)
             else:
                 log.take_again()
@@ -237,7 +237,7 @@ class Scenario:
     async def _create_topic(self, name: str) -> None:
         topic = self._world.new_topic(name, self._random.randint(1, 3))
         places = [(topic, number) for number in range(len(topic.partitions))]
-        await self._world.give(places, self._world.lives(), is_clean=True, is_new=True)
+        await self._world.give(places, self._world.lives(), fully_rolled=True, is_new=True)
         self._begin_producers(topic)
 
     async def _replace_topic(self) -> None:

@@ -96,7 +96,7 @@ class Assignment:
     broker: Broker
     broker_epoch: int
     leader_epoch: int
-    is_clean: bool
+    fully_rolled: bool
     is_new: bool
 
 
@@ -214,7 +214,7 @@ class World:
             if (found := self.assignments[topic.id, number]).broker is broker
             and found.broker_epoch == epoch
         ]
-        await self.give(orphans, heirs, is_clean=False)
+        await self.give(orphans, heirs, fully_rolled=False)
 
     # --- partitions ---------------------------------------------------------------------------
 
@@ -234,7 +234,7 @@ class World:
         places: Sequence[Place],
         heirs: Sequence[Broker],
         *,
-        is_clean: bool,
+        fully_rolled: bool,
         is_new: bool = False,
     ) -> None:
         """Assign partitions to brokers, which open them."""
@@ -244,7 +244,7 @@ class World:
             by_heir[heir].append((topic, number))
             before = self.assignments.get((topic.id, number))
             self.assignments[topic.id, number] = Assignment(
-                heir, heir.epoch, before.leader_epoch + 1 if before else 0, is_clean, is_new
+                heir, heir.epoch, before.leader_epoch + 1 if before else 0, fully_rolled, is_new
             )
         for heir, given in by_heir.items():
             to_open = [self._to_open(topic, number) for topic, number in given]
@@ -263,7 +263,7 @@ class World:
             leader_epoch=assignment.leader_epoch,
             start_offset=state.start_offset,
             end_offset=state.end_offset,
-            is_clean=assignment.is_clean,
+            fully_rolled=assignment.fully_rolled,
             is_new=assignment.is_new,
         )
 

@@ -11,7 +11,7 @@ from kafscale import __version__
 from kafscale.aio.clock import clock, steady_clock
 from kafscale.broker.cluster.controller.controller import ControllerSettings
 from kafscale.broker.cluster.node import ClusterNode
-from kafscale.broker.cluster.ownership_guards import Claims
+from kafscale.broker.cluster.ownership_guards import OwnershipGuards
 from kafscale.broker.cluster.registration import Membership
 from kafscale.broker.cluster.restore.restore import Restoration
 from kafscale.broker.configs.topic_configs import resolve
@@ -100,13 +100,13 @@ async def assemble(
         clock=clock,
         steady=steady_clock,
     )
-    claims = Claims(stores.metadata, stores.catalog, namespace=namespace, clock=clock)
+    guards = OwnershipGuards(stores.metadata, stores.catalog, namespace=namespace, clock=clock)
     storage = StorageEngine(
         stores.objects,
         namespace,
         node_id,
         engine_settings(config),
-        save=claims.save,
+        save=guards.save,
         clock=clock,
         random=random,
     )
@@ -148,7 +148,7 @@ async def assemble(
         stores.metadata,
         catalog=stores.catalog,
         view=stores.view,
-        claims=claims,
+        guards=guards,
         membership=membership,
         storage=storage,
         groups=groups,

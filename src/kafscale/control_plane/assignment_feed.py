@@ -33,7 +33,7 @@ class Holding(msgspec.Struct, frozen=True):
     broker_id: int
     epoch: int
     """The leader epoch."""
-    moving_to: int | None = None
+    reassigning_to: int | None = None
 
 
 Holdings = Mapping[Partition, Holding]
@@ -43,7 +43,7 @@ def holdings(view: ClusterView) -> Holdings:
     """Everything that is assigned in a cluster, to brokers that are alive."""
     return {
         Partition(each.topic, each.partition): Holding(
-            each.broker_id, each.leader_epoch, each.moving_to
+            each.broker_id, each.leader_epoch, each.reassigning_to
         )
         for each in view.every_assignment()
         if each.is_of(view.brokers.get(each.broker_id))
@@ -169,11 +169,11 @@ def changes(before: Holdings, after: Holdings) -> Iterator[PartitionAssignmentEv
 def _held(
     partition: Partition, holding: Holding, *, is_initial: bool = False
 ) -> PartitionAssignmentEvent:
-    status = ASSIGNED if holding.moving_to is None else MOVING
+    status = ASSIGNED if holding.reassigning_to is None else MOVING
     event = _event(partition, holding, status)
     event.is_initial = is_initial
-    if holding.moving_to is not None:
-        event.moving_to = str(holding.moving_to)
+    if holding.reassigning_to is not None:
+        event.moving_to = str(holding.reassigning_to)
     return event
 
 

@@ -23,7 +23,7 @@ def feed_of(broker, **bounds):
 def test_first_comes_what_there_is_and_then_what_changes():
     async def story():
         broker = ScriptedBroker()
-        broker.held[ORDERS_1] = Holding(4, 0, moving_to=5)
+        broker.held[ORDERS_1] = Holding(4, 0, reassigning_to=5)
         async with aclosing(feed_of(broker).watch()) as events:
             first = [await anext(events), await anext(events)]
             assert [short(event) for event in first] == [
@@ -66,7 +66,7 @@ def test_what_changes_in_one_moment_is_told_as_one():
         broker = ScriptedBroker()
         async with aclosing(feed_of(broker).watch()) as events:
             await anext(events)
-            broker.assign(orders_0=Holding(3, 7, moving_to=4))
+            broker.assign(orders_0=Holding(3, 7, reassigning_to=4))
             broker.assign(orders_0=Holding(4, 8))
             assert await take(events, 2) == ["orders/0 released 3 @7", "orders/0 assigned 4 @8"]
 
@@ -82,7 +82,7 @@ def test_nobody_misses_what_happens_while_another_begins_to_watch():
             broker.assign(orders_0=Holding(4, 8))
             assert await take(second, 1) == ["orders/0 assigned 4 @8"]
             assert await take(first, 2) == ["orders/0 released 3 @7", "orders/0 assigned 4 @8"]
-            broker.assign(orders_0=Holding(4, 8, moving_to=3))
+            broker.assign(orders_0=Holding(4, 8, reassigning_to=3))
             assert await take(second, 1) == ["orders/0 moving 4>3 @8"]
             assert await take(first, 1) == ["orders/0 moving 4>3 @8"]
 

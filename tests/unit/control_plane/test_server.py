@@ -58,7 +58,7 @@ def test_assignments_are_watched(loop):
     async def story():
         async with served() as client, aclosing(client.watch_assignments("3")) as events:
             assert await take(events, 1) == ["orders/0 assigned 3 @7"]
-            client.broker.assign(orders_0=Holding(3, 7, moving_to=4))
+            client.broker.assign(orders_0=Holding(3, 7, reassigning_to=4))
             assert await take(events, 1) == ["orders/0 moving 3>4 @7"]
             client.broker.assign(orders_0=Holding(4, 8))
             assert await take(events, 1) == ["orders/0 released 3 @7"]

@@ -51,7 +51,7 @@ class Stage:
             broker_id=3,
             broker_epoch=1,
             leader_epoch=leader_epoch,
-            is_clean=True,
+            fully_rolled=True,
         )
         puts = {
             keys.broker("3"): encode_broker(BROKER, 0),

@@ -81,7 +81,7 @@ def to_open(partition: int = 0, **changes: Any) -> PartitionToOpen:
         "partition": partition,
         "settings": log_settings(),
         "leader_epoch": 0,
-        "is_clean": False,
+        "fully_rolled": False,
     }
     return PartitionToOpen(**(values | changes))
 

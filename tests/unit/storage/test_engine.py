@@ -188,7 +188,7 @@ def test_what_is_released_is_in_segments_and_the_next_owner_needs_no_wal():
         assert await read_offsets(engine) == [0], "readers go on"
         successor = await begun(store, broker_id=OTHER_ID)
         await store.delete(await keys(store, ".kfw"))
-        await successor.open([metadata.to_open(is_clean=True)])
+        await successor.open([metadata.to_open(fully_rolled=True)])
         engine.remove(log)
         assert await read_offsets(successor) == [0]
         assert await append(successor, b"b") == 1

@@ -30,7 +30,7 @@ async def adopt(store: MetadataStore, catalog: Catalog, *, broker_id: int, now_m
             broker_id=broker_id,
             broker_epoch=epoch,
             leader_epoch=epoch,
-            is_clean=False,
+            fully_rolled=False,
             assigned_ms=now_ms,
         )
         for topic in catalog.topics.values()

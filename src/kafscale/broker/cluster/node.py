@@ -16,7 +16,7 @@ from kafscale.broker.cluster.controller.controller import Controller, Controller
 from kafscale.broker.cluster.drain import Draining
 from kafscale.broker.cluster.legacy_assignments import adopt
 from kafscale.broker.cluster.ownership import Ownership
-from kafscale.broker.cluster.ownership_guards import Claims
+from kafscale.broker.cluster.ownership_guards import OwnershipGuards
 from kafscale.broker.cluster.registration import Membership
 from kafscale.broker.cluster.sessions import Lives
 from kafscale.broker.cluster.transfer import Handover
@@ -50,7 +50,7 @@ class ClusterNode:
         *,
         catalog: Catalog,
         view: ClusterView,
-        claims: Claims,
+        guards: OwnershipGuards,
         membership: Membership,
         storage: StorageEngine,
         groups: Coordinator,
@@ -74,7 +74,7 @@ class ClusterNode:
         self.membership = membership
         handover = Handover(metadata, view, storage, groups, clock=clock)
         self.ownership = Ownership(
-            view, catalog, storage, groups, claims=claims, handover=handover, defaults=defaults
+            view, catalog, storage, groups, guards=guards, handover=handover, defaults=defaults
         )
         self.draining = Draining(view, membership, self.ownership)
         self.topics = Topics(

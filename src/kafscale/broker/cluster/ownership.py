@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any, Final
 
 from kafscale.broker.cluster.controller.plan.planner import Place
-from kafscale.broker.cluster.ownership_guards import Claims
+from kafscale.broker.cluster.ownership_guards import OwnershipGuards
 from kafscale.broker.cluster.transfer import Handover
 from kafscale.broker.configs.topic_configs import resolve
 from kafscale.broker.group_coordinator.coordinator import Coordinator
@@ -48,7 +48,7 @@ class Ownership:
         storage: StorageEngine,
         groups: Coordinator,
         *,
-        claims: Claims,
+        guards: OwnershipGuards,
         handover: Handover,
         defaults: TopicDefaults,
     ) -> None:
@@ -56,7 +56,7 @@ class Ownership:
         self._catalog = catalog
         self._storage = storage
         self._groups = groups
-        self._claims = claims
+        self._guards = guards
         self._handover = handover
         self._defaults = defaults
         self._served: dict[Place, Assignment] = {}
@@ -88,7 +88,7 @@ class Ownership:
         self._work.clear()
         self._handover.forget()
         self._served.clear()
-        self._claims.clear()
+        self._guards.clear()
         self._storage.end()
         self._groups.drop_shards()
 
@@ -179,20 +179,20 @@ class Ownership:
                 self.close(place)
             else:
                 self._served[place] = found
-                self._claims.update(found)
+                self._guards.update(found)
                 if place[0] == SHARDS_TOPIC:
-                    self._groups.update_claim(place[1], found)
+                    self._groups.update_guard(place[1], found)
         self._open_missing(wanted)
         for place, assignment in self._served.items():
-            if assignment.moving_to is not None:
-                self.move(place, assignment.moving_to)
+            if assignment.reassigning_to is not None:
+                self.move(place, assignment.reassigning_to)
 
     def _open_missing(self, wanted: dict[Place, Assignment]) -> None:
         missing = [found for place, found in wanted.items() if place not in self._served]
         shards = [found for found in missing if found.topic == SHARDS_TOPIC]
         logs = [found for found in missing if found.topic != SHARDS_TOPIC]
-        clean = [found for found in logs if found.is_clean]
-        unclean = [found for found in logs if not found.is_clean]
+        clean = [found for found in logs if found.fully_rolled]
+        unclean = [found for found in logs if not found.fully_rolled]
         if shards:
             self._begin("open shards", lambda: self._open_shards(shards))
         # New topics do not wait for what was taken over from a dead broker.
@@ -226,8 +226,8 @@ class Ownership:
     # --- opening --------------------------------------------------------------------------------
 
     async def _open_shards(self, assignments: list[Assignment]) -> None:
-        claims = {found.partition: self._claims.add(found) for found in assignments}
-        await self._groups.open_shards(claims)
+        guards = {found.partition: self._guards.add(found) for found in assignments}
+        await self._groups.open_shards(guards)
         self._serve(assignments)
 
     async def _open_logs(self, assignments: list[Assignment]) -> None:
@@ -236,7 +236,7 @@ class Ownership:
         for found in assignments:
             topic = self._catalog.get(found.topic)
             if topic is not None and self._exists(found):
-                self._claims.add(found)
+                self._guards.add(found)
                 state = states.get((found.topic, found.partition))
                 to_open.append(self._to_open(topic, found, state))
         await self._storage.open(to_open)
@@ -249,7 +249,7 @@ class Ownership:
             by_topic.setdefault(found.topic, []).append(found.partition)
         topics = [topic for name in by_topic if (topic := self._catalog.get(name)) is not None]
         loaded = await asyncio.gather(
-            *(self._claims.load(topic, by_topic[topic.name]) for topic in topics)
+            *(self._guards.load(topic, by_topic[topic.name]) for topic in topics)
         )
         return {
             (topic.name, number): state
@@ -269,7 +269,8 @@ class Ownership:
             leader_epoch=assignment.leader_epoch,
             start_offset=state.log_start_offset if state else 0,
             end_offset=state.rolled_end if state else 0,
-            is_clean=assignment.is_clean and (assignment.leader_epoch > FIRST_EPOCH or is_new),
+            fully_rolled=assignment.fully_rolled
+            and (assignment.leader_epoch > FIRST_EPOCH or is_new),
             is_new=is_new,
         )
 
@@ -283,7 +284,7 @@ class Ownership:
     def close(self, place: Place) -> None:
         """Serve it no more; somebody else does, or nobody."""
         self._served.pop(place, None)
-        self._claims.drop(place)
+        self._guards.drop(place)
         topic, number = place
         if topic == SHARDS_TOPIC:
             self._groups.drop_shard(number)
@@ -296,8 +297,8 @@ class Ownership:
         self._begin(f"move {place}", partial(self._move, place, target_id))
 
     async def _move(self, place: Place, target_id: int) -> None:
-        claim = self._claims.get(place)
-        if claim is not None and await self._handover.give(place, claim, target_id):
+        guard = self._guards.get(place)
+        if guard is not None and await self._handover.give(place, guard, target_id):
             self.close(place)
 
     def _on_topic(self, before: Topic | None, after: Topic | None) -> None:

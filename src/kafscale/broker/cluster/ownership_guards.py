@@ -11,7 +11,7 @@ from typing import Final
 from kafscale.broker.cluster.controller.plan.planner import Place
 from kafscale.errors import NotOwnerError
 from kafscale.metadata.cluster import partition_states
-from kafscale.metadata.cluster.ownership_guard import Claim
+from kafscale.metadata.cluster.ownership_guard import OwnershipGuard
 from kafscale.metadata.schema.model import Assignment, PartitionState, SegmentInfo, Topic
 from kafscale.metadata.schema.topic_codec import SEGMENTS_MAX
 from kafscale.metadata.store.base import MetadataStore
@@ -22,7 +22,7 @@ from kafscale.storage.log.partition_log import PartitionLog
 NOT_KNOWN_MS: Final = -1
 
 
-class Claims:
+class OwnershipGuards:
     """The claims of one broker, by topic and partition, and the states that it has saved."""
 
     def __init__(
@@ -32,29 +32,29 @@ class Claims:
         self._catalog = catalog
         self._namespace = namespace
         self._clock = clock
-        self._claims: dict[Place, Claim] = {}
+        self._guards: dict[Place, OwnershipGuard] = {}
         self._states: dict[Place, PartitionState] = {}
 
-    def get(self, place: Place) -> Claim | None:
-        return self._claims.get(place)
+    def get(self, place: Place) -> OwnershipGuard | None:
+        return self._guards.get(place)
 
-    def add(self, assignment: Assignment) -> Claim:
+    def add(self, assignment: Assignment) -> OwnershipGuard:
         place = (assignment.topic, assignment.partition)
-        claim = self._claims[place] = Claim(self._store, assignment)
-        return claim
+        guard = self._guards[place] = OwnershipGuard(self._store, assignment)
+        return guard
 
     def update(self, assignment: Assignment) -> None:
         """Take note of a change of an assignment that is ours before and after."""
-        claim = self._claims[assignment.topic, assignment.partition]
-        if assignment.mod_revision > claim.assignment.mod_revision:
-            claim.assignment = assignment
+        guard = self._guards[assignment.topic, assignment.partition]
+        if assignment.mod_revision > guard.assignment.mod_revision:
+            guard.assignment = assignment
 
     def drop(self, place: Place) -> None:
-        self._claims.pop(place, None)
+        self._guards.pop(place, None)
         self._states.pop(place, None)
 
     def clear(self) -> None:
-        self._claims.clear()
+        self._guards.clear()
         self._states.clear()
 
     # --- states -------------------------------------------------------------------------------
@@ -73,8 +73,8 @@ class Claims:
         topic = self._catalog.by_id.get(partition.topic_id)
         if topic is None:
             return
-        claim = self._claims.get(place)
-        if claim is None or claim.assignment.leader_epoch != partition.leader_epoch:
+        guard = self._guards.get(place)
+        if guard is None or guard.assignment.leader_epoch != partition.leader_epoch:
             raise NotOwnerError(f"{partition.topic}/{partition.partition} is not ours any more")
         before = self._states.get(place)
         if before is not None and before.topic_id != partition.topic_id:
@@ -83,7 +83,7 @@ class Claims:
             topic=partition.topic,
             topic_id=partition.topic_id,
             partition=partition.partition,
-            leader_broker=str(claim.assignment.broker_id),
+            leader_broker=str(guard.assignment.broker_id),
             leader_epoch=partition.leader_epoch,
             log_start_offset=partition.start_offset,
             log_end_offset=partition.end_offset,
@@ -95,7 +95,7 @@ class Claims:
             rolled_offset=partition.tail.rolled_offset,
             mod_revision=before.mod_revision if before else 0,
         )
-        self._states[place] = await partition_states.save(self._store, topic, state, claim)
+        self._states[place] = await partition_states.save(self._store, topic, state, guard)
 
     def _newest_key(self, partition: PartitionLog) -> str:
         if not len(partition.segments):

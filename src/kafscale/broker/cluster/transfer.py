@@ -17,7 +17,7 @@ from kafscale.broker.group_coordinator.coordinator import Coordinator
 from kafscale.errors import FencedError, OperatingError
 from kafscale.metadata.cluster.cluster_cache import ClusterView
 from kafscale.metadata.cluster.group_shards import SHARDS_TOPIC
-from kafscale.metadata.cluster.ownership_guard import Claim
+from kafscale.metadata.cluster.ownership_guard import OwnershipGuard
 from kafscale.metadata.schema import keys
 from kafscale.metadata.schema.cluster_codec import encode_assignment
 from kafscale.metadata.schema.model import Assignment, BrokerInfo
@@ -62,7 +62,7 @@ class Handover:
     def forget(self) -> None:
         self._given.clear()
 
-    async def give(self, place: Place, claim: Claim, target_id: int) -> bool:
+    async def give(self, place: Place, guard: OwnershipGuard, target_id: int) -> bool:
         """Hand over to another broker; false if it is still ours."""
         async with self._at_once:
             target = self._view.brokers.get(target_id)
@@ -73,20 +73,20 @@ class Handover:
             topic, number = place
             if topic == SHARDS_TOPIC:
                 await self._groups.release_shards([number])
-                if await self._commit(place, claim, target):
+                if await self._commit(place, guard, target):
                     return True
-                await self._groups.open_shards({number: claim})
+                await self._groups.open_shards({number: guard})
                 return False
             partition = self._storage.logs.get(topic, number)
-            return partition is not None and await self._give_log(place, claim, target, partition)
+            return partition is not None and await self._give_log(place, guard, target, partition)
 
     async def _give_log(
-        self, place: Place, claim: Claim, target: BrokerInfo, partition: PartitionLog
+        self, place: Place, guard: OwnershipGuard, target: BrokerInfo, partition: PartitionLog
     ) -> bool:
         started_ms = self._clock()
         await self._storage.release(partition)
         try:
-            is_given = await self._commit(place, claim, target)
+            is_given = await self._commit(place, guard, target)
         except BaseException:
             partition.take_again()
             raise
@@ -103,23 +103,23 @@ class Handover:
         )
         return True
 
-    async def _commit(self, place: Place, claim: Claim, target: BrokerInfo) -> bool:
+    async def _commit(self, place: Place, guard: OwnershipGuard, target: BrokerInfo) -> bool:
         """Make the target the owner; false if the assignment or the target has changed."""
-        before = claim.assignment
+        before = guard.assignment
         after = replace(
             before,
             broker_id=target.id,
             broker_epoch=target.epoch,
-            is_clean=True,
-            moving_to=None,
+            fully_rolled=True,
+            reassigning_to=None,
             leader_epoch=before.leader_epoch + 1,
             assigned_ms=self._clock(),
         )
         target_key = keys.broker(str(target.id))
         try:
             done = await self._store.commit(
-                [claim.compare, Compare(key=target_key, mod_revision=target.mod_revision)],
-                [Put(claim.key, encode_assignment(after))],
+                [guard.compare, Compare(key=target_key, mod_revision=target.mod_revision)],
+                [Put(guard.key, encode_assignment(after))],
             )
         except OperatingError as error:
             log.warning("handover in doubt", place=place, reason=str(error))
@@ -127,16 +127,16 @@ class Handover:
             if done.succeeded:
                 self._given[place] = done.revision
                 return True
-        if await self._is_still_ours(claim):
+        if await self._is_still_ours(guard):
             return False
         self._given[place] = before.mod_revision + 1
         return True
 
-    async def _is_still_ours(self, claim: Claim) -> bool:
+    async def _is_still_ours(self, guard: OwnershipGuard) -> bool:
         """Ask until the store says who the owner is."""
         while True:
             try:
-                await claim.renew()
+                await guard.renew()
             except FencedError:
                 return False
             except OperatingError:

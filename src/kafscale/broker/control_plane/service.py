@@ -99,10 +99,10 @@ class DirectedBroker:
             Move(
                 partition=Partition(each.topic, each.partition).message,
                 from_broker=str(each.broker_id),
-                to_broker=str(each.moving_to),
+                to_broker=str(each.reassigning_to),
             )
             for each in view.every_assignment()
-            if each.moving_to is not None
+            if each.reassigning_to is not None
         ]
 
     # --- segments -----------------------------------------------------------------------------

@@ -65,7 +65,7 @@ def summaries(view: ClusterView) -> list[BrokerSummary]:
         if assignment.is_of(owner):
             counts = shards if assignment.topic == SHARDS_TOPIC else partitions
             counts[assignment.broker_id] += 1
-            moving[assignment.broker_id] += assignment.moving_to is not None
+            moving[assignment.broker_id] += assignment.reassigning_to is not None
     return [
         BrokerSummary(
             broker_id=str(broker.id),
@@ -111,9 +111,9 @@ def _partition(assignment: Assignment, served: PartitionLog | None) -> Partition
         return told
     told.leader = True
     told.state = ONLINE
-    if assignment.moving_to is not None:
+    if assignment.reassigning_to is not None:
         told.state = MOVING
-        told.moving_to = str(assignment.moving_to)
+        told.moving_to = str(assignment.reassigning_to)
     told.log_start_offset = served.start_offset
     told.log_end_offset = served.end_offset
     told.high_watermark = served.high_watermark

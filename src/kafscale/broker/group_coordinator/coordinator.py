@@ -41,7 +41,7 @@ from kafscale.groups.consumer_protocol import PROTOCOL_TYPE
 from kafscale.groups.events import ConsumerHeartbeat, Heartbeat, Join, Leave, Sync, TopicsChanged
 from kafscale.groups.model import GroupRecord, Kind
 from kafscale.groups.responses import Alive, Joined, Left, Reconciled, Synced
-from kafscale.metadata.cluster.ownership_guard import Claim
+from kafscale.metadata.cluster.ownership_guard import OwnershipGuard
 from kafscale.metadata.schema.model import Assignment, Topic
 from kafscale.metadata.store.base import MetadataStore
 from kafscale.metadata.topics.catalog import Catalog
@@ -133,13 +133,13 @@ class Coordinator:
         """Whether clients of this group are right here, even if they have to wait a moment."""
         return not self._is_retired and self._tenures.has(group_id)
 
-    async def open_shards(self, claims: Mapping[int, Claim]) -> None:
+    async def open_shards(self, guards: Mapping[int, OwnershipGuard]) -> None:
         """Answer for these shards, once everything that the store knows of them is here.
 
         Meanwhile their clients are told that it is loading. Raises `OperatingError` if the store
         fails; none of them is served then.
         """
-        await self._shards.open(claims)
+        await self._shards.open(guards)
 
     async def release_shards(self, shards: Collection[int]) -> None:
         """Stop answering for these shards; on return the store knows everything of them.
@@ -156,7 +156,7 @@ class Coordinator:
         """Stop answering for all shards at once, and write nothing any more."""
         self._shards.drop([tenure.shard for tenure in self._tenures])
 
-    def update_claim(self, shard: int, assignment: Assignment) -> None:
+    def update_guard(self, shard: int, assignment: Assignment) -> None:
         """Take note of a newer assignment; one that names another owner ends our time with it."""
         self._shards.update(shard, assignment)
 

@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 
 from kafscale.errors import CoordinatorUnavailableError, NotCoordinatorError
-from kafscale.metadata.cluster.ownership_guard import Claim
+from kafscale.metadata.cluster.ownership_guard import OwnershipGuard
 from kafscale.metadata.store.base import Operation
 
 Making = Callable[[], Operation]
@@ -38,11 +38,13 @@ class Phase(enum.Enum):
 class Tenure:
     """One shard in our hands: its claim, and what its groups want written."""
 
-    __slots__ = ("_asked", "_departed", "_over", "_rouse", "_waiting", "claim", "phase", "shard")
+    __slots__ = ("_asked", "_departed", "_over", "_rouse", "_waiting", "guard", "phase", "shard")
 
-    def __init__(self, shard: int, claim: Claim, rouse: Callable[["Tenure"], None]) -> None:
+    def __init__(
+        self, shard: int, guard: OwnershipGuard, rouse: Callable[["Tenure"], None]
+    ) -> None:
         self.shard = shard
-        self.claim = claim
+        self.guard = guard
         self.phase = Phase.LOADING
         self._rouse = rouse
         """Tells the writer that something is to be written."""

@@ -17,7 +17,7 @@ from kafscale.broker.group_coordinator.shard_session import Phase, Tenure
 from kafscale.broker.group_coordinator.tenures import Tenures
 from kafscale.broker.group_coordinator.writer import GroupWriter
 from kafscale.errors import NotCoordinatorError
-from kafscale.metadata.cluster.ownership_guard import Claim
+from kafscale.metadata.cluster.ownership_guard import OwnershipGuard
 from kafscale.metadata.schema.model import Assignment
 from kafscale.metadata.store.base import MetadataStore
 from kafscale.metadata.topics.catalog import Catalog
@@ -43,9 +43,9 @@ class Shards:
         self._directory = directory
         self._writer = writer
 
-    async def open(self, claims: Mapping[int, Claim]) -> None:
+    async def open(self, guards: Mapping[int, OwnershipGuard]) -> None:
         """Serve these shards, from what the store knows of them."""
-        begun = {shard: self._begin(shard, claim) for shard, claim in claims.items()}
+        begun = {shard: self._begin(shard, guard) for shard, guard in guards.items()}
         try:
             found = await loader.read(self._store, begun.keys(), self._catalog.topics)
             # From here on nobody else has a turn: what was ended meanwhile is known.
@@ -87,21 +87,21 @@ class Shards:
     def update(self, shard: int, assignment: Assignment) -> None:
         """Take note of a newer assignment of a shard."""
         tenure = self._tenures.get(shard)
-        if tenure is None or assignment.mod_revision <= tenure.claim.assignment.mod_revision:
+        if tenure is None or assignment.mod_revision <= tenure.guard.assignment.mod_revision:
             return
-        if _owner(assignment) == _owner(tenure.claim.assignment):
-            tenure.claim.assignment = assignment
+        if _owner(assignment) == _owner(tenure.guard.assignment):
+            tenure.guard.assignment = assignment
         else:
             self.lose(tenure)
 
     # --- inside ---------------------------------------------------------------------------------
 
-    def _begin(self, shard: int, claim: Claim) -> Tenure:
+    def _begin(self, shard: int, guard: OwnershipGuard) -> Tenure:
         before = self._tenures.get(shard)
         if before is not None:
             # It has been somebody else's in between, and came back before that was noticed.
             self.lose(before)
-        tenure = Tenure(shard, claim, self._writer.rouse)
+        tenure = Tenure(shard, guard, self._writer.rouse)
         self._tenures.add(tenure)
         return tenure
 

@@ -136,7 +136,7 @@ class GroupWriter:
         """Whether it was made; if not, it is known now which shards are still ours."""
         tenures = dict.fromkeys(write.tenure for write in writes)
         done = await self._store.commit(
-            [tenure.claim.compare for tenure in tenures], [write.operation for write in writes]
+            [tenure.guard.compare for tenure in tenures], [write.operation for write in writes]
         )
         if done.succeeded:
             self.transactions += 1
@@ -146,7 +146,7 @@ class GroupWriter:
 
     async def _renew(self, tenure: Tenure) -> None:
         try:
-            await tenure.claim.renew()
+            await tenure.guard.renew()
         except FencedError:
             self._lost(tenure)
 

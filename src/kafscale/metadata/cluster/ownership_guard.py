@@ -13,7 +13,7 @@ from kafscale.metadata.schema.model import Assignment
 from kafscale.metadata.store.base import Compare, MetadataStore
 
 
-class Claim:
+class OwnershipGuard:
     """What one registration of a broker owns, as far as it knows."""
 
     __slots__ = ("_store", "assignment", "key")

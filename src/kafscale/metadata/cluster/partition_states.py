@@ -11,7 +11,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from kafscale.errors import FencedError, StoreUnavailableError
-from kafscale.metadata.cluster.ownership_guard import Claim
+from kafscale.metadata.cluster.ownership_guard import OwnershipGuard
 from kafscale.metadata.schema import keys
 from kafscale.metadata.schema.model import NEVER_SAVED, PartitionState, Topic
 from kafscale.metadata.schema.topic_codec import decode_partition_state, encode_partition_state
@@ -29,7 +29,7 @@ async def load(store: MetadataStore, topic: Topic) -> dict[int, PartitionState]:
 
 
 async def save(
-    store: MetadataStore, topic: Topic, state: PartitionState, claim: Claim
+    store: MetadataStore, topic: Topic, state: PartitionState, guard: OwnershipGuard
 ) -> PartitionState:
     """Write a state, and return it with its revision: written again, it needs no read before."""
     assert (state.topic, state.topic_id) == (topic.name, topic.id), state
@@ -41,14 +41,14 @@ async def save(
             [
                 Compare(key=config, create_revision=topic.create_revision),
                 Compare(key=key, mod_revision=revision),
-                claim.compare,
+                guard.compare,
             ],
             [Put(key, encode_partition_state(state))],
         )
         if done.succeeded:
             return replace(state, mod_revision=done.revision)
         revision = await _revision_to_replace(store, topic, state)
-        await claim.renew()
+        await guard.renew()
     raise StoreUnavailableError(f"{key} was changed by others {ATTEMPTS_MAX} times in a row")
 
 

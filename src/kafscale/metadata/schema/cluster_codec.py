@@ -66,14 +66,14 @@ def decode_broker(entry: Entry) -> BrokerInfo:
 
 
 def encode_assignment(assignment: Assignment) -> bytes:
-    moving_to = assignment.moving_to
+    reassigning_to = assignment.reassigning_to
     record = messages.PartitionAssignment(
         broker_id=str(assignment.broker_id),
         epoch=assignment.leader_epoch,
         assigned_at=format_time(assignment.assigned_ms),
         broker_epoch=assignment.broker_epoch,
-        clean=assignment.is_clean,
-        moving_to="" if moving_to is None else str(moving_to),
+        clean=assignment.fully_rolled,
+        moving_to="" if reassigning_to is None else str(reassigning_to),
     )
     return record.SerializeToString(deterministic=True)
 
@@ -88,8 +88,8 @@ def decode_assignment(entry: Entry) -> Assignment:
         broker_id=_number(entry, record.broker_id),
         broker_epoch=record.broker_epoch,
         leader_epoch=record.epoch,
-        is_clean=record.clean,
-        moving_to=_number(entry, record.moving_to) if record.moving_to else None,
+        fully_rolled=record.clean,
+        reassigning_to=_number(entry, record.moving_to) if record.moving_to else None,
         assigned_ms=read_time(entry, record.assigned_at),
         mod_revision=entry.mod_revision,
     )

@@ -125,9 +125,9 @@ class Assignment(msgspec.Struct, frozen=True, kw_only=True):
     """Which registration of the broker owns it; another one than its present one is over."""
     leader_epoch: int
     """Grows by one with every change of the owner."""
-    is_clean: bool
+    fully_rolled: bool
     """Whether everything that the owner before acknowledged is in segments."""
-    moving_to: int | None = None
+    reassigning_to: int | None = None
     """The broker that the owner is asked to hand it over to."""
     assigned_ms: int = 0
     mod_revision: int = NEVER_SAVED

@@ -54,7 +54,7 @@ class PartitionToOpen:
     """The start of the log that the metadata store remembers."""
     end_offset: int = 0
     """The end of its last segment that the metadata store remembers: offsets never go below it."""
-    is_clean: bool = True
+    fully_rolled: bool = True
     """Whether segments hold everything that was ever acknowledged: no WAL is looked at."""
     is_new: bool = False
     """Whether nothing was ever written: the log begins empty, and nothing is listed."""

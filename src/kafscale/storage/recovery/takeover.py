@@ -77,7 +77,7 @@ class Takeover:
         return taken
 
     async def _try(self, partitions: Sequence[PartitionToOpen]) -> Taken:
-        is_orphaned = [not (one.is_clean or one.is_new) for one in partitions]
+        is_orphaned = [not (one.fully_rolled or one.is_new) for one in partitions]
         streams = await self._streams.fenced() if any(is_orphaned) else []
         opened = await self._opener.open(partitions, self._clock())
         try:

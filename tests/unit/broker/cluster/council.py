@@ -223,7 +223,7 @@ class Council:
                 return False
             for assignment in found.values():
                 owner = self.view.brokers.get(assignment.broker_id)
-                if not assignment.is_of(owner) or assignment.moving_to is not None:
+                if not assignment.is_of(owner) or assignment.reassigning_to is not None:
                     return False
         return True
 
@@ -251,17 +251,17 @@ class Council:
             found
             for topic in self.view.assigned_topics()
             for found in self.view.assignments(topic).values()
-            if found.moving_to is not None
+            if found.reassigning_to is not None
         ]
         for found in moving:
-            target = self.view.brokers[found.moving_to]
+            target = self.view.brokers[found.reassigning_to]
             after = replace(
                 found,
                 broker_id=target.id,
                 broker_epoch=target.epoch,
-                moving_to=None,
+                reassigning_to=None,
                 leader_epoch=found.leader_epoch + 1,
-                is_clean=True,
+                fully_rolled=True,
             )
             key = keys.assignment(found.topic, found.partition)
             await self.store.commit(

@@ -62,26 +62,26 @@ class DrawingBoard:
         self.assignments[place] = replace(assignment, mod_revision=self.revision)
 
     def hand_over(self):
-        """Owners do what `moving_to` asks them for; return how many were handed over."""
+        """Owners do what `reassigning_to` asks them for; return how many were handed over."""
         moving = [
             found
             for found in self.assignments.values()
-            if found.moving_to is not None and found.is_of(self.brokers.get(found.broker_id))
+            if found.reassigning_to is not None and found.is_of(self.brokers.get(found.broker_id))
         ]
         for found in moving:
             self.hand_over_one(found)
         return len(moving)
 
     def hand_over_one(self, assignment):
-        target = self.brokers[assignment.moving_to]
+        target = self.brokers[assignment.reassigning_to]
         self.write(
             replace(
                 assignment,
                 broker_id=target.id,
                 broker_epoch=target.epoch,
                 leader_epoch=assignment.leader_epoch + 1,
-                is_clean=True,
-                moving_to=None,
+                fully_rolled=True,
+                reassigning_to=None,
             )
         )
 
@@ -112,9 +112,9 @@ class DrawingBoard:
     def moving(self, topic=None):
         """What is asked to move, and where to."""
         return {
-            place: found.moving_to
+            place: found.reassigning_to
             for place, found in self.assignments.items()
-            if found.moving_to is not None and topic in {None, found.topic}
+            if found.reassigning_to is not None and topic in {None, found.topic}
         }
 
 

@@ -172,7 +172,7 @@ def test_a_broker_that_drains_hands_everything_over_clean():
         await until(lambda: is_served(second, 6))
         for partition in mine:
             assert (await read(second, partition))[1] == 2
-            assert second.services.cluster.assignments("orders")[partition].is_clean
+            assert second.services.cluster.assignments("orders")[partition].fully_rolled
         await until(lambda: len(second.services.groups.shards) == 50)
 
     simulate(body)

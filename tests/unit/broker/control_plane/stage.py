@@ -22,15 +22,15 @@ ME = BrokerInfo(
 OTHER = BrokerInfo(id=2, epoch=1, host="b", port=9092, is_draining=True)
 
 
-def owned(topic, partition, broker=ME, *, leader_epoch=0, moving_to=None):
+def owned(topic, partition, broker=ME, *, leader_epoch=0, reassigning_to=None):
     return Assignment(
         topic=topic,
         partition=partition,
         broker_id=broker.id,
         broker_epoch=broker.epoch,
         leader_epoch=leader_epoch,
-        is_clean=True,
-        moving_to=moving_to,
+        fully_rolled=True,
+        reassigning_to=reassigning_to,
     )
 
 
@@ -164,7 +164,7 @@ async def staged():
         ME,
         OTHER,
         owned("orders", 0, leader_epoch=7),
-        owned("orders", 1, moving_to=2),
+        owned("orders", 1, reassigning_to=2),
         owned("orders", 2, OTHER, leader_epoch=3),
         owned("__consumer_offsets", 3),
         owned("__consumer_offsets", 4, OTHER),

@@ -205,7 +205,7 @@ def test_what_is_held_is_what_living_brokers_own():
         stage.broker.subscribe(changed.set)
         before = stage.broker.holdings()
         assert before[ZERO] == Holding(1, 7)
-        assert before[ONE] == Holding(1, 0, moving_to=2)
+        assert before[ONE] == Holding(1, 0, reassigning_to=2)
         assert before[SHARD] == Holding(1, 0)
         assert set(before) == {ZERO, ONE, TWO, SHARD, Partition("__consumer_offsets", 4)}
         await stage.put(owned("orders", 3, ME))

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from kafscale.broker.group_coordinator.coordinator import Coordinator
 from kafscale.metadata.cluster.group_shards import SHARD_COUNT, SHARDS_TOPIC, shard_of
-from kafscale.metadata.cluster.ownership_guard import Claim
+from kafscale.metadata.cluster.ownership_guard import OwnershipGuard
 from kafscale.metadata.schema import keys
 from kafscale.metadata.schema.cluster_codec import decode_assignment, encode_assignment
 from kafscale.metadata.schema.model import Assignment
@@ -20,7 +20,7 @@ ALL_SHARDS = range(SHARD_COUNT)
 
 async def claim_shards(
     store: MetadataStore, broker_id: int, broker_epoch: int, shards: Iterable[int] = ALL_SHARDS
-) -> dict[int, Claim]:
+) -> dict[int, OwnershipGuard]:
     """Make this registration of a broker the owner of shards, whoever was it before."""
     owned = [
         Assignment(
@@ -29,19 +29,19 @@ async def claim_shards(
             broker_id=broker_id,
             broker_epoch=broker_epoch,
             leader_epoch=before.leader_epoch + 1 if before else 0,
-            is_clean=False,
+            fully_rolled=False,
         )
         for shard in shards
         for before in [await assigned(store, shard)]
     ]
-    return {each.partition: Claim(store, await _put(store, each)) for each in owned}
+    return {each.partition: OwnershipGuard(store, await _put(store, each)) for each in owned}
 
 
 async def ask_to_move(store: MetadataStore, shard: int, broker_id: int) -> Assignment:
     """Change an assignment without a change of its owner."""
     before = await assigned(store, shard)
     assert before is not None
-    return await _put(store, replace(before, moving_to=broker_id))
+    return await _put(store, replace(before, reassigning_to=broker_id))
 
 
 async def assigned(store: MetadataStore, shard: int) -> Assignment | None:
@@ -72,7 +72,7 @@ async def being_loaded(
         return await read(prefix)
 
     store.range = read_slowly
-    loading = asyncio.create_task(groups.open_shards({shard: Claim(store, assignment)}))
+    loading = asyncio.create_task(groups.open_shards({shard: OwnershipGuard(store, assignment)}))
     await asyncio.sleep(0)
     yield
     store.range = read

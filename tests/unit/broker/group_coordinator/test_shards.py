@@ -62,9 +62,9 @@ def test_groups_of_other_shards_are_somebody_elses():
 def test_clients_are_told_that_a_group_is_loading():
     async def body(cluster):
         node = await cluster.node()
-        claims = await claim_shards(cluster.store, 1, 1, [SHARD])
+        guards = await claim_shards(cluster.store, 1, 1, [SHARD])
         cluster.store.open.clear()
-        opening = asyncio.create_task(node.groups.open_shards(claims))
+        opening = asyncio.create_task(node.groups.open_shards(guards))
         await asyncio.sleep(1)
         assert await asked_of_all(node) == {CoordinatorLoadingError}
         assert node.groups.is_coordinator_of(GROUP)
@@ -83,14 +83,14 @@ def test_clients_are_told_that_a_group_is_loading():
 def test_what_the_store_does_not_tell_is_not_served():
     async def body(cluster):
         node = await cluster.node()
-        claims = await claim_shards(cluster.store, 1, 1, [SHARD])
+        guards = await claim_shards(cluster.store, 1, 1, [SHARD])
         cluster.store.is_away = True
         with pytest.raises(StoreUnavailableError):
-            await node.groups.open_shards(claims)
+            await node.groups.open_shards(guards)
         assert await asked_of_all(node) == {NotCoordinatorError}
         assert not node.groups.is_coordinator_of(GROUP)
         cluster.store.is_away = False
-        await node.groups.open_shards(claims)
+        await node.groups.open_shards(guards)
         await node.commit(1)
 
     play(body)
@@ -103,9 +103,9 @@ def test_what_goes_while_it_is_being_read_is_not_served(how):
         await node.take(GROUP)
         await node.commit(5)
         node.groups.drop_shards()
-        claims = await claim_shards(cluster.store, 1, 1, [SHARD])
+        guards = await claim_shards(cluster.store, 1, 1, [SHARD])
         cluster.store.open.clear()
-        opening = asyncio.create_task(node.groups.open_shards(claims))
+        opening = asyncio.create_task(node.groups.open_shards(guards))
         await asyncio.sleep(1)
         match how:
             case "dropped":
@@ -314,7 +314,7 @@ def test_a_claim_that_is_told_of_early_costs_no_failed_transaction():
     async def body(cluster):
         node = await cluster.node()
         await node.take(GROUP)
-        node.groups.update_claim(SHARD, await ask_to_move(cluster.store, SHARD, 2))
+        node.groups.update_guard(SHARD, await ask_to_move(cluster.store, SHARD, 2))
         await node.commit(5)
         assert cluster.store.refused == 0
 
@@ -327,10 +327,10 @@ def test_an_assignment_of_old_is_not_taken_for_a_new_one():
         await claim_shards(cluster.store, 2, 1, [SHARD])
         old = await assigned(cluster.store, SHARD)
         await node.take(GROUP)
-        node.groups.update_claim(SHARD, old)
+        node.groups.update_guard(SHARD, old)
         await node.commit(5)
         assert cluster.store.refused == 0
-        node.groups.update_claim(shard_of(OTHER), old)
+        node.groups.update_guard(shard_of(OTHER), old)
         assert node.groups.shards == {SHARD}
 
     play(body)
@@ -342,7 +342,7 @@ def test_an_assignment_to_somebody_else_ends_it():
         await node.take(GROUP)
         await node.commit(5)
         await claim_shards(cluster.store, 2, 1, [SHARD])
-        node.groups.update_claim(SHARD, await assigned(cluster.store, SHARD))
+        node.groups.update_guard(SHARD, await assigned(cluster.store, SHARD))
         assert node.groups.shards == set()
         assert await asked_of_all(node) == {NotCoordinatorError}
 

@@ -61,8 +61,8 @@ class Desk:
         )
 
     async def tenures(self, count):
-        claims = await claim_shards(self.store, US, 1, range(count))
-        return [Tenure(shard, claim, self.writer.rouse) for shard, claim in claims.items()]
+        guards = await claim_shards(self.store, US, 1, range(count))
+        return [Tenure(shard, guard, self.writer.rouse) for shard, guard in guards.items()]
 
     def _lose(self, tenure):
         self.lost.append(tenure.shard)

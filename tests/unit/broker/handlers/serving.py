@@ -22,7 +22,7 @@ import msgspec
 
 from kafscale.broker.cluster.controller.controller import ControllerSettings
 from kafscale.broker.cluster.node import ClusterNode
-from kafscale.broker.cluster.ownership_guards import Claims
+from kafscale.broker.cluster.ownership_guards import OwnershipGuards
 from kafscale.broker.cluster.registration import Membership
 from kafscale.broker.cluster.restore.restore import Restoration
 from kafscale.broker.engine_settings import engine_settings
@@ -209,13 +209,13 @@ def _assembled(stores, config, *, catalog, view, rules, metrics, node_id):
         clock=clock,
         steady=clock,
     )
-    claims = Claims(stores.metadata, catalog, namespace=namespace, clock=clock)
+    guards = OwnershipGuards(stores.metadata, catalog, namespace=namespace, clock=clock)
     storage = StorageEngine(
         stores.objects,
         namespace,
         node_id,
         engine_settings(config),
-        save=claims.save,
+        save=guards.save,
         clock=clock,
         random=Random(0),
     )
@@ -235,7 +235,7 @@ def _assembled(stores, config, *, catalog, view, rules, metrics, node_id):
         stores.metadata,
         catalog=catalog,
         view=view,
-        claims=claims,
+        guards=guards,
         membership=membership,
         storage=storage,
         groups=groups,

@@ -10,7 +10,7 @@ from kafscale.metadata.store.base import Delete, Put
 
 BROKER = BrokerInfo(id=1, epoch=4, host="a", port=9092, rack="z")
 OWNED = Assignment(
-    topic="orders", partition=2, broker_id=1, broker_epoch=4, leader_epoch=7, is_clean=True
+    topic="orders", partition=2, broker_id=1, broker_epoch=4, leader_epoch=7, fully_rolled=True
 )
 
 

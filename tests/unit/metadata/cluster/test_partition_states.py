@@ -3,7 +3,7 @@ from msgspec.structs import replace
 
 from kafscale.errors import FencedError
 from kafscale.metadata.cluster import partition_states
-from kafscale.metadata.cluster.ownership_guard import Claim
+from kafscale.metadata.cluster.ownership_guard import OwnershipGuard
 from kafscale.metadata.schema import keys
 from kafscale.metadata.schema.cluster_codec import encode_assignment
 from kafscale.metadata.schema.model import Assignment, PartitionState, SegmentInfo
@@ -23,7 +23,7 @@ def state_of(topic, partition=0, leader_epoch=1, **fields):
     )
 
 
-async def claim(store, topic, partition=0, leader_epoch=1):
+async def guard(store, topic, partition=0, leader_epoch=1):
     """Makes broker 1 the owner, in the given leader epoch."""
     assignment = Assignment(
         topic=topic.name,
@@ -31,15 +31,15 @@ async def claim(store, topic, partition=0, leader_epoch=1):
         broker_id=1,
         broker_epoch=10 + leader_epoch,
         leader_epoch=leader_epoch,
-        is_clean=True,
+        fully_rolled=True,
     )
     key = keys.assignment(topic.name, partition)
     done = await store.commit([], [Put(key, encode_assignment(assignment))])
-    return Claim(store, replace(assignment, mod_revision=done.revision))
+    return OwnershipGuard(store, replace(assignment, mod_revision=done.revision))
 
 
 async def save(store, topic, state, under=None):
-    under = under or await claim(store, topic, state.partition, state.leader_epoch)
+    under = under or await guard(store, topic, state.partition, state.leader_epoch)
     return await partition_states.save(store, topic, state, under)
 
 
@@ -86,7 +86,7 @@ def test_an_owner_saves_again_and_again(play):
 
 def test_who_has_lost_the_partition_cannot_save(play):
     async def body(store, _catalog, topic):
-        stale = await claim(store, topic, leader_epoch=1)
+        stale = await guard(store, topic, leader_epoch=1)
         old = await save(store, topic, state_of(topic, leader_epoch=1), stale)
         new = await save(store, topic, state_of(topic, leader_epoch=2))
         for state in (old, state_of(topic, leader_epoch=1)):
@@ -99,12 +99,12 @@ def test_who_has_lost_the_partition_cannot_save(play):
 
 def test_an_owner_that_is_asked_to_move_still_saves(play):
     async def body(store, _catalog, topic):
-        ours = await claim(store, topic)
-        moving = replace(ours.assignment, moving_to=2)
+        ours = await guard(store, topic)
+        moving = replace(ours.assignment, reassigning_to=2)
         await store.commit([ours.compare], [Put(ours.key, encode_assignment(moving))])
         saved = await save(store, topic, state_of(topic), ours)
         assert await partition_states.load(store, topic) == {0: saved}
-        assert ours.assignment.moving_to == 2
+        assert ours.assignment.reassigning_to == 2
 
     with_topic(play, body)
 

@@ -40,8 +40,8 @@ ASSIGNMENTS = st.builds(
     broker_id=IDS,
     broker_epoch=st.integers(0, 2**60),
     leader_epoch=st.integers(0, 2**31 - 1),
-    is_clean=st.booleans(),
-    moving_to=st.none() | IDS,
+    fully_rolled=st.booleans(),
+    reassigning_to=st.none() | IDS,
     assigned_ms=TIMES_MS,
     mod_revision=st.integers(1, 2**60),
 )
@@ -76,7 +76,7 @@ def test_what_names_no_broker_is_damaged(value):
 def test_an_owner_is_this_registration_and_no_other():
     broker = BrokerInfo(id=3, epoch=5, host="a", port=1)
     owned = Assignment(
-        topic="orders", partition=0, broker_id=3, broker_epoch=5, leader_epoch=0, is_clean=True
+        topic="orders", partition=0, broker_id=3, broker_epoch=5, leader_epoch=0, fully_rolled=True
     )
     assert owned.is_of(broker)
     assert not owned.is_of(None)

@@ -88,7 +88,7 @@ class Stage:
                 broker_id=broker_id,
                 broker_epoch=1,
                 leader_epoch=1,
-                is_clean=True,
+                fully_rolled=True,
             )
             key = keys.assignment(topic, partition)
             await self.store.commit([], [Put(key, encode_assignment(assignment))])

@@ -92,7 +92,7 @@ def test_a_log_that_is_removed_can_be_opened_again():
         engine.remove(log)
         engine.remove(log)
         assert engine.logs.of_topic(TOPIC) == []
-        (again,) = await engine.open([to_open(is_clean=True)])
+        (again,) = await engine.open([to_open(fully_rolled=True)])
         engine.remove(log)
         assert engine.logs.find(TOPIC, 0) is again
         assert await read_offsets(engine) == [0]

@@ -129,8 +129,8 @@ def test_what_live_brokers_write_is_not_looked_at():
     simulate(scenario)
 
 
-@pytest.mark.parametrize("is_clean", [True, False])
-def test_offsets_go_on_although_retention_has_deleted_everything(is_clean):
+@pytest.mark.parametrize("fully_rolled", [True, False])
+def test_offsets_go_on_although_retention_has_deleted_everything(fully_rolled):
     async def scenario():
         store, metadata = memory_store(), Metadata()
         before = await owner(store, metadata)
@@ -143,7 +143,7 @@ def test_offsets_go_on_although_retention_has_deleted_everything(is_clean):
         assert await keys(store, ".kfs") == []
         await fence(store, BROKER_ID)
         after = await begun(store, broker_id=OTHER_ID)
-        (log,) = await after.open([metadata.to_open(is_clean=is_clean)])
+        (log,) = await after.open([metadata.to_open(fully_rolled=fully_rolled)])
         assert (log.start_offset, log.tail.rolled_offset, log.end_offset) == (3, 3, 3)
         assert await append(after, b"y") == 3
 
@@ -289,10 +289,10 @@ def test_what_is_known_to_hold_nothing_for_a_log_is_not_read_again():
                 await append(dead, b"value", partition=partition)
         await fence(store, THIRD_ID)
         engine = await begun(store)
-        await engine.open([to_open(0, leader_epoch=1, is_clean=False)])
+        await engine.open([to_open(0, leader_epoch=1, fully_rolled=False)])
         assert store.requests["get"] >= 20
         store.requests.clear()
-        await engine.open([to_open(1, leader_epoch=1, is_clean=False)])
+        await engine.open([to_open(1, leader_epoch=1, fully_rolled=False)])
         assert engine.logs.find(TOPIC, 1).end_offset == 10
         assert store.requests["get"] < 10 + 4, "those of the other log are known, and left out"
 
@@ -326,7 +326,9 @@ def test_segments_of_other_partitions_are_left_alone():
             await roll(before, one)
         await fence(store, BROKER_ID)
         after = await begun(store, broker_id=OTHER_ID)
-        await after.open([to_open(one, is_clean=True) for one in range(1, LISTED_WHOLE_MIN + 1)])
+        await after.open(
+            [to_open(one, fully_rolled=True) for one in range(1, LISTED_WHOLE_MIN + 1)]
+        )
         assert [len(log.segments) for log in after.logs] == [1] * LISTED_WHOLE_MIN
         key = object_keys.segment_key(NAMESPACE, TOPIC, 0, 0)
         assert segment.read(key, await store.get(key)).footer.last_offset == 0

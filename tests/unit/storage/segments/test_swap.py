@@ -287,7 +287,7 @@ def test_a_log_is_not_handed_over_while_its_segments_are_replaced():
         with pytest.raises(NotOwnerError):
             await engine.swap_segments(log, PREFIX)
         heir = await opened(
-            store, broker_id=OTHER_ID, partitions=[to_open(leader_epoch=1, is_clean=True)]
+            store, broker_id=OTHER_ID, partitions=[to_open(leader_epoch=1, fully_rolled=True)]
         )
         assert await values_of(heir) == values(range(10))
 

@@ -69,7 +69,9 @@ class Assigning:
 
     def moves(self) -> int:
         """How many moves are under way."""
-        return sum(assignment.moving_to is not None for assignment in self._view.every_assignment())
+        return sum(
+            assignment.reassigning_to is not None for assignment in self._view.every_assignment()
+        )
 
     async def step(self, controller: Entry, fencing: Fencing) -> bool:
         """Plan once, and carry it out; false if something could not be written as planned."""
@@ -152,7 +154,7 @@ class Assigning:
 
 def _log_plan(planned: Plan) -> None:
     given = [change for change in planned.changes if _is_given(change)]
-    moving = [change for change in planned.changes if change.after.moving_to is not None]
+    moving = [change for change in planned.changes if change.after.reassigning_to is not None]
     if given:
         taken_over = sum(change.before is not None for change in given)
         log.info("partitions assigned", **_counts(given), taken_over=taken_over)

@@ -107,8 +107,8 @@ def _brokers_of(change: Change) -> set[int]:
     named = {after.broker_id}
     if before is not None:
         named.add(before.broker_id)
-    if after.moving_to is not None:
-        named.add(after.moving_to)
+    if after.reassigning_to is not None:
+        named.add(after.reassigning_to)
     return named
 
 

@@ -62,7 +62,7 @@ def orphans(
             broker_id=broker_id,
             broker_epoch=broker_epoch,
             leader_epoch=leader_epoch(before.leader_epoch if before else 0, now_ms),
-            is_clean=False,
+            fully_rolled=False,
             assigned_ms=now_ms,
         )
 

@@ -100,7 +100,12 @@ def test_assignments_of_topics_that_do_not_exist_are_removed():
         await council.seat(1)
         await council.settled()
         stray = Assignment(
-            topic="stray", partition=0, broker_id=1, broker_epoch=1, leader_epoch=0, is_clean=True
+            topic="stray",
+            partition=0,
+            broker_id=1,
+            broker_epoch=1,
+            leader_epoch=0,
+            fully_rolled=True,
         )
         await council.store.commit([], [Put(keys.assignment("stray", 0), encode_assignment(stray))])
         await asyncio.sleep(0.1)
@@ -118,7 +123,12 @@ def test_what_a_controller_has_not_heard_of_yet_it_does_not_remove():
         first.store.late = {keys.TOPICS}
         await council.topic("orders", 1)
         owned = Assignment(
-            topic="orders", partition=0, broker_id=1, broker_epoch=1, leader_epoch=0, is_clean=True
+            topic="orders",
+            partition=0,
+            broker_id=1,
+            broker_epoch=1,
+            leader_epoch=0,
+            fully_rolled=True,
         )
         await council.store.commit(
             [], [Put(keys.assignment("orders", 0), encode_assignment(owned))]

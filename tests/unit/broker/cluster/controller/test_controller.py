@@ -97,7 +97,7 @@ def test_when_the_controller_is_lost_another_follows_and_gives_its_partitions_aw
         for number, found in council.view.assignments("orders").items():
             was_lost = before[number].broker_id == lost.broker_id
             assert found.leader_epoch == before[number].leader_epoch + was_lost
-            assert found.is_clean != was_lost
+            assert found.fully_rolled != was_lost
             assert (found == before[number]) != was_lost
 
     play(body)
@@ -136,7 +136,7 @@ def test_who_is_back_under_a_new_epoch_keeps_what_it_had():
         assert council.controllers == [1]
         assert seat.streams.fences == [(1, 1)]
         for found in council.view.assignments("orders").values():
-            assert (found.broker_epoch, found.leader_epoch, found.is_clean) == (2, 1, False)
+            assert (found.broker_epoch, found.leader_epoch, found.fully_rolled) == (2, 1, False)
 
     play(body)
 

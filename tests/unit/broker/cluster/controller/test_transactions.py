@@ -35,7 +35,7 @@ def assignment(name="orders", partition=0, broker_id=1, **fields):
             "broker_id": broker_id,
             "broker_epoch": 3,
             "leader_epoch": 0,
-            "is_clean": True,
+            "fully_rolled": True,
             **fields,
         }
     )
@@ -80,7 +80,7 @@ def test_what_is_taken_from_a_lost_broker_must_be_as_it_was_and_the_broker_still
 
 def test_a_move_needs_both_brokers_and_a_shard_needs_no_topic():
     before = assignment(SHARDS_TOPIC, 4, broker_id=1, mod_revision=60)
-    [batch] = made([Change(before, assignment(SHARDS_TOPIC, 4, broker_id=1, moving_to=2))])
+    [batch] = made([Change(before, assignment(SHARDS_TOPIC, 4, broker_id=1, reassigning_to=2))])
     assert compares(batch) == {
         Compare(key="/kafscale/assignments/__consumer_offsets/4", mod_revision=60),
         Compare(key="/kafscale/brokers/1", mod_revision=101),

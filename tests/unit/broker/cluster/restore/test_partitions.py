@@ -22,8 +22,8 @@ OWNED = Assignment(
     broker_id=4,
     broker_epoch=5,
     leader_epoch=6,
-    is_clean=True,
-    moving_to=7,
+    fully_rolled=True,
+    reassigning_to=7,
 )
 STATE = PartitionState(
     topic="orders",
@@ -43,7 +43,7 @@ def test_every_partition_has_an_owner_that_is_over_and_was_not_left_clean():
     assert [each.partition for each in found] == [0, 1, 2]
     owners = [(each.broker_id, each.broker_epoch) for each in found]
     assert owners == [NOBODY, (4, 5), NOBODY]
-    assert not any(each.is_clean or each.moving_to for each in found)
+    assert not any(each.fully_rolled or each.reassigning_to for each in found)
     assert {each.leader_epoch for each in found} == {200_000_000}
 
 

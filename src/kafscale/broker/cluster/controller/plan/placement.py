@@ -37,9 +37,9 @@ def _kept(piece: Piece, staying: Mapping[int, BrokerInfo], spread: Spread) -> in
     if piece.home == NOWHERE:
         return NOWHERE
     assert piece.before is not None
-    moving_to = piece.before.moving_to
-    if moving_to is not None and moving_to in staying:
-        return moving_to
+    reassigning_to = piece.before.reassigning_to
+    if reassigning_to is not None and reassigning_to in staying:
+        return reassigning_to
     return piece.home if piece.home in spread else NOWHERE
 
 

@@ -3,7 +3,7 @@
 A plan follows from what is seen, and from nothing else: the same view gives the same plan, and a
 plan that has been carried out gives none after it but the next moves. The laws:
 
-1. Whoever lives keeps what it has; only the owner itself hands it over, where `moving_to` says.
+1. Whoever lives keeps what it has; only the owner hands it over, where `reassigning_to` says.
 2. What belongs to an owner that is over is given away once its WAL stream is fenced. Shards have no
    stream: the compare in each of the coordinator's commits is their fence.
 3. The leader epoch grows by one with every owner.
@@ -103,7 +103,7 @@ def _changes(
     drains = Counter(
         piece.home
         for piece in pieces
-        if piece.is_leaving and piece.before and piece.before.moving_to is not None
+        if piece.is_leaving and piece.before and piece.before.reassigning_to is not None
     )
     changes: list[Change] = []
     for piece in pieces:
@@ -111,14 +111,14 @@ def _changes(
             changes.append(_given(piece, brokers[piece.destination], now_ms))
             continue
         assert piece.before is not None
-        moving_to = piece.destination if piece.destination != piece.home else None
-        if moving_to == piece.before.moving_to:
+        reassigning_to = piece.destination if piece.destination != piece.home else None
+        if reassigning_to == piece.before.reassigning_to:
             continue
-        if piece.is_leaving and piece.before.moving_to is None:
+        if piece.is_leaving and piece.before.reassigning_to is None:
             if drains[piece.home] >= drains_max:
                 continue
             drains[piece.home] += 1
-        changes.append(Change(piece.before, replace(piece.before, moving_to=moving_to)))
+        changes.append(Change(piece.before, replace(piece.before, reassigning_to=reassigning_to)))
     return changes
 
 
@@ -131,7 +131,7 @@ def _given(piece: Piece, broker: BrokerInfo, now_ms: int) -> Change:
         broker_id=broker.id,
         broker_epoch=broker.epoch,
         leader_epoch=before.leader_epoch + 1 if before else 0,
-        is_clean=before is None,
+        fully_rolled=before is None,
         assigned_ms=now_ms,
     )
     return Change(before, after)

@@ -41,7 +41,7 @@ def test_a_new_assignment_names_the_life_of_its_owner():
         broker_id=7,
         broker_epoch=2,
         leader_epoch=0,
-        is_clean=True,
+        fully_rolled=True,
         assigned_ms=NOW_MS,
     )
 
@@ -117,7 +117,7 @@ def test_the_partitions_of_a_lost_broker_wait_for_its_fence_and_its_shards_do_no
     for place, found in board.assignments.items():
         if before[place].broker_id == 3:
             assert found.leader_epoch == before[place].leader_epoch + 1
-            assert not found.is_clean
+            assert not found.fully_rolled
             assert found.broker_id in {1, 2}
         else:
             assert found == before[place]
@@ -203,7 +203,7 @@ def test_a_broker_that_joins_is_filled_by_bounded_moves():
     planned = board.plan()
     assert len(planned.changes) == 4
     for change in planned.changes:
-        assert change.after == replace(change.before, moving_to=3)
+        assert change.after == replace(change.before, reassigning_to=3)
     board.carry_out(planned)
     assert board.plan().changes == [], "no more than so many at once"
     _, moves = board.settle()
@@ -238,9 +238,9 @@ def test_a_move_that_does_not_help_any_more_is_called_off(partitions):
         for found in board.assignments.values()
         if found.broker_id == fullest and found.topic == "orders"
     )
-    board.write(replace(mine, moving_to=3 - fullest))
+    board.write(replace(mine, reassigning_to=3 - fullest))
     [change] = board.plan().changes
-    assert change.after.moving_to is None
+    assert change.after.reassigning_to is None
     assert change.after.leader_epoch == mine.leader_epoch
 
 
@@ -251,9 +251,9 @@ def test_a_move_to_a_broker_with_too_many_is_sent_elsewhere_before_another_is_be
     assert set(board.moving().values()) == {1}
     board.join(3)
     planned = board.plan()
-    redirected = [change for change in planned.changes if change.before.moving_to is not None]
+    redirected = [change for change in planned.changes if change.before.reassigning_to is not None]
     assert len(redirected) == DRAINS_PER_MOVE
-    assert {change.after.moving_to for change in planned.changes} == {3}
+    assert {change.after.reassigning_to for change in planned.changes} == {3}
     board.settle()
     assert board.counts() == {1: 10, 2: 0, 3: 10}
 

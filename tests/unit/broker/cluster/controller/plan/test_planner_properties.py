@@ -23,9 +23,11 @@ def happen(board, event, subject):
     """Let something happen, unless it cannot."""
     match event:
         case "go on":
-            moving = [found for found in board.assignments.values() if found.moving_to is not None]
+            moving = [
+                found for found in board.assignments.values() if found.reassigning_to is not None
+            ]
             for found in moving[:subject]:
-                if found.moving_to in board.brokers and _is_alive(board, found):
+                if found.reassigning_to in board.brokers and _is_alive(board, found):
                     board.hand_over_one(found)
         case "create" | "grow" | "delete":
             change_topic(board, event, subject)
@@ -64,21 +66,21 @@ def check(board, planned):
         assert board.assignments.get(place) == before
         assert after.partition < board.topics[after.topic]
         if before is None:
-            assert (after.leader_epoch, after.is_clean, after.moving_to) == (0, True, None)
+            assert (after.leader_epoch, after.fully_rolled, after.reassigning_to) == (0, True, None)
             assert _is_alive(board, after)
         elif _is_alive(board, before):
-            assert after.moving_to != before.moving_to
+            assert after.reassigning_to != before.reassigning_to
             assert after.leader_epoch == before.leader_epoch
             assert (after.broker_id, after.broker_epoch) == (before.broker_id, before.broker_epoch)
-            if after.moving_to is not None:
-                assert not board.brokers[after.moving_to].is_draining
-                assert after.moving_to != after.broker_id
+            if after.reassigning_to is not None:
+                assert not board.brokers[after.reassigning_to].is_draining
+                assert after.reassigning_to != after.broker_id
         else:
             owner = (before.broker_id, before.broker_epoch)
             assert owner in board.fenced or after.topic == SHARDS_TOPIC
             assert _is_alive(board, after)
-            assert (after.leader_epoch, after.is_clean) == (before.leader_epoch + 1, False)
-            assert after.moving_to is None
+            assert (after.leader_epoch, after.fully_rolled) == (before.leader_epoch + 1, False)
+            assert after.reassigning_to is None
     for broker_id, epoch in planned.to_fence:
         found = board.brokers.get(broker_id)
         assert found is None or found.epoch > epoch
@@ -89,8 +91,8 @@ def check_moves(board):
     """So many moves, and to such brokers, may be under way after a plan."""
     for_balance = 0
     for found in board.assignments.values():
-        if found.moving_to is not None and _is_alive(board, found):
-            assert not board.brokers[found.moving_to].is_draining
+        if found.reassigning_to is not None and _is_alive(board, found):
+            assert not board.brokers[found.reassigning_to].is_draining
             for_balance += not board.brokers[found.broker_id].is_draining
     assert for_balance <= board.moves_max
 
