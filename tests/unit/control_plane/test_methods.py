@@ -31,7 +31,7 @@ PUBLISHED = {
     " epoch=4 int32",
 }
 ROOT = Path(__file__).parents[3]
-PLACE = Path("kafscale/control/_generated")
+PACKAGE = Path("kafscale/control_plane/_generated")
 OWN_FIELD_MIN = 100
 TYPES = {
     FieldDescriptor.TYPE_STRING: "string",
@@ -83,11 +83,11 @@ def test_the_modules_are_what_the_compiler_makes_of_the_schema(tmp_path):
         sys.executable,
         "-m",
         "grpc_tools.protoc",
-        f"--proto_path={PLACE}=proto/control",
+        f"--proto_path={PACKAGE}=proto/control",
         f"--python_out={tmp_path}",
         f"--pyi_out={tmp_path}",
         "proto/control/broker.proto",
     ]
     subprocess.run(command, cwd=ROOT, check=True)  # noqa: S603 - our own command.
     for name in ("broker_pb2.py", "broker_pb2.pyi"):
-        assert (tmp_path / PLACE / name).read_text() == (ROOT / "src" / PLACE / name).read_text()
+        assert (tmp_path / PACKAGE / name).read_text() == (ROOT / "src" / PACKAGE / name).read_text()
