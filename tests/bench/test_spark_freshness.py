@@ -14,7 +14,7 @@ from bench.brokers import Contestant
 from bench.producer_perf import produce
 from kafscale.spark.jobs.lake.job import Lake
 from kafscale.spark.jobs.lake.settings import LakeSettings
-from kafscale.spark.runtime import parallel_map
+from kafscale.spark.runtime.parallel_map import parallel_map
 from kafscale.spark.source.location import Location
 from kafscale.spark.source.subscription import Subscription
 from kafscale.spark.tables.target import TableFormat, Target
@@ -64,7 +64,7 @@ def test_freshness(contests, tmp_path, scaled, interval_ms):
             interval_ms=interval_ms,
         )
         target = Target(table_format=TableFormat.ICEBERG, path=str(tmp_path / "lake"))
-        lake = Lake(settings, target, partial(parallel_map.run, spark))
+        lake = Lake(settings, target, partial(parallel_map, spark))
 
         def rest(pause_seconds):
             tally = lake.tallies.get("clicks")

@@ -6,11 +6,11 @@ import time
 
 import pytest
 
-from kafscale.spark.log.bucket_listing import survey
+from kafscale.spark.log.bucket_listing import list_bucket
 from kafscale.spark.plan.task_planner import OffsetRange, plan
 from kafscale.spark.source.location import Location
 from kafscale.storage.formats import object_keys
-from unit.spark.stored import NAMESPACE, TOPIC, put_segment
+from unit.spark.stored_log import NAMESPACE, TOPIC, put_segment
 
 pytestmark = [pytest.mark.bench, pytest.mark.timeout(600)]
 
@@ -31,7 +31,7 @@ def test_planning(contests, scaled, tmp_path):
         contest = contests.new(f"Spark: planning over {count:,} segments in local files")
         for _ in range(3):
             start = time.perf_counter()
-            found = survey(store, NAMESPACE, [TOPIC])
+            found = list_bucket(store, NAMESPACE, [TOPIC])
             surveyed = time.perf_counter()
             log = found.partitions[TOPIC, 0]
             tasks = plan(found, [OffsetRange(TOPIC, 0, log.start_offset, log.end_offset)])

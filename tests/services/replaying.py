@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from kafscale.spark.jobs.replay import job
 from kafscale.spark.plan.task_planner import Task
-from kafscale.spark.read.task import read
+from kafscale.spark.read.task import read_task
 from kafscale.spark.source.columns import ALL_WITH_HEADERS
 
 PIECE_ROWS = 20
@@ -14,7 +14,7 @@ PIECE_ROWS = 20
 
 def pieces(location, part, is_wanted):
     """What Spark would hand to a task, in many small pieces."""
-    for batch in read(location, Task((part,)), ALL_WITH_HEADERS):
+    for batch in read_task(location, Task((part,)), ALL_WITH_HEADERS):
         kept = batch.filter(pa.array(is_wanted(batch.column("offset").to_numpy())))
         for start in range(0, kept.num_rows, PIECE_ROWS):
             yield kept.slice(start, PIECE_ROWS)

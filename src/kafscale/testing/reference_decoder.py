@@ -1,7 +1,6 @@
-"""The decoder said plainly: what the compiled one must yield, record by record in Python.
+"""The reference for `kafscale.spark.codec.decoder`: decodes record by record in plain Python.
 
-It is the twin by which tests judge `decoder.Decoder`, and the place to look up what a rule means.
-Nothing else uses it: it is slower by one or two orders of magnitude.
+Tests compare the compiled decoder with it. It is one or two orders of magnitude slower.
 """
 
 from collections.abc import Sequence
@@ -26,7 +25,7 @@ class ReferenceDecoder:
         self._columns = columns
         self._decompressed_bytes_max = decompressed_bytes_max
 
-    def decode(  # noqa: PLR0917 - as its twin.
+    def decode(  # noqa: PLR0917 - as `Decoder.decode`.
         self,
         key: str,
         topic: str,
@@ -42,10 +41,8 @@ class ReferenceDecoder:
             for batch in batches:
                 batch.verify_checksum()
                 if not 0 <= batch.base_offset <= batch.last_offset <= _INT64_MAX:
-                    raise DamagedObjectError(
-                        key, f"there are no such offsets as those of {batch!r}"
-                    )
-                if _wanted(batch, start_offset, end_offset, from_ms):
+                    raise DamagedObjectError(key, f"invalid offsets in {batch!r}")
+                if _is_selected(batch, start_offset, end_offset, from_ms):
                     rows += [
                         _row(record, topic, partition, batch)
                         for record in self._records(batch)
@@ -60,7 +57,7 @@ class ReferenceDecoder:
         return list(iterate(batch, decompressed_bytes_max=self._decompressed_bytes_max))
 
 
-def _wanted(batch: BatchView, start_offset: int, end_offset: int, from_ms: int | None) -> bool:
+def _is_selected(batch: BatchView, start_offset: int, end_offset: int, from_ms: int | None) -> bool:
     if batch.is_control or (from_ms is not None and batch.max_timestamp_ms < from_ms):
         return False
     return batch.base_offset < end_offset and batch.last_offset >= start_offset
@@ -81,5 +78,5 @@ def _row(record: Record, topic: str, partition: int, batch: BatchView) -> dict[s
 
 
 def _clamp(timestamp_ms: int) -> int:
-    """The nearest time that fits 64 bits as microseconds: a silly producer must not stop a job."""
+    """Clamp a timestamp to 64-bit microseconds: an odd producer must not stop a job."""
     return max(-_TIMESTAMP_MS_MAX, min(timestamp_ms, _TIMESTAMP_MS_MAX))

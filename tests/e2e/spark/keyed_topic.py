@@ -14,8 +14,8 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from kafka import KafkaConsumer
 from kafka import TopicPartition as PythonPartition
 
-from kafscale.spark.log.bucket_listing import survey
-from kafscale.spark.plan.offset_map import LogMap
+from kafscale.spark.log.bucket_listing import list_bucket
+from kafscale.spark.plan.offset_map import OffsetMap
 from kafscale.spark.source.location import Location
 from services import java
 from services.broker import BrokerProcess
@@ -59,11 +59,11 @@ class KeyedTopic:
 
     def wait_for(self, name: str) -> None:
         """Wait until readers of the store know a topic."""
-        wait_until(lambda: name in self.survey().known, f"{name} in the catalog")
+        wait_until(lambda: name in self.survey().catalog, f"{name} in the catalog")
 
-    def survey(self) -> LogMap:
+    def survey(self) -> OffsetMap:
         with self.location.open() as store:
-            return survey(store, self.location.namespace)
+            return list_bucket(store, self.location.namespace)
 
     def write(self, count: int = 200, *, codec: str = "none") -> None:
         """Write at random: few keys, some marks of deletion, values of all sizes."""

@@ -23,7 +23,7 @@ from kafscale.spark.jobs.lake.settings import LakeSettings, Mode
 from kafscale.spark.source.location import Location
 from kafscale.spark.source.subscription import Subscription
 from kafscale.spark.tables.target import TableFormat, Target
-from kafscale.spark.tables.time_partitions import Unit
+from kafscale.spark.tables.time_partitions import TimeGranularity
 from kafscale.spark.values import ValueSpec
 from services.broker import BrokerProcess
 
@@ -92,7 +92,9 @@ def without_null_headers(rows: list[Row]) -> list[Row]:
 def test_every_record_is_in_the_table_once(spark, broker, mixed, tmp_path, table_format):
     topic, expected = mixed
     target = Target(table_format=table_format, path=str(tmp_path))
-    asked = settings(broker, topic, unit=Unit.DAY, commit_bytes_max=3_000_000, task_bytes=500_000)
+    asked = settings(
+        broker, topic, unit=TimeGranularity.DAY, commit_bytes_max=3_000_000, task_bytes=500_000
+    )
     done = job.run(spark, asked, target)
     assert done.rows[0][done.columns.index("records")] == len(expected)
     assert done.rows[0][done.columns.index("commits")] > 1

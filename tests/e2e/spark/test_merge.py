@@ -19,7 +19,7 @@ from e2e.spark.keyed_topic import (
 from kafscale.records import iterate
 from kafscale.spark.jobs.merge import job
 from kafscale.spark.jobs.merge.job import MergeSettings
-from kafscale.spark.log.bucket_listing import survey
+from kafscale.spark.log.bucket_listing import list_bucket
 from kafscale.spark.plan.task_planner import OffsetRange, plan
 from kafscale.spark.read.slice_reader import SliceReader
 from kafscale.spark.source.location import Location
@@ -121,7 +121,7 @@ def test_readers_notice_nothing(spark, topic):
 def _read_store(topic):
     location = topic.location
     with location.open() as store:
-        found = survey(store, location.namespace, [TOPIC])
+        found = list_bucket(store, location.namespace, [TOPIC])
         ranges = [
             OffsetRange(*place, each.start_offset, each.end_offset)
             for place, each in found.partitions.items()

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from kafscale.errors import DamagedObjectError, OperatingError
-from kafscale.spark.runtime import parallel_map
+from kafscale.spark.runtime.parallel_map import parallel_map
 from services.waiting import wait_until
 
-run = partial(parallel_map.run, description="testing")
+run = partial(parallel_map, description="testing")
 
 
 def square(number):

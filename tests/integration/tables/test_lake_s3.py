@@ -17,9 +17,9 @@ from pyiceberg.catalog.sql import SqlCatalog
 from kafscale.spark.jobs.lake.job import Lake
 from kafscale.spark.jobs.lake.settings import LakeSettings
 from kafscale.spark.source.subscription import Subscription
-from kafscale.spark.tables.maintenance import Upkeep
+from kafscale.spark.tables.maintenance import MaintenanceOptions
 from kafscale.spark.tables.target import TableFormat, Target
-from kafscale.spark.tables.time_partitions import Unit
+from kafscale.spark.tables.time_partitions import TimeGranularity
 from kafscale.storage.objects import S3Bucket
 from services import s3_server
 from unit.spark.jobs.lake_log import LakeLog, raw_rows
@@ -88,8 +88,8 @@ def test_killed_raced_and_looked_after(bucket, tmp_path, table_format):
             subscription=Subscription.to_topics("orders"),
             is_once=True,
             commit_records_max=records_max,
-            unit=Unit.DAY,
-            upkeep=Upkeep(merges_files=not is_plain, expires_after_ms=0),
+            unit=TimeGranularity.DAY,
+            upkeep=MaintenanceOptions(merges_files=not is_plain, expires_after_ms=0),
         )
         Lake(settings, target, inline, checkpoint=checkpoint).run()
 

@@ -90,4 +90,6 @@ def test_the_modules_are_what_the_compiler_makes_of_the_schema(tmp_path):
     ]
     subprocess.run(command, cwd=ROOT, check=True)  # noqa: S603 - our own command.
     for name in ("broker_pb2.py", "broker_pb2.pyi"):
-        assert (tmp_path / PACKAGE / name).read_text() == (ROOT / "src" / PACKAGE / name).read_text()
+        assert (tmp_path / PACKAGE / name).read_text() == (
+            ROOT / "src" / PACKAGE / name
+        ).read_text()

@@ -1,4 +1,4 @@
-"""docs/spark.md says what there is, and nothing else: options, jobs, examples."""
+"""docs/spark.md lists exactly the existing options, jobs and examples."""
 
 import re
 from pathlib import Path
@@ -12,17 +12,17 @@ ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "spark.md").read_text()
 
 
-def test_every_option_is_documented_and_no_other():
+def test_docs_list_exactly_the_source_options():
     rows = re.findall(r"^\| (`.+?`) \|", PAGE, re.MULTILINE)
     documented = {name for row in rows for name in re.findall(r"`([\w.]+)`", row)}
     assert documented == NAMES
 
 
-def test_every_job_is_documented_and_no_other():
+def test_docs_list_exactly_the_jobs():
     jobs = {command.name or command.callback.__name__ for command in app.registered_commands}
     assert set(re.findall(r"kafscale spark ([a-z]+)", PAGE)) == jobs - {"check"}
 
 
 @pytest.mark.parametrize("path", re.findall(r"\]\(\.\./(examples/\w+\.py)\)", PAGE))
-def test_examples_are_there(path):
+def test_linked_examples_exist(path):
     assert (ROOT / path).is_file()

@@ -123,4 +123,4 @@ def _verify(
             batch.verify_checksum()
         except CorruptBatchError as error:
             raise DamagedObjectError(key, str(error)) from error
-        raise DamagedObjectError(key, f"there are no such offsets as those of {batch!r}")
+        raise DamagedObjectError(key, f"invalid offsets in {batch!r}")

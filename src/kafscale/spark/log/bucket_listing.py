@@ -1,9 +1,9 @@
-"""Looking at a store once: what it holds of which topics, as a `LogMap`.
+"""Lists a bucket and builds the `OffsetMap` of its topics.
 
-The order matters. The WAL is listed and its tables are read first, segments are listed then: what
-is trimmed from the WAL meanwhile has become a segment before, and so is seen there. Of a stream
-that is over, all objects below its fence count; of one that goes on, those up to the first that is
-missing. What they hold is durable, and will never be taken back.
+The order of requests matters. The WAL is listed and its footers are read first, segments are listed
+after that: records that are trimmed from the WAL in between were rolled into a segment before, so
+the segment listing shows them. In a fenced stream all objects below the fence are acknowledged; in
+a live stream, those below the first missing sequence number. Their records are durable.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ import msgspec
 from kafscale.aio.gather import together
 from kafscale.errors import DamagedObjectError, ObjectNotFoundError
 from kafscale.observability.logging import get_logger
-from kafscale.spark.plan.offset_map import KnownTopic, LogMap, Place, WalRun, draw
+from kafscale.spark.plan.offset_map import CatalogTopic, OffsetMap, TopicPartition, WalRun, build
 from kafscale.storage import topic_catalog
 from kafscale.storage.formats import object_keys, segment, wal_object
 from kafscale.storage.objects.blocking import BlockingObjectStore
@@ -25,97 +25,104 @@ from kafscale.storage.wal.streams import Stream, Streams
 
 log = get_logger(__name__)
 
-LOOKS_MAX: Final = 5
-"""How often objects may vanish while they are looked at, or offsets be missing in between."""
+ATTEMPTS_MAX: Final = 5
+"""How often a listing is repeated when objects vanish during it, or when offsets are missing."""
 
 READS_MAX: Final = 32
 
-_Segments = dict[Place, list[tuple[str, int, int]]]
+_Segments = dict[TopicPartition, list[tuple[str, int, int]]]
+"""Key, base offset and size of the segments of each partition, ascending."""
+
+_WalRuns = dict[TopicPartition, list[WalRun]]
 
 
-class _Listing(msgspec.Struct, frozen=True):
+class _TopicListing(msgspec.Struct, frozen=True):
     """What the listing of topics shows."""
 
     segments: _Segments
-    marked: set[Place]
-    """Those whose start is told by an object."""
+    with_log_start: set[TopicPartition]
+    """The partitions that have a log start object."""
 
 
-class Surveyor:
-    """Looks at a store, as often as wanted; tables of WAL objects are read once."""
+class BucketLister:
+    """Lists a bucket repeatedly; the footer of each WAL object is read once."""
 
     def __init__(self, store: BlockingObjectStore, namespace: str) -> None:
         self._blocking = store
         self._namespace = namespace
-        self._tables: dict[str, list[wal_object.Range]] = {}
+        self._footers: dict[str, list[wal_object.Range]] = {}
 
-    def look(
+    def list(
         self,
         topics: Collection[str] | None = None,
-        wanted: Callable[[str], bool] = lambda _topic: True,
-    ) -> LogMap:
-        """A map of some topics, by name; of all that are wanted, without."""
+        matches: Callable[[str], bool] = lambda _topic: True,
+    ) -> OffsetMap:
+        """Return the offset map of the named topics, or of all topics that `matches` accepts."""
         names = None if topics is None else frozenset(topics)
-        chosen = wanted if names is None else names.__contains__
-        return self._blocking.run(lambda store: self._look(store, names, chosen))
+        accepts = matches if names is None else names.__contains__
+        return self._blocking.run(lambda store: self._list_with_retries(store, names, accepts))
 
-    async def _look(
-        self, store: ObjectStore, names: frozenset[str] | None, wanted: Callable[[str], bool]
-    ) -> LogMap:
-        for looks_left in reversed(range(LOOKS_MAX)):
+    async def _list_with_retries(
+        self, store: ObjectStore, names: frozenset[str] | None, matches: Callable[[str], bool]
+    ) -> OffsetMap:
+        for attempts_left in reversed(range(ATTEMPTS_MAX)):
             try:
-                found, gaps = await self._try(store, names, wanted, holes_accepted=not looks_left)
+                found, gaps = await self._list_once(
+                    store, names, matches, allow_gaps=not attempts_left
+                )
             except ObjectNotFoundError:
-                if not looks_left:
+                if not attempts_left:
                     raise
                 continue
             if not gaps:
                 break
         return found
 
-    async def _try(
+    async def _list_once(
         self,
         store: ObjectStore,
         names: frozenset[str] | None,
-        wanted: Callable[[str], bool],
+        matches: Callable[[str], bool],
         *,
-        holes_accepted: bool,
-    ) -> tuple[LogMap, int]:
-        catalog, known_ms = await _catalog(store, self._namespace)
-        known = {name: topic for name, topic in catalog.items() if wanted(name)}
-        runs = _current(await self._runs(store, wanted), known, known_ms)
-        listing = await self._list(store, names, wanted)
-        ends = await self._ends(store, listing.segments)
-        starts = await self._starts(store, listing.marked)
-        empty = {(name, number) for name in known for number in range(known[name].partitions)}
+        allow_gaps: bool,
+    ) -> tuple[OffsetMap, int]:
+        topics, catalog_ms = await _read_catalog(store, self._namespace)
+        catalog = {name: topic for name, topic in topics.items() if matches(name)}
+        runs = _current_runs(await self._list_wal(store, matches), catalog, catalog_ms)
+        listing = await self._list_segments(store, names, matches)
+        ends = await self._read_segment_ends(store, listing.segments)
+        starts = await self._read_log_starts(store, listing.with_log_start)
+        cataloged = {
+            (name, index) for name, topic in catalog.items() for index in range(topic.partitions)
+        }
         partitions = {}
         gaps = 0
-        for place in sorted({*listing.segments, *runs, *empty}):
-            partitions[place], has_gap = draw(
-                place,
-                listing.segments.get(place, ()),
-                ends.get(place, 0),
-                runs.get(place, ()),
-                start_offset=starts.get(place, 0),
-                holes_accepted=holes_accepted,
+        for topic_partition in sorted({*listing.segments, *runs, *cataloged}):
+            partitions[topic_partition], has_gap = build(
+                topic_partition,
+                listing.segments.get(topic_partition, ()),
+                ends.get(topic_partition, 0),
+                runs.get(topic_partition, ()),
+                start_offset=starts.get(topic_partition, 0),
+                allow_gaps=allow_gaps,
             )
             gaps += has_gap
-        return LogMap(partitions, known), gaps
+        return OffsetMap(partitions, catalog), gaps
 
     # --- the WAL ------------------------------------------------------------------------------
 
-    async def _runs(
-        self, store: ObjectStore, wanted: Callable[[str], bool]
-    ) -> dict[Place, list[WalRun]]:
+    async def _list_wal(self, store: ObjectStore, matches: Callable[[str], bool]) -> _WalRuns:
         streams = await Streams(store, self._namespace, lambda: 0).all()
-        items = [item for stream in streams for item in _counting(stream)]
-        there = {item.key for item in items}
-        self._tables = {key: table for key, table in self._tables.items() if key in there}
-        await _all(self._read_table(store, item) for item in items if item.key not in self._tables)
-        runs: dict[Place, list[WalRun]] = defaultdict(list)
+        items = [item for stream in streams for item in _acknowledged(stream)]
+        keys = {item.key for item in items}
+        self._footers = {key: footer for key, footer in self._footers.items() if key in keys}
+        await _run_all(
+            self._read_footer(store, item) for item in items if item.key not in self._footers
+        )
+        runs: _WalRuns = defaultdict(list)
         for item in items:
-            for held in self._tables.get(item.key, ()):
-                if wanted(held.topic):
+            for held in self._footers.get(item.key, ()):
+                if matches(held.topic):
                     runs[held.topic, held.partition].append(
                         WalRun(
                             item.key,
@@ -130,143 +137,155 @@ class Surveyor:
                     )
         return runs
 
-    async def _read_table(self, store: ObjectStore, item: ObjectInfo) -> None:
+    async def _read_footer(self, store: ObjectStore, item: ObjectInfo) -> None:
         try:
-            self._tables[item.key] = await read_table(store, item)
+            self._footers[item.key] = await read_footer(store, item)
         except ObjectNotFoundError:
-            pass  # It was trimmed: what it held is in segments by now.
+            pass  # It was trimmed; its records are in segments now.
         except DamagedObjectError as error:
             log.warning("damaged WAL object skipped", key=item.key, reason=error.reason)
 
     # --- segments -----------------------------------------------------------------------------
 
-    async def _list(
-        self, store: ObjectStore, names: frozenset[str] | None, wanted: Callable[[str], bool]
-    ) -> _Listing:
+    async def _list_segments(
+        self, store: ObjectStore, names: frozenset[str] | None, matches: Callable[[str], bool]
+    ) -> _TopicListing:
         if names is None:
             prefixes = [f"{self._namespace}/"]
         else:
             prefixes = [object_keys.topic_prefix(self._namespace, name) for name in sorted(names)]
-        listing = _Listing(defaultdict(list), set())
-        await _all(self._list_below(store, prefix, wanted, listing) for prefix in prefixes)
+        listing = _TopicListing(defaultdict(list), set())
+        await _run_all(self._list_prefix(store, prefix, matches, listing) for prefix in prefixes)
         return listing
 
-    async def _list_below(
-        self, store: ObjectStore, prefix: str, wanted: Callable[[str], bool], listing: _Listing
+    async def _list_prefix(
+        self,
+        store: ObjectStore,
+        prefix: str,
+        matches: Callable[[str], bool],
+        listing: _TopicListing,
     ) -> None:
         async for chunk in store.list(prefix):
             for item in chunk:
                 if item.key.endswith(object_keys.INDEX_SUFFIX):
                     continue
-                place = object_keys.parse_segment(self._namespace, item.key)
-                if place is not None and wanted(place.topic):
-                    listing.segments[place.topic, place.partition].append(
-                        (item.key, place.base_offset, item.size_bytes)
+                parsed = object_keys.parse_segment(self._namespace, item.key)
+                if parsed is not None and matches(parsed.topic):
+                    listing.segments[parsed.topic, parsed.partition].append(
+                        (item.key, parsed.base_offset, item.size_bytes)
                     )
                     continue
-                marked = object_keys.parse_log_start(self._namespace, item.key)
-                if marked is not None and wanted(marked[0]):
-                    listing.marked.add(marked)
+                started = object_keys.parse_log_start(self._namespace, item.key)
+                if started is not None and matches(started[0]):
+                    listing.with_log_start.add(started)
 
-    async def _starts(self, store: ObjectStore, marked: Iterable[Place]) -> dict[Place, int]:
-        starts: dict[Place, int] = {}
+    async def _read_log_starts(
+        self, store: ObjectStore, topic_partitions: Iterable[TopicPartition]
+    ) -> dict[TopicPartition, int]:
+        starts: dict[TopicPartition, int] = {}
 
-        async def read(place: Place) -> None:
-            key = object_keys.log_start_key(self._namespace, *place)
+        async def read(topic_partition: TopicPartition) -> None:
+            key = object_keys.log_start_key(self._namespace, *topic_partition)
             data = bytes(await store.get(key))
             if not data.isdigit():
-                raise DamagedObjectError(key, f"{data[:20]!r} is no offset")
-            starts[place] = int(data)
+                raise DamagedObjectError(key, f"invalid log start offset {data[:20]!r}")
+            starts[topic_partition] = int(data)
 
-        await _all(read(place) for place in marked)
+        await _run_all(read(topic_partition) for topic_partition in topic_partitions)
         return starts
 
-    async def _ends(self, store: ObjectStore, segments: _Segments) -> dict[Place, int]:
-        ends: dict[Place, int] = {}
+    async def _read_segment_ends(
+        self, store: ObjectStore, segments: _Segments
+    ) -> dict[TopicPartition, int]:
+        ends: dict[TopicPartition, int] = {}
 
-        async def read(place: Place, key: str) -> None:
+        async def read(topic_partition: TopicPartition, key: str) -> None:
             suffix = await store.get_suffix(key, segment.FOOTER_BYTES)
-            ends[place] = segment.decode_footer(key, suffix).last_offset + 1
+            ends[topic_partition] = segment.decode_footer(key, suffix).last_offset + 1
 
-        await _all(read(place, found[-1][0]) for place, found in segments.items())
+        await _run_all(
+            read(topic_partition, found[-1][0]) for topic_partition, found in segments.items()
+        )
         return ends
 
 
-def survey(
+def list_bucket(
     store: BlockingObjectStore,
     namespace: str,
     topics: Collection[str] | None = None,
-    wanted: Callable[[str], bool] = lambda _topic: True,
-) -> LogMap:
-    """One look at some topics, by name; at all that are wanted, without."""
-    return Surveyor(store, namespace).look(topics, wanted)
+    matches: Callable[[str], bool] = lambda _topic: True,
+) -> OffsetMap:
+    """List a bucket once; see `BucketLister.list`."""
+    return BucketLister(store, namespace).list(topics, matches)
 
 
-async def read_table(store: ObjectStore, item: ObjectInfo) -> list[wal_object.Range]:
-    """What a WAL object holds, from its last bytes."""
+async def read_footer(store: ObjectStore, item: ObjectInfo) -> list[wal_object.Range]:
+    """Read which offsets of which partitions a WAL object holds, from its last bytes."""
     length = min(wal_object.TAIL_BYTES_HINT, item.size_bytes)
     while True:
         suffix = await store.get_suffix(item.key, length)
-        # As long as the name is there, its file was not given to another object meanwhile.
+        # A local store may reuse the file of a deleted object. If the key still exists after the
+        # read, the bytes belong to it.
         await store.head(item.key)
-        table = wal_object.decode_footer(item.key, suffix, item.size_bytes)
-        if isinstance(table, list):
-            return table
-        length = table
+        footer = wal_object.decode_footer(item.key, suffix, item.size_bytes)
+        if isinstance(footer, list):
+            return footer
+        length = footer
 
 
-async def _catalog(store: ObjectStore, namespace: str) -> tuple[dict[str, KnownTopic], int]:
-    """The topics that brokers tell of, if they do, and when that was."""
+async def _read_catalog(store: ObjectStore, namespace: str) -> tuple[dict[str, CatalogTopic], int]:
+    """Read the topic catalog that brokers publish, if any, and when it was written."""
     key = object_keys.catalog_key(namespace)
     try:
-        told_ms = (await store.head(key)).modified_ms
+        modified_ms = (await store.head(key)).modified_ms
         data = await store.get(key)
     except ObjectNotFoundError:
         return {}, -1
     topics = topic_catalog.decode(key, bytes(data)).topics
     return {
-        topic.name: KnownTopic(
+        topic.name: CatalogTopic(
             topic.name, bytes.fromhex(topic.topic_id), topic.partition_count, topic.configs
         )
         for topic in topics
-    }, told_ms
+    }, modified_ms
 
 
-def _counting(stream: Stream) -> list[ObjectInfo]:
-    """The objects of a stream that count and hold something."""
+def _acknowledged(stream: Stream) -> list[ObjectInfo]:
+    """Return the acknowledged objects of a stream that are not empty."""
     if stream.fence is not None:
-        counting = stream.counting
+        items = stream.counting
     else:
-        counting = [item for number, item in stream.objects.items() if number < stream.first_free]
-    return [item for item in counting if item.size_bytes != wal_object.EMPTY_BYTES]
+        items = [item for number, item in stream.objects.items() if number < stream.first_free]
+    return [item for item in items if item.size_bytes != wal_object.EMPTY_BYTES]
 
 
-def _current(
-    runs: dict[Place, list[WalRun]], known: dict[str, KnownTopic], known_ms: int
-) -> dict[Place, list[WalRun]]:
-    """What is of topics that exist, and not of deleted ones that had the same name.
+def _current_runs(runs: _WalRuns, catalog: dict[str, CatalogTopic], catalog_ms: int) -> _WalRuns:
+    """Drop the runs of deleted topics that had the name of an existing topic.
 
-    The topic that was written to last is the one that exists; if a catalog is newer, that knows.
+    The topic ID that was written last is the existing one, unless the catalog is newer and says
+    otherwise.
     """
     newest: dict[str, tuple[int, bytes]] = {
-        name: (known_ms, topic.id) for name, topic in known.items()
+        name: (catalog_ms, topic.id) for name, topic in catalog.items()
     }
-    for (topic, _), held in runs.items():
-        for run in held:
+    for (topic, _), topic_runs in runs.items():
+        for run in topic_runs:
             if run.modified_ms >= newest.get(topic, (-1, b""))[0]:
                 newest[topic] = (run.modified_ms, run.topic_id)
     return {
-        place: [run for run in held if run.topic_id == newest[place[0]][1]]
-        for place, held in runs.items()
+        topic_partition: [
+            run for run in partition_runs if run.topic_id == newest[topic_partition[0]][1]
+        ]
+        for topic_partition, partition_runs in runs.items()
     }
 
 
-async def _all(work: Iterable[Awaitable[None]]) -> None:
-    """Do everything, so much of it at a time."""
-    free = asyncio.Semaphore(READS_MAX)
+async def _run_all(work: Iterable[Awaitable[None]]) -> None:
+    """Await everything, at most `READS_MAX` at a time."""
+    semaphore = asyncio.Semaphore(READS_MAX)
 
-    async def one(awaitable: Awaitable[None]) -> None:
-        async with free:
+    async def run(awaitable: Awaitable[None]) -> None:
+        async with semaphore:
             await awaitable
 
-    await together(one(awaitable) for awaitable in work)
+    await together(run(awaitable) for awaitable in work)

@@ -12,9 +12,9 @@ from itertools import pairwise
 from typing import Final
 
 from kafscale.records import BatchView, iterate
-from kafscale.spark.plan.offset_map import Extent, PartitionMap, Place
+from kafscale.spark.plan.offset_map import Extent, PartitionOffsets, TopicPartition
 from kafscale.spark.plan.task_planner import Slice
-from kafscale.spark.read.prefetcher import Fetcher
+from kafscale.spark.read.prefetcher import Prefetcher
 from kafscale.spark.read.slice_reader import SliceReader
 from kafscale.storage.objects.blocking import BlockingObjectStore
 
@@ -22,13 +22,13 @@ SEARCHES_MAX: Final = 16
 """How many partitions are searched at a time."""
 
 
-def first_since(
-    store: BlockingObjectStore, namespace: str, found: PartitionMap, timestamp_ms: int
+def offset_for_timestamp(
+    store: BlockingObjectStore, namespace: str, found: PartitionOffsets, timestamp_ms: int
 ) -> int | None:
     """The offset of the first record at or after a time; None if all are older."""
     reader = SliceReader(store, namespace, fail_on_data_loss=False)
-    for start, end in _stretches(Fetcher(store, namespace), found, timestamp_ms):
-        extents = tuple(found.between(start, end))
+    for start, end in _stretches(Prefetcher(store, namespace), found, timestamp_ms):
+        extents = tuple(found.extents_between(start, end))
         for batches in reader.read(Slice(found.topic, found.partition, start, end, extents)):
             for batch in batches.batches:
                 offset = _first_in(batch, timestamp_ms, start)
@@ -37,26 +37,27 @@ def first_since(
     return None
 
 
-def first_since_each(
+def offsets_for_timestamps(
     store: BlockingObjectStore,
     namespace: str,
-    wanted: Mapping[Place, int],
-    partitions: Mapping[Place, PartitionMap],
-) -> dict[Place, int | None]:
+    wanted: Mapping[TopicPartition, int],
+    partitions: Mapping[TopicPartition, PartitionOffsets],
+) -> dict[TopicPartition, int | None]:
     """The same for many partitions at once, each with a time of its own."""
     places = [place for place in wanted if place in partitions]
     with ThreadPoolExecutor(SEARCHES_MAX, thread_name_prefix="times") as threads:
         offsets = threads.map(
-            lambda place: first_since(store, namespace, partitions[place], wanted[place]), places
+            lambda place: offset_for_timestamp(store, namespace, partitions[place], wanted[place]),
+            places,
         )
         return dict(zip(places, offsets, strict=True))
 
 
 def _stretches(
-    fetcher: Fetcher, found: PartitionMap, timestamp_ms: int
+    fetcher: Prefetcher, found: PartitionOffsets, timestamp_ms: int
 ) -> Iterator[tuple[int, int]]:
     """Offsets in ascending order, among which all records are that have reached the time."""
-    extents = found.between(found.start_offset, found.end_offset)
+    extents = found.extents_between(found.start_offset, found.end_offset)
     segments = [extent for extent in extents if not extent.is_wal]
     for extent in segments[_first_segment(fetcher, segments, timestamp_ms) :]:
         yield from _stretches_of(fetcher, extent, timestamp_ms)
@@ -65,7 +66,7 @@ def _stretches(
             yield extent.start_offset, extent.end_offset
 
 
-def _first_segment(fetcher: Fetcher, segments: Sequence[Extent], timestamp_ms: int) -> int:
+def _first_segment(fetcher: Prefetcher, segments: Sequence[Extent], timestamp_ms: int) -> int:
     """The number of the first segment that can hold a record at or after the time."""
     low, high = 0, len(segments)
     while low < high:
@@ -81,7 +82,9 @@ def _first_segment(fetcher: Fetcher, segments: Sequence[Extent], timestamp_ms: i
     return low
 
 
-def _stretches_of(fetcher: Fetcher, extent: Extent, timestamp_ms: int) -> Iterator[tuple[int, int]]:
+def _stretches_of(
+    fetcher: Prefetcher, extent: Extent, timestamp_ms: int
+) -> Iterator[tuple[int, int]]:
     """The same within a segment, as far as its index tells."""
     entries = fetcher.index(extent.key)
     if entries is None or entries.max_timestamps is None:

@@ -23,7 +23,7 @@ import msgspec
 
 from kafscale.storage.formats import segment
 
-Place = tuple[str, int]
+TopicPartition = tuple[str, int]
 """A topic and a partition."""
 
 _end_of = attrgetter("end_offset")
@@ -59,7 +59,7 @@ class WalRun(msgspec.Struct, frozen=True, gc=False):
     modified_ms: int
 
 
-class KnownTopic(msgspec.Struct, frozen=True):
+class CatalogTopic(msgspec.Struct, frozen=True):
     """A topic in the catalog that brokers publish."""
 
     name: str
@@ -68,7 +68,7 @@ class KnownTopic(msgspec.Struct, frozen=True):
     configs: Mapping[str, str] = {}
 
 
-class PartitionMap(msgspec.Struct, frozen=True):
+class PartitionOffsets(msgspec.Struct, frozen=True):
     """Where the records of a partition are."""
 
     topic: str
@@ -78,7 +78,7 @@ class PartitionMap(msgspec.Struct, frozen=True):
     extents: tuple[Extent, ...] = ()
     """Ascending, and none overlaps another."""
 
-    def between(self, start_offset: int, end_offset: int) -> list[Extent]:
+    def extents_between(self, start_offset: int, end_offset: int) -> list[Extent]:
         """The extents that hold these offsets; their bytes are still those of the whole."""
         return [
             msgspec.structs.replace(
@@ -106,11 +106,11 @@ class PartitionMap(msgspec.Struct, frozen=True):
             yield extents[number]
 
 
-class LogMap(msgspec.Struct, frozen=True):
+class OffsetMap(msgspec.Struct, frozen=True):
     """The partitions of the topics that were asked for."""
 
-    partitions: Mapping[Place, PartitionMap]
-    known: Mapping[str, KnownTopic] = {}
+    partitions: Mapping[TopicPartition, PartitionOffsets]
+    catalog: Mapping[str, CatalogTopic] = {}
     """The catalog, by name; empty where there is none."""
 
     @property
@@ -118,15 +118,15 @@ class LogMap(msgspec.Struct, frozen=True):
         return sorted({topic for topic, _ in self.partitions})
 
 
-def draw(
-    place: Place,
+def build(
+    topic_partition: TopicPartition,
     segments: Sequence[tuple[str, int, int]],
     segments_end: int,
     runs: Iterable[WalRun],
     *,
     start_offset: int = 0,
-    holes_accepted: bool = False,
-) -> tuple[PartitionMap, bool]:
+    allow_gaps: bool = False,
+) -> tuple[PartitionOffsets, bool]:
     """The map of a partition, and whether something lies beyond a gap that it does not show.
 
     Segments are given by key, base offset and size, ascending; with where the last one ends.
@@ -143,7 +143,7 @@ def draw(
     for run in sorted(runs, key=attrgetter("base_offset", "last_offset")):
         if end is not None and run.last_offset < end:
             continue
-        if end is not None and run.base_offset > end and not holes_accepted:
+        if end is not None and run.base_offset > end and not allow_gaps:
             has_gap = True
             break
         begin = run.base_offset if end is None else max(run.base_offset, end)
@@ -161,4 +161,4 @@ def draw(
         )
     first = extents[0].start_offset if extents else 0
     start = max(first, start_offset)
-    return PartitionMap(*place, start, max(end or 0, start), tuple(extents)), has_gap
+    return PartitionOffsets(*topic_partition, start, max(end or 0, start), tuple(extents)), has_gap

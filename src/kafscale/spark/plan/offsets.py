@@ -13,16 +13,16 @@ from typing import Final
 import msgspec
 
 from kafscale.errors import InvalidRequestError, OffsetOutOfRangeError, UnknownTopicError
-from kafscale.spark.plan.offset_map import PartitionMap, Place
+from kafscale.spark.plan.offset_map import PartitionOffsets, TopicPartition
 
 EARLIEST: Final = -2
 LATEST: Final = -1
 
-Offsets = dict[Place, int]
+Offsets = dict[TopicPartition, int]
 Document = dict[str, dict[str, int]]
 """Offsets as they stand in JSON."""
 
-Search = Callable[[Mapping[Place, int]], Mapping[Place, int | None]]
+Search = Callable[[Mapping[TopicPartition, int]], Mapping[TopicPartition, int | None]]
 """For times in milliseconds, the offsets of the first records at or after them, if there are."""
 
 
@@ -86,7 +86,7 @@ def parse(option: str, text: str) -> Offsets:
     }
 
 
-def encode(offsets: Mapping[Place, int]) -> Document:
+def encode(offsets: Mapping[TopicPartition, int]) -> Document:
     """Offsets for JSON, always in the same order.
 
     >>> encode({("b", 0): 1, ("a", 10): 3, ("a", 9): 2})
@@ -106,7 +106,7 @@ def decode(document: Mapping[str, Mapping[str, int]]) -> Offsets:
     }
 
 
-def show(places: Iterable[Place]) -> str:
+def show(places: Iterable[TopicPartition]) -> str:
     """Partitions in a message.
 
     >>> show([("orders", 1), ("orders", 0)])
@@ -130,7 +130,7 @@ class Side(msgspec.Struct, frozen=True):
 
 
 def resolve(
-    bound: Bound, partitions: Mapping[Place, PartitionMap], side: Side, search: Search
+    bound: Bound, partitions: Mapping[TopicPartition, PartitionOffsets], side: Side, search: Search
 ) -> Offsets:
     """The offset in each partition that a bound means."""
     match bound:
@@ -161,13 +161,13 @@ def resolve(
     }
 
 
-def _meant(offset: int, found: PartitionMap) -> int:
+def _meant(offset: int, found: PartitionOffsets) -> int:
     if offset == EARLIEST:
         return found.start_offset
     return found.end_offset if offset == LATEST else offset
 
 
-def _checked(side: Side, place: Place, offset: int, found: PartitionMap) -> int:
+def _checked(side: Side, place: TopicPartition, offset: int, found: PartitionOffsets) -> int:
     meant = _meant(offset, found)
     nearest = min(max(meant, found.start_offset), found.end_offset)
     if meant != nearest and not side.clips:
@@ -178,7 +178,9 @@ def _checked(side: Side, place: Place, offset: int, found: PartitionMap) -> int:
     return nearest
 
 
-def _check_complete(option: str, named: Collection[Place], there: Collection[Place]) -> None:
+def _check_complete(
+    option: str, named: Collection[TopicPartition], there: Collection[TopicPartition]
+) -> None:
     left_out = set(there) - set(named)
     if left_out:
         raise InvalidRequestError(

@@ -12,7 +12,7 @@ from typing import Final
 
 import msgspec
 
-from kafscale.spark.plan.offset_map import Extent, LogMap, PartitionMap
+from kafscale.spark.plan.offset_map import Extent, OffsetMap, PartitionOffsets
 
 TASK_BYTES: Final = 128 * 1024 * 1024
 """What one task reads at most, roughly; Spark's own files are split alike."""
@@ -65,7 +65,7 @@ class Task(msgspec.Struct, frozen=True):
 
 
 def plan(
-    logmap: LogMap,
+    offset_map: OffsetMap,
     ranges: Sequence[OffsetRange],
     *,
     task_bytes: int = TASK_BYTES,
@@ -74,7 +74,9 @@ def plan(
 ) -> list[Task]:
     """The tasks for some ranges, each of which is within its partition's map."""
     assert task_bytes > 0
-    wanted = [(one, logmap.partitions[one.topic, one.partition]) for one in ranges if one.count > 0]
+    wanted = [
+        (one, offset_map.partitions[one.topic, one.partition]) for one in ranges if one.count > 0
+    ]
     if min_tasks:
         total = sum(found.bytes_between(one.start_offset, one.end_offset) for one, found in wanted)
         task_bytes = max(min(task_bytes, -(-total // min_tasks)), 1)
@@ -87,20 +89,25 @@ def plan(
 
 
 def _split(
-    one: OffsetRange, found: PartitionMap, task_bytes: int, max_records: int
+    one: OffsetRange, found: PartitionOffsets, task_bytes: int, max_records: int
 ) -> Iterator[Slice]:
     """The range, in pieces that are no larger than wanted."""
     for start, end in _cuts(one, found, task_bytes, max_records):
         yield Slice(
-            one.topic, one.partition, start, end, tuple(found.between(start, end)), one.since_ms
+            one.topic,
+            one.partition,
+            start,
+            end,
+            tuple(found.extents_between(start, end)),
+            one.since_ms,
         )
 
 
 def _cuts(
-    one: OffsetRange, found: PartitionMap, task_bytes: int, max_records: int
+    one: OffsetRange, found: PartitionOffsets, task_bytes: int, max_records: int
 ) -> Iterator[tuple[int, int]]:
     start, taken_bytes = one.start_offset, 0
-    for extent in found.between(one.start_offset, one.end_offset):
+    for extent in found.extents_between(one.start_offset, one.end_offset):
         cursor = max(extent.start_offset, start)
         while cursor < extent.end_offset:
             left = extent.end_offset - cursor

@@ -33,7 +33,7 @@ class Block(NamedTuple):
     is_last: bool
 
 
-class Fetcher:
+class Prefetcher:
     """Reads for one task."""
 
     def __init__(self, store: BlockingObjectStore, namespace: str) -> None:

@@ -25,10 +25,10 @@ from kafscale.errors import (
 from kafscale.observability.logging import get_logger
 from kafscale.records import BatchView
 from kafscale.records.batch import HEADER_BYTES, LENGTH_OVERHEAD_BYTES, LENGTH_POSITION
-from kafscale.spark.log.bucket_listing import survey
+from kafscale.spark.log.bucket_listing import list_bucket
 from kafscale.spark.plan.offset_map import Extent
 from kafscale.spark.plan.task_planner import Slice
-from kafscale.spark.read.prefetcher import Block, Fetcher
+from kafscale.spark.read.prefetcher import Block, Prefetcher
 from kafscale.storage.objects.blocking import BlockingObjectStore
 
 log = get_logger(__name__)
@@ -41,7 +41,7 @@ LOOK_PAUSE_SECONDS: Final = 0.2
 _LENGTH: Final = Struct(">i")
 
 
-class Found(NamedTuple):
+class BatchGroup(NamedTuple):
     """Batches that follow each other in one buffer, and the object that they are from."""
 
     key: str
@@ -63,9 +63,9 @@ class SliceReader:
         self._namespace = namespace
         self._fail_on_data_loss = fail_on_data_loss
         self._sleep = sleep
-        self._fetcher = Fetcher(store, namespace)
+        self._fetcher = Prefetcher(store, namespace)
 
-    def read(self, part: Slice) -> Iterator[Found]:
+    def read(self, part: Slice) -> Iterator[BatchGroup]:
         extents: Sequence[Extent] = part.extents
         next_offset = part.start_offset
         looks = 0
@@ -98,8 +98,8 @@ class SliceReader:
         it not.
         """
         place = (part.topic, part.partition)
-        now = survey(self._store, self._namespace, [part.topic]).partitions.get(place)
-        extents = now.between(next_offset, part.end_offset) if now else []
+        now = list_bucket(self._store, self._namespace, [part.topic]).partitions.get(place)
+        extents = now.extents_between(next_offset, part.end_offset) if now else []
         if extents and extents[0].start_offset == next_offset:
             if not is_missing:
                 return next_offset, extents
@@ -127,7 +127,7 @@ class SliceReader:
 
     def _follow(
         self, extents: Sequence[Extent], next_offset: int, end_offset: int
-    ) -> Iterator[Found]:
+    ) -> Iterator[BatchGroup]:
         """The batches as the plan says; less, where it does not hold."""
         rest = b""
         for block in self._fetcher.blocks(extents):
@@ -143,7 +143,7 @@ class SliceReader:
                     if due:
                         for batch in due:
                             batch.verify_checksum()
-                        yield Found(key, due)
+                        yield BatchGroup(key, due)
                         next_offset = due[-1].next_offset
                         if next_offset >= end_offset:
                             return

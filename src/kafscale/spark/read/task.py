@@ -15,7 +15,7 @@ from kafscale.spark.source.columns import Columns
 from kafscale.spark.source.location import Location
 
 
-def read(
+def read_task(
     location: Location, task: Task, columns: Columns, *, fail_on_data_loss: bool = True
 ) -> Iterator[pa.RecordBatch]:
     """The records of a task."""

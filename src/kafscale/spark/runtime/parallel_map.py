@@ -1,6 +1,6 @@
 """Work that is shared out: a function is called for each of many items, wherever Spark has room.
 
-    results = run(spark, plans, partial(merge_one, location), description="merging")
+    results = parallel_map(spark, plans, partial(merge_one, location), description="merging")
 
 Bytes are handled where the function runs; items and results are small, and pickled. The laws:
 
@@ -27,7 +27,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn
 
 from kafscale.errors import KafscaleError, OperatingError
-from kafscale.spark.runtime.errors import Failure, spark_reason
+from kafscale.spark.runtime.errors import TaskFailure, spark_reason
 
 if TYPE_CHECKING:
     from pyspark import RDD, SparkContext
@@ -48,7 +48,7 @@ Result = TypeVar("Result")
 _runs = count()
 
 
-def run(
+def parallel_map(
     spark: "SparkSession",
     items: Sequence[Item],
     function: Callable[[Item], Result],
@@ -83,10 +83,10 @@ def run(
     return list(_succeeded(job.outcomes))
 
 
-def _succeeded(outcomes: Iterable[Result | Failure]) -> Iterator[Result]:
+def _succeeded(outcomes: Iterable[Result | TaskFailure]) -> Iterator[Result]:
     """The outcomes, up to the first failure, which is raised."""
     for outcome in outcomes:
-        if isinstance(outcome, Failure):
+        if isinstance(outcome, TaskFailure):
             raise outcome.error()
         yield outcome
 
@@ -96,19 +96,19 @@ def _call(
     items: Iterable[Item],
     reports: "Accumulator[list[Any]]",
     attempts: int,
-) -> Iterator[Result | Failure]:
+) -> Iterator[Result | TaskFailure]:
     """What a task does: outcomes one by one, up to the first that is a failure."""
     for item in items:
-        outcome: Result | Failure
+        outcome: Result | TaskFailure
         try:
             outcome = function(item)
         except Exception as error:
             if _is_mendable(error) and _attempt() < attempts:
                 raise
-            outcome = Failure.of(error)
+            outcome = TaskFailure.of(error)
         reports.add([outcome])
         yield outcome
-        if isinstance(outcome, Failure):
+        if isinstance(outcome, TaskFailure):
             return
 
 
@@ -146,9 +146,9 @@ class _Job(Generic[Result]):
     """A computation that runs beside the caller, and can be cancelled."""
 
     def __init__(
-        self, context: "SparkContext", work: "RDD[Result | Failure]", description: str
+        self, context: "SparkContext", work: "RDD[Result | TaskFailure]", description: str
     ) -> None:
-        self.outcomes: list[Result | Failure] = []
+        self.outcomes: list[Result | TaskFailure] = []
         self._context = context
         self._work = work
         self._description = description
@@ -156,7 +156,7 @@ class _Job(Generic[Result]):
         self._problem: Exception | None = None
         self._thread = InheritableThread(target=self._collect, daemon=True)
 
-    def reported(self, reports: "Accumulator[list[Any]]") -> Iterator[Result | Failure]:
+    def reported(self, reports: "Accumulator[list[Any]]") -> Iterator[Result | TaskFailure]:
         """Run; outcomes as they are reported. In the end, `outcomes` has them all, in order."""
         seen = 0
         self._thread.start()

@@ -24,14 +24,14 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, Filter, InputPa
 from pyspark.sql.types import StructType
 
 from kafscale.errors import InvalidRequestError
-from kafscale.spark.log.bucket_listing import Surveyor
-from kafscale.spark.plan.offset_map import PartitionMap, Place
+from kafscale.spark.log.bucket_listing import BucketLister
+from kafscale.spark.plan.offset_map import PartitionOffsets, TopicPartition
 from kafscale.spark.plan.offsets import Named, Search, resolve, show
 from kafscale.spark.plan.pushdown import Scope, narrow
 from kafscale.spark.plan.task_planner import OffsetRange
 from kafscale.spark.source.options import parse
-from kafscale.spark.source.query import Query, schema_of
-from kafscale.spark.source.session_defaults import Defaults
+from kafscale.spark.source.query import Query, spark_schema
+from kafscale.spark.source.session_defaults import SessionDefaults
 from kafscale.spark.source.stream import StreamReader
 
 NAME: Final = "kafscale"
@@ -41,20 +41,20 @@ _FILTERING_PROGRAM: Final = "pyspark.sql.worker.data_source_pushdown_filters"
 class KafscaleSource(DataSource):
     """What `format("kafscale")` makes."""
 
-    defaults: ClassVar[Defaults] = Defaults()
+    defaults: ClassVar[SessionDefaults] = SessionDefaults()
     """What the session says about buckets; `register` fills it in."""
 
     def __init__(self, options: MutableMapping[str, str]) -> None:
         super().__init__(options)
         self._options = parse(options)
-        self._location = self.defaults.locate(self._options.location)
+        self._location = self.defaults.resolve_location(self._options.location)
 
     @classmethod
     def name(cls) -> str:
         return NAME
 
     def schema(self) -> StructType:
-        return schema_of(self._options.columns)
+        return spark_schema(self._options.columns)
 
     def reader(self, schema: StructType) -> DataSourceReader:
         query = Query.of(self._location, self._options, schema)
@@ -76,7 +76,7 @@ class BatchReader(DataSourceReader):
     def partitions(self) -> list[InputPartition]:
         query = self._query
         with query.location.open() as store:
-            log = query.look(Surveyor(store, query.location.namespace))
+            log = query.list_offsets(BucketLister(store, query.location.namespace))
             partitions = query.options.subscription.require(log)
             search = query.search(store, partitions)
             ranges = ranges_of(query, partitions, search)
@@ -95,7 +95,7 @@ class FilteringReader(BatchReader):
 
 
 def ranges_of(
-    query: Query, partitions: Mapping[Place, PartitionMap], search: Search
+    query: Query, partitions: Mapping[TopicPartition, PartitionOffsets], search: Search
 ) -> list[OffsetRange]:
     """What the options of a batch ask for."""
     starting, ending = query.options.batch_bounds()
@@ -114,7 +114,7 @@ def ranges_of(
 
 def narrowed(ranges: Iterable[OffsetRange], scope: Scope, search: Search) -> Iterator[OffsetRange]:
     """The ranges without what filters exclude."""
-    left: dict[Place, tuple[int, int]] = {}
+    left: dict[TopicPartition, tuple[int, int]] = {}
     for one in ranges:
         start, end = scope.clip(one.start_offset, one.end_offset)
         if start < end and scope.has(one.topic, one.partition):

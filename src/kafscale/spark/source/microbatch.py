@@ -10,12 +10,12 @@ of Spark's Kafka source. Pure.
 from collections.abc import Mapping
 from math import ceil, floor
 
-from kafscale.spark.plan.offset_map import PartitionMap, Place
+from kafscale.spark.plan.offset_map import PartitionOffsets, TopicPartition
 from kafscale.spark.plan.offsets import Offsets, show
 from kafscale.spark.plan.task_planner import OffsetRange
 
 
-def begin(start: Mapping[Place, int], found: PartitionMap) -> int:
+def begin(start: Mapping[TopicPartition, int], found: PartitionOffsets) -> int:
     """From where a partition is read, given up to where it was read before."""
     offset = start.get((found.topic, found.partition))
     if offset is None or offset > found.end_offset:
@@ -24,16 +24,18 @@ def begin(start: Mapping[Place, int], found: PartitionMap) -> int:
 
 
 def count(
-    start: Mapping[Place, int], end: Mapping[Place, int], partitions: Mapping[Place, PartitionMap]
+    start: Mapping[TopicPartition, int],
+    end: Mapping[TopicPartition, int],
+    partitions: Mapping[TopicPartition, PartitionOffsets],
 ) -> int:
     """How many offsets there are to read."""
     return sum(max(end[place] - begin(start, partitions[place]), 0) for place in end)
 
 
 def limit(
-    start: Mapping[Place, int],
-    end: Mapping[Place, int],
-    partitions: Mapping[Place, PartitionMap],
+    start: Mapping[TopicPartition, int],
+    end: Mapping[TopicPartition, int],
+    partitions: Mapping[TopicPartition, PartitionOffsets],
     offsets_max: int,
 ) -> Offsets:
     """How far to go with so many offsets: each partition in proportion to what it has.
@@ -51,9 +53,9 @@ def limit(
 
 
 def ranges(
-    start: Mapping[Place, int],
-    end: Mapping[Place, int],
-    partitions: Mapping[Place, PartitionMap],
+    start: Mapping[TopicPartition, int],
+    end: Mapping[TopicPartition, int],
+    partitions: Mapping[TopicPartition, PartitionOffsets],
     *,
     is_first: bool = False,
 ) -> tuple[list[OffsetRange], list[str]]:

@@ -25,13 +25,13 @@ from pyspark.sql.types import (
 )
 
 from kafscale.errors import InvalidRequestError
-from kafscale.spark.log.bucket_listing import Surveyor
-from kafscale.spark.log.timestamp_lookup import first_since_each
+from kafscale.spark.log.bucket_listing import BucketLister
+from kafscale.spark.log.timestamp_lookup import offsets_for_timestamps
 from kafscale.spark.plan import task_planner
-from kafscale.spark.plan.offset_map import LogMap, PartitionMap, Place
+from kafscale.spark.plan.offset_map import OffsetMap, PartitionOffsets, TopicPartition
 from kafscale.spark.plan.offsets import Search
 from kafscale.spark.plan.task_planner import OffsetRange, Task
-from kafscale.spark.read.task import read
+from kafscale.spark.read.task import read_task
 from kafscale.spark.source import columns
 from kafscale.spark.source.columns import Columns
 from kafscale.spark.source.location import Location
@@ -53,7 +53,7 @@ _TYPES: Final[Mapping[str, DataType]] = {
 assert tuple(_TYPES) == columns.NAMES
 
 
-def schema_of(wanted: Columns) -> StructType:
+def spark_schema(wanted: Columns) -> StructType:
     """The columns as Spark knows them."""
     return StructType([StructField(name, _TYPES[name]) for name in wanted.names])
 
@@ -86,17 +86,19 @@ class Query:
             raise InvalidRequestError(f"a schema has columns, each once, not {', '.join(names)}")
         return cls(location, options, names)
 
-    def look(self, surveyor: Surveyor) -> LogMap:
+    def list_offsets(self, lister: BucketLister) -> OffsetMap:
         subscription = self.options.subscription
-        return surveyor.look(subscription.topics, subscription.wants)
+        return lister.list(subscription.topics, subscription.matches)
 
     def search(
-        self, store: BlockingObjectStore, partitions: Mapping[Place, PartitionMap]
+        self, store: BlockingObjectStore, partitions: Mapping[TopicPartition, PartitionOffsets]
     ) -> Search:
         """How to find offsets by their times."""
-        return partial(first_since_each, store, self.location.namespace, partitions=partitions)
+        return partial(
+            offsets_for_timestamps, store, self.location.namespace, partitions=partitions
+        )
 
-    def plan(self, log: LogMap, ranges: Sequence[OffsetRange]) -> list[InputPartition]:
+    def plan(self, log: OffsetMap, ranges: Sequence[OffsetRange]) -> list[InputPartition]:
         tasks = task_planner.plan(
             log,
             ranges,
@@ -112,7 +114,7 @@ class Query:
         if task is None:
             return
         wanted = columns.parse(",".join(self.names))
-        for batch in read(
+        for batch in read_task(
             self.location, task, wanted, fail_on_data_loss=self.options.fail_on_data_loss
         ):
             yield batch if self.names == wanted.names else batch.select(list(self.names))

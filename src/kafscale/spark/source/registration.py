@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from kafscale.spark.source.session_defaults import OUR_PREFIX, S3A_PREFIX, Defaults
+from kafscale.spark.source.session_defaults import OUR_PREFIX, S3A_PREFIX, SessionDefaults
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -21,7 +21,7 @@ def register(spark: "SparkSession") -> None:
     from kafscale.spark.source.data_source import KafscaleSource  # noqa: PLC0415 - it loads Spark and Arrow.
 
     class Source(KafscaleSource):
-        defaults = Defaults.of(settings_of(spark))
+        defaults = SessionDefaults.of(settings_of(spark))
 
     spark.dataSource.register(Source)
     if spark.conf.get(FILTERS_SWITCH, None) is None:

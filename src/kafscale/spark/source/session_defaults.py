@@ -42,7 +42,7 @@ _ENCRYPTED: Final = "connection.ssl.enabled"
 
 
 @dataclass(frozen=True)
-class Defaults:
+class SessionDefaults:
     """What holds for queries that do not say otherwise."""
 
     own: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -51,7 +51,7 @@ class Defaults:
     """By Hadoop's names without `fs.s3a.`."""
 
     @classmethod
-    def of(cls, settings: Mapping[str, str]) -> "Defaults":
+    def of(cls, settings: Mapping[str, str]) -> "SessionDefaults":
         """The defaults among the settings of a session, or of Hadoop."""
         own: dict[str, str] = {}
         s3a: dict[str, str] = {}
@@ -64,7 +64,7 @@ class Defaults:
         _check(own)
         return cls(own, s3a)
 
-    def locate(self, options: Mapping[str, str]) -> Location:
+    def resolve_location(self, options: Mapping[str, str]) -> Location:
         """The location that the options of a query mean here."""
         said = {name: value for name, value in self.own.items() if name in Location.OPTIONS}
         if "path" in options:

@@ -28,8 +28,8 @@ from pyspark.sql.streaming.datasource import (
 
 from kafscale.errors import OffsetOutOfRangeError
 from kafscale.observability.logging import get_logger
-from kafscale.spark.log.bucket_listing import Surveyor
-from kafscale.spark.plan.offset_map import LogMap, PartitionMap, Place
+from kafscale.spark.log.bucket_listing import BucketLister
+from kafscale.spark.plan.offset_map import OffsetMap, PartitionOffsets, TopicPartition
 from kafscale.spark.plan.offsets import Offsets, decode, encode, is_latest, resolve
 from kafscale.spark.source import microbatch
 from kafscale.spark.source.query import Query
@@ -50,8 +50,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._clock = clock
         self._bound = query.options.stream_start()
         self._store: BlockingObjectStore | None = None
-        self._surveyor: Surveyor | None = None
-        self._seen: LogMap | None = None
+        self._lister: BucketLister | None = None
+        self._seen: OffsetMap | None = None
         self._initial: Offsets | None = None
         self._has_stepped = False
         self._target: Offsets | None = None
@@ -103,7 +103,9 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return None
         return encode({place: found.end_offset for place, found in self._partitions().items()})
 
-    def _available(self, begun: Offsets, partitions: Mapping[Place, PartitionMap]) -> Offsets:
+    def _available(
+        self, begun: Offsets, partitions: Mapping[TopicPartition, PartitionOffsets]
+    ) -> Offsets:
         """The ends of all partitions, as far as the trigger lets them be seen."""
         if self._target is None:
             return {place: found.end_offset for place, found in partitions.items()}
@@ -160,18 +162,18 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     # --- the log ------------------------------------------------------------------------------
 
-    def _look(self) -> Mapping[Place, PartitionMap]:
+    def _look(self) -> Mapping[TopicPartition, PartitionOffsets]:
         """The partitions as they are now."""
-        if self._store is None or self._surveyor is None:
+        if self._store is None or self._lister is None:
             self._store = self._query.location.open()
-            self._surveyor = Surveyor(self._store, self._query.location.namespace)
-        self._seen = self._query.look(self._surveyor)
+            self._lister = BucketLister(self._store, self._query.location.namespace)
+        self._seen = self._query.list_offsets(self._lister)
         return self._partitions()
 
-    def _partitions(self) -> Mapping[Place, PartitionMap]:
+    def _partitions(self) -> Mapping[TopicPartition, PartitionOffsets]:
         """The partitions as they were seen last."""
         assert self._seen is not None
-        return self._query.options.subscription.of(self._seen)
+        return self._query.options.subscription.select(self._seen)
 
     def _covers(self, offsets: Offsets) -> bool:
         """Whether what was seen last reaches as far as these offsets."""

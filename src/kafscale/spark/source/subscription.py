@@ -9,7 +9,7 @@ import re
 import msgspec
 
 from kafscale.errors import InvalidRequestError, UnknownTopicError
-from kafscale.spark.plan.offset_map import LogMap, PartitionMap, Place
+from kafscale.spark.plan.offset_map import OffsetMap, PartitionOffsets, TopicPartition
 from kafscale.spark.plan.offsets import show
 
 
@@ -18,7 +18,7 @@ class Subscription(msgspec.Struct, frozen=True):
 
     names: frozenset[str] | None = None
     pattern: str | None = None
-    places: frozenset[Place] | None = None
+    topic_partitions: frozenset[TopicPartition] | None = None
 
     @classmethod
     def to_topics(cls, text: str) -> "Subscription":
@@ -47,48 +47,55 @@ class Subscription(msgspec.Struct, frozen=True):
             raise InvalidRequestError(
                 f'assign is like {{"topic": [0, 1]}}, not {text!r}: {error}'
             ) from None
-        places = frozenset(
+        topic_partitions = frozenset(
             (topic, partition) for topic, partitions in assigned.items() for partition in partitions
         )
-        if not places or min(partition for _, partition in places) < 0:
+        if not topic_partitions or min(partition for _, partition in topic_partitions) < 0:
             raise InvalidRequestError(f"assign names no partition, or one below 0: {text!r}")
-        return cls(places=places)
+        return cls(topic_partitions=topic_partitions)
 
     @property
     def topics(self) -> frozenset[str] | None:
         """The topics by name; None if only a look at all of them can tell."""
-        if self.places is not None:
-            return frozenset(topic for topic, _ in self.places)
+        if self.topic_partitions is not None:
+            return frozenset(topic for topic, _ in self.topic_partitions)
         return self.names
 
-    def wants(self, topic: str) -> bool:
+    def matches(self, topic: str) -> bool:
         """Whether a topic may be read from; a pattern has to match the whole of its name."""
         if self.pattern is not None:
             return re.fullmatch(self.pattern, topic) is not None
         return topic in (self.topics or ())
 
-    def of(self, log: LogMap) -> dict[Place, PartitionMap]:
+    def select(self, log: OffsetMap) -> dict[TopicPartition, PartitionOffsets]:
         """The partitions to read, as far as they are there."""
-        if self.places is not None:
-            return {place: log.partitions[place] for place in self.places & log.partitions.keys()}
-        return {place: found for place, found in log.partitions.items() if self.wants(place[0])}
+        if self.topic_partitions is not None:
+            return {
+                topic_partition: log.partitions[topic_partition]
+                for topic_partition in self.topic_partitions & log.partitions.keys()
+            }
+        return {
+            topic_partition: found
+            for topic_partition, found in log.partitions.items()
+            if self.matches(topic_partition[0])
+        }
 
-    def require(self, log: LogMap) -> dict[Place, PartitionMap]:
+    def require(self, log: OffsetMap) -> dict[TopicPartition, PartitionOffsets]:
         """The partitions to read, all of which have to be there; a pattern may match none.
 
         Where brokers publish no catalog, a partition without records cannot be seen. One that is
         assigned is taken for such, if its topic is there.
         """
-        found = self.of(log)
-        there = {topic for topic, _ in log.partitions} | log.known.keys()
+        found = self.select(log)
+        there = {topic for topic, _ in log.partitions} | log.catalog.keys()
         missing = (self.topics or frozenset()) - there
         if missing:
             raise UnknownTopicError(f"no such topic: {', '.join(sorted(missing))}")
-        for topic, partition in (self.places or frozenset()) - found.keys():
-            if topic in log.known:
+        for topic, partition in (self.topic_partitions or frozenset()) - found.keys():
+            if topic in log.catalog:
                 raise UnknownTopicError(
                     f"assign: {show([(topic, partition)])} is not there; "
-                    f"{topic} has {log.known[topic].partitions} partitions"
+                    f"{topic} has {log.catalog[topic].partitions} partitions"
                 )
-            found[topic, partition] = PartitionMap(topic, partition, 0, 0)
+            found[topic, partition] = PartitionOffsets(topic, partition, 0, 0)
         return found

@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from pyspark.errors import PySparkException
 
-from kafscale.spark.log.bucket_listing import Surveyor
-from kafscale.spark.plan.offset_map import LogMap
+from kafscale.spark.log.bucket_listing import BucketLister
+from kafscale.spark.plan.offset_map import OffsetMap
 from kafscale.spark.source.location import Location
 from kafscale.spark.source.registration import FILTERS_SWITCH
 from kafscale.spark.sql import columns, errors, statements
@@ -93,7 +93,7 @@ class Sql:
 
     def _plan(self, statement: str, named: list[str]) -> "DataFrame":
         """The statement over views of all topics that it names, which are told."""
-        logmap: LogMap | None = None
+        offset_map: OffsetMap | None = None
         while True:
             try:
                 return self._spark.sql(statement)
@@ -101,10 +101,10 @@ class Sql:
                 parts = errors.missing_name(error)
                 if parts is None or len(named) == TOPICS_MAX:
                     raise
-            logmap = logmap or self._look()
-            topic = _topic(parts, logmap.topics, named)
+            offset_map = offset_map or self._look()
+            topic = _topic(parts, offset_map.topics, named)
             if topic not in self._shapes:
-                keys, values = sample(self._location, logmap, topic)
+                keys, values = sample(self._location, offset_map, topic)
                 shape = columns.shape(keys, values)
                 if len(values):  # An empty topic may show something else later on.
                     self._shapes[topic] = shape
@@ -116,19 +116,19 @@ class Sql:
         view(self._spark, topic, shape, needed).createOrReplaceTempView(f"`{topic}`")
 
     def _show(self, pattern: str, limit: int | None) -> Result:
-        logmap = self._look()
+        offset_map = self._look()
         rows = []
-        for topic in logmap.topics:
+        for topic in offset_map.topics:
             if statements.matches(pattern, topic):
-                held = [found for found in logmap.partitions.values() if found.topic == topic]
+                held = [found for found in offset_map.partitions.values() if found.topic == topic]
                 offsets = sum(found.end_offset - found.start_offset for found in held)
                 size_bytes = sum(extent.length for found in held for extent in found.extents)
                 rows.append((topic, len(held), offsets, size_bytes))
         return Result(("topic", "partitions", "records", "bytes"), rows[:limit])
 
-    def _look(self) -> LogMap:
+    def _look(self) -> OffsetMap:
         with self._location.open() as store:
-            return Surveyor(store, self._location.namespace).look()
+            return BucketLister(store, self._location.namespace).list()
 
     @contextmanager
     def _pushing_filters(self, wanted: bool) -> Iterator[None]:

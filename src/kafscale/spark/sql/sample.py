@@ -7,9 +7,9 @@ from typing import Final
 import pyarrow as pa
 
 from kafscale.errors import DamagedObjectError
-from kafscale.spark.plan.offset_map import LogMap, PartitionMap
+from kafscale.spark.plan.offset_map import OffsetMap, PartitionOffsets
 from kafscale.spark.plan.task_planner import OffsetRange, plan
-from kafscale.spark.read.task import read
+from kafscale.spark.read.task import read_task
 from kafscale.spark.source.columns import Columns
 from kafscale.spark.source.location import Location
 
@@ -23,17 +23,19 @@ BYTES_MAX: Final = 32 * 1024 * 1024
 _COLUMNS: Final = Columns(("key", "value"))
 
 
-def sample(location: Location, logmap: LogMap, topic: str) -> tuple[pa.BinaryArray, pa.BinaryArray]:
+def sample(
+    location: Location, offset_map: OffsetMap, topic: str
+) -> tuple[pa.BinaryArray, pa.BinaryArray]:
     """Keys and values; none, if the topic is empty."""
-    partitions = [found for found in logmap.partitions.values() if found.topic == topic]
+    partitions = [found for found in offset_map.partitions.values() if found.topic == topic]
     count = max(RECORDS_MAX // max(2 * len(partitions), 1), RECORDS_MIN)
     batches: list[pa.RecordBatch] = []
     for found in partitions:
         for part in _ends(found, count):
             # What is damaged is told to whoever wants to read it; the rest may be enough here.
             with suppress(DamagedObjectError):
-                for task in plan(logmap, [part]):
-                    batches += read(location, task, _COLUMNS, fail_on_data_loss=False)
+                for task in plan(offset_map, [part]):
+                    batches += read_task(location, task, _COLUMNS, fail_on_data_loss=False)
         if sum(batch.nbytes for batch in batches) > BYTES_MAX:
             break
     table = pa.Table.from_batches(batches, _COLUMNS.schema).combine_chunks()
@@ -41,7 +43,7 @@ def sample(location: Location, logmap: LogMap, topic: str) -> tuple[pa.BinaryArr
     return _single(keys), _single(values)
 
 
-def _ends(found: PartitionMap, count: int) -> Iterator[OffsetRange]:
+def _ends(found: PartitionOffsets, count: int) -> Iterator[OffsetRange]:
     """The first and the last offsets of a partition, none of them twice."""
     start, end = found.start_offset, found.end_offset
     middle = max(start + count, end - count)

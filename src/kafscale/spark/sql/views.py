@@ -14,8 +14,8 @@ from pyspark.sql import functions
 from kafscale.spark.source.columns import ALL_WITH_HEADERS, NAMES
 from kafscale.spark.source.data_source import KafscaleSource
 from kafscale.spark.source.location import Location
-from kafscale.spark.source.query import schema_of
-from kafscale.spark.source.session_defaults import Defaults
+from kafscale.spark.source.query import spark_schema
+from kafscale.spark.source.session_defaults import SessionDefaults
 from kafscale.spark.sql.columns import COLUMNS, Shape
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 SOURCE: Final = "kafscale_topics"
 _FIELDS: Final = "_fields"
-_TYPES: Final = {field.name: field.dataType for field in schema_of(ALL_WITH_HEADERS)}
+_TYPES: Final = {field.name: field.dataType for field in spark_schema(ALL_WITH_HEADERS)}
 _SIMPLE: Final = {
     pa.bool_(): "boolean",
     pa.int64(): "bigint",
@@ -35,12 +35,12 @@ _SIMPLE: Final = {
 
 
 @dataclass(frozen=True)
-class _Here(Defaults):
+class _Here(SessionDefaults):
     """What says where topics are, whatever the options are."""
 
     location: Location | None = None
 
-    def locate(self, options: "Mapping[str, str]") -> Location:  # noqa: ARG002 - there are none.
+    def resolve_location(self, options: "Mapping[str, str]") -> Location:  # noqa: ARG002 - there are none.
         assert self.location is not None
         return self.location
 

@@ -2,7 +2,7 @@
 
     base        what a table is: versions, changes, files; how far it has come with its topic
     times       partitions by hour, day or month
-    storage     where files are
+    filesystem     where files are
     writer      rows become files
     iceberg     tables of Iceberg; `iceberg_files` is what tasks need of one
     delta       tables of Delta

@@ -1,14 +1,14 @@
-"""What a table of the lake is to those who fill it, whatever its format.
+"""The interface of lake tables, the same for every format.
 
-The laws that every format keeps, and that one test body checks for all of them:
+Invariants of every format, checked by one shared test module:
 
-* How far the table has come with a topic is part of the table, and changes in the same commit as
-  the rows: either both are there or neither. It outlives the expiry of old versions.
-* A commit stands on the version that was seen. If anybody has committed since, it fails with
-  `RaceLostError` and nothing has changed; whoever wants to try again looks at the table first.
-* A file that no commit names does not exist for readers. Files are never changed.
+* The progress of a table (the next offset of each partition of its topic) is stored in the table
+  and changes in the same commit as the rows. It survives the expiry of old versions.
+* A commit is based on the version that was loaded. If another writer has committed since, the
+  commit fails with `CommitConflictError` and changes nothing; to retry, load the table again.
+* Readers do not see a file that no commit references. Files are never modified.
 
-Which rows there are, and from where to go on, is left to the jobs.
+The jobs decide which rows are written and from which offsets they continue.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,17 +19,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kafscale.errors import OperatingError
-from kafscale.spark.tables.filesystem import Storage
-from kafscale.spark.tables.time_partitions import Unit
+from kafscale.spark.tables.filesystem import TableFilesystem
+from kafscale.spark.tables.time_partitions import TimeGranularity
 
-TRIES_MAX: Final = 20
+COMMIT_ATTEMPTS_MAX: Final = 20
 """How often in a row others may be faster, before a commit is given up."""
 
 PREFIX: Final = "kafscale-"
 """What the names of all files begin with that are written here: no other is ever cleaned up."""
 
 
-class RaceLostError(OperatingError):
+class CommitConflictError(OperatingError):
     """Somebody else has changed the table meanwhile."""
 
 
@@ -56,8 +56,8 @@ class DataFile(msgspec.Struct, frozen=True):
     path: str
     record_count: int
     size_bytes: int
-    moment: int | None = None
-    """The partition that all rows are in, by the table's unit."""
+    time_partition: int | None = None
+    """The partition that all rows are in, by the table's granularity."""
     details: Any = None
     """Whatever the format has to know besides, such as bounds of columns."""
 
@@ -68,7 +68,7 @@ class Version(msgspec.Struct, frozen=True):
     progress: Progress
     schema: pa.Schema
     """Of the rows, as they are handed to files."""
-    unit: Unit | None
+    granularity: TimeGranularity | None
     token: Any
     """What the format knows it by."""
 
@@ -93,14 +93,14 @@ class Files(Protocol):
         """Of what is in a file, exactly."""
 
     @property
-    def unit(self) -> Unit | None: ...
+    def granularity(self) -> TimeGranularity | None: ...
 
     @property
-    def storage(self) -> Storage:
+    def filesystem(self) -> TableFilesystem:
         """Of the table's data."""
 
     def write(
-        self, name: str, data: pa.Buffer, metadata: pq.FileMetaData, moment: int | None
+        self, name: str, data: pa.Buffer, metadata: pq.FileMetaData, time_partition: int | None
     ) -> DataFile:
         """Store a whole file, whose name nobody else uses."""
 
@@ -125,7 +125,7 @@ class Table(Protocol):
     def load(self) -> Version | None:
         """The table as it is now; None if there is none."""
 
-    def create(self, schema: pa.Schema, unit: Unit | None) -> Version:
+    def create(self, schema: pa.Schema, granularity: TimeGranularity | None) -> Version:
         """Make it, unless somebody else has made it meanwhile; then that is the one."""
 
     def evolve(self, version: Version, schema: pa.Schema) -> Version:
@@ -133,7 +133,7 @@ class Table(Protocol):
 
     def files(self, version: Version) -> Files: ...
 
-    def current(self, version: Version) -> list[DataFile]:
+    def data_files(self, version: Version) -> list[DataFile]:
         """The files that a version consists of."""
 
     def commit(self, version: Version, change: Change) -> None:

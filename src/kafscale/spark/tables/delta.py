@@ -25,11 +25,11 @@ from deltalake.transaction import AddAction, CommitProperties, RemoveAction, Tra
 
 from kafscale.errors import InvalidRequestError, OperatingError
 from kafscale.spark.tables import time_partitions
-from kafscale.spark.tables.base import Change, DataFile, Progress, RaceLostError, Version
+from kafscale.spark.tables.base import Change, CommitConflictError, DataFile, Progress, Version
 from kafscale.spark.tables.delta_files import DeltaFiles
-from kafscale.spark.tables.filesystem import Storage
+from kafscale.spark.tables.filesystem import TableFilesystem
 from kafscale.spark.tables.staging import STAGED
-from kafscale.spark.tables.time_partitions import Unit
+from kafscale.spark.tables.time_partitions import TimeGranularity
 
 COMMIT: Final = "kafscale.commit"
 HISTORY_MAX: Final = 100
@@ -47,13 +47,13 @@ _OPTIONS: Final = {
 class DeltaTable:
     """A table in a directory or a bucket, filled from one topic."""
 
-    def __init__(self, storage: Storage, topic: str) -> None:
-        self._storage = storage
+    def __init__(self, filesystem: TableFilesystem, topic: str) -> None:
+        self._filesystem = filesystem
         self._topic = topic
 
     @property
     def name(self) -> str:
-        return self._storage.root
+        return self._filesystem.root
 
     # --- looking ------------------------------------------------------------------------------
 
@@ -64,25 +64,25 @@ class DeltaTable:
             return None
 
     def files(self, version: Version) -> DeltaFiles:
-        return DeltaFiles(version.schema, version.unit, self._storage)
+        return DeltaFiles(version.schema, version.granularity, self._filesystem)
 
-    def current(self, version: Version) -> list[DataFile]:
+    def data_files(self, version: Version) -> list[DataFile]:
         found = []
         for row in pa.table(version.token.loaded.get_add_actions()).to_pylist():
-            moment = None
-            if version.unit is not None:
-                moment = time_partitions.moment(
-                    str(row["partition"][version.unit.column]), version.unit
+            time_partition = None
+            if version.granularity is not None:
+                time_partition = time_partitions.parse_partition(
+                    str(row["partition"][version.granularity.column]), version.granularity
                 )
-            path = self._storage.join(row["path"])
-            found.append(DataFile(path, row["num_records"], row["size_bytes"], moment))
+            path = self._filesystem.join(row["path"])
+            found.append(DataFile(path, row["num_records"], row["size_bytes"], time_partition))
         return found
 
     def _open(self) -> LoadedTable:
-        return LoadedTable(self._storage.root, storage_options=self._storage_options())
+        return LoadedTable(self._filesystem.root, storage_options=self._storage_options())
 
     def _storage_options(self) -> dict[str, str]:
-        properties = self._storage.properties
+        properties = self._filesystem.properties
         options = {name: properties[key] for key, name in _OPTIONS.items() if key in properties}
         if options.get("AWS_ENDPOINT_URL", "").startswith("http://"):
             options["AWS_ALLOW_HTTP"] = "true"
@@ -90,8 +90,10 @@ class DeltaTable:
 
     def _version(self, loaded: LoadedTable) -> Version:
         columns = pa.schema(loaded.schema().to_arrow())
-        unit = self._unit(loaded.metadata().partition_columns)
-        schema = pa.schema([one for one in columns if unit is None or one.name != unit.column])
+        granularity = self._granularity(loaded.metadata().partition_columns)
+        schema = pa.schema(
+            [one for one in columns if granularity is None or one.name != granularity.column]
+        )
         count = loaded.transaction_version(self._application("partitions")) or 0
         offsets = {}
         for partition in range(count):
@@ -99,14 +101,16 @@ class DeltaTable:
             if offset is not None:
                 offsets[partition] = offset
         mark = loaded.transaction_version(self._application("mark"))
-        return Version(Progress(offsets, mark), schema, unit, _Seen(loaded, loaded.version()))
+        return Version(
+            Progress(offsets, mark), schema, granularity, _Seen(loaded, loaded.version())
+        )
 
-    def _unit(self, columns: list[str]) -> Unit | None:
+    def _granularity(self, columns: list[str]) -> TimeGranularity | None:
         if not columns:
             return None
-        for unit in Unit:
-            if columns == [unit.column]:
-                return unit
+        for granularity in TimeGranularity:
+            if columns == [granularity.column]:
+                return granularity
         raise InvalidRequestError(
             f"{self.name} is partitioned by {', '.join(columns)}: only hours, days or months can be"
             " written, in columns of ours"
@@ -114,16 +118,16 @@ class DeltaTable:
 
     # --- changing -----------------------------------------------------------------------------
 
-    def create(self, schema: pa.Schema, unit: Unit | None) -> Version:
+    def create(self, schema: pa.Schema, granularity: TimeGranularity | None) -> Version:
         columns = list(schema)
-        if unit is not None:
-            columns.append(pa.field(unit.column, unit.column_type))
+        if granularity is not None:
+            columns.append(pa.field(granularity.column, granularity.column_type))
         with suppress(CommitFailedError):  # Somebody else was faster.
             LoadedTable.create(
-                self._storage.root,
+                self._filesystem.root,
                 schema=DeltaSchema.from_arrow(pa.schema(columns)),
                 mode="ignore",
-                partition_by=[unit.column] if unit else None,
+                partition_by=[granularity.column] if granularity else None,
                 storage_options=self._storage_options(),
             )
         return self._version(self._open())
@@ -135,7 +139,7 @@ class DeltaTable:
                 version.token.loaded, schema.empty_table(), mode="append", schema_mode="merge"
             )
         except CommitFailedError as error:
-            raise RaceLostError(f"{self.name}: {error}") from error
+            raise CommitConflictError(f"{self.name}: {error}") from error
         except DeltaError as error:
             raise InvalidRequestError(f"{self.name}: {error}") from error
         evolved = self._version(self._open())
@@ -151,7 +155,7 @@ class DeltaTable:
     def commit(self, version: Version, change: Change) -> None:
         loaded, seen = version.token
         if loaded.version() != seen:
-            raise RaceLostError(f"{self.name}: version {seen} has been committed upon")
+            raise CommitConflictError(f"{self.name}: version {seen} has been committed upon")
         commit_id = uuid.uuid4().hex
         partition_by = list(loaded.metadata().partition_columns)
         properties = CommitProperties(
@@ -160,8 +164,8 @@ class DeltaTable:
             app_transactions=self._transactions(change.progress or Progress()),
         )
         actions = [
-            *(self._add(file, version.unit, change) for file in change.added),
-            *(self._remove(file, version.unit, change) for file in change.removed),
+            *(self._add(file, version.granularity, change) for file in change.added),
+            *(self._remove(file, version.granularity, change) for file in change.removed),
         ]
         try:
             loaded.create_write_transaction(
@@ -171,7 +175,7 @@ class DeltaTable:
             if self._has(commit_id):
                 return
             if isinstance(error, CommitFailedError):
-                raise RaceLostError(f"{self.name}: {error}") from error
+                raise CommitConflictError(f"{self.name}: {error}") from error
             raise OperatingError(f"{self.name}: the commit failed: {error}") from error
 
     def _has(self, commit_id: str) -> bool:
@@ -190,27 +194,31 @@ class DeltaTable:
     def _application(self, of: str | int) -> str:
         return f"kafscale/{self._topic}/{of}"
 
-    def _add(self, file: DataFile, unit: Unit | None, change: Change) -> AddAction:
+    def _add(
+        self, file: DataFile, granularity: TimeGranularity | None, change: Change
+    ) -> AddAction:
         return AddAction(
             path=self._inside(file),
             size=file.size_bytes,
-            partition_values=_partition(file, unit),
+            partition_values=_partition(file, granularity),
             modification_time=file.details["modified_ms"],
             data_change=change.is_new_data,
             stats=file.details["statistics"],
         )
 
-    def _remove(self, file: DataFile, unit: Unit | None, change: Change) -> RemoveAction:
+    def _remove(
+        self, file: DataFile, granularity: TimeGranularity | None, change: Change
+    ) -> RemoveAction:
         return RemoveAction(
             path=self._inside(file),
             data_change=change.is_new_data,
             deletion_timestamp=time.time_ns() // 1_000_000,
             size=file.size_bytes,
-            partition_values=_partition(file, unit),
+            partition_values=_partition(file, granularity),
         )
 
     def _inside(self, file: DataFile) -> str:
-        return file.path.removeprefix(f"{self._storage.root}/")
+        return file.path.removeprefix(f"{self._filesystem.root}/")
 
     # --- upkeep -------------------------------------------------------------------------------
 
@@ -225,18 +233,18 @@ class DeltaTable:
 
     def orphans(self, version: Version, older_than_ms: int) -> list[DataFile]:  # noqa: ARG002
         """Only what was staged: of all else, Delta keeps account itself, for `expire`."""
-        storage = self._storage
+        filesystem = self._filesystem
         return [
             DataFile(item.key, 0, item.size_bytes)
-            for item in storage.list(storage.join(STAGED))
+            for item in filesystem.list(filesystem.join(STAGED))
             if item.modified_ms < older_than_ms
         ]
 
 
-def _partition(file: DataFile, unit: Unit | None) -> dict[str, str | None]:
-    if unit is None or file.moment is None:
+def _partition(file: DataFile, granularity: TimeGranularity | None) -> dict[str, str | None]:
+    if granularity is None or file.time_partition is None:
         return {}
-    return {unit.column: time_partitions.text(file.moment, unit)}
+    return {granularity.column: time_partitions.format_partition(file.time_partition, granularity)}
 
 
 class _Seen(NamedTuple):

@@ -8,9 +8,9 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kafscale.spark.tables import time_partitions
 from kafscale.spark.tables.base import DataFile
 from kafscale.spark.tables.stored_files import StoredFiles
+from kafscale.spark.tables.time_partitions import partition_directory
 
 TEXT_MAX: Final = 32
 """Longer texts have no bounds: cut ones would have to be rounded."""
@@ -22,15 +22,13 @@ class DeltaFiles(StoredFiles):
     """How files of one version of a table are written and read."""
 
     def write(
-        self, name: str, data: pa.Buffer, metadata: pq.FileMetaData, moment: int | None
+        self, name: str, data: pa.Buffer, metadata: pq.FileMetaData, time_partition: int | None
     ) -> DataFile:
-        directory = ""
-        if moment is not None and self.unit is not None:
-            directory = f"{self.unit.column}={time_partitions.text(moment, self.unit)}"
-        path = self.storage.join(directory, name)
-        self.storage.write(path, data)
+        directory = partition_directory(time_partition, self.granularity)
+        path = self.filesystem.join(directory, name)
+        self.filesystem.write(path, data)
         details = {"statistics": statistics(metadata), "modified_ms": time.time_ns() // 1_000_000}
-        return DataFile(path, metadata.num_rows, data.size, moment, details)
+        return DataFile(path, metadata.num_rows, data.size, time_partition, details)
 
 
 def statistics(metadata: pq.FileMetaData) -> str:

@@ -1,7 +1,7 @@
 """Where the files of tables are: a directory, a bucket, or whatever pyiceberg can write to.
 
 All formats share it, so that one set of properties (`s3.endpoint`, `s3.access-key-id`, …, named as
-pyiceberg names them) reaches every kind of table. A storage is made on the driver and travels to
+pyiceberg names them) reaches every kind of table. A filesystem is made on the driver and travels to
 the tasks. The law: properties may hold secrets, and are no part of its `repr`.
 """
 
@@ -35,19 +35,19 @@ _BUCKET_SETTINGS: Final = {
 
 
 @dataclass(frozen=True)
-class Storage:
+class TableFilesystem:
     """Files below a root; paths are whole, as `join` makes them."""
 
     root: str
     properties: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def of(cls, root: str, properties: Mapping[str, str] | None = None) -> "Storage":
-        """The storage at a root, which for a directory is made absolute.
+    def of(cls, root: str, properties: Mapping[str, str] | None = None) -> "TableFilesystem":
+        """The filesystem at a root, which for a directory is made absolute.
 
         Directories may be named as URLs, and keep that name: tables write it down.
 
-        >>> Storage.of("s3://lake/tables/").join("orders", "a.parquet")
+        >>> TableFilesystem.of("s3://lake/tables/").join("orders", "a.parquet")
         's3://lake/tables/orders/a.parquet'
         """
         text = root.rstrip("/")

@@ -33,10 +33,17 @@ from pyiceberg.transforms import DayTransform, HourTransform, MonthTransform, Tr
 from pyiceberg.typedef import Record
 
 from kafscale.errors import InvalidRequestError, OperatingError
-from kafscale.spark.tables.base import PREFIX, Change, DataFile, Progress, RaceLostError, Version
-from kafscale.spark.tables.filesystem import Storage
+from kafscale.spark.tables.base import (
+    PREFIX,
+    Change,
+    CommitConflictError,
+    DataFile,
+    Progress,
+    Version,
+)
+from kafscale.spark.tables.filesystem import TableFilesystem
 from kafscale.spark.tables.iceberg_files import IcebergFiles, arrow_schema
-from kafscale.spark.tables.time_partitions import Unit
+from kafscale.spark.tables.time_partitions import TimeGranularity
 
 OFFSETS: Final = "kafscale.offsets."
 MARK: Final = "kafscale.topic-mark."
@@ -51,10 +58,10 @@ DEFAULTS: Final = {
 """What a new table is created with."""
 
 _ONCE: Final = {"commit.retry.num-retries": "0"}
-_TRANSFORMS: Final[dict[Unit, Transform[Any, int]]] = {
-    Unit.HOUR: HourTransform(),
-    Unit.DAY: DayTransform(),
-    Unit.MONTH: MonthTransform(),
+_TRANSFORMS: Final[dict[TimeGranularity, Transform[Any, int]]] = {
+    TimeGranularity.HOUR: HourTransform(),
+    TimeGranularity.DAY: DayTransform(),
+    TimeGranularity.MONTH: MonthTransform(),
 }
 
 
@@ -83,9 +90,9 @@ class IcebergTable:
             return None
 
     def files(self, version: Version) -> IcebergFiles:
-        return IcebergFiles.of(version.token, version.unit)
+        return IcebergFiles.of(version.token, version.granularity)
 
-    def current(self, version: Version) -> list[DataFile]:
+    def data_files(self, version: Version) -> list[DataFile]:
         found = []
         for task in version.token.scan().plan_files():
             file = task.file
@@ -94,7 +101,7 @@ class IcebergTable:
                     file.file_path,
                     file.record_count,
                     file.file_size_in_bytes,
-                    file.partition[0] if version.unit else None,
+                    file.partition[0] if version.granularity else None,
                     task,
                 )
             )
@@ -109,14 +116,14 @@ class IcebergTable:
             int(mark) if mark else None,
         )
         schema = arrow_schema(loaded.schema(), ids=False)
-        return Version(progress, schema, self._unit(loaded), loaded)
+        return Version(progress, schema, self._granularity(loaded), loaded)
 
-    def _unit(self, loaded: LoadedTable) -> Unit | None:
+    def _granularity(self, loaded: LoadedTable) -> TimeGranularity | None:
         """What the table is partitioned by, which need not be our work."""
         fields = loaded.spec().fields
         if not fields:
             return None
-        units = {str(transform): unit for unit, transform in _TRANSFORMS.items()}
+        units = {str(transform): granularity for granularity, transform in _TRANSFORMS.items()}
         source = loaded.schema().find_column_name(fields[0].source_id)
         if len(fields) == 1 and source == self._time_column and str(fields[0].transform) in units:
             return units[str(fields[0].transform)]
@@ -127,16 +134,16 @@ class IcebergTable:
 
     # --- changing -----------------------------------------------------------------------------
 
-    def create(self, schema: pa.Schema, unit: Unit | None) -> Version:
+    def create(self, schema: pa.Schema, granularity: TimeGranularity | None) -> Version:
         with suppress(NamespaceAlreadyExistsError):
             self._catalog.create_namespace(self._identifier[:-1])
         with suppress(TableAlreadyExistsError, CommitFailedException):
             creation = self._catalog.create_table_transaction(
                 self._identifier, schema, properties=DEFAULTS
             )
-            if unit is not None:
+            if granularity is not None:
                 with creation.update_spec() as spec:
-                    spec.add_field(self._time_column, _TRANSFORMS[unit], unit.column)
+                    spec.add_field(self._time_column, _TRANSFORMS[granularity], granularity.column)
             creation.commit_transaction()
         return self._version(self._catalog.load_table(self._identifier))
 
@@ -145,7 +152,7 @@ class IcebergTable:
             with version.token.update_schema() as update:
                 update.union_by_name(schema)
         except CommitFailedException as error:
-            raise RaceLostError(f"{self.name}: {error}") from error
+            raise CommitConflictError(f"{self.name}: {error}") from error
         return self._version(self._catalog.load_table(self._identifier))
 
     def commit(self, version: Version, change: Change) -> None:
@@ -164,12 +171,12 @@ class IcebergTable:
                 transaction.set_properties(properties)
             transaction.commit_transaction()
         except ValidationException as error:
-            raise RaceLostError(f"{self.name}: {error}") from error
+            raise CommitConflictError(f"{self.name}: {error}") from error
         except Exception as error:  # What catalogs raise has no common root.
             if self._has(producer.snapshot_id):
                 return
             if isinstance(error, CommitFailedException):
-                raise RaceLostError(f"{self.name}: {error}") from error
+                raise CommitConflictError(f"{self.name}: {error}") from error
             raise OperatingError(f"{self.name}: the commit failed: {error}") from error
 
     def _has(self, snapshot_id: int) -> bool:
@@ -189,11 +196,11 @@ class IcebergTable:
     def expire(self, version: Version, older_than_ms: int) -> int:
         loaded = version.token
         count = len(loaded.snapshots())
-        moment = datetime.fromtimestamp(older_than_ms / 1000, UTC)
+        limit = datetime.fromtimestamp(older_than_ms / 1000, UTC)
         try:
-            loaded.maintenance.expire_snapshots().older_than(moment).commit()
+            loaded.maintenance.expire_snapshots().older_than(limit).commit()
         except CommitFailedException as error:
-            raise RaceLostError(f"{self.name}: {error}") from error
+            raise CommitConflictError(f"{self.name}: {error}") from error
         now = self._catalog.load_table(self._identifier)
         return count - len(now.snapshots())
 
@@ -207,12 +214,12 @@ class IcebergTable:
                 named.add(manifest.manifest_path)
                 entries = manifest.fetch_manifest_entry(loaded.io)
                 named.update(entry.data_file.file_path for entry in entries)
-        data = self.files(version).storage
-        lists = Storage(f"{loaded.location()}/metadata", data.properties)
+        data = self.files(version).filesystem
+        lists = TableFilesystem(f"{loaded.location()}/metadata", data.properties)
         return [
             DataFile(item.key, 0, item.size_bytes)
-            for storage, prefix, suffix in ((data, PREFIX, ".parquet"), (lists, "", ".avro"))
-            for item in storage.list(storage.root)
+            for filesystem, prefix, suffix in ((data, PREFIX, ".parquet"), (lists, "", ".avro"))
+            for item in filesystem.list(filesystem.root)
             if item.modified_ms < older_than_ms and item.key not in named
             if (name := item.key.rpartition("/")[2]).startswith(prefix) and name.endswith(suffix)
         ]
@@ -232,7 +239,7 @@ def _iceberg_file(loaded: LoadedTable, file: DataFile) -> IcebergFile:
         content=DataFileContent.DATA,
         file_path=file.path,
         file_format=FileFormat.PARQUET,
-        partition=Record() if file.moment is None else Record(file.moment),
+        partition=Record() if file.time_partition is None else Record(file.time_partition),
         file_size_in_bytes=file.size_bytes,
         sort_order_id=None,
         spec_id=loaded.spec().spec_id,

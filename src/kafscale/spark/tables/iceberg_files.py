@@ -21,10 +21,10 @@ from pyiceberg.table import Table as LoadedTable
 from pyiceberg.table import TableProperties
 
 from kafscale.errors import InvalidRequestError
-from kafscale.spark.tables import parquet_reader, time_partitions
+from kafscale.spark.tables import parquet_reader
 from kafscale.spark.tables.base import DataFile
-from kafscale.spark.tables.filesystem import Storage
-from kafscale.spark.tables.time_partitions import Unit
+from kafscale.spark.tables.filesystem import TableFilesystem
+from kafscale.spark.tables.time_partitions import TimeGranularity, partition_directory
 from kafscale.spark.values import conform
 
 _ID: Final = b"PARQUET:field_id"
@@ -35,38 +35,38 @@ class IcebergFiles:
     """How files of one version of a table are written and read."""
 
     table_schema: Schema
-    unit: Unit | None
-    storage: Storage
+    granularity: TimeGranularity | None
+    filesystem: TableFilesystem
     """Of the table's data."""
     properties: Mapping[str, str]
     """Of the table: they say which statistics it wants."""
 
     @classmethod
-    def of(cls, loaded: LoadedTable, unit: Unit | None) -> "IcebergFiles":
+    def of(cls, loaded: LoadedTable, granularity: TimeGranularity | None) -> "IcebergFiles":
         properties = loaded.properties
         root = properties.get(TableProperties.WRITE_DATA_PATH) or f"{loaded.location()}/data"
-        storage = Storage.of(root, {key: str(text) for key, text in loaded.io.properties.items()})
-        return cls(loaded.schema(), unit, storage, dict(properties))
+        filesystem = TableFilesystem.of(
+            root, {key: str(text) for key, text in loaded.io.properties.items()}
+        )
+        return cls(loaded.schema(), granularity, filesystem, dict(properties))
 
     @property
     def schema(self) -> pa.Schema:
         return arrow_schema(self.table_schema, ids=True)
 
     def write(
-        self, name: str, data: pa.Buffer, metadata: pq.FileMetaData, moment: int | None
+        self, name: str, data: pa.Buffer, metadata: pq.FileMetaData, time_partition: int | None
     ) -> DataFile:
-        directory = ""
-        if moment is not None and self.unit is not None:
-            directory = f"{self.unit.column}={time_partitions.text(moment, self.unit)}"
-        path = self.storage.join(directory, name)
-        self.storage.write(path, data)
+        directory = partition_directory(time_partition, self.granularity)
+        path = self.filesystem.join(directory, name)
+        self.filesystem.write(path, data)
         statistics = data_file_statistics_from_parquet_metadata(
             parquet_metadata=metadata,
             stats_columns=compute_statistics_plan(self.table_schema, dict(self.properties)),
             parquet_column_mapping=parquet_path_to_id_mapping(self.table_schema),
         )
         details = statistics.to_serialized_dict()
-        return DataFile(path, metadata.num_rows, data.size, moment, details)
+        return DataFile(path, metadata.num_rows, data.size, time_partition, details)
 
     def read(
         self, file: DataFile, columns: Sequence[str] | None = None
@@ -81,7 +81,7 @@ class IcebergFiles:
         if columns is not None:
             schema = pa.schema([schema.field(name) for name in columns])
         for batch in parquet_reader.batches(
-            self.storage, file.path, lambda one: schema.get_field_index(self._name(one)) >= 0
+            self.filesystem, file.path, lambda one: schema.get_field_index(self._name(one)) >= 0
         ):
             names = [self._name(column) for column in batch.schema]
             yield conform(batch.rename_columns(names), schema)
@@ -102,10 +102,12 @@ class IcebergFiles:
             return f"{field.name} that was dropped"
 
     def bounds(self, file: DataFile, column: str) -> tuple[Any, Any] | None:
-        return parquet_reader.bounds(self.storage, file.path, lambda one: self._name(one) == column)
+        return parquet_reader.bounds(
+            self.filesystem, file.path, lambda one: self._name(one) == column
+        )
 
     def discard(self, files: Sequence[DataFile]) -> None:
-        self.storage.delete([file.path for file in files])
+        self.filesystem.delete([file.path for file in files])
 
 
 def _children(type_: pa.DataType) -> list[pa.Field]:

@@ -1,4 +1,4 @@
-"""Upkeep of tables: small files are merged, old versions forgotten, left-overs removed.
+"""Table maintenance: merges small files, expires old versions, removes orphaned files.
 
 The laws: merging changes no row and no offset, and replaces only files that it has read, so that
 whatever others commit meanwhile stays; a group of files that somebody else has replaced in the
@@ -15,12 +15,12 @@ import msgspec
 
 from kafscale.observability.logging import get_logger
 from kafscale.spark.tables.base import (
-    TRIES_MAX,
+    COMMIT_ATTEMPTS_MAX,
     Change,
+    CommitConflictError,
     DataFile,
     Execute,
     Files,
-    RaceLostError,
     Table,
 )
 from kafscale.spark.tables.writer import Encoding, FileWriter
@@ -33,7 +33,7 @@ GROUP_MIN: Final = 2
 
 
 @dataclass(frozen=True, kw_only=True)
-class Upkeep:
+class MaintenanceOptions:
     """What is to be done."""
 
     merges_files: bool = False
@@ -41,11 +41,11 @@ class Upkeep:
     """How old a version may become; None keeps all."""
 
     @property
-    def is_wanted(self) -> bool:
+    def is_enabled(self) -> bool:
         return self.merges_files or self.expires_after_ms is not None
 
 
-class Done(msgspec.Struct):
+class MaintenanceResult(msgspec.Struct):
     """What has been done for a table."""
 
     merged_count: int = 0
@@ -54,8 +54,8 @@ class Done(msgspec.Struct):
     """Versions, or where a format counts these, files that only old versions named."""
     orphan_count: int = 0
 
-    def __add__(self, other: "Done") -> "Done":
-        return Done(
+    def __add__(self, other: "MaintenanceResult") -> "MaintenanceResult":
+        return MaintenanceResult(
             self.merged_count + other.merged_count,
             self.expired_count + other.expired_count,
             self.orphan_count + other.orphan_count,
@@ -64,21 +64,21 @@ class Done(msgspec.Struct):
 
 def maintain(
     table: Table,
-    upkeep: Upkeep,
+    upkeep: MaintenanceOptions,
     time_column: str,
     *,
     encoding: Encoding,
     execute: Execute,
     clock: Callable[[], int],
-) -> Done:
+) -> MaintenanceResult:
     """Do what is wanted for one table; there is nothing to do for one that does not exist."""
-    done = Done()
+    done = MaintenanceResult()
     if upkeep.merges_files:
         done.merged_count = merge_files(table, time_column, encoding, execute)
     if upkeep.expires_after_ms is not None and (version := table.load()) is not None:
         try:
             done.expired_count = table.expire(version, clock() - upkeep.expires_after_ms)
-        except RaceLostError as error:
+        except CommitConflictError as error:
             log.info("old versions stay for now", table=table.name, reason=str(error))
     if (version := table.load()) is not None:
         orphans = table.orphans(version, clock() - ORPHAN_AGE_MS)
@@ -108,7 +108,7 @@ def merge_files(table: Table, time_column: str, encoding: Encoding, execute: Exe
     files = table.files(version)
     groups = [
         _Group(files, encoding, time_column, members)
-        for members in small_groups(table.current(version), encoding.file_bytes)
+        for members in small_groups(table.data_files(version), encoding.file_bytes)
     ]
     written = execute(groups, _merge, description="merging files") if groups else []
     count = 0
@@ -125,7 +125,7 @@ def small_groups(files: Sequence[DataFile], target_bytes: int) -> Iterator[tuple
     moments: dict[int | None, list[DataFile]] = defaultdict(list)
     for file in files:
         if file.size_bytes < target_bytes * 3 // 4 and _is_plain(file):
-            moments[file.moment].append(file)
+            moments[file.time_partition].append(file)
     for small in moments.values():
         group: list[DataFile] = []
         size_bytes = 0
@@ -154,15 +154,15 @@ def _merge(group: _Group) -> list[DataFile]:
 def _replace(table: Table, removed: Sequence[DataFile], added: Sequence[DataFile]) -> bool:
     """Exchange files, unless one of them is no longer there."""
     paths = {file.path for file in removed}
-    for _ in range(TRIES_MAX):
+    for _ in range(COMMIT_ATTEMPTS_MAX):
         version = table.load()
         assert version is not None
-        there = [file for file in table.current(version) if file.path in paths]
+        there = [file for file in table.data_files(version) if file.path in paths]
         if len(there) < len(paths):
             return False
         try:
             table.commit(version, Change(None, added, there, is_new_data=False))
-        except RaceLostError as error:
+        except CommitConflictError as error:
             log.info("another writer was faster", table=table.name, reason=str(error))
         else:
             return True

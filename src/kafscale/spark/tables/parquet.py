@@ -1,17 +1,17 @@
-"""Plain directories of Parquet, for readers that know no table format.
+"""Plain Parquet directories, for readers without a table format.
 
     ROOT/kafscale-….parquet                       the rows, or
     ROOT/kafscale_day=2023-11-14/kafscale-….parquet
-    ROOT/_kafscale/commits/{number:020d}.json     what counts: see `Commit`
-    ROOT/_kafscale/staged/kafscale-….parquet      files that do not count yet
+    ROOT/_kafscale/commits/{number:020d}.json     commits: see `Commit`
+    ROOT/_kafscale/staged/kafscale-….parquet      files that are not committed yet
 
-Readers skip what begins with an underscore. The laws beyond those of `base`:
+Readers skip names that begin with an underscore. Invariants beyond those of `base`:
 
-* A commit is an object that is created under the next number, which succeeds for one of any number
-  of writers. Its files are moved to their final names then; whoever looks at the table next does
-  what is left of that, and nobody makes the next commit before.
-* A reader may see only some of a commit's files for a moment, but never rows that do not count, and
-  none twice. Rows are only ever added.
+* A commit is an object that is created, create-only, under the next number; only one of several
+  writers succeeds. After that its files are moved to their final names. If the writer dies before
+  they are all moved, the next `load` moves the rest; no commit is made before that.
+* A reader may see only some of the files of a commit for a short time, but never uncommitted rows
+  and no row twice. Rows are only added.
 """
 
 import base64
@@ -31,11 +31,10 @@ from kafscale.errors import (
     ObjectNotFoundError,
     StoreUnavailableError,
 )
-from kafscale.spark.tables import time_partitions
-from kafscale.spark.tables.base import Change, DataFile, Progress, RaceLostError, Version
-from kafscale.spark.tables.filesystem import Storage
+from kafscale.spark.tables.base import Change, CommitConflictError, DataFile, Progress, Version
+from kafscale.spark.tables.filesystem import TableFilesystem
 from kafscale.spark.tables.stored_files import StoredFiles
-from kafscale.spark.tables.time_partitions import Unit
+from kafscale.spark.tables.time_partitions import TimeGranularity, partition_directory
 from kafscale.storage.objects.blocking import BlockingObjectStore
 
 COMMITS: Final = "_kafscale/commits/"
@@ -49,7 +48,7 @@ class Commit(msgspec.Struct, frozen=True):
     """What its writer knows it by."""
     schema: str
     """Of the rows, as Arrow serializes it, in base64."""
-    unit: Unit | None
+    granularity: TimeGranularity | None = msgspec.field(name="unit")
     progress: dict[str, Progress]
     """By topic."""
     files: tuple[str, ...] = ()
@@ -60,10 +59,13 @@ class ParquetTable:
     """A directory, filled from one topic."""
 
     def __init__(
-        self, storage: Storage, topic: str, checkpoint: Callable[[str], None] = lambda _step: None
+        self,
+        filesystem: TableFilesystem,
+        topic: str,
+        checkpoint: Callable[[str], None] = lambda _step: None,
     ) -> None:
         """`checkpoint` is called between all steps, with their names: tests stop there."""
-        self._storage = storage
+        self._filesystem = filesystem
         self._topic = topic
         self._checkpoint = checkpoint
         self._known = -1
@@ -71,7 +73,7 @@ class ParquetTable:
 
     @property
     def name(self) -> str:
-        return self._storage.root
+        return self._filesystem.root
 
     # --- looking ------------------------------------------------------------------------------
 
@@ -83,18 +85,18 @@ class ParquetTable:
         self._finish(number, commit)
         schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(commit.schema)))
         progress = commit.progress.get(self._topic, Progress())
-        return Version(progress, schema, commit.unit, (number, commit))
+        return Version(progress, schema, commit.granularity, (number, commit))
 
     def files(self, version: Version) -> "ParquetFiles":
-        return ParquetFiles(version.schema, version.unit, self._storage)
+        return ParquetFiles(version.schema, version.granularity, self._filesystem)
 
-    def current(self, version: Version) -> list[DataFile]:  # noqa: ARG002 - there is no way.
+    def data_files(self, version: Version) -> list[DataFile]:  # noqa: ARG002 - there is no way.
         raise InvalidRequestError(
             f"{self.name}: the files of plain Parquet cannot be replaced; use Iceberg or Delta"
         )
 
     def _newest(self) -> tuple[int, Commit] | None:
-        store, prefix = self._storage.objects()
+        store, prefix = self._filesystem.objects()
         with closing(store):
             if self._known < 0:
                 for item in store.list(prefix + COMMITS):
@@ -113,9 +115,9 @@ class ParquetTable:
 
     # --- changing -----------------------------------------------------------------------------
 
-    def create(self, schema: pa.Schema, unit: Unit | None) -> Version:
-        with suppress(RaceLostError):  # Somebody else was faster.
-            self._put(0, Commit(uuid.uuid4().hex, _encoded(schema), unit, {}))
+    def create(self, schema: pa.Schema, granularity: TimeGranularity | None) -> Version:
+        with suppress(CommitConflictError):  # Somebody else was faster.
+            self._put(0, Commit(uuid.uuid4().hex, _encoded(schema), granularity, {}))
         version = self.load()
         assert version is not None
         return version
@@ -137,7 +139,7 @@ class ParquetTable:
         progress = dict(commit.progress)
         if change.progress is not None:
             progress[self._topic] = change.progress
-        made = Commit(uuid.uuid4().hex, commit.schema, commit.unit, progress, files)
+        made = Commit(uuid.uuid4().hex, commit.schema, commit.granularity, progress, files)
         self._put(number + 1, made)
         self._checkpoint("commit written")
         self._finish(number + 1, made)
@@ -148,15 +150,15 @@ class ParquetTable:
 
     def orphans(self, version: Version, older_than_ms: int) -> list[DataFile]:  # noqa: ARG002
         """What was staged long ago: the files of all commits have been moved."""
-        storage = self._storage
+        filesystem = self._filesystem
         return [
             DataFile(item.key, 0, item.size_bytes)
-            for item in storage.list(storage.join(STAGED))
+            for item in filesystem.list(filesystem.join(STAGED))
             if item.modified_ms < older_than_ms
         ]
 
     def _put(self, number: int, commit: Commit) -> None:
-        store, prefix = self._storage.objects()
+        store, prefix = self._filesystem.objects()
         with closing(store):
             key = prefix + _key(number)
             try:
@@ -164,7 +166,9 @@ class ParquetTable:
             except ObjectExistsError as error:
                 # A PUT whose answer was lost may meet itself when it is tried again.
                 if not _is_there(store, key, commit):
-                    raise RaceLostError(f"{self.name}: commit {number} is another's") from error
+                    raise CommitConflictError(
+                        f"{self.name}: commit {number} is another's"
+                    ) from error
             except StoreUnavailableError:
                 # It may still happen later, so the files of the commit have to stay.
                 if not _is_there(store, key, commit):
@@ -175,16 +179,16 @@ class ParquetTable:
         if number == self._finished:
             return
         for name in commit.files:
-            staged = self._storage.join(STAGED, name.rpartition("/")[2])
-            final = self._storage.join(name)
-            if self._storage.exists(staged):
+            staged = self._filesystem.join(STAGED, name.rpartition("/")[2])
+            final = self._filesystem.join(name)
+            if self._filesystem.exists(staged):
                 try:
-                    self._storage.move(staged, final)
+                    self._filesystem.move(staged, final)
                 except OSError:
                     # Whoever looks at the same time may have been faster.
-                    if self._storage.exists(staged):
+                    if self._filesystem.exists(staged):
                         raise
-            if not self._storage.exists(final):
+            if not self._filesystem.exists(final):
                 raise DamagedObjectError(final, "it was committed and is not there")
             self._checkpoint("file moved")
         self._finished = number
@@ -194,14 +198,13 @@ class ParquetFiles(StoredFiles):
     """How files are written; nothing is ever read back but to be looked at."""
 
     def write(
-        self, name: str, data: pa.Buffer, metadata: pq.FileMetaData, moment: int | None
+        self, name: str, data: pa.Buffer, metadata: pq.FileMetaData, time_partition: int | None
     ) -> DataFile:
-        final = name
-        if moment is not None and self.unit is not None:
-            final = f"{self.unit.column}={time_partitions.text(moment, self.unit)}/{name}"
-        path = self.storage.join(STAGED, name)
-        self.storage.write(path, data)
-        return DataFile(path, metadata.num_rows, data.size, moment, final)
+        directory = partition_directory(time_partition, self.granularity)
+        final = f"{directory}/{name}" if directory else name
+        path = self.filesystem.join(STAGED, name)
+        self.filesystem.write(path, data)
+        return DataFile(path, metadata.num_rows, data.size, time_partition, final)
 
 
 def _key(number: int) -> str:

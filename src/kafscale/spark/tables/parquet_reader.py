@@ -6,7 +6,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kafscale.spark.tables.filesystem import Storage
+from kafscale.spark.tables.filesystem import TableFilesystem
 from kafscale.spark.values import conform
 
 BATCH_BYTES: Final = 16 * 1024 * 1024
@@ -14,10 +14,12 @@ BATCH_ROWS_MAX: Final = 64 * 1024
 
 
 def batches(
-    storage: Storage, path: str, is_wanted: Callable[[pa.Field], bool] = lambda _column: True
+    filesystem: TableFilesystem,
+    path: str,
+    is_wanted: Callable[[pa.Field], bool] = lambda _column: True,
 ) -> Iterator[pa.RecordBatch]:
     """The rows of a file, with those of its columns that are wanted."""
-    with storage.open(path) as source:
+    with filesystem.open(path) as source:
         file = pq.ParquetFile(source)
         columns = [column.name for column in file.schema_arrow if is_wanted(column)]
         for group in range(file.num_row_groups):
@@ -29,19 +31,19 @@ def batches(
 
 
 def conformed(
-    storage: Storage, path: str, schema: pa.Schema, columns: Sequence[str] | None = None
+    filesystem: TableFilesystem, path: str, schema: pa.Schema, columns: Sequence[str] | None = None
 ) -> Iterator[pa.RecordBatch]:
     """The rows of a file as a table of this schema has them, with some of its columns or all."""
     wanted = schema if columns is None else pa.schema([schema.field(name) for name in columns])
-    for batch in batches(storage, path, lambda one: wanted.get_field_index(one.name) >= 0):
+    for batch in batches(filesystem, path, lambda one: wanted.get_field_index(one.name) >= 0):
         yield conform(batch, wanted)
 
 
 def bounds(
-    storage: Storage, path: str, is_meant: Callable[[pa.Field], bool]
+    filesystem: TableFilesystem, path: str, is_meant: Callable[[pa.Field], bool]
 ) -> tuple[Any, Any] | None:
     """Between which values a column lies, both included; None if the file does not say."""
-    with storage.open(path) as source:
+    with filesystem.open(path) as source:
         metadata = pq.read_metadata(source)
     names = [column.name for column in metadata.schema.to_arrow_schema() if is_meant(column)]
     paths = [metadata.schema.column(index).path for index in range(metadata.num_columns)]

@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 
 from kafscale.spark.tables import parquet_reader
 from kafscale.spark.tables.base import DataFile
-from kafscale.spark.tables.filesystem import Storage
-from kafscale.spark.tables.time_partitions import Unit
+from kafscale.spark.tables.filesystem import TableFilesystem
+from kafscale.spark.tables.time_partitions import TimeGranularity
 
 STAGED: Final = "_kafscale_staged"
 
@@ -23,26 +23,26 @@ class StagedFiles:
     """How such files are written and read."""
 
     schema: pa.Schema
-    storage: Storage
+    filesystem: TableFilesystem
     """Of the table's data."""
-    unit: Unit | None = None
+    granularity: TimeGranularity | None = None
 
     def write(
-        self, name: str, data: pa.Buffer, metadata: pq.FileMetaData, moment: int | None
+        self, name: str, data: pa.Buffer, metadata: pq.FileMetaData, time_partition: int | None
     ) -> DataFile:
-        path = self.storage.join(STAGED, name)
-        self.storage.write(path, data)
-        return DataFile(path, metadata.num_rows, data.size, moment)
+        path = self.filesystem.join(STAGED, name)
+        self.filesystem.write(path, data)
+        return DataFile(path, metadata.num_rows, data.size, time_partition)
 
     def read(
         self, file: DataFile, columns: Sequence[str] | None = None
     ) -> Iterator[pa.RecordBatch]:
         return parquet_reader.batches(
-            self.storage, file.path, lambda one: columns is None or one.name in columns
+            self.filesystem, file.path, lambda one: columns is None or one.name in columns
         )
 
     def bounds(self, file: DataFile, column: str) -> tuple[Any, Any] | None:
-        return parquet_reader.bounds(self.storage, file.path, lambda one: one.name == column)
+        return parquet_reader.bounds(self.filesystem, file.path, lambda one: one.name == column)
 
     def discard(self, files: Sequence[DataFile]) -> None:
-        self.storage.delete([file.path for file in files])
+        self.filesystem.delete([file.path for file in files])

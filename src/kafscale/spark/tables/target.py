@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 from kafscale.errors import ConfigError, InvalidRequestError
 from kafscale.spark.tables.base import Table
-from kafscale.spark.tables.filesystem import Storage
+from kafscale.spark.tables.filesystem import TableFilesystem
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
@@ -53,7 +53,7 @@ class Target:
     catalog: str = ""
     """The name of a catalog of pyiceberg, which may be set up elsewhere."""
     properties: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """Of the catalog, or of the storage: `s3.endpoint` and so on."""
+    """Of the catalog, or of the filesystem: `s3.endpoint` and so on."""
     table: str = ""
     """The name of tables, with `{topic}` in it."""
 
@@ -79,14 +79,14 @@ class Target:
             if len(identifier) < 2:
                 raise InvalidRequestError(f"a table of Iceberg is in a namespace: {name!r} is not")
             return IcebergTable(self._catalog, identifier, topic, time_column)
-        storage = Storage.of(f"{self.path.rstrip('/')}/{name}", self.properties)
+        filesystem = TableFilesystem.of(f"{self.path.rstrip('/')}/{name}", self.properties)
         if self.table_format is TableFormat.DELTA:
             from kafscale.spark.tables.delta import DeltaTable  # noqa: PLC0415
 
-            return DeltaTable(storage, topic)
+            return DeltaTable(filesystem, topic)
         from kafscale.spark.tables.parquet import ParquetTable  # noqa: PLC0415
 
-        return ParquetTable(storage, topic)
+        return ParquetTable(filesystem, topic)
 
     def _name(self, topic: str) -> str:
         """A topic's name in that of a table: dots would part it, and dashes need quotes in SQL."""
@@ -99,7 +99,7 @@ class Target:
 
         properties = dict(self.properties)
         if self.path:
-            properties.setdefault("warehouse", Storage.of(self.path).url)
+            properties.setdefault("warehouse", TableFilesystem.of(self.path).url)
         if not (self.catalog or "type" in properties or "uri" in properties):
             properties |= self._own_catalog()
         try:
@@ -108,12 +108,12 @@ class Target:
             raise ConfigError(f"the catalog cannot be used: {error}") from error
 
     def _own_catalog(self) -> dict[str, str]:
-        storage = Storage.of(self.path)
-        if not storage.is_local:
+        filesystem = TableFilesystem.of(self.path)
+        if not filesystem.is_local:
             raise InvalidRequestError(
                 f"{self.path}: Iceberg tables in a bucket need a catalog, such as "
                 "--catalog-property type=rest --catalog-property uri=…"
             )
-        directory = Path(storage.url.removeprefix("file://"))
+        directory = Path(filesystem.url.removeprefix("file://"))
         directory.mkdir(parents=True, exist_ok=True)
         return {"type": "sql", "uri": f"sqlite:///{directory / CATALOG_FILE}"}

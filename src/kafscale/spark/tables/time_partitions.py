@@ -1,7 +1,7 @@
-"""Time as something that tables are partitioned by: hours, days and months.
+"""Partitioning of tables by hour, day or month.
 
-A moment of a unit is a number: how many of them have passed since 1970 began, in UTC, as Iceberg's
-transforms count. Delta and plain directories name partitions by text instead. Pure.
+A time partition is a number: the hours, days or months since 1970-01-01 in UTC, as Iceberg's
+partition transforms count them. Delta tables and Parquet directories store it as text. Pure.
 """
 
 from collections.abc import Iterator
@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 
 
-class Unit(StrEnum):
-    """How long a partition is."""
+class TimeGranularity(StrEnum):
+    """The length of a time partition."""
 
     HOUR = "hour"
     DAY = "day"
@@ -21,49 +21,63 @@ class Unit(StrEnum):
 
     @property
     def column(self) -> str:
-        """The column that holds it, where a format has no partitioning without one.
+        """The partition column of formats that need one.
 
-        It is the name of directories, too, and readers skip those that begin with an underscore.
+        It is also the name of directories. Readers skip directories that begin with an underscore.
         """
         return f"kafscale_{self}"
 
     @property
     def column_type(self) -> pa.DataType:
-        return pa.date32() if self is Unit.DAY else pa.string()
+        return pa.date32() if self is TimeGranularity.DAY else pa.string()
 
 
-_CODES: Final = {Unit.HOUR: "h", Unit.DAY: "D", Unit.MONTH: "M"}
+_CODES: Final = {TimeGranularity.HOUR: "h", TimeGranularity.DAY: "D", TimeGranularity.MONTH: "M"}
 
 
-def split(
-    batch: pa.RecordBatch, times: pa.Array, unit: Unit
+def split_by_time(
+    batch: pa.RecordBatch, times: pa.Array, granularity: TimeGranularity
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """The rows by the moment that their time lies in; they keep their order."""
+    """Split rows by the time partition of their timestamps; rows keep their order."""
     instants = times.cast(pa.timestamp("us", tz="UTC")).cast(pa.int64()).to_numpy()
-    moments = (
-        instants.astype("datetime64[us]").astype(f"datetime64[{_CODES[unit]}]").astype(np.int64)
-    )
-    if len(moments) and moments.min() == moments.max():  # As it mostly is: logs go with time.
-        yield int(moments[0]), batch
+    unit = f"datetime64[{_CODES[granularity]}]"
+    partitions = instants.astype("datetime64[us]").astype(unit).astype(np.int64)
+    if len(partitions) and partitions.min() == partitions.max():  # The usual case.
+        yield int(partitions[0]), batch
         return
-    for moment in np.unique(moments):
-        yield int(moment), batch.filter(pa.array(moments == moment))
+    for partition in np.unique(partitions):
+        yield int(partition), batch.filter(pa.array(partitions == partition))
 
 
-def text(moment: int, unit: Unit) -> str:
-    """The name of a moment.
+def format_partition(time_partition: int, granularity: TimeGranularity) -> str:
+    """Return the text of a time partition.
 
-    >>> text(19675, Unit.DAY), text(472205, Unit.HOUR), text(646, Unit.MONTH)
-    ('2023-11-14', '2023-11-14-05', '2023-11')
+    >>> format_partition(19675, TimeGranularity.DAY), format_partition(646, TimeGranularity.MONTH)
+    ('2023-11-14', '2023-11')
+    >>> format_partition(472205, TimeGranularity.HOUR)
+    '2023-11-14-05'
     """
-    return str(np.array(moment, f"datetime64[{_CODES[unit]}]")).replace("T", "-")
+    return str(np.array(time_partition, f"datetime64[{_CODES[granularity]}]")).replace("T", "-")
 
 
-def moment(name: str, unit: Unit) -> int:
-    """The moment of a name.
+def parse_partition(text: str, granularity: TimeGranularity) -> int:
+    """Return the time partition of a text.
 
-    >>> moment("2023-11-14", Unit.DAY), moment("2023-11-14-05", Unit.HOUR)
-    (19675, 472205)
+    >>> parse_partition("2023-11-14", TimeGranularity.DAY)
+    19675
+    >>> parse_partition("2023-11-14-05", TimeGranularity.HOUR)
+    472205
     """
-    spelled = f"{name[:10]}T{name[11:]}" if unit is Unit.HOUR else name
-    return int(np.array(spelled, f"datetime64[{_CODES[unit]}]").astype(np.int64))
+    iso = f"{text[:10]}T{text[11:]}" if granularity is TimeGranularity.HOUR else text
+    return int(np.array(iso, f"datetime64[{_CODES[granularity]}]").astype(np.int64))
+
+
+def partition_directory(time_partition: int | None, granularity: TimeGranularity | None) -> str:
+    """Return the Hive-style directory of a time partition; empty for an unpartitioned table.
+
+    >>> partition_directory(19675, TimeGranularity.DAY)
+    'kafscale_day=2023-11-14'
+    """
+    if time_partition is None or granularity is None:
+        return ""
+    return f"{granularity.column}={format_partition(time_partition, granularity)}"

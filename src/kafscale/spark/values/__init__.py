@@ -1,6 +1,6 @@
 """Decoded values: from the bytes of records to the columns of a table.
 
-    spec            what values are; `decoder_of` it
+    spec            what values are; `create_decoder` it
     base            what decoders give: columns, which rows are good, why the others are bad
     json_values     JSON; `json_columns` is fast, `json_rows` careful, `json_inference` guesses
     avro_values     Avro; `avro_types` maps its types
@@ -16,7 +16,7 @@ from kafscale.serde.registry.client import RegistryAccess
 from kafscale.spark.values.base import BadRow, Decoded, ValueDecoder
 from kafscale.spark.values.evolution import conform, extend, merge
 from kafscale.spark.values.json_inference import infer, observe, settle, unify
-from kafscale.spark.values.spec import ValueSpec, decoder_of, pinned
+from kafscale.spark.values.spec import ValueSpec, create_decoder, pin_schema
 
 __all__ = [
     "BadRow",
@@ -25,12 +25,12 @@ __all__ = [
     "ValueDecoder",
     "ValueSpec",
     "conform",
-    "decoder_of",
+    "create_decoder",
     "extend",
     "infer",
     "merge",
     "observe",
-    "pinned",
+    "pin_schema",
     "settle",
     "unify",
 ]

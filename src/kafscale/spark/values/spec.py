@@ -1,8 +1,8 @@
-"""What the values of a topic are: said once on the driver, made into a decoder in every task.
+"""Describes the values of a topic: built on the driver, turned into a decoder in every task.
 
-The laws: a spec can be pickled and shows no secrets; one that contradicts itself is refused before
-any record is read. `pinned` is for the driver of a job with many tasks: it asks the registry and
-the compiler once, so that all tasks read with the same schema.
+Invariants: a spec can be pickled, and its `repr` contains no secrets; an inconsistent spec is
+rejected before any record is read. `pin_schema` runs on the driver: it asks the registry and runs
+the Protobuf compiler once, so that all tasks use the same schema.
 """
 
 import time
@@ -84,9 +84,9 @@ class ValueSpec:
         return bool(self.schema or self.descriptors or self.registry)
 
 
-def decoder_of(spec: ValueSpec, *, sleep: Sleep = time.sleep) -> ValueDecoder:
+def create_decoder(spec: ValueSpec, *, sleep: Sleep = time.sleep) -> ValueDecoder:
     """The decoder of such values; `sleep` is for the time between two tries of the registry."""
-    spec = pinned(spec, sleep=sleep)
+    spec = pin_schema(spec, sleep=sleep)
     registry = None if spec.registry is None else Registry(spec.registry, sleep=sleep)
     if spec.format == "json":
         schema = ddl.parse(spec.schema) if spec.schema else None
@@ -106,7 +106,7 @@ def decoder_of(spec: ValueSpec, *, sleep: Sleep = time.sleep) -> ValueDecoder:
     return RawDecoder()
 
 
-def pinned(spec: ValueSpec, *, sleep: Sleep = time.sleep) -> ValueSpec:
+def pin_schema(spec: ValueSpec, *, sleep: Sleep = time.sleep) -> ValueSpec:
     """The same spec with all that has to be asked or compiled first; the registry stays in it."""
     if spec.format == "protobuf" and spec.schema:
         return replace(spec, schema="", descriptors=compile_source(spec.schema))

@@ -1,4 +1,4 @@
-"""The compiled part: it stays inside its arrays, and it is compiled no more often than needed."""
+"""Tests of memory safety and of the compilation cache of the decoder kernel."""
 
 import os
 import shutil
@@ -10,18 +10,18 @@ from random import Random
 import pytest
 
 import kafscale
-from unit.spark.decoder_attack import attack
+from unit.spark.codec.kernel_fuzzer import fuzz_kernel
 
-pytestmark = pytest.mark.timeout(180)  # It may compile, twice.
+pytestmark = pytest.mark.timeout(180)  # Some tests compile the kernel, twice.
 
 TESTS = Path(__file__).parents[3]
-REPORT = """
-from kafscale.spark import decoder_kernel
+REPORT_CACHE = """
+from kafscale.spark.codec import decoder_kernel
 print(decoder_kernel.scan.stats.cache_path, len(decoder_kernel.scan.signatures))
 """
 
 
-def run(*arguments, **environment):
+def run_python(*arguments, **environment):
     completed = subprocess.run(  # noqa: S603
         [sys.executable, *arguments],
         env={**os.environ, **environment},
@@ -35,16 +35,16 @@ def run(*arguments, **environment):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_no_canary_dies(seed):
+def test_kernel_writes_only_inside_its_arrays(seed):
     random = Random(seed)
     for _ in range(1000):
-        attack(random)
+        fuzz_kernel(random)
 
 
-def test_no_index_is_outside_of_its_array(tmp_path):
-    run(
+def test_kernel_passes_numba_bounds_checks(tmp_path):
+    run_python(
         "-m",
-        "unit.spark.decoder_attack",
+        "unit.spark.codec.kernel_fuzzer",
         PYTHONPATH=str(TESTS),
         NUMBA_BOUNDSCHECK="1",
         NUMBA_CACHE_DIR=str(tmp_path),
@@ -52,32 +52,42 @@ def test_no_index_is_outside_of_its_array(tmp_path):
 
 
 def test_importing_the_decoder_compiles_nothing():
-    assert run("-c", "import kafscale.spark.codec.decoder" + REPORT).split()[-1] == "0"
+    assert run_python("-c", "import kafscale.spark.codec.decoder" + REPORT_CACHE).split()[-1] == "0"
 
 
 @pytest.fixture
-def sealed(tmp_path):
-    """The package, installed where nothing can be kept beside it."""
+def read_only_site(tmp_path):
+    """A copy of the package, in which numba cannot create `__pycache__` beside the kernel."""
     package = tmp_path / "site" / "kafscale"
     shutil.copytree(
         Path(kafscale.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__")
     )
-    (package / "spark" / "__pycache__").touch()
+    (package / "spark" / "codec" / "__pycache__").touch()
     return package.parent
 
 
-def test_what_was_compiled_is_kept_for_the_user_where_the_package_cannot_be_written(
-    sealed, tmp_path
+def test_kernel_is_cached_in_the_user_directory_if_the_package_is_read_only(
+    read_only_site, tmp_path
 ):
     cache = tmp_path / "cache"
-    told = run("-c", REPORT, PYTHONPATH=str(sealed), XDG_CACHE_HOME=str(cache), NUMBA_CACHE_DIR="")
-    assert Path(told.split()[0]).is_relative_to(cache)
-
-
-def test_the_decoder_does_without_a_cache_where_nothing_can_be_written(sealed, tmp_path):
-    nowhere = tmp_path / "file"
-    nowhere.touch()
-    told = run(
-        "-c", REPORT, PYTHONPATH=str(sealed), XDG_CACHE_HOME=str(nowhere), NUMBA_CACHE_DIR=""
+    output = run_python(
+        "-c",
+        REPORT_CACHE,
+        PYTHONPATH=str(read_only_site),
+        XDG_CACHE_HOME=str(cache),
+        NUMBA_CACHE_DIR="",
     )
-    assert told.split() == ["None", "0"]
+    assert Path(output.split()[0]).is_relative_to(cache)
+
+
+def test_kernel_works_without_a_cache_if_nothing_is_writable(read_only_site, tmp_path):
+    not_a_directory = tmp_path / "file"
+    not_a_directory.touch()
+    output = run_python(
+        "-c",
+        REPORT_CACHE,
+        PYTHONPATH=str(read_only_site),
+        XDG_CACHE_HOME=str(not_a_directory),
+        NUMBA_CACHE_DIR="",
+    )
+    assert output.split() == ["None", "0"]

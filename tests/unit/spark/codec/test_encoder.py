@@ -1,4 +1,4 @@
-"""What is encoded reads back equal, by the reference reader and by the compiled one."""
+"""Encoded batches read back as the same records."""
 
 import numpy as np
 import pyarrow as pa
@@ -57,18 +57,18 @@ def fields_of(record):
     return (record.offset, record.timestamp_ms, record.key, record.value, record.headers)
 
 
-def every(records):
+def all_rows(records):
     return np.arange(len(records))
 
 
 @given(records, st.sampled_from(Codec), st.integers(1, 500))
-def test_what_is_encoded_reads_back_equal(records, codec, batch_bytes):
-    batches = Encoder(columns_of(records)).batches(every(records), codec, batch_bytes)
+def test_encoded_records_read_back_equal(records, codec, batch_bytes):
+    batches = Encoder(columns_of(records)).batches(all_rows(records), codec, batch_bytes)
     assert read(batches) == records
 
 
 @given(records, st.data())
-def test_only_the_chosen_rows_are_encoded_and_each_batch_counts_from_zero(records, data):
+def test_batches_hold_the_chosen_rows_with_offsets_from_zero(records, data):
     chosen = [row for row in range(len(records)) if data.draw(st.booleans())]
     encoder = Encoder(columns_of(records))
     batches = list(encoder.batches(np.array(chosen, np.int64), Codec.NONE, 100))
@@ -79,23 +79,25 @@ def test_only_the_chosen_rows_are_encoded_and_each_batch_counts_from_zero(record
 
 
 @given(records, st.integers(0, 5), st.integers(0, 5))
-def test_a_slice_of_columns_is_encoded_as_the_slice_that_it_is(records, start, count):
+def test_encoder_accepts_slices_of_arrow_batches(records, start, count):
     part = columns_of(records).slice(start, count)
     batches = Encoder(part).batches(np.arange(part.num_rows), Codec.NONE)
     assert read(batches) == records[start : start + count]
 
 
 @given(records)
-def test_every_record_gets_the_mark_behind_its_headers(records):
-    marks = pa.array([f"orders/0/{row}" for row in range(len(records))], pa.string())
-    batches = Encoder(columns_of(records), "source", marks).batches(every(records), Codec.LZ4)
+def test_encoder_appends_the_extra_header_to_every_record(records):
+    extra_headers = pa.array([f"orders/0/{row}" for row in range(len(records))], pa.string())
+    batches = Encoder(columns_of(records), "source", extra_headers).batches(
+        all_rows(records), Codec.LZ4
+    )
     for row, record in enumerate(read(batches)):
-        mark = Header("source", f"orders/0/{row}".encode())
-        assert record.headers == (*records[row].headers, mark)
+        extra = Header("source", f"orders/0/{row}".encode())
+        assert record.headers == (*records[row].headers, extra)
 
 
 @given(st.lists(bytes_or_null, min_size=1), st.integers(1, 100))
-def test_keys_find_the_partition_that_kafka_gives_them(keys, count):
+def test_partitions_match_kafkas_default_partitioner(keys, count):
     records = [Record(0, 0, key, b"") for key in keys]
     own = np.arange(len(keys), dtype=np.int32)
     partitions = Encoder(columns_of(records)).partitions(count, own)
@@ -105,14 +107,14 @@ def test_keys_find_the_partition_that_kafka_gives_them(keys, count):
     ]
 
 
-def test_a_large_record_is_a_batch_of_its_own():
+def test_a_large_record_gets_its_own_batch():
     records = [Record(0, 5, b"key", bytes(1 << 20)), Record(0, 6, b"key", b"small")]
-    batches = list(Encoder(columns_of(records)).batches(every(records), Codec.NONE, 1000))
+    batches = list(Encoder(columns_of(records)).batches(all_rows(records), Codec.NONE, 1000))
     assert [BatchView(batch).count for batch in batches] == [1, 1]
     assert read(batches) == records
 
 
-def test_text_is_taken_for_its_bytes_and_numbers_are_refused():
+def test_encoder_accepts_text_and_rejects_numbers():
     columns = columns_of([Record(0, 1, b"", "é".encode())])
     text = columns.set_column(1, "value", pa.array(["é"]))
     assert read(Encoder(text).batches(np.arange(1), Codec.NONE))[0].value == "é".encode()
@@ -120,7 +122,7 @@ def test_text_is_taken_for_its_bytes_and_numbers_are_refused():
         Encoder(columns.set_column(1, "value", pa.array([1])))
 
 
-def test_a_record_without_a_time_is_refused():
+def test_encoder_rejects_null_timestamps():
     columns = columns_of([Record(0, 1, b"", b"")])
     nothing = pa.array([None], columns.schema.field("timestamp").type)
     with pytest.raises(InvalidRequestError, match="no timestamp"):

@@ -14,8 +14,8 @@ from kafscale.spark.jobs.compact.run_plan import CompactionPlan
 from kafscale.spark.jobs.compact.surviving_offsets import kept_aside, placed
 from kafscale.spark.jobs.shared.staging import Staged
 from kafscale.spark.jobs.shared.swapping import Outcome
-from kafscale.spark.log.bucket_listing import survey
-from kafscale.spark.plan.offset_map import LogMap
+from kafscale.spark.log.bucket_listing import list_bucket
+from kafscale.spark.plan.offset_map import OffsetMap
 from kafscale.spark.plan.task_planner import OffsetRange, plan
 from kafscale.spark.read.slice_reader import SliceReader
 from kafscale.storage import topic_catalog
@@ -115,8 +115,8 @@ class KeyedLog:
 
     # --- reading ------------------------------------------------------------------------------
 
-    def survey(self) -> LogMap:
-        return survey(self.store, self.location.namespace, [TOPIC])
+    def survey(self) -> OffsetMap:
+        return list_bucket(self.store, self.location.namespace, [TOPIC])
 
     def batches(self) -> list[BatchView]:
         """All batches, as readers find them."""
@@ -159,7 +159,7 @@ class KeyedLog:
             checkpoints.write(self.store, self.location.namespace, topic, TOPIC_ID, own)
         return staged
 
-    def survivors(self, planned: CompactionPlan, found: LogMap, now_ms: int) -> dict[int, int]:
+    def survivors(self, planned: CompactionPlan, found: OffsetMap, now_ms: int) -> dict[int, int]:
         keys_work = planned.keys_work(found, Random(0).randbytes(16), now_ms)
         rows = (row for index in range(len(keys_work.tasks)) for row in newest_of(keys_work, index))
         offsets = (

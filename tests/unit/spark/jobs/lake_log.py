@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from kafscale.records import BatchView, Codec, Header, Record, build
-from kafscale.spark.runtime.job_result import Summary
+from kafscale.spark.runtime.job_result import JobResult
 from kafscale.spark.source.location import Location
 from kafscale.storage import topic_catalog
 from kafscale.storage.formats import object_keys, segment
@@ -129,5 +129,5 @@ def raw_rows(table: Any) -> list[Row]:
     return sorted(found, key=lambda row: row[:2])
 
 
-def total(summary: Summary, column: str) -> int:
+def total(summary: JobResult, column: str) -> int:
     return sum(row[summary.columns.index(column)] or 0 for row in summary.rows)

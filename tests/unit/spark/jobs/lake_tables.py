@@ -11,7 +11,7 @@ from pyiceberg.catalog.sql import SqlCatalog
 
 from kafscale.spark.tables.base import Change, Table, Version
 from kafscale.spark.tables.delta import DeltaTable
-from kafscale.spark.tables.filesystem import Storage
+from kafscale.spark.tables.filesystem import TableFilesystem
 from kafscale.spark.tables.iceberg import IcebergTable
 from kafscale.spark.tables.parquet import ParquetTable
 
@@ -31,9 +31,11 @@ class Tables:
     def __call__(self, topic: str, *, time_column: str, is_dead: bool = False) -> Table:
         name = f"{topic}_dead_letters" if is_dead else topic
         if self.kind == "delta":
-            return DeltaTable(Storage.of(str(self.directory / name)), topic)
+            return DeltaTable(TableFilesystem.of(str(self.directory / name)), topic)
         if self.kind == "parquet":
-            return ParquetTable(Storage.of(str(self.directory / name)), topic, self.checkpoint)
+            return ParquetTable(
+                TableFilesystem.of(str(self.directory / name)), topic, self.checkpoint
+            )
         return IcebergTable(self.catalog(), ("lake", name), topic, time_column)
 
     def rows(self, name: str) -> pa.Table:

@@ -7,15 +7,15 @@ from kafscale.spark.jobs.scrub import contiguity, job
 from kafscale.spark.jobs.scrub import listing as scrub_listing
 from kafscale.spark.jobs.scrub.findings import Finding, Kind
 from kafscale.spark.jobs.scrub.task import items_of, scrub_one
-from kafscale.spark.plan.offset_map import KnownTopic
+from kafscale.spark.plan.offset_map import CatalogTopic
 from kafscale.storage.objects.blocking import BlockingObjectStore
 from unit.spark.jobs.keyed import MemoryLocation
-from unit.spark.stored import NAMESPACE, TOPIC, TOPIC_ID
+from unit.spark.stored_log import NAMESPACE, TOPIC, TOPIC_ID
 
 NOW_MS = 1_760_000_000_000
 """Later than anything that is stored."""
 
-KNOWN = {TOPIC: KnownTopic(TOPIC, TOPIC_ID, 1)}
+KNOWN = {TOPIC: CatalogTopic(TOPIC, TOPIC_ID, 1)}
 
 
 def scrubbed(

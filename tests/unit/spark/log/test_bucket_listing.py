@@ -3,12 +3,20 @@
 import pytest
 
 from kafscale.errors import DamagedObjectError
-from kafscale.spark.log.bucket_listing import Surveyor, survey
+from kafscale.spark.log.bucket_listing import BucketLister, list_bucket
 from kafscale.storage import topic_catalog
 from kafscale.storage.formats import object_keys
 from kafscale.storage.objects.memory import MemoryObjectStore
 from kafscale.storage.topic_catalog import CatalogTopic
-from unit.spark.stored import NAMESPACE, TOPIC, TOPIC_ID, blocking, put_fence, put_segment, put_wal
+from unit.spark.stored_log import (
+    NAMESPACE,
+    TOPIC,
+    TOPIC_ID,
+    blocking,
+    put_fence,
+    put_segment,
+    put_wal,
+)
 
 
 @pytest.fixture
@@ -18,7 +26,7 @@ def store():
 
 
 def look(store, **how):
-    return survey(store, NAMESPACE, **how).partitions
+    return list_bucket(store, NAMESPACE, **how).partitions
 
 
 def extents(found):
@@ -98,10 +106,10 @@ def test_the_catalog_tells_which_topic_is_meant_and_knows_empty_ones():
         put_catalog(
             store, CatalogTopic(TOPIC, TOPIC_ID.hex(), 2), CatalogTopic("empty", "00" * 16, 1)
         )
-        found = survey(store, NAMESPACE)
+        found = list_bucket(store, NAMESPACE)
         assert [found.partitions[TOPIC, number].extents for number in (0, 1)] == [(), ()]
         assert found.topics == ["empty", TOPIC]
-        assert found.known["empty"].partitions == 1
+        assert found.catalog["empty"].partitions == 1
 
 
 def test_a_catalog_that_is_behind_is_not_believed():
@@ -142,15 +150,15 @@ def test_only_what_is_asked_for_is_shown_and_the_rest_is_not_ours(store):
     store.put(f"{NAMESPACE}/orders/0/notes.txt", [b"x"])
     store.put(f"{NAMESPACE}/_staging/job/orders/0/segment-{0:020d}.kfs", [b"x"])
     assert set(look(store, topics=["other"])) == {("other", 0)}
-    assert set(look(store, wanted=lambda name: name == TOPIC)) == {(TOPIC, 0)}
+    assert set(look(store, matches=lambda name: name == TOPIC)) == {(TOPIC, 0)}
 
 
 def test_tables_are_read_once(store):
     put_wal(store, 0, range(10))
-    surveyor = Surveyor(store, NAMESPACE)
-    assert surveyor.look().partitions[TOPIC, 0].end_offset == 10
+    lister = BucketLister(store, NAMESPACE)
+    assert lister.list().partitions[TOPIC, 0].end_offset == 10
     put_wal(store, 1, range(10, 20))
-    assert surveyor.look().partitions[TOPIC, 0].end_offset == 20
+    assert lister.list().partitions[TOPIC, 0].end_offset == 20
 
 
 def test_a_damaged_wal_object_is_left_out(store):

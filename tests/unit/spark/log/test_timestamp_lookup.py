@@ -5,11 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafscale.records import BatchView, Record, build
-from kafscale.spark.log.bucket_listing import survey
-from kafscale.spark.log.timestamp_lookup import first_since, first_since_each
-from kafscale.spark.plan.offset_map import PartitionMap
+from kafscale.spark.log.bucket_listing import list_bucket
+from kafscale.spark.log.timestamp_lookup import offset_for_timestamp, offsets_for_timestamps
+from kafscale.spark.plan.offset_map import PartitionOffsets
 from kafscale.storage.formats import object_keys, segment, wal_object
-from unit.spark.stored import NAMESPACE, TOPIC, TOPIC_ID, blocking, put_segment, put_wal
+from unit.spark.stored_log import NAMESPACE, TOPIC, TOPIC_ID, blocking, put_segment, put_wal
 
 NEVER_MS = 10**15
 
@@ -21,7 +21,9 @@ def store():
 
 
 def found_in(store, timestamp_ms, place=(TOPIC, 0)):
-    return first_since(store, NAMESPACE, survey(store, NAMESPACE).partitions[place], timestamp_ms)
+    return offset_for_timestamp(
+        store, NAMESPACE, list_bucket(store, NAMESPACE).partitions[place], timestamp_ms
+    )
 
 
 def test_times_that_ascend(store):
@@ -58,25 +60,25 @@ def test_what_lies_below_the_start_of_the_log_does_not_count(store):
 def test_what_is_rolled_meanwhile_is_found(store):
     put_wal(store, 0)
     keys = [put_wal(store, 1, range(10)), put_wal(store, 2, range(10, 20))]
-    seen = survey(store, NAMESPACE).partitions[TOPIC, 0]
+    seen = list_bucket(store, NAMESPACE).partitions[TOPIC, 0]
     put_segment(store, range(20))
     store.delete(keys)
-    assert first_since(store, NAMESPACE, seen, 1013) == 13
+    assert offset_for_timestamp(store, NAMESPACE, seen, 1013) == 13
 
 
 def test_many_partitions_at_once(store):
     for partition in range(40):
         put_segment(store, range(partition, partition + 20), partition=partition)
-    partitions = survey(store, NAMESPACE).partitions
+    partitions = list_bucket(store, NAMESPACE).partitions
     wanted = {(TOPIC, number): 1025 for number in range(40)} | {(TOPIC, 3): NEVER_MS}
-    found = first_since_each(store, NAMESPACE, wanted, partitions)
+    found = offsets_for_timestamps(store, NAMESPACE, wanted, partitions)
     assert found == {
         (TOPIC, number): None if number < 6 else max(25, number) for number in range(40)
     }
 
 
 def test_a_partition_without_records_has_none(store):
-    assert first_since(store, NAMESPACE, PartitionMap(TOPIC, 0, 7, 7), 0) is None
+    assert offset_for_timestamp(store, NAMESPACE, PartitionOffsets(TOPIC, 0, 7, 7), 0) is None
 
 
 times = st.lists(st.lists(st.integers(0, 30), min_size=1, max_size=4), min_size=1, max_size=6)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafscale.spark.plan.offset_map import draw
+from kafscale.spark.plan.offset_map import build
 from kafscale.storage.formats import segment
 
 OVERHEAD = segment.HEADER_BYTES + segment.FOOTER_BYTES
@@ -11,7 +11,7 @@ SEGMENTS = [("a", 0, 1000 + OVERHEAD), ("b", 100, 500 + OVERHEAD), ("c", 200, 10
 
 @pytest.fixture
 def log():
-    found, has_gap = draw(("orders", 0), SEGMENTS, 300, [])
+    found, has_gap = build(("orders", 0), SEGMENTS, 300, [])
     assert not has_gap
     return found
 
@@ -27,7 +27,7 @@ def log():
     ],
 )
 def test_a_range_is_found(log, start, end, found):
-    between = log.between(start, end)
+    between = log.extents_between(start, end)
     assert [(one.key, one.start_offset, one.end_offset, one.is_cut) for one in between] == found
 
 
@@ -39,5 +39,5 @@ def test_bytes_are_shared_out_by_offsets(log, start, end, size_bytes):
 
 
 def test_an_empty_log_has_no_extents():
-    found, _ = draw(("orders", 0), [], 0, [])
+    found, _ = build(("orders", 0), [], 0, [])
     assert (found.start_offset, found.end_offset, found.extents) == (0, 0, ())

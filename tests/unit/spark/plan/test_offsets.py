@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafscale.errors import InvalidRequestError, OffsetOutOfRangeError, UnknownTopicError
-from kafscale.spark.plan.offset_map import PartitionMap
+from kafscale.spark.plan.offset_map import PartitionOffsets
 from kafscale.spark.plan.offsets import (
     EARLIEST,
     LATEST,
@@ -24,8 +24,8 @@ from kafscale.spark.plan.offsets import (
 )
 
 PARTITIONS = {
-    ("orders", 0): PartitionMap("orders", 0, 5, 20),
-    ("orders", 1): PartitionMap("orders", 1, 0, 0),
+    ("orders", 0): PartitionOffsets("orders", 0, 5, 20),
+    ("orders", 1): PartitionOffsets("orders", 1, 0, 0),
 }
 STARTING = Side("starting", needs_record=True)
 LENIENT = Side("starting", needs_record=False, clips=True)

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafscale.spark.plan.offset_map import LogMap, draw
+from kafscale.spark.plan.offset_map import OffsetMap, build
 from kafscale.spark.plan.task_planner import TOGETHER_BYTES, OffsetRange, plan
 
 MIB = 1024 * 1024
@@ -14,8 +14,8 @@ def log_map(*partitions):
     drawn = {}
     for number, sizes in enumerate(partitions):
         segments = [(f"{number}-{base}", base * 100, size) for base, size in enumerate(sizes)]
-        drawn["orders", number], _ = draw(("orders", number), segments, len(sizes) * 100, [])
-    return LogMap(drawn)
+        drawn["orders", number], _ = build(("orders", number), segments, len(sizes) * 100, [])
+    return OffsetMap(drawn)
 
 
 def whole(found):
@@ -59,7 +59,7 @@ def test_every_offset_is_in_one_task(sizes, task_bytes, min_tasks, max_records, 
     for task in tasks:
         assert not max_records or task.count <= max_records
         for part in task.slices:
-            held = found.partitions["orders", part.partition].between(
+            held = found.partitions["orders", part.partition].extents_between(
                 part.start_offset, part.end_offset
             )
             assert list(part.extents) == held

@@ -6,7 +6,7 @@ from kafscale.errors import DamagedObjectError, OffsetOutOfRangeError
 from kafscale.spark.read import prefetcher
 from kafscale.spark.read.slice_reader import SliceReader
 from kafscale.storage.formats import object_keys
-from unit.spark.stored import (
+from unit.spark.stored_log import (
     NAMESPACE,
     TOPIC,
     batch,

@@ -5,11 +5,11 @@ import pickle
 import pytest
 
 from kafscale.errors import DamagedObjectError, InvalidRequestError
-from kafscale.spark.runtime.errors import Failure, launch_reason, spark_reason
+from kafscale.spark.runtime.errors import TaskFailure, launch_reason, spark_reason
 
 
 def travelled(error: Exception) -> Exception:
-    return pickle.loads(pickle.dumps(Failure.of(error))).error()  # noqa: S301 - our own bytes.
+    return pickle.loads(pickle.dumps(TaskFailure.of(error))).error()  # noqa: S301 - our own bytes.
 
 
 def test_our_errors_arrive_as_they_were_raised():
@@ -30,7 +30,7 @@ def test_a_defect_arrives_with_its_place():
     error = travelled(raised.value)
     assert type(error) is RuntimeError
     assert "KeyError: 'absent'" in str(error)
-    assert "test_failure.py" in str(error)
+    assert "test_errors.py" in str(error)
 
 
 PAGES = """An error occurred while calling z:org.apache.spark.api.python.PythonRDD.collectAndServe.

@@ -40,7 +40,7 @@ def test_java_home_is_asked_first(tmp_path):
     second = install(tmp_path / "second", (MODULES + VECTOR).format("17.0.15"))
     found = java.find({"JAVA_HOME": str(first), "PATH": str(second / "bin")})
     assert found == java.Java(
-        home=first, version="21.0.4", origin="JAVA_HOME", has_demanded_module=True
+        home=first, version="21.0.4", origin="JAVA_HOME", has_vector_module=True
     )
     found = java.find({"PATH": str(second / "bin")})
     assert (found.home, found.version, found.origin) == (second, "17.0.15", "PATH")
@@ -61,7 +61,7 @@ def test_what_spark_cannot_run_on_is_passed_over(tmp_path, unfit):
     old = install(tmp_path / "old", unfit, code=1)
     new = install(tmp_path / "new", MODULES.format("17-ea"))
     found = java.find({"JAVA_HOME": str(old), "PATH": str(new / "bin")})
-    assert (found.home, found.has_demanded_module) == (new, False)
+    assert (found.home, found.has_vector_module) == (new, False)
 
 
 def test_the_package_is_the_last_resort():

@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-from kafscale.spark.runtime.job_result import Summary
+from kafscale.spark.runtime.job_result import JobResult
 
 
 def test_it_is_one_document_for_programs():
-    summary = Summary(
+    summary = JobResult(
         "scrub",
         ("topic", "partition", "readBytes"),
         (("orders", 0, 2048), ("orders", 1, None)),
@@ -29,4 +29,4 @@ def test_it_is_one_document_for_programs():
 
 def test_every_column_has_a_cell():
     with pytest.raises(AssertionError):
-        Summary("scrub", ("topic", "partition"), (("orders",),))
+        JobResult("scrub", ("topic", "partition"), (("orders",),))

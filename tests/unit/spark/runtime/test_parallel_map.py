@@ -8,7 +8,7 @@ from rich.console import Console
 
 from kafscale.errors import DamagedObjectError, InvalidRequestError
 from kafscale.spark.runtime import parallel_map
-from kafscale.spark.runtime.errors import Failure
+from kafscale.spark.runtime.errors import TaskFailure
 
 
 class Reports:
@@ -77,7 +77,7 @@ def test_what_cannot_be_mended_is_final_at_once(attempt):
     reports = Reports()
     outcomes = list(parallel_map._call(fail_at_3(InvalidRequestError("no")), [2, 3, 4], reports, 4))
     assert outcomes[0] == 20
-    assert isinstance(outcomes[1], Failure)
+    assert isinstance(outcomes[1], TaskFailure)
     assert len(outcomes) == 2
     assert reports.value == outcomes
 
@@ -89,11 +89,11 @@ def test_what_may_be_mended_is_raised_but_for_the_last_time(attempt, error):
         list(parallel_map._call(fail_at_3(error), [3], Reports(), 4))
     attempt(4)
     (outcome,) = parallel_map._call(fail_at_3(error), [3], Reports(), 4)
-    assert isinstance(outcome, Failure)
+    assert isinstance(outcome, TaskFailure)
 
 
 def test_nothing_to_do_needs_no_spark():
-    assert parallel_map.run(None, [], print, description="nothing") == []
+    assert parallel_map.parallel_map(None, [], print, description="nothing") == []
 
 
 def test_a_terminal_gets_a_bar_and_nothing_else_does(tmp_path):

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafscale.spark.plan.offset_map import PartitionMap
+from kafscale.spark.plan.offset_map import PartitionOffsets
 from kafscale.spark.plan.task_planner import OffsetRange
 from kafscale.spark.source import microbatch
 
@@ -14,7 +14,7 @@ A, B = ("orders", 0), ("orders", 1)
 def log(**ends):
     """Partitions by their first and last offsets: `a=(0, 10)`."""
     places = {"a": A, "b": B}
-    return {places[name]: PartitionMap(*places[name], *span) for name, span in ends.items()}
+    return {places[name]: PartitionOffsets(*places[name], *span) for name, span in ends.items()}
 
 
 def read(start, end, partitions, **how):

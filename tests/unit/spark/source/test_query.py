@@ -5,12 +5,12 @@ from pyspark.sql.datasource import InputPartition
 from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType
 
 from kafscale.errors import InvalidRequestError
-from kafscale.spark.log.bucket_listing import survey
+from kafscale.spark.log.bucket_listing import list_bucket
 from kafscale.spark.plan.task_planner import OffsetRange
 from kafscale.spark.source import columns, options
 from kafscale.spark.source.location import Location
-from kafscale.spark.source.query import Query, schema_of
-from unit.spark.stored import put_segment
+from kafscale.spark.source.query import Query, spark_schema
+from unit.spark.stored_log import put_segment
 
 OFFSET = StructField("offset", LongType())
 
@@ -26,7 +26,7 @@ def query(location, schema):
 
 
 def test_the_columns_are_those_of_sparks_kafka_source():
-    assert schema_of(columns.ALL_WITH_HEADERS).simpleString() == (
+    assert spark_schema(columns.ALL_WITH_HEADERS).simpleString() == (
         "struct<key:binary,value:binary,topic:string,partition:int,offset:bigint,"
         "timestamp:timestamp,timestampType:int,headers:array<struct<key:string,value:binary>>>"
     )
@@ -50,7 +50,7 @@ def test_other_columns_are_refused_by_name(location, fields, refusal):
 def test_records_come_in_the_order_of_the_schema(location):
     with location.open() as store:
         put_segment(store, range(20))
-        log = survey(store, location.namespace)
+        log = list_bucket(store, location.namespace)
     wanted = query(location, StructType([OFFSET, StructField("topic", StringType())]))
     (planned,) = wanted.plan(log, [OffsetRange("orders", 0, 3, 5)])
     (batch,) = wanted.rows(planned)

@@ -5,7 +5,7 @@ import pickle
 import pytest
 
 from kafscale.errors import InvalidRequestError
-from kafscale.spark.source.session_defaults import Defaults
+from kafscale.spark.source.session_defaults import SessionDefaults
 
 SECRETS = {
     "spark.hadoop.fs.s3a.access.key": "AKIA-ALL",
@@ -15,7 +15,7 @@ SECRETS = {
 
 
 def bucket(settings, path="s3://records/production", **options):
-    found = Defaults.of(settings).locate({"path": path, **options}).bucket
+    found = SessionDefaults.of(settings).resolve_location({"path": path, **options}).bucket
     assert found is not None
     return found
 
@@ -83,25 +83,27 @@ def test_whoever_says_where_keys_come_from_does_not_mean_those_of_s3a(option):
 def test_a_path_for_all_queries(tmp_path):
     (tmp_path / "objects").mkdir()
     settings = {"spark.kafscale.path": str(tmp_path), "spark.kafscale.namespace": "production"}
-    assert Defaults.of(settings).locate({}).namespace == "production"
+    assert SessionDefaults.of(settings).resolve_location({}).namespace == "production"
     assert bucket(settings).short_name == "records"
-    assert Defaults.of(settings).locate({"path": "s3://a/other"}).namespace == "other"
+    assert (
+        SessionDefaults.of(settings).resolve_location({"path": "s3://a/other"}).namespace == "other"
+    )
     with pytest.raises(InvalidRequestError, match="path is missing"):
-        Defaults().locate({})
+        SessionDefaults().resolve_location({})
 
 
 def test_a_setting_of_ours_that_is_unknown_is_refused_by_name_only():
     with pytest.raises(
         InvalidRequestError, match=r"spark.kafscale.s3.secretkey.*s3.secretKey"
     ) as no:
-        Defaults.of({"spark.kafscale.s3.secretkey": "hidden"})
+        SessionDefaults.of({"spark.kafscale.s3.secretkey": "hidden"})
     assert "hidden" not in str(no.value)
 
 
 def test_no_key_is_shown_and_all_travel():
     settings = SECRETS | {"spark.kafscale.s3.secretKey": "secret-own"}
-    defaults = Defaults.of(settings)
-    location = defaults.locate({"path": "s3://records/production"})
+    defaults = SessionDefaults.of(settings)
+    location = defaults.resolve_location({"path": "s3://records/production"})
     for text in (repr(defaults), str(location), repr(location)):
         assert "AKIA" not in text
         assert "secret-" not in text

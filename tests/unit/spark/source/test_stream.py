@@ -8,10 +8,10 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows, Read
 from kafscale.errors import InvalidRequestError, OffsetOutOfRangeError
 from kafscale.spark.source import columns, options
 from kafscale.spark.source.location import Location
-from kafscale.spark.source.query import Query, schema_of
+from kafscale.spark.source.query import Query, spark_schema
 from kafscale.spark.source.stream import StreamReader
 from kafscale.storage.formats import object_keys
-from unit.spark.stored import NAMESPACE, put_segment, put_wal
+from unit.spark.stored_log import NAMESPACE, put_segment, put_wal
 
 EVERYTHING = ReadAllAvailable()
 
@@ -36,7 +36,7 @@ def stream(directory):
     def make(clock=lambda: 0, **given):
         parsed = options.parse({"subscribe": "orders"} | given)
         location = Location.parse(str(directory))
-        query = Query.of(location, parsed, schema_of(columns.ALL))
+        query = Query.of(location, parsed, spark_schema(columns.ALL))
         made.append(StreamReader(query, clock))
         return made[-1]
 

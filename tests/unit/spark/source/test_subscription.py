@@ -3,20 +3,20 @@
 import pytest
 
 from kafscale.errors import InvalidRequestError, UnknownTopicError
-from kafscale.spark.plan.offset_map import KnownTopic, LogMap, PartitionMap
+from kafscale.spark.plan.offset_map import CatalogTopic, OffsetMap, PartitionOffsets
 from kafscale.spark.source.subscription import Subscription
 
-LOG = LogMap(
+LOG = OffsetMap(
     {
-        place: PartitionMap(*place, 0, 10)
+        place: PartitionOffsets(*place, 0, 10)
         for place in [("orders", 0), ("orders", 1), ("orders-eu", 0), ("clicks", 0)]
     },
-    {"orders": KnownTopic("orders", b"i" * 16, 2)},
+    {"orders": CatalogTopic("orders", b"i" * 16, 2)},
 )
 
 
 def read(subscription):
-    return sorted(subscription.of(LOG))
+    return sorted(subscription.select(LOG))
 
 
 def test_by_name():

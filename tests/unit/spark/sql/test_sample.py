@@ -1,9 +1,9 @@
 """Records are looked at at both ends of a topic, none of them twice."""
 
-from kafscale.spark.log.bucket_listing import survey
+from kafscale.spark.log.bucket_listing import list_bucket
 from kafscale.spark.source.location import Location
 from kafscale.spark.sql import sample
-from unit.spark.stored import NAMESPACE, TOPIC, put_segment, value_of
+from unit.spark.stored_log import NAMESPACE, TOPIC, put_segment, value_of
 
 
 def sampled(tmp_path, *ranges, partitions=1):
@@ -13,8 +13,8 @@ def sampled(tmp_path, *ranges, partitions=1):
         for partition in range(partitions):
             for offsets in ranges:
                 put_segment(store, offsets, partition=partition)
-        logmap = survey(store, NAMESPACE)
-    _, values = sample.sample(location, logmap, TOPIC)
+        offset_map = list_bucket(store, NAMESPACE)
+    _, values = sample.sample(location, offset_map, TOPIC)
     return values.to_pylist()
 
 

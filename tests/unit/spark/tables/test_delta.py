@@ -10,14 +10,14 @@ from deltalake import write_deltalake
 from kafscale.errors import InvalidRequestError
 from kafscale.spark.tables.base import Change, Progress
 from kafscale.spark.tables.delta import DeltaTable
-from kafscale.spark.tables.filesystem import Storage
-from kafscale.spark.tables.time_partitions import Unit
+from kafscale.spark.tables.filesystem import TableFilesystem
+from kafscale.spark.tables.time_partitions import TimeGranularity
 from unit.spark.tables.table_rows import SCHEMA, write
 
 
 @pytest.fixture
 def table(tmp_path):
-    return DeltaTable(Storage.of(str(tmp_path / "orders")), "orders")
+    return DeltaTable(TableFilesystem.of(str(tmp_path / "orders")), "orders")
 
 
 def fill(table, *parts):
@@ -37,7 +37,7 @@ def test_progress_survives_the_clean_up_of_the_log(table, tmp_path):
 
 
 def test_statistics_are_those_of_the_rows(table):
-    table.create(SCHEMA, Unit.DAY)
+    table.create(SCHEMA, TimeGranularity.DAY)
     fill(table, range(1, 4))
     actions = pa.table(LoadedTable(table.name).get_add_actions(flatten=True)).to_pylist()
     found = {action["partition.kafscale_day"].isoformat(): action for action in actions}
@@ -50,7 +50,7 @@ def test_statistics_are_those_of_the_rows(table):
 
 
 def test_readers_see_the_partition_as_a_column(table):
-    table.create(SCHEMA, Unit.HOUR)
+    table.create(SCHEMA, TimeGranularity.HOUR)
     fill(table, [0, 1])
     rows = LoadedTable(table.name).to_pyarrow_table(
         filters=[("kafscale_hour", "=", "2023-11-14-23")]

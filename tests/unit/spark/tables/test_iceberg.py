@@ -8,7 +8,7 @@ from pyiceberg.transforms import BucketTransform
 from kafscale.errors import InvalidRequestError, OperatingError
 from kafscale.spark.tables.base import Change, Progress
 from kafscale.spark.tables.iceberg import IcebergTable
-from kafscale.spark.tables.time_partitions import Unit
+from kafscale.spark.tables.time_partitions import TimeGranularity
 from kafscale.spark.tables.writer import Encoding, FileWriter
 from kafscale.spark.values import conform
 from unit.spark.jobs.lake_tables import Tables, sql_catalog
@@ -63,7 +63,7 @@ def version_of(table: IcebergTable):
 
 
 def test_progress_survives_the_expiry_of_all_that_wrote_it(table):
-    table.create(SCHEMA, Unit.DAY)
+    table.create(SCHEMA, TimeGranularity.DAY)
     for number in range(3):
         version = table.load()
         table.commit(version, Change(Progress({0: number + 1}), write(table, version, [number])))
@@ -72,7 +72,7 @@ def test_progress_survives_the_expiry_of_all_that_wrote_it(table):
 
 
 def test_statistics_let_readers_skip_files(tables, table):
-    table.create(SCHEMA, Unit.DAY)
+    table.create(SCHEMA, TimeGranularity.DAY)
     for start in (0, 100):
         version = table.load()
         files = write(table, version, range(start, start + 3))
@@ -97,7 +97,7 @@ def test_columns_are_widened_and_renamed(tables, table):
         update.rename_column("name", "title")
     version = table.load()
     files = table.files(version)
-    (file,) = table.current(version)
+    (file,) = table.data_files(version)
     (batch,) = files.read(file)
     assert batch.column("id").to_pylist() == [1, 2]
     assert batch.column("title").to_pylist() == ["name 1", "name 2"]

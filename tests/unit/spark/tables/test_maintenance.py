@@ -1,4 +1,4 @@
-"""Upkeep: fewer files, the same rows, whatever others do meanwhile."""
+"""Maintenance merges files without changing rows, while others write."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -7,8 +7,14 @@ from typing import Any
 import pytest
 
 from kafscale.spark.tables.base import Change, DataFile, Progress
-from kafscale.spark.tables.maintenance import DAY_MS, Upkeep, maintain, merge_files, small_groups
-from kafscale.spark.tables.time_partitions import Unit
+from kafscale.spark.tables.maintenance import (
+    DAY_MS,
+    MaintenanceOptions,
+    maintain,
+    merge_files,
+    small_groups,
+)
+from kafscale.spark.tables.time_partitions import TimeGranularity
 from kafscale.spark.tables.writer import Encoding
 from unit.spark.jobs.lake_runs import inline
 from unit.spark.tables.table_rows import SCHEMA, write
@@ -16,9 +22,9 @@ from unit.spark.tables.table_rows import SCHEMA, write
 KEPT_MS = 7 * DAY_MS
 
 
-def filled(tables, unit=None, commits=4):
+def filled(tables, granularity=None, commits=4):
     table = tables("orders", time_column="timestamp")
-    table.create(SCHEMA, unit)
+    table.create(SCHEMA, granularity)
     for number in range(commits):
         version = table.load()
         files = write(table, version, [number * 2, number * 2 + 1])
@@ -30,17 +36,19 @@ def ids(tables) -> list[int]:
     return sorted(tables.rows("orders").column("id").to_pylist())
 
 
-@pytest.mark.parametrize("unit", [None, Unit.DAY])
-def test_small_files_become_large_ones(changing_tables, unit):
-    table = filled(changing_tables, unit)
-    before = table.current(table.load())
+@pytest.mark.parametrize("granularity", [None, TimeGranularity.DAY])
+def test_small_files_become_large_ones(changing_tables, granularity):
+    table = filled(changing_tables, granularity)
+    before = table.data_files(table.load())
     merged = merge_files(table, "timestamp", Encoding(), inline)
     version = table.load()
-    after = table.current(version)
-    moments = {file.moment for file in before}
+    after = table.data_files(version)
+    moments = {file.time_partition for file in before}
     assert len(after) == len(moments) < len(before)
     assert merged == len(before) - sum(
-        1 for moment in moments if [file.moment for file in before].count(moment) == 1
+        1
+        for time_partition in moments
+        if [file.time_partition for file in before].count(time_partition) == 1
     )
     assert version.progress.offsets == {0: 8}
     assert ids(changing_tables) == list(range(8))
@@ -61,7 +69,7 @@ def test_what_others_append_meanwhile_stays(changing_tables):
     assert merge_files(table, "timestamp", Encoding(), meanwhile) == 4
     assert ids(changing_tables) == [*range(8), 99]
     assert table.load().progress.offsets == {0: 100}
-    assert len(table.current(table.load())) == 2
+    assert len(table.data_files(table.load())) == 2
 
 
 def test_what_others_replace_meanwhile_is_left_alone(changing_tables):
@@ -72,7 +80,7 @@ def test_what_others_replace_meanwhile_is_left_alone(changing_tables):
     ) -> list[Any]:
         done = inline(items, function, description=description)
         version = table.load()
-        one = next(file for file in table.current(version) if file.record_count == 2)
+        one = next(file for file in table.data_files(version) if file.record_count == 2)
         table.commit(version, Change(None, write(table, version, [77]), [one]))
         return done
 
@@ -90,7 +98,7 @@ def test_old_versions_are_forgotten_and_progress_is_not(changing_tables):
     assert files == 5
     age(changing_tables, 30 * DAY_MS)
     now_ms = 2**42  # In a hundred years.
-    upkeep = Upkeep(expires_after_ms=KEPT_MS)
+    upkeep = MaintenanceOptions(expires_after_ms=KEPT_MS)
     done = maintain(
         table, upkeep, "timestamp", encoding=Encoding(), execute=inline, clock=lambda: now_ms
     )
@@ -104,7 +112,7 @@ def test_left_overs_are_removed_when_they_are_old(tables):
     table = filled(tables)
     version = table.load()
     orphans = write(table, version, [1000])
-    upkeep = Upkeep(merges_files=False, expires_after_ms=KEPT_MS)
+    upkeep = MaintenanceOptions(merges_files=False, expires_after_ms=KEPT_MS)
     how = {"encoding": Encoding(), "execute": inline, "clock": lambda: 2**41}
     age(tables, -(2**41))
     assert maintain(table, upkeep, "timestamp", **how).orphan_count == 0
@@ -124,8 +132,8 @@ def age(tables, by_ms: int) -> None:
 
 
 def test_groups_are_of_one_moment_and_not_too_large():
-    def file(size: int, moment: int | None = None) -> DataFile:
-        return DataFile(f"{size}", 1, size, moment)
+    def file(size: int, time_partition: int | None = None) -> DataFile:
+        return DataFile(f"{size}", 1, size, time_partition)
 
     files = [file(10), file(20), file(70), file(80), file(5, 1), file(6, 1), file(7, 2)]
     groups = [tuple(one.size_bytes for one in group) for group in small_groups(files, 100)]

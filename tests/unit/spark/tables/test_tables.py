@@ -6,12 +6,12 @@ import pyarrow as pa
 import pytest
 
 from kafscale.errors import InvalidRequestError
-from kafscale.spark.tables.base import Change, Progress, RaceLostError
-from kafscale.spark.tables.time_partitions import Unit
+from kafscale.spark.tables.base import Change, CommitConflictError, Progress
+from kafscale.spark.tables.time_partitions import TimeGranularity
 from unit.spark.jobs.lake_tables import Tables
 from unit.spark.tables.table_rows import SCHEMA, rows, write
 
-UNITS = [None, *Unit]
+UNITS = [None, *TimeGranularity]
 
 
 def ids(tables: Tables, name: str = "orders") -> list[int]:
@@ -27,18 +27,18 @@ def test_there_is_none_before_it_is_made(tables):
 
 
 def test_making_one_twice_makes_one(tables):
-    first = opened(tables).create(SCHEMA, Unit.DAY)
+    first = opened(tables).create(SCHEMA, TimeGranularity.DAY)
     second = opened(tables).create(pa.schema([("other", pa.int64())]), None)
     for version in (first, second, opened(tables).load()):
         assert version.schema == SCHEMA
-        assert version.unit is Unit.DAY
+        assert version.granularity is TimeGranularity.DAY
         assert version.progress == Progress()
 
 
-@pytest.mark.parametrize("unit", UNITS)
-def test_rows_and_progress_come_together(tables, unit):
+@pytest.mark.parametrize("granularity", UNITS)
+def test_rows_and_progress_come_together(tables, granularity):
     table = opened(tables)
-    version = table.create(SCHEMA, unit)
+    version = table.create(SCHEMA, granularity)
     progress = Progress({0: 30, 7: 2**40}, 2**63 - 1)
     table.commit(version, Change(progress, write(table, version, range(30))))
     now = opened(tables).load()
@@ -49,16 +49,16 @@ def test_rows_and_progress_come_together(tables, unit):
     assert ids(tables) == list(range(30))
 
 
-@pytest.mark.parametrize("unit", UNITS)
-def test_a_version_is_committed_upon_once(tables, unit):
+@pytest.mark.parametrize("granularity", UNITS)
+def test_a_version_is_committed_upon_once(tables, granularity):
     table, other = opened(tables), opened(tables)
-    table.create(SCHEMA, unit)
+    table.create(SCHEMA, granularity)
     seen, seen_by_other = table.load(), other.load()
     table.commit(seen, Change(Progress({0: 5}), write(table, seen, range(5))))
     files = write(other, seen_by_other, range(5))
-    with pytest.raises(RaceLostError):
+    with pytest.raises(CommitConflictError):
         other.commit(seen_by_other, Change(Progress({0: 5}), files))
-    with pytest.raises(RaceLostError):
+    with pytest.raises(CommitConflictError):
         table.commit(seen, Change(Progress({0: 9})))
     other.files(seen_by_other).discard(files)
     other.files(seen_by_other).discard(files)
@@ -79,7 +79,7 @@ def test_progress_is_by_topic(tables):
 def _arguments(tables, table):
     if tables.kind == "iceberg":
         return (tables.catalog(), ("lake", "orders"), "payments", "timestamp")
-    return (table.files(table.load()).storage, "payments")
+    return (table.files(table.load()).filesystem, "payments")
 
 
 def test_a_change_may_leave_progress_as_it_is(tables):
@@ -103,15 +103,15 @@ def test_columns_are_added(tables):
     assert ids(tables) == [0, 1]
 
 
-@pytest.mark.parametrize("unit", UNITS)
-def test_rows_are_read_back_as_they_are(changing_tables, unit):
+@pytest.mark.parametrize("granularity", UNITS)
+def test_rows_are_read_back_as_they_are(changing_tables, granularity):
     """Also those of files that were written before a column was added; missing lists stay so."""
     table = opened(changing_tables)
-    version = table.create(SCHEMA, unit)
+    version = table.create(SCHEMA, granularity)
     table.commit(version, Change(Progress({0: 2}), write(table, version, range(30))))
     wider = SCHEMA.append(pa.field("price", pa.float64()))
     version = table.evolve(table.load(), wider)
-    packed = pickle.dumps((table.files(version), table.current(version)))
+    packed = pickle.dumps((table.files(version), table.data_files(version)))
     files, current = pickle.loads(packed)  # noqa: S301 - our own.
     found = [row for file in current for batch in files.read(file) for row in batch.to_pylist()]
     expected = [{**row, "price": None} for row in rows(range(30)).to_pylist()]
@@ -127,22 +127,22 @@ def test_rows_are_read_back_as_they_are(changing_tables, unit):
     assert files.bounds(current[0], "price") is None
 
 
-@pytest.mark.parametrize("unit", UNITS)
-def test_files_are_replaced(changing_tables, unit):
+@pytest.mark.parametrize("granularity", UNITS)
+def test_files_are_replaced(changing_tables, granularity):
     table = opened(changing_tables)
-    version = table.create(SCHEMA, unit)
+    version = table.create(SCHEMA, granularity)
     table.commit(version, Change(Progress({0: 2}), write(table, version, [1, 2])))
     version = table.load()
-    old = table.current(version)
+    old = table.data_files(version)
     table.commit(version, Change(Progress({0: 3}), write(table, version, [3]), old))
     version = table.load()
     assert ids(changing_tables) == [3]
     assert version.progress.offsets == {0: 3}
-    assert not {file.path for file in old} & {file.path for file in table.current(version)}
+    assert not {file.path for file in old} & {file.path for file in table.data_files(version)}
 
 
 def test_plain_files_cannot_be_replaced(tmp_path):
     tables = Tables("parquet", tmp_path)
     table = opened(tables)
     with pytest.raises(InvalidRequestError, match="use Iceberg or Delta"):
-        table.current(table.create(SCHEMA, None))
+        table.data_files(table.create(SCHEMA, None))

@@ -3,7 +3,7 @@
 import pytest
 
 from kafscale.errors import ConfigError, InvalidRequestError
-from kafscale.spark.tables.filesystem import Storage
+from kafscale.spark.tables.filesystem import TableFilesystem
 from kafscale.spark.tables.target import TableFormat, Target
 
 
@@ -53,4 +53,4 @@ def test_secrets_are_not_shown():
     secret = {"s3.secret-access-key": "hush"}
     target = Target(table_format=TableFormat.DELTA, path="s3://lake", properties=secret)
     assert "hush" not in repr(target)
-    assert "hush" not in repr(Storage.of("s3://lake", secret))
+    assert "hush" not in repr(TableFilesystem.of("s3://lake", secret))

@@ -4,15 +4,20 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from kafscale.spark.tables.filesystem import Storage
+from kafscale.spark.tables.filesystem import TableFilesystem
 from kafscale.spark.tables.staging import StagedFiles
-from kafscale.spark.tables.time_partitions import Unit, moment, split, text
+from kafscale.spark.tables.time_partitions import (
+    TimeGranularity,
+    format_partition,
+    parse_partition,
+    split_by_time,
+)
 from kafscale.spark.tables.writer import OPEN_MAX, Encoding, FileWriter
 from unit.spark.tables.table_rows import SCHEMA, rows
 
 
-def files(tmp_path, unit=None) -> StagedFiles:
-    return StagedFiles(SCHEMA, Storage.of(str(tmp_path)), unit)
+def files(tmp_path, granularity=None) -> StagedFiles:
+    return StagedFiles(SCHEMA, TableFilesystem.of(str(tmp_path)), granularity)
 
 
 def fill(writer: FileWriter, *numbers: range) -> list:
@@ -45,9 +50,9 @@ def test_large_files_are_closed(tmp_path):
 
 
 def test_a_file_is_of_one_moment(tmp_path):
-    target = files(tmp_path, Unit.DAY)
+    target = files(tmp_path, TimeGranularity.DAY)
     made = fill(FileWriter(target, Encoding()), range(20), range(20, 30))
-    assert [(file.moment, file.record_count) for file in made] == [
+    assert [(file.time_partition, file.record_count) for file in made] == [
         (19675, 2),
         (19676, 24),
         (19677, 4),
@@ -57,10 +62,10 @@ def test_a_file_is_of_one_moment(tmp_path):
 
 
 def test_many_moments_do_not_fill_the_memory(tmp_path):
-    writer = FileWriter(files(tmp_path, Unit.HOUR), Encoding())
+    writer = FileWriter(files(tmp_path, TimeGranularity.HOUR), Encoding())
     made = fill(writer, range(OPEN_MAX + 5))
     assert sum(file.record_count for file in made) == OPEN_MAX + 5
-    assert len({file.moment for file in made}) == OPEN_MAX + 5
+    assert len({file.time_partition for file in made}) == OPEN_MAX + 5
 
 
 def test_what_is_abandoned_is_gone(tmp_path):
@@ -81,13 +86,16 @@ def test_compressions(tmp_path, compression):
     assert batch.equals(rows(range(50)))
 
 
-@pytest.mark.parametrize("unit", list(Unit))
-def test_moments_before_1970_and_their_names(unit):
+@pytest.mark.parametrize("granularity", list(TimeGranularity))
+def test_moments_before_1970_and_their_names(granularity):
     times = pa.array([-1, 0, -(40 * 86_400_000_000)], pa.timestamp("us", tz="UTC"))
     batch = pa.RecordBatch.from_arrays([pa.array([0, 1, 2])], ["row"])
-    found = {moment: part.column("row").to_pylist() for moment, part in split(batch, times, unit)}
+    found = {
+        time_partition: part.column("row").to_pylist()
+        for time_partition, part in split_by_time(batch, times, granularity)
+    }
     assert found[0] == [1]
     assert found[-1] == [0]
     assert sum(map(len, found.values())) == 3
     for number in (*found, 400_000):
-        assert moment(text(number, unit), unit) == number
+        assert parse_partition(format_partition(number, granularity), granularity) == number

@@ -8,7 +8,7 @@ import pytest
 
 from kafscale.errors import ConfigError
 from kafscale.serde.registry.protobuf_compiler import compile_source
-from kafscale.spark.values import RegistryAccess, ValueSpec, ddl, decoder_of, pinned
+from kafscale.spark.values import RegistryAccess, ValueSpec, create_decoder, ddl, pin_schema
 from services.schema_registry import serving
 
 PROTO = 'syntax = "proto3"; message First { int32 a = 1; } message Last { string b = 1; }'
@@ -22,7 +22,7 @@ def decoded(spec, *values):
     """By way of a task: the spec travels, the decoder is made at the end."""
     travelled = pickle.loads(pickle.dumps(spec))  # noqa: S301
     assert travelled == spec
-    return decoder_of(travelled, sleep=[].append).decode(pa.array(values, pa.binary()))
+    return create_decoder(travelled, sleep=[].append).decode(pa.array(values, pa.binary()))
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_a_spec_that_contradicts_itself_is_refused(fields, reason):
 def test_a_schema_that_cannot_be_read_is_refused_with_the_decoder():
     for format_ in ("json", "avro", "protobuf"):
         with pytest.raises(ConfigError):
-            decoder_of(ValueSpec(format=format_, schema="(nonsense)"))
+            create_decoder(ValueSpec(format=format_, schema="(nonsense)"))
 
 
 def test_secrets_are_not_shown():
@@ -88,7 +88,7 @@ def test_the_newest_schema_of_a_subject_is_pinned_for_all_tasks():
     with serving() as server:
         server.register(1, RECORD, subject="s")
         spec = ValueSpec(format="avro", registry=RegistryAccess(url=server.url), subject="s")
-        fixed = pinned(spec)
+        fixed = pin_schema(spec)
         assert fixed.schema == RECORD
         newer = json.loads(RECORD)
         newer["fields"].append({"name": "b", "type": "string", "default": "x"})
@@ -102,7 +102,9 @@ def test_a_subject_of_protobuf_is_pinned_as_descriptors():
     with serving() as server:
         server.register(1, PROTO, kind="PROTOBUF", subject="s")
         access = RegistryAccess(url=server.url)
-        fixed = pinned(ValueSpec(format="protobuf", registry=access, subject="s", message="Last"))
+        fixed = pin_schema(
+            ValueSpec(format="protobuf", registry=access, subject="s", message="Last")
+        )
         asked = len(server.asked)
         row = decoded(fixed, FRAME + b"\x02\x02\x0a\x01x").table.to_pylist()
         assert row == [{"b": "x"}]
@@ -119,10 +121,10 @@ def test_a_subject_of_another_kind_is_a_wrong_setting():
         server.register(1, PROTO, kind="PROTOBUF", subject="s")
         access = RegistryAccess(url=server.url)
         with pytest.raises(ConfigError, match="subject s: it is of kind PROTOBUF"):
-            decoder_of(ValueSpec(format="avro", registry=access, subject="s"))
+            create_decoder(ValueSpec(format="avro", registry=access, subject="s"))
 
 
 def test_a_table_s_schema_can_be_gone_on_with():
     schema = pa.schema([("a", pa.int64()), ("b", pa.struct([("c", pa.string())]))])
-    decoder = decoder_of(ValueSpec(format="json", schema=ddl.render(schema), grows=True))
+    decoder = create_decoder(ValueSpec(format="json", schema=ddl.render(schema), grows=True))
     assert decoder.schema == schema

@@ -56,8 +56,8 @@ class Request:
 
     def settings(self, location: "Location") -> "LakeSettings":
         from kafscale.spark.jobs.lake.settings import LakeSettings, Mode, Start
-        from kafscale.spark.tables.maintenance import DAY_MS, Upkeep
-        from kafscale.spark.tables.time_partitions import Unit
+        from kafscale.spark.tables.maintenance import DAY_MS, MaintenanceOptions
+        from kafscale.spark.tables.time_partitions import TimeGranularity
         from kafscale.spark.tables.writer import Encoding
 
         days = self.expire_snapshots
@@ -67,7 +67,7 @@ class Request:
             values=self._values(),
             mode=Mode(self.mode),
             keys=tuple(self.key),
-            unit=Unit(self.partition_by) if self.partition_by else None,
+            unit=TimeGranularity(self.partition_by) if self.partition_by else None,
             start=Start(self.start),
             fail_on_data_loss=not self.skip_lost,
             is_once=self.once,
@@ -75,7 +75,7 @@ class Request:
             commit_bytes_max=_size("--commit-bytes", self.commit_bytes),
             commit_records_max=self.commit_records,
             encoding=Encoding(compression=str(self.compression)),
-            upkeep=Upkeep(
+            upkeep=MaintenanceOptions(
                 merges_files=self.compact_files,
                 expires_after_ms=None if days is None else days * DAY_MS,
             ),
@@ -119,7 +119,7 @@ class Request:
 
     def _values(self) -> "ValueSpec | None":
         """How to decode values; None leaves them as they are."""
-        from kafscale.spark.values import RegistryAccess, ValueSpec, pinned
+        from kafscale.spark.values import RegistryAccess, ValueSpec, pin_schema
 
         access = None
         if self.registry:
@@ -131,7 +131,7 @@ class Request:
             )
         if self.value_format is options.ValueFormat.RAW and not (self.schema or access):
             return None
-        return pinned(
+        return pin_schema(
             ValueSpec(
                 format=str(self.value_format),
                 schema=_text("--schema", self.schema),

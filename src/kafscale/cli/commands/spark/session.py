@@ -1,6 +1,6 @@
 """What all commands on Spark have in common: their options, where the records are, and a session.
 
-A job is a function of a session that returns a `Summary`:
+A job is a function of a session that returns a `JobResult`:
 
     run("merge", lambda spark: merge(spark, locate(path)), master=master, conf=conf, output=output)
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from kafscale.config import Config
     from kafscale.spark.jobs.shared.run_record import RunRecord
-    from kafscale.spark.runtime.job_result import Summary
+    from kafscale.spark.runtime.job_result import JobResult
     from kafscale.spark.source.location import Location
 
 PathOption = Annotated[
@@ -54,7 +54,7 @@ ConfOption = Annotated[
 
 def run(
     name: str,
-    job: "Callable[[SparkSession], Summary]",
+    job: "Callable[[SparkSession], JobResult]",
     *,
     master: str,
     conf: Sequence[str],
@@ -85,7 +85,7 @@ def recorded_session(
         yield spark, record
 
 
-def show(summary: "Summary", output: Output) -> None:
+def show(summary: "JobResult", output: Output) -> None:
     """Print what a job says; exits with 1 if it complains."""
     from kafscale.cli.commands.spark import tables
 

@@ -7,12 +7,12 @@ from kafscale.cli.output import Part, print_error, print_line, print_table
 from kafscale.text.formatting import bytes_in_words, iso_time
 
 if TYPE_CHECKING:
-    from kafscale.spark.runtime.job_result import Cell, Summary
+    from kafscale.spark.runtime.job_result import Cell, JobResult
 
 _UNIT = re.compile(r"(Bytes|Ms)$")
 
 
-def print_summary(summary: "Summary") -> None:
+def print_summary(summary: "JobResult") -> None:
     if summary.rows:
         print_table(
             [title(column) for column in summary.columns],

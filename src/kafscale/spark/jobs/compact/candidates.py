@@ -15,13 +15,13 @@ import msgspec
 
 from kafscale.spark.jobs.compact.cleanup_policy import LONG_MAX, Policy
 from kafscale.spark.jobs.merge.grouping import Group, grouped, segments_of
-from kafscale.spark.plan.offset_map import Extent, PartitionMap, Place
+from kafscale.spark.plan.offset_map import Extent, PartitionOffsets, TopicPartition
 
 
 class Candidate(msgspec.Struct, frozen=True):
     """A partition that may be compacted."""
 
-    found: PartitionMap
+    found: PartitionOffsets
     policy: Policy
     clean_end: int
     """Up to where it was compacted before."""
@@ -29,7 +29,7 @@ class Candidate(msgspec.Struct, frozen=True):
     """Up to where it can be compacted now: an end of a segment."""
 
     @property
-    def place(self) -> Place:
+    def place(self) -> TopicPartition:
         return self.found.topic, self.found.partition
 
     @property
@@ -45,7 +45,7 @@ class Candidate(msgspec.Struct, frozen=True):
         return dirty / total if total else 0.0
 
 
-def cleanable_end(found: PartitionMap, head_start: int | None) -> int:
+def cleanable_end(found: PartitionOffsets, head_start: int | None) -> int:
     """The end of the last segment that is wholly before the head; 0 if there is none."""
     ends = (each.end_offset for each in segments_of(found))
     return max((end for end in ends if head_start is None or end <= head_start), default=0)

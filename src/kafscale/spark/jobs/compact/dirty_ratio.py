@@ -13,13 +13,13 @@ from kafscale.errors import DamagedObjectError, ObjectNotFoundError
 from kafscale.records.batch import HEADER, HEADER_BYTES, BatchHeader
 from kafscale.spark.jobs.compact.candidates import Candidate
 from kafscale.spark.jobs.merge.grouping import segments_of
-from kafscale.spark.plan.offset_map import Extent, PartitionMap
+from kafscale.spark.plan.offset_map import Extent, PartitionOffsets
 from kafscale.storage.formats import index, object_keys
 from kafscale.storage.formats.index import Index
 from kafscale.storage.objects.blocking import BlockingObjectStore
 
 
-def head_start(store: BlockingObjectStore, found: PartitionMap, limit_ms: int) -> int | None:
+def head_start(store: BlockingObjectStore, found: PartitionOffsets, limit_ms: int) -> int | None:
     """Where the first segment begins that has a record after a time; None if none has."""
     segments = segments_of(found)
 

@@ -33,9 +33,9 @@ from kafscale.spark.jobs.shared import staging
 from kafscale.spark.jobs.shared.segment_install import Installer, nowhere
 from kafscale.spark.jobs.shared.staging import Skipped
 from kafscale.spark.jobs.shared.swapping import Outcome, outdated, problems
-from kafscale.spark.log.bucket_listing import survey
-from kafscale.spark.plan.offset_map import LogMap
-from kafscale.spark.runtime.job_result import Summary
+from kafscale.spark.log.bucket_listing import list_bucket
+from kafscale.spark.plan.offset_map import OffsetMap
+from kafscale.spark.runtime.job_result import JobResult
 from kafscale.spark.source.location import Location
 from kafscale.storage.objects.blocking import BlockingObjectStore
 
@@ -68,7 +68,7 @@ def run(
     random: Random,
     progress: bool = True,
     reached: Callable[[str], None] = nowhere,
-) -> Summary:
+) -> JobResult:
     """Compact what is worth it; `reached` is told each step before it is taken."""
     if settings.is_forced and not settings.topics:
         raise InvalidRequestError("name the topics that are to be compacted whatever they say")
@@ -84,7 +84,7 @@ def run(
     )
     with settings.location.open() as store:
         installer.check(store)
-        found = survey(store, settings.location.namespace, settings.topics or None)
+        found = list_bucket(store, settings.location.namespace, settings.topics or None)
         _check(settings, found)
         chosen = list(choose(store, settings, found, began_ms))
         installer.clear(store, [candidate.place for candidate in chosen])
@@ -100,7 +100,7 @@ def run(
         outcomes = installer.swap(store, staged)
         reached("marks")
         for topic, ends in plan.clean_ends(counts, outcomes, skipped).items():
-            if (known := found.known.get(topic)) is not None:
+            if (known := found.catalog.get(topic)) is not None:
                 checkpoints.write(store, settings.location.namespace, topic, known.id, ends)
     skipped += [
         Skipped(place, "not all of it could be read, so it was left as it is", is_outdated=False)
@@ -109,11 +109,11 @@ def run(
     return _summary(chosen, outcomes, skipped, (clock() - began_ms) / 1000)
 
 
-def _check(settings: CompactSettings, found: LogMap) -> None:
+def _check(settings: CompactSettings, found: OffsetMap) -> None:
     """Raise unless the topics that were named exist, and may be compacted."""
     check_known(found, settings.topics)
     for name in settings.topics:
-        topic = found.known.get(name)
+        topic = found.catalog.get(name)
         if not (settings.is_forced or Policy.of(topic.configs if topic else {}).is_compacted):
             raise InvalidRequestError(
                 f"the cleanup.policy of {name!r} is not compact; compacting it has to be forced"
@@ -121,11 +121,11 @@ def _check(settings: CompactSettings, found: LogMap) -> None:
 
 
 def choose(
-    store: BlockingObjectStore, settings: CompactSettings, found: LogMap, now_ms: int
+    store: BlockingObjectStore, settings: CompactSettings, found: OffsetMap, now_ms: int
 ) -> Iterator[Candidate]:
     """The partitions that are compacted."""
     for name in found.topics:
-        topic = found.known.get(name)
+        topic = found.catalog.get(name)
         policy = Policy.of(topic.configs if topic else {})
         if not (policy.is_compacted or settings.is_forced):
             continue
@@ -150,7 +150,7 @@ def _summary(
     outcomes: Sequence[Outcome],
     skipped: Sequence[Skipped],
     seconds: float,
-) -> Summary:
+) -> JobResult:
     totals: dict[str, Counter[str]] = defaultdict(Counter)
     for candidate in chosen:
         totals[candidate.found.topic]["partitions"] += 1
@@ -172,7 +172,7 @@ def _summary(
         "bytesBefore",
         "bytesAfter",
     )
-    return Summary(
+    return JobResult(
         JOB,
         ("topic", *columns),
         tuple((topic, *(total[name] for name in columns)) for topic, total in totals.items()),

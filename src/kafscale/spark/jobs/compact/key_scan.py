@@ -21,7 +21,7 @@ from kafscale.records.batch import DELETE_HORIZON_BIT, TRANSACTIONAL_BIT
 from kafscale.spark.jobs.compact.key_hash import hash_keys, secret_of
 from kafscale.spark.jobs.compact.latest_by_key import ROW, Newest, Rows, by_bucket, incomplete
 from kafscale.spark.jobs.shared.record_scan import Scanned, chunks, scan
-from kafscale.spark.plan.offset_map import Place
+from kafscale.spark.plan.offset_map import TopicPartition
 from kafscale.spark.plan.task_planner import Slice, Task
 from kafscale.spark.read.slice_reader import SliceReader
 from kafscale.spark.source.location import Location
@@ -35,7 +35,7 @@ class KeysWork(msgspec.Struct, frozen=True):
 
     location: Location
     tasks: Sequence[Task]
-    places: Mapping[Place, int]
+    places: Mapping[TopicPartition, int]
     """A number for each partition."""
     secret: bytes
     now_ms: int

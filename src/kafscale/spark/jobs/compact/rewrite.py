@@ -23,7 +23,7 @@ from kafscale.spark.jobs.shared.batch_rewrite import HORIZON_MS_MAX, rebuilt
 from kafscale.spark.jobs.shared.record_scan import Scanned, chunks, scan
 from kafscale.spark.jobs.shared.segment_output import Output
 from kafscale.spark.jobs.shared.staging import Staged
-from kafscale.spark.read.slice_reader import Found, SliceReader
+from kafscale.spark.read.slice_reader import BatchGroup, SliceReader
 from kafscale.spark.source.location import Location
 from kafscale.storage.formats import segment
 from kafscale.storage.objects.blocking import BlockingObjectStore
@@ -98,7 +98,7 @@ class Rewriter:
         self.is_changed = False
         self.count_before = 0
 
-    def take(self, found: Found) -> None:
+    def take(self, found: BatchGroup) -> None:
         """Rewrite batches that follow those before."""
         for several in chunks(found.batches):
             for batch, made in self._judged(found.key, several):

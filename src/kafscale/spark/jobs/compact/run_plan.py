@@ -16,7 +16,7 @@ from kafscale.spark.jobs.compact.rewrite import Rewrite
 from kafscale.spark.jobs.compact.surviving_offsets import SurvivorsWork, Target
 from kafscale.spark.jobs.shared.staging import Skipped
 from kafscale.spark.jobs.shared.swapping import Outcome
-from kafscale.spark.plan.offset_map import LogMap, Place
+from kafscale.spark.plan.offset_map import OffsetMap, TopicPartition
 from kafscale.spark.plan.task_planner import OffsetRange
 from kafscale.spark.plan.task_planner import plan as plan_tasks
 from kafscale.spark.source.location import Location
@@ -48,7 +48,7 @@ class CompactionPlan:
         firsts = list(accumulate(counts, initial=0))
         return SurvivorsWork(self._location, self._run, targets, firsts)
 
-    def keys_work(self, found: LogMap, secret: bytes, now_ms: int) -> KeysWork:
+    def keys_work(self, found: OffsetMap, secret: bytes, now_ms: int) -> KeysWork:
         """What is read: all that is visible, because the head counts, too."""
         ranges = [
             OffsetRange(*each.place, each.found.start_offset, each.found.end_offset)
@@ -57,7 +57,7 @@ class CompactionPlan:
         places = {place: number for number, place in enumerate(self._groups)}
         return KeysWork(self._location, plan_tasks(found, ranges), places, secret, now_ms)
 
-    def incomplete(self, counts: Counts) -> list[Place]:
+    def incomplete(self, counts: Counts) -> list[TopicPartition]:
         """The partitions that could not be read completely."""
         places = list(self._groups)
         return sorted(places[-1 - number] for number in counts if number < 0)

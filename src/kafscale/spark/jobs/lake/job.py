@@ -18,12 +18,12 @@ from kafscale.spark.jobs.lake import rows as lake_rows
 from kafscale.spark.jobs.lake.settings import LakeSettings, Mode
 from kafscale.spark.jobs.lake.task import LakeItem, TopicResult, write
 from kafscale.spark.jobs.lake.topic import Checkpoint, Round, TopicExport
-from kafscale.spark.log.bucket_listing import Surveyor
-from kafscale.spark.plan.offset_map import LogMap, PartitionMap, Place
+from kafscale.spark.log.bucket_listing import BucketLister
+from kafscale.spark.plan.offset_map import OffsetMap, PartitionOffsets, TopicPartition
 from kafscale.spark.plan.task_planner import plan
-from kafscale.spark.runtime.job_result import Cell, Summary
-from kafscale.spark.tables.base import DataFile, Execute, RaceLostError, Table
-from kafscale.spark.tables.maintenance import Done
+from kafscale.spark.runtime.job_result import Cell, JobResult
+from kafscale.spark.tables.base import CommitConflictError, DataFile, Execute, Table
+from kafscale.spark.tables.maintenance import MaintenanceResult
 from kafscale.spark.values import extend
 
 if TYPE_CHECKING:
@@ -82,16 +82,16 @@ class Lake:
         self._clock = clock
         self._checkpoint = checkpoint
         self._exports: dict[str, TopicExport] = {}
-        self._upkeep = Done()
+        self._upkeep = MaintenanceResult()
         self._upkeep_ms = clock()
 
     def run(self, sleep: Callable[[float], None] = time.sleep) -> None:
         """Work until all is done that was there at the beginning, or for ever."""
         settings = self.settings
         with settings.location.open() as store:
-            surveyor = Surveyor(store, settings.location.namespace)
+            lister = BucketLister(store, settings.location.namespace)
             subscription = settings.subscription
-            found = surveyor.look(subscription.topics, subscription.wants)
+            found = lister.list(subscription.topics, subscription.matches)
             targets = {place: one.end_offset for place, one in subscription.require(found).items()}
             races = 0
             while True:
@@ -110,24 +110,26 @@ class Lake:
                     if _is_reached(reached, ends):  # Whoever is behind does not rest.
                         due_ms = began_ms + settings.interval_ms - self._clock()
                         sleep(max(due_ms, 0) / 1000)
-                found = surveyor.look(subscription.topics, subscription.wants)
+                found = lister.list(subscription.topics, subscription.matches)
 
-    def round(self, found: LogMap) -> tuple[bool, dict[Place, int]]:
+    def round(self, found: OffsetMap) -> tuple[bool, dict[TopicPartition, int]]:
         """One round; whether any of its commits was void, and the offsets that are done."""
         self._checkpoint("surveyed")
         exports = {}
         rounds = {}
-        reached: dict[Place, int] = {}
-        for topic, partitions in _by_topic(self.settings.subscription.of(found).values()).items():
+        reached: dict[TopicPartition, int] = {}
+        for topic, partitions in _by_topic(
+            self.settings.subscription.select(found).values()
+        ).items():
             export = exports[topic] = self._export(topic)
-            current = rounds[topic] = export.begin(partitions, found.known.get(topic))
+            current = rounds[topic] = export.begin(partitions, found.catalog.get(topic))
             offsets = {} if current.version is None else current.version.progress.offsets
             for one in partitions:
                 start = offsets.get(one.partition, one.start_offset)
                 reached[topic, one.partition] = max(start, one.start_offset)
         try:
             results = self._write(found, exports, rounds)
-        except RaceLostError as error:
+        except CommitConflictError as error:
             log.info("another writer was faster", reason=str(error))
             return True, reached
         self._checkpoint("written")
@@ -143,7 +145,7 @@ class Lake:
                 is_void = True
         return is_void, reached
 
-    def summary(self) -> Summary:
+    def summary(self) -> JobResult:
         rows: tuple[tuple[Cell, ...], ...] = tuple(
             (
                 topic,
@@ -171,7 +173,7 @@ class Lake:
             "freshnessP99Seconds",
         )
         facts: dict[str, Cell] = {}
-        if self.settings.upkeep.is_wanted:
+        if self.settings.upkeep.is_enabled:
             facts = {
                 "mergedFiles": self._upkeep.merged_count,
                 "expiredVersions": self._upkeep.expired_count,
@@ -182,12 +184,12 @@ class Lake:
             for topic, tally in self.tallies.items()
             if tally.newest_ms is not None
         }
-        return Summary("lake", columns, rows, facts, newest_ms=newest_ms)
+        return JobResult("lake", columns, rows, facts, newest_ms=newest_ms)
 
     # --- tasks --------------------------------------------------------------------------------
 
     def _write(
-        self, found: LogMap, exports: Mapping[str, TopicExport], rounds: Mapping[str, Round]
+        self, found: OffsetMap, exports: Mapping[str, TopicExport], rounds: Mapping[str, Round]
     ) -> dict[str, list[TopicResult]]:
         """Have the tasks write everything, again where columns were missing."""
         ranges = [one for current in rounds.values() for one in current.ranges]
@@ -245,7 +247,7 @@ class Lake:
     def _maintain(self) -> None:
         """Look after the tables, if that is wanted."""
         self._upkeep_ms = self._clock()
-        if not self.settings.upkeep.is_wanted:
+        if not self.settings.upkeep.is_enabled:
             return
         for export in self._exports.values():
             self._upkeep += export.maintain(self._execute, self._clock)
@@ -282,16 +284,16 @@ def run(
     settings: LakeSettings,
     table_of: TableOf,
     *,
-    progress: Callable[[Summary], None] = lambda _: None,
-) -> Summary:
+    progress: Callable[[JobResult], None] = lambda _: None,
+) -> JobResult:
     """Run the job on Spark; `progress` is told before every round what was done so far."""
-    from kafscale.spark.runtime import parallel_map  # noqa: PLC0415 - it needs Spark, which tests of the rest do not.
+    from kafscale.spark.runtime.parallel_map import parallel_map  # noqa: PLC0415 - it needs Spark, which tests of the rest do not.
 
     def checkpoint(step: str) -> None:
         if step == "surveyed":
             progress(lake.summary())
 
-    lake = Lake(settings, table_of, partial(parallel_map.run, spark), checkpoint=checkpoint)
+    lake = Lake(settings, table_of, partial(parallel_map, spark), checkpoint=checkpoint)
     try:
         lake.run()
     except KeyboardInterrupt:
@@ -299,13 +301,15 @@ def run(
     return lake.summary()
 
 
-def _by_topic(found: Iterable[PartitionMap]) -> dict[str, list[PartitionMap]]:
-    topics: dict[str, list[PartitionMap]] = {}
+def _by_topic(found: Iterable[PartitionOffsets]) -> dict[str, list[PartitionOffsets]]:
+    topics: dict[str, list[PartitionOffsets]] = {}
     for one in sorted(found, key=lambda one: (one.topic, one.partition)):
         topics.setdefault(one.topic, []).append(one)
     return topics
 
 
-def _is_reached(reached: Mapping[Place, int], targets: Mapping[Place, int]) -> bool:
+def _is_reached(
+    reached: Mapping[TopicPartition, int], targets: Mapping[TopicPartition, int]
+) -> bool:
     """Whether all has come that was to; what is not there any more cannot."""
     return all(reached[place] >= offset for place, offset in targets.items() if place in reached)

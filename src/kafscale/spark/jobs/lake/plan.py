@@ -9,13 +9,13 @@ from collections.abc import Mapping, Sequence
 
 from kafscale.errors import OffsetOutOfRangeError
 from kafscale.observability.logging import get_logger
-from kafscale.spark.plan.offset_map import PartitionMap
+from kafscale.spark.plan.offset_map import PartitionOffsets
 from kafscale.spark.plan.task_planner import OffsetRange
 
 log = get_logger(__name__)
 
 
-def resume(found: PartitionMap, next_offset: int | None, *, fail_on_data_loss: bool) -> int:
+def resume(found: PartitionOffsets, next_offset: int | None, *, fail_on_data_loss: bool) -> int:
     """From where a partition goes on, if the table has come to `next_offset`."""
     if next_offset is None:
         return found.start_offset
@@ -41,7 +41,11 @@ def resume(found: PartitionMap, next_offset: int | None, *, fail_on_data_loss: b
 
 
 def ranges(
-    found: Sequence[PartitionMap], starts: Mapping[int, int], *, bytes_max: int, records_max: int
+    found: Sequence[PartitionOffsets],
+    starts: Mapping[int, int],
+    *,
+    bytes_max: int,
+    records_max: int,
 ) -> list[OffsetRange]:
     """The offsets that come next, of all partitions together."""
     waiting = [one for one in found if starts[one.partition] < one.end_offset]
@@ -60,11 +64,11 @@ def ranges(
     return sorted(chosen, key=lambda one: one.partition)
 
 
-def _reach(found: PartitionMap, start: int, end: int, bytes_max: int) -> int:
+def _reach(found: PartitionOffsets, start: int, end: int, bytes_max: int) -> int:
     """How far so many bytes go, at least one offset."""
     reached = start
     left = max(bytes_max, 0)
-    for extent in found.between(start, end):
+    for extent in found.extents_between(start, end):
         size_bytes = found.bytes_between(extent.start_offset, extent.end_offset)
         if size_bytes > left:
             count = extent.end_offset - extent.start_offset

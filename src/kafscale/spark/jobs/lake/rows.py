@@ -19,9 +19,9 @@ import pyarrow as pa
 from kafscale.errors import InvalidRequestError
 from kafscale.spark.jobs.lake.keys import Identity
 from kafscale.spark.source.columns import ALL_WITH_HEADERS, Columns
-from kafscale.spark.tables.time_partitions import Unit
+from kafscale.spark.tables.time_partitions import TimeGranularity
 from kafscale.spark.tables.writer import Encoding
-from kafscale.spark.values import BadRow, ValueDecoder, ValueSpec, decoder_of
+from kafscale.spark.values import BadRow, ValueDecoder, ValueSpec, create_decoder
 from kafscale.spark.values.json_values import JsonDecoder
 
 PREFIX: Final = "_kafscale_"
@@ -41,7 +41,7 @@ DEAD_LETTERS: Final = pa.schema(
     ]
 )
 
-_UNITS: Final = frozenset(unit.column for unit in Unit)
+_UNITS: Final = frozenset(unit.column for unit in TimeGranularity)
 
 SAMPLES_MAX: Final = 64
 
@@ -109,7 +109,7 @@ def decoder_for(values: ValueSpec, table: pa.Schema) -> ValueDecoder:
     if values.format == "json" and (values.grows or not values.schema):
         known = value_columns(table)
         return JsonDecoder(known, grows=True, is_framed=values.registry is not None)
-    return decoder_of(values)
+    return create_decoder(values)
 
 
 def good_rows(records: pa.RecordBatch, values: pa.RecordBatch) -> pa.RecordBatch:

@@ -8,8 +8,8 @@ from kafscale.errors import InvalidRequestError
 from kafscale.spark.plan.task_planner import TASK_BYTES
 from kafscale.spark.source.location import Location
 from kafscale.spark.source.subscription import Subscription
-from kafscale.spark.tables.maintenance import Upkeep
-from kafscale.spark.tables.time_partitions import Unit
+from kafscale.spark.tables.maintenance import MaintenanceOptions
+from kafscale.spark.tables.time_partitions import TimeGranularity
 from kafscale.spark.tables.writer import Encoding
 from kafscale.spark.values import ValueSpec
 
@@ -47,7 +47,7 @@ class LakeSettings:
     mode: Mode = Mode.APPEND
     keys: tuple[str, ...] = ()
     """The columns that tell rows apart for `upsert`; the record's key, if there are none."""
-    unit: Unit | None = None
+    unit: TimeGranularity | None = None
     """What tables are partitioned by, of the time of records."""
     start: Start = Start.EARLIEST
     fail_on_data_loss: bool = True
@@ -64,7 +64,7 @@ class LakeSettings:
     """How many offsets of a topic one commit covers; 0 is without limit."""
     task_bytes: int = TASK_BYTES
     encoding: Encoding = field(default_factory=Encoding)
-    upkeep: Upkeep = field(default_factory=Upkeep)
+    upkeep: MaintenanceOptions = field(default_factory=MaintenanceOptions)
     """What is done for the tables besides, at the end or once an hour."""
 
     def __post_init__(self) -> None:

@@ -20,7 +20,7 @@ from kafscale.spark.jobs.lake import keys, upsert
 from kafscale.spark.jobs.lake import rows as lake_rows
 from kafscale.spark.jobs.lake.keys import Identity
 from kafscale.spark.plan.task_planner import Task
-from kafscale.spark.read import task as read_task
+from kafscale.spark.read.task import read_task
 from kafscale.spark.source.location import Location
 from kafscale.spark.tables.base import DataFile, Files
 from kafscale.spark.tables.staging import StagedFiles
@@ -81,9 +81,7 @@ def write(item: LakeItem) -> list[TopicResult]:
 def _records(item: LakeItem, topic: str, work: TopicWork) -> Iterator[pa.RecordBatch]:
     slices = tuple(part for part in item.task.slices if part.topic == topic)
     columns = lake_rows.RAW if work.values is None else lake_rows.DECODABLE
-    return read_task.read(
-        item.location, Task(slices), columns, fail_on_data_loss=item.fail_on_data_loss
-    )
+    return read_task(item.location, Task(slices), columns, fail_on_data_loss=item.fail_on_data_loss)
 
 
 class _Topic:
@@ -95,7 +93,7 @@ class _Topic:
         self._schema = work.schema
         self._target = work.files
         if work.files is not None and work.identity is not None:
-            self._target = StagedFiles(upsert.staged_schema(work.schema), work.files.storage)
+            self._target = StagedFiles(upsert.staged_schema(work.schema), work.files.filesystem)
         self._rows = FileWriter(self._target, work.encoding) if self._target else None
         self._dead = FileWriter(work.dead, Encoding()) if work.dead else None
         self._decoder: ValueDecoder | None = None

@@ -27,20 +27,20 @@ from kafscale.spark.jobs.lake.keys import Identity
 from kafscale.spark.jobs.lake.settings import LakeSettings, Mode, Start
 from kafscale.spark.jobs.lake.task import TopicResult, TopicWork
 from kafscale.spark.jobs.lake.upsert import Merged
-from kafscale.spark.plan.offset_map import KnownTopic, PartitionMap
+from kafscale.spark.plan.offset_map import CatalogTopic, PartitionOffsets
 from kafscale.spark.plan.task_planner import OffsetRange
 from kafscale.spark.tables.base import (
-    TRIES_MAX,
+    COMMIT_ATTEMPTS_MAX,
     Change,
+    CommitConflictError,
     DataFile,
     Execute,
     Files,
     Progress,
-    RaceLostError,
     Table,
     Version,
 )
-from kafscale.spark.tables.maintenance import Done, maintain
+from kafscale.spark.tables.maintenance import MaintenanceResult, maintain
 from kafscale.spark.tables.writer import Encoding
 from kafscale.spark.values import extend
 
@@ -86,7 +86,7 @@ class TopicExport:
         if settings.mode is Mode.UPSERT:
             self._identity = lake_rows.identity(settings.keys, is_decoded=is_decoded)
 
-    def maintain(self, execute: Execute, clock: Callable[[], int]) -> Done:
+    def maintain(self, execute: Execute, clock: Callable[[], int]) -> MaintenanceResult:
         """Look after the tables."""
         upkeep = self._settings.upkeep
         column = lake_rows.time_column(is_decoded=self._settings.values is not None)
@@ -101,7 +101,7 @@ class TopicExport:
 
     # --- the beginning of a round -------------------------------------------------------------
 
-    def begin(self, found: Sequence[PartitionMap], known: KnownTopic | None) -> Round:
+    def begin(self, found: Sequence[PartitionOffsets], known: CatalogTopic | None) -> Round:
         """Look at the tables, and choose the offsets that come next."""
         mark = None if known is None else int.from_bytes(known.id[:8], "big") >> 1
         version = self.table.load()
@@ -138,7 +138,7 @@ class TopicExport:
             raise InvalidRequestError(
                 f"{self.table.name} has no columns {', '.join(sorted(unknown))} to be known by"
             )
-        if self._settings.unit not in {None, version.unit}:
+        if self._settings.unit not in {None, version.granularity}:
             raise InvalidRequestError(
                 f"{self.table.name} is there, and is not partitioned by {self._settings.unit}"
             )
@@ -150,20 +150,20 @@ class TopicExport:
             )
 
     def _begin_at_end(
-        self, version: Version, found: Sequence[PartitionMap], mark: int | None
+        self, version: Version, found: Sequence[PartitionOffsets], mark: int | None
     ) -> Version:
         """If only new records are wanted, write down what is not new."""
         if self._settings.start is Start.EARLIEST or version.progress.offsets:
             return version
         ends = {one.partition: one.end_offset for one in found}
-        with suppress(RaceLostError):  # Somebody else has written it down.
+        with suppress(CommitConflictError):  # Somebody else has written it down.
             _commit(self.table, version, Change(Progress(ends, mark)), is_append=True)
         now = self.table.load()
         assert now is not None
         return now
 
     def _ranges(
-        self, found: Sequence[PartitionMap], offsets: Mapping[int, int], *, is_discovery: bool
+        self, found: Sequence[PartitionOffsets], offsets: Mapping[int, int], *, is_discovery: bool
     ) -> list[OffsetRange]:
         settings = self._settings
         starts = {
@@ -202,7 +202,7 @@ class TopicExport:
             version = self.table.evolve(version, extend(version.schema, schema))
         if version.progress != began:
             # It is a newer version than the one that the round's offsets are from.
-            raise RaceLostError(f"{self.table.name}: its offsets have moved")
+            raise CommitConflictError(f"{self.table.name}: its offsets have moved")
         self._check(version, current.topic_mark)
         log.info("columns added", table=self.table.name, count=len(schema))
         current.version, current.schema = version, version.schema
@@ -223,13 +223,13 @@ class TopicExport:
         try:
             self._commit_dead(current, [file for result in results for file in result.dead])
             merged = self._merged(version, rows, execute)
-        except RaceLostError as error:
+        except CommitConflictError as error:
             self._lose(self.table.files(version), rows, error)
             return None
         change = Change(self._moved(current, version), merged.added, merged.removed)
         try:
             _commit(self.table, version, change, is_append=self._identity is None)
-        except RaceLostError as error:
+        except CommitConflictError as error:
             self._lose(self.table.files(version), [*merged.added, *merged.staged], error)
             return None
         self._checkpoint("committed")
@@ -244,7 +244,7 @@ class TopicExport:
         try:
             change = Change(self._moved(current, current.dead), files)
             _commit(self._dead, current.dead, change, is_append=True)
-        except RaceLostError:
+        except CommitConflictError:
             self._dead.files(current.dead).discard(files)
             raise
         self._checkpoint("dead letters committed")
@@ -255,7 +255,7 @@ class TopicExport:
             return Merged(added=rows)
         merged = upsert.merge(
             self.table.files(version),
-            self.table.current(version),
+            self.table.data_files(version),
             rows,
             version.schema,
             identity=self._identity,
@@ -265,7 +265,7 @@ class TopicExport:
         self._checkpoint("merged")
         return merged
 
-    def _lose(self, files: Files, left: Sequence[DataFile], error: RaceLostError) -> None:
+    def _lose(self, files: Files, left: Sequence[DataFile], error: CommitConflictError) -> None:
         log.info("another writer was faster", table=self.table.name, reason=str(error))
         files.discard(left)
 
@@ -280,14 +280,19 @@ class TopicExport:
 
 def _commit(table: Table, version: Version, change: Change, *, is_append: bool) -> None:
     """Commit; what only appends, also if others have changed all but the offsets meanwhile."""
-    for _ in range(TRIES_MAX):
+    for _ in range(COMMIT_ATTEMPTS_MAX):
         try:
             table.commit(version, change)
-        except RaceLostError:
+        except CommitConflictError:
             now = table.load() if is_append else None
-            if now is None or (now.progress, now.unit) != (version.progress, version.unit):
+            if now is None or (now.progress, now.granularity) != (
+                version.progress,
+                version.granularity,
+            ):
                 raise
             version = now
         else:
             return
-    raise RaceLostError(f"{table.name}: others were faster {TRIES_MAX} times in a row")
+    raise CommitConflictError(
+        f"{table.name}: others were faster {COMMIT_ATTEMPTS_MAX} times in a row"
+    )

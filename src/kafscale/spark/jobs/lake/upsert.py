@@ -81,7 +81,8 @@ class _Strike:
 
     def do(self) -> Merged:
         keys = [
-            pq.read_table(self.place.staged.storage.open(one.path)) for one in self.place.key_files
+            pq.read_table(self.place.staged.filesystem.open(one.path))
+            for one in self.place.key_files
         ]
         if not self._may_hit(keys) or not self._hits(keys):
             return Merged()
@@ -120,7 +121,7 @@ def merge(
     execute: Execute,
 ) -> Merged:
     """Write the files that a commit needs, which puts staged rows into a table."""
-    staging = StagedFiles(staged_schema(schema), files.storage)
+    staging = StagedFiles(staged_schema(schema), files.filesystem)
     columns = [*dict.fromkeys((*identity.all, *identity.place)), lake_keys.DELETED]
     wanted = pa.schema([staging.schema.field(name) for name in columns])
     rows = pa.Table.from_batches(

@@ -12,7 +12,7 @@ import msgspec
 
 from kafscale.errors import UnknownTopicError
 from kafscale.spark.jobs.shared.batch_rewrite import SPAN_MAX
-from kafscale.spark.plan.offset_map import Extent, LogMap, PartitionMap, Place
+from kafscale.spark.plan.offset_map import Extent, OffsetMap, PartitionOffsets, TopicPartition
 from kafscale.spark.plan.task_planner import Slice
 from kafscale.storage.formats import segment
 
@@ -29,7 +29,7 @@ class Group(msgspec.Struct, frozen=True):
     sources: tuple[Extent, ...]
 
     @property
-    def place(self) -> Place:
+    def place(self) -> TopicPartition:
         return self.topic, self.partition
 
     @property
@@ -55,19 +55,19 @@ def size_bytes(source: Extent) -> int:
     return source.length + OVERHEAD_BYTES
 
 
-def segments_of(found: PartitionMap) -> list[Extent]:
+def segments_of(found: PartitionOffsets) -> list[Extent]:
     """The segments of a partition, without what is in the WAL only."""
     return [extent for extent in found.extents if not extent.is_wal]
 
 
-def check_known(found: LogMap, names: Iterable[str]) -> None:
+def check_known(found: OffsetMap, names: Iterable[str]) -> None:
     """Raise unless all topics that were named exist."""
     for name in names:
-        if name not in found.known and name not in found.topics:
+        if name not in found.catalog and name not in found.topics:
             raise UnknownTopicError(f"there is no topic {name!r}")
 
 
-def grouped(found: PartitionMap, sources: Iterable[Extent], bytes_max: int) -> Iterator[Group]:
+def grouped(found: PartitionOffsets, sources: Iterable[Extent], bytes_max: int) -> Iterator[Group]:
     """Neighbouring segments put together, as many as stay within a size; some stay alone.
 
     A segment that spans more offsets than a batch can is left out, and so parts its neighbours.

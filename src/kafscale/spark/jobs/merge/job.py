@@ -22,10 +22,10 @@ from kafscale.spark.jobs.shared.segment_install import Installer, nowhere
 from kafscale.spark.jobs.shared.segment_output import Output
 from kafscale.spark.jobs.shared.staging import Skipped, Staged
 from kafscale.spark.jobs.shared.swapping import Outcome, outdated, problems
-from kafscale.spark.log.bucket_listing import survey
-from kafscale.spark.plan.offset_map import LogMap, PartitionMap
+from kafscale.spark.log.bucket_listing import list_bucket
+from kafscale.spark.plan.offset_map import OffsetMap, PartitionOffsets
 from kafscale.spark.read.slice_reader import SliceReader
-from kafscale.spark.runtime.job_result import Summary
+from kafscale.spark.runtime.job_result import JobResult
 from kafscale.spark.source.location import Location
 from kafscale.storage.formats import segment
 
@@ -58,7 +58,7 @@ def run(
     random: Random,
     progress: bool = True,
     reached: Callable[[str], None] = nowhere,
-) -> Summary:
+) -> JobResult:
     """Merge what is small; `reached` is told each step before it is taken."""
     began_ms = clock()
     installer = Installer(
@@ -72,7 +72,7 @@ def run(
     )
     with settings.location.open() as store:
         installer.check(store)
-        found = survey(store, settings.location.namespace, settings.topics or None)
+        found = list_bucket(store, settings.location.namespace, settings.topics or None)
         check_known(found, settings.topics)
         installer.clear(store, list(found.partitions))
         groups = list(plan(found, settings.target_bytes))
@@ -85,15 +85,15 @@ def run(
 # --- the driver -----------------------------------------------------------------------------------
 
 
-def plan(found: LogMap, target_bytes: int = 0) -> Iterator[Group]:
+def plan(found: OffsetMap, target_bytes: int = 0) -> Iterator[Group]:
     """The groups of small segments that are worth merging."""
     for partition in found.partitions.values():
-        topic = found.known.get(partition.topic)
+        topic = found.catalog.get(partition.topic)
         own_bytes = segment_bytes_of(topic.configs if topic else {})
         yield from _plan_one(partition, target_bytes or own_bytes)
 
 
-def _plan_one(partition: PartitionMap, target_bytes: int) -> Iterator[Group]:
+def _plan_one(partition: PartitionOffsets, target_bytes: int) -> Iterator[Group]:
     runs = groupby(segments_of(partition), key=lambda each: size_bytes(each) < target_bytes)
     for is_small, several in runs:
         if is_small:
@@ -103,8 +103,8 @@ def _plan_one(partition: PartitionMap, target_bytes: int) -> Iterator[Group]:
 
 
 def _summary(
-    found: LogMap, outcomes: Sequence[Outcome], skipped: Sequence[Skipped], seconds: float
-) -> Summary:
+    found: OffsetMap, outcomes: Sequence[Outcome], skipped: Sequence[Skipped], seconds: float
+) -> JobResult:
     totals: dict[str, Counter[str]] = {topic: Counter() for topic in found.topics}
     for partition in found.partitions.values():
         totals[partition.topic]["partitions"] += 1
@@ -116,7 +116,7 @@ def _summary(
             total["made"] += 1
             total["madeBytes"] += outcome.staged.size_bytes
     columns = ("topic", "partitions", "segmentsBefore", "segmentsAfter", "madeBytes")
-    return Summary(
+    return JobResult(
         JOB,
         columns,
         tuple(

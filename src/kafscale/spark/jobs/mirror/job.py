@@ -22,7 +22,7 @@ from kafscale.spark.jobs.mirror.cluster import ANSWER_S_MAX, Cluster, explained
 from kafscale.spark.jobs.mirror.groups import translate
 from kafscale.spark.jobs.mirror.task import Line, Mirrored, MirrorItem, mirror_partitions
 from kafscale.spark.jobs.mirror.topics import Topics
-from kafscale.spark.runtime.job_result import Summary
+from kafscale.spark.runtime.job_result import JobResult
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -133,16 +133,16 @@ def run(
     progress: bool = True,
     sleep: Callable[[float], None] = time.sleep,
     notify: Callable[[str], None] = lambda _: None,
-    tell: Callable[[Summary], None] = lambda _: None,
-) -> Summary:
+    tell: Callable[[JobResult], None] = lambda _: None,
+) -> JobResult:
     """Mirror once, or until somebody interrupts it.
 
     Of every pass meanwhile, `notify` is told in words, and `tell` what was done so far.
     """
-    from kafscale.spark.runtime import parallel_map  # noqa: PLC0415 - it loads Spark.
+    from kafscale.spark.runtime.parallel_map import parallel_map  # noqa: PLC0415 - it loads Spark.
 
     def share(items: Sequence[MirrorItem]) -> list[list[Mirrored]]:
-        return parallel_map.run(
+        return parallel_map(
             spark, items, mirror_partitions, description="mirroring", progress=progress
         )
 
@@ -170,12 +170,12 @@ def run(
     return summarize(mirror.totals.values(), passes, time.monotonic() - began)
 
 
-def run_translation(settings: MirrorSettings, group: str) -> Summary:
+def run_translation(settings: MirrorSettings, group: str) -> JobResult:
     """Let a consumer group go on in the target where it is in the source."""
     topics = Topics(settings.source, settings.target, settings.prefix)
     chosen = topics.choose(settings.topics, settings.pattern)
     results = translate(settings.source, settings.target, topics, group, chosen)
-    return Summary(
+    return JobResult(
         "translate",
         ("topic", "partition", "sourceOffset", "targetOffset", "moved"),
         tuple(
@@ -186,10 +186,10 @@ def run_translation(settings: MirrorSettings, group: str) -> Summary:
     )
 
 
-def summarize(results: Iterable[Mirrored], passes: int, seconds: float) -> Summary:
+def summarize(results: Iterable[Mirrored], passes: int, seconds: float) -> JobResult:
     found = sorted(results, key=lambda one: (one.target, one.partition))
     lost = sum(one.lost_count for one in found)
-    return Summary(
+    return JobResult(
         "mirror",
         ("topic", "target", "partition", "position", "records", "sizeBytes", "lost", "returned"),
         tuple(

@@ -35,11 +35,11 @@ from kafscale.spark.jobs.replay.sink import KEEP, KEY, Replayed, ReplayItem, Sin
 from kafscale.spark.jobs.replay.user_function import Function, apply, load
 from kafscale.spark.jobs.shared.progress import collect
 from kafscale.spark.jobs.shared.target_topic import Target, configs_like, partition_count_of
-from kafscale.spark.log.bucket_listing import Surveyor
-from kafscale.spark.plan.offset_map import LogMap
+from kafscale.spark.log.bucket_listing import BucketLister
+from kafscale.spark.plan.offset_map import OffsetMap
 from kafscale.spark.plan.task_planner import Slice
-from kafscale.spark.runtime.errors import Failure
-from kafscale.spark.runtime.job_result import Summary
+from kafscale.spark.runtime.errors import TaskFailure
+from kafscale.spark.runtime.job_result import JobResult
 from kafscale.spark.runtime.map_in_arrow import map_in_arrow
 from kafscale.spark.source.data_source import ranges_of
 from kafscale.spark.source.location import Location
@@ -99,7 +99,7 @@ class ReplaySettings:
         )
 
 
-def run(spark: "SparkSession", settings: ReplaySettings, *, progress: bool = True) -> Summary:
+def run(spark: "SparkSession", settings: ReplaySettings, *, progress: bool = True) -> JobResult:
     """Replay a topic."""
     began = monotonic()
     function = load(settings.function) if settings.function else None
@@ -118,7 +118,7 @@ def run(spark: "SparkSession", settings: ReplaySettings, *, progress: bool = Tru
         )
     ]
     for outcome in outcomes:
-        if isinstance(outcome, Failure):
+        if isinstance(outcome, TaskFailure):
             raise outcome.error()
     return summarize(settings, slices, outcomes, monotonic() - began)
 
@@ -135,7 +135,7 @@ def prepare(settings: ReplaySettings) -> tuple[list[Slice], dict[int, ReplayItem
     )
     query = Query(settings.location, options, ())
     with settings.location.open() as store:
-        log = query.look(Surveyor(store, settings.location.namespace))
+        log = query.list_offsets(BucketLister(store, settings.location.namespace))
         partitions = options.subscription.require(log)
         ranges = ranges_of(query, partitions, query.search(store, partitions))
     count = partition_count_of(log, settings.topic)
@@ -151,7 +151,9 @@ def prepare(settings: ReplaySettings) -> tuple[list[Slice], dict[int, ReplayItem
     for one in ranges:
         start = max(one.start_offset, progress[one.partition].resume_offset())
         if start < one.end_offset:
-            extents = tuple(log.partitions[one.topic, one.partition].between(start, one.end_offset))
+            extents = tuple(
+                log.partitions[one.topic, one.partition].extents_between(start, one.end_offset)
+            )
             slices.append(Slice(one.topic, one.partition, start, one.end_offset, extents))
     items = {
         one.partition: ReplayItem(
@@ -178,11 +180,11 @@ def write(
     step: Callable[[str], None] = lambda _: None,
 ) -> Iterator[pa.RecordBatch]:
     """What a task does with its records; `step` is told of it, for tests that stop there."""
-    outcome: Replayed | Failure | None = None
+    outcome: Replayed | TaskFailure | None = None
     try:
         outcome = _written(items, function, batches, step)
     except KafscaleError as error:
-        outcome = Failure.of(error)
+        outcome = TaskFailure.of(error)
     if outcome is not None:
         yield pa.RecordBatch.from_arrays([pa.array([pickle.dumps(outcome)])], schema=_RESULT)
 
@@ -215,9 +217,9 @@ def _written(
 
 def summarize(
     settings: ReplaySettings, slices: Sequence[Slice], results: Sequence[Replayed], seconds: float
-) -> Summary:
+) -> JobResult:
     read = {one.partition: one.count for one in slices}
-    return Summary(
+    return JobResult(
         "replay",
         ("partition", "offsets", "records", "written", "batches", "writtenBytes"),
         tuple(
@@ -242,7 +244,7 @@ def summarize(
     )
 
 
-def _configs(settings: ReplaySettings, log: LogMap) -> dict[str, str]:
+def _configs(settings: ReplaySettings, log: OffsetMap) -> dict[str, str]:
     """Those of the source, with room for what is added to each record."""
     configs = configs_like(log, settings.topic, {})
     largest = int(configs.get("max.message.bytes", MESSAGE_BYTES_DEFAULT))

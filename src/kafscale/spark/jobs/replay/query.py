@@ -18,11 +18,11 @@ import pyarrow as pa
 
 from kafscale.errors import InvalidRequestError
 from kafscale.spark.plan.task_planner import Slice, Task
-from kafscale.spark.read.task import read
+from kafscale.spark.read.task import read_task
 from kafscale.spark.runtime.map_in_arrow import map_in_arrow
 from kafscale.spark.source.columns import ALL_WITH_HEADERS
 from kafscale.spark.source.location import Location
-from kafscale.spark.source.query import schema_of
+from kafscale.spark.source.query import spark_schema
 from kafscale.spark.sql.errors import sentence, silence
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ HEADERS_TYPE: Final = "array<struct<key:string,value:binary>>"
 def records_of(spark: "SparkSession", location: Location, slices: Sequence[Slice]) -> "DataFrame":
     """The records of slices, each in a task of its own and in order."""
     numbers = spark.range(0, len(slices), 1, len(slices))
-    schema = schema_of(ALL_WITH_HEADERS)
+    schema = spark_schema(ALL_WITH_HEADERS)
     return map_in_arrow(numbers, partial(_read, location, tuple(slices)), schema)
 
 
@@ -94,4 +94,4 @@ def _read(
 ) -> Iterator[pa.RecordBatch]:
     for batch in numbers:
         for number in batch.column(0).to_pylist():
-            yield from read(location, Task((slices[number],)), ALL_WITH_HEADERS)
+            yield from read_task(location, Task((slices[number],)), ALL_WITH_HEADERS)

@@ -5,7 +5,8 @@ are from, how they are compressed. Of some segments of each partition a few batc
 decompressed, to learn how large records are without compression. What the WAL holds is known from
 its tables already.
 
-The laws: nothing is counted twice, because what is counted are the extents of a `LogMap`, none of
+The laws: nothing is counted twice, because what is counted are the extents of an
+`OffsetMap`, none of
 which overlaps another. A task answers with one `Tally` a partition, however many segments it has
 looked at, and tallies add up in any order. An object that has gone meanwhile is left out; one that
 is damaged is counted by its size and named.
@@ -23,7 +24,7 @@ from kafscale.records import inflate, split
 from kafscale.records.batch import HEADER, LENGTH_OVERHEAD_BYTES, BatchHeader, check_magic
 from kafscale.records.batch import HEADER_BYTES as BATCH_HEADER_BYTES
 from kafscale.records.compression import codec_of
-from kafscale.spark.plan.offset_map import Extent, LogMap, PartitionMap, Place
+from kafscale.spark.plan.offset_map import Extent, OffsetMap, PartitionOffsets, TopicPartition
 from kafscale.spark.source.location import Location
 from kafscale.storage.formats import index, object_keys, segment
 from kafscale.storage.objects.store import ObjectStore
@@ -47,7 +48,7 @@ _PEEK_BYTES: Final = segment.HEADER_BYTES + BATCH_HEADER_BYTES
 class Look(msgspec.Struct, frozen=True):
     """A segment to look at."""
 
-    place: Place
+    place: TopicPartition
     key: str
     size_bytes: int
     is_sampled: bool
@@ -56,7 +57,7 @@ class Look(msgspec.Struct, frozen=True):
 class Tally(msgspec.Struct):
     """What was counted of a partition; made to be added up."""
 
-    place: Place
+    place: TopicPartition
     segments: int = 0
     segment_bytes: int = 0
     index_bytes: int = 0
@@ -108,24 +109,26 @@ class Tally(msgspec.Struct):
 # --- the driver -----------------------------------------------------------------------------------
 
 
-def plan(logmap: LogMap) -> list[tuple[Look, ...]]:
+def plan(offset_map: OffsetMap) -> list[tuple[Look, ...]]:
     """All segments to look at, as many at a time as a task takes."""
-    looks = [look for found in logmap.partitions.values() for look in _looks(found)]
+    looks = [look for found in offset_map.partitions.values() for look in _looks(found)]
     return [
         tuple(looks[start : start + TASK_SEGMENTS]) for start in range(0, len(looks), TASK_SEGMENTS)
     ]
 
 
-def add_up(logmap: LogMap, counted: Iterable[Sequence[Tally]]) -> dict[Place, Tally]:
+def add_up(
+    offset_map: OffsetMap, counted: Iterable[Sequence[Tally]]
+) -> dict[TopicPartition, Tally]:
     """What there is of every partition, empty ones included."""
-    total = {place: _in_wal(found) for place, found in logmap.partitions.items()}
+    total = {place: _in_wal(found) for place, found in offset_map.partitions.items()}
     for tallies in counted:
         for tally in tallies:
             total[tally.place].add(tally)
     return total
 
 
-def _looks(found: PartitionMap) -> Iterator[Look]:
+def _looks(found: PartitionOffsets) -> Iterator[Look]:
     segments = [extent for extent in found.extents if not extent.is_wal]
     stride = max(-(-len(segments) // SAMPLES_MAX), 1)
     for number, extent in enumerate(segments):
@@ -134,7 +137,7 @@ def _looks(found: PartitionMap) -> Iterator[Look]:
         yield Look((found.topic, found.partition), extent.key, size_bytes, is_sampled)
 
 
-def _in_wal(found: PartitionMap) -> Tally:
+def _in_wal(found: PartitionOffsets) -> Tally:
     tally = Tally((found.topic, found.partition))
     for extent in found.extents:
         if extent.is_wal:
@@ -166,7 +169,7 @@ async def count_in(store: ObjectStore, namespace: str, looks: Sequence[Look]) ->
         async with slots:
             return await _count_segment(store, namespace, look)
 
-    tallies: dict[Place, Tally] = {}
+    tallies: dict[TopicPartition, Tally] = {}
     for tally in await asyncio.gather(*map(guarded, looks)):
         if tally is not None:
             tallies.setdefault(tally.place, Tally(tally.place)).add(tally)

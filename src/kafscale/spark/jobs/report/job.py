@@ -24,8 +24,8 @@ from kafscale.spark.jobs.report import cost, inventory
 from kafscale.spark.jobs.report.cost import MIB, Profile, Traffic
 from kafscale.spark.jobs.report.inventory import DAY_MS, Look, Tally
 from kafscale.spark.jobs.report.wal_activity import WalActivity, activity
-from kafscale.spark.log.bucket_listing import survey
-from kafscale.spark.plan.offset_map import KnownTopic, LogMap
+from kafscale.spark.log.bucket_listing import list_bucket
+from kafscale.spark.plan.offset_map import CatalogTopic, OffsetMap
 from kafscale.spark.source.location import Location
 
 if TYPE_CHECKING:
@@ -168,9 +168,9 @@ def run(
     lags: Sequence[GroupLag] | None = None,
 ) -> Report:
     """Look at a store, with Spark's help."""
-    from kafscale.spark.runtime import parallel_map  # noqa: PLC0415 - it loads Spark, which counting can do without.
+    from kafscale.spark.runtime.parallel_map import parallel_map  # noqa: PLC0415 - it loads Spark, which counting can do without.
 
-    spread = partial(parallel_map.run, spark, description="counting", progress=progress)
+    spread = partial(parallel_map, spark, description="counting", progress=progress)
     return make(settings, spread, clock=clock, lags=lags)
 
 
@@ -185,18 +185,18 @@ def make(
     location = settings.location
     wanted = set(settings.topics)
     with location.open() as store:
-        logmap = survey(store, location.namespace, settings.topics or None)
+        offset_map = list_bucket(store, location.namespace, settings.topics or None)
         writing = store.run(lambda opened: activity(opened, location.namespace, clock()))
-    if missing := wanted - set(logmap.topics):
+    if missing := wanted - set(offset_map.topics):
         raise UnknownTopicError(f"no such topics in {location}: {', '.join(sorted(missing))}")
-    counted = spread(inventory.plan(logmap), partial(inventory.count, location))
-    tallies = inventory.add_up(logmap, counted).values()
-    return assemble(settings, logmap, list(tallies), writing, now_ms=clock(), lags=lags)
+    counted = spread(inventory.plan(offset_map), partial(inventory.count, location))
+    tallies = inventory.add_up(offset_map, counted).values()
+    return assemble(settings, offset_map, list(tallies), writing, now_ms=clock(), lags=lags)
 
 
 def assemble(
     settings: ReportSettings,
-    logmap: LogMap,
+    offset_map: OffsetMap,
     tallies: Sequence[Tally],
     writing: WalActivity,
     *,
@@ -208,7 +208,7 @@ def assemble(
     for tally in tallies:
         by_topic[tally.place[0]].append(tally)
     topics = [
-        _topic_report(settings, name, logmap.known.get(name), parts, now_ms)
+        _topic_report(settings, name, offset_map.catalog.get(name), parts, now_ms)
         for name, parts in sorted(by_topic.items())
     ]
     brokers = settings.brokers or max(writing.brokers, 1)
@@ -230,7 +230,7 @@ def assemble(
 def _topic_report(
     settings: ReportSettings,
     name: str,
-    known: KnownTopic | None,
+    known: CatalogTopic | None,
     parts: Sequence[Tally],
     now_ms: int,
 ) -> TopicReport:
@@ -276,7 +276,7 @@ def bytes_per_day(days: Mapping[int, int], oldest_ms: int | None, now_ms: int) -
     return lately / max((now_ms - start_ms) / DAY_MS, 1.0)
 
 
-def _retention(known: KnownTopic | None, default_days: float) -> tuple[float | None, float]:
+def _retention(known: CatalogTopic | None, default_days: float) -> tuple[float | None, float]:
     """For how many days a topic keeps records, None if for good, and how many bytes a partition."""
     configs = known.configs if known else {}
     if configs.get("cleanup.policy") == "compact":

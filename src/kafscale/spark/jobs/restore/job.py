@@ -27,12 +27,12 @@ from kafscale.errors import InvalidRequestError, UnknownTopicError
 from kafscale.protocol.messages.metadata import TopicMetadata
 from kafscale.spark.jobs.restore.task import Restored, RestoreItem, identity, restore_partition
 from kafscale.spark.jobs.shared.target_topic import Target, configs_like, partition_count_of
-from kafscale.spark.log.bucket_listing import survey
+from kafscale.spark.log.bucket_listing import list_bucket
 from kafscale.spark.plan import offsets
-from kafscale.spark.plan.offset_map import LogMap, PartitionMap
+from kafscale.spark.plan.offset_map import OffsetMap, PartitionOffsets
 from kafscale.spark.plan.offsets import LATEST, Bound, Everywhere, Named, Side
 from kafscale.spark.plan.task_planner import Slice
-from kafscale.spark.runtime.job_result import Summary
+from kafscale.spark.runtime.job_result import JobResult
 from kafscale.spark.source.location import Location
 
 if TYPE_CHECKING:
@@ -63,13 +63,13 @@ class RestoreSettings:
             raise InvalidRequestError("as of a time, or up to offsets: not both")
 
 
-def run(spark: "SparkSession", settings: RestoreSettings, *, progress: bool = True) -> Summary:
+def run(spark: "SparkSession", settings: RestoreSettings, *, progress: bool = True) -> JobResult:
     """Restore a topic."""
-    from kafscale.spark.runtime import parallel_map  # noqa: PLC0415 - it loads Spark.
+    from kafscale.spark.runtime.parallel_map import parallel_map  # noqa: PLC0415 - it loads Spark.
 
     began = monotonic()
     items = prepare(settings)
-    results = parallel_map.run(
+    results = parallel_map(
         spark,
         items,
         restore_partition,
@@ -83,7 +83,7 @@ def prepare(settings: RestoreSettings) -> list[RestoreItem]:
     """Look at the source, make the new topic or find it, and see that it may be written to."""
     bootstrap = addresses(settings.bootstrap)
     with settings.location.open() as store:
-        log = survey(store, settings.location.namespace, [settings.topic])
+        log = list_bucket(store, settings.location.namespace, [settings.topic])
     slices = _slices(settings, log)
     target = Target(
         settings.target,
@@ -116,12 +116,12 @@ def prepare(settings: RestoreSettings) -> list[RestoreItem]:
 
 def summarize(
     settings: RestoreSettings, items: list[RestoreItem], results: list[Restored], seconds: float
-) -> Summary:
+) -> JobResult:
     has_equal_offsets = all(
         item.source.start_offset == 0 and result.left_out_count == 0
         for item, result in zip(items, results, strict=True)
     )
-    return Summary(
+    return JobResult(
         "restore",
         ("partition", "records", "written", "leftOut", "batches", "rebuilt", "writtenBytes"),
         tuple(
@@ -147,7 +147,7 @@ def summarize(
     )
 
 
-def _slices(settings: RestoreSettings, log: LogMap) -> list[Slice]:
+def _slices(settings: RestoreSettings, log: OffsetMap) -> list[Slice]:
     partitions = {place: found for place, found in log.partitions.items() if found.topic}
     if not partitions:
         raise UnknownTopicError(f"{settings.location} holds nothing of a topic {settings.topic}")
@@ -158,14 +158,14 @@ def _slices(settings: RestoreSettings, log: LogMap) -> list[Slice]:
     return [_slice(found, ends[place]) for place, found in sorted(partitions.items())]
 
 
-def _slice(found: PartitionMap, end_offset: int) -> Slice:
+def _slice(found: PartitionOffsets, end_offset: int) -> Slice:
     start_offset = found.start_offset
     return Slice(
         found.topic,
         found.partition,
         start_offset,
         max(end_offset, start_offset),
-        tuple(found.between(start_offset, end_offset)),
+        tuple(found.extents_between(start_offset, end_offset)),
     )
 
 

@@ -24,7 +24,7 @@ from kafscale.records import BatchView, iterate
 from kafscale.spark.codec.decoder import Decoder
 from kafscale.spark.jobs.restore.selection import Selection, rebuilt
 from kafscale.spark.plan.task_planner import Slice
-from kafscale.spark.read.slice_reader import Found, SliceReader
+from kafscale.spark.read.slice_reader import BatchGroup, SliceReader
 from kafscale.spark.source.columns import Columns
 from kafscale.spark.source.location import Location
 
@@ -180,7 +180,7 @@ class _Copy:
         self._step("appended")
 
 
-def _is_in_time(found: Found, item: RestoreItem) -> bool:
+def _is_in_time(found: BatchGroup, item: RestoreItem) -> bool:
     """Whether some batches may hold a record in time, found out in compiled code."""
     until_ms, source = item.until_ms, item.source
     if until_ms is None or any(batch.max_timestamp_ms <= until_ms for batch in found.batches):

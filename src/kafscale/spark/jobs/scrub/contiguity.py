@@ -14,7 +14,7 @@ from typing import Final
 from kafscale.errors import DamagedObjectError, ObjectNotFoundError
 from kafscale.spark.jobs.scrub.findings import Finding, Kind
 from kafscale.spark.jobs.scrub.task import Checked
-from kafscale.spark.plan.offset_map import LogMap, Place
+from kafscale.spark.plan.offset_map import OffsetMap, TopicPartition
 from kafscale.storage.formats import object_keys, segment
 from kafscale.storage.objects.blocking import BlockingObjectStore
 
@@ -35,7 +35,7 @@ def holes(
             yield from _findings(namespace, place, _settled(store, namespace, place))
 
 
-def wal_holes(found: LogMap) -> list[Finding]:
+def wal_holes(found: OffsetMap) -> list[Finding]:
     """Offsets that are missing between segments and the WAL, or within that."""
     return [
         _hole(place, before.end_offset, after.start_offset, after.key)
@@ -49,7 +49,7 @@ def _fits(ends: _Ends) -> bool:
     return all(ends[base] in (None, after) for base, after in pairwise(sorted(ends)))
 
 
-def _settled(store: BlockingObjectStore, namespace: str, place: Place) -> _Ends:
+def _settled(store: BlockingObjectStore, namespace: str, place: TopicPartition) -> _Ends:
     """What a partition looks like when nobody changes it."""
     ends: _Ends = {}
     for _ in range(LOOKS_MAX):
@@ -59,7 +59,7 @@ def _settled(store: BlockingObjectStore, namespace: str, place: Place) -> _Ends:
     return ends
 
 
-def _ends(store: BlockingObjectStore, namespace: str, place: Place) -> _Ends:
+def _ends(store: BlockingObjectStore, namespace: str, place: TopicPartition) -> _Ends:
     ends: dict[int, int | None] = {}
     for item in store.list(object_keys.partition_prefix(namespace, *place)):
         ref = object_keys.parse_segment(namespace, item.key)
@@ -74,7 +74,7 @@ def _ends(store: BlockingObjectStore, namespace: str, place: Place) -> _Ends:
     return ends
 
 
-def _findings(namespace: str, place: Place, ends: _Ends) -> Iterator[Finding]:
+def _findings(namespace: str, place: TopicPartition, ends: _Ends) -> Iterator[Finding]:
     for base, after in pairwise(sorted(ends)):
         end = ends[base]
         key = object_keys.segment_key(namespace, *place, base)
@@ -85,7 +85,7 @@ def _findings(namespace: str, place: Place, ends: _Ends) -> Iterator[Finding]:
             yield Finding(Kind.OVERLAP, key, reason, place[0])
 
 
-def _hole(place: Place, start: int, end: int, key: str) -> Finding:
+def _hole(place: TopicPartition, start: int, end: int, key: str) -> Finding:
     topic, partition = place
     return Finding(
         Kind.HOLE, key, f"{topic}/{partition} lacks the offsets {start} to {end - 1}", topic

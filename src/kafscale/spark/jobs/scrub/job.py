@@ -21,10 +21,10 @@ from kafscale.spark.jobs.scrub import contiguity
 from kafscale.spark.jobs.scrub import listing as scrub_listing
 from kafscale.spark.jobs.scrub.findings import Finding, Kind
 from kafscale.spark.jobs.scrub.task import Checked, items_of, scrub_one
-from kafscale.spark.log.bucket_listing import survey
-from kafscale.spark.plan.offset_map import LogMap
-from kafscale.spark.runtime.job_result import Cell, Summary
-from kafscale.spark.runtime.parallel_map import run as run_tasks
+from kafscale.spark.log.bucket_listing import list_bucket
+from kafscale.spark.plan.offset_map import OffsetMap
+from kafscale.spark.runtime.job_result import Cell, JobResult
+from kafscale.spark.runtime.parallel_map import parallel_map
 from kafscale.spark.source.location import Location
 from kafscale.storage.formats import object_keys
 from kafscale.storage.objects.blocking import BlockingObjectStore
@@ -51,7 +51,7 @@ class ScrubSettings:
 class ScrubReport(msgspec.Struct, frozen=True):
     """What a scrub says."""
 
-    summary: Summary
+    summary: JobResult
     findings: tuple[Finding, ...] = ()
 
     def data(self) -> dict[str, object]:
@@ -83,12 +83,12 @@ def run(
     with location.open() as store:
         found, findings = _survey(store, settings)
         listing = scrub_listing.look(
-            store, location.namespace, found.known, began_ms, partial(_is_wanted, names)
+            store, location.namespace, found.catalog, began_ms, partial(_is_wanted, names)
         )
-        for name in names - found.known.keys() - {each.place[0] for each in listing.segments}:
+        for name in names - found.catalog.keys() - {each.place[0] for each in listing.segments}:
             raise UnknownTopicError(f"there is no topic {name!r}")
         wal = [] if names else [(item.key, item.size_bytes) for item in listing.wal]
-        results = run_tasks(
+        results = parallel_map(
             spark,
             items_of(listing.segments, wal, TASK_BYTES),
             partial(scrub_one, location, began_ms, repair=settings.repair),
@@ -128,7 +128,7 @@ def report(
             totals[finding.topic]["damaged"] += finding.is_damage
             totals[finding.topic]["repaired"] += finding.is_repaired
     columns = ("partitions", "segments", "records", "bytes", "damaged", "repaired")
-    summary = Summary(
+    summary = JobResult(
         JOB,
         ("topic", *columns),
         tuple((topic, *(totals[topic][name] for name in columns)) for topic in sorted(totals)),
@@ -143,15 +143,15 @@ def report(
     return ScrubReport(summary, tuple(findings))
 
 
-def _survey(store: BlockingObjectStore, settings: ScrubSettings) -> tuple[LogMap, list[Finding]]:
+def _survey(store: BlockingObjectStore, settings: ScrubSettings) -> tuple[OffsetMap, list[Finding]]:
     """A map, as far as one can be made; where the log is damaged, the tasks find out."""
     namespace = settings.location.namespace
     try:
-        return survey(store, namespace, settings.topics or None), []
+        return list_bucket(store, namespace, settings.topics or None), []
     except DamagedObjectError as error:
         if error.key == object_keys.catalog_key(namespace):
-            return LogMap({}), [Finding(Kind.CATALOG, error.key, error.reason)]
-        return LogMap({}), []
+            return OffsetMap({}), [Finding(Kind.CATALOG, error.key, error.reason)]
+        return OffsetMap({}), []
 
 
 def _is_wanted(names: Collection[str], topic: str) -> bool:

@@ -14,7 +14,7 @@ import msgspec
 from kafscale.errors import ObjectNotFoundError
 from kafscale.spark.jobs.compact.checkpoints import marks_prefix
 from kafscale.spark.jobs.scrub.findings import Finding, Kind
-from kafscale.spark.plan.offset_map import KnownTopic, Place
+from kafscale.spark.plan.offset_map import CatalogTopic, TopicPartition
 from kafscale.storage.formats import object_keys
 from kafscale.storage.objects.blocking import BlockingObjectStore
 from kafscale.storage.objects.store import ObjectInfo
@@ -28,7 +28,7 @@ _PASSING: Final = (object_keys.STAGING_DIRECTORY, object_keys.PROBE_DIRECTORY)
 class ListedSegment(msgspec.Struct, frozen=True):
     """A segment to check, with its index."""
 
-    place: Place
+    place: TopicPartition
     base_offset: int
     key: str
     size_bytes: int
@@ -52,7 +52,7 @@ class Listing(msgspec.Struct):
 def look(
     store: BlockingObjectStore,
     namespace: str,
-    known: Mapping[str, KnownTopic],
+    known: Mapping[str, CatalogTopic],
     now_ms: int,
     wanted: Callable[[str], bool],
 ) -> Listing:
@@ -89,7 +89,7 @@ def look(
     return listing
 
 
-def _is_known(known: Mapping[str, KnownTopic], topic: str, partition: int) -> bool:
+def _is_known(known: Mapping[str, CatalogTopic], topic: str, partition: int) -> bool:
     return topic in known and partition < known[topic].partitions
 
 

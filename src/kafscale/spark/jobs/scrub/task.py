@@ -14,7 +14,7 @@ from kafscale.spark.jobs.scrub import index_repair
 from kafscale.spark.jobs.scrub.findings import Finding, Kind
 from kafscale.spark.jobs.scrub.listing import ListedSegment
 from kafscale.spark.jobs.scrub.verify import ProvenSegment, prove_segment, prove_wal
-from kafscale.spark.plan.offset_map import Place
+from kafscale.spark.plan.offset_map import TopicPartition
 from kafscale.spark.source.location import Location
 from kafscale.storage.formats import index, object_keys
 from kafscale.storage.formats.index import Index
@@ -38,7 +38,7 @@ class ScrubItem(msgspec.Struct, frozen=True):
 class Checked(msgspec.Struct, frozen=True):
     """A segment that was looked at."""
 
-    place: Place
+    place: TopicPartition
     base_offset: int
     next_offset: int | None
     """None where it cannot be read."""
@@ -74,7 +74,7 @@ class _Task:
         self._now_ms = now_ms
         self._result = result
         self._repair = repair
-        self._reached: tuple[Place, int, int | None] | None = None
+        self._reached: tuple[TopicPartition, int, int | None] | None = None
         """The place, the end and the greatest time of the log there, of the segment before."""
 
     # --- segments -----------------------------------------------------------------------------

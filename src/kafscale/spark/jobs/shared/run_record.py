@@ -21,7 +21,7 @@ import msgspec
 
 from kafscale.errors import KafscaleError
 from kafscale.observability.logging import get_logger
-from kafscale.spark.runtime.job_result import Cell, Summary
+from kafscale.spark.runtime.job_result import Cell, JobResult
 from kafscale.spark.source.location import Location
 from kafscale.storage.job_runs import Detail, JobRun, JobRuns, Outcome, TopicRun
 from kafscale.storage.objects.store import ObjectStore
@@ -54,11 +54,11 @@ class RunRecord:
         self._written_ms = 0
         self.run = begun
 
-    def done(self, summary: Summary) -> None:
+    def done(self, summary: JobResult) -> None:
         """Take the figures of a run from what it says; problems are a failure."""
         self.run = with_figures(self.run, summary)
 
-    def progress(self, summary: Summary) -> None:
+    def progress(self, summary: JobResult) -> None:
         """The same, of a run that goes on; written where that was not done for a while."""
         if self._clock() - self._written_ms >= PROGRESS_INTERVAL_MS:
             self.run = with_figures(self.run, summary)
@@ -126,7 +126,7 @@ def recorded(
     record.end(record.run.error)
 
 
-def with_figures(run: JobRun, summary: Summary) -> JobRun:
+def with_figures(run: JobRun, summary: JobResult) -> JobRun:
     """The record of a run, with the figures of a summary."""
     rows = [dict(zip(summary.columns, row, strict=True)) for row in summary.rows]
     by_topic: dict[str, list[dict[str, Cell]]] = {}

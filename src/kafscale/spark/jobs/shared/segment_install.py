@@ -22,8 +22,8 @@ from kafscale.spark.jobs.shared import staging
 from kafscale.spark.jobs.shared.owners import Owners
 from kafscale.spark.jobs.shared.staging import Skipped, Staged
 from kafscale.spark.jobs.shared.swapping import Outcome, swap_in
-from kafscale.spark.plan.offset_map import Place
-from kafscale.spark.runtime.parallel_map import run as run_tasks
+from kafscale.spark.plan.offset_map import TopicPartition
+from kafscale.spark.runtime.parallel_map import parallel_map
 from kafscale.spark.source.location import Location
 from kafscale.storage.objects.blocking import BlockingObjectStore
 from kafscale.storage.objects.store import ObjectStore
@@ -65,7 +65,7 @@ class Installer:
 
         store.run(look)
 
-    def clear(self, store: BlockingObjectStore, places: Sequence[Place]) -> None:
+    def clear(self, store: BlockingObjectStore, places: Sequence[TopicPartition]) -> None:
         self.reached("clear")
         left = staging.clear(store, self.location.namespace, self.kind, frozenset(places))
         if left:
@@ -76,14 +76,14 @@ class Installer:
         spark: "SparkSession",
         items: Sequence[Item],
         make: Callable[[Item], Staged | None],
-        place_of: Callable[[Item], Place],
+        place_of: Callable[[Item], TopicPartition],
     ) -> tuple[list[Staged], list[Skipped]]:
         """Have segments made and staged, and what was left out for which reason.
 
         What would become the same again is in neither list.
         """
         self.reached("stage")
-        made = run_tasks(
+        made = parallel_map(
             spark,
             items,
             partial(attempt, make, place_of),
@@ -126,7 +126,7 @@ class Installer:
 
 
 def attempt(
-    make: Callable[[Item], Staged | None], place_of: Callable[[Item], Place], item: Item
+    make: Callable[[Item], Staged | None], place_of: Callable[[Item], TopicPartition], item: Item
 ) -> Staged | Skipped | None:
     """Make a segment; one that cannot be made is no reason to make no others."""
     try:

@@ -17,7 +17,7 @@ import msgspec
 
 from kafscale.errors import ObjectNotFoundError
 from kafscale.spark.jobs.merge.grouping import Group
-from kafscale.spark.plan.offset_map import Place
+from kafscale.spark.plan.offset_map import TopicPartition
 from kafscale.storage.formats import object_keys, segment
 from kafscale.storage.objects.blocking import BlockingObjectStore
 from kafscale.storage.objects.store import PAGE_KEYS, ObjectStore
@@ -39,14 +39,14 @@ class Staged(msgspec.Struct, frozen=True):
     """Of the segments that it was made of, which must not have changed since."""
 
     @property
-    def place(self) -> Place:
+    def place(self) -> TopicPartition:
         return self.group.place
 
 
 class Skipped(msgspec.Struct, frozen=True):
     """A group of which nothing was made."""
 
-    place: Place
+    place: TopicPartition
     reason: str
     is_outdated: bool
     """Whether it has only changed meanwhile, which the next run takes into account."""
@@ -63,7 +63,7 @@ def staged_key(namespace: str, job: str, group: Group) -> str:
 
 
 def clear(
-    store: BlockingObjectStore, namespace: str, kind: str, places: Collection[Place]
+    store: BlockingObjectStore, namespace: str, kind: str, places: Collection[TopicPartition]
 ) -> list[str]:
     """Remove what earlier runs of a job have left for some partitions; the names of it."""
     left = [
@@ -100,7 +100,7 @@ async def checksums(store: ObjectStore, group: Group) -> tuple[int, ...] | None:
         return None
 
 
-def _is_left(namespace: str, key: str, kind: str, places: Collection[Place]) -> bool:
+def _is_left(namespace: str, key: str, kind: str, places: Collection[TopicPartition]) -> bool:
     job, _, rest = key.removeprefix(f"{namespace}/{object_keys.STAGING_DIRECTORY}/").partition("/")
     topic, _, numbered = rest.partition("/")
     number = numbered.partition("/")[0]

@@ -14,7 +14,7 @@ from kafscale.client.client import Client
 from kafscale.client.topics import create, find, led
 from kafscale.errors import InvalidRequestError
 from kafscale.protocol.messages.metadata import TopicMetadata
-from kafscale.spark.plan.offset_map import LogMap
+from kafscale.spark.plan.offset_map import OffsetMap
 
 KEPT: Final = {
     "message.timestamp.type": "CreateTime",
@@ -47,15 +47,15 @@ class Target(msgspec.Struct, frozen=True):
         return topic, created is not None
 
 
-def partition_count_of(log: LogMap, topic: str) -> int:
+def partition_count_of(log: OffsetMap, topic: str) -> int:
     """How many partitions a topic has; where no catalog tells, those that hold something."""
     counts = [partition + 1 for name, partition in log.partitions if name == topic]
-    if topic in log.known:
-        counts.append(log.known[topic].partitions)
+    if topic in log.catalog:
+        counts.append(log.catalog[topic].partitions)
     return max(counts, default=0)
 
 
-def configs_like(log: LogMap, topic: str, asked: Mapping[str, str]) -> dict[str, str]:
+def configs_like(log: OffsetMap, topic: str, asked: Mapping[str, str]) -> dict[str, str]:
     """The configs of a new topic like another."""
-    own = log.known[topic].configs if topic in log.known else {}
+    own = log.catalog[topic].configs if topic in log.catalog else {}
     return {**own, **KEPT, **asked}

@@ -11,7 +11,7 @@ import typer
 from kafscale.cli.commands.spark import session, tables
 from kafscale.cli.commands.spark.session import locate
 from kafscale.errors import ConfigError, InvalidRequestError, OperatingError
-from kafscale.spark.runtime.job_result import Summary
+from kafscale.spark.runtime.job_result import JobResult
 
 
 @pytest.fixture
@@ -82,7 +82,7 @@ def test_what_is_in_no_store_cannot_be_read(kafscale, monkeypatch):  # noqa: ARG
 
 def test_a_summary_is_a_table_and_a_line(capsys):
     tables.print_summary(
-        Summary(
+        JobResult(
             "merge",
             ("topic", "partition", "writtenBytes", "newestMs", "done"),
             (("orders", 1200, 2048, 1_700_000_000_123, True), ("logs", 0, None, None, False)),
@@ -100,7 +100,7 @@ def test_a_summary_is_a_table_and_a_line(capsys):
 
 
 def test_a_job_without_anything_to_tell_is_done(capsys):
-    tables.print_summary(Summary("merge"))
+    tables.print_summary(JobResult("merge"))
     assert capsys.readouterr().out == "merge: done\n"
 
 

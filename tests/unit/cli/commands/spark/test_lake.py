@@ -14,7 +14,7 @@ from kafscale.errors import ConfigError, InvalidRequestError
 from kafscale.spark.jobs.lake.settings import UPSERT_BYTES_MAX, Mode, Start
 from kafscale.spark.source.location import Location
 from kafscale.spark.tables.target import TableFormat
-from kafscale.spark.tables.time_partitions import Unit
+from kafscale.spark.tables.time_partitions import TimeGranularity
 from kafscale.storage.objects import S3Bucket
 
 PLAIN: dict[str, Any] = {
@@ -77,7 +77,7 @@ def test_the_least_that_can_be_said():
     assert (settings.mode, settings.start, settings.unit) == (Mode.APPEND, Start.EARLIEST, None)
     assert (settings.interval_ms, settings.commit_bytes_max) == (10_000, 4 * 2**30)
     assert not settings.is_once
-    assert not settings.upkeep.is_wanted
+    assert not settings.upkeep.is_enabled
 
 
 def test_everything_that_can_be_said(tmp_path):
@@ -103,7 +103,11 @@ def test_everything_that_can_be_said(tmp_path):
     ).settings(BUCKET)
     assert settings.subscription.pattern == "shop.*"
     assert (settings.values.format, settings.values.schema) == ("json", "id long")
-    assert (settings.mode, settings.keys, settings.unit) == (Mode.UPSERT, ("id",), Unit.DAY)
+    assert (settings.mode, settings.keys, settings.unit) == (
+        Mode.UPSERT,
+        ("id",),
+        TimeGranularity.DAY,
+    )
     assert settings.commit_bytes_max == UPSERT_BYTES_MAX
     assert settings.commit_records_max == 7
     assert settings.encoding.compression == "snappy"

@@ -4,10 +4,10 @@ import pytest
 
 from kafscale.spark.jobs.compact.candidates import Candidate, cleanable_end, is_due
 from kafscale.spark.jobs.compact.cleanup_policy import Policy
-from kafscale.spark.plan.offset_map import Extent, PartitionMap
+from kafscale.spark.plan.offset_map import Extent, PartitionOffsets
 
 EXTENTS = tuple(Extent(base, base + 10, f"key {base}", 32, 100) for base in (10, 20, 30, 40))
-FOUND = PartitionMap("t", 0, 10, 60, (*EXTENTS, Extent(50, 60, "wal", 0, 100, is_wal=True)))
+FOUND = PartitionOffsets("t", 0, 10, 60, (*EXTENTS, Extent(50, 60, "wal", 0, 100, is_wal=True)))
 
 
 def never():

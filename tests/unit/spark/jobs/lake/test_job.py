@@ -6,8 +6,8 @@ import pytest
 
 from kafscale.errors import InvalidRequestError, OffsetOutOfRangeError
 from kafscale.spark.jobs.lake.settings import Start
-from kafscale.spark.tables.maintenance import Upkeep
-from kafscale.spark.tables.time_partitions import Unit
+from kafscale.spark.tables.maintenance import MaintenanceOptions
+from kafscale.spark.tables.time_partitions import TimeGranularity
 from unit.spark.jobs.lake_log import LakeLog, raw_rows, total
 from unit.spark.jobs.lake_runs import Killed, job, killer
 from unit.spark.jobs.lake_tables import Tables
@@ -25,16 +25,20 @@ def test_topics_become_tables(log, tables):
     assert [row[-2:] for row in lake.summary().rows] == [(80.0, 80.0), (98.0, 100.0)]
 
 
-@pytest.mark.parametrize("unit", list(Unit))
+@pytest.mark.parametrize("unit", list(TimeGranularity))
 def test_rows_are_partitioned_by_time(log, tables, unit):
     values = [b"%d" % number for number in range(20)]
     log.append("orders", 0, values, step_ms=11 * 3600 * 1000)
     job(log, tables, unit=unit).run()
     assert raw_rows(tables.rows("orders")) == log.rows("orders")
-    expected = {Unit.HOUR: 20, Unit.DAY: 10, Unit.MONTH: 1}[unit]
+    expected = {TimeGranularity.HOUR: 20, TimeGranularity.DAY: 10, TimeGranularity.MONTH: 1}[unit]
     assert len({path.parent for path in tables.data_files()}) == expected
     with pytest.raises(InvalidRequestError, match="is not partitioned by"):
-        job(log, tables, unit=Unit.DAY if unit is Unit.HOUR else Unit.HOUR).run()
+        job(
+            log,
+            tables,
+            unit=TimeGranularity.DAY if unit is TimeGranularity.HOUR else TimeGranularity.HOUR,
+        ).run()
 
 
 def test_a_second_run_goes_on_where_the_first_has_ended(log, tables):
@@ -179,7 +183,7 @@ def test_a_job_that_goes_on_rests_when_it_has_caught_up(log, tables):
 
 def test_small_files_are_merged_afterwards(log, tables):
     log.fill("orders", partitions=1, count=12)
-    how = {"commit_records_max": 4, "upkeep": Upkeep(merges_files=True)}
+    how = {"commit_records_max": 4, "upkeep": MaintenanceOptions(merges_files=True)}
     lake = job(log, tables, **how)
     if tables.kind == "parquet":
         with pytest.raises(InvalidRequestError, match="cannot be replaced"):
@@ -187,6 +191,6 @@ def test_small_files_are_merged_afterwards(log, tables):
         return
     lake.run()
     table = tables("orders", time_column="timestamp")
-    assert len(table.current(table.load())) == 1
+    assert len(table.data_files(table.load())) == 1
     assert raw_rows(tables.rows("orders")) == log.rows("orders")
     assert lake.summary().facts["mergedFiles"] == 3

@@ -6,17 +6,17 @@ from hypothesis import strategies as st
 
 from kafscale.errors import OffsetOutOfRangeError
 from kafscale.spark.jobs.lake.plan import ranges, resume
-from kafscale.spark.plan.offset_map import Extent, PartitionMap
+from kafscale.spark.plan.offset_map import Extent, PartitionOffsets
 
 
-def partition(number: int, *extents: tuple[int, int, int]) -> PartitionMap:
+def partition(number: int, *extents: tuple[int, int, int]) -> PartitionOffsets:
     """A partition of extents, by where they start, where they end, and their bytes."""
     made = tuple(Extent(start, end, f"{start}", 0, size) for start, end, size in extents)
     start, end = (made[0].start_offset, made[-1].end_offset) if made else (0, 0)
-    return PartitionMap("orders", number, start, end, made)
+    return PartitionOffsets("orders", number, start, end, made)
 
 
-def chosen(*found: PartitionMap, starts=None, bytes_max=10**9, records_max=0):
+def chosen(*found: PartitionOffsets, starts=None, bytes_max=10**9, records_max=0):
     starts = starts or {one.partition: one.start_offset for one in found}
     picked = ranges(found, starts, bytes_max=bytes_max, records_max=records_max)
     return {one.partition: (one.start_offset, one.end_offset) for one in picked}

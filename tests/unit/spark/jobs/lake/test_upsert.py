@@ -8,7 +8,7 @@ import pytest
 
 from kafscale.errors import InvalidRequestError
 from kafscale.spark.jobs.lake.settings import Mode
-from kafscale.spark.tables.time_partitions import Unit
+from kafscale.spark.tables.time_partitions import TimeGranularity
 from kafscale.spark.values import ValueSpec
 from unit.spark.jobs.lake_log import LakeLog, total
 from unit.spark.jobs.lake_runs import Killed, job, killer
@@ -55,7 +55,7 @@ def write(log: LakeLog, partition: int, *pairs: tuple[str | None, str | None]) -
     )
 
 
-@pytest.mark.parametrize("unit", [None, Unit.HOUR])
+@pytest.mark.parametrize("unit", [None, TimeGranularity.HOUR])
 def test_the_last_value_of_a_key_stays(log, tables, unit):
     write(log, 0, ("a", "1"), ("b", "1"), ("a", "2"), ("c", "1"), ("b", None), ("d", None))
     write(log, 1, ("x", "1"), ("y", "1"))
@@ -72,13 +72,13 @@ def test_files_without_such_keys_are_left_alone(log, tables):
     write(log, 0, ("a", "1"), ("b", "1"))
     job(log, tables, **UPSERT).run()
     before = tables("orders", time_column="timestamp")
-    kept = {file.path for file in before.current(before.load())}
+    kept = {file.path for file in before.data_files(before.load())}
     write(log, 0, ("m", "1"), ("n", "1"))
     job(log, tables, **UPSERT).run()
-    assert kept < {file.path for file in before.current(before.load())}
+    assert kept < {file.path for file in before.data_files(before.load())}
     write(log, 0, ("b", "2"))
     job(log, tables, **UPSERT).run()
-    assert not kept & {file.path for file in before.current(before.load())}
+    assert not kept & {file.path for file in before.data_files(before.load())}
     assert state(tables) == expected(log)
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from kafscale.spark.jobs.merge.grouping import OVERHEAD_BYTES, grouped, segments_of, size_bytes
 from kafscale.spark.jobs.merge.job import plan
 from kafscale.spark.jobs.shared.batch_rewrite import SPAN_MAX
-from kafscale.spark.plan.offset_map import Extent, KnownTopic, LogMap, PartitionMap
+from kafscale.spark.plan.offset_map import CatalogTopic, Extent, OffsetMap, PartitionOffsets
 
 
 def partition(*sizes, span=10):
@@ -18,13 +18,13 @@ def partition(*sizes, span=10):
     ]
     end = len(sizes) * span
     extents.append(Extent(end, end + 1, "wal", 0, 100, is_wal=True))
-    return PartitionMap("orders", 0, 0, end + 1, tuple(extents))
+    return PartitionOffsets("orders", 0, 0, end + 1, tuple(extents))
 
 
 def merged(*sizes, target_bytes=1000, configs=None, **how):
-    found = LogMap(
+    found = OffsetMap(
         {("orders", 0): partition(*sizes, **how)},
-        {"orders": KnownTopic("orders", b"i" * 16, 1, configs or {})},
+        {"orders": CatalogTopic("orders", b"i" * 16, 1, configs or {})},
     )
     return [[size_bytes(each) for each in group.sources] for group in plan(found, target_bytes)]
 

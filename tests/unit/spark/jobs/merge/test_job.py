@@ -8,10 +8,10 @@ import pytest
 from kafscale.errors import OffsetOutOfRangeError
 from kafscale.spark.jobs.merge import job
 from kafscale.spark.jobs.shared.segment_install import attempt
-from kafscale.spark.log.bucket_listing import survey
+from kafscale.spark.log.bucket_listing import list_bucket
 from kafscale.storage.formats import object_keys, segment
 from unit.spark.jobs.keyed import MemoryLocation
-from unit.spark.stored import NAMESPACE, TOPIC, put_segment
+from unit.spark.stored_log import NAMESPACE, TOPIC, put_segment
 
 RUN = "1234abcd"
 NOW_MS = 1_750_000_000_000
@@ -35,7 +35,7 @@ def batches_of(store, *keys):
 
 
 def planned(store):
-    [group] = job.plan(survey(store, NAMESPACE, [TOPIC]))
+    [group] = job.plan(list_bucket(store, NAMESPACE, [TOPIC]))
     return group
 
 

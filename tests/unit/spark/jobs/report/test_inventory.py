@@ -8,10 +8,10 @@ from kafscale.records import Codec, Record, build
 from kafscale.records.batch import BatchView
 from kafscale.spark.jobs.report import inventory
 from kafscale.spark.jobs.report.inventory import DAY_MS, Tally
-from kafscale.spark.log.bucket_listing import survey
+from kafscale.spark.log.bucket_listing import list_bucket
 from kafscale.storage.formats import object_keys, segment
 from kafscale.storage.objects.blocking import BlockingObjectStore
-from unit.spark.stored import NAMESPACE, TOPIC, blocking, put_segment, put_wal
+from unit.spark.stored_log import NAMESPACE, TOPIC, blocking, put_segment, put_wal
 
 NOON_MS = 20_000 * DAY_MS + DAY_MS // 2
 VALUE = b"the same again and again " * 40
@@ -50,12 +50,12 @@ def put(
 
 
 def counted(store: BlockingObjectStore) -> dict[tuple[str, int], Tally]:
-    logmap = survey(store, NAMESPACE)
+    offset_map = list_bucket(store, NAMESPACE)
     tallies = [
         store.run(lambda opened, looks=looks: inventory.count_in(opened, NAMESPACE, looks))
-        for looks in inventory.plan(logmap)
+        for looks in inventory.plan(offset_map)
     ]
-    return inventory.add_up(logmap, tallies)
+    return inventory.add_up(offset_map, tallies)
 
 
 def test_segments_and_the_wal_are_counted_together(store):
@@ -103,8 +103,8 @@ def test_a_batch_that_is_larger_than_a_sample_is_read_whole(store):
 def test_only_some_segments_are_decompressed_and_of_the_others_the_codec_is_known(store):
     for base_offset in range(0, 400, 10):
         put(store, base_offset, codec=Codec.LZ4 if base_offset else Codec.ZSTD)
-    logmap = survey(store, NAMESPACE)
-    looks = [look for task in inventory.plan(logmap) for look in task]
+    offset_map = list_bucket(store, NAMESPACE)
+    looks = [look for task in inventory.plan(offset_map) for look in task]
     assert sum(look.is_sampled for look in looks) == inventory.SAMPLES_MAX
     tally = counted(store)[TOPIC, 0]
     assert tally.segments == 40
@@ -149,9 +149,9 @@ def test_segments_are_sorted_by_the_power_of_two_below_their_size(store):
 def test_a_segment_that_has_gone_is_left_out(store):
     put(store)
     put(store, 10)
-    logmap = survey(store, NAMESPACE)
+    offset_map = list_bucket(store, NAMESPACE)
     store.delete([object_keys.segment_key(NAMESPACE, TOPIC, 0, 0)])
-    (looks,) = inventory.plan(logmap)
+    (looks,) = inventory.plan(offset_map)
     (tally,) = store.run(lambda opened: inventory.count_in(opened, NAMESPACE, looks))
     assert (tally.segments, tally.records) == (1, 10)
 
@@ -178,6 +178,6 @@ def test_a_damaged_segment_is_named_and_counted_by_its_size(store, position, byt
 def test_many_segments_are_shared_out(store):
     for base_offset in range(2 * inventory.TASK_SEGMENTS + 1):
         put(store, base_offset, count=1, value=b"")
-    tasks = inventory.plan(survey(store, NAMESPACE))
+    tasks = inventory.plan(list_bucket(store, NAMESPACE))
     assert [len(looks) for looks in tasks] == [inventory.TASK_SEGMENTS] * 2 + [1]
     assert counted(store)[TOPIC, 0].records == 2 * inventory.TASK_SEGMENTS + 1

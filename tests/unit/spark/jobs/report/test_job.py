@@ -10,11 +10,11 @@ from kafscale.spark.jobs.report.cost import GB
 from kafscale.spark.jobs.report.inventory import DAY_MS, Tally
 from kafscale.spark.jobs.report.job import GroupLag, ReportSettings
 from kafscale.spark.jobs.report.wal_activity import WalActivity, activity
-from kafscale.spark.plan.offset_map import KnownTopic, LogMap, PartitionMap
+from kafscale.spark.plan.offset_map import CatalogTopic, OffsetMap, PartitionOffsets
 from kafscale.spark.source.location import Location
 from kafscale.storage import topic_catalog
 from kafscale.storage.formats import object_keys
-from unit.spark.stored import NAMESPACE, TOPIC, blocking, put_segment, put_wal
+from unit.spark.stored_log import NAMESPACE, TOPIC, blocking, put_segment, put_wal
 
 NOW_MS = 20_000 * DAY_MS + DAY_MS // 2
 TODAY = NOW_MS // DAY_MS
@@ -28,11 +28,11 @@ def spread(items, function):
 
 def made(*tallies, configs=None, writing=QUIET, lags=None, **settings):
     names = {tally.place[0] for tally in tallies}
-    known = {name: KnownTopic(name, b"", 1, configs or {}) for name in names}
-    partitions = {tally.place: PartitionMap(*tally.place, 0, 0) for tally in tallies}
+    known = {name: CatalogTopic(name, b"", 1, configs or {}) for name in names}
+    partitions = {tally.place: PartitionOffsets(*tally.place, 0, 0) for tally in tallies}
     return job.assemble(
         ReportSettings(location=LOCATION, **settings),
-        LogMap(partitions, known),
+        OffsetMap(partitions, known),
         tallies,
         writing,
         now_ms=NOW_MS,

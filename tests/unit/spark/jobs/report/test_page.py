@@ -12,7 +12,7 @@ from kafscale.spark.jobs.report.cost import GB
 from kafscale.spark.jobs.report.inventory import DAY_MS, Tally
 from kafscale.spark.jobs.report.job import GroupLag, ReportSettings, assemble
 from kafscale.spark.jobs.report.wal_activity import WalActivity
-from kafscale.spark.plan.offset_map import LogMap, PartitionMap
+from kafscale.spark.plan.offset_map import OffsetMap, PartitionOffsets
 from kafscale.spark.source.location import Location
 
 NOW_MS = 20_000 * DAY_MS + DAY_MS // 2
@@ -60,10 +60,12 @@ def tally(topic: str, size_bytes: int, *, damaged: str = "") -> Tally:
 
 
 def made(*tallies: Tally, lags=None) -> str:
-    logmap = LogMap({one.place: PartitionMap(*one.place, 0, 0) for one in tallies})
+    offset_map = OffsetMap({one.place: PartitionOffsets(*one.place, 0, 0) for one in tallies})
     settings = ReportSettings(location=Location(namespace="production", directory="data"))
     writing = WalActivity(1, 1000.0)
-    return report_page.page(assemble(settings, logmap, tallies, writing, now_ms=NOW_MS, lags=lags))
+    return report_page.page(
+        assemble(settings, offset_map, tallies, writing, now_ms=NOW_MS, lags=lags)
+    )
 
 
 def test_a_page_tells_everything():

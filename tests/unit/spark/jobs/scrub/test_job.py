@@ -6,13 +6,13 @@ from kafscale.spark.jobs.scrub.contiguity import wal_holes
 from kafscale.spark.jobs.scrub.findings import Kind
 from kafscale.spark.jobs.scrub.listing import LEFT_MS
 from kafscale.spark.jobs.scrub.task import GRACE_MS
-from kafscale.spark.log.bucket_listing import survey
+from kafscale.spark.log.bucket_listing import list_bucket
 from kafscale.storage.formats import object_keys, segment
 from kafscale.storage.objects.blocking import BlockingObjectStore
 from unit.spark.jobs.keyed import NOW_MS as WRITTEN_MS
 from unit.spark.jobs.keyed import MemoryLocation
 from unit.spark.jobs.scrubbing import NOW_MS, kinds, only, scrubbed
-from unit.spark.stored import NAMESPACE, TOPIC, batch, put_fence, put_segment, put_wal
+from unit.spark.stored_log import NAMESPACE, TOPIC, batch, put_fence, put_segment, put_wal
 
 pytestmark = pytest.mark.timeout(120)  # The first test compiles, if nobody did before.
 
@@ -129,7 +129,7 @@ def test_missing_offsets_are_found(location, store):
 def test_missing_offsets_before_the_wal_are_found(store):
     put_segment(store, range(20))
     put_wal(store, 0, range(25, 30))
-    [hole] = wal_holes(survey(store, NAMESPACE, [TOPIC]))
+    [hole] = wal_holes(list_bucket(store, NAMESPACE, [TOPIC]))
     assert hole.reason == f"{TOPIC}/0 lacks the offsets 20 to 24"
 
 

@@ -11,7 +11,7 @@ from kafscale.storage.log.state.producer_state import Producers
 from kafscale.storage.segments.segment_writer import EPOCHS_SECTION, PRODUCERS_SECTION
 from unit.spark.jobs.keyed import MemoryLocation
 from unit.spark.jobs.scrubbing import only, scrubbed
-from unit.spark.stored import NAMESPACE, TOPIC, batch, batches, put_segment
+from unit.spark.stored_log import NAMESPACE, TOPIC, batch, batches, put_segment
 
 pytestmark = pytest.mark.timeout(120)  # The first test compiles, if nobody did before.
 

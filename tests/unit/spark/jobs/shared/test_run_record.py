@@ -8,13 +8,13 @@ from kafscale.errors import StoreUnavailableError, UnknownTopicError
 from kafscale.spark.jobs.report.figures import figures
 from kafscale.spark.jobs.scrub.findings import Kind
 from kafscale.spark.jobs.shared.run_record import PROGRESS_INTERVAL_MS, recorded
-from kafscale.spark.runtime.job_result import Summary
+from kafscale.spark.runtime.job_result import JobResult
 from kafscale.storage.job_runs import JobRuns, Outcome
 from unit.spark.jobs.keyed import MemoryLocation
 from unit.spark.jobs.report.test_job import NOW_MS, TODAY, made, tally
 from unit.spark.jobs.scrubbing import kinds, scrubbed
 
-DONE = Summary(
+DONE = JobResult(
     "lake",
     ("topic", "records", "writtenBytes", "commits"),
     (("orders", 30, 300, 2), ("audit", 3, 40, 1)),
@@ -58,7 +58,7 @@ def test_a_run_that_succeeds_tells_its_figures(location):
 def test_what_goes_in_and_out_is_told_apart(location):
     with recorded(location, "compact") as record:
         record.done(
-            Summary(
+            JobResult(
                 "compact",
                 ("topic", "recordsBefore", "recordsAfter", "bytesBefore", "bytesAfter"),
                 (("orders", 10, 4, 100, 40),),
@@ -93,7 +93,7 @@ def test_an_interrupt_is_recorded(location):
 def test_problems_are_a_failure(location):
     for problems in (("a segment is damaged",), ("one", "two")):
         with recorded(location, "scrub") as record:
-            record.done(Summary("scrub", problems=problems))
+            record.done(JobResult("scrub", problems=problems))
     told = {(run.outcome, run.error) for run in records(location)}
     assert told == {
         (Outcome.FAILED, "a segment is damaged"),

@@ -4,7 +4,7 @@ from kafscale.spark.jobs.merge.grouping import Group
 from kafscale.spark.jobs.shared import staging
 from kafscale.spark.plan.offset_map import Extent
 from kafscale.storage.formats import object_keys
-from unit.spark.stored import NAMESPACE, TOPIC, blocking, put_segment
+from unit.spark.stored_log import NAMESPACE, TOPIC, blocking, put_segment
 
 AREA = f"{NAMESPACE}/{object_keys.STAGING_DIRECTORY}"
 

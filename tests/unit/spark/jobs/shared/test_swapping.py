@@ -8,9 +8,9 @@ from kafscale.control_plane.errors import ControlError, UnreachableError
 from kafscale.errors import OperatingError
 from kafscale.spark.jobs.merge.job import merge_one, plan
 from kafscale.spark.jobs.shared import swapping
-from kafscale.spark.log.bucket_listing import survey
+from kafscale.spark.log.bucket_listing import list_bucket
 from unit.spark.jobs.keyed import MemoryLocation
-from unit.spark.stored import NAMESPACE, TOPIC, put_segment
+from unit.spark.stored_log import NAMESPACE, TOPIC, put_segment
 
 
 class Owner:
@@ -53,7 +53,7 @@ def staged(location):
             put_segment(store, range(base, base + 10))
             put_segment(store, range(base, base + 10), partition=1)
         size_bytes = store.head(f"{NAMESPACE}/{TOPIC}/0/segment-{10:020d}.kfs").size_bytes
-        groups = list(plan(survey(store, NAMESPACE, [TOPIC]), 2 * size_bytes + 10))
+        groups = list(plan(list_bucket(store, NAMESPACE, [TOPIC]), 2 * size_bytes + 10))
         assert len(groups) == 4
         return [merge_one(location, "run", 0, group) for group in groups[:3]]
 

@@ -1,9 +1,9 @@
-"""Logs made by hand in a store: segments and WAL objects as brokers leave them."""
+"""Writes segments and WAL objects to a store, as brokers write them."""
 
 from collections.abc import Sequence
 
 from kafscale.records import BatchView, Codec, Record, build
-from kafscale.spark.log.bucket_listing import survey
+from kafscale.spark.log.bucket_listing import list_bucket
 from kafscale.spark.plan.task_planner import OffsetRange, Slice, plan
 from kafscale.storage.formats import object_keys, segment, wal_object
 from kafscale.storage.objects.blocking import BlockingObjectStore
@@ -51,7 +51,7 @@ def put_segment(
     indexed: bool = True,
     interval_bytes: int = 1,
 ) -> str:
-    """Write a segment over whatever is there; return its key."""
+    """Write a segment, replacing an existing one; return its key."""
     builder = segment.Builder(
         0, interval_bytes, compression=None, prior_max_timestamp_ms=999 + offsets.start
     )
@@ -69,14 +69,14 @@ def put_segment(
 def put_wal(
     store: BlockingObjectStore,
     sequence: int,
-    *pieces: range,
+    *ranges: range,
     topic: str = TOPIC,
     topic_id: bytes = TOPIC_ID,
     broker_id: int = 0,
     epoch: int = 0,
     partition: int = 0,
 ) -> str:
-    """Write a WAL object that holds these offsets of one partition, or none if it opens one."""
+    """Write a WAL object with these offsets of one partition; without any, an opening object."""
     header = wal_object.Header(broker_id, epoch, sequence, 0)
     made = [
         wal_object.Piece(
@@ -88,7 +88,7 @@ def put_wal(
             one.last_offset,
             one.max_timestamp_ms,
         )
-        for offsets in pieces
+        for offsets in ranges
         for one in batches(offsets)
     ]
     parts = wal_object.encode(header, made) if made else wal_object.encode_opening(header)
@@ -103,11 +103,11 @@ def put_fence(store: BlockingObjectStore, sequence: int, *, epoch: int = 0) -> N
 
 
 def slices(store: BlockingObjectStore, offsets: range | None = None, **how: int) -> list[Slice]:
-    """A plan for offsets of the topic's first partition."""
-    found = survey(store, NAMESPACE, [TOPIC])
+    """Plan the offsets of the first partition of the topic."""
+    found = list_bucket(store, NAMESPACE, [TOPIC])
     log = found.partitions[TOPIC, 0]
-    wanted = offsets or range(log.start_offset, log.end_offset)
-    tasks = plan(found, [OffsetRange(TOPIC, 0, wanted.start, wanted.stop)], **how)
+    selected = offsets or range(log.start_offset, log.end_offset)
+    tasks = plan(found, [OffsetRange(TOPIC, 0, selected.start, selected.stop)], **how)
     return [part for task in tasks for part in task.slices]
 
 

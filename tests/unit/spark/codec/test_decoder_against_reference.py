@@ -1,4 +1,4 @@
-"""The compiled decoder says what its plain twin says, of honest bytes and of others."""
+"""The compiled decoder agrees with the reference decoder, for valid and malformed batches."""
 
 import json
 from itertools import groupby
@@ -17,9 +17,9 @@ from kafscale.spark.source import columns
 from kafscale.spark.source.columns import ALL_WITH_HEADERS, NAMES, Columns
 from kafscale.storage.formats import segment
 from kafscale.testing.reference_decoder import ReferenceDecoder
-from unit.spark.decoder_samples import hostile, runs
+from unit.spark.codec.batch_samples import batch_runs, malformed_batch
 
-pytestmark = pytest.mark.timeout(120)  # The first test compiles, if nobody did before.
+pytestmark = pytest.mark.timeout(120)  # The first test may compile the kernel.
 
 FIXTURES = Path(__file__).parents[3] / "fixtures" / "upstream-1.6"
 CREATED_MS = 1_700_000_000_000
@@ -30,7 +30,7 @@ wanted_columns = st.sets(st.sampled_from(NAMES), min_size=1).map(
 
 @st.composite
 def ranges(draw, batches):
-    """Two offsets around those that there are, and sometimes a time."""
+    """Two offsets near those of the batches, and sometimes a timestamp."""
     first = batches[0].base_offset if batches else 0
     last = batches[-1].last_offset if batches else 0
     nearby = st.integers(max(first - 3, 0), last + 3)
@@ -38,24 +38,24 @@ def ranges(draw, batches):
     return draw(nearby), draw(nearby | st.just(2**63)), from_ms
 
 
-@given(data=st.data(), batches=runs(), wanted=st.just(ALL_WITH_HEADERS) | wanted_columns)
+@given(data=st.data(), batches=batch_runs(), wanted=st.just(ALL_WITH_HEADERS) | wanted_columns)
 @settings(max_examples=300)
-def test_honest_batches_decode_alike(data, batches, wanted):
+def test_valid_batches_decode_alike(data, batches, wanted):
     start, end, from_ms = data.draw(ranges(batches))
     arguments = ("key", "tópic", 3, batches, start, end)
     decoder = Decoder(wanted)
     compiled = decoder.decode(*arguments, from_ms=from_ms)
-    plain = ReferenceDecoder(wanted).decode(*arguments, from_ms=from_ms)
+    reference = ReferenceDecoder(wanted).decode(*arguments, from_ms=from_ms)
     compiled.validate(full=True)
-    assert compiled.equals(plain)
+    assert compiled.equals(reference)
     part_bytes = data.draw(st.integers(1, 500))
     parts = list(decoder.decode_in_parts(*arguments, from_ms=from_ms, part_bytes=part_bytes))
     assert all(part.num_rows for part in parts)
-    assert pa.Table.from_batches(parts, wanted.schema).equals(pa.Table.from_batches([plain]))
+    assert pa.Table.from_batches(parts, wanted.schema).equals(pa.Table.from_batches([reference]))
 
 
 def outcome(decoder, batch, start, end):
-    """What comes of a batch: rows, or the reason why there are none."""
+    """Return the rows of a batch, or the reason of the error."""
     try:
         decoded = decoder.decode("key", "topic", 0, [batch], start, end)
     except DamagedObjectError as error:
@@ -65,29 +65,29 @@ def outcome(decoder, batch, start, end):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_hostile_bytes_decode_alike_or_are_refused_alike(seed):
+def test_malformed_batches_decode_or_fail_alike(seed):
     random = Random(seed)
-    sound_count = 0
-    complaints = set()
+    decoded_count = 0
+    reasons = set()
     for _ in range(1500):
         wanted = ALL_WITH_HEADERS if random.random() < 0.6 else Columns((random.choice(NAMES),))
-        batch = hostile(random)
+        batch = malformed_batch(random)
         start = random.choice((0, 0, 1, 6, batch.base_offset))
         end = random.choice((2**63, 2**63, 2, 7, batch.base_offset + 2))
         compiled = outcome(Decoder(wanted), batch, start, end)
-        plain = outcome(ReferenceDecoder(wanted), batch, start, end)
-        assert compiled == plain, (seed, bytes(batch.buffer).hex())
+        reference = outcome(ReferenceDecoder(wanted), batch, start, end)
+        assert compiled == reference, (seed, bytes(batch.buffer).hex())
         if isinstance(compiled, str):
-            complaints.add("".join(character for character in compiled if character.isalpha()))
+            reasons.add("".join(character for character in compiled if character.isalpha()))
         else:
-            sound_count += bool(compiled.num_rows)
-    assert sound_count > 50
-    assert len(complaints) > 10
+            decoded_count += bool(compiled.num_rows)
+    assert decoded_count > 50
+    assert len(reasons) > 10
 
 
-@given(noise=st.binary(max_size=200), batches=runs(count_max=1))
+@given(noise=st.binary(max_size=200), batches=batch_runs(count_max=1))
 @settings(max_examples=100)
-def test_noise_in_place_of_compressed_records_decodes_alike(noise, batches):
+def test_random_payloads_decode_or_fail_alike(noise, batches):
     for original in batches:
         batch = BatchView(bytearray(original.buffer))
         batch.buffer[61 : 61 + len(noise)] = noise[: len(batch) - 61]
@@ -102,7 +102,7 @@ def unhex(text):
 
 
 @pytest.mark.parametrize("codec", Codec, ids=lambda codec: codec.name)
-def test_segments_that_kafscale_1_6_wrote_are_read_record_by_record(codec):
+def test_segments_of_kafscale_1_6_decode_to_their_records(codec):
     topic = f"fixture-{codec.name.lower()}"
     rows = json.loads((FIXTURES / "records.json").read_text())
     (expected,) = (
@@ -124,7 +124,7 @@ def test_segments_that_kafscale_1_6_wrote_are_read_record_by_record(codec):
     rounds = [divmod(row["offset"], 150) for row in found]
     times_ms = [round(row["timestamp"].timestamp() * 1000) for row in found]
     assert times_ms == [CREATED_MS + 1000 * number + index for number, index in rounds]
-    # The list leaves out the headers that every third record has.
+    # records.json lacks the headers, which every third record has.
     assert [row["headers"] for row in found] == [
         [{"key": "h", "value": b"%d" % index}] if index % 3 == 0 else None for _, index in rounds
     ]

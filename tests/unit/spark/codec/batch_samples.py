@@ -1,4 +1,4 @@
-"""What the tests of the decoder share: runs of batches of every kind, and bytes that lie."""
+"""Batches for the decoder tests: valid runs of every kind, and malformed batches."""
 
 from random import Random
 from struct import pack_into
@@ -12,7 +12,7 @@ from kafscale.records.varint import append_varlong
 blobs = st.none() | st.binary(max_size=40) | st.builds(bytes, st.integers(0, 70_000))
 named = st.builds(Header, st.text(max_size=8), st.none() | st.binary(max_size=10))
 contents = st.tuples(
-    st.integers(1, 5),  # How far its offset is from that of the record before.
+    st.integers(1, 5),  # The distance to the offset of the record before.
     st.integers(-1, 2**43) | st.integers(-(2**62), 2**62),
     blobs,
     blobs,
@@ -22,8 +22,8 @@ KINDS: list[dict[str, Any]] = [{}, {}, {}, {"transactional": True, "producer_id"
 
 
 @st.composite
-def runs(draw: st.DrawFn, count_max: int = 4) -> list[BatchView]:
-    """Batches that follow each other: any codec, gaps, control batches, times of the broker."""
+def batch_runs(draw: st.DrawFn, count_max: int = 4) -> list[BatchView]:
+    """Consecutive batches: any codec, offset gaps, control batches, LogAppendTime."""
     batches = []
     next_offset = draw(st.integers(0, 100) | st.integers(0, 2**62))
     for _ in range(draw(st.integers(0, count_max))):
@@ -41,12 +41,12 @@ def runs(draw: st.DrawFn, count_max: int = 4) -> list[BatchView]:
             batch.stamp_append_time(draw(st.integers(-1, 2**43)))
         batches.append(batch)
     if draw(st.booleans()):
-        return as_read(batches)
+        return as_slices(batches)
     return batches
 
 
-def as_read(batches: list[BatchView]) -> list[BatchView]:
-    """The same batches as slices of one buffer, in the middle of something else."""
+def as_slices(batches: list[BatchView]) -> list[BatchView]:
+    """Return the same batches as slices of one buffer, with other bytes around them."""
     whole = memoryview(b"before" + b"".join(batch.buffer for batch in batches) + b"after")
     position = len(b"before")
     slices = []
@@ -59,7 +59,7 @@ def as_read(batches: list[BatchView]) -> list[BatchView]:
 def with_payload(
     payload: bytes, count: int, *, last_offset_delta: int | None = None, **fields: int
 ) -> BatchView:
-    """An uncompressed batch of these bytes, under a checksum that holds."""
+    """Return an uncompressed batch of these bytes with a valid checksum."""
     data = bytearray(build([Record(0, 0, None, None)])[:61]) + payload
     pack_into(">i", data, 8, len(data) - 12)
     delta = max(count - 1, 0) if last_offset_delta is None else last_offset_delta
@@ -72,14 +72,14 @@ def with_payload(
     return batch
 
 
-# --- bytes that lie ---------------------------------------------------------------------------
+# --- malformed batches ------------------------------------------------------------------------
 
-LIES = (-(2**31), -1000, -3, -2, -1, 0, 1, 2, 63, 64, 127, 128, 1000, 2**20, 2**31 - 1)
+INVALID_NUMBERS = (-(2**31), -1000, -3, -2, -1, 0, 1, 2, 63, 64, 127, 128, 1000, 2**20, 2**31 - 1)
 BYTES = (0x00, 0x01, 0x02, 0x03, 0x7E, 0x7F, 0x80, 0x81, 0xFE, 0xFF)
 
 
-def hostile(random: Random) -> BatchView:
-    """A batch that is nearly right, or right by luck; reproducible by the seed of `random`."""
+def malformed_batch(random: Random) -> BatchView:
+    """Return a batch that is nearly valid, or valid by chance; reproducible by the seed."""
     count = random.choice((0, 1, 1, 2, 3, 5))
     payload = bytearray()
     for index in range(count):
@@ -106,15 +106,21 @@ def _record(random: Random, index: int) -> bytes:
     _append_number(
         random, fields, random.choice((*4 * (0, 1, -1, 300, 2**40), 2**63 - 1, -(2**63)))
     )
-    _append_number(random, fields, index if random.random() < 0.9 else random.choice(LIES))
+    _append_number(
+        random, fields, index if random.random() < 0.9 else random.choice(INVALID_NUMBERS)
+    )
     for _ in range(2):
         _append_bytes(random, fields)
     count = random.choice((0, 0, 0, 1, 2, 3))
-    _append_number(random, fields, count if random.random() < 0.95 else random.choice(LIES))
+    _append_number(
+        random, fields, count if random.random() < 0.95 else random.choice(INVALID_NUMBERS)
+    )
     for _ in range(2 * count):
         _append_bytes(random, fields, is_nullable=random.random() < 0.5)
     output = bytearray()
-    _append_number(random, output, len(fields) if random.random() < 0.95 else random.choice(LIES))
+    _append_number(
+        random, output, len(fields) if random.random() < 0.95 else random.choice(INVALID_NUMBERS)
+    )
     return bytes(output + fields)
 
 
@@ -123,12 +129,14 @@ def _append_bytes(random: Random, output: bytearray, *, is_nullable: bool = True
     if is_nullable and random.random() < 0.2:
         _append_number(random, output, -1)
         return
-    _append_number(random, output, len(data) if random.random() < 0.97 else random.choice(LIES))
+    _append_number(
+        random, output, len(data) if random.random() < 0.97 else random.choice(INVALID_NUMBERS)
+    )
     output += data
 
 
 def _append_number(random: Random, output: bytearray, number: int) -> None:
-    """A number that sometimes takes more bytes than it needs, or more than are allowed."""
+    """Append a varint that sometimes takes more bytes than needed, or than allowed."""
     append_varlong(output, number)
     if random.random() < 0.05:
         output[-1] |= 0x80
