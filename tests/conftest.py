@@ -1,20 +1,56 @@
-"""What holds for all tests."""
+"""Options, fixtures and reports of all tests."""
 
 import logging
+import resource
+import signal
+import time
+from collections import defaultdict
 from collections.abc import Iterator
 
 import pytest
 import structlog
 from hypothesis import HealthCheck, settings
 
-# A shared machine pauses whenever it likes: pytest's time-out is the only clock for tests.
-settings.register_profile("house", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("house")
+# A shared machine pauses at any time: pytest's timeout is the only time limit of tests.
+settings.register_profile("kafscale", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("kafscale")
+
+# A shell's background job, or nohup, ignores SIGINT, and child processes inherit that. Tests stop
+# commands by SIGINT, so the default is restored here.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+SLOWEST_FAMILIES = 15
+STARTED_AT = time.monotonic()
+FILES_MAX = 65536
+
+
+def pytest_configure() -> None:
+    """Allow as many open files as the system permits; many brokers run side by side."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, FILES_MAX), hard))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print which folders of tests took most of the time."""
+    seconds: dict[str, float] = defaultdict(float)
+    counts: dict[str, int] = defaultdict(int)
+    for reports in terminalreporter.stats.values():
+        for report in reports:
+            if isinstance(report, pytest.TestReport):
+                family = "/".join(report.nodeid.split("::")[0].split("/")[:3])
+                seconds[family] += report.duration
+                counts[family] += report.when == "call"
+    if not seconds:
+        return
+    terminalreporter.section("time by folder")
+    for family in sorted(seconds, key=seconds.__getitem__, reverse=True)[:SLOWEST_FAMILIES]:
+        terminalreporter.write_line(f"{seconds[family]:8.1f} s {counts[family]:6d} tests  {family}")
 
 
 @pytest.fixture(autouse=True)
 def _log_as_at_start() -> Iterator[None]:
-    """A test that configures the log, as every command does, leaves no trace for the next one."""
+    """Restore the log configuration, which every command changes, for the next test."""
     root = logging.getLogger()
     handlers, level = root.handlers[:], root.level
     yield
@@ -22,9 +58,20 @@ def _log_as_at_start() -> Iterator[None]:
     structlog.reset_defaults()
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Start no test once the time is used up; a random order makes every run another share."""
+    seconds_max = item.config.getoption("--stop-after")
+    if seconds_max and time.monotonic() - STARTED_AT > seconds_max:
+        pytest.skip(f"not started within {seconds_max} s")
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
-        "--simulation-runs", type=int, default=1000, help="how many runs the simulation has"
+        "--stop-after", type=float, default=0, help="skip tests that start later, in seconds"
+    )
+    parser.addoption(
+        "--simulation-runs", type=int, default=200, help="how many runs the simulation has"
     )
     parser.addoption(
         "--simulation-seed", type=int, default=0, help="the seed of the simulation's first run"

@@ -7,6 +7,7 @@ rule and reports all offenders at once.
 import ast
 import re
 import subprocess
+import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -176,6 +177,23 @@ def test_what_the_makefile_offers_is_what_the_readme_promises():
     assert {"help", "setup", "run", "test", "check", "bench", "docs"} <= targets
     assert promised
     assert promised <= targets
+
+
+def test_contributing_lists_what_ci_runs():
+    runs = re.findall(r"^make \S+$", (ROOT / ".ci" / "run").read_text(), re.MULTILINE)
+    line = re.search(r"CI runs `.ci/run`: (.*)\.", (ROOT / "CONTRIBUTING.md").read_text())
+    assert line
+    assert line[1] == ", ".join(f"`{run}`" for run in runs)
+
+
+def test_code_maps_list_the_layers_of_the_import_contract():
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
+    layers = [re.findall(r"\w+", layer) for layer in contracts["contracts"][0]["layers"]]
+    for page in (ROOT / "README.md", ROOT / "docs" / "architecture.md"):
+        table = re.search(r"\| layer \| packages \|\n\|---\|---\|\n((?:\|.*\n)+)", page.read_text())
+        assert table, name_of(page)
+        rows = [re.findall(r"`(\w+)`", row) for row in table[1].splitlines()]
+        assert rows == layers, name_of(page)
 
 
 def test_the_readme_counts_the_apis_right():

@@ -39,6 +39,7 @@ def check_round(cluster: Cluster, directory: Path, *, seed: int, expected: froze
     assert outcome.figures.counts["acknowledged"] > 100
 
 
+@pytest.mark.long
 def test_one_broker_on_a_bucket(tmp_path):
     with Cluster(tmp_path / "cluster", brokers=1, etcd_members=0, seed=1, **SETTINGS) as cluster:
         check_round(

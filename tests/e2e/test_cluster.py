@@ -123,6 +123,7 @@ def test_leaders_are_spread_over_the_brokers(cluster):
     assert {broker: found.count(broker) for broker in (1, 2, 3)} == {1: 4, 2: 4, 3: 4}
 
 
+@pytest.mark.long
 def test_a_rolling_restart_under_load_is_not_noticed(cluster):
     create(cluster, "rolling")
     with Stream(cluster, "rolling") as stream:
@@ -171,6 +172,7 @@ def test_a_broker_that_was_asleep_makes_nothing_durable_any_more(cluster):
     check_all_there_once(cluster, stream)
 
 
+@pytest.mark.long
 def test_the_loss_of_an_etcd_member_is_not_noticed(cluster):
     create(cluster, "member")
     with Stream(cluster, "member") as stream:

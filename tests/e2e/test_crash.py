@@ -22,7 +22,10 @@ SETTINGS = {
 }
 
 
-@pytest.mark.parametrize(("seed", "settings"), [(1, "small segments"), (2, "defaults")])
+@pytest.mark.parametrize(
+    ("seed", "settings"),
+    [(1, "small segments"), pytest.param(2, "defaults", marks=pytest.mark.long)],
+)
 def test_nothing_acknowledged_is_lost_or_doubled(start_broker, seed, settings):
     broker = start_broker(**SETTINGS[settings])
     final = crash_under_load(broker, random.Random(seed))

@@ -236,6 +236,7 @@ def begin(cluster: Cluster, directory: Path) -> tuple[Story, Path, dict[int, set
     return story, snapshot, read
 
 
+@pytest.mark.long
 def test_everything_is_there_whoever_comes_first(cluster, tmp_path):
     story, snapshot, read_before = begin(cluster, tmp_path)
     kill_all(cluster)
@@ -262,6 +263,7 @@ def test_everything_is_there_whoever_comes_first(cluster, tmp_path):
     assert cluster.endings == []
 
 
+@pytest.mark.long
 def test_the_controller_dies_in_the_middle(cluster, tmp_path):
     story, snapshot, _ = begin(cluster, tmp_path)
     kill_all(cluster)
@@ -295,6 +297,7 @@ def test_the_controller_dies_in_the_middle(cluster, tmp_path):
     assert cluster.tracebacks() == []
 
 
+@pytest.mark.long
 def test_brokers_that_live_through_it_stop_and_are_started_again(cluster, tmp_path):
     story, snapshot, _ = begin(cluster, tmp_path)
     story.restore(snapshot)
@@ -355,6 +358,7 @@ def test_clients_that_live_through_it_carry_on(cluster, tmp_path):
     assert sorted(told) == [(number, offset) for number in range(6) for offset in range(3)]
 
 
+@pytest.mark.long
 def test_a_snapshot_restored_without_a_word_is_noticed_by_brokers_that_have_lived_since(
     cluster, tmp_path
 ):

@@ -20,6 +20,7 @@ from services.crashes import PARTITIONS, read
 from services.history import History, problems
 from services.load import Load
 from services.s3_server import S3Server, broker_settings
+from services.selection import long_except
 from services.slow_link import Delay, slow_link
 from services.wire import Wire, batch_of, produce_request
 
@@ -54,7 +55,7 @@ def is_ready(broker: BrokerProcess) -> bool:
     return broker.http("/readyz")[0] == 200
 
 
-@pytest.mark.parametrize("way", ["killed", "silent"])
+@pytest.mark.parametrize("way", long_except(["killed", "silent"], "silent".__eq__))
 def test_an_outage_under_load_loses_nothing(start_broker, s3, way):
     broker = start_broker(
         **broker_settings(s3.bucket), s3_health_window_sec="4", storage_wal_puts_per_second="20"
@@ -137,6 +138,7 @@ def test_only_what_memory_holds_is_served_during_an_outage(start_broker, s3):
         assert len(wire.read("cold")) >= 9
 
 
+@pytest.mark.long
 def test_a_store_that_has_become_too_slow_is_refused_until_it_is_fast_again(start_broker, s3):
     """S-13: 3.5 s a request are an outage; half a second is not."""
     delay = Delay(0.0)
@@ -169,6 +171,7 @@ def test_a_store_that_has_become_too_slow_is_refused_until_it_is_fast_again(star
         broker.terminate()
 
 
+@pytest.mark.long
 def test_a_silent_store_is_noticed_though_nobody_produces(start_broker, s3):
     """The first reader waits; all others are told to try again, at once."""
     broker = start_broker(

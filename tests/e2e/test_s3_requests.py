@@ -24,6 +24,7 @@ DELAY_S = 0.1
 READERS = 12
 
 
+@pytest.mark.long
 def test_puts_grow_with_time_and_not_with_partitions_or_requests(start_broker, s3):
     """N-09."""
     broker = start_broker(**broker_settings(s3.bucket))

@@ -1,18 +1,17 @@
 """Bytes: what we write, others read and write again the same, and we read what we meant."""
 
-import pytest
 from hypothesis import HealthCheck, given, settings
 
-from conformance.protocol.cases import CASES, Case
+from conformance.protocol.cases import Case, every_case
 from conformance.protocol.judges import JUDGES
 from conformance.protocol.values import messages
 
 thorough = settings(
-    max_examples=12, deadline=None, suppress_health_check=list(HealthCheck), database=None
+    max_examples=6, deadline=None, suppress_health_check=list(HealthCheck), database=None
 )
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
+@every_case
 def test_others_read_and_write_the_same_bytes(case: Case):
     judges = {name: rewrite for name, judge in JUDGES.items() if (rewrite := judge(case))}
     assert judges, "nobody can judge this message"

@@ -9,7 +9,7 @@ import tracemalloc
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
-from conformance.protocol.cases import CASES, Case
+from conformance.protocol.cases import Case, every_case
 from conformance.protocol.values import messages
 from kafscale.errors import ProtocolError
 
@@ -29,7 +29,7 @@ NOISE = [bytes([byte]) * 64 for byte in (0x00, 0x01, 0x7F, 0x80, 0xFF)] + [
 ]
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
+@every_case
 def test_damaged_messages_are_read_or_refused(case: Case):
     @brief
     @given(messages(case.message, case.version))
@@ -41,7 +41,7 @@ def test_damaged_messages_are_read_or_refused(case: Case):
     damage()
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
+@every_case
 def test_noise_takes_little_memory(case: Case):
     assert case.codec  # Compiled before anything is counted.
     tracemalloc.start()

@@ -1,8 +1,9 @@
-"""The clients that every story about groups is told with."""
+"""The clients that tests of consumer groups run with."""
 
 import pytest
 
 from services.group_member import Client
+from services.selection import long_except
 
 CLIENTS = [
     Client("librdkafka", "range"),
@@ -15,7 +16,7 @@ CLIENTS = [
     Client("java", "cooperative-sticky"),
     Client("java", "consumer"),
 ]
-"""Those that go on as before when a broker returns in time."""
+"""Clients that keep their membership when a broker returns in time."""
 FOREIGN_CLIENTS = [
     Client("franz", "cooperative-sticky"),
     Client("franz", "consumer"),
@@ -25,8 +26,23 @@ FOREIGN_CLIENTS = [
     Client("kafkago", "range"),
     Client("kafkajs", "roundrobin"),
 ]
-"""Those that may join again, of their own accord, when a connection breaks."""
+"""Clients that may rejoin when a connection breaks."""
+REPRESENTATIVE = [
+    Client("librdkafka", "cooperative-sticky"),
+    Client("aio", "range"),
+    Client("java", "consumer"),
+    Client("franz", "consumer"),
+    Client("kafkajs", "roundrobin"),
+]
+"""One client of each language and protocol: those that `make test` runs."""
 
-every_client = pytest.mark.parametrize("client", CLIENTS, ids=str)
-every_foreign_client = pytest.mark.parametrize("client", FOREIGN_CLIENTS, ids=str)
-everybody = pytest.mark.parametrize("client", [*CLIENTS, *FOREIGN_CLIENTS], ids=str)
+
+def clients(values: list[Client]) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize(
+        "client", long_except(values, REPRESENTATIVE.__contains__), ids=str
+    )
+
+
+every_client = clients(CLIENTS)
+every_foreign_client = clients(FOREIGN_CLIENTS)
+every_kind_of_client = clients([*CLIENTS, *FOREIGN_CLIENTS])

@@ -8,6 +8,7 @@ import pytest
 
 from services.group_history import committed
 from services.group_wire import standing
+from services.selection import long_except
 from services.trickle import Trickle
 from services.waiting import wait_until
 
@@ -20,7 +21,7 @@ SESSION_MS = 30_000
 """Longer than any restart, so that members do return in time."""
 
 
-@pytest.mark.parametrize("ending", ["terminate", "kill"])
+@pytest.mark.parametrize("ending", long_except(["terminate", "kill"], "kill".__eq__))
 @every_client
 def test_members_notice_nothing(start_server, recruit, topic, client, ending):
     server = start_server()

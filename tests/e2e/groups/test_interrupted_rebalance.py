@@ -11,6 +11,7 @@ import pytest
 from services.group_member import Client
 from services.trickle import Trickle
 
+from .clients import clients
 from .conftest import PARTITIONS, ends_of
 
 pytestmark = pytest.mark.timeout(240)
@@ -23,7 +24,7 @@ CLIENTS = [
 ]
 
 
-@pytest.mark.parametrize("client", CLIENTS, ids=str)
+@clients(CLIENTS)
 def test_a_rebalance_outlives_the_broker(start_server, recruit, topic, client):
     server = start_server()
     crew = recruit(server, client, session_timeout_ms=10_000)

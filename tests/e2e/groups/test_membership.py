@@ -7,7 +7,7 @@ import pytest
 
 from services.trickle import Trickle
 
-from .clients import everybody
+from .clients import every_kind_of_client
 from .conftest import PARTITIONS, ends_of
 
 pytestmark = pytest.mark.timeout(600)  # The first run builds programs.
@@ -17,7 +17,7 @@ LEAVE_S_MAX = 3
 SESSION_S = 6
 
 
-@everybody
+@every_kind_of_client
 def test_members_come_and_go_and_every_record_is_read_once(server, recruit, topic, client):
     crew = recruit(server, client)
     with Trickle(server.address, topic, PARTITIONS):

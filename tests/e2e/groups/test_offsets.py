@@ -22,6 +22,7 @@ from services.trickle import Trickle
 from services.waiting import wait_until
 from services.wire import Wire
 
+from .clients import clients
 from .conftest import PARTITIONS, ends_of, fill
 
 pytestmark = pytest.mark.timeout(120)
@@ -69,7 +70,7 @@ def test_a_hundred_messages_are_consumed_in_a_group_from_the_earliest(server, to
     assert [message.value() for message in messages] == values
 
 
-@pytest.mark.parametrize("client", ONE_OF_EACH, ids=str)
+@clients(ONE_OF_EACH)
 def test_a_group_that_begins_with_the_latest_misses_nothing_after_its_first_commit(
     server, recruit, topic, client
 ):

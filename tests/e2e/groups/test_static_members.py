@@ -10,6 +10,7 @@ from services.group_member import Client
 from services.group_wire import standing
 from services.waiting import wait_until
 
+from .clients import clients
 from .conftest import PARTITIONS, ends_of, fill
 
 pytestmark = pytest.mark.timeout(120)
@@ -23,7 +24,7 @@ CLASSIC = [
 NEW = [Client("librdkafka", "consumer"), Client("java", "consumer")]
 
 
-@pytest.mark.parametrize("client", CLASSIC + NEW, ids=str)
+@clients(CLASSIC + NEW)
 def test_a_member_that_restarts_in_time_finds_its_partitions(start_server, recruit, topic, client):
     server = start_server()
     crew = recruit(server, client, session_timeout_ms=30_000)
@@ -48,7 +49,7 @@ def test_a_member_that_restarts_in_time_finds_its_partitions(start_server, recru
     assert two.is_running
 
 
-@pytest.mark.parametrize("client", [c for c in CLASSIC if c.library != "java"], ids=str)
+@clients([client for client in CLASSIC if client.library != "java"])
 def test_a_second_member_of_the_same_name_fences_the_first(server, recruit, topic, client):
     crew = recruit(server, client)
     (first,) = crew.hire(instance_id="one")

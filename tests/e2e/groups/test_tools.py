@@ -7,6 +7,7 @@ import pytest
 
 from services import java, kcat
 from services.group_member import Client
+from services.selection import long_except
 from services.wire import Wire
 
 from .conftest import PARTITIONS, ends_of, fill
@@ -34,7 +35,7 @@ def groups(server):
 
 
 @with_java
-@pytest.mark.parametrize("strategy", ["range", "consumer"])
+@pytest.mark.parametrize("strategy", long_except(["range", "consumer"], "consumer".__eq__))
 def test_a_group_with_members_is_shown_and_kept_from_harm(server, recruit, groups, topic, strategy):
     crew = recruit(server, Client("librdkafka", strategy))
     group = crew.group
@@ -110,7 +111,7 @@ def test_offsets_are_reset_and_deleted_and_the_group_with_them(server, groups, t
 
 
 @with_java
-@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+@pytest.mark.parametrize("protocol", long_except(["classic", "consumer"], "classic".__eq__))
 def test_console_consumers_go_on_where_the_last_one_stopped(server, topic, group, protocol):
     def consume(count: int) -> list[str]:
         printed = java.run(
@@ -136,6 +137,7 @@ def test_console_consumers_go_on_where_the_last_one_stopped(server, topic, group
     assert consume(60) + consume(40) == [value.decode() for value in values]
 
 
+@pytest.mark.long
 @with_java
 def test_a_consumer_at_full_speed_reads_everything_in_its_group(server, recruit, topic, group):
     recruit(server, Client("java", "range"))

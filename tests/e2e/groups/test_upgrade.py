@@ -20,7 +20,11 @@ REPLACEMENTS = [
 ]
 
 
-@pytest.mark.parametrize(("before", "after"), REPLACEMENTS, ids=str)
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [REPLACEMENTS[0], *(pytest.param(*pair, marks=pytest.mark.long) for pair in REPLACEMENTS[1:])],
+    ids=str,
+)
 def test_members_are_replaced_while_the_group_works(server, recruit, topic, before, after):
     crew = recruit(server, before)
     with Trickle(server.address, topic, PARTITIONS):

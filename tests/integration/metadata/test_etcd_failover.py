@@ -130,6 +130,7 @@ async def follow(store):
     return told
 
 
+@pytest.mark.long
 def test_a_watch_misses_nothing_and_tells_nothing_twice_while_members_die(cluster):
     """Four write, one follows, the member that all of them use is killed, and the next one too."""
 
@@ -235,6 +236,7 @@ def test_a_write_whose_answer_is_lost_is_in_doubt_and_not_sent_again(cluster):
     asyncio.run(scenario())
 
 
+@pytest.mark.long
 def test_everything_stops_when_all_members_are_lost_and_goes_on_when_they_return(cluster):
     async def body():
         async with opened(cluster, request_timeout_ms=1000) as store:
