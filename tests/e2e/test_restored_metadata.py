@@ -23,8 +23,8 @@ pytestmark = [
 ]
 
 LEASE_S = 4
-SETTLING = "restored metadata are being settled"
-SETTLED = "restored metadata are settled"
+SETTLING = "metadata restore started"
+SETTLED = "metadata restore completed"
 
 Place = tuple[str, int]
 

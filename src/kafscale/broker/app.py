@@ -221,7 +221,7 @@ def _unreadable(rules: AccessStore) -> dict[str, str]:
 
 async def _settle(node: ClusterNode, background: "asyncio.Task[None]", config: Config) -> None:
     """Wait until this broker serves what it should; then clients are let in."""
-    settled = asyncio.create_task(node.settled(config.broker.startup_timeout_sec))
+    settled = asyncio.create_task(node.wait_until_ready(config.broker.startup_timeout_sec))
     await asyncio.wait({settled, background}, return_when=asyncio.FIRST_COMPLETED)
     if background.done():
         settled.cancel()

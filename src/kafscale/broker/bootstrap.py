@@ -12,8 +12,8 @@ from kafscale.aio.clock import clock, steady_clock
 from kafscale.broker.cluster.controller.controller import ControllerSettings
 from kafscale.broker.cluster.node import ClusterNode
 from kafscale.broker.cluster.ownership_guards import OwnershipGuards
-from kafscale.broker.cluster.registration import Membership
-from kafscale.broker.cluster.restore.restore import Restoration
+from kafscale.broker.cluster.registration import Registration
+from kafscale.broker.cluster.restore.restore import MetadataRestore
 from kafscale.broker.configs.topic_configs import resolve
 from kafscale.broker.engine_settings import engine_settings
 from kafscale.broker.fetch_sessions.cache import FetchSessions
@@ -93,12 +93,12 @@ async def assemble(
     node_id = broker_id(config)
     namespace = config.s3.namespace
     defaults = TopicDefaults.of(config)
-    membership = Membership(
+    registration = Registration(
         stores.metadata,
         _registration(config, node_id, addresses),
         ttl_ms=config.broker.lease_ttl_ms,
         clock=clock,
-        steady=steady_clock,
+        monotonic=steady_clock,
     )
     guards = OwnershipGuards(stores.metadata, stores.catalog, namespace=namespace, clock=clock)
     storage = StorageEngine(
@@ -119,7 +119,7 @@ async def assemble(
         linger_ms=config.group.coordinator_append_linger_ms,
         clock=GroupClock(clock, steady_clock),
         random=random,
-        proven=lambda: membership.is_proven,
+        proven=lambda: registration.lease_is_valid,
     )
     await groups.start()
     watermarks = Watermarks(
@@ -134,7 +134,7 @@ async def assemble(
     log_collector.show(metrics, storage, stores.catalog)
     identity = await cluster_id(stores.metadata, _new_cluster_id())
     streams = Streams(stores.objects, namespace, clock)
-    restoration = Restoration(
+    restoration = MetadataRestore(
         stores.metadata,
         stores.catalog,
         streams,
@@ -149,7 +149,7 @@ async def assemble(
         catalog=stores.catalog,
         view=stores.view,
         guards=guards,
-        membership=membership,
+        registration=registration,
         storage=storage,
         groups=groups,
         streams=streams,
@@ -174,7 +174,7 @@ async def assemble(
         cluster_id=identity,
         catalog=stores.catalog,
         cluster=stores.view,
-        membership=membership,
+        registration=registration,
         topics=node.topics,
         topic_defaults=defaults,
         storage=storage,

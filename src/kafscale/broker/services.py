@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from kafscale.broker.cluster.registration import Membership
+from kafscale.broker.cluster.registration import Registration
 from kafscale.broker.fetch_sessions.cache import FetchSessions
 from kafscale.broker.group_coordinator.coordinator import Coordinator
 from kafscale.broker.health import Health
@@ -30,7 +30,7 @@ class Services:
     cluster_id: str
     catalog: Catalog
     cluster: ClusterView
-    membership: Membership
+    registration: Registration
     topics: Topics
     topic_defaults: TopicDefaults
     storage: StorageEngine

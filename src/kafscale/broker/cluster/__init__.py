@@ -1,1 +1,1 @@
-"""One broker among many: its lives, what it owns, and the duties of the one that is controller."""
+"""One broker of a cluster: registration, sessions, ownership, and the controller's duties."""

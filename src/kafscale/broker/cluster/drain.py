@@ -1,8 +1,9 @@
-"""Draining: a broker gets rid of some of what it owns, or of everything because it leaves.
+"""Drain: a broker transfers some of its partitions and shards, or all of them before it leaves.
 
-The law: nothing is given away without somebody to take it. Whoever leaves says so in its
-registration, and the controller names new owners; single partitions go to the broker that has
-least, and the controller may level that out again. How it is done is said in `handover`.
+Invariant: nothing is released without another broker to take it. A broker that leaves says so in
+its registration, and the controller chooses the new owners. Single partitions are transferred to
+the least loaded broker; the controller may rebalance them later. `transfer` describes how a
+partition changes its owner.
 """
 
 import asyncio
@@ -10,58 +11,69 @@ from collections import Counter
 from collections.abc import Collection
 from typing import Final
 
-from kafscale.broker.cluster.controller.plan.planner import Place
 from kafscale.broker.cluster.ownership import Ownership
-from kafscale.broker.cluster.registration import Membership
+from kafscale.broker.cluster.registration import Registration
 from kafscale.metadata.cluster.cluster_cache import ClusterView
-from kafscale.metadata.schema.model import BrokerInfo
+from kafscale.metadata.schema.model import BrokerInfo, TopicPartition
 
-LOOK_SECONDS: Final = 0.2
-"""How often it is made sure that there is somebody to take what is given away."""
+CHECK_INTERVAL_SECONDS: Final = 0.2
+"""How often the broker checks that there is still another broker to transfer to."""
 
 
-class Draining:
-    """The ways of this broker to have less."""
+class Drainer:
+    """Transfers what this broker owns to other brokers."""
 
-    def __init__(self, view: ClusterView, membership: Membership, ownership: Ownership) -> None:
+    def __init__(self, view: ClusterView, registration: Registration, ownership: Ownership) -> None:
         self._view = view
-        self._membership = membership
+        self._registration = registration
         self._ownership = ownership
 
     async def drain(
-        self, partitions: Collection[Place] | None, deadline_seconds: float
-    ) -> tuple[Collection[Place], Collection[Place]]:
-        """Hand over these, or everything for good; what is gone, and what is not in time."""
-        places = list(self._ownership.served) if partitions is None else list(partitions)
-        if self._others():
+        self, partitions: Collection[TopicPartition] | None, deadline_seconds: float
+    ) -> tuple[Collection[TopicPartition], Collection[TopicPartition]]:
+        """Transfer these, or everything before leaving; return those released, and the rest."""
+        topic_partitions = list(self._ownership.served) if partitions is None else list(partitions)
+        if self._transfer_targets():
             if partitions is None:
-                await self._membership.announce_drain()
+                await self._registration.announce_drain()
             else:
-                target_id = self._who_has_least()
-                for place in places:
-                    self._ownership.move(place, target_id)
-            await self._gone(places, deadline_seconds)
-        pending = [place for place in places if place in self._ownership.served]
-        return [place for place in places if place not in pending], pending
+                target_id = self._least_loaded()
+                for topic_partition in topic_partitions:
+                    self._ownership.start_transfer(topic_partition, target_id)
+            await self._wait_until_released(topic_partitions, deadline_seconds)
+        pending = [
+            topic_partition
+            for topic_partition in topic_partitions
+            if topic_partition in self._ownership.served
+        ]
+        return [
+            topic_partition
+            for topic_partition in topic_partitions
+            if topic_partition not in pending
+        ], pending
 
-    async def _gone(self, places: Collection[Place], deadline_seconds: float) -> None:
-        """Wait until they are gone, or until nobody is left to take them: all may leave at once."""
-        waiting = asyncio.ensure_future(self._ownership.gone(places, deadline_seconds))
+    async def _wait_until_released(
+        self, topic_partitions: Collection[TopicPartition], deadline_seconds: float
+    ) -> None:
+        """Wait until they are released, or no target is left: all brokers may leave at once."""
+        waiting = asyncio.ensure_future(
+            self._ownership.wait_until_released(topic_partitions, deadline_seconds)
+        )
         try:
-            while not waiting.done() and self._others():
-                await asyncio.wait({waiting}, timeout=LOOK_SECONDS)
+            while not waiting.done() and self._transfer_targets():
+                await asyncio.wait({waiting}, timeout=CHECK_INTERVAL_SECONDS)
         finally:
             waiting.cancel()
             await asyncio.gather(waiting, return_exceptions=True)
 
-    def _others(self) -> list[BrokerInfo]:
-        ours = self._membership.registration
+    def _transfer_targets(self) -> list[BrokerInfo]:
+        own = self._registration.broker
         return [
             broker
             for broker in self._view.brokers.values()
-            if not broker.is_draining and ours is not None and broker.id != ours.id
+            if not broker.is_draining and own is not None and broker.id != own.id
         ]
 
-    def _who_has_least(self) -> int:
+    def _least_loaded(self) -> int:
         loads = Counter(assignment.broker_id for assignment in self._view.every_assignment())
-        return min(self._others(), key=lambda broker: (loads[broker.id], broker.id)).id
+        return min(self._transfer_targets(), key=lambda broker: (loads[broker.id], broker.id)).id

@@ -1,9 +1,9 @@
-"""Taking in what was written before partitions had owners.
+"""Migration of partitions that were written before partitions had owners.
 
-A data directory of a single broker from before there were assignments has topics, and records in
-segments and in the WAL, but nobody owns them. The law: such partitions are never taken for new.
-They are written down as owned by a life that is over, so that they are taken over like those of any
-broker that died: its streams are fenced first, and everything in them is found again.
+A data directory of a single broker from before assignments existed has topics, and records in
+segments and in the WAL, but no owners. Invariant: such partitions are never treated as new. They
+are assigned to a broker session that has ended, so that they are taken over like those of any
+failed broker: its streams are fenced, and all their records are recovered.
 """
 
 from kafscale.metadata.cluster import id_allocator
@@ -17,11 +17,13 @@ from kafscale.observability.logging import get_logger
 log = get_logger(__name__)
 
 
-async def adopt(store: MetadataStore, catalog: Catalog, *, broker_id: int, now_ms: int) -> None:
-    """Give owners to the partitions of a store that has topics, and no assignment at all."""
+async def migrate_unowned_partitions(
+    store: MetadataStore, catalog: Catalog, *, broker_id: int, now_ms: int
+) -> None:
+    """Assign the partitions of a store that has topics but no assignments."""
     if not catalog.topics or (await store.range(keys.ASSIGNMENTS)).entries:
         return
-    # Leaders of old had their broker's epoch, so that those who follow must have later ones.
+    # Former versions used the broker epoch as leader epoch, so new leader epochs must be later.
     epoch = await id_allocator.next_value(store, id_allocator.broker_epoch(str(broker_id)))
     orphans = [
         Assignment(
@@ -43,4 +45,4 @@ async def adopt(store: MetadataStore, catalog: Catalog, *, broker_id: int, now_m
     for first in range(0, len(puts), OPERATIONS_MAX):
         some = puts[first : first + OPERATIONS_MAX]
         await store.commit([absent(put.key) for put in some], some)
-    log.info("partitions without owners adopted", count=len(puts), broker_id=broker_id)
+    log.info("unowned partitions migrated", count=len(puts), broker_id=broker_id)

@@ -1,8 +1,8 @@
-"""One broker's part in the cluster: what lies between the stores and the handlers, put together.
+"""One broker of a cluster: connects the stores, the storage engine and the coordinator.
 
-    join     a life begins: an epoch, a WAL stream, a registration; what is assigned is opened
-    run      keep the lease, stand for controller, keep in step, and live on when a life was lost
-    leave    hand everything over to others, as far as there are others and there is time
+    join     start a broker session: epoch, WAL stream, registration; open what is assigned
+    run      renew the lease, campaign for controller, follow the assignments, rejoin when fenced
+    leave    transfer everything to other brokers, if there are any and time allows
 
 A single embedded broker is a cluster of one, and takes the same steps.
 """
@@ -13,13 +13,13 @@ from random import Random
 from typing import Final
 
 from kafscale.broker.cluster.controller.controller import Controller, ControllerSettings, Restorer
-from kafscale.broker.cluster.drain import Draining
-from kafscale.broker.cluster.legacy_assignments import adopt
+from kafscale.broker.cluster.drain import Drainer
+from kafscale.broker.cluster.legacy_assignments import migrate_unowned_partitions
 from kafscale.broker.cluster.ownership import Ownership
 from kafscale.broker.cluster.ownership_guards import OwnershipGuards
-from kafscale.broker.cluster.registration import Membership
-from kafscale.broker.cluster.sessions import Lives
-from kafscale.broker.cluster.transfer import Handover
+from kafscale.broker.cluster.registration import Registration
+from kafscale.broker.cluster.sessions import BrokerSessions
+from kafscale.broker.cluster.transfer import OwnershipTransfer
 from kafscale.broker.group_coordinator.coordinator import Coordinator
 from kafscale.broker.topics import Topics
 from kafscale.errors import KafscaleError, OperatingError, StoreUnavailableError
@@ -38,11 +38,11 @@ log = get_logger(__name__)
 
 RETRY_SECONDS: Final = 0.2
 LINGER_SECONDS: Final = 1.0
-"""How long another broker may need to learn that a topic is deleted, and stop writing."""
+"""How long another broker may take to see that a topic is deleted, and to stop writing."""
 
 
 class ClusterNode:
-    """A broker among others."""
+    """A broker of a cluster."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class ClusterNode:
         catalog: Catalog,
         view: ClusterView,
         guards: OwnershipGuards,
-        membership: Membership,
+        registration: Registration,
         storage: StorageEngine,
         groups: Coordinator,
         streams: Streams,
@@ -71,15 +71,15 @@ class ClusterNode:
         self._groups = groups
         self._storage = storage
         self.view = view
-        self.membership = membership
-        handover = Handover(metadata, view, storage, groups, clock=clock)
+        self.registration = registration
+        transfers = OwnershipTransfer(metadata, view, storage, groups, clock=clock)
         self.ownership = Ownership(
-            view, catalog, storage, groups, guards=guards, handover=handover, defaults=defaults
+            view, catalog, storage, groups, guards=guards, transfers=transfers, defaults=defaults
         )
-        self.draining = Draining(view, membership, self.ownership)
+        self.drainer = Drainer(view, registration, self.ownership)
         self.topics = Topics(
             catalog,
-            led=self.ownership.led,
+            led=self.ownership.wait_for_leaders,
             delete_objects=self._delete_objects,
             linger_seconds=self._linger_seconds,
             clock=clock,
@@ -97,10 +97,10 @@ class ClusterNode:
             random=random,
             settings=settings,
         )
-        self._lives = Lives(
+        self._sessions = BrokerSessions(
             metadata,
             storage,
-            membership,
+            registration,
             self.controller,
             self.ownership,
             broker_id=broker_id,
@@ -109,84 +109,89 @@ class ClusterNode:
         )
 
     async def join(self) -> int:
-        """Begin the first life; return its epoch."""
-        await adopt(self._metadata, self._catalog, broker_id=self._broker_id, now_ms=self._clock())
-        self.ownership.start()
-        self._catalog.subscribe_deletions(self._see_to_deletions)
-        self.controller.on_elected(self._see_to_deletions)
-        return await self._lives.begin()
+        """Start the first broker session; return its epoch."""
+        await migrate_unowned_partitions(
+            self._metadata, self._catalog, broker_id=self._broker_id, now_ms=self._clock()
+        )
+        self.ownership.subscribe()
+        self._catalog.subscribe_deletions(self._finish_deletions)
+        self.controller.on_elected(self._finish_deletions)
+        return await self._sessions.start_session()
 
-    async def settled(self, seconds: float) -> bool:
-        """Wait until everything is served that should be here; false if that takes too long.
+    async def wait_until_ready(self, seconds: float) -> bool:
+        """Wait until this broker serves what is assigned to it; return false on timeout.
 
-        Restored metadata are waited for as long as it takes: before, nobody knows what should be.
+        A pending restore of the metadata is awaited without timeout: until it is complete, the
+        assignments are not reliable.
         """
-        await self.membership.lineage.settled()
-        await self._see_topics()
-        return await self.ownership.settled(seconds)
+        await self.registration.restore_guard.wait_for_restore()
+        await self._wait_for_topics()
+        return await self.ownership.wait_until_up_to_date(seconds)
 
-    async def _see_topics(self) -> None:
-        """Wait until topics are seen here that another may have just settled, if any ever did."""
-        is_seen = False
-        while not is_seen:
+    async def _wait_for_topics(self) -> None:
+        """Wait until the catalog has the topics of a restore that another broker has completed."""
+        is_loaded = False
+        while not is_loaded:
             try:
                 if await self._metadata.get(SETTLED):
                     await self._catalog.current()
-                is_seen = True
+                is_loaded = True
             except OperatingError as error:
-                log.warning("topics not seen yet", reason=str(error))
+                log.warning("topics not loaded yet", reason=str(error))
                 await asyncio.sleep(RETRY_SECONDS)
 
     async def run(self) -> None:
-        """Take part; cancel it to stop."""
+        """Run the duties of a cluster member; cancel it to stop."""
         async with asyncio.TaskGroup() as group:
-            group.create_task(self._lives.run())
+            group.create_task(self._sessions.run())
             group.create_task(self.ownership.run())
             group.create_task(self.controller.run())
 
     async def leave(self, seconds: float) -> None:
-        """Hand over what there is, if there is anybody to take it."""
+        """Transfer everything this broker owns, if there is another broker."""
         try:
             async with asyncio.timeout(seconds):
-                _, pending = await self.draining.drain(None, seconds)
+                _, pending = await self.drainer.drain(None, seconds)
         except (KafscaleError, TimeoutError) as error:
-            log.warning("nothing handed over", reason=str(error) or "no answer")
+            log.warning("drain failed", reason=str(error) or "timed out")
         else:
             if pending and len(self.view.brokers) > 1:
-                log.warning("not everything handed over", left=len(pending))
+                log.warning("drain incomplete", left=len(pending))
 
     async def close(self) -> None:
-        """Be gone for the others."""
-        self.controller.end()
+        """Deregister from the cluster."""
+        self.controller.end_session()
         await self.topics.close()
-        await self.membership.leave()
+        await self.registration.deregister()
 
     def problems(self) -> Mapping[str, str]:
-        """What stands in the way of serving clients; nothing, at best."""
-        if not self.membership.is_proven:
+        """Why this broker cannot serve clients; empty if it can."""
+        if not self.registration.lease_is_valid:
             return {"cluster": "the metadata store has not confirmed this broker's lease"}
-        if not self.membership.lineage.is_settled:
-            return {"cluster": "the metadata were restored, and are not settled with the bucket"}
+        if not self.registration.restore_guard.is_restore_complete:
+            return {"cluster": "the metadata were restored, and do not agree with the bucket yet"}
         return {}
 
     def standing(self) -> ClusterStanding:
-        """Where this broker stands, in numbers."""
+        """The cluster metrics of this broker."""
         return ClusterStanding(
             brokers=len(self.view.brokers),
             is_controller=self.controller.is_controller,
-            is_proven=self.membership.is_proven,
+            lease_is_valid=self.registration.lease_is_valid,
             partitions=len(self._storage.logs),
             shards=len(self._groups.shards),
         )
 
-    def _see_to_deletions(self) -> None:
-        if self.controller.is_governing:
+    def _finish_deletions(self) -> None:
+        if self.controller.is_active:
             self.topics.finish_deletions()
 
     async def _delete_objects(self, topic: str) -> int:
-        """Remove the objects of a deleted topic, unless the deletion may be of a lost past."""
+        """Delete the objects of a deleted topic, unless a pending restore may undo the deletion."""
         if await find_restored(self._metadata):
-            raise StoreUnavailableError("the metadata were restored, and are not settled yet")
+            raise StoreUnavailableError(
+                "the metadata were restored, and do not agree with the bucket yet"
+            )
         return await self.ownership.delete_objects(topic)
 
     def _linger_seconds(self) -> float:

@@ -1,11 +1,12 @@
 """Ownership: keeps what this broker serves in step with what is assigned to it.
 
-The laws: what is assigned to this very registration is opened and served; whatever else is open is
-closed. Only the owner gives a partition away while it lives: it stops taking records, leaves all of
-them in segments, and then writes the new owner into the assignment itself, in one commit that fails
-if either of the two is not what it was. If that cannot be, it goes on as the owner.
+Invariants: what is assigned to this broker's current session is opened and served; everything else
+is closed. Only the owner transfers a partition while its session lasts: it pauses appends, rolls
+all records into segments, and then writes the new owner into the assignment, in one transaction
+that fails if the assignment or the target's registration has changed. If that fails, it remains the
+owner.
 
-Shards of groups are treated alike, with the coordinator in place of the storage.
+Shards of consumer groups are handled alike, by the coordinator instead of the storage engine.
 """
 
 import asyncio
@@ -13,15 +14,20 @@ from collections.abc import Callable, Collection, Coroutine, Iterable
 from functools import partial
 from typing import Any, Final
 
-from kafscale.broker.cluster.controller.plan.planner import Place
 from kafscale.broker.cluster.ownership_guards import OwnershipGuards
-from kafscale.broker.cluster.transfer import Handover
+from kafscale.broker.cluster.transfer import OwnershipTransfer
 from kafscale.broker.configs.topic_configs import resolve
 from kafscale.broker.group_coordinator.coordinator import Coordinator
 from kafscale.errors import KafscaleError
 from kafscale.metadata.cluster.cluster_cache import ClusterView
 from kafscale.metadata.cluster.group_shards import SHARD_COUNT, SHARDS_TOPIC
-from kafscale.metadata.schema.model import Assignment, BrokerInfo, PartitionState, Topic
+from kafscale.metadata.schema.model import (
+    Assignment,
+    BrokerInfo,
+    PartitionState,
+    Topic,
+    TopicPartition,
+)
 from kafscale.metadata.topics.catalog import Catalog
 from kafscale.metadata.topics.config_validation import TopicDefaults
 from kafscale.observability.logging import get_logger
@@ -32,10 +38,10 @@ from kafscale.storage.recovery.log_opener import PartitionToOpen
 log = get_logger(__name__)
 
 RETRY_SECONDS: Final = 0.5
-LED_SECONDS_MAX: Final = 5.0
-"""How long who creates a topic waits until its partitions are led."""
+LEADER_WAIT_SECONDS_MAX: Final = 5.0
+"""How long CreateTopics waits until the partitions have leaders."""
 
-FIRST_EPOCH: Final = 0
+FIRST_LEADER_EPOCH: Final = 0
 
 
 class Ownership:
@@ -49,7 +55,7 @@ class Ownership:
         groups: Coordinator,
         *,
         guards: OwnershipGuards,
-        handover: Handover,
+        transfers: OwnershipTransfer,
         defaults: TopicDefaults,
     ) -> None:
         self._view = view
@@ -57,62 +63,62 @@ class Ownership:
         self._storage = storage
         self._groups = groups
         self._guards = guards
-        self._handover = handover
+        self._transfers = transfers
         self._defaults = defaults
-        self._served: dict[Place, Assignment] = {}
-        self._work: dict[str, asyncio.Task[None]] = {}
-        """What is being done, by what it is: at most one of a kind at a time."""
-        self._closed: dict[str, list[PartitionLog]] = {}
-        """Logs of topics that are being deleted."""
+        self._served: dict[TopicPartition, Assignment] = {}
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        """Running tasks by name; at most one of each name."""
+        self._deleted_logs: dict[str, list[PartitionLog]] = {}
+        """Logs of topics that are being deleted, by topic."""
         self._changed = asyncio.Event()
-        self._news = asyncio.Event()
-        self.registration: BrokerInfo | None = None
+        self._changed_event = asyncio.Event()
+        self.broker: BrokerInfo | None = None
 
-    # --- lives ----------------------------------------------------------------------------------
+    # --- sessions -------------------------------------------------------------------------------
 
-    def start(self) -> None:
-        """Follow the view and the catalog from now on."""
+    def subscribe(self) -> None:
+        """Follow the cluster cache and the topic catalog."""
         self._view.subscribe(self._changed.set)
-        self._catalog.subscribe(self._on_topic)
+        self._catalog.subscribe(self._on_topic_change)
 
-    def begin(self, registration: BrokerInfo) -> None:
-        """Own what is assigned to this registration."""
-        self.registration = registration
+    def start_session(self, broker: BrokerInfo) -> None:
+        """Start to own what is assigned to this registration."""
+        self.broker = broker
         self._changed.set()
 
-    def end(self) -> None:
-        """Own nothing any more, at once."""
-        self.registration = None
-        for task in self._work.values():
+    def end_session(self) -> None:
+        """Stop owning anything, at once."""
+        self.broker = None
+        for task in self._tasks.values():
             task.cancel()
-        self._work.clear()
-        self._handover.forget()
+        self._tasks.clear()
+        self._transfers.clear()
         self._served.clear()
         self._guards.clear()
         self._storage.end()
         self._groups.drop_shards()
 
     async def run(self) -> None:
-        """Keep in step; cancel it to stop."""
+        """Reconcile after every change; cancel it to stop."""
         while True:
             await self._changed.wait()
-            # What comes together is looked at together.
+            # Changes that arrive together are handled together.
             await asyncio.sleep(0)
             self._changed.clear()
-            if self.registration is not None:
-                self._step()
-            self._tell()
+            if self.broker is not None:
+                self._reconcile()
+            self._notify()
 
-    # --- what is asked --------------------------------------------------------------------------
+    # --- queries --------------------------------------------------------------------------------
 
     @property
-    def served(self) -> Collection[Place]:
+    def served(self) -> Collection[TopicPartition]:
         return self._served.keys()
 
     @property
-    def is_settled(self) -> bool:
-        """Whether everybody is where the cluster wants it, as far as it concerns this broker."""
-        ours = self.registration
+    def is_up_to_date(self) -> bool:
+        """Whether this broker serves everything that is assigned to it."""
+        ours = self.broker
         if ours is None or self._view.controller_id not in self._view.brokers:
             return False
         if len(self._view.assignments(SHARDS_TOPIC)) < SHARD_COUNT:
@@ -122,105 +128,115 @@ class Ownership:
             for assignment in self._view.every_assignment()
             if assignment.broker_id == ours.id
         ]
-        return all(self._serves(assignment) for assignment in assigned if self._exists(assignment))
+        return all(
+            self._is_served(assignment) for assignment in assigned if self._exists(assignment)
+        )
 
-    async def settled(self, seconds: float) -> bool:
-        return await self._within(seconds, lambda: self.is_settled)
+    async def wait_until_up_to_date(self, seconds: float) -> bool:
+        return await self._wait_for(seconds, lambda: self.is_up_to_date)
 
-    async def led(self, topic: Topic) -> None:
-        """Wait until all partitions of a topic have a leader, and ours can be written to."""
+    async def wait_for_leaders(self, topic: Topic) -> None:
+        """Wait until all partitions of a topic have leaders, and those owned here are open."""
 
-        def is_led() -> bool:
+        def all_led() -> bool:
             found = self._view.assignments(topic.name)
             return all(
                 (assignment := found.get(number)) is not None
                 and assignment.mod_revision > topic.create_revision
-                and (not self._is_ours(assignment) or self._serves(assignment))
+                and (not self._is_owned_here(assignment) or self._is_served(assignment))
                 for number in range(topic.partitions)
             )
 
-        await self._within(LED_SECONDS_MAX, is_led)
+        await self._wait_for(LEADER_WAIT_SECONDS_MAX, all_led)
 
-    async def gone(self, places: Iterable[Place], seconds: float) -> bool:
-        """Wait until none of these is served here; false if the time was not enough."""
-        left = set(places)
-        return await self._within(seconds, lambda: left.isdisjoint(self._served))
+    async def wait_until_released(
+        self, topic_partitions: Iterable[TopicPartition], seconds: float
+    ) -> bool:
+        """Wait until none of these is served here; return false on timeout."""
+        waiting_for = set(topic_partitions)
+        return await self._wait_for(seconds, lambda: waiting_for.isdisjoint(self._served))
 
     async def delete_objects(self, topic: str) -> int:
-        """Remove the objects of a topic that is deleted; return how many there were."""
-        count = await self._storage.logs.delete_objects(topic, self._closed.get(topic, []))
-        self._closed.pop(topic, None)
+        """Delete the objects of a deleted topic; return their number."""
+        count = await self._storage.logs.delete_objects(topic, self._deleted_logs.get(topic, []))
+        self._deleted_logs.pop(topic, None)
         return count
 
-    async def _within(self, seconds: float, condition: Callable[[], bool]) -> bool:
+    async def _wait_for(self, seconds: float, condition: Callable[[], bool]) -> bool:
         try:
             async with asyncio.timeout(seconds):
                 while not condition():
-                    await self._news.wait()
+                    await self._changed_event.wait()
         except TimeoutError:
             return False
         return True
 
-    def _tell(self) -> None:
-        self._news.set()
-        self._news = asyncio.Event()
+    def _notify(self) -> None:
+        self._changed_event.set()
+        self._changed_event = asyncio.Event()
 
-    # --- in step --------------------------------------------------------------------------------
+    # --- reconciliation -------------------------------------------------------------------------
 
-    def _step(self) -> None:
-        wanted = {
+    def _reconcile(self) -> None:
+        desired = {
             (assignment.topic, assignment.partition): assignment
             for assignment in self._view.every_assignment()
-            if self._is_ours(assignment) and self._exists(assignment)
+            if self._is_owned_here(assignment) and self._exists(assignment)
         }
-        for place, served in list(self._served.items()):
-            found = wanted.get(place)
+        for topic_partition, served in list(self._served.items()):
+            found = desired.get(topic_partition)
             if found is None or found.leader_epoch != served.leader_epoch:
-                self.close(place)
+                self.close(topic_partition)
             else:
-                self._served[place] = found
+                self._served[topic_partition] = found
                 self._guards.update(found)
-                if place[0] == SHARDS_TOPIC:
-                    self._groups.update_guard(place[1], found)
-        self._open_missing(wanted)
-        for place, assignment in self._served.items():
+                if topic_partition[0] == SHARDS_TOPIC:
+                    self._groups.update_guard(topic_partition[1], found)
+        self._open_missing(desired)
+        for topic_partition, assignment in self._served.items():
             if assignment.reassigning_to is not None:
-                self.move(place, assignment.reassigning_to)
+                self.start_transfer(topic_partition, assignment.reassigning_to)
 
-    def _open_missing(self, wanted: dict[Place, Assignment]) -> None:
-        missing = [found for place, found in wanted.items() if place not in self._served]
+    def _open_missing(self, desired: dict[TopicPartition, Assignment]) -> None:
+        missing = [
+            found
+            for topic_partition, found in desired.items()
+            if topic_partition not in self._served
+        ]
         shards = [found for found in missing if found.topic == SHARDS_TOPIC]
         logs = [found for found in missing if found.topic != SHARDS_TOPIC]
-        clean = [found for found in logs if found.fully_rolled]
-        unclean = [found for found in logs if not found.fully_rolled]
+        rolled = [found for found in logs if found.fully_rolled]
+        unrolled = [found for found in logs if not found.fully_rolled]
         if shards:
-            self._begin("open shards", lambda: self._open_shards(shards))
-        # New topics do not wait for what was taken over from a dead broker.
-        if clean:
-            self._begin("open clean", lambda: self._open_logs(clean))
-        if unclean:
-            self._begin("open unclean", lambda: self._open_logs(unclean))
+            self._start_task("open shards", lambda: self._open_shards(shards))
+        # New topics do not wait for partitions that are taken over from a failed broker.
+        if rolled:
+            self._start_task("open rolled", lambda: self._open_logs(rolled))
+        if unrolled:
+            self._start_task("open unrolled", lambda: self._open_logs(unrolled))
 
-    def _begin(self, name: str, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Have something done, unless it is being done; then look again."""
-        if name not in self._work:
-            task = self._work[name] = asyncio.get_running_loop().create_task(self._do(name, work()))
-            task.add_done_callback(lambda done: self._done(name, done))
+    def _start_task(self, name: str, coroutine: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Start a task, unless one of this name is running; reconcile again when it is done."""
+        if name not in self._tasks:
+            task = self._tasks[name] = asyncio.get_running_loop().create_task(
+                self._run_task(name, coroutine())
+            )
+            task.add_done_callback(lambda done: self._task_done(name, done))
 
-    async def _do(self, name: str, work: Coroutine[Any, Any, None]) -> None:
+    async def _run_task(self, name: str, coroutine: Coroutine[Any, Any, None]) -> None:
         try:
-            await work
+            await coroutine
         except KafscaleError as error:
-            log.warning("ownership not in step yet", step=name, reason=str(error))
+            log.warning("ownership not reconciled yet", task=name, reason=str(error))
             await asyncio.sleep(RETRY_SECONDS)
         except Exception:
-            # An edge: whatever one step meets must not keep the others from being taken.
-            log.exception("ownership step failed", step=name)
+            # A boundary: the failure of one task must not stop the others.
+            log.exception("ownership task failed", task=name)
             await asyncio.sleep(RETRY_SECONDS)
 
-    def _done(self, name: str, task: "asyncio.Task[None]") -> None:
-        if self._work.get(name) is task:
-            del self._work[name]
+    def _task_done(self, name: str, task: "asyncio.Task[None]") -> None:
+        if self._tasks.get(name) is task:
+            del self._tasks[name]
             self._changed.set()
 
     # --- opening --------------------------------------------------------------------------------
@@ -228,7 +244,7 @@ class Ownership:
     async def _open_shards(self, assignments: list[Assignment]) -> None:
         guards = {found.partition: self._guards.add(found) for found in assignments}
         await self._groups.open_shards(guards)
-        self._serve(assignments)
+        self._mark_served(assignments)
 
     async def _open_logs(self, assignments: list[Assignment]) -> None:
         states = await self._states(assignments)
@@ -240,10 +256,12 @@ class Ownership:
                 state = states.get((found.topic, found.partition))
                 to_open.append(self._to_open(topic, found, state))
         await self._storage.open(to_open)
-        places = {(opened.topic, opened.partition) for opened in to_open}
-        self._serve(found for found in assignments if (found.topic, found.partition) in places)
+        topic_partitions = {(opened.topic, opened.partition) for opened in to_open}
+        self._mark_served(
+            found for found in assignments if (found.topic, found.partition) in topic_partitions
+        )
 
-    async def _states(self, assignments: list[Assignment]) -> dict[Place, PartitionState]:
+    async def _states(self, assignments: list[Assignment]) -> dict[TopicPartition, PartitionState]:
         by_topic: dict[str, list[int]] = {}
         for found in assignments:
             by_topic.setdefault(found.topic, []).append(found.partition)
@@ -260,7 +278,7 @@ class Ownership:
     def _to_open(
         self, topic: Topic, assignment: Assignment, state: PartitionState | None
     ) -> PartitionToOpen:
-        is_new = assignment.leader_epoch == FIRST_EPOCH and state is None
+        is_new = assignment.leader_epoch == FIRST_LEADER_EPOCH and state is None
         return PartitionToOpen(
             topic=topic.name,
             topic_id=topic.id,
@@ -270,54 +288,60 @@ class Ownership:
             start_offset=state.log_start_offset if state else 0,
             end_offset=state.rolled_end if state else 0,
             fully_rolled=assignment.fully_rolled
-            and (assignment.leader_epoch > FIRST_EPOCH or is_new),
+            and (assignment.leader_epoch > FIRST_LEADER_EPOCH or is_new),
             is_new=is_new,
         )
 
-    def _serve(self, assignments: Iterable[Assignment]) -> None:
+    def _mark_served(self, assignments: Iterable[Assignment]) -> None:
         for assignment in assignments:
             self._served[assignment.topic, assignment.partition] = assignment
-        self._tell()
+        self._notify()
 
-    # --- closing and moving ---------------------------------------------------------------------
+    # --- closing and transferring ---------------------------------------------------------------
 
-    def close(self, place: Place) -> None:
-        """Serve it no more; somebody else does, or nobody."""
-        self._served.pop(place, None)
-        self._guards.drop(place)
-        topic, number = place
+    def close(self, topic_partition: TopicPartition) -> None:
+        """Stop serving it."""
+        self._served.pop(topic_partition, None)
+        self._guards.remove(topic_partition)
+        topic, number = topic_partition
         if topic == SHARDS_TOPIC:
             self._groups.drop_shard(number)
         elif (served := self._storage.logs.get(topic, number)) is not None:
             self._storage.remove(served)
-        self._tell()
+        self._notify()
 
-    def move(self, place: Place, target_id: int) -> None:
-        """Begin to hand something over, unless that has begun."""
-        self._begin(f"move {place}", partial(self._move, place, target_id))
+    def start_transfer(self, topic_partition: TopicPartition, target_id: int) -> None:
+        """Start to transfer it to another broker, unless that has been started."""
+        self._start_task(
+            f"transfer {topic_partition}", partial(self._transfer, topic_partition, target_id)
+        )
 
-    async def _move(self, place: Place, target_id: int) -> None:
-        guard = self._guards.get(place)
-        if guard is not None and await self._handover.give(place, guard, target_id):
-            self.close(place)
+    async def _transfer(self, topic_partition: TopicPartition, target_id: int) -> None:
+        guard = self._guards.get(topic_partition)
+        if guard is not None and await self._transfers.transfer(topic_partition, guard, target_id):
+            self.close(topic_partition)
 
-    def _on_topic(self, before: Topic | None, after: Topic | None) -> None:
+    def _on_topic_change(self, before: Topic | None, after: Topic | None) -> None:
         if after is None:
             assert before is not None
-            self._closed[before.name] = list(self._storage.logs.of_topic(before.name))
-            for place in [place for place in self._served if place[0] == before.name]:
-                self.close(place)
+            self._deleted_logs[before.name] = list(self._storage.logs.of_topic(before.name))
+            for topic_partition in [
+                topic_partition
+                for topic_partition in self._served
+                if topic_partition[0] == before.name
+            ]:
+                self.close(topic_partition)
             self._storage.logs.close(before.name)
         elif before is not None:
             self._storage.logs.configure(after.name, resolve(after.configs, self._defaults))
         self._changed.set()
 
-    # --- what is whose --------------------------------------------------------------------------
+    # --- predicates -----------------------------------------------------------------------------
 
-    def _is_ours(self, assignment: Assignment) -> bool:
-        return assignment.is_of(self.registration) and not self._handover.has_given(assignment)
+    def _is_owned_here(self, assignment: Assignment) -> bool:
+        return assignment.is_of(self.broker) and not self._transfers.has_transferred(assignment)
 
-    def _serves(self, assignment: Assignment) -> bool:
+    def _is_served(self, assignment: Assignment) -> bool:
         served = self._served.get((assignment.topic, assignment.partition))
         return served is not None and (served.broker_epoch, served.leader_epoch) == (
             assignment.broker_epoch,
@@ -325,7 +349,7 @@ class Ownership:
         )
 
     def _exists(self, assignment: Assignment) -> bool:
-        """Whether it is about a topic that there is: not an older one of the same name."""
+        """Whether its topic exists, and is not an older one of the same name."""
         if assignment.topic == SHARDS_TOPIC:
             return True
         topic = self._catalog.get(assignment.topic)

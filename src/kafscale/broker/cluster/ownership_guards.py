@@ -1,29 +1,34 @@
-"""What this broker owns, as claims; and the states of its partitions, saved under them.
+"""Ownership guards of what this broker owns, and the partition states that are saved under them.
 
-The law: a state is saved under a claim, so never by a broker that has lost the partition: it gets
-`FencedError`. What was read or written last is remembered, because an owner is alone with its
-partitions, and saves without reading.
+Invariant: a partition state is saved in a transaction with an ownership guard; a broker that has
+lost the partition gets `FencedError`. The last state that was read or written is cached, because
+only the owner writes it: a save needs no read.
 """
 
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from kafscale.broker.cluster.controller.plan.planner import Place
 from kafscale.errors import NotOwnerError
 from kafscale.metadata.cluster import partition_states
 from kafscale.metadata.cluster.ownership_guard import OwnershipGuard
-from kafscale.metadata.schema.model import Assignment, PartitionState, SegmentInfo, Topic
+from kafscale.metadata.schema.model import (
+    Assignment,
+    PartitionState,
+    SegmentInfo,
+    Topic,
+    TopicPartition,
+)
 from kafscale.metadata.schema.topic_codec import SEGMENTS_MAX
 from kafscale.metadata.store.base import MetadataStore
 from kafscale.metadata.topics.catalog import Catalog
 from kafscale.storage.formats import object_keys
 from kafscale.storage.log.partition_log import PartitionLog
 
-NOT_KNOWN_MS: Final = -1
+UNKNOWN_TIMESTAMP_MS: Final = -1
 
 
 class OwnershipGuards:
-    """The claims of one broker, by topic and partition, and the states that it has saved."""
+    """The guards of one broker by topic partition, and the partition states that it has saved."""
 
     def __init__(
         self, store: MetadataStore, catalog: Catalog, *, namespace: str, clock: Callable[[], int]
@@ -32,26 +37,26 @@ class OwnershipGuards:
         self._catalog = catalog
         self._namespace = namespace
         self._clock = clock
-        self._guards: dict[Place, OwnershipGuard] = {}
-        self._states: dict[Place, PartitionState] = {}
+        self._guards: dict[TopicPartition, OwnershipGuard] = {}
+        self._states: dict[TopicPartition, PartitionState] = {}
 
-    def get(self, place: Place) -> OwnershipGuard | None:
-        return self._guards.get(place)
+    def get(self, topic_partition: TopicPartition) -> OwnershipGuard | None:
+        return self._guards.get(topic_partition)
 
     def add(self, assignment: Assignment) -> OwnershipGuard:
-        place = (assignment.topic, assignment.partition)
-        guard = self._guards[place] = OwnershipGuard(self._store, assignment)
+        topic_partition = (assignment.topic, assignment.partition)
+        guard = self._guards[topic_partition] = OwnershipGuard(self._store, assignment)
         return guard
 
     def update(self, assignment: Assignment) -> None:
-        """Take note of a change of an assignment that is ours before and after."""
+        """Record a newer assignment that still names this broker."""
         guard = self._guards[assignment.topic, assignment.partition]
         if assignment.mod_revision > guard.assignment.mod_revision:
             guard.assignment = assignment
 
-    def drop(self, place: Place) -> None:
-        self._guards.pop(place, None)
-        self._states.pop(place, None)
+    def remove(self, topic_partition: TopicPartition) -> None:
+        self._guards.pop(topic_partition, None)
+        self._states.pop(topic_partition, None)
 
     def clear(self) -> None:
         self._guards.clear()
@@ -60,23 +65,25 @@ class OwnershipGuards:
     # --- states -------------------------------------------------------------------------------
 
     async def load(self, topic: Topic, partitions: Iterable[int]) -> dict[int, PartitionState]:
-        """What the store remembers of these partitions; nothing of those never saved."""
-        wanted = set(partitions)
+        """Load the stored states of these partitions; those that were never saved are missing."""
+        desired = set(partitions)
         states = await partition_states.load(self._store, topic)
-        found = {number: state for number, state in states.items() if number in wanted}
+        found = {number: state for number, state in states.items() if number in desired}
         self._states |= {(topic.name, number): state for number, state in found.items()}
         return found
 
     async def save(self, partition: PartitionLog) -> None:
-        """Remember what is worth knowing of a partition without opening its log."""
-        place = (partition.topic, partition.partition)
+        """Save the partition's offsets and newest segments, readable without opening the log."""
+        topic_partition = (partition.topic, partition.partition)
         topic = self._catalog.by_id.get(partition.topic_id)
         if topic is None:
             return
-        guard = self._guards.get(place)
+        guard = self._guards.get(topic_partition)
         if guard is None or guard.assignment.leader_epoch != partition.leader_epoch:
-            raise NotOwnerError(f"{partition.topic}/{partition.partition} is not ours any more")
-        before = self._states.get(place)
+            raise NotOwnerError(
+                f"{partition.topic}/{partition.partition} is no longer owned by this broker"
+            )
+        before = self._states.get(topic_partition)
         if before is not None and before.topic_id != partition.topic_id:
             before = None
         state = PartitionState(
@@ -95,7 +102,9 @@ class OwnershipGuards:
             rolled_offset=partition.tail.rolled_offset,
             mod_revision=before.mod_revision if before else 0,
         )
-        self._states[place] = await partition_states.save(self._store, topic, state, guard)
+        self._states[topic_partition] = await partition_states.save(
+            self._store, topic, state, guard
+        )
 
     def _newest_key(self, partition: PartitionLog) -> str:
         if not len(partition.segments):
@@ -108,7 +117,7 @@ class OwnershipGuards:
     def _segments(
         self, partition: PartitionLog, before: PartitionState | None
     ) -> tuple[SegmentInfo, ...]:
-        """The newest segments in short; what was said of one before is said again."""
+        """The newest segments; the cached entry of an unchanged segment is reused."""
         known = {info.base_offset: info for info in before.segments} if before else {}
         newest = len(partition.segments) - 1
         return tuple(
@@ -140,5 +149,7 @@ class OwnershipGuards:
             size_bytes=size_bytes,
             created_ms=self._clock(),
             last_offset=next_offset - 1,
-            max_timestamp_ms=partition.segment_max_timestamp_ms if is_newest else NOT_KNOWN_MS,
+            max_timestamp_ms=partition.segment_max_timestamp_ms
+            if is_newest
+            else UNKNOWN_TIMESTAMP_MS,
         )

@@ -1,11 +1,14 @@
-"""A broker's place among the living: its registration, kept by a lease, life after life.
+"""The registration of a broker in the metadata store, kept alive by a lease.
 
-The laws: a life begins with a new epoch, which is also the name of its WAL stream, and ends when
-the lease is lost or another process registers under the same id. Whether the lease still holds is
-told by our own clock: it was kept alive at most its time ago, counted from when we asked, less a
-margin for clocks that differ. So this broker stops serving before the others can have taken over;
-and it goes on, if the store says that nobody has. A store that was restored from a snapshot since
-may say what it likes: the life is over.
+Invariants:
+
+1. A broker session starts with a new broker epoch, which also names its WAL stream. It ends when
+   the lease is lost, or when another process registers under the same broker id.
+2. The broker decides by its own monotonic clock whether its lease is valid: a renewal is valid for
+   the TTL, counted from when the request was sent, minus a safety margin for clock drift. So the
+   broker stops serving before another broker can take over, and resumes when the store confirms
+   that none has.
+3. If the store was restored from a snapshot since, the session is over, whatever the store says.
 """
 
 import asyncio
@@ -14,7 +17,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from kafscale.broker.cluster.restore_guard import Lineage
+from kafscale.broker.cluster.restore_guard import RestoreGuard
 from kafscale.errors import FencedError, OperatingError
 from kafscale.metadata.schema import keys
 from kafscale.metadata.schema.cluster_codec import decode_broker, encode_broker
@@ -24,101 +27,108 @@ from kafscale.observability.logging import get_logger
 
 log = get_logger(__name__)
 
-BEATS: Final = 4
-"""How often a lease is kept alive within its time."""
+RENEWALS_PER_TTL: Final = 4
+"""How often the lease is renewed within its TTL."""
 
-MARGIN: Final = 0.2
-"""Which part of a lease is given up: for clocks that do not run alike, and for a leader of etcd
-that has lost its followers and prolongs leases until it finds out."""
+SAFETY_MARGIN: Final = 0.2
+"""The part of the TTL that is not used: for clock drift, and for an etcd leader that has lost
+its followers and renews leases until it notices.
+"""
 
 RETRY_SECONDS: Final = 0.2
 
 Clock = Callable[[], int]
 
 
-class Membership:
+class Registration:
     """The registration of this broker."""
 
     def __init__(
-        self, store: MetadataStore, broker: BrokerInfo, *, ttl_ms: int, clock: Clock, steady: Clock
+        self,
+        store: MetadataStore,
+        broker: BrokerInfo,
+        *,
+        ttl_ms: int,
+        clock: Clock,
+        monotonic: Clock,
     ) -> None:
-        """`broker` is what to register, but for its epoch and lease."""
+        """`broker` is what to register, without epoch and lease."""
         self._store = store
-        self._broker = broker
+        self._template = broker
         self._ttl_ms = ttl_ms
         self._clock = clock
-        self._steady = steady
-        self._proven_until_ms = 0
-        self.registration: BrokerInfo | None = None
-        """What is registered in this life; None between two lives."""
-        self.lineage = Lineage(store)
+        self._monotonic = monotonic
+        self._valid_until_ms = 0
+        self.broker: BrokerInfo | None = None
+        """The registered broker of this session; None between two sessions."""
+        self.restore_guard = RestoreGuard(store)
 
     @property
-    def is_proven(self) -> bool:
-        """Whether nobody else can own what this broker owns."""
-        return self._steady() < self._proven_until_ms
+    def lease_is_valid(self) -> bool:
+        """True while no other broker can own what this broker owns."""
+        return self._monotonic() < self._valid_until_ms
 
-    async def join(self, epoch: int) -> BrokerInfo:
-        """Begin a life; whoever is registered under this id is replaced, and will notice."""
-        asked_ms = self._steady()
+    async def register(self, epoch: int) -> BrokerInfo:
+        """Start a session; a process that is registered under this id is replaced, and notices."""
+        sent_ms = self._monotonic()
         lease = await self._store.grant(self._ttl_ms)
-        broker = replace(self._broker, epoch=epoch, lease=lease, is_draining=False)
+        broker = replace(self._template, epoch=epoch, lease=lease, is_draining=False)
         key = keys.broker(str(broker.id))
         while True:
-            found = await self._store.get(key)
-            if found is not None and decode_broker(found).epoch >= epoch:
-                raise FencedError(f"a later broker is registered under id {broker.id}")
-            done = await self._store.commit(
-                [Compare(key=key, mod_revision=found.mod_revision if found else 0)],
+            existing = await self._store.get(key)
+            if existing is not None and decode_broker(existing).epoch >= epoch:
+                raise FencedError(f"broker {broker.id} is registered with a later epoch")
+            result = await self._store.commit(
+                [Compare(key=key, mod_revision=existing.mod_revision if existing else 0)],
                 [Put(key, encode_broker(broker, self._clock()), lease)],
             )
-            if done.succeeded:
+            if result.succeeded:
                 break
-        if found is not None:
+        if existing is not None:
             log.warning("registration replaced", broker_id=broker.id, epoch=epoch)
-        self._prove(asked_ms)
-        self.registration = replace(broker, mod_revision=done.revision)
-        return self.registration
+        self._extend_validity(sent_ms)
+        self.broker = replace(broker, mod_revision=result.revision)
+        return self.broker
 
-    async def keep(self) -> None:
-        """Keep the lease alive; returns when it is lost."""
-        assert self.registration is not None
-        lease = self.registration.lease
+    async def keep_alive_until_lost(self) -> None:
+        """Renew the lease periodically; returns when it is lost."""
+        assert self.broker is not None
+        lease = self.broker.lease
         while True:
-            await asyncio.sleep(self._ttl_ms / BEATS / 1000)
+            await asyncio.sleep(self._ttl_ms / RENEWALS_PER_TTL / 1000)
             try:
-                is_alive = await self._beat(lease)
+                is_alive = await self._renew_lease(lease)
             except FencedError as error:
-                log.warning("life over", broker_id=self._broker.id, reason=str(error))
+                log.warning("broker session ended", broker_id=self._template.id, reason=str(error))
                 return
             if not is_alive:
-                log.warning("lease lost", broker_id=self._broker.id, epoch=self.registration.epoch)
+                log.warning("lease lost", broker_id=self._template.id, epoch=self.broker.epoch)
                 return
 
-    async def _beat(self, lease: int) -> bool:
-        """Ask until there is an answer: whether the lease is alive."""
-        was_told = False
+    async def _renew_lease(self, lease: int) -> bool:
+        """Renew the lease, with retries until the store responds; return whether it is alive."""
+        is_logged = False
         while True:
-            asked_ms = self._steady()
+            sent_ms = self._monotonic()
             try:
-                async with asyncio.timeout(self._ttl_ms / BEATS / 1000):
+                async with asyncio.timeout(self._ttl_ms / RENEWALS_PER_TTL / 1000):
                     is_alive = await self._store.keep_alive(lease)
-                    await self.lineage.check()
+                    await self.restore_guard.check()
             except (OperatingError, TimeoutError) as error:
-                if not was_told:
-                    log.warning("lease not renewed yet", reason=str(error) or "no answer")
-                    was_told = True
+                if not is_logged:
+                    log.warning("lease not renewed yet", reason=str(error) or "timed out")
+                    is_logged = True
                 await asyncio.sleep(RETRY_SECONDS)
                 continue
             if is_alive:
-                self._prove(asked_ms)
+                self._extend_validity(sent_ms)
             return is_alive
 
     async def announce_drain(self) -> None:
-        """Tell everybody that this broker is about to leave."""
-        assert self.registration is not None
-        draining = replace(self.registration, is_draining=True)
-        done = await self._store.commit(
+        """Publish that this broker is about to leave."""
+        assert self.broker is not None
+        draining = replace(self.broker, is_draining=True)
+        result = await self._store.commit(
             [Compare(key=keys.broker(str(draining.id)), mod_revision=draining.mod_revision)],
             [
                 Put(
@@ -128,35 +138,36 @@ class Membership:
                 )
             ],
         )
-        if not done.succeeded:
-            raise FencedError("this broker is not registered any more")
-        self.registration = replace(draining, mod_revision=done.revision)
+        if not result.succeeded:
+            raise FencedError("this broker is no longer registered")
+        self.broker = replace(draining, mod_revision=result.revision)
 
-    async def check_alone(self) -> None:
-        """Raise `FencedError` if another process is registered under this id since.
+    async def check_not_superseded(self) -> None:
+        """Raise `FencedError` if another process has registered under this broker id.
 
-        Also if the store was restored: what this one has seen is not what there was.
+        Also raises if the metadata store was restored: this process has seen revisions that no
+        longer exist.
         """
-        await self.lineage.check()
-        entry = await self._store.get(keys.broker(str(self._broker.id)))
-        ours = self.registration.epoch if self.registration else -1
-        if entry is not None and decode_broker(entry).epoch > ours:
+        await self.restore_guard.check()
+        entry = await self._store.get(keys.broker(str(self._template.id)))
+        our_epoch = self.broker.epoch if self.broker else -1
+        if entry is not None and decode_broker(entry).epoch > our_epoch:
             raise FencedError(
-                f"another process runs as broker {self._broker.id}; this one stops:"
-                " give each broker an id of its own"
+                f"another process is registered as broker {self._template.id}; this one stops:"
+                " give each broker a unique id"
             )
 
-    async def leave(self) -> None:
-        """End the life; what this broker had is free for others at once, if the store answers."""
-        registration, self.registration = self.registration, None
-        self._proven_until_ms = 0
-        if registration is not None:
+    async def deregister(self) -> None:
+        """End the session and revoke the lease, so that other brokers can take over at once."""
+        broker, self.broker = self.broker, None
+        self._valid_until_ms = 0
+        if broker is not None:
             try:
-                async with asyncio.timeout(self._ttl_ms / BEATS / 1000):
-                    await self._store.revoke(registration.lease)
+                async with asyncio.timeout(self._ttl_ms / RENEWALS_PER_TTL / 1000):
+                    await self._store.revoke(broker.lease)
             except (OperatingError, TimeoutError) as error:
-                # It ends by itself, in its time.
-                log.warning("lease not given back", reason=str(error) or "no answer")
+                # The lease expires after its TTL.
+                log.warning("lease not revoked", reason=str(error) or "timed out")
 
-    def _prove(self, asked_ms: int) -> None:
-        self._proven_until_ms = asked_ms + int(self._ttl_ms * (1 - MARGIN))
+    def _extend_validity(self, sent_ms: int) -> None:
+        self._valid_until_ms = sent_ms + int(self._ttl_ms * (1 - SAFETY_MARGIN))

@@ -1,9 +1,11 @@
-"""The lineage of the metadata store: whether it still is the one that this process has known.
+"""Detects that the metadata store was restored from a snapshot while this process ran.
 
-A store that was restored from a snapshot has forgotten what happened after it, and a process that
-remembers that must not go on: what it has seen, owns and is about to write is of a past that there
-never was. The laws: a restoration that was there, settled or not, when the process first looked is
-no reason to stop, and any other one is; while one is not settled, nobody is served.
+A restored store has lost everything that was written after the snapshot. A process that has seen
+that state must not continue: what it knows, owns and is about to write belongs to a history that no
+longer exists.
+
+Invariants: a restore that was there at the first check, complete or not, is no reason to stop; any
+later restore is. No client is served while a restore is pending.
 """
 
 import asyncio
@@ -13,47 +15,47 @@ from kafscale.errors import FencedError
 from kafscale.metadata.cluster.restore_marker import Unsettled, find_restored
 from kafscale.metadata.store.base import MetadataStore
 
-RESTORED_MEANWHILE: Final = (
+RESTORED_WHILE_RUNNING: Final = (
     "the metadata store was restored from a snapshot while this broker ran;"
-    " it stops, to be started again with what there is now"
+    " it stops, and must be restarted to read the restored metadata"
 )
 
-_Name = tuple[int, int]
-"""What tells one restoration from another."""
+_RestoreId = tuple[int, int]
+"""Identifies one restore: the revision of its marker, and the number of restores."""
 
 
-class Lineage:
-    """What one process knows of the restorations of its metadata store."""
+class RestoreGuard:
+    """What one process knows of the restores of its metadata store."""
 
     def __init__(self, store: MetadataStore) -> None:
         self._store = store
-        self._first: _Name | None = None
-        self._has_looked = False
-        self._settled = asyncio.Event()
+        self._initial: _RestoreId | None = None
+        self._is_initialized = False
+        self._restore_complete = asyncio.Event()
 
     @property
-    def is_settled(self) -> bool:
-        """Whether the store agrees with the bucket, as far as was seen last."""
-        return self._settled.is_set()
+    def is_restore_complete(self) -> bool:
+        """Whether the metadata agreed with the bucket at the last check."""
+        return self._restore_complete.is_set()
 
-    async def settled(self) -> None:
-        """Wait until it does, while somebody looks again and again."""
-        await self._settled.wait()
+    async def wait_for_restore(self) -> None:
+        """Wait until no restore is pending; `check` must be called periodically meanwhile."""
+        await self._restore_complete.wait()
 
     async def check(self) -> None:
-        """Raise `FencedError` if the store was restored since the first time."""
-        unsettled = await find_restored(self._store)
-        name = None if unsettled is None else _name(unsettled)
-        if name is None:
-            self._settled.set()
+        """Raise `FencedError` if the store was restored since the first call."""
+        pending = await find_restored(self._store)
+        restore_id = None if pending is None else _restore_id(pending)
+        if restore_id is None:
+            self._restore_complete.set()
         else:
-            self._settled.clear()
-        if not self._has_looked:
-            self._first = name
-            self._has_looked = True
-        elif name is not None and name != self._first:
-            raise FencedError(RESTORED_MEANWHILE)
+            self._restore_complete.clear()
+        if not self._is_initialized:
+            self._initial = restore_id
+            self._is_initialized = True
+        elif restore_id is not None and restore_id != self._initial:
+            raise FencedError(RESTORED_WHILE_RUNNING)
 
 
-def _name(unsettled: Unsettled) -> _Name:
-    return (unsettled.mark.mod_revision if unsettled.mark else 0, unsettled.restoration_count)
+def _restore_id(pending: Unsettled) -> _RestoreId:
+    return (pending.mark.mod_revision if pending.mark else 0, pending.restoration_count)

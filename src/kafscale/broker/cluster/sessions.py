@@ -1,12 +1,13 @@
-"""The lives of a broker: it joins the cluster, serves, and joins anew when it has been given up.
+"""The sessions of a broker: it joins the cluster, serves, and rejoins after it was fenced.
 
-The law: a life is over when its lease is lost, or when its WAL stream has been ended by a fence:
-others have taken over, or will. Then everything is let go of at once, and the next life begins with
-a new epoch and owns nothing. If it was another process under the same id that took over, this one
-stops for good: also one that has other metadata, and only shares the objects. And so it does if the
-metadata were restored from a snapshot meanwhile (`lineage`).
+Invariants: a broker session ends when its lease is lost, or when another broker has fenced its WAL
+stream. The broker then releases everything at once, and starts the next session with a new epoch
+and without any partitions. If another process has taken over the same broker id, this process
+stops, also if that process uses other metadata and shares only the bucket. It also stops if the
+metadata were restored from a snapshot while it ran (`restore_guard`).
 
-A broker whose own epochs the metadata have forgotten marks them as restored, if nobody else has.
+If the store's epoch counter is behind the bucket, the broker marks the metadata as restored, unless
+they are marked already.
 """
 
 import asyncio
@@ -17,7 +18,7 @@ from typing import Any
 from kafscale.aio.backoff import Backoff
 from kafscale.broker.cluster.controller.controller import Controller
 from kafscale.broker.cluster.ownership import Ownership
-from kafscale.broker.cluster.registration import Membership
+from kafscale.broker.cluster.registration import Registration
 from kafscale.errors import FencedError, OperatingError
 from kafscale.metadata.cluster import id_allocator
 from kafscale.metadata.cluster.restore_marker import find_restored, mark_restored
@@ -28,14 +29,14 @@ from kafscale.storage.engine import StorageEngine
 log = get_logger(__name__)
 
 
-class Lives:
-    """Begins lives, and ends them."""
+class BrokerSessions:
+    """Starts and ends the sessions of this broker."""
 
     def __init__(
         self,
         store: MetadataStore,
         storage: StorageEngine,
-        membership: Membership,
+        registration: Registration,
         controller: Controller,
         ownership: Ownership,
         *,
@@ -45,89 +46,92 @@ class Lives:
     ) -> None:
         self._store = store
         self._storage = storage
-        self._membership = membership
+        self._registration = registration
         self._controller = controller
         self._ownership = ownership
         self._broker_id = broker_id
         self._clock = clock
         self._random = random
 
-    async def begin(self) -> int:
-        """Join the cluster; return the epoch of this life."""
-        epoch = await self._new_epoch()
-        await self._membership.lineage.check()
+    async def start_session(self) -> int:
+        """Join the cluster; return the epoch of the session."""
+        epoch = await self._allocate_epoch()
+        await self._registration.restore_guard.check()
         await self._storage.begin(epoch)
-        registration = await self._membership.join(epoch)
-        self._ownership.begin(registration)
-        self._controller.begin(registration)
+        broker = await self._registration.register(epoch)
+        self._ownership.start_session(broker)
+        self._controller.start_session(broker)
         log.info("broker joined", broker_id=self._broker_id, epoch=epoch)
         return epoch
 
-    async def _new_epoch(self) -> int:
-        """An epoch that is new in the metadata and in the bucket, which may outlive them."""
+    async def _allocate_epoch(self) -> int:
+        """Allocate an epoch that is new in the metadata and in the bucket, which may be newer."""
         name = id_allocator.broker_epoch(str(self._broker_id))
-        # The bucket first: whatever it shows by then has been counted before.
+        # Read the bucket first: every epoch that it shows by then was allocated before.
         newest = await self._storage.newest_epoch()
-        counted = await id_allocator.read(self._store, name)
-        if counted is not None and counted <= newest and not await find_restored(self._store):
-            log.error("metadata are older than the bucket", epoch=counted, newest_epoch=newest)
+        allocated = await id_allocator.read(self._store, name)
+        if allocated is not None and allocated <= newest and not await find_restored(self._store):
+            log.error("metadata are older than the bucket", epoch=allocated, newest_epoch=newest)
             await mark_restored(
                 self._store, snapshot="", taken_at_ms=0, restored_at_ms=self._clock()
             )
         return await id_allocator.next_value(self._store, name, above=newest)
 
     async def run(self) -> None:
-        """Live on; cancel it to stop. Raises `FencedError` if another process is this broker."""
+        """Run session after session; cancel it to stop.
+
+        Raises `FencedError` if another process has taken over this broker id.
+        """
         while True:
-            await self._until_over()
-            self.end()
-            await self._check_alone()
-            await self._membership.leave()
-            await self._begin_patiently()
+            await self._wait_for_session_end()
+            self.end_session()
+            await self._check_not_superseded()
+            await self._registration.deregister()
+            await self._start_session_with_retry()
 
-    def end(self) -> None:
-        """Let go of everything at once."""
-        self._controller.end()
-        self._ownership.end()
+    def end_session(self) -> None:
+        """Release everything at once."""
+        self._controller.end_session()
+        self._ownership.end_session()
 
-    async def _until_over(self) -> None:
-        lease = asyncio.create_task(self._membership.keep())
-        ends: set[asyncio.Future[Any]] = {lease, self._storage.wal.fenced}
+    async def _wait_for_session_end(self) -> None:
+        lease = asyncio.create_task(self._registration.keep_alive_until_lost())
+        endings: set[asyncio.Future[Any]] = {lease, self._storage.wal.fenced}
         try:
-            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(endings, return_when=asyncio.FIRST_COMPLETED)
         finally:
             lease.cancel()
             await asyncio.gather(lease, return_exceptions=True)
         if self._storage.wal.fenced.done():
             log.warning("fenced by another broker", broker_id=self._broker_id)
 
-    async def _check_alone(self) -> None:
-        """Raise `FencedError` if another process is this broker now; ask until that is known."""
-        assert self._membership.registration is not None
-        epoch = self._membership.registration.epoch
+    async def _check_not_superseded(self) -> None:
+        """Raise `FencedError` if another process is this broker now; retry until that is known."""
+        assert self._registration.broker is not None
+        epoch = self._registration.broker.epoch
         backoff = Backoff(self._random)
         while True:
             try:
-                await self._membership.check_alone()
+                await self._registration.check_not_superseded()
                 if await self._storage.newest_epoch() > epoch:
                     raise FencedError(
-                        f"another broker has taken over as broker {self._broker_id}, with the same"
-                        " objects and other metadata; this one stops"
+                        f"another process runs as broker {self._broker_id}, with the same bucket"
+                        " and other metadata; this one stops"
                     )
             except OperatingError:
                 await asyncio.sleep(backoff.next_seconds())
             else:
                 return
 
-    async def _begin_patiently(self) -> None:
+    async def _start_session_with_retry(self) -> None:
         backoff = Backoff(self._random)
         while True:
             try:
-                await self.begin()
+                await self.start_session()
             except OperatingError as error:
                 log.warning("not joined yet", reason=str(error))
-                self.end()
-                await self._membership.leave()
+                self.end_session()
+                await self._registration.deregister()
                 await asyncio.sleep(backoff.next_seconds())
             else:
                 return

@@ -1,9 +1,10 @@
-"""Handing over: the owner of a partition, or of a shard, makes another broker its owner.
+"""Ownership transfer: the owner of a partition or shard makes another broker its owner.
 
-The law: first everything is where the next owner looks for it, then one commit changes the
-assignment, comparing it and the registration of the next owner. Before the commit, a failure leaves
-everything as it was. A commit whose answer is lost is asked about until it is known how it ended:
-only then is the partition either gone or ours again.
+Invariants: first the owner stores everything where the next owner will read it. Then one
+transaction changes the assignment; it compares the assignment and the registration of the next
+owner. A failure before the transaction changes nothing. If the response of the transaction is lost,
+the owner reads the assignment until the outcome is known: only then is the partition either
+released or served again.
 """
 
 import asyncio
@@ -12,7 +13,6 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from kafscale.broker.cluster.controller.plan.planner import Place
 from kafscale.broker.group_coordinator.coordinator import Coordinator
 from kafscale.errors import FencedError, OperatingError
 from kafscale.metadata.cluster.cluster_cache import ClusterView
@@ -20,7 +20,7 @@ from kafscale.metadata.cluster.group_shards import SHARDS_TOPIC
 from kafscale.metadata.cluster.ownership_guard import OwnershipGuard
 from kafscale.metadata.schema import keys
 from kafscale.metadata.schema.cluster_codec import encode_assignment
-from kafscale.metadata.schema.model import Assignment, BrokerInfo
+from kafscale.metadata.schema.model import Assignment, BrokerInfo, TopicPartition
 from kafscale.metadata.store.base import Compare, MetadataStore, Put
 from kafscale.observability.logging import get_logger
 from kafscale.storage.engine import StorageEngine
@@ -28,14 +28,14 @@ from kafscale.storage.log.partition_log import PartitionLog
 
 log = get_logger(__name__)
 
-AT_ONCE_MAX: Final = 16
-"""How many are handed over at once: enough to hide the stores, few enough to spare clients."""
+CONCURRENT_TRANSFERS_MAX: Final = 16
+"""How many transfers run at once: enough to hide store latency, few enough to spare clients."""
 
 RETRY_SECONDS: Final = 0.2
 
 
-class Handover:
-    """Gives away what this broker owns, and remembers what it has given away."""
+class OwnershipTransfer:
+    """Transfers what this broker owns, and remembers what it has transferred."""
 
     def __init__(
         self,
@@ -51,50 +51,58 @@ class Handover:
         self._storage = storage
         self._groups = groups
         self._clock = clock
-        self._at_once = asyncio.Semaphore(AT_ONCE_MAX)
-        self._given: dict[Place, int] = {}
-        """At which revision something was given away; the view may take a moment to show it."""
+        self._limit = asyncio.Semaphore(CONCURRENT_TRANSFERS_MAX)
+        self._transferred: dict[TopicPartition, int] = {}
+        """The revision of each transfer; the cluster cache may show it a moment later."""
 
-    def has_given(self, assignment: Assignment) -> bool:
-        given_revision = self._given.get((assignment.topic, assignment.partition), 0)
-        return assignment.mod_revision < given_revision
+    def has_transferred(self, assignment: Assignment) -> bool:
+        transfer_revision = self._transferred.get((assignment.topic, assignment.partition), 0)
+        return assignment.mod_revision < transfer_revision
 
-    def forget(self) -> None:
-        self._given.clear()
+    def clear(self) -> None:
+        self._transferred.clear()
 
-    async def give(self, place: Place, guard: OwnershipGuard, target_id: int) -> bool:
-        """Hand over to another broker; false if it is still ours."""
-        async with self._at_once:
+    async def transfer(
+        self, topic_partition: TopicPartition, guard: OwnershipGuard, target_id: int
+    ) -> bool:
+        """Transfer ownership to another broker; return false if this broker still owns it."""
+        async with self._limit:
             target = self._view.brokers.get(target_id)
             if target is None or target.is_draining:
-                # The controller knows, or will, and names somebody else.
+                # The controller will choose another target.
                 await asyncio.sleep(RETRY_SECONDS)
                 return False
-            topic, number = place
+            topic, number = topic_partition
             if topic == SHARDS_TOPIC:
                 await self._groups.release_shards([number])
-                if await self._commit(place, guard, target):
+                if await self._commit(topic_partition, guard, target):
                     return True
                 await self._groups.open_shards({number: guard})
                 return False
             partition = self._storage.logs.get(topic, number)
-            return partition is not None and await self._give_log(place, guard, target, partition)
+            return partition is not None and await self._transfer_log(
+                topic_partition, guard, target, partition
+            )
 
-    async def _give_log(
-        self, place: Place, guard: OwnershipGuard, target: BrokerInfo, partition: PartitionLog
+    async def _transfer_log(
+        self,
+        topic_partition: TopicPartition,
+        guard: OwnershipGuard,
+        target: BrokerInfo,
+        partition: PartitionLog,
     ) -> bool:
         started_ms = self._clock()
         await self._storage.release(partition)
         try:
-            is_given = await self._commit(place, guard, target)
+            is_transferred = await self._commit(topic_partition, guard, target)
         except BaseException:
             partition.take_again()
             raise
-        if not is_given:
+        if not is_transferred:
             partition.take_again()
             return False
         log.info(
-            "partition handed over",
+            "partition transferred",
             topic=partition.topic,
             partition=partition.partition,
             to=target.id,
@@ -103,7 +111,9 @@ class Handover:
         )
         return True
 
-    async def _commit(self, place: Place, guard: OwnershipGuard, target: BrokerInfo) -> bool:
+    async def _commit(
+        self, topic_partition: TopicPartition, guard: OwnershipGuard, target: BrokerInfo
+    ) -> bool:
         """Make the target the owner; false if the assignment or the target has changed."""
         before = guard.assignment
         after = replace(
@@ -117,23 +127,25 @@ class Handover:
         )
         target_key = keys.broker(str(target.id))
         try:
-            done = await self._store.commit(
+            result = await self._store.commit(
                 [guard.compare, Compare(key=target_key, mod_revision=target.mod_revision)],
                 [Put(guard.key, encode_assignment(after))],
             )
         except OperatingError as error:
-            log.warning("handover in doubt", place=place, reason=str(error))
+            log.warning(
+                "transfer outcome unknown", topic_partition=topic_partition, reason=str(error)
+            )
         else:
-            if done.succeeded:
-                self._given[place] = done.revision
+            if result.succeeded:
+                self._transferred[topic_partition] = result.revision
                 return True
-        if await self._is_still_ours(guard):
+        if await self._is_still_owner(guard):
             return False
-        self._given[place] = before.mod_revision + 1
+        self._transferred[topic_partition] = before.mod_revision + 1
         return True
 
-    async def _is_still_ours(self, guard: OwnershipGuard) -> bool:
-        """Ask until the store says who the owner is."""
+    async def _is_still_owner(self, guard: OwnershipGuard) -> bool:
+        """Read the assignment, with retries, to find out whether this broker still owns it."""
         while True:
             try:
                 await guard.renew()

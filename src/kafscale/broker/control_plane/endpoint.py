@@ -4,8 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from kafscale.broker.cluster.node import ClusterNode
-from kafscale.broker.control_plane.parts import Parts
-from kafscale.broker.control_plane.service import DirectedBroker
+from kafscale.broker.control_plane.service import BrokerControlService, BrokerParts
 from kafscale.broker.network.http import AdminHttp
 from kafscale.broker.network.sockets import Address
 from kafscale.broker.services import Services
@@ -35,7 +34,7 @@ async def control_plane(
     alone.
     """
     settings, security = services.config.broker, services.config.control
-    broker = DirectedBroker(_parts(services, node))
+    broker = BrokerControlService(_parts(services, node))
     tls = _tls(security.tls) if security.tls.enabled else None
     admission = Admission(security.allowed_names) if tls else None
     server = ControlServer(broker, tls=tls, admission=admission)
@@ -54,8 +53,8 @@ def _tls(settings: PeerTls) -> ServerTls:
     return ServerTls(settings, files.changed)
 
 
-def _parts(services: Services, node: ClusterNode) -> Parts:
-    return Parts(
+def _parts(services: Services, node: ClusterNode) -> BrokerParts:
+    return BrokerParts(
         broker_id=services.node_id,
         cluster_id=services.cluster_id,
         namespace=services.config.s3.namespace,
@@ -63,8 +62,8 @@ def _parts(services: Services, node: ClusterNode) -> Parts:
         catalog=services.catalog,
         storage=services.storage,
         swap=services.storage.swap_segments,
-        membership=services.membership,
-        ownership=node.draining,
+        registration=services.registration,
+        drainer=node.drainer,
         controller=node.controller,
         problems=services.health.problems,
         store_health=lambda: services.metrics.store_health.state,

@@ -6,12 +6,14 @@ and what has begun is brought to its end, whether anybody still waits for the an
 
 import asyncio
 import re
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
-from kafscale.broker.cluster.controller.plan.planner import Place
+from kafscale.broker.cluster.controller.controller import Controller
+from kafscale.broker.cluster.drain import Drainer
+from kafscale.broker.cluster.registration import Registration
 from kafscale.broker.control_plane import status as control_plane_status
-from kafscale.broker.control_plane.parts import Parts
 from kafscale.control_plane.assignment_feed import Holdings, holdings
 from kafscale.control_plane.errors import NotControllerError
 from kafscale.control_plane.interface import Drained
@@ -23,9 +25,12 @@ from kafscale.control_plane.messages import (
 )
 from kafscale.control_plane.partition import Partition
 from kafscale.errors import InvalidRequestError, NotOwnerError, UnknownTopicError
-from kafscale.metadata.cluster.cluster_cache import NOBODY
+from kafscale.metadata.cluster.cluster_cache import NOBODY, ClusterView
 from kafscale.metadata.cluster.group_shards import SHARD_COUNT, SHARDS_TOPIC
+from kafscale.metadata.schema.model import TopicPartition
+from kafscale.metadata.topics.catalog import Catalog
 from kafscale.observability.logging import get_logger
+from kafscale.storage.engine import StorageEngine
 from kafscale.storage.formats import object_keys
 from kafscale.storage.log.partition_log import PartitionLog
 from kafscale.storage.segments.swap import SwapResult
@@ -40,10 +45,30 @@ _JOB: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 Result = TypeVar("Result")
 
 
-class DirectedBroker:
-    """What `kafscale.control_plane` asks of a broker, done by its parts."""
+@dataclass(frozen=True, kw_only=True)
+class BrokerParts:
+    """The parts of a broker that the control plane reads and calls."""
 
-    def __init__(self, parts: Parts) -> None:
+    broker_id: int
+    cluster_id: str
+    namespace: str
+    view: ClusterView
+    catalog: Catalog
+    storage: StorageEngine
+    swap: Callable[[PartitionLog, str], Awaitable[SwapResult]]
+    registration: Registration
+    drainer: Drainer
+    controller: Controller
+    problems: Callable[[], Mapping[str, str]]
+    """Why the broker cannot serve clients, by component."""
+    store_health: Callable[[], str]
+    clock: Callable[[], int]
+
+
+class BrokerControlService:
+    """The broker's side of `kafscale.control_plane`: implements `ControlledBroker`."""
+
+    def __init__(self, parts: BrokerParts) -> None:
         self._parts = parts
         self._started_ms = parts.clock()
         self._work: set[asyncio.Task[Any]] = set()
@@ -86,7 +111,7 @@ class DirectedBroker:
             partitions="all" if partitions is None else len(partitions),
         )
         drained, pending = await self._to_its_end(
-            self._parts.ownership.drain(partitions, seconds_max)
+            self._parts.drainer.drain(partitions, seconds_max)
         )
         return Drained(_sorted(drained), _sorted(pending))
 
@@ -212,5 +237,5 @@ def _who(broker_id: int) -> str:
     return "nobody is, at the moment" if broker_id == NOBODY else f"broker {broker_id} is"
 
 
-def _sorted(places: Iterable[Place]) -> list[Partition]:
-    return sorted(Partition(topic, number) for topic, number in places)
+def _sorted(topic_partitions: Iterable[TopicPartition]) -> list[Partition]:
+    return sorted(Partition(topic, number) for topic, number in topic_partitions)

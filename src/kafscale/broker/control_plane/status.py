@@ -6,15 +6,17 @@ broker of many partitions gives way to its clients while it counts them.
 
 import asyncio
 from collections import Counter
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from kafscale import __version__
-from kafscale.broker.control_plane.parts import Parts
 from kafscale.control_plane.messages import BrokerStatusResponse, BrokerSummary, PartitionStatus
 from kafscale.metadata.cluster.cluster_cache import NOBODY, ClusterView
 from kafscale.metadata.cluster.group_shards import SHARDS_TOPIC
 from kafscale.metadata.schema.model import Assignment, BrokerInfo
 from kafscale.storage.log.partition_log import PartitionLog
+
+if TYPE_CHECKING:
+    from kafscale.broker.control_plane.service import BrokerParts
 
 ONLINE: Final = "online"
 MOVING: Final = "moving"
@@ -25,10 +27,12 @@ AT_ONCE_COUNT: Final = 500
 """How many partitions are told of before clients get their turn."""
 
 
-async def status(parts: Parts, *, started_ms: int, with_partitions: bool) -> BrokerStatusResponse:
-    registration = parts.membership.registration
+async def status(
+    parts: "BrokerParts", *, started_ms: int, with_partitions: bool
+) -> BrokerStatusResponse:
+    broker = parts.registration.broker
     problems = dict(parts.problems())
-    if registration is None:
+    if broker is None:
         problems["registration"] = "it joins the cluster"
     controller_id = parts.view.controller_id
     answer = BrokerStatusResponse(
@@ -37,8 +41,8 @@ async def status(parts: Parts, *, started_ms: int, with_partitions: bool) -> Bro
         version=__version__,
         ready=not problems,
         problems=problems,
-        epoch=registration.epoch if registration else NO_EPOCH,
-        draining=registration is not None and registration.is_draining,
+        epoch=broker.epoch if broker else NO_EPOCH,
+        draining=broker is not None and broker.is_draining,
         is_controller=parts.controller.is_controller,
         controller_id="" if controller_id == NOBODY else str(controller_id),
         cluster_id=parts.cluster_id,
@@ -46,12 +50,12 @@ async def status(parts: Parts, *, started_ms: int, with_partitions: bool) -> Bro
         store_health=parts.store_health(),
         uptime_ms=parts.clock() - started_ms,
     )
-    if registration is None:
+    if broker is None:
         return answer
     shards = parts.view.assignments(SHARDS_TOPIC).values()
-    answer.shards.extend(sorted(each.partition for each in shards if each.is_of(registration)))
+    answer.shards.extend(sorted(each.partition for each in shards if each.is_of(broker)))
     if with_partitions:
-        await _add_partitions(answer, parts, registration)
+        await _add_partitions(answer, parts, broker)
     return answer
 
 
@@ -86,10 +90,10 @@ def summaries(view: ClusterView) -> list[BrokerSummary]:
 
 
 async def _add_partitions(
-    answer: BrokerStatusResponse, parts: Parts, registration: BrokerInfo
+    answer: BrokerStatusResponse, parts: "BrokerParts", broker: BrokerInfo
 ) -> None:
     owned = sorted(
-        (each for each in parts.view.every_assignment() if each.is_of(registration)),
+        (each for each in parts.view.every_assignment() if each.is_of(broker)),
         key=lambda each: (each.topic, each.partition),
     )
     for count, assignment in enumerate(owned, 1):

@@ -17,7 +17,7 @@ def find_partition(broker: Services, name: str, topic_id: bytes, index: int) -> 
     found = logs.get(name, index) if name else logs.find_by_id(topic_id, index)
     if found is None:
         _raise_missing(broker, name, topic_id, index)
-    if not broker.membership.is_proven:
+    if not broker.registration.lease_is_valid:
         raise NotOwnerError("this broker waits for the metadata store to confirm its lease")
     return found
 

@@ -292,7 +292,7 @@ DECLARATIONS: Final = (
     gauge(
         "kafscale_lease_valid",
         "1 while the metadata store has confirmed this broker's lease, so that it serves.",
-        lambda traffic: int(traffic.cluster().is_proven),
+        lambda traffic: int(traffic.cluster().lease_is_valid),
     ),
     gauge(
         "kafscale_owned_partitions",

@@ -203,7 +203,7 @@ class ClusterStanding(NamedTuple):
     brokers: int = 0
     """That are alive, as far as this one knows."""
     is_controller: bool = False
-    is_proven: bool = False
+    lease_is_valid: bool = False
     """Whether its lease holds, so that it serves."""
     partitions: int = 0
     """That it serves; as the shards of groups."""

@@ -1,4 +1,4 @@
-"""Several brokers on the same stores, in simulated time: all parts are real but the network."""
+"""Several brokers over the same stores, in simulated time: everything is real but the network."""
 
 import asyncio
 from contextlib import AsyncExitStack
@@ -15,7 +15,7 @@ from kafscale.protocol.messages.produce import (
     TopicToProduce,
 )
 from kafscale.testing import virtual_time
-from unit.broker.cluster.away import AwayStore
+from unit.broker.cluster.unreachable_store import UnreachableStore
 from unit.broker.handlers.serving import CONFIG, Stores, life
 from unit.storage.engines import values_batch
 
@@ -25,13 +25,13 @@ LEASE_SECONDS = CONFIG.broker.lease_ttl_ms / 1000
 def simulate(body):
     async def scenario(_random):
         async with AsyncExitStack() as stack:
-            await body(Town(stack))
+            await body(Cluster(stack))
 
     virtual_time.run(scenario, seed=0, time_max_s=3600)
 
 
-class Town:
-    """Brokers on the same stores; each of them has its own connection to the metadata."""
+class Cluster:
+    """Brokers over the same stores; each has its own connection to the metadata."""
 
     def __init__(self, stack):
         self._stack = stack
@@ -40,14 +40,14 @@ class Town:
     async def broker(self, node_id):
         stores = Stores()
         stores.objects = self.stores.objects
-        stores.metadata = AwayStore(self.stores.metadata)
+        stores.metadata = UnreachableStore(self.stores.metadata)
         return await self._stack.enter_async_context(life(stores, node_id=node_id))
 
     async def dying_broker(self, node_id, body):
-        """A broker that does what `body` says, and then is not there any more."""
+        """Run a broker that executes `body`, and is then killed."""
         stores = Stores()
         stores.objects = self.stores.objects
-        stores.metadata = AwayStore(self.stores.metadata)
+        stores.metadata = UnreachableStore(self.stores.metadata)
         async with life(stores, node_id=node_id) as broker:
             await body(broker)
 
@@ -68,7 +68,7 @@ def is_served(broker, count, topic="orders"):
 
 
 async def write(broker, partition, *values, topic="orders"):
-    """Append one batch and wait until it is durable; its base offset."""
+    """Append one batch and wait until it is durable; return its base offset."""
     log = broker.services.storage.logs.find(topic, partition)
     appended = log.append(values_batch(values), virtual_time.clock_ms())
     await appended.durable
@@ -76,7 +76,7 @@ async def write(broker, partition, *values, topic="orders"):
 
 
 async def read(broker, partition, topic="orders"):
-    """How many records can be read, and where the log ends."""
+    """The size of all readable records, and the high watermark."""
     log = broker.services.storage.logs.find(topic, partition)
     slices, _ = await broker.services.storage.reader.read(
         log, log.start_offset, 1 << 30, first=True
@@ -84,9 +84,9 @@ async def read(broker, partition, topic="orders"):
     return sum(map(len, slices)), log.high_watermark
 
 
-def test_partitions_and_groups_are_spread_and_every_broker_tells_the_same():
-    async def body(town):
-        first, second = await town.broker(1), await town.broker(2)
+def test_partitions_and_groups_are_spread_and_all_brokers_agree():
+    async def body(cluster):
+        first, second = await cluster.broker(1), await cluster.broker(2)
         await first.topic("orders", 6)
         await until(lambda: sorted(leaders(second)) == [1, 1, 1, 2, 2, 2])
         assert leaders(first) == leaders(second)
@@ -107,9 +107,9 @@ def test_partitions_and_groups_are_spread_and_every_broker_tells_the_same():
     simulate(body)
 
 
-def test_a_dead_brokers_partitions_are_served_by_others_with_everything_acknowledged():
-    async def body(town):
-        second = await town.broker(2)
+def test_takeover_of_a_dead_broker_keeps_all_acknowledged_records():
+    async def body(cluster):
+        second = await cluster.broker(2)
         written = {}
 
         async def work_and_die(first):
@@ -121,7 +121,7 @@ def test_a_dead_brokers_partitions_are_served_by_others_with_everything_acknowle
                     for value in (b"a", b"b", b"c"):
                         written[partition] = await write(first, partition, value)
 
-        await town.dying_broker(1, work_and_die)
+        await cluster.dying_broker(1, work_and_die)
         died = asyncio.get_running_loop().time()
         await until(lambda: is_served(second, 6))
         took = asyncio.get_running_loop().time() - died
@@ -136,9 +136,9 @@ def test_a_dead_brokers_partitions_are_served_by_others_with_everything_acknowle
     simulate(body)
 
 
-def test_who_takes_over_twice_in_a_row_finds_the_records_of_both_before():
-    async def body(town):
-        third = await town.broker(3)
+def test_two_takeovers_in_a_row_keep_the_records_of_both_owners():
+    async def body(cluster):
+        third = await cluster.broker(3)
 
         async def write_one(broker):
             if broker.services.catalog.get("orders") is None:
@@ -148,8 +148,8 @@ def test_who_takes_over_twice_in_a_row_finds_the_records_of_both_before():
             await until(lambda: broker.services.storage.logs.get("orders", mine) is not None)
             await write(broker, mine, b"x")
 
-        await town.dying_broker(1, write_one)
-        await town.dying_broker(2, write_one)
+        await cluster.dying_broker(1, write_one)
+        await cluster.dying_broker(2, write_one)
         await until(lambda: is_served(third, 2))
         ends = [third.services.storage.logs.find("orders", each).high_watermark for each in (0, 1)]
         assert sum(ends) == 2
@@ -157,9 +157,9 @@ def test_who_takes_over_twice_in_a_row_finds_the_records_of_both_before():
     simulate(body)
 
 
-def test_a_broker_that_drains_hands_everything_over_clean():
-    async def body(town):
-        first, second = await town.broker(1), await town.broker(2)
+def test_drain_transfers_everything_fully_rolled():
+    async def body(cluster):
+        first, second = await cluster.broker(1), await cluster.broker(2)
         await first.topic("orders", 6)
         await until(lambda: is_served(first, 3) and is_served(second, 3))
         mine = [number for number, leader in enumerate(leaders(first)) if leader == 1]
@@ -178,14 +178,14 @@ def test_a_broker_that_drains_hands_everything_over_clean():
     simulate(body)
 
 
-def test_single_partitions_are_drained_to_whoever_has_least():
-    async def body(town):
-        first, second = await town.broker(1), await town.broker(2)
+def test_single_partitions_are_drained_to_the_least_loaded_broker():
+    async def body(cluster):
+        first, second = await cluster.broker(1), await cluster.broker(2)
         await first.topic("orders", 2)
         await until(lambda: is_served(first, 1) and is_served(second, 1))
         mine = leaders(first).index(1)
         await write(first, mine, b"a")
-        drained, pending = await first.node.draining.drain([("orders", mine)], 10)
+        drained, pending = await first.node.drainer.drain([("orders", mine)], 10)
         assert (drained, pending) == ([("orders", mine)], [])
         await until(lambda: second.services.storage.logs.get("orders", mine) is not None)
         assert (await read(second, mine))[1] == 1
@@ -193,25 +193,25 @@ def test_single_partitions_are_drained_to_whoever_has_least():
     simulate(body)
 
 
-def test_who_is_alone_keeps_everything():
-    async def body(town):
-        first = await town.broker(1)
+def test_drain_without_other_brokers_keeps_everything():
+    async def body(cluster):
+        first = await cluster.broker(1)
         await first.topic("orders", 2)
-        drained, pending = await first.node.draining.drain(None, 10)
+        drained, pending = await first.node.drainer.drain(None, 10)
         assert (len(drained), len(pending)) == (0, 52)
-        assert not first.services.membership.registration.is_draining
+        assert not first.services.registration.broker.is_draining
         assert await write(first, 0, b"a") == 0
 
     simulate(body)
 
 
-def test_a_newcomer_gets_its_share_and_nothing_is_lost():
-    async def body(town):
-        first = await town.broker(1)
+def test_new_broker_gets_its_share_and_no_record_is_lost():
+    async def body(cluster):
+        first = await cluster.broker(1)
         await first.topic("orders", 8)
         for partition in range(8):
             await write(first, partition, b"a")
-        second = await town.broker(2)
+        second = await cluster.broker(2)
         await until(lambda: is_served(first, 4) and is_served(second, 4))
         for partition, leader in enumerate(leaders(second)):
             owner = first if leader == 1 else second
@@ -221,56 +221,58 @@ def test_a_newcomer_gets_its_share_and_nothing_is_lost():
     simulate(body)
 
 
-def test_a_broker_cut_off_from_metadata_stops_serving_and_comes_back_as_another_life():
-    async def body(town):
-        first, second = await town.broker(1), await town.broker(2)
+def test_broker_without_metadata_store_stops_serving_and_rejoins_in_a_new_session():
+    async def body(cluster):
+        first, second = await cluster.broker(1), await cluster.broker(2)
         await first.topic("orders", 2)
         await until(lambda: is_served(first, 1) and is_served(second, 1))
         mine = leaders(first).index(1)
         await write(first, mine, b"a")
-        epoch = first.services.membership.registration.epoch
+        epoch = first.services.registration.broker.epoch
         stale = first.services.storage.logs.find("orders", mine)
         first.stores.metadata.broken = True
         await until(lambda: is_served(second, 2))
-        assert not first.services.membership.is_proven, "it stopped before another could begin"
+        assert not first.services.registration.lease_is_valid, (
+            "it stopped before another broker took over"
+        )
         assert await write(second, mine, b"b") == 1
-        # Whatever it still tries, it cannot make durable.
+        # Its appends cannot become durable any more.
         appended = stale.append(values_batch([b"stale"]), virtual_time.clock_ms())
         refused = (await asyncio.gather(appended.durable, return_exceptions=True))[0]
         assert isinstance(refused, NotOwnerError)
         first.stores.metadata.broken = False
-        await until(lambda: first.services.membership.is_proven)
-        assert first.services.membership.registration.epoch > epoch
+        await until(lambda: first.services.registration.lease_is_valid)
+        assert first.services.registration.broker.epoch > epoch
         await until(lambda: is_served(first, 1) and is_served(second, 1))
         assert (await read(second if leaders(second)[mine] == 2 else first, mine))[1] == 2
 
     simulate(body)
 
 
-def test_metadata_that_is_away_for_a_moment_costs_nothing():
-    async def body(town):
-        first, second = await town.broker(1), await town.broker(2)
+def test_short_metadata_outage_has_no_effect():
+    async def body(cluster):
+        first, second = await cluster.broker(1), await cluster.broker(2)
         await first.topic("orders", 2)
         await until(lambda: is_served(first, 1) and is_served(second, 1))
-        epochs = [each.services.membership.registration.epoch for each in (first, second)]
+        epochs = [each.services.registration.broker.epoch for each in (first, second)]
         for each in (first, second):
             each.stores.metadata.broken = True
         await asyncio.sleep(LEASE_SECONDS / 3)
-        assert first.services.membership.is_proven
+        assert first.services.registration.lease_is_valid
         mine = leaders(first).index(1)
         assert await write(first, mine, b"a") == 0
         for each in (first, second):
             each.stores.metadata.broken = False
         await asyncio.sleep(LEASE_SECONDS * 2)
-        assert epochs == [each.services.membership.registration.epoch for each in (first, second)]
+        assert epochs == [each.services.registration.broker.epoch for each in (first, second)]
         assert is_served(first, 1)
 
     simulate(body)
 
 
-def test_two_brokers_create_topics_at_the_same_time_and_none_is_lost():
-    async def body(town):
-        first, second = await town.broker(1), await town.broker(2)
+def test_concurrent_topic_creation_on_two_brokers_loses_no_topic():
+    async def body(cluster):
+        first, second = await cluster.broker(1), await cluster.broker(2)
         await asyncio.gather(
             *(
                 broker.topic(f"topic-{broker.services.node_id}-{number}", 2)
@@ -285,9 +287,9 @@ def test_two_brokers_create_topics_at_the_same_time_and_none_is_lost():
     simulate(body)
 
 
-def test_a_deleted_topic_is_gone_everywhere_and_its_name_free():
-    async def body(town):
-        first, second = await town.broker(1), await town.broker(2)
+def test_deleted_topic_is_closed_on_all_brokers_and_can_be_recreated():
+    async def body(cluster):
+        first, second = await cluster.broker(1), await cluster.broker(2)
         await first.topic("orders", 4)
         await until(lambda: is_served(first, 2) and is_served(second, 2))
         for partition, leader in enumerate(leaders(first)):
@@ -308,9 +310,9 @@ def test_a_deleted_topic_is_gone_everywhere_and_its_name_free():
     simulate(body)
 
 
-def test_the_wrong_broker_says_who_is_the_right_one():
-    async def body(town):
-        first, second = await town.broker(1), await town.broker(2)
+def test_wrong_broker_returns_the_current_leader():
+    async def body(cluster):
+        first, second = await cluster.broker(1), await cluster.broker(2)
         await first.topic("orders", 2)
         await until(lambda: is_served(first, 1) and is_served(second, 1))
         foreign = leaders(first).index(2)
@@ -325,10 +327,10 @@ def test_the_wrong_broker_says_who_is_the_right_one():
         assert produced.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
         assert (produced.current_leader.leader_id, produced.current_leader.leader_epoch) == (2, 0)
         assert [(each.node_id, each.host) for each in answer.node_endpoints] == [(2, "broker-2")]
-        wanted = TopicToFetch(
+        desired = TopicToFetch(
             topic_id=topic_id, partitions=[PartitionToFetch(index=foreign, max_bytes=1000)]
         )
-        fetched = await first.ask(FETCH, FetchRequest(max_wait_ms=0, topics=[wanted]))
+        fetched = await first.ask(FETCH, FetchRequest(max_wait_ms=0, topics=[desired]))
         assert fetched.topics[0].partitions[0].error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
         assert fetched.topics[0].partitions[0].current_leader.leader_id == 2
         assert [each.node_id for each in fetched.node_endpoints] == [2]
@@ -336,11 +338,11 @@ def test_the_wrong_broker_says_who_is_the_right_one():
     simulate(body)
 
 
-def test_who_takes_over_goes_on_where_the_dead_stopped_and_overwrites_nothing():
+def test_takeover_continues_at_the_last_offset_and_overwrites_no_segment():
     """N-02 of the checklist."""
 
-    async def body(town):
-        second = await town.broker(2)
+    async def body(cluster):
+        second = await cluster.broker(2)
         segments = {}
 
         async def work_and_die(first):
@@ -350,56 +352,56 @@ def test_who_takes_over_goes_on_where_the_dead_stopped_and_overwrites_nothing():
                 await write(first, 0, b"%d" % number)
                 if number == 20:
                     await first.roll("orders")
-            async for chunk in town.stores.objects.list(f"{CONFIG.s3.namespace}/orders/"):
+            async for chunk in cluster.stores.objects.list(f"{CONFIG.s3.namespace}/orders/"):
                 for item in chunk:
-                    segments[item.key] = bytes(await town.stores.objects.get(item.key))
+                    segments[item.key] = bytes(await cluster.stores.objects.get(item.key))
 
-        # The one who takes over has led the partition before, and knows some of it.
+        # The broker that takes over has led another partition before.
         await second.topic("other", 1)
         await until(lambda: is_served(second, 1, "other"))
-        await town.dying_broker(1, work_and_die)
+        await cluster.dying_broker(1, work_and_die)
         await until(lambda: is_served(second, 1))
         assert await write(second, 0, b"50") == 50
         await second.roll("orders")
         assert len(segments) == 2
         for key, data in segments.items():
-            assert bytes(await town.stores.objects.get(key)) == data
+            assert bytes(await cluster.stores.objects.get(key)) == data
 
     simulate(body)
 
 
-def test_a_broker_that_is_not_the_owner_never_says_that_an_offset_is_out_of_range():
+def test_fetch_from_a_non_owner_never_returns_offset_out_of_range():
     """N-04 of the checklist."""
 
-    async def body(town):
-        first, second = await town.broker(1), await town.broker(2)
+    async def body(cluster):
+        first, second = await cluster.broker(1), await cluster.broker(2)
         await first.topic("orders", 2)
         await until(lambda: is_served(first, 1) and is_served(second, 1))
         mine = leaders(first).index(1)
         for number in range(5):
             await write(first, mine, b"%d" % number)
         for offset in (0, 4, 5, 99):
-            wanted = TopicToFetch(
+            desired = TopicToFetch(
                 topic_id=first.services.catalog.get("orders").id,
                 partitions=[PartitionToFetch(index=mine, offset=offset, max_bytes=1000)],
             )
-            fetched = await second.ask(FETCH, FetchRequest(max_wait_ms=0, topics=[wanted]))
+            fetched = await second.ask(FETCH, FetchRequest(max_wait_ms=0, topics=[desired]))
             code = fetched.topics[0].partitions[0].error_code
             assert code == ErrorCode.NOT_LEADER_OR_FOLLOWER
 
     simulate(body)
 
 
-def test_nothing_is_left_in_the_wal_of_a_dead_broker_once_segments_hold_it():
-    async def body(town):
-        second = await town.broker(2)
+def test_wal_of_a_dead_broker_is_deleted_once_its_records_are_in_segments():
+    async def body(cluster):
+        second = await cluster.broker(2)
 
         async def work_and_die(first):
             await first.topic("orders", 2)
             await until(lambda: is_served(first, 1))
             await write(first, leaders(first).index(1), b"a")
 
-        await town.dying_broker(1, work_and_die)
+        await cluster.dying_broker(1, work_and_die)
         await until(lambda: is_served(second, 2))
         for partition in (0, 1):
             await second.services.storage.upkeep.roll(
@@ -407,7 +409,7 @@ def test_nothing_is_left_in_the_wal_of_a_dead_broker_once_segments_hold_it():
             )
         await asyncio.sleep(120)
         prefix = f"{CONFIG.s3.namespace}/_wal/1/"
-        left = [item.key async for chunk in town.stores.objects.list(prefix) for item in chunk]
-        assert len(left) <= 2, "the fence, and the object before it"
+        left = [item.key async for chunk in cluster.stores.objects.list(prefix) for item in chunk]
+        assert len(left) <= 2, "only the fence and the object before it remain"
 
     simulate(body)

@@ -2,27 +2,27 @@ import asyncio
 
 import pytest
 
-from kafscale.broker.cluster.registration import Membership
+from kafscale.broker.cluster.registration import Registration
 from kafscale.errors import FencedError
 from kafscale.metadata.schema import keys
 from kafscale.metadata.schema.cluster_codec import decode_broker
 from kafscale.metadata.schema.model import BrokerInfo
 from kafscale.metadata.store.memory import MemoryStore
 from kafscale.testing import virtual_time
-from unit.broker.cluster.away import AwayStore
+from unit.broker.cluster.unreachable_store import UnreachableStore
 
 TTL_MS = 10_000
 BROKER = BrokerInfo(id=3, epoch=0, host="a", port=9092, rack="z")
 
 
-def membership(store):
+def registration(store):
     clock = virtual_time.clock_ms
-    return Membership(store, BROKER, ttl_ms=TTL_MS, clock=clock, steady=clock)
+    return Registration(store, BROKER, ttl_ms=TTL_MS, clock=clock, monotonic=clock)
 
 
 def simulate(body):
     async def scenario(_random):
-        await body(AwayStore(MemoryStore(virtual_time.clock_ms)))
+        await body(UnreachableStore(MemoryStore(virtual_time.clock_ms)))
 
     virtual_time.run(scenario, seed=0)
 
@@ -32,118 +32,118 @@ async def registered(store):
     return None if entry is None else decode_broker(entry)
 
 
-def test_who_joins_is_registered_and_proven():
+def test_register_writes_the_key_and_makes_the_lease_valid():
     async def body(store):
-        ours = membership(store)
-        assert not ours.is_proven
-        joined = await ours.join(7)
-        assert ours.is_proven
-        assert await registered(store) == joined == ours.registration
+        current = registration(store)
+        assert not current.lease_is_valid
+        joined = await current.register(7)
+        assert current.lease_is_valid
+        assert await registered(store) == joined == current.broker
         assert (joined.epoch, joined.rack) == (7, "z")
 
     simulate(body)
 
 
-def test_a_lease_that_is_kept_lasts():
+def test_renewed_lease_stays_valid():
     async def body(store):
-        ours = membership(store)
-        await ours.join(0)
-        keeping = asyncio.create_task(ours.keep())
+        current = registration(store)
+        await current.register(0)
+        keeping = asyncio.create_task(current.keep_alive_until_lost())
         for _ in range(100):
             await asyncio.sleep(1)
-            assert ours.is_proven
+            assert current.lease_is_valid
         keeping.cancel()
         assert await registered(store) is not None
 
     simulate(body)
 
 
-def test_who_cannot_ask_stops_before_the_lease_can_have_ended():
+def test_lease_is_invalid_before_it_can_have_expired_in_an_unreachable_store():
     async def body(store):
-        ours = membership(store)
-        await ours.join(0)
-        keeping = asyncio.create_task(ours.keep())
+        current = registration(store)
+        await current.register(0)
+        keeping = asyncio.create_task(current.keep_alive_until_lost())
         await asyncio.sleep(30)
         store.broken = True
-        while ours.is_proven:  # noqa: ASYNC110 - the clock alone decides.
+        while current.lease_is_valid:  # noqa: ASYNC110 - the clock alone decides.
             await asyncio.sleep(0.01)
         store.broken = False
         assert await registered(store) is not None, "the lease is still there"
-        # Nobody has taken it away meanwhile, so that this life goes on.
+        # No other broker has taken over meanwhile, so the session continues.
         await asyncio.sleep(1)
-        assert ours.is_proven
+        assert current.lease_is_valid
         assert not keeping.done()
         keeping.cancel()
 
     simulate(body)
 
 
-def test_a_lease_that_has_ended_ends_the_life():
+def test_expired_lease_ends_the_session():
     async def body(store):
-        ours = membership(store)
-        await ours.join(0)
-        keeping = asyncio.create_task(ours.keep())
+        current = registration(store)
+        await current.register(0)
+        keeping = asyncio.create_task(current.keep_alive_until_lost())
         store.broken = True
         await asyncio.sleep(TTL_MS / 1000 * 2)
-        assert not ours.is_proven
+        assert not current.lease_is_valid
         assert not keeping.done()
         store.broken = False
         await asyncio.wait_for(keeping, 5)
-        assert not ours.is_proven
-        await ours.check_alone()
-        await ours.leave()
-        assert (await ours.join(1)).epoch == 1
+        assert not current.lease_is_valid
+        await current.check_not_superseded()
+        await current.deregister()
+        assert (await current.register(1)).epoch == 1
 
     simulate(body)
 
 
-def test_a_newcomer_of_the_same_id_replaces_and_is_noticed():
+def test_second_process_with_the_same_id_supersedes_the_first():
     async def body(store):
-        older, newer = membership(store), membership(store)
-        await older.join(0)
-        await newer.join(1)
+        older, newer = registration(store), registration(store)
+        await older.register(0)
+        await newer.register(1)
         assert (await registered(store)).epoch == 1
-        with pytest.raises(FencedError, match="another process runs as broker 3"):
-            await older.check_alone()
-        await newer.check_alone()
-        await older.leave()
-        assert (await registered(store)).epoch == 1, "only the older one's own lease is given back"
-        with pytest.raises(FencedError, match="a later broker"):
-            await older.join(1)
+        with pytest.raises(FencedError, match="another process is registered as broker 3"):
+            await older.check_not_superseded()
+        await newer.check_not_superseded()
+        await older.deregister()
+        assert (await registered(store)).epoch == 1, "only the older one's own lease is revoked"
+        with pytest.raises(FencedError, match="registered with a later epoch"):
+            await older.register(1)
 
     simulate(body)
 
 
-def test_who_drains_says_so():
+def test_announce_drain_marks_the_registration():
     async def body(store):
-        ours = membership(store)
-        await ours.join(0)
-        await ours.announce_drain()
+        current = registration(store)
+        await current.register(0)
+        await current.announce_drain()
         assert (await registered(store)).is_draining
-        assert ours.registration == await registered(store)
+        assert current.broker == await registered(store)
 
     simulate(body)
 
 
-def test_who_leaves_is_gone_at_once():
+def test_deregister_removes_the_key_at_once():
     async def body(store):
-        ours = membership(store)
-        await ours.join(0)
-        await ours.leave()
+        current = registration(store)
+        await current.register(0)
+        await current.deregister()
         assert await registered(store) is None
-        assert not ours.is_proven
-        await ours.leave()
+        assert not current.lease_is_valid
+        await current.deregister()
 
     simulate(body)
 
 
-def test_who_leaves_does_not_wait_for_a_store_that_is_away():
+def test_deregister_does_not_wait_for_an_unreachable_store():
     async def body(store):
-        ours = membership(store)
-        await ours.join(0)
+        current = registration(store)
+        await current.register(0)
         store.broken = True
         async with asyncio.timeout(TTL_MS / 1000):
-            await ours.leave()
-        assert not ours.is_proven
+            await current.deregister()
+        assert not current.lease_is_valid
 
     simulate(body)

@@ -1,10 +1,10 @@
-"""Whether the metadata store is still the one that a process has known."""
+"""The guard detects that the metadata store was restored."""
 
 import asyncio
 
 import pytest
 
-from kafscale.broker.cluster.restore_guard import Lineage
+from kafscale.broker.cluster.restore_guard import RestoreGuard
 from kafscale.errors import FencedError
 from kafscale.metadata.cluster.restore_marker import (
     REVISION_LEAP,
@@ -15,7 +15,7 @@ from kafscale.metadata.cluster.restore_marker import (
 from kafscale.metadata.store.base import Put
 from kafscale.metadata.store.memory import MemoryStore
 from kafscale.testing import virtual_time
-from unit.broker.cluster.backups import BackedUpStore
+from unit.broker.cluster.restorable_cluster import BackedUpStore
 
 
 def simulate(body, store=None):
@@ -29,66 +29,66 @@ async def mark(store):
     await mark_restored(store, snapshot="a.db", taken_at_ms=0, restored_at_ms=0)
 
 
-def test_a_store_that_nobody_restores_is_always_right():
+def test_guard_accepts_a_store_that_was_not_restored():
     async def body(store):
-        lineage = Lineage(store)
-        assert not lineage.is_settled, "nobody has looked yet"
+        restore_guard = RestoreGuard(store)
+        assert not restore_guard.is_restore_complete, "not checked yet"
         for number in range(3):
-            await lineage.check()
-            assert lineage.is_settled
+            await restore_guard.check()
+            assert restore_guard.is_restore_complete
             await store.commit([], [Put("/kafscale/cluster/id", b"%d" % number)])
 
     simulate(body)
 
 
-def test_a_restoration_from_before_is_waited_for():
+def test_guard_waits_for_a_restore_that_was_pending_at_start():
     async def body(store):
         await mark(store)
-        lineage = Lineage(store)
-        waiting = asyncio.create_task(lineage.settled())
+        restore_guard = RestoreGuard(store)
+        waiting = asyncio.create_task(restore_guard.wait_for_restore())
         for _ in range(2):
-            await lineage.check()
+            await restore_guard.check()
             await asyncio.sleep(1)
             assert not waiting.done()
         await settle(store, await find_restored(store))
-        await lineage.check()
+        await restore_guard.check()
         await asyncio.wait_for(waiting, 1)
 
     simulate(body)
 
 
-def test_a_restoration_meanwhile_ends_the_process():
+def test_guard_raises_if_the_store_was_restored_while_running():
     async def body(store):
-        lineage = Lineage(store)
-        await lineage.check()
+        restore_guard = RestoreGuard(store)
+        await restore_guard.check()
         await mark(store)
         for _ in range(2):
             with pytest.raises(FencedError, match="restored from a snapshot"):
-                await lineage.check()
+                await restore_guard.check()
 
     simulate(body)
 
 
-def test_another_restoration_while_one_is_not_settled_ends_the_process_too():
+def test_guard_raises_on_a_second_restore_while_one_is_pending():
     async def body(store):
         await mark(store)
-        lineage = Lineage(store)
-        await lineage.check()
+        restore_guard = RestoreGuard(store)
+        await restore_guard.check()
         await mark(store)
         with pytest.raises(FencedError):
-            await lineage.check()
+            await restore_guard.check()
 
     simulate(body)
 
 
-def test_a_leap_of_the_revision_tells_as_much_as_a_mark():
+def test_guard_detects_a_revision_leap_without_a_marker():
     async def body(store):
         store = BackedUpStore(virtual_time.clock_ms)
         await store.commit([], [Put("/kafscale/cluster/id", b"one")])
         restored = BackedUpStore.restored(store.backup(), REVISION_LEAP)
 
         class Replaced:
-            """A connection to the one, and then to the other."""
+            """A connection to one store, and then to the other."""
 
             now = store
 
@@ -96,13 +96,13 @@ def test_a_leap_of_the_revision_tells_as_much_as_a_mark():
                 return await self.now.range(prefix)
 
         connection = Replaced()
-        lineage = Lineage(connection)
-        await lineage.check()
+        restore_guard = RestoreGuard(connection)
+        await restore_guard.check()
         connection.now = restored
         with pytest.raises(FencedError):
-            await lineage.check()
-        late = Lineage(restored)
+            await restore_guard.check()
+        late = RestoreGuard(restored)
         await late.check()
-        assert not late.is_settled
+        assert not late.is_restore_complete
 
     simulate(body)

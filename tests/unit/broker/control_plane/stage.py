@@ -4,8 +4,7 @@ import asyncio
 from contextlib import asynccontextmanager
 from types import SimpleNamespace
 
-from kafscale.broker.control_plane.parts import Parts
-from kafscale.broker.control_plane.service import DirectedBroker
+from kafscale.broker.control_plane.service import BrokerControlService, BrokerParts
 from kafscale.metadata.cluster.cluster_cache import ClusterView
 from kafscale.metadata.schema import keys
 from kafscale.metadata.schema.cluster_codec import encode_assignment, encode_broker
@@ -87,12 +86,12 @@ class Storage:
         )
 
 
-class Ownership:
+class Drainer:
     def __init__(self):
-        self.asked = []
+        self.calls = []
 
     async def drain(self, partitions, deadline_seconds):
-        self.asked.append((partitions, deadline_seconds))
+        self.calls.append((partitions, deadline_seconds))
         return {("orders", 1), ("orders", 0)}, [("__consumer_offsets", 3)]
 
 
@@ -114,13 +113,13 @@ class Stage:
         self.view = ClusterView(store)
         self.catalog = Catalog(store)
         self.storage = Storage(log("orders", 0), log("orders", 1))
-        self.ownership = Ownership()
+        self.drainer = Drainer()
         self.controller = Controller()
-        self.membership = SimpleNamespace(registration=ME)
+        self.registration = SimpleNamespace(broker=ME)
         self.problems = {}
         self.now_ms = 1_000
-        self.broker = DirectedBroker(
-            Parts(
+        self.broker = BrokerControlService(
+            BrokerParts(
                 broker_id=ME.id,
                 cluster_id="cluster",
                 namespace="ns",
@@ -128,8 +127,8 @@ class Stage:
                 catalog=self.catalog,
                 storage=self.storage,
                 swap=self.storage.swap,
-                membership=self.membership,
-                ownership=self.ownership,
+                registration=self.registration,
+                drainer=self.drainer,
                 controller=self.controller,
                 problems=lambda: self.problems,
                 store_health=lambda: "healthy",

@@ -91,7 +91,7 @@ def test_what_is_not_here_is_refused_and_nothing_is_done(partition, kind, senten
             with pytest.raises(kind, match=sentence):
                 await ask()
         assert not stage.storage.done
-        assert not stage.ownership.asked
+        assert not stage.drainer.calls
 
     play(body)
 
@@ -101,7 +101,7 @@ def test_a_shard_has_no_segments_but_can_be_moved():
         with pytest.raises(InvalidRequestError, match="no segments"):
             await stage.broker.flush([SHARD])
         await stage.broker.drain([SHARD], "", 1)
-        assert stage.ownership.asked == [([SHARD], 1)]
+        assert stage.drainer.calls == [([SHARD], 1)]
 
     play(body)
 
@@ -173,7 +173,7 @@ def test_closing_stops_what_is_still_being_done():
 def test_a_drain_tells_what_is_gone_and_what_is_not():
     async def body(stage):
         result = await stage.broker.drain(None, "upgrade", 30)
-        assert stage.ownership.asked == [(None, 30)]
+        assert stage.drainer.calls == [(None, 30)]
         assert result.drained == [ZERO, ONE]
         assert result.pending == [SHARD]
 

@@ -64,7 +64,7 @@ def test_one_that_is_not_ready_says_why():
 
 def test_one_between_two_lives_owns_nothing():
     async def body(stage):
-        stage.membership.registration = None
+        stage.registration.broker = None
         status = await stage.broker.status(with_partitions=True)
         assert (status.ready, status.epoch, len(status.partitions)) == (False, -1, 0)
         assert "registration" in status.problems
@@ -74,7 +74,7 @@ def test_one_between_two_lives_owns_nothing():
 
 def test_one_that_leaves_says_so():
     async def body(stage):
-        stage.membership.registration = replace(ME, is_draining=True)
+        stage.registration.broker = replace(ME, is_draining=True)
         assert (await stage.broker.status(with_partitions=True)).draining
 
     play(body)

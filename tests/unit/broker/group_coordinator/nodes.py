@@ -87,7 +87,7 @@ class Node:
     def __init__(self, store: PickyStore, catalog: Catalog, broker_id: int) -> None:
         self.store = store
         self.broker_id = broker_id
-        self.is_proven = True
+        self.lease_is_valid = True
         self.groups = Coordinator(
             store,
             catalog,
@@ -97,7 +97,7 @@ class Node:
             linger_ms=5,
             clock=GroupClock(virtual_time.clock_ms, virtual_time.clock_ms),
             random=Random(0),
-            proven=lambda: self.is_proven,
+            proven=lambda: self.lease_is_valid,
         )
 
     async def take(self, *group_ids: str) -> None:

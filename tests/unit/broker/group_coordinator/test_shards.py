@@ -283,11 +283,11 @@ def test_who_cannot_prove_its_lease_answers_nobody():
         node = await cluster.node()
         await node.take(GROUP)
         await node.commit(5)
-        node.is_proven = False
+        node.lease_is_valid = False
         assert await asked_of_all(node) == {NotCoordinatorError}
         with pytest.raises(CoordinatorUnavailableError):
             node.groups.list()
-        node.is_proven = True
+        node.lease_is_valid = True
         assert node.committed() == {0: 5}
 
     play(body)
@@ -299,9 +299,9 @@ def test_nobody_is_taken_for_dead_who_could_not_be_answered():
         await node.take(GROUP)
         member = Classic("a")
         await settle(node, member)
-        node.is_proven = False
+        node.lease_is_valid = False
         await asyncio.sleep(300)
-        node.is_proven = True
+        node.lease_is_valid = True
         await asyncio.sleep(8)
         await member.heartbeat(node)
         await asyncio.sleep(11)

@@ -23,8 +23,8 @@ import msgspec
 from kafscale.broker.cluster.controller.controller import ControllerSettings
 from kafscale.broker.cluster.node import ClusterNode
 from kafscale.broker.cluster.ownership_guards import OwnershipGuards
-from kafscale.broker.cluster.registration import Membership
-from kafscale.broker.cluster.restore.restore import Restoration
+from kafscale.broker.cluster.registration import Registration
+from kafscale.broker.cluster.restore.restore import MetadataRestore
 from kafscale.broker.engine_settings import engine_settings
 from kafscale.broker.fetch_sessions.cache import FetchSessions
 from kafscale.broker.group_coordinator.coordinator import Coordinator
@@ -183,7 +183,7 @@ async def life(
     await node.join()
     work = [asyncio.create_task(node.run()), asyncio.create_task(services.groups.run())]
     try:
-        assert await node.settled(60)
+        assert await node.wait_until_ready(60)
         yield Served(stores, services, node)
     finally:
         for task in work:
@@ -202,12 +202,12 @@ def _assembled(stores, config, *, catalog, view, rules, metrics, node_id):
     audit = Audit(metrics.access, clock)
     namespace = config.s3.namespace
     defaults = TopicDefaults.of(config)
-    membership = Membership(
+    registration = Registration(
         stores.metadata,
         BrokerInfo(id=node_id, epoch=0, host=f"broker-{node_id}", port=9092),
         ttl_ms=config.broker.lease_ttl_ms,
         clock=clock,
-        steady=clock,
+        monotonic=clock,
     )
     guards = OwnershipGuards(stores.metadata, catalog, namespace=namespace, clock=clock)
     storage = StorageEngine(
@@ -228,7 +228,7 @@ def _assembled(stores, config, *, catalog, view, rules, metrics, node_id):
         linger_ms=config.group.coordinator_append_linger_ms,
         clock=GroupClock(clock, clock),
         random=Random(0),
-        proven=lambda: membership.is_proven,
+        proven=lambda: registration.lease_is_valid,
     )
     streams = Streams(stores.objects, namespace, clock)
     node = ClusterNode(
@@ -236,12 +236,12 @@ def _assembled(stores, config, *, catalog, view, rules, metrics, node_id):
         catalog=catalog,
         view=view,
         guards=guards,
-        membership=membership,
+        registration=registration,
         storage=storage,
         groups=groups,
         streams=streams,
         reaper=Reaper(stores.objects, namespace, clock),
-        restorer=Restoration(
+        restorer=MetadataRestore(
             stores.metadata,
             catalog,
             streams,
@@ -264,7 +264,7 @@ def _assembled(stores, config, *, catalog, view, rules, metrics, node_id):
         cluster_id=CLUSTER_ID,
         catalog=catalog,
         cluster=view,
-        membership=membership,
+        registration=registration,
         topics=node.topics,
         topic_defaults=defaults,
         storage=storage,

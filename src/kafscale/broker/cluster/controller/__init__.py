@@ -1,1 +1,1 @@
-"""The controller: election, assignment plans, fencing."""
+"""The controller: election, assignment plans, fencing, cleanup."""

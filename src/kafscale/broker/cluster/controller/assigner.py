@@ -1,9 +1,9 @@
-"""Assigning: the controller's main duty, to plan and to carry the plan out.
+"""Assigner: the controller's main duty, to plan assignments and to write them.
 
-The laws: a plan is made from a view that shows everything which this controller has written, and is
-connected to the store; the next is made only when the view shows what the last has written. A
-commit that fails means that somebody was faster, or that the view is behind: there will be news,
-and the plan after them. Nothing is lost by that, and nothing can be done twice.
+Invariants: a plan is made only from a connected cache that shows everything this controller has
+written; the next plan waits until the cache shows the writes of the last. A transaction that fails
+means that another writer was faster, or that the cache is stale: the change will arrive, and the
+next plan follows it. Nothing is lost, and nothing is done twice.
 """
 
 import asyncio
@@ -13,9 +13,14 @@ from typing import Final
 
 import msgspec
 
-from kafscale.broker.cluster.controller.fencer import Fencing
+from kafscale.broker.cluster.controller.fencer import Fencer
 from kafscale.broker.cluster.controller.plan.planner import Change, Owner, Plan, plan
-from kafscale.broker.cluster.controller.transactions import PUTS_MAX, Batch, Step, batches
+from kafscale.broker.cluster.controller.transactions import (
+    PUTS_MAX,
+    AssignmentOp,
+    AssignmentTxn,
+    build_transactions,
+)
 from kafscale.errors import OperatingError
 from kafscale.metadata.cluster.cluster_cache import ClusterView
 from kafscale.metadata.cluster.group_shards import SHARD_COUNT, SHARDS_TOPIC
@@ -26,19 +31,19 @@ from kafscale.observability.logging import get_logger
 log = get_logger(__name__)
 
 COMMITS_MAX: Final = 8
-"""How many commits are under way at once."""
+"""How many transactions run at once."""
 
-SHOWN_SECONDS_MAX: Final = 5.0
-"""How long the view may take to show what was written, before a plan is made nevertheless."""
+VISIBLE_SECONDS_MAX: Final = 5.0
+"""How long to wait for the cache to show the writes, before the next plan is made nevertheless."""
 
 
 class _Written(msgspec.Struct, frozen=True):
-    last: Step
+    last: AssignmentOp
     revision: int
 
 
-class Assigning:
-    """Plans, and writes what was planned."""
+class Assigner:
+    """Plans assignments, and writes them."""
 
     def __init__(
         self,
@@ -57,42 +62,44 @@ class Assigning:
         self._commits = asyncio.Semaphore(COMMITS_MAX)
         self._puts_max = PUTS_MAX
         self.planning_seconds = 0.0
-        """How long it took to make the last plan, in which nothing else could be done here."""
-        self._news = asyncio.Event()
-        view.subscribe(self._tell)
-        catalog.subscribe(lambda _before, _after: self._tell())
+        """How long the last plan took; planning blocks the event loop."""
+        self._changed_event = asyncio.Event()
+        view.subscribe(self._notify)
+        catalog.subscribe(lambda _before, _after: self._notify())
 
     @property
-    def is_informed(self) -> bool:
-        """Whether what is seen here is what the store says, as far as one can know."""
+    def is_cache_current(self) -> bool:
+        """Whether the caches are connected to the store."""
         return self._view.connected and self._catalog.connected
 
-    def moves(self) -> int:
+    def move_count(self) -> int:
         """How many moves are under way."""
         return sum(
             assignment.reassigning_to is not None for assignment in self._view.every_assignment()
         )
 
-    async def step(self, controller: Entry, fencing: Fencing) -> bool:
-        """Plan once, and carry it out; false if something could not be written as planned."""
+    async def plan_and_write(self, controller: Entry, fencer: Fencer) -> bool:
+        """Make one plan, and write it; return false if some of it could not be written."""
         loop = asyncio.get_running_loop()
         began = loop.time()
-        planned = self._plan(fencing)
-        to_write = list(
-            batches(planned, controller, self._catalog.topics, self._view.brokers, self._puts_max)
+        planned = self._plan(fencer)
+        transactions = list(
+            build_transactions(
+                planned, controller, self._catalog.topics, self._view.brokers, self._puts_max
+            )
         )
         self.planning_seconds = loop.time() - began
-        self._fence(planned.to_fence, fencing)
-        outcomes = await asyncio.gather(*(self._write(batch) for batch in to_write))
-        written = [outcome for outcome in outcomes if outcome is not None]
-        if len(written) == len(to_write):
+        self._fence(planned.to_fence, fencer)
+        results = await asyncio.gather(*(self._write(txn) for txn in transactions))
+        written = [result for result in results if result is not None]
+        if len(written) == len(transactions):
             self._puts_max = PUTS_MAX
         if written:
             _log_plan(planned)
-            await self._shown(written)
-        return len(written) == len(to_write)
+            await self._wait_until_visible(written)
+        return len(written) == len(transactions)
 
-    def _fence(self, owners: set[Owner], fencing: Fencing) -> None:
+    def _fence(self, owners: set[Owner], fencer: Fencer) -> None:
         if not owners:
             return
         owned = Counter(
@@ -101,9 +108,9 @@ class Assigning:
             if assignment.topic != SHARDS_TOPIC
         )
         for owner in sorted(owners):
-            fencing.begin(owner, owned[owner])
+            fencer.start(owner, owned[owner])
 
-    def _plan(self, fencing: Fencing) -> Plan:
+    def _plan(self, fencer: Fencer) -> Plan:
         partitions = {topic.name: topic.partitions for topic in self._catalog.topics.values()}
         return plan(
             partitions={**partitions, SHARDS_TOPIC: SHARD_COUNT},
@@ -111,59 +118,58 @@ class Assigning:
             assignments={
                 (found.topic, found.partition): found for found in self._view.every_assignment()
             },
-            fenced=fencing.fenced,
+            fenced=fencer.fenced,
             now_ms=self._clock(),
             moves_max=self._moves_max,
         )
 
-    async def _write(self, batch: Batch) -> _Written | None:
+    async def _write(self, txn: AssignmentTxn) -> _Written | None:
         async with self._commits:
             try:
-                done = await self._store.commit(list(batch.compares.values()), batch.operations)
+                done = await self._store.commit(list(txn.compares.values()), txn.operations)
             except OperatingError as error:
                 log.warning("assignments not written yet", reason=str(error))
                 return None
         if done.succeeded:
-            return _Written(batch.last, done.revision)
-        # What stands in the way is one of many; in smaller commits the others get past it.
-        self._puts_max = max(1, len(batch.operations) // 4)
+            return _Written(txn.last, done.revision)
+        # One assignment of many has changed; in smaller transactions the others succeed.
+        self._puts_max = max(1, len(txn.operations) // 4)
         return None
 
-    async def _shown(self, written: Iterable[_Written]) -> None:
-        """Wait until the view shows what was written, or what came after it."""
+    async def _wait_until_visible(self, written: Iterable[_Written]) -> None:
+        """Wait until the cache shows what was written, or a later change."""
         try:
-            async with asyncio.timeout(SHOWN_SECONDS_MAX):
-                while not all(self._shows(each) for each in written):
-                    await self._news.wait()
+            async with asyncio.timeout(VISIBLE_SECONDS_MAX):
+                while not all(self._is_visible(each) for each in written):
+                    await self._changed_event.wait()
         except TimeoutError:
-            log.warning("view is late", seconds=SHOWN_SECONDS_MAX)
+            log.warning("cluster cache is late", seconds=VISIBLE_SECONDS_MAX)
 
-    def _shows(self, written: _Written) -> bool:
+    def _is_visible(self, written: _Written) -> bool:
         last = written.last.assignment
         if last.topic != SHARDS_TOPIC and last.topic not in self._catalog.topics:
-            return True  # It is deleted, and its assignments with it.
+            return True  # The topic is deleted, and its assignments with it.
         found = self._view.assignments(last.topic).get(last.partition)
         if isinstance(written.last.operation, Delete):
             return found is None or found.mod_revision > written.revision
         return found is not None and found.mod_revision >= written.revision
 
-    def _tell(self) -> None:
-        self._news.set()
-        self._news = asyncio.Event()
+    def _notify(self) -> None:
+        self._changed_event.set()
+        self._changed_event = asyncio.Event()
 
 
 def _log_plan(planned: Plan) -> None:
-    given = [change for change in planned.changes if _is_given(change)]
+    assigned = [change for change in planned.changes if _changes_owner(change)]
     moving = [change for change in planned.changes if change.after.reassigning_to is not None]
-    if given:
-        taken_over = sum(change.before is not None for change in given)
-        log.info("partitions assigned", **_counts(given), taken_over=taken_over)
+    if assigned:
+        taken_over = sum(change.before is not None for change in assigned)
+        log.info("partitions assigned", **_counts(assigned), taken_over=taken_over)
     if moving:
-        log.info("partitions moving", **_counts(moving))
+        log.info("partitions reassigning", **_counts(moving))
 
 
-def _is_given(change: Change) -> bool:
-    """Whether it gives something to another owner."""
+def _changes_owner(change: Change) -> bool:
     return change.before is None or change.before.leader_epoch != change.after.leader_epoch
 
 

@@ -1,13 +1,13 @@
-"""The controller: every broker is ready to be it, one is, and that one sees to the whole cluster.
+"""The controller: one elected broker assigns partitions and shards for the whole cluster.
 
-    elected   nobody is controller: put our id under the controller's key, with our lease
-    restore   settle metadata that were restored from a snapshot (`restoration`), before all else
-    assign    plan who owns what, fence whoever is lost, and write the plan (`assigning`)
-    publish   the snapshot of the metadata (`snapshot`)
-    reap      what is left of dead WAL streams (`reaping`)
+    elected   no controller exists: put this broker's id under the controller key, with its lease
+    restore   repair metadata that were restored from a snapshot (`restore`), before all else
+    assign    plan the assignments, fence lost brokers, and write the plan (`assigner`)
+    publish   the snapshot of the metadata (`metadata_snapshot`)
+    cleanup   delete what is left of dead WAL streams (`wal_cleanup`)
 
-The law: the duties are done only while the view shows that we are controller, and whatever they
-write fails if we are not any more. A duty that fails is begun again, and does not disturb others.
+Invariants: the duties run only while the cluster cache shows this broker as controller, and every
+write of theirs fails once it is not. A duty that fails is retried, and does not affect others.
 """
 
 import asyncio
@@ -16,11 +16,11 @@ from dataclasses import dataclass
 from random import Random
 from typing import Final, NoReturn, Protocol
 
-from kafscale.broker.cluster.controller.assigner import Assigning
+from kafscale.broker.cluster.controller.assigner import Assigner
 from kafscale.broker.cluster.controller.election import Election
-from kafscale.broker.cluster.controller.fencer import Fencer, Fencing
-from kafscale.broker.cluster.controller.metadata_snapshot import Publisher
-from kafscale.broker.cluster.controller.wal_cleanup import Reaping, StreamReaper
+from kafscale.broker.cluster.controller.fencer import Fencer, StreamFencer
+from kafscale.broker.cluster.controller.metadata_snapshot import SnapshotPublisher
+from kafscale.broker.cluster.controller.wal_cleanup import DeadStreamCleanup, StreamCleaner
 from kafscale.errors import InvalidRequestError, OperatingError, StoreUnavailableError
 from kafscale.metadata.cluster.cluster_cache import ClusterView
 from kafscale.metadata.schema.model import BrokerInfo, Topic
@@ -31,10 +31,12 @@ from kafscale.observability.logging import get_logger
 log = get_logger(__name__)
 
 LINGER_SECONDS: Final = 0.005
-"""Changes that come together are planned for together."""
+"""Changes that arrive together are covered by one plan."""
 
-REST_PER_PLANNING: Final = 4
-"""How much longer than planning the rest before it is: a large cluster must not keep us busy."""
+PAUSE_PER_PLANNING: Final = 4
+"""The pause before a plan, as a multiple of the last planning time: planning blocks the event
+loop.
+"""
 
 RETRY_SECONDS: Final = 0.5
 
@@ -46,38 +48,38 @@ Duty = Callable[[], Awaitable[None]]
 
 @dataclass(frozen=True, kw_only=True)
 class ControllerSettings:
-    """How the controller goes about its duties."""
+    """Settings of the controller's duties."""
 
     moves_max: int = 10
-    """How many moves for the sake of balance may be under way in the cluster at once."""
-    reap_interval_ms: int = 30_000
+    """How many rebalancing moves may be under way in the cluster at once."""
+    stream_cleanup_interval_ms: int = 30_000
     snapshot_interval_ms: int = 1_000
-    """How often the snapshot is written at most."""
+    """The minimal interval between two snapshots."""
     topics_delay_ms: int = 60_000
-    """How long changes of topics are gathered before their listener is told."""
+    """How long topic changes are collected before the listeners are called."""
 
 
 class Restorer(Protocol):
     """Makes metadata that were restored from a snapshot agree with the bucket."""
 
     async def complete(self, controller: Entry) -> None:
-        """Settle the restoration, if there is one that is not settled."""
+        """Complete a pending restore, if there is one."""
 
 
 class _TermOverError(Exception):
-    """We are not controller any more."""
+    """This broker is no longer controller."""
 
 
 class Controller:
-    """A broker's readiness to be controller, and its work while it is."""
+    """Campaigns for controller, and runs the controller's duties while elected."""
 
     def __init__(
         self,
         store: MetadataStore,
         view: ClusterView,
         catalog: Catalog,
-        streams: Fencer,
-        reaper: StreamReaper,
+        streams: StreamFencer,
+        reaper: StreamCleaner,
         *,
         restorer: Restorer,
         broker_id: int,
@@ -95,52 +97,54 @@ class Controller:
         self._random = random
         self._settings = settings
         self._election = Election(store, view)
-        self._assigning = Assigning(store, view, catalog, moves_max=settings.moves_max, clock=clock)
-        self._publisher = Publisher(store, view, catalog.topics, cluster_id)
-        self._reaping = Reaping(store, view, reaper)
+        self._assigner = Assigner(store, view, catalog, moves_max=settings.moves_max, clock=clock)
+        self._publisher = SnapshotPublisher(store, view, catalog.topics, cluster_id)
+        self._stream_cleanup = DeadStreamCleanup(store, view, reaper)
         self._elected_listeners: list[Callable[[], None]] = []
         self._topics_listeners: list[TopicsListener] = []
         self._publish_listeners: list[TopicsListener] = []
         self._to_assign = asyncio.Event()
         self._to_publish = asyncio.Event()
         self._topics_changed = asyncio.Event()
-        self._news = asyncio.Event()
+        self._changed_event = asyncio.Event()
         self._plans_begun = 0
         self._plans_done = 0
-        self.is_governing = False
-        """Whether we are controller, and what the metadata say can be relied on."""
-        view.subscribe(self._changed)
-        catalog.subscribe(self._topic_changed)
+        self.is_active = False
+        """Whether this broker is controller and the metadata are reliable: no restore is
+        pending.
+        """
+        view.subscribe(self._on_change)
+        catalog.subscribe(self._on_topic_change)
 
-    # --- what others ask ------------------------------------------------------------------------
+    # --- public interface -----------------------------------------------------------------------
 
     @property
     def is_controller(self) -> bool:
-        """Whether we are controller, as far as can be seen here."""
+        """Whether the cluster cache shows this broker as controller."""
         return self._election.entry is not None
 
-    def begin(self, registration: BrokerInfo) -> None:
-        """Be ready to be controller, under the lease of this registration."""
-        self._election.life = registration
-        self._changed()
+    def start_session(self, broker: BrokerInfo) -> None:
+        """Campaign from now on, under the lease of this registration."""
+        self._election.broker = broker
+        self._on_change()
 
-    def end(self) -> None:
-        """The life is over: stop all duties, and do not stand again before the next."""
-        self._election.life = None
-        self._changed()
+    def end_session(self) -> None:
+        """Stop all duties, and do not campaign before the next session."""
+        self._election.broker = None
+        self._on_change()
 
-    def wake(self) -> None:
+    def request_plan(self) -> None:
         """Plan, even if nothing has changed."""
         self._to_assign.set()
 
     def on_elected(self, listener: Callable[[], None]) -> None:
-        """Call `listener` whenever we become controller."""
+        """Call `listener` whenever this broker becomes controller."""
         self._elected_listeners.append(listener)
 
     def on_topics_changed(self, listener: TopicsListener) -> None:
-        """Call `listener` with all topics when we become controller, and when they have changed.
+        """Call `listener` with all topics after an election, and after they have changed.
 
-        It is called `topics_delay_ms` later, and again if it fails.
+        The call comes `topics_delay_ms` later, and is repeated if it fails.
         """
         self._topics_listeners.append(listener)
 
@@ -149,101 +153,103 @@ class Controller:
         self._publish_listeners.append(listener)
 
     async def rebalance(self) -> int:
-        """Plan now, and return how many moves are under way then."""
+        """Plan now; return how many moves are under way after that."""
         if not self.is_controller:
             raise InvalidRequestError(
                 f"broker {self._broker_id} is not the controller, {self._view.controller_id} is"
             )
         plan = self._plans_begun + 1
-        self.wake()
+        self.request_plan()
         try:
             async with asyncio.timeout(REBALANCE_SECONDS_MAX):
-                await self._until(lambda: self._plans_done >= plan)
+                await self._wait_until(lambda: self._plans_done >= plan)
         except TimeoutError as error:
-            raise StoreUnavailableError("the plan is not carried out yet; try again") from error
-        return self._assigning.moves()
+            raise StoreUnavailableError("the plan is not written yet; try again") from error
+        return self._assigner.move_count()
 
     # --- terms ----------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Stand whenever there is no controller, and be it when elected; cancel it to stop."""
+        """Campaign for controller, and run the duties while elected; cancel it to stop."""
         while True:
-            entry = await self._elected()
-            await self._govern(entry)
+            entry = await self._wait_until_elected()
+            await self._run_term(entry)
 
-    async def _elected(self) -> Entry:
+    async def _wait_until_elected(self) -> Entry:
         while (entry := self._election.entry) is None:
-            news = self._news
-            if self._election.is_open:
+            changed = self._changed_event
+            if self._election.should_campaign:
                 try:
-                    await self._election.stand()
+                    await self._election.campaign()
                 except OperatingError as error:
                     log.warning("not elected yet", reason=str(error))
                     await asyncio.sleep(RETRY_SECONDS)
-            # A view that is connected again does not say so; therefore it is looked at again.
-            await self._within(RETRY_SECONDS, news)
+            # The cache does not notify when it is connected again, so it is polled.
+            await self._wait_for_event(RETRY_SECONDS, changed)
         return entry
 
-    async def _govern(self, controller: Entry) -> None:
-        """Do all duties until the term is over."""
+    async def _run_term(self, controller: Entry) -> None:
+        """Run all duties until the term is over."""
         log.info("controller elected", broker_id=self._broker_id, term=controller.mod_revision)
         try:
             async with asyncio.TaskGroup() as tasks:
-                tasks.create_task(self._take_office(controller, tasks))
-                await self._until_over(controller)
+                tasks.create_task(self._start_duties(controller, tasks))
+                await self._wait_for_term_end(controller)
         except* _TermOverError:
-            log.info("controller no more", broker_id=self._broker_id)
+            log.info("controller term ended", broker_id=self._broker_id)
         finally:
-            self.is_governing = False
-        # A group of tasks that is ending already takes a cancellation for its own.
+            self.is_active = False
+        # A TaskGroup that is already ending takes a cancellation for its own.
         task = asyncio.current_task()
         if task is not None and task.cancelling():
             raise asyncio.CancelledError
 
-    async def _take_office(self, controller: Entry, tasks: asyncio.TaskGroup) -> None:
-        """Begin all duties, once the metadata can be relied on."""
-        await _done("restore", lambda: self._restorer.complete(controller))
-        for bell in (self._to_assign, self._to_publish, self._topics_changed):
-            bell.set()
-        fencing = Fencing(self._store, self._streams, tasks, random=self._random, fenced=self.wake)
+    async def _start_duties(self, controller: Entry, tasks: asyncio.TaskGroup) -> None:
+        """Start all duties, once the metadata are reliable."""
+        await _run_duty("restore", lambda: self._restorer.complete(controller))
+        for event in (self._to_assign, self._to_publish, self._topics_changed):
+            event.set()
+        fencer = Fencer(
+            self._store, self._streams, tasks, random=self._random, on_fenced=self.request_plan
+        )
         duties: dict[str, Duty] = {
-            "assign": lambda: self._assign(controller, fencing),
+            "assign": lambda: self._assign(controller, fencer),
             "publish": lambda: self._publish(controller),
-            "reap": lambda: self._reap(controller),
-            "topics": self._tell_topics,
+            "cleanup": lambda: self._clean_up_streams(controller),
+            "topics": self._notify_topics_listeners,
         }
         for name, duty in duties.items():
-            tasks.create_task(_repeat(name, duty))
-        self.is_governing = True
+            tasks.create_task(_run_duty_forever(name, duty))
+        self.is_active = True
         for listener in self._elected_listeners:
             listener()
 
-    async def _until_over(self, controller: Entry) -> NoReturn:
-        """Wait for the end of the term, and raise: that is what ends a group of tasks."""
-        await self._until(lambda: self._election.entry != controller)
+    async def _wait_for_term_end(self, controller: Entry) -> NoReturn:
+        """Wait for the end of the term, and raise: an exception is what ends a TaskGroup."""
+        await self._wait_until(lambda: self._election.entry != controller)
         raise _TermOverError
 
-    # --- duties, one round of each --------------------------------------------------------------
+    # --- duties, one iteration of each ----------------------------------------------------------
 
-    async def _assign(self, controller: Entry, fencing: Fencing) -> None:
+    async def _assign(self, controller: Entry, fencer: Fencer) -> None:
         await self._to_assign.wait()
-        await asyncio.sleep(LINGER_SECONDS + REST_PER_PLANNING * self._assigning.planning_seconds)
-        if not self._assigning.is_informed:
+        await asyncio.sleep(LINGER_SECONDS + PAUSE_PER_PLANNING * self._assigner.planning_seconds)
+        if not self._assigner.is_cache_current:
             await asyncio.sleep(RETRY_SECONDS)
             return
         self._to_assign.clear()
         self._plans_begun = plan = self._plans_begun + 1
         try:
-            is_done = await self._assigning.step(controller, fencing)
+            is_done = await self._assigner.plan_and_write(controller, fencer)
         except BaseException:
             self._to_assign.set()
             raise
         if not is_done:
-            # There is news on the way; if it does not come, it was the store that failed.
-            await self._within(RETRY_SECONDS, self._to_assign)
+            # A change should arrive soon; if none does, it was the store that failed.
+            await self._wait_for_event(RETRY_SECONDS, self._to_assign)
             self._to_assign.set()
         self._plans_done = plan
-        self._tell()
+        self._notify()
 
     async def _publish(self, controller: Entry) -> None:
         await self._to_publish.wait()
@@ -257,11 +263,11 @@ class Controller:
             raise
         await asyncio.sleep(self._settings.snapshot_interval_ms / 1000)
 
-    async def _reap(self, controller: Entry) -> None:
-        await asyncio.sleep(self._settings.reap_interval_ms / 1000)
-        await self._reaping.step(controller)
+    async def _clean_up_streams(self, controller: Entry) -> None:
+        await asyncio.sleep(self._settings.stream_cleanup_interval_ms / 1000)
+        await self._stream_cleanup.run_once(controller)
 
-    async def _tell_topics(self) -> None:
+    async def _notify_topics_listeners(self) -> None:
         await self._topics_changed.wait()
         await asyncio.sleep(self._settings.topics_delay_ms / 1000)
         self._topics_changed.clear()
@@ -272,26 +278,26 @@ class Controller:
             self._topics_changed.set()
             raise
 
-    # --- news -----------------------------------------------------------------------------------
+    # --- notifications --------------------------------------------------------------------------
 
-    def _changed(self) -> None:
+    def _on_change(self) -> None:
         self._to_assign.set()
         self._to_publish.set()
-        self._tell()
+        self._notify()
 
-    def _topic_changed(self, _before: Topic | None, _after: Topic | None) -> None:
+    def _on_topic_change(self, _before: Topic | None, _after: Topic | None) -> None:
         self._topics_changed.set()
-        self._changed()
+        self._on_change()
 
-    def _tell(self) -> None:
-        self._news.set()
-        self._news = asyncio.Event()
+    def _notify(self) -> None:
+        self._changed_event.set()
+        self._changed_event = asyncio.Event()
 
-    async def _until(self, condition: Callable[[], bool]) -> None:
+    async def _wait_until(self, condition: Callable[[], bool]) -> None:
         while not condition():
-            await self._news.wait()
+            await self._changed_event.wait()
 
-    async def _within(self, seconds: float, event: asyncio.Event) -> None:
+    async def _wait_for_event(self, seconds: float, event: asyncio.Event) -> None:
         try:
             async with asyncio.timeout(seconds):
                 await event.wait()
@@ -299,21 +305,20 @@ class Controller:
             return
 
 
-async def _repeat(name: str, duty: Duty) -> None:
-    """Do a duty round after round."""
+async def _run_duty_forever(name: str, duty: Duty) -> None:
     while True:
-        await _done(name, duty)
+        await _run_duty(name, duty)
 
 
-async def _done(name: str, duty: Duty) -> None:
-    """Do one round of a duty, however often it has to be begun."""
+async def _run_duty(name: str, duty: Duty) -> None:
+    """Run one iteration of a duty, with retries until it succeeds."""
     while True:
         try:
             await duty()
         except OperatingError as error:
             log.warning("controller duty not done yet", duty=name, reason=str(error))
         except Exception:
-            # An edge: the next round of it, and all other duties, come nevertheless.
+            # A boundary: later iterations and other duties run nevertheless.
             log.exception("controller duty failed", duty=name)
         else:
             return

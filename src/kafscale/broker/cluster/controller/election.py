@@ -1,8 +1,9 @@
-"""The election: which of the brokers is controller, and whether that is us.
+"""The election of the controller.
 
-The law: the controller is whoever put its id under the controller's key, while nobody had, under
-the lease of its present life; the key goes with the lease. We are controller only while the view
-shows that very entry, and what a controller writes compares it.
+Invariants: the controller is the broker that put its id under the controller key while the key was
+absent, with the lease of its current session; the key vanishes with the lease. A broker is
+controller only while the cluster cache shows that very entry, and every write of a controller
+compares it.
 """
 
 from kafscale.metadata.cluster.cluster_cache import ClusterView
@@ -17,34 +18,36 @@ class Election:
     def __init__(self, store: MetadataStore, view: ClusterView) -> None:
         self._store = store
         self._view = view
-        self.life: BrokerInfo | None = None
-        """As what we are registered; between two lives we are no candidate."""
+        self.broker: BrokerInfo | None = None
+        """The registration of the current session; without a session, this broker does not
+        campaign.
+        """
 
     @property
     def entry(self) -> Entry | None:
-        """The entry that makes us controller; None if we are not."""
+        """The entry that makes this broker controller; None if it is not."""
         entry = self._view.controller
-        if self.life is None or entry is None or entry.lease != self.life.lease:
+        if self.broker is None or entry is None or entry.lease != self.broker.lease:
             return None
         return entry
 
     @property
-    def is_open(self) -> bool:
-        """Whether there is no controller, and it is on us to become it."""
-        if self.life is None or self._view.controller is not None or not self._view.connected:
+    def should_campaign(self) -> bool:
+        """Whether there is no controller, and this broker is a candidate."""
+        if self.broker is None or self._view.controller is not None or not self._view.connected:
             return False
-        registered = self._view.brokers.get(self.life.id)
-        if registered is None or registered.epoch != self.life.epoch:
+        registered = self._view.brokers.get(self.broker.id)
+        if registered is None or registered.epoch != self.broker.epoch:
             return False
-        # Who is about to leave would only have to be followed by another.
+        # A draining broker would soon have to be replaced.
         return not registered.is_draining or all(
             broker.is_draining for broker in self._view.brokers.values()
         )
 
-    async def stand(self) -> None:
-        """Try to become controller; the view will show who did."""
-        assert self.life is not None
+    async def campaign(self) -> None:
+        """Try to become controller; the cluster cache will show the winner."""
+        assert self.broker is not None
         await self._store.commit(
             [absent(keys.CONTROLLER)],
-            [Put(keys.CONTROLLER, str(self.life.id).encode(), self.life.lease)],
+            [Put(keys.CONTROLLER, str(self.broker.id).encode(), self.broker.lease)],
         )

@@ -1,9 +1,9 @@
-"""Fencing: makes sure that brokers which are lost write nothing any more.
+"""Fencer: ends the WAL streams of lost brokers, so that they can no longer write.
 
-The laws: an owner is fenced only after the store has said that it is over, since a view may not yet
-show who has just come. An object store that fails is asked again, for each owner on its own, until
-the fence stands. Which fences stand is remembered for one controller's term only: the next makes
-sure again, which does no harm.
+Invariants: an owner is fenced only after the store has confirmed that its session is over, since
+the cache may not yet show a broker that has just registered. Each owner is retried on its own until
+its fence is in the object store. Fences are remembered for one term only: the next controller
+fences again, which is idempotent.
 """
 
 import asyncio
@@ -21,73 +21,71 @@ from kafscale.observability.logging import get_logger
 
 log = get_logger(__name__)
 
-PAUSE_SECONDS_MAX: Final = 2.0
-"""Partitions are not served meanwhile: when the store is back, it must not be missed for long."""
+RETRY_SECONDS_MAX: Final = 2.0
+"""Its partitions are not served meanwhile: once the store recovers, fencing must follow soon."""
 
-LATE_SECONDS: Final = 0.2
-"""What a view is given to show a broker that the store knows already."""
+CACHE_DELAY_SECONDS: Final = 0.2
+"""How long the cache may take to show a broker that the store has already."""
 
-Answer = TypeVar("Answer")
+Result = TypeVar("Result")
 
 
-class Fencer(Protocol):
+class StreamFencer(Protocol):
     """Ends the WAL streams of brokers."""
 
     async def fence(self, broker_id: int, epoch: int) -> None:
         """Put a fence at the end of a stream, unless there is one."""
 
 
-class Fencing:
-    """The fences of one term; work is done in the given group of tasks."""
+class Fencer:
+    """The fences of one term; runs in the given TaskGroup."""
 
     def __init__(
         self,
         store: MetadataStore,
-        streams: Fencer,
+        streams: StreamFencer,
         tasks: asyncio.TaskGroup,
         *,
         random: Random,
-        fenced: Callable[[], None],
+        on_fenced: Callable[[], None],
     ) -> None:
-        """`fenced` is called whenever another owner is fenced, or turns out to be alive."""
+        """`on_fenced` is called whenever an owner was fenced, or turned out to be alive."""
         self._store = store
         self._streams = streams
         self._tasks = tasks
         self._random = random
-        self._tell = fenced
-        self._under_way: set[Owner] = set()
+        self._on_fenced = on_fenced
+        self._in_progress: set[Owner] = set()
         self.fenced: set[Owner] = set()
 
-    def begin(self, owner: Owner, partitions: int) -> None:
-        """Have an owner fenced that seems to be over and to leave so many partitions."""
-        if owner not in self._under_way:
-            self._under_way.add(owner)
+    def start(self, owner: Owner, partitions: int) -> None:
+        """Fence an owner that seems to be lost and owns this number of partitions."""
+        if owner not in self._in_progress:
+            self._in_progress.add(owner)
             self._tasks.create_task(self._fence(owner, partitions))
 
     async def _fence(self, owner: Owner, partitions: int) -> None:
         broker_id, epoch = owner
-        if await self._patiently(owner, self._is_over):
+        if await self._retry(owner, self._session_ended):
             log.warning("broker lost", broker_id=broker_id, epoch=epoch, partitions=partitions)
-            await self._patiently(owner, self._streams.fence)
+            await self._retry(owner, self._streams.fence)
             self.fenced.add(owner)
         else:
-            await asyncio.sleep(LATE_SECONDS)
-        self._under_way.discard(owner)
-        self._tell()
+            await asyncio.sleep(CACHE_DELAY_SECONDS)
+        self._in_progress.discard(owner)
+        self._on_fenced()
 
-    async def _is_over(self, broker_id: int, epoch: int) -> bool:
+    async def _session_ended(self, broker_id: int, epoch: int) -> bool:
         entry = await self._store.get(keys.broker(str(broker_id)))
         return entry is None or decode_broker(entry).epoch > epoch
 
-    async def _patiently(
-        self, owner: Owner, ask: Callable[[int, int], Awaitable[Answer]]
-    ) -> Answer:
-        """Ask about an owner until there is an answer."""
+    async def _retry(self, owner: Owner, call: Callable[[int, int], Awaitable[Result]]) -> Result:
+        """Call with an owner until it succeeds."""
         broker_id, epoch = owner
         backoff = Backoff(self._random)
         while True:
             try:
-                return await ask(broker_id, epoch)
+                return await call(broker_id, epoch)
             except OperatingError as error:
                 log.warning(
                     "broker not fenced yet",
@@ -97,6 +95,6 @@ class Fencing:
                     tries=backoff.tries + 1,
                 )
             except Exception:
-                # An edge: whatever one stream has, its partitions must not be given up.
-                log.exception("broker not fenced", broker_id=broker_id, epoch=epoch)
-            await asyncio.sleep(min(backoff.next_seconds(), PAUSE_SECONDS_MAX))
+                # A boundary: whatever fails for one stream, its partitions must not be given up.
+                log.exception("broker fencing failed", broker_id=broker_id, epoch=epoch)
+            await asyncio.sleep(min(backoff.next_seconds(), RETRY_SECONDS_MAX))

@@ -1,8 +1,8 @@
-"""The snapshot: the whole cluster as one JSON document, for readers that want it in one piece.
+"""The metadata snapshot: the whole cluster as one JSON document, for external readers.
 
-The laws: it is derived from the other records, which are the truth; it is written by the controller
-alone, when it has changed. It never outgrows what the store takes: where a cluster is too large,
-the partitions are left out first, then the topics that come last, and it says so.
+Invariants: it is derived from the other records, which are authoritative; only the controller
+writes it, when it has changed. It never exceeds the store's value limit: for a large cluster the
+partitions are left out first, then the last topics, and `truncated` is set.
 """
 
 from collections.abc import Mapping
@@ -23,8 +23,8 @@ BYTES_MAX: Final = 1_000_000
 Document = dict[str, Any]
 
 
-class Publisher:
-    """Writes snapshots."""
+class SnapshotPublisher:
+    """Writes snapshots to the metadata store."""
 
     def __init__(
         self, store: MetadataStore, view: ClusterView, topics: Mapping[str, Topic], cluster_id: str
@@ -34,50 +34,50 @@ class Publisher:
         self._topics = topics
         self._cluster_id = cluster_id
         self._published: tuple[int, bytes] | None = None
-        """What was written last, and in which term."""
-        self._is_told = False
+        """The last written snapshot, and its term."""
+        self._is_truncation_logged = False
 
     async def publish(self, controller: Entry) -> None:
-        """Write the snapshot, if it has changed and we are still controller."""
-        value, is_whole = encode(document(self._view, self._topics, self._cluster_id))
-        if not is_whole and not self._is_told:
-            log.warning("metadata snapshot cut short", size_bytes_max=BYTES_MAX)
-        self._is_told = not is_whole
-        news = (controller.mod_revision, value)
-        if news != self._published:
-            done = await self._store.commit([unchanged(controller)], [Put(keys.SNAPSHOT, value)])
-            if done.succeeded:
-                self._published = news
+        """Write the snapshot, if it has changed and this broker is still controller."""
+        value, is_complete = encode(build_document(self._view, self._topics, self._cluster_id))
+        if not is_complete and not self._is_truncation_logged:
+            log.warning("metadata snapshot truncated", size_bytes_max=BYTES_MAX)
+        self._is_truncation_logged = not is_complete
+        snapshot = (controller.mod_revision, value)
+        if snapshot != self._published:
+            result = await self._store.commit([unchanged(controller)], [Put(keys.SNAPSHOT, value)])
+            if result.succeeded:
+                self._published = snapshot
 
 
-def document(view: ClusterView, topics: Mapping[str, Topic], cluster_id: str) -> Document:
-    """The cluster as it is seen."""
+def build_document(view: ClusterView, topics: Mapping[str, Topic], cluster_id: str) -> Document:
+    """The cluster as the cache shows it."""
     return {
         "controller_id": view.controller_id,
         "cluster_id": cluster_id,
-        "brokers": [_broker(view.brokers[number]) for number in sorted(view.brokers)],
-        "topics": [_topic(view, topics[name]) for name in sorted(topics)],
+        "brokers": [_broker_document(view.brokers[number]) for number in sorted(view.brokers)],
+        "topics": [_topic_document(view, topics[name]) for name in sorted(topics)],
     }
 
 
-def encode(whole: Document, bytes_max: int = BYTES_MAX) -> tuple[bytes, bool]:
-    """The document as JSON that is not too long, and whether it is the whole document."""
-    value = msgspec.json.encode(whole)
+def encode(document: Document, bytes_max: int = BYTES_MAX) -> tuple[bytes, bool]:
+    """Encode the document within `bytes_max`; also return whether it is complete."""
+    value = msgspec.json.encode(document)
     if len(value) <= bytes_max:
         return value, True
-    topics = [{**topic, "partitions": []} for topic in whole["topics"]]
+    topics = [{**topic, "partitions": []} for topic in document["topics"]]
     while True:
-        value = msgspec.json.encode({**whole, "topics": topics, "truncated": True})
+        value = msgspec.json.encode({**document, "topics": topics, "truncated": True})
         if len(value) <= bytes_max or not topics:
             return value, False
         topics = topics[: len(topics) * 9 // 10]
 
 
-def _broker(broker: BrokerInfo) -> Document:
+def _broker_document(broker: BrokerInfo) -> Document:
     return {"id": broker.id, "host": broker.host, "port": broker.port, "rack": broker.rack}
 
 
-def _topic(view: ClusterView, topic: Topic) -> Document:
+def _topic_document(view: ClusterView, topic: Topic) -> Document:
     partitions: list[Document] = []
     for number in range(topic.partitions):
         leader, leader_epoch = view.leader(topic.name, number)

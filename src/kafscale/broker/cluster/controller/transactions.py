@@ -1,9 +1,9 @@
-"""Batches: a plan as commits that the store takes, each with all that must hold for it.
+"""An assignment plan as etcd transactions, each with the comparisons that it depends on.
 
-The laws: an assignment is written only if it is still what was planned from (absent, for a new
-one), while its topic exists, while the brokers that it is taken from and given to are registered as
-they were seen, and while we are controller. Only an assignment of something that does not exist is
-deleted: not one of a topic that we have not heard of yet.
+Invariants: an assignment is written only if it is unchanged since it was planned from (absent, for
+a new one), while its topic exists, while the brokers that it is taken from and given to are
+registered as the plan saw them, and while this broker is controller. An assignment is deleted only
+if its partition does not exist, which is compared as well: the topic may be newer than the cache.
 """
 
 from collections.abc import Iterator, Mapping
@@ -28,81 +28,83 @@ from kafscale.metadata.store.base import (
 )
 
 PUTS_MAX: Final = 64
-"""How many assignments go into one commit: where one has changed, none of them is written."""
+"""How many assignments go into one transaction: if one has changed, none of them is written."""
 
 
-class Step(msgspec.Struct, frozen=True):
-    """What is done to one assignment, and what must hold for it."""
+class AssignmentOp(msgspec.Struct, frozen=True):
+    """The write of one assignment, and the comparisons that it needs."""
 
     assignment: Assignment
     operation: Put | Delete
     compares: list[Compare]
 
 
-class Batch(msgspec.Struct):
-    """One commit."""
+class AssignmentTxn(msgspec.Struct):
+    """One transaction."""
 
     compares: dict[str, Compare]
     operations: list[Operation]
-    last: Step
-    """The last of its steps: who sees what that has done sees the whole commit."""
+    last: AssignmentOp
+    """The last operation: once the cache shows its effect, it shows the whole transaction."""
 
 
-def batches(
+def build_transactions(
     plan: Plan,
     controller: Entry,
     topics: Mapping[str, Topic],
     brokers: Mapping[int, BrokerInfo],
     puts_max: int = PUTS_MAX,
-) -> Iterator[Batch]:
-    """The commits of a plan that was made from these topics and brokers."""
-    batch: Batch | None = None
-    for step in chain(
-        (_removal(assignment, topics) for assignment in plan.removals),
-        (_change(change, topics, brokers) for change in plan.changes),
+) -> Iterator[AssignmentTxn]:
+    """The transactions of a plan that was made from these topics and brokers."""
+    txn: AssignmentTxn | None = None
+    for op in chain(
+        (_removal_op(assignment, topics) for assignment in plan.removals),
+        (_change_op(change, topics, brokers) for change in plan.changes),
     ):
-        if batch is not None and not _fits(batch, step, puts_max):
-            yield batch
-            batch = None
-        if batch is None:
-            batch = Batch({controller.key: unchanged(controller)}, [], step)
-        batch.compares.update({compare.key: compare for compare in step.compares})
-        batch.operations.append(step.operation)
-        batch.last = step
-    if batch is not None:
-        yield batch
+        if txn is not None and not _fits(txn, op, puts_max):
+            yield txn
+            txn = None
+        if txn is None:
+            txn = AssignmentTxn({controller.key: unchanged(controller)}, [], op)
+        txn.compares.update({compare.key: compare for compare in op.compares})
+        txn.operations.append(op.operation)
+        txn.last = op
+    if txn is not None:
+        yield txn
 
 
-def _fits(batch: Batch, step: Step, puts_max: int) -> bool:
-    more = sum(compare.key not in batch.compares for compare in step.compares)
-    return len(batch.operations) < puts_max and len(batch.compares) + more <= OPERATIONS_MAX
+def _fits(txn: AssignmentTxn, op: AssignmentOp, puts_max: int) -> bool:
+    more = sum(compare.key not in txn.compares for compare in op.compares)
+    return len(txn.operations) < puts_max and len(txn.compares) + more <= OPERATIONS_MAX
 
 
-def _change(change: Change, topics: Mapping[str, Topic], brokers: Mapping[int, BrokerInfo]) -> Step:
+def _change_op(
+    change: Change, topics: Mapping[str, Topic], brokers: Mapping[int, BrokerInfo]
+) -> AssignmentOp:
     before, after = change.before, change.after
     key = keys.assignment(after.topic, after.partition)
     compares = [
         Compare(key=key, mod_revision=before.mod_revision if before else NEVER_SAVED),
-        *(_registered(broker_id, brokers) for broker_id in _brokers_of(change)),
+        *(_registration_compare(broker_id, brokers) for broker_id in _brokers_of(change)),
     ]
     if after.topic != SHARDS_TOPIC:
         created = topics[after.topic].create_revision
         compares.append(Compare(key=keys.topic_config(after.topic), create_revision=created))
-    return Step(after, Put(key, encode_assignment(after)), compares)
+    return AssignmentOp(after, Put(key, encode_assignment(after)), compares)
 
 
-def _removal(assignment: Assignment, topics: Mapping[str, Topic]) -> Step:
+def _removal_op(assignment: Assignment, topics: Mapping[str, Topic]) -> AssignmentOp:
     key = keys.assignment(assignment.topic, assignment.partition)
     compares = [Compare(key=key, mod_revision=assignment.mod_revision)]
     if assignment.topic != SHARDS_TOPIC:
         topic = topics.get(assignment.topic)
         revision = topic.mod_revision if topic else NEVER_SAVED
         compares.append(Compare(key=keys.topic_config(assignment.topic), mod_revision=revision))
-    return Step(assignment, Delete(key), compares)
+    return AssignmentOp(assignment, Delete(key), compares)
 
 
 def _brokers_of(change: Change) -> set[int]:
-    """The brokers that it depends on: who loses something, and who gets it or is to get it."""
+    """The brokers that a change depends on: the old owner, the new owner, the transfer target."""
     before, after = change.before, change.after
     named = {after.broker_id}
     if before is not None:
@@ -112,7 +114,7 @@ def _brokers_of(change: Change) -> set[int]:
     return named
 
 
-def _registered(broker_id: int, brokers: Mapping[int, BrokerInfo]) -> Compare:
+def _registration_compare(broker_id: int, brokers: Mapping[int, BrokerInfo]) -> Compare:
     broker = brokers.get(broker_id)
     return Compare(
         key=keys.broker(str(broker_id)), mod_revision=broker.mod_revision if broker else NEVER_SAVED

@@ -1,9 +1,9 @@
-"""Reaping: tells the reaper of dead WAL streams how far partitions are in segments.
+"""Cleanup of dead WAL streams: passes to the cleaner how far each partition is rolled.
 
-The laws: what is said is not more than the store says. That a topic is gone is said only if the
-store did not know it when it was asked *after* the reaper had met it: a topic that was younger than
-our knowledge would lose its records otherwise. A stale controller, whose view may be old, is
-refused by the store before it does anything.
+Invariants: the reported offsets are never ahead of the store. A topic counts as deleted only if the
+store did not know it when it was read *after* the cleaner had found its records: otherwise a topic
+younger than the last read would lose records. A former controller, whose cache may be stale, is
+rejected by the store before it does anything.
 """
 
 import asyncio
@@ -21,20 +21,20 @@ from kafscale.observability.logging import get_logger
 log = get_logger(__name__)
 
 ENTRIES_AT_ONCE: Final = 16
-"""How many records are read before others get their turn."""
+"""How many records are decoded before the event loop runs other tasks."""
 
 
-class StreamReaper(Protocol):
-    """Deletes objects of dead WAL streams that nobody needs any more."""
+class StreamCleaner(Protocol):
+    """Deletes objects of dead WAL streams whose records are all in segments."""
 
     async def reap(
         self, rolled_end: Callable[[bytes, int], int | None], is_live: Callable[[int, int], bool]
     ) -> int:
-        """Delete what is in segments up to `rolled_end`; return how many objects were deleted."""
+        """Delete what is rolled up to `rolled_end`; return how many objects were deleted."""
 
 
 class _Rolled(msgspec.Struct, frozen=True, gc=False):
-    """Up to where a partition is in segments, by its state of this revision."""
+    """The rolled end offset of a partition, by its state of this revision."""
 
     mod_revision: int
     topic_id: bytes
@@ -42,20 +42,20 @@ class _Rolled(msgspec.Struct, frozen=True, gc=False):
     end_offset: int
 
 
-class Reaping:
-    """The rounds of the reaper."""
+class DeadStreamCleanup:
+    """Runs the cleaner with the offsets from the metadata store."""
 
-    def __init__(self, store: MetadataStore, view: ClusterView, reaper: StreamReaper) -> None:
+    def __init__(self, store: MetadataStore, view: ClusterView, cleaner: StreamCleaner) -> None:
         self._store = store
         self._view = view
-        self._reaper = reaper
+        self._cleaner = cleaner
         self._known: dict[str, _Rolled] = {}
-        """What the states said in the last round, by key."""
+        """Decoded partition states of the last run, by key."""
         self._unknown: set[bytes] = set()
-        """Ids of topics that the reaper has met, and the store did not know before."""
+        """Ids of topics that the cleaner has found, and the store did not know before."""
 
-    async def step(self, controller: Entry) -> None:
-        """Reap once, if we are still controller."""
+    async def run_once(self, controller: Entry) -> None:
+        """Clean up once, if this broker is still controller."""
         if not self._view.connected or await self._store.get(keys.CONTROLLER) != controller:
             return
         ends = await self._rolled_ends()
@@ -70,12 +70,12 @@ class Reaping:
                 return 0
             return ends[topic_id].get(partition, 0)
 
-        deleted = await self._reaper.reap(rolled_end, self._is_live)
+        deleted = await self._cleaner.reap(rolled_end, self._is_live)
         if deleted:
-            log.info("dead streams reaped", objects=deleted)
+            log.info("dead streams cleaned up", objects=deleted)
 
     async def _rolled_ends(self) -> dict[bytes, dict[int, int]]:
-        """Up to which offset partitions are in segments, by the ids of all topics that exist."""
+        """The rolled end offsets of the partitions of all topics that exist, by topic id."""
         snapshot = await self._store.range(keys.TOPICS)
         ends: dict[bytes, dict[int, int]] = {}
         known: dict[str, _Rolled] = {}
@@ -94,7 +94,7 @@ class Reaping:
         return ends
 
     def _rolled(self, entry: Entry) -> _Rolled:
-        """What a state says; one that has not changed since the last round is not read again."""
+        """Decode a state, unless it is unchanged since the last run."""
         known = self._known.get(entry.key)
         if known is not None and known.mod_revision == entry.mod_revision:
             return known
@@ -102,6 +102,6 @@ class Reaping:
         return _Rolled(entry.mod_revision, state.topic_id, state.partition, state.rolled_end)
 
     def _is_live(self, broker_id: int, epoch: int) -> bool:
-        """Whether this broker may still write to its stream; in doubt, it may."""
+        """Whether this broker may still write to its stream; true in doubt."""
         broker = self._view.brokers.get(broker_id)
         return not self._view.connected or (broker is not None and broker.epoch <= epoch)

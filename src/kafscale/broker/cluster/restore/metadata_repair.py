@@ -1,7 +1,7 @@
-"""What restored metadata say of topics and partitions, and how that is put right.
+"""Reads restored metadata of topics and partitions, and writes the repairs.
 
-The law: every commit compares the controller's entry, and each change of a topic what is changed;
-one that fails means that somebody else is at work, and that the restoration begins again.
+Invariant: every transaction compares the controller's entry, and each change of a topic compares
+that topic. A transaction that fails means that another writer is active; the repair starts again.
 """
 
 import asyncio
@@ -11,7 +11,7 @@ from typing import Final
 
 import msgspec
 
-from kafscale.broker.cluster.restore.topics import Verdict
+from kafscale.broker.cluster.restore.topics import TopicRepair
 from kafscale.errors import DamagedObjectError, StoreUnavailableError
 from kafscale.metadata.schema import keys
 from kafscale.metadata.schema.cluster_codec import decode_assignment, encode_assignment
@@ -37,14 +37,14 @@ from kafscale.observability.logging import get_logger
 log = get_logger(__name__)
 
 PUTS_MAX: Final = 100
-"""How many partitions go into one commit."""
+"""How many partitions go into one transaction."""
 
 ENTRIES_AT_ONCE: Final = 100
-"""How many records are read before others get their turn."""
+"""How many records are decoded before the event loop runs other tasks."""
 
 
-class Known(msgspec.Struct):
-    """What the metadata say."""
+class StoredMetadata(msgspec.Struct):
+    """What the metadata store holds."""
 
     topics: dict[str, Topic]
     tombstones: dict[str, Topic]
@@ -52,14 +52,14 @@ class Known(msgspec.Struct):
     assignments: defaultdict[str, dict[int, Assignment]]
     """By topic and partition."""
     revisions: list[int]
-    """Of all records that were read."""
+    """The revisions of all records that were read."""
 
     def state_of(self, topic: Topic, partition: int) -> PartitionState | None:
-        """The state of a partition of this topic, and not of an older one of the same name."""
+        """The state of a partition of this topic, not of an older topic of the same name."""
         state = self.states.get((topic.name, partition))
         return state if state is not None and state.topic_id == topic.id else None
 
-    def take(self, entry: Entry) -> None:
+    def add(self, entry: Entry) -> None:
         self.revisions.append(entry.mod_revision)
         match keys.parse(entry.key):
             case keys.TopicConfigKey(name):
@@ -72,50 +72,55 @@ class Known(msgspec.Struct):
                 self.assignments[name][number] = decode_assignment(entry)
 
 
-class RestoredMetadata:
-    """The metadata, in the hands of a controller."""
+class MetadataRepair:
+    """Repairs the metadata on behalf of a controller."""
 
     def __init__(self, store: MetadataStore, controller: Entry) -> None:
         self._store = store
         self._controller = controller
         self.topics_revision = 0
-        """Of the last change of a topic."""
+        """The revision of the last change of a topic."""
 
-    async def read(self) -> Known:
-        """Everything; a record that cannot be read is told of, and left out."""
-        known = Known({}, {}, {}, defaultdict(dict), [])
+    async def read(self) -> StoredMetadata:
+        """Read everything; a damaged record is logged and skipped."""
+        known = StoredMetadata({}, {}, {}, defaultdict(dict), [])
         for prefix in (keys.TOPICS, keys.DELETIONS, keys.ASSIGNMENTS):
             for count, entry in enumerate((await self._store.range(prefix)).entries, 1):
                 try:
-                    known.take(entry)
+                    known.add(entry)
                 except DamagedObjectError as error:
                     log.error("record damaged", key=error.key, reason=error.reason)  # noqa: TRY400
                 if count % ENTRIES_AT_ONCE == 0:
                     await asyncio.sleep(0)
         return known
 
-    async def carry_out(self, verdict: Verdict) -> None:
-        """Make a topic, and its tombstone, what they should be."""
-        config, deletion = keys.topic_config(verdict.name), keys.deletion(verdict.name)
-        tombstone = verdict.tombstone_after
-        entomb = Put(deletion, encode_topic(tombstone)) if tombstone else Delete(deletion)
-        before, after = verdict.before, verdict.after
+    async def apply(self, repair: TopicRepair) -> None:
+        """Write the repaired topic and its tombstone."""
+        config, deletion = keys.topic_config(repair.name), keys.deletion(repair.name)
+        tombstone = repair.tombstone_after
+        tombstone_operation = (
+            Put(deletion, encode_topic(tombstone)) if tombstone else Delete(deletion)
+        )
+        before, after = repair.before, repair.after
         if before is not None and (after is None or after.id != before.id):
             removal: list[Operation] = [
-                DeletePrefix(keys.topic(verdict.name)),
-                DeletePrefix(keys.assignments(verdict.name)),
-                entomb,
+                DeletePrefix(keys.topic(repair.name)),
+                DeletePrefix(keys.assignments(repair.name)),
+                tombstone_operation,
             ]
-            self.topics_revision = await self._commit([_is_still(config, before)], removal)
+            self.topics_revision = await self._commit([_unchanged_topic(config, before)], removal)
             if after is None:
                 return
-            # A commit of its own, because what goes by its prefix cannot be put in the same.
+            # A separate transaction, because a key below a deleted prefix cannot be put in the same
+            # one.
             before = None
         elif after is None:
-            await self._commit([_is_still(deletion, verdict.tombstone_before)], [entomb])
+            await self._commit(
+                [_unchanged_topic(deletion, repair.tombstone_before)], [tombstone_operation]
+            )
             return
-        changes = [Put(config, encode_topic(after)), entomb]
-        self.topics_revision = await self._commit([_is_still(config, before)], changes)
+        changes = [Put(config, encode_topic(after)), tombstone_operation]
+        self.topics_revision = await self._commit([_unchanged_topic(config, before)], changes)
 
     async def write(
         self, assignments: Iterable[Assignment], states: Iterable[PartitionState]
@@ -133,9 +138,11 @@ class RestoredMetadata:
     async def _commit(self, compares: Sequence[Compare], operations: Sequence[Operation]) -> int:
         done = await self._store.commit([unchanged(self._controller), *compares], operations)
         if not done.succeeded:
-            raise StoreUnavailableError("the metadata were changed by others while being settled")
+            raise StoreUnavailableError(
+                "the metadata were changed concurrently during the restore; it starts again"
+            )
         return done.revision
 
 
-def _is_still(key: str, topic: Topic | None) -> Compare:
+def _unchanged_topic(key: str, topic: Topic | None) -> Compare:
     return Compare(key=key, mod_revision=topic.mod_revision if topic else NEVER_SAVED)

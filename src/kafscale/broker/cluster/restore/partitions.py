@@ -1,16 +1,15 @@
-"""What restored metadata have to say of partitions, so that owners find all records again. Pure.
+"""Repaired assignments and states of partitions after a metadata restore. Pure.
 
-The laws:
+Invariants:
 
-1. Every partition has an owner that is over: then it is taken over like that of a broker that died,
-   from segments and from all streams with a fence. None is new, and none was left clean.
-2. What only ever grows has grown: leader epochs, which clients compare, and the ids of producers,
-   which logs remember. How far they had come since the snapshot nobody knows, but time is what no
-   snapshot takes back: they go on from numbers that follow from the clock, which were not reached
-   before, also when the same snapshot is restored twice. Should the clock be wrong, they grow by a
-   step nevertheless.
-3. No offset below the start of a log is given out again, where an object tells that start: segments
-   that are all deleted do not.
+1. Every partition gets an owner whose session is over. So it is taken over like that of a failed
+   broker, from segments and from all fenced streams. None is new, and none is fully rolled.
+2. Numbers that only grow have grown: leader epochs, which clients compare, and producer ids, which
+   logs remember. How far they had come since the snapshot is unknown. But no snapshot sets back the
+   clock: they continue from numbers derived from it, which were never reached before, also if the
+   same snapshot is restored twice. If the clock is wrong, they grow by a step nevertheless.
+3. No offset below a log's start is assigned again, where an object shows that start; segments that
+   are all deleted do not.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -22,40 +21,43 @@ from kafscale.broker.cluster.controller.plan.planner import Owner
 from kafscale.metadata.schema.model import Assignment, PartitionState, Topic
 from kafscale.storage.formats.object_keys import INT32_MAX
 
-NOBODY: Final[Owner] = (INT32_MAX, 0)
-"""The owner of what no metadata know an owner of: a broker that there never was."""
+NO_OWNER: Final[Owner] = (INT32_MAX, 0)
+"""The owner of partitions without a known owner: a broker that never existed."""
 
-COUNTED_FROM_MS: Final = 1_577_836_800_000
-"""The beginning of 2020; leader epochs that follow from the clock last for 68 years from then."""
+CLOCK_EPOCH_MS: Final = 1_577_836_800_000
+"""The beginning of 2020; leader epochs derived from the clock last for 68 years from then."""
 
 LEADER_EPOCH_STEP: Final = 1000
 PRODUCER_IDS_PER_SECOND: Final = 1 << 20
-"""More than any cluster gives out; and 2**53, up to where JSON has whole numbers, is far away."""
+"""More than any cluster allocates; and 2**53, the limit of exact integers in JSON, is far away."""
 PRODUCER_ID_STEP: Final = 1 << 30
 
 
 def leader_epoch(before: int, now_ms: int) -> int:
-    """A leader epoch that no client has heard of."""
+    """A leader epoch that no client has seen."""
     return min(max(before + LEADER_EPOCH_STEP, _seconds(now_ms)), INT32_MAX)
 
 
 def producer_id(before: int, now_ms: int) -> int:
-    """The id of a producer from which on none was given out."""
+    """A producer id from which on none was allocated."""
     return max(before + PRODUCER_ID_STEP, _seconds(now_ms) * PRODUCER_IDS_PER_SECOND)
 
 
 def _seconds(now_ms: int) -> int:
-    return max(now_ms - COUNTED_FROM_MS, 0) // 1000
+    return max(now_ms - CLOCK_EPOCH_MS, 0) // 1000
 
 
-def orphans(
-    topic: Topic, assignments: Mapping[int, Assignment], living: Collection[Owner], now_ms: int
+def unowned_assignments(
+    topic: Topic,
+    assignments: Mapping[int, Assignment],
+    live_sessions: Collection[Owner],
+    now_ms: int,
 ) -> Iterator[Assignment]:
-    """The assignments of a topic's partitions, each to an owner that is over."""
+    """Assignments of a topic's partitions, each to an owner whose session is over."""
     for number in range(topic.partitions):
         before = assignments.get(number)
-        owner = NOBODY if before is None else (before.broker_id, before.broker_epoch)
-        broker_id, broker_epoch = NOBODY if owner in living else owner
+        owner = NO_OWNER if before is None else (before.broker_id, before.broker_epoch)
+        broker_id, broker_epoch = NO_OWNER if owner in live_sessions else owner
         yield Assignment(
             topic=topic.name,
             partition=number,
@@ -67,10 +69,10 @@ def orphans(
         )
 
 
-def started(
+def with_start_offset(
     topic: Topic, partition: int, before: PartitionState | None, start_offset: int
 ) -> PartitionState | None:
-    """The state of a partition whose log starts there; None if it says so, or more, already."""
+    """The state of a partition whose log starts there; None if the state says that already."""
     state = before or PartitionState(
         topic=topic.name, topic_id=topic.id, partition=partition, leader_broker="", leader_epoch=0
     )

@@ -1,19 +1,19 @@
-"""Restoration: metadata that are older than the bucket, from a snapshot, come to agree with it.
+"""Metadata restore: makes metadata from a snapshot agree with the bucket, which is newer.
 
-    lives       whoever began before the restoration is over: its lease, and its WAL stream
-    inventory   what the bucket holds, now that nothing can be added to it any more
-    topics      those that came, grew and went after the snapshot (`restored_topics`)
-    partitions  all are orphans, with new leader epochs (`restored_partitions`)
-    counters    epochs of brokers and ids of producers go on beyond all that were given out
-    settled     brokers may be given partitions, and clients be served
+    sessions    sessions that started before the restore are over: their leases and WAL streams
+    scan        list the bucket, now that nothing can be added to it any more
+    topics      repair those that were created, grew or were deleted after the snapshot (`topics`)
+    partitions  all lose their owners and get new leader epochs (`partitions`)
+    counters    broker epochs and producer ids continue beyond all that were allocated
+    complete    brokers may be assigned partitions, and clients be served
 
-The laws: the controller does all of it before anything else in its term, and what it writes fails
-if it is controller no more. Every step can be done twice, so that whoever follows a controller that
-died in the middle begins from the beginning. Nothing in the bucket is changed but for fences.
+Invariants: the controller does all of this before anything else in its term, and its writes fail
+once it is no longer controller. Every step is idempotent, so that the successor of a controller
+that failed halfway starts from the beginning. Nothing in the bucket changes except for fences.
 
-Which lives are over is told by the counters of epochs: a life that began since the restoration has
-taken its epoch since, and it is the last one that was taken. A broker that is about to join, and
-has a stream but no registration yet, is so not mistaken for one that is over.
+The epoch counters show which sessions are over: a session that started since the restore has
+allocated its epoch since, and it is the last one that was allocated. So a broker that is about to
+join, with a stream but without a registration, is not mistaken for a lost one.
 """
 
 from collections import defaultdict
@@ -23,8 +23,8 @@ from typing import Final, Protocol
 
 from kafscale.broker.cluster.controller.plan.planner import Owner
 from kafscale.broker.cluster.restore import partitions
-from kafscale.broker.cluster.restore.metadata_repair import RestoredMetadata
-from kafscale.broker.cluster.restore.topics import Evidence
+from kafscale.broker.cluster.restore.metadata_repair import MetadataRepair
+from kafscale.broker.cluster.restore.topics import TopicEvidence
 from kafscale.errors import StoreUnavailableError
 from kafscale.metadata.cluster import id_allocator
 from kafscale.metadata.cluster.restore_marker import REVISION_LEAP, Unsettled, find_restored, settle
@@ -42,31 +42,31 @@ log = get_logger(__name__)
 _EPOCHS: Final = keys.counter(id_allocator.broker_epoch(""))
 
 
-class Bucket(Protocol):
-    """What is in the bucket."""
+class BucketScanner(Protocol):
+    """Lists the content of the bucket."""
 
     async def take(self) -> Inventory:
-        """Look at everything."""
+        """Scan everything."""
 
 
-class AllStreams(Protocol):
+class WalStreams(Protocol):
     """The WAL streams of all brokers."""
 
     async def all(self) -> list[Stream]: ...
 
     async def end(self, streams: Iterable[Stream]) -> int:
-        """End streams; return how many of them were not over yet."""
+        """End streams; return how many of them had not ended before."""
 
 
-class Restoration:
+class MetadataRestore:
     """Makes restored metadata agree with the bucket."""
 
     def __init__(
         self,
         store: MetadataStore,
         catalog: Catalog,
-        streams: AllStreams,
-        bucket: Bucket,
+        streams: WalStreams,
+        scanner: BucketScanner,
         *,
         cluster_id: str,
         namespace: str,
@@ -76,51 +76,51 @@ class Restoration:
         self._store = store
         self._catalog = catalog
         self._streams = streams
-        self._bucket = bucket
+        self._scanner = scanner
         self._cluster_id = cluster_id
         self._namespace = namespace
         self._clock = clock
         self._random = random
 
     async def complete(self, controller: Entry) -> None:
-        """Settle the restoration of the metadata, if they were restored and are not settled."""
-        unsettled = await find_restored(self._store)
-        if unsettled is None:
+        """Complete the restore of the metadata, if one is pending."""
+        pending = await find_restored(self._store)
+        if pending is None:
             return
         began_ms = self._clock()
         log.warning(
-            "restored metadata are being settled",
-            snapshot=unsettled.restored.snapshot,
-            taken_at=unsettled.restored.taken_at,
-            restored_at=unsettled.restored.restored_at,
+            "metadata restore started",
+            snapshot=pending.restored.snapshot,
+            taken_at=pending.restored.taken_at,
+            restored_at=pending.restored.restored_at,
         )
-        since_revision = _since_revision(unsettled)
-        metadata = RestoredMetadata(self._store, controller)
+        since_revision = _since_revision(pending)
+        metadata = MetadataRepair(self._store, controller)
         streams = await self._streams.all()
-        living = await self._living(since_revision)
-        await self._end_lives(controller, streams, living)
-        found = await self._bucket.take()
+        live_sessions = await self._live_sessions(since_revision)
+        await self._end_old_sessions(controller, streams, live_sessions)
+        scan = await self._scanner.take()
         log.info(
-            "bucket inspected",
-            objects=found.object_count,
-            wal_objects=found.wal_object_count,
-            topics=len(found.topics),
-            has_catalog=found.catalog is not None,
+            "bucket scanned",
+            objects=scan.object_count,
+            wal_objects=scan.wal_object_count,
+            topics=len(scan.topics),
+            has_catalog=scan.catalog is not None,
         )
-        await self._restore_topics(metadata, found, since_revision)
-        await self._restore_partitions(metadata, found, living)
+        await self._restore_topics(metadata, scan, since_revision)
+        await self._restore_partitions(metadata, scan, live_sessions)
         await self._raise_counters(streams)
-        # What comes next is done by what is seen, and would undo what is not seen yet.
+        # Later duties act on the catalog, and would undo changes that it does not show yet.
         await self._catalog.reached(metadata.topics_revision)
-        if not await settle(self._store, unsettled):
-            raise StoreUnavailableError("the metadata were restored, or settled, by somebody else")
+        if not await settle(self._store, pending):
+            raise StoreUnavailableError("another restore was started or completed concurrently")
         duration = round((self._clock() - began_ms) / 1000, 3)
-        log.warning("restored metadata are settled", duration=duration)
+        log.warning("metadata restore completed", duration=duration)
 
-    # --- lives ----------------------------------------------------------------------------------
+    # --- sessions -------------------------------------------------------------------------------
 
-    async def _living(self, since_revision: int) -> set[Owner]:
-        """The lives that began since the restoration; to be asked after streams were listed."""
+    async def _live_sessions(self, since_revision: int) -> set[Owner]:
+        """The sessions that started since the restore; call it after the streams were listed."""
         snapshot = await self._store.range(_EPOCHS)
         return {
             (int(broker_id), id_allocator.value_of(entry) - 1)
@@ -129,69 +129,79 @@ class Restoration:
             and (broker_id := entry.key.removeprefix(_EPOCHS)).isdecimal()
         }
 
-    async def _end_lives(
-        self, controller: Entry, streams: Sequence[Stream], living: set[Owner]
+    async def _end_old_sessions(
+        self, controller: Entry, streams: Sequence[Stream], live_sessions: set[Owner]
     ) -> None:
-        """End what registrations and streams there are of lives that are over."""
+        """End the registrations and streams of sessions that are over."""
         snapshot = await self._store.range(keys.BROKERS)
         brokers = [decode_broker(entry) for entry in snapshot.entries]
-        former = [broker for broker in brokers if (broker.id, broker.epoch) not in living]
+        former = [broker for broker in brokers if (broker.id, broker.epoch) not in live_sessions]
         for broker in former:
             await self._store.revoke(broker.lease)
         if any(broker.lease == controller.lease for broker in former):
-            raise StoreUnavailableError("this broker's own life began before the restoration")
-        over = [stream for stream in streams if (stream.broker_id, stream.epoch) not in living]
+            raise StoreUnavailableError("this broker's own session started before the restore")
+        over = [
+            stream for stream in streams if (stream.broker_id, stream.epoch) not in live_sessions
+        ]
         fenced = await self._streams.end(over)
-        log.info("former lives ended", registrations=len(former), streams=len(over), fenced=fenced)
+        log.info(
+            "old broker sessions ended", registrations=len(former), streams=len(over), fenced=fenced
+        )
 
     # --- topics and partitions ------------------------------------------------------------------
 
     async def _restore_topics(
-        self, metadata: RestoredMetadata, found: Inventory, since_revision: int
+        self, metadata: MetadataRepair, scan: Inventory, since_revision: int
     ) -> None:
         known = await metadata.read()
-        evidence = Evidence(
+        evidence = TopicEvidence(
             topics=known.topics,
             tombstones=known.tombstones,
             known_revision=max((one for one in known.revisions if one < since_revision), default=0),
             since_revision=since_revision,
-            inventory=found,
+            inventory=scan,
             cluster_id=self._cluster_id,
             namespace=self._namespace,
             now_ms=self._clock(),
             new_id=lambda: self._random.randbytes(TOPIC_ID_BYTES),
         )
-        verdicts = list(evidence.verdicts())
-        for verdict in verdicts:
+        repairs = list(evidence.repairs())
+        for repair in repairs:
             log.warning(
-                "topic restored" if verdict.after else "deletion of a topic restored",
-                topic=verdict.name,
-                reason=verdict.reason,
-                partitions=verdict.after.partitions if verdict.after else 0,
-                partitions_before=verdict.before.partitions if verdict.before else 0,
+                "topic restored" if repair.after else "topic deletion restored",
+                topic=repair.name,
+                reason=repair.reason,
+                partitions=repair.after.partitions if repair.after else 0,
+                partitions_before=repair.before.partitions if repair.before else 0,
             )
-            await metadata.carry_out(verdict)
-        log.info("topics restored", known=len(known.topics), changed=len(verdicts))
+            await metadata.apply(repair)
+        log.info("topics restored", known=len(known.topics), changed=len(repairs))
 
     async def _restore_partitions(
-        self, metadata: RestoredMetadata, found: Inventory, living: set[Owner]
+        self, metadata: MetadataRepair, scan: Inventory, live_sessions: set[Owner]
     ) -> None:
         known = await metadata.read()
         now_ms = self._clock()
-        orphans = [
-            orphan
+        unowned_assignments = [
+            assignment
             for topic in known.topics.values()
-            for orphan in partitions.orphans(topic, known.assignments[topic.name], living, now_ms)
+            for assignment in partitions.unowned_assignments(
+                topic, known.assignments[topic.name], live_sessions, now_ms
+            )
         ]
         states = []
-        for (name, number), start_offset in found.log_starts.items():
+        for (name, number), start_offset in scan.log_starts.items():
             topic = known.topics.get(name)
             if topic is not None:
                 before = known.state_of(topic, number)
-                after = partitions.started(topic, number, before, start_offset)
+                after = partitions.with_start_offset(topic, number, before, start_offset)
                 states += [] if after is None else [after]
-        await metadata.write(orphans, states)
-        log.info("partitions orphaned", partitions=len(orphans), starts_raised=len(states))
+        await metadata.write(unowned_assignments, states)
+        log.info(
+            "partitions lost their owners",
+            partitions=len(unowned_assignments),
+            starts_raised=len(states),
+        )
 
     # --- counters -------------------------------------------------------------------------------
 
@@ -209,9 +219,9 @@ class Restoration:
         log.info("counters raised", brokers=len(newest), producer_id=first)
 
 
-def _since_revision(unsettled: Unsettled) -> int:
-    """The revision that separates what the snapshot had from what came after its restoration."""
-    settled_count = int(unsettled.settled.value) if unsettled.settled else 0
-    if unsettled.restoration_count > settled_count or unsettled.mark is None:
-        return unsettled.restoration_count * REVISION_LEAP
-    return unsettled.mark.mod_revision
+def _since_revision(pending: Unsettled) -> int:
+    """The revision that separates the snapshot's content from later writes."""
+    settled_count = int(pending.settled.value) if pending.settled else 0
+    if pending.restoration_count > settled_count or pending.mark is None:
+        return pending.restoration_count * REVISION_LEAP
+    return pending.mark.mod_revision

@@ -1,18 +1,18 @@
-"""Which topics there are, where metadata was restored that is older than the bucket. Pure.
+"""Which topics exist, if the restored metadata are older than the bucket. Pure.
 
-Three know of topics: the restored metadata; the catalog in the bucket, which says at which revision
-of the metadata it was true; and objects, which tell by their names and dates that something was
-written. The laws:
+There are three sources: the restored metadata; the topic catalog in the bucket, which says at which
+revision of the metadata it was written; and the objects, whose names and dates show that a topic
+was written to. Invariants:
 
-1. Whoever is newer is right about a topic, and the revisions say who that is: a topic that a newer
-   catalog does not list is deleted, one that it lists exists, with the id that it says there.
+1. The newer source decides about a topic, and the revisions say which one that is: a topic that a
+   newer catalog does not list is deleted; one that it lists exists, with the id it has there.
 2. What was written shortly before the catalog, or later, is not deleted because the catalog does
-   not know it yet: the topic is made again, with its defaults where nobody knows better.
-3. Without a catalog that is proven to be this cluster's, nothing is taken for deleted.
-4. Partitions only become more: as many as anybody knows of.
+   not list it yet: the topic is recreated, with default settings where nothing else is known.
+3. Without a catalog that is verified to be this cluster's, no topic counts as deleted.
+4. The number of partitions never shrinks: it is the largest number of all sources.
 
-What is deleted gets a tombstone, so that its remains go in the usual way; a tombstone of a topic
-whose name was taken again since is itself wrong, and goes.
+A deleted topic gets a tombstone, so that its objects are deleted in the usual way. A tombstone of a
+topic whose name was used again since is wrong itself, and is removed.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -29,11 +29,13 @@ from kafscale.storage.recovery.bucket_scan import FoundTopic, Inventory, Trace
 from kafscale.storage.topic_catalog import CatalogTopic
 
 CATALOG_LATE_MS: Final = 10_000
-"""How much later than a topic the catalog may be dated and still not list it: PUTs take time."""
+"""How much later than a topic's records the catalog may be dated without listing it: PUTs take
+time.
+"""
 
 
-class Verdict(msgspec.Struct, frozen=True, kw_only=True):
-    """What is to become of a name for which the metadata are not right as they are."""
+class TopicRepair(msgspec.Struct, frozen=True, kw_only=True):
+    """The repair of a topic name for which the metadata are wrong."""
 
     name: str
     before: Topic | None
@@ -44,36 +46,33 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Evidence:
-    """Everything that is known of topics, by whomever."""
+class TopicEvidence:
+    """Everything that is known of topics, from all sources."""
 
     topics: Mapping[str, Topic]
-    """Of the restored metadata, as the tombstones."""
+    """From the restored metadata, like the tombstones."""
     tombstones: Mapping[str, Topic]
     known_revision: int
-    """Up to this revision, at least, the snapshot knew everything."""
+    """The snapshot is complete up to this revision, at least."""
     since_revision: int
-    """What has a later revision came after the restoration."""
+    """Later revisions were written after the restore."""
     inventory: Inventory
     cluster_id: str
     namespace: str
     now_ms: int
     new_id: Callable[[], bytes]
 
-    def verdicts(self) -> Iterator[Verdict]:
+    def repairs(self) -> Iterator[TopicRepair]:
         """What has to change, by name."""
         names = {*self.topics, *self.tombstones, *self._listed, *self.inventory.topics}
         for name in sorted(filter(topics_names.is_legal, names)):
-            verdict = self._judge(name)
-            if (verdict.before, verdict.tombstone_before) != (
-                verdict.after,
-                verdict.tombstone_after,
-            ):
-                yield verdict
+            repair = self._repair(name)
+            if (repair.before, repair.tombstone_before) != (repair.after, repair.tombstone_after):
+                yield repair
 
-    def _judge(self, name: str) -> Verdict:
+    def _repair(self, name: str) -> TopicRepair:
         after, reason = self._existing(name)
-        return Verdict(
+        return TopicRepair(
             name=name,
             before=self.topics.get(name),
             after=after,
@@ -82,57 +81,57 @@ class Evidence:
             reason=reason,
         )
 
-    # --- what exists ----------------------------------------------------------------------------
+    # --- topics that exist ----------------------------------------------------------------------
 
     def _existing(self, name: str) -> tuple[Topic | None, str]:
-        """The topic that exists under a name, if one does, and what tells so."""
+        """The topic that exists under a name, if any, and the reason."""
         known, listed = self.topics.get(name), self._listed.get(name)
-        if listed is not None and self._is_right(listed, known):
-            return self._merged(listed, known), "the catalog of the bucket lists it"
+        if listed is not None and self._catalog_wins(listed, known):
+            return self._merged(listed, known), "the bucket's topic catalog lists it"
         if known is not None and not (self._is_deleted(known) or self._is_too_new(known)):
-            return self._grown(known), "the bucket has more of its partitions"
-        made_again = self._made_again(name)
-        if made_again is not None:
-            return made_again, "there are records of it"
-        return None, "the catalog of the bucket does not list it"
+            return self._with_all_partitions(known), "the bucket has more partitions of it"
+        recreated = self._recreated(name)
+        if recreated is not None:
+            return recreated, "the bucket has records of it"
+        return None, "the bucket's topic catalog does not list it"
 
-    def _is_right(self, listed: CatalogTopic, known: Topic | None) -> bool:
+    def _catalog_wins(self, listed: CatalogTopic, known: Topic | None) -> bool:
         """Whether the catalog, and not the metadata, is right about a topic that it lists."""
         tombstone = self.tombstones.get(listed.name)
         if not _is_id(listed.topic_id) or (tombstone and tombstone.id.hex() == listed.topic_id):
             return False
         if known is None:
-            return not self._is_proven or self._catalog_revision > self.known_revision
+            return not self._is_catalog_verified or self._catalog_revision > self.known_revision
         if known.id.hex() == listed.topic_id or known.create_revision >= self.since_revision:
             return True
-        if self._is_proven:
+        if self._is_catalog_verified:
             return self._catalog_revision >= known.create_revision
         return not self._catalog_cluster_id
 
     def _is_deleted(self, known: Topic) -> bool:
         """Whether a topic that the catalog does not list was deleted after the snapshot."""
         return (
-            self._is_proven
+            self._is_catalog_verified
             and known.create_revision < self.since_revision
             and known.create_revision <= self._catalog_revision
         )
 
     def _is_too_new(self, known: Topic) -> bool:
-        """Whether a topic was made after the restoration, where there are records of another."""
+        """Whether a topic was created after the restore, while there are records of another one."""
         return (
             known.create_revision >= self.since_revision
-            and known.id not in self._found(known.name).in_wal
-            and bool(self._written_lately(known.name))
+            and known.id not in self._scan_of(known.name).in_wal
+            and bool(self._recently_written(known.name))
         )
 
     def _merged(self, listed: CatalogTopic, known: Topic | None) -> Topic:
-        """A topic as the catalog lists it, with what the metadata know better."""
+        """The topic as the catalog lists it, with what the metadata know better."""
         if known is not None and known.id.hex() == listed.topic_id:
             topic = replace(known, partitions=max(known.partitions, listed.partition_count))
             if listed.config_version > known.version:
                 topic = replace(topic, configs=listed.configs, version=listed.config_version)
-            return self._grown(topic)
-        return self._grown(
+            return self._with_all_partitions(topic)
+        return self._with_all_partitions(
             self._topic(
                 listed.name,
                 bytes.fromhex(listed.topic_id),
@@ -143,50 +142,52 @@ class Evidence:
             )
         )
 
-    def _grown(self, topic: Topic) -> Topic:
-        """A topic with all the partitions that there are records of."""
-        found = self._found(topic.name)
-        in_wal = found.in_wal.get(topic.id, Trace())
-        count = max(topic.partitions, found.objects.partition_count, in_wal.partition_count)
+    def _with_all_partitions(self, topic: Topic) -> Topic:
+        """The topic with all partitions that have records."""
+        scan = self._scan_of(topic.name)
+        in_wal = scan.in_wal.get(topic.id, Trace())
+        count = max(topic.partitions, scan.objects.partition_count, in_wal.partition_count)
         return topic if count == topic.partitions else replace(topic, partitions=count)
 
-    def _made_again(self, name: str) -> Topic | None:
-        """A topic that nobody lists, and that was written to too lately to be a deleted one."""
-        traces, objects = self._written_lately(name), self._found(name).objects
+    def _recreated(self, name: str) -> Topic | None:
+        """An unlisted topic that was written to too recently to be a deleted one."""
+        traces, objects = self._recently_written(name), self._scan_of(name).objects
         if traces:
             topic_id = max(traces, key=lambda each: traces[each].newest_ms)
-            return self._grown(self._topic(name, topic_id, traces[topic_id].partition_count))
+            return self._with_all_partitions(
+                self._topic(name, topic_id, traces[topic_id].partition_count)
+            )
         is_gone = name in self.topics or name in self.tombstones
         if objects.partition_count and not is_gone and self._is_recent(objects):
             return self._topic(name, self.new_id(), objects.partition_count)
         return None
 
-    def _written_lately(self, name: str) -> Mapping[bytes, Trace]:
-        """What the WAL holds of topics of a name that the metadata do not know, by their ids."""
+    def _recently_written(self, name: str) -> Mapping[bytes, Trace]:
+        """Recent WAL records of topics of this name that the metadata do not know, by topic id."""
         gone = (self.topics.get(name), self.tombstones.get(name))
         gone_ids = {topic.id for topic in gone if topic is not None}
         return {
             topic_id: trace
-            for topic_id, trace in self._found(name).in_wal.items()
+            for topic_id, trace in self._scan_of(name).in_wal.items()
             if topic_id not in gone_ids and self._is_recent(trace)
         }
 
     def _is_recent(self, trace: Trace) -> bool:
-        return not self._is_proven or (
+        return not self._is_catalog_verified or (
             trace.newest_ms >= self.inventory.catalog_ms - CATALOG_LATE_MS
         )
 
-    # --- what does not --------------------------------------------------------------------------
+    # --- topics that do not exist ---------------------------------------------------------------
 
     def _tombstone(self, name: str) -> Topic | None:
-        """What sees to it that nothing is left of a topic that does not exist."""
+        """The tombstone that leads to the deletion of a topic's objects."""
         gone = self.topics.get(name) or self.tombstones.get(name)
-        left_count = self._found(name).objects.partition_count
+        left_count = self._scan_of(name).objects.partition_count
         if gone is None and left_count:
             return self._topic(name, self.new_id(), left_count)
         return gone
 
-    # --- who says so ----------------------------------------------------------------------------
+    # --- sources --------------------------------------------------------------------------------
 
     @cached_property
     def _listed(self) -> Mapping[str, CatalogTopic]:
@@ -202,11 +203,11 @@ class Evidence:
         return self.inventory.catalog.revision if self.inventory.catalog else 0
 
     @property
-    def _is_proven(self) -> bool:
-        """Whether the catalog is this cluster's, and says when it was true."""
+    def _is_catalog_verified(self) -> bool:
+        """Whether the catalog is this cluster's, and says at which revision it was written."""
         return self._catalog_revision > 0 and self._catalog_cluster_id == self.cluster_id
 
-    def _found(self, name: str) -> FoundTopic:
+    def _scan_of(self, name: str) -> FoundTopic:
         return self.inventory.topics.get(name) or FoundTopic.nothing()
 
     def _topic(

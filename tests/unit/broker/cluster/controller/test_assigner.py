@@ -1,104 +1,104 @@
-"""Plans that are carried out, while views are late and the store fails."""
+"""Plans are written while caches are late and the store fails."""
 
 import asyncio
 
 import pytest
 
-from kafscale.broker.cluster.controller.assigner import SHOWN_SECONDS_MAX
+from kafscale.broker.cluster.controller.assigner import VISIBLE_SECONDS_MAX
 from kafscale.broker.cluster.controller.controller import RETRY_SECONDS
 from kafscale.metadata.cluster.group_shards import SHARD_COUNT, SHARDS_TOPIC
 from kafscale.metadata.schema import keys
 from kafscale.metadata.schema.cluster_codec import encode_assignment
 from kafscale.metadata.schema.model import Assignment
 from kafscale.metadata.store.base import Put
-from unit.broker.cluster.council import play
+from unit.broker.cluster.controller_cluster import simulate
 
 
-def test_nothing_is_planned_while_the_view_is_not_connected():
-    """Only the watch of brokers breaks: the new topic is seen, and has to wait."""
+def test_assigner_does_not_plan_while_the_cache_is_disconnected():
+    """Only the watch of brokers breaks: the new topic is visible, and has to wait."""
 
-    async def body(council):
-        seat = await council.seat(1)
-        await council.settled()
-        seat.store.broken = True
-        await council.store.commit([], [Put(keys.broker("7"), b"\xff damaged")])
+    async def body(cluster):
+        node = await cluster.node(1)
+        await cluster.wait_until_assigned()
+        node.store.broken = True
+        await cluster.store.commit([], [Put(keys.broker("7"), b"\xff damaged")])
         await asyncio.sleep(0.01)
-        seat.store.broken = False
-        await council.topic("orders", 3)
+        node.store.broken = False
+        await cluster.topic("orders", 3)
         await asyncio.sleep(0.4)
-        assert "orders" in seat.catalog.topics
-        assert not seat.view.connected
-        assert council.owners("orders") == {}
-        assert await council.settled() < 3 * RETRY_SECONDS
+        assert "orders" in node.catalog.topics
+        assert not node.view.connected
+        assert cluster.owners("orders") == {}
+        assert await cluster.wait_until_assigned() < 3 * RETRY_SECONDS
 
-    play(body)
+    simulate(body)
 
 
-def test_nothing_is_planned_from_before_what_was_just_written():
-    async def body(council):
-        seat = await council.seat(1)
-        await council.settled()
-        seat.store.late = {keys.ASSIGNMENTS}
-        seat.store.commits.clear()
+def test_assigner_waits_until_the_cache_shows_its_last_writes():
+    async def body(cluster):
+        node = await cluster.node(1)
+        await cluster.wait_until_assigned()
+        node.store.late = {keys.ASSIGNMENTS}
+        node.store.commits.clear()
         for name in ("orders", "payments", "returns"):
-            await council.topic(name, 3)
+            await cluster.topic(name, 3)
             await asyncio.sleep(0.1)
-        assert len(council.owners("orders")) == 3
-        assert council.owners("payments") == {}
-        seat.store.late.clear()
-        assert await council.settled() < 0.1
-        assert all(done.succeeded for *_, done in seat.store.commits)
+        assert len(cluster.owners("orders")) == 3
+        assert cluster.owners("payments") == {}
+        node.store.late.clear()
+        assert await cluster.wait_until_assigned() < 0.1
+        assert all(done.succeeded for *_, done in node.store.commits)
 
-    play(body)
+    simulate(body)
 
 
-def test_a_view_that_shows_nothing_is_not_waited_for_for_ever():
-    async def body(council):
-        seat = await council.seat(1)
-        await council.settled()
-        seat.store.late = {keys.ASSIGNMENTS}
-        await council.topic("orders", 3)
+def test_assigner_plans_after_a_timeout_if_the_cache_shows_nothing():
+    async def body(cluster):
+        node = await cluster.node(1)
+        await cluster.wait_until_assigned()
+        node.store.late = {keys.ASSIGNMENTS}
+        await cluster.topic("orders", 3)
         await asyncio.sleep(0.1)
-        await council.topic("payments", 3)
-        await asyncio.sleep(SHOWN_SECONDS_MAX + 2)
-        assert len(council.owners("payments")) == 3
-        assert {found.leader_epoch for found in council.view.assignments("orders").values()} == {0}
+        await cluster.topic("payments", 3)
+        await asyncio.sleep(VISIBLE_SECONDS_MAX + 2)
+        assert len(cluster.owners("payments")) == 3
+        assert {found.leader_epoch for found in cluster.view.assignments("orders").values()} == {0}
 
-    play(body)
+    simulate(body)
 
 
-@pytest.mark.parametrize("fault", ["refusing", "losing_answers"])
-def test_a_metadata_store_that_fails_is_asked_again(fault):
-    async def body(council):
-        await council.topic("orders", 200)
-        seat = await council.seat(1)
-        setattr(seat.store, fault, 6)
-        await council.settled(30)
-        assert getattr(seat.store, fault) == 0
-        for found in council.view.assignments("orders").values():
+@pytest.mark.parametrize("fault", ["refusing", "losing_responses"])
+def test_assigner_retries_when_the_metadata_store_fails(fault):
+    async def body(cluster):
+        await cluster.topic("orders", 200)
+        node = await cluster.node(1)
+        setattr(node.store, fault, 6)
+        await cluster.wait_until_assigned(30)
+        assert getattr(node.store, fault) == 0
+        for found in cluster.view.assignments("orders").values():
             assert found.leader_epoch == 0, "nothing was done twice"
 
-    play(body)
+    simulate(body)
 
 
-def test_what_cannot_be_written_does_not_hold_up_the_rest():
-    """An assignment that nobody can read stands in the way of one partition only."""
+def test_one_damaged_assignment_does_not_block_the_others():
+    """A damaged assignment blocks only its own partition."""
 
-    async def body(council):
-        await council.store.commit([], [Put(keys.assignment(SHARDS_TOPIC, 7), b"\xff damaged")])
-        await council.topic("orders", 100)
-        await council.seat(1)
+    async def body(cluster):
+        await cluster.store.commit([], [Put(keys.assignment(SHARDS_TOPIC, 7), b"\xff damaged")])
+        await cluster.topic("orders", 100)
+        await cluster.node(1)
         await asyncio.sleep(5)
-        assert len(council.owners("orders")) == 100
-        assert council.owners(SHARDS_TOPIC).keys() == set(range(SHARD_COUNT)) - {7}
+        assert len(cluster.owners("orders")) == 100
+        assert cluster.owners(SHARDS_TOPIC).keys() == set(range(SHARD_COUNT)) - {7}
 
-    play(body)
+    simulate(body)
 
 
-def test_assignments_of_topics_that_do_not_exist_are_removed():
-    async def body(council):
-        await council.seat(1)
-        await council.settled()
+def test_assignments_of_missing_topics_are_removed():
+    async def body(cluster):
+        await cluster.node(1)
+        await cluster.wait_until_assigned()
         stray = Assignment(
             topic="stray",
             partition=0,
@@ -107,21 +107,21 @@ def test_assignments_of_topics_that_do_not_exist_are_removed():
             leader_epoch=0,
             fully_rolled=True,
         )
-        await council.store.commit([], [Put(keys.assignment("stray", 0), encode_assignment(stray))])
+        await cluster.store.commit([], [Put(keys.assignment("stray", 0), encode_assignment(stray))])
         await asyncio.sleep(0.1)
-        assert council.view.assigned_topics() == [SHARDS_TOPIC]
+        assert cluster.view.assigned_topics() == [SHARDS_TOPIC]
 
-    play(body)
+    simulate(body)
 
 
-def test_what_a_controller_has_not_heard_of_yet_it_does_not_remove():
-    """The watch of topics is behind that of assignments."""
+def test_assignments_of_topics_newer_than_the_cache_are_kept():
+    """The watch of topics is behind the watch of assignments."""
 
-    async def body(council):
-        first = await council.seat(1)
-        await council.settled()
+    async def body(cluster):
+        first = await cluster.node(1)
+        await cluster.wait_until_assigned()
         first.store.late = {keys.TOPICS}
-        await council.topic("orders", 1)
+        await cluster.topic("orders", 1)
         owned = Assignment(
             topic="orders",
             partition=0,
@@ -130,43 +130,43 @@ def test_what_a_controller_has_not_heard_of_yet_it_does_not_remove():
             leader_epoch=0,
             fully_rolled=True,
         )
-        await council.store.commit(
+        await cluster.store.commit(
             [], [Put(keys.assignment("orders", 0), encode_assignment(owned))]
         )
         await asyncio.sleep(3)
         assert first.catalog.topics == {}
-        assert council.owners("orders") == {0: 1}
+        assert cluster.owners("orders") == {0: 1}
 
-    play(body)
+    simulate(body)
 
 
-def test_topics_may_come_and_go_at_any_moment():
-    async def body(council):
-        await council.seat(1)
-        await council.seat(2)
+def test_assigner_follows_topics_that_are_created_and_deleted():
+    async def body(cluster):
+        await cluster.node(1)
+        await cluster.node(2)
         for round_ in range(20):
-            topic = await council.topic(f"topic-{round_}", 50)
+            topic = await cluster.topic(f"topic-{round_}", 50)
             await asyncio.sleep(0.003 * (round_ % 4))
             if round_ % 2:
-                await council.catalog.delete(topic.name)
-        await council.levelled()
-        assert set(council.view.assigned_topics()) == {*council.catalog.topics, SHARDS_TOPIC}
+                await cluster.catalog.delete(topic.name)
+        await cluster.wait_until_balanced()
+        assert set(cluster.view.assigned_topics()) == {*cluster.catalog.topics, SHARDS_TOPIC}
 
-    play(body, moves_max=100)
+    simulate(body, moves_max=100)
 
 
-def test_many_partitions_are_taken_over_within_a_moment():
-    async def body(council):
+def test_takeover_of_many_partitions_is_fast():
+    async def body(cluster):
         for number in range(20):
-            await council.topic(f"topic-{number}", 50)
+            await cluster.topic(f"topic-{number}", 50)
         for number in (1, 2):
-            await council.seat(number)
-        council.seats[2].streams.seconds = council.seats[1].streams.seconds = 0.3
-        await council.levelled()
-        lost = next(seat for seat in council.seats.values() if seat is not council.controller)
-        before = len(council.controller.store.commits)
+            await cluster.node(number)
+        cluster.nodes[2].streams.seconds = cluster.nodes[1].streams.seconds = 0.3
+        await cluster.wait_until_balanced()
+        lost = next(node for node in cluster.nodes.values() if node is not cluster.controller)
+        before = len(cluster.controller.store.commits)
         await lost.leave()
-        assert await council.settled() < 0.5
-        assert len(council.controller.store.commits) - before < 20
+        assert await cluster.wait_until_assigned() < 0.5
+        assert len(cluster.controller.store.commits) - before < 20
 
-    play(body, moves_max=1000)
+    simulate(body, moves_max=1000)

@@ -1,4 +1,4 @@
-"""The controller: it is elected, and then everything belongs to somebody who lives."""
+"""The controller: after its election, every partition and shard is owned by a live broker."""
 
 import asyncio
 
@@ -7,255 +7,258 @@ import structlog
 
 from kafscale.errors import InvalidRequestError, StoreUnavailableError
 from kafscale.metadata.cluster.group_shards import SHARD_COUNT, SHARDS_TOPIC
-from unit.broker.cluster.council import TTL_MS, play
+from unit.broker.cluster.controller_cluster import TTL_MS, simulate
 
 
-def test_a_single_broker_is_controller_and_owns_everything():
-    async def body(council):
-        await council.topic("orders", 6)
-        await council.seat(1)
-        assert await council.settled() < 0.1
-        assert council.controllers == [1]
-        assert council.view.controller_id == 1
-        assert set(council.owners("orders").values()) == {1}
-        assert len(council.owners(SHARDS_TOPIC)) == SHARD_COUNT
+def test_single_broker_is_controller_and_owns_everything():
+    async def body(cluster):
+        await cluster.topic("orders", 6)
+        await cluster.node(1)
+        assert await cluster.wait_until_assigned() < 0.1
+        assert cluster.controllers == [1]
+        assert cluster.view.controller_id == 1
+        assert set(cluster.owners("orders").values()) == {1}
+        assert len(cluster.owners(SHARDS_TOPIC)) == SHARD_COUNT
 
-    play(body)
+    simulate(body)
 
 
-def test_nothing_is_assigned_before_restored_metadata_are_settled():
-    async def body(council):
-        await council.topic("orders", 6)
+def test_controller_assigns_nothing_before_a_restore_is_complete():
+    async def body(cluster):
+        await cluster.topic("orders", 6)
         elected = []
-        seat = await council.seat(1)
-        seat.restorer.seconds = 5
-        seat.restorer.failures = [RuntimeError("a fault of ours"), StoreUnavailableError("not now")]
-        seat.controller.on_elected(lambda: elected.append(seat.controller.is_governing))
+        node = await cluster.node(1)
+        node.restorer.seconds = 5
+        node.restorer.failures = [RuntimeError("a bug"), StoreUnavailableError("not now")]
+        node.controller.on_elected(lambda: elected.append(node.controller.is_active))
         with structlog.testing.capture_logs() as logs:
             await asyncio.sleep(14)
-        assert council.controllers == [1]
-        assert (council.owners("orders"), elected, seat.restorer.terms) == ({}, [], [])
+        assert cluster.controllers == [1]
+        assert (cluster.owners("orders"), elected, node.restorer.terms) == ({}, [], [])
         assert [line["event"] for line in logs if line.get("duty") == "restore"] == [
             "controller duty not done yet",
             "controller duty failed",
         ]
-        await council.settled(10)
-        assert (elected, len(seat.restorer.terms)) == ([True], 1)
-        await seat.leave()
+        await cluster.wait_until_assigned(10)
+        assert (elected, len(node.restorer.terms)) == ([True], 1)
+        await node.leave()
         await asyncio.sleep(0.1)
-        assert not seat.controller.is_governing
+        assert not node.controller.is_active
 
-    play(body)
+    simulate(body)
 
 
-def test_a_term_can_end_while_restored_metadata_are_being_settled():
-    async def body(council):
-        await council.topic("orders", 6)
-        first = await council.seat(1)
+def test_term_can_end_during_a_restore():
+    async def body(cluster):
+        await cluster.topic("orders", 6)
+        first = await cluster.node(1)
         first.restorer.seconds = 3600
         await asyncio.sleep(1)
-        second = await council.seat(2)
+        second = await cluster.node(2)
         await first.leave()
-        await council.settled()
-        assert council.controllers == [2]
+        await cluster.wait_until_assigned()
+        assert cluster.controllers == [2]
         assert (first.restorer.terms, len(second.restorer.terms)) == ([], 1)
 
-    play(body)
+    simulate(body)
 
 
-def test_a_new_topic_is_owned_at_once():
-    async def body(council):
+def test_new_topic_is_assigned_at_once():
+    async def body(cluster):
         for number in (1, 2, 3):
-            await council.seat(number)
-        await council.settled()
+            await cluster.node(number)
+        await cluster.wait_until_assigned()
         for _ in range(10):
             await asyncio.sleep(0.1)
-            await council.hand_over()
-        await council.topic("orders", 9)
-        assert await council.settled() < 0.05
-        assert sorted(council.owners("orders").values()) == [1, 1, 1, 2, 2, 2, 3, 3, 3]
-        await council.catalog.grow("orders", 12)
-        assert await council.settled() < 0.05
-        assert sorted(council.owners("orders").values()) == [1] * 4 + [2] * 4 + [3] * 4
+            await cluster.transfer_all()
+        await cluster.topic("orders", 9)
+        assert await cluster.wait_until_assigned() < 0.05
+        assert sorted(cluster.owners("orders").values()) == [1, 1, 1, 2, 2, 2, 3, 3, 3]
+        await cluster.catalog.grow("orders", 12)
+        assert await cluster.wait_until_assigned() < 0.05
+        assert sorted(cluster.owners("orders").values()) == [1] * 4 + [2] * 4 + [3] * 4
 
-    play(body)
+    simulate(body)
 
 
-def test_when_the_controller_is_lost_another_follows_and_gives_its_partitions_away():
-    async def body(council):
-        await council.topic("orders", 30)
+def test_next_controller_reassigns_the_partitions_of_the_lost_one():
+    async def body(cluster):
+        await cluster.topic("orders", 30)
         for number in (1, 2, 3):
-            await council.seat(number)
+            await cluster.node(number)
             await asyncio.sleep(0.01)
-        await council.levelled()
-        lost = council.controller
-        before = dict(council.view.assignments("orders"))
+        await cluster.wait_until_balanced()
+        lost = cluster.controller
+        before = dict(cluster.view.assignments("orders"))
         await lost.leave()
-        assert await council.settled() < 0.1
-        assert council.controller is not lost
-        assert council.controller.streams.fences == [(lost.broker_id, 1)]
-        for number, found in council.view.assignments("orders").items():
+        assert await cluster.wait_until_assigned() < 0.1
+        assert cluster.controller is not lost
+        assert cluster.controller.streams.fences == [(lost.broker_id, 1)]
+        for number, found in cluster.view.assignments("orders").items():
             was_lost = before[number].broker_id == lost.broker_id
             assert found.leader_epoch == before[number].leader_epoch + was_lost
             assert found.fully_rolled != was_lost
             assert (found == before[number]) != was_lost
 
-    play(body)
+    simulate(body)
 
 
-def test_who_is_silent_is_lost_when_its_lease_ends():
-    async def body(council):
-        await council.topic("orders", 4)
-        await council.seat(1)
-        await council.settled()
-        silent = await council.seat(2)
+def test_broker_that_does_not_renew_is_lost_when_its_lease_expires():
+    async def body(cluster):
+        await cluster.topic("orders", 4)
+        await cluster.node(1)
+        await cluster.wait_until_assigned()
+        silent = await cluster.node(2)
         await asyncio.sleep(1)
-        await council.hand_over()
-        await council.settled()
-        assert 2 in council.owners("orders").values()
-        silent.registration = None  # Nobody keeps its lease alive any more.
+        await cluster.transfer_all()
+        await cluster.wait_until_assigned()
+        assert 2 in cluster.owners("orders").values()
+        silent.broker = None  # Its lease is not renewed any more.
         await asyncio.sleep(TTL_MS / 1000 - 1)
-        assert 2 in council.owners("orders").values()
+        assert 2 in cluster.owners("orders").values()
         await asyncio.sleep(1.1)
-        assert await council.settled() < 0.1
-        assert set(council.owners("orders").values()) == {1}
+        assert await cluster.wait_until_assigned() < 0.1
+        assert set(cluster.owners("orders").values()) == {1}
 
-    play(body, moves_max=100)
+    simulate(body, moves_max=100)
 
 
-def test_who_is_back_under_a_new_epoch_keeps_what_it_had():
-    async def body(council):
-        await council.topic("orders", 4)
-        seat = await council.seat(1)
-        await council.settled()
-        await seat.leave()
+def test_rejoined_broker_gets_its_partitions_back_in_a_new_epoch():
+    async def body(cluster):
+        await cluster.topic("orders", 4)
+        node = await cluster.node(1)
+        await cluster.wait_until_assigned()
+        await node.leave()
         await asyncio.sleep(0.5)
-        assert council.controllers == []
-        await seat.join()
-        await council.settled()
-        assert council.controllers == [1]
-        assert seat.streams.fences == [(1, 1)]
-        for found in council.view.assignments("orders").values():
+        assert cluster.controllers == []
+        await node.join()
+        await cluster.wait_until_assigned()
+        assert cluster.controllers == [1]
+        assert node.streams.fences == [(1, 1)]
+        for found in cluster.view.assignments("orders").values():
             assert (found.broker_epoch, found.leader_epoch, found.fully_rolled) == (2, 1, False)
 
-    play(body)
+    simulate(body)
 
 
-def test_a_broker_that_joins_is_filled_by_moves_of_which_few_are_under_way():
-    async def body(council):
-        await council.topic("orders", 20)
-        await council.seat(1)
-        await council.settled()
-        await council.seat(2)
+def test_new_broker_is_filled_by_a_bounded_number_of_moves():
+    async def body(cluster):
+        await cluster.topic("orders", 20)
+        await cluster.node(1)
+        await cluster.wait_until_assigned()
+        await cluster.node(2)
         moved = 0
         for _ in range(100):
             await asyncio.sleep(0.1)
-            handed_over = await council.hand_over()
-            assert handed_over <= 3
-            moved += handed_over
+            transferred = await cluster.transfer_all()
+            assert transferred <= 3
+            moved += transferred
         assert moved == 10 + 25
-        assert council.is_settled()
+        assert cluster.is_assigned()
 
-    play(body, moves_max=3)
-
-
-def test_whoever_waits_for_the_election_is_called():
-    async def body(council):
-        seat = await council.seat(1)
-        told = []
-        seat.controller.on_elected(lambda: told.append(seat.controller.is_controller))
-        await council.settled()
-        assert told == [True]
-        await seat.leave()
-        await seat.join()
-        await council.settled()
-        assert told == [True, True]
-
-    play(body)
+    simulate(body, moves_max=3)
 
 
-def test_changes_of_topics_are_told_once_they_have_been_gathered():
-    async def body(council):
-        told = []
+def test_election_listeners_are_called():
+    async def body(cluster):
+        node = await cluster.node(1)
+        notified = []
+        node.controller.on_elected(lambda: notified.append(node.controller.is_controller))
+        await cluster.wait_until_assigned()
+        assert notified == [True]
+        await node.leave()
+        await node.join()
+        await cluster.wait_until_assigned()
+        assert notified == [True, True]
+
+    simulate(body)
+
+
+def test_topic_listeners_are_called_after_a_delay_and_retried():
+    async def body(cluster):
+        notified = []
         failures = [OSError("not now")]
 
         async def listen(topics):
-            told.append(sorted(topics))
+            notified.append(sorted(topics))
             if failures:
                 raise failures.pop()
 
-        seat = await council.seat(1)
-        seat.controller.on_topics_changed(listen)
+        node = await cluster.node(1)
+        node.controller.on_topics_changed(listen)
         await asyncio.sleep(50)
-        await council.topic("orders", 1)
+        await cluster.topic("orders", 1)
         await asyncio.sleep(9)
-        assert told == []
+        assert notified == []
         await asyncio.sleep(2)
-        assert told == [["orders"]]
+        assert notified == [["orders"]]
         await asyncio.sleep(61)
-        assert told == [["orders"]] * 2, "it failed the first time"
+        assert notified == [["orders"]] * 2, "it failed the first time"
         await asyncio.sleep(500)
-        assert len(told) == 2
-        await council.topic("payments", 1)
+        assert len(notified) == 2
+        await cluster.topic("payments", 1)
         await asyncio.sleep(61)
-        assert told[2:] == [["orders", "payments"]]
+        assert notified[2:] == [["orders", "payments"]]
 
-    play(body)
+    simulate(body)
 
 
-def test_topics_are_published_at_once_and_again_until_that_succeeds():
-    async def body(council):
-        told = []
+def test_publish_listeners_are_retried_until_they_succeed():
+    async def body(cluster):
+        notified = []
         failures = [StoreUnavailableError("not now")]
 
         async def listen(topics):
             if failures:
                 raise failures.pop()
-            told.append(sorted(topics))
+            notified.append(sorted(topics))
 
-        seat = await council.seat(1)
-        seat.controller.on_publish(listen)
-        await council.topic("orders", 1)
+        node = await cluster.node(1)
+        node.controller.on_publish(listen)
+        await cluster.topic("orders", 1)
         await asyncio.sleep(5)
-        assert told[-1] == ["orders"]
+        assert notified[-1] == ["orders"]
         assert failures == []
 
-    play(body)
+    simulate(body)
 
 
-def test_rebalancing_on_demand_tells_how_many_moves_are_under_way():
-    async def body(council):
-        await council.topic("orders", 20)
-        first = await council.seat(1)
-        await council.settled()
+def test_rebalance_returns_the_number_of_moves_under_way():
+    async def body(cluster):
+        await cluster.topic("orders", 20)
+        first = await cluster.node(1)
+        await cluster.wait_until_assigned()
         assert await first.controller.rebalance() == 0
-        second = await council.seat(2)
+        second = await cluster.node(2)
         await asyncio.sleep(0.1)
         assert await first.controller.rebalance() == 4
         with pytest.raises(InvalidRequestError, match="broker 2 is not the controller, 1 is"):
             await second.controller.rebalance()
 
-    play(body, moves_max=4)
+    simulate(body, moves_max=4)
 
 
-def test_what_happens_is_logged_in_constant_phrases():
-    async def body(council):
-        await council.topic("orders", 6)
-        await council.seat(1)
-        await council.settled()
-        lost = await council.seat(2)
+def test_controller_log_events():
+    async def body(cluster):
+        await cluster.topic("orders", 6)
+        await cluster.node(1)
+        await cluster.wait_until_assigned()
+        lost = await cluster.node(2)
         await asyncio.sleep(0.1)
-        await council.hand_over()
+        await cluster.transfer_all()
         await asyncio.sleep(0.1)
         await lost.leave()
-        await council.settled()
+        await cluster.wait_until_assigned()
 
     with structlog.testing.capture_logs() as logs:
-        play(body, moves_max=100)
-    told = [entry for entry in logs if entry["event"] != "partitions moving"]
-    assert [entry["event"] for entry in told[:2]] == ["controller elected", "partitions assigned"]
-    assert (told[1]["partitions"], told[1]["shards"]) == (6, 50)
-    [moving] = [entry for entry in logs if entry["event"] == "partitions moving"]
+        simulate(body, moves_max=100)
+    notified = [entry for entry in logs if entry["event"] != "partitions reassigning"]
+    assert [entry["event"] for entry in notified[:2]] == [
+        "controller elected",
+        "partitions assigned",
+    ]
+    assert (notified[1]["partitions"], notified[1]["shards"]) == (6, 50)
+    [moving] = [entry for entry in logs if entry["event"] == "partitions reassigning"]
     assert (moving["partitions"], moving["shards"]) == (3, 25)
     [lost] = [entry for entry in logs if entry["event"] == "broker lost"]
     assert (lost["broker_id"], lost["epoch"], lost["partitions"]) == (2, 1, 3)

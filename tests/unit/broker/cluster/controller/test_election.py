@@ -1,83 +1,83 @@
-"""Elections: one controller at a time, whatever the others believe."""
+"""Elections: at most one controller can write, whatever the others believe."""
 
 import asyncio
 
 from kafscale.metadata.schema import keys
-from unit.broker.cluster.council import play
+from unit.broker.cluster.controller_cluster import simulate
 
 
-def test_of_many_who_stand_at_once_one_is_elected():
-    async def body(council):
-        await asyncio.gather(*(council.seat(number) for number in range(7)))
+def test_one_of_many_candidates_is_elected():
+    async def body(cluster):
+        await asyncio.gather(*(cluster.node(number) for number in range(7)))
         await asyncio.sleep(0.1)
-        assert len(council.controllers) == 1
+        assert len(cluster.controllers) == 1
 
-    play(body)
+    simulate(body)
 
 
-def test_a_broker_that_drains_is_emptied_and_does_not_become_controller():
-    async def body(council):
-        await council.topic("orders", 20)
+def test_draining_broker_does_not_become_controller():
+    async def body(cluster):
+        await cluster.topic("orders", 20)
         for number in (1, 2, 3):
-            await council.seat(number)
-        await council.levelled()
-        first = council.controller
-        second, third = [seat for seat in council.seats.values() if seat is not first]
+            await cluster.node(number)
+        await cluster.wait_until_balanced()
+        first = cluster.controller
+        second, third = [node for node in cluster.nodes.values() if node is not first]
         await second.drain()
         for _ in range(10):
             await asyncio.sleep(0.05)
-            await council.hand_over()
-        assert council.is_settled()
-        assert second.broker_id not in council.owners("orders").values()
+            await cluster.transfer_all()
+        assert cluster.is_assigned()
+        assert second.broker_id not in cluster.owners("orders").values()
         await first.leave()
-        await council.settled()
-        assert council.controller is third
+        await cluster.wait_until_assigned()
+        assert cluster.controller is third
         await third.leave()
-        await council.settled()
-        assert council.controller is second, "it is the last one"
+        await cluster.wait_until_assigned()
+        assert cluster.controller is second, "it is the last one"
 
-    play(body, moves_max=100)
+    simulate(body, moves_max=100)
 
 
-def test_a_stale_controller_writes_nothing():
-    """It was paused, and goes on with a view from before its lease ended: all of it is refused."""
+def test_stale_controller_writes_nothing():
+    """It was paused, and continues with a stale cache: the store rejects all its writes."""
 
-    async def body(council):
-        await council.topic("orders", 10)
-        stale = await council.seat(1)
-        await council.settled()
+    async def body(cluster):
+        await cluster.topic("orders", 10)
+        stale = await cluster.node(1)
+        await cluster.wait_until_assigned()
         stale.store.late = {keys.BROKERS, keys.CONTROLLER, keys.ASSIGNMENTS}
-        other = await council.seat(2)
-        await council.store.revoke(stale.registration.lease)
+        other = await cluster.node(2)
+        await cluster.store.revoke(stale.broker.lease)
         await asyncio.sleep(0.1)
-        assert council.view.controller_id == 2
-        assert set(council.owners("orders").values()) == {2}
+        assert cluster.view.controller_id == 2
+        assert set(cluster.owners("orders").values()) == {2}
         assert stale.controller.is_controller, "as far as it knows"
         stale.store.commits.clear()
-        await council.topic("payments", 3)
+        await cluster.topic("payments", 3)
         await asyncio.sleep(2)
         assert stale.store.commits
         assert not any(done.succeeded for *_, done in stale.store.commits)
-        assert set(council.owners("payments").values()) == {2}
+        assert set(cluster.owners("payments").values()) == {2}
         stale.store.late.clear()
         await asyncio.sleep(0.1)
-        assert council.controllers == [2]
+        assert cluster.controllers == [2]
         assert other.streams.fences == [(1, 1)]
         assert stale.streams.fences == []
 
-    play(body)
+    simulate(body)
 
 
-def test_a_life_that_is_over_ends_all_duties_and_the_next_life_stands_again():
-    async def body(council):
-        seat = await council.seat(1)
-        await council.settled()
-        seat.controller.end()
-        assert not seat.controller.is_controller
-        await council.topic("orders", 3)
+def test_end_of_session_stops_duties_and_next_session_campaigns_again():
+    async def body(cluster):
+        node = await cluster.node(1)
+        await cluster.wait_until_assigned()
+        node.controller.end_session()
+        assert not node.controller.is_controller
+        await cluster.topic("orders", 3)
         await asyncio.sleep(5)
-        assert council.owners("orders") == {}
-        seat.controller.begin(seat.registration)
-        assert await council.settled() < 0.1
+        assert cluster.owners("orders") == {}
+        node.controller.start_session(node.broker)
+        assert await cluster.wait_until_assigned() < 0.1
 
-    play(body)
+    simulate(body)

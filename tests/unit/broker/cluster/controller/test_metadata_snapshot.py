@@ -1,15 +1,15 @@
-"""The snapshot of the metadata, as its readers find it."""
+"""The metadata snapshot as its readers see it."""
 
 import asyncio
 import json
 
 from kafscale.broker.cluster.controller.metadata_snapshot import encode
 from kafscale.metadata.schema import keys
-from unit.broker.cluster.council import CLUSTER_ID, play
+from unit.broker.cluster.controller_cluster import CLUSTER_ID, simulate
 
 
-async def stored(council):
-    entry = await council.store.get(keys.SNAPSHOT)
+async def stored(cluster):
+    entry = await cluster.store.get(keys.SNAPSHOT)
     return json.loads(entry.value)
 
 
@@ -30,13 +30,13 @@ def document(topics, partitions):
     }
 
 
-def test_it_shows_brokers_and_topics_and_who_leads():
-    async def body(council):
-        await council.seat(1, rack="a")
-        await council.topic("orders", 2)
-        await council.settled()
+def test_snapshot_has_brokers_topics_and_leaders():
+    async def body(cluster):
+        await cluster.node(1, rack="a")
+        await cluster.topic("orders", 2)
+        await cluster.wait_until_assigned()
         await asyncio.sleep(2)
-        assert await stored(council) == {
+        assert await stored(cluster) == {
             "controller_id": 1,
             "cluster_id": CLUSTER_ID,
             "brokers": [{"id": 1, "host": "host", "port": 9092, "rack": "a"}],
@@ -53,22 +53,24 @@ def test_it_shows_brokers_and_topics_and_who_leads():
             ],
         }
 
-    play(body)
+    simulate(body)
 
 
-def test_it_follows_the_cluster_but_not_more_often_than_it_may():
-    async def body(council):
-        await council.seat(1)
-        await council.settled()
+def test_snapshot_is_updated_at_a_limited_rate():
+    async def body(cluster):
+        await cluster.node(1)
+        await cluster.wait_until_assigned()
         await asyncio.sleep(3)
-        before = (await council.store.get(keys.SNAPSHOT)).mod_revision
-        await council.seats[1].drain()
+        before = (await cluster.store.get(keys.SNAPSHOT)).mod_revision
+        await cluster.nodes[1].drain()
         await asyncio.sleep(2)
-        assert (await council.store.get(keys.SNAPSHOT)).mod_revision == before, "nothing to tell"
-        written = council.seats[1].store.commits
+        assert (await cluster.store.get(keys.SNAPSHOT)).mod_revision == before, (
+            "nothing has changed"
+        )
+        written = cluster.nodes[1].store.commits
         written.clear()
         for number in range(40):
-            await council.topic(f"topic-{number}", 1)
+            await cluster.topic(f"topic-{number}", 1)
             await asyncio.sleep(0.1)
         await asyncio.sleep(2)
         puts = [
@@ -78,37 +80,37 @@ def test_it_follows_the_cluster_but_not_more_often_than_it_may():
             if operation.key == keys.SNAPSHOT and done.succeeded
         ]
         assert 3 <= len(puts) <= 6
-        assert len((await stored(council))["topics"]) == 40
+        assert len((await stored(cluster))["topics"]) == 40
 
-    play(body)
+    simulate(body)
 
 
-def test_the_next_controller_goes_on_with_it():
-    async def body(council):
-        first = await council.seat(1)
-        await council.seat(2)
+def test_next_controller_updates_the_snapshot():
+    async def body(cluster):
+        first = await cluster.node(1)
+        await cluster.node(2)
         await asyncio.sleep(2)
-        assert (await stored(council))["controller_id"] == 1
+        assert (await stored(cluster))["controller_id"] == 1
         await first.leave()
         await asyncio.sleep(2)
-        found = await stored(council)
+        found = await stored(cluster)
         assert found["controller_id"] == 2
         assert [broker["id"] for broker in found["brokers"]] == [2]
 
-    play(body)
+    simulate(body)
 
 
-def test_a_small_cluster_is_shown_in_whole():
-    whole = document(3, 4)
-    value, is_whole = encode(whole)
-    assert is_whole
-    assert json.loads(value) == whole
+def test_encode_small_cluster_completely():
+    complete = document(3, 4)
+    value, is_complete = encode(complete)
+    assert is_complete
+    assert json.loads(value) == complete
 
 
-def test_a_large_cluster_is_shown_without_partitions():
-    value, is_whole = encode(document(10, 10), bytes_max=3000)
+def test_encode_large_cluster_without_partitions():
+    value, is_complete = encode(document(10, 10), bytes_max=3000)
     assert len(value) <= 3000
-    assert not is_whole
+    assert not is_complete
     found = json.loads(value)
     assert found["truncated"] is True
     assert len(found["topics"]) == 10
@@ -116,8 +118,8 @@ def test_a_large_cluster_is_shown_without_partitions():
     assert {topic["partition_count"] for topic in found["topics"]} == {10}
 
 
-def test_a_huge_cluster_is_shown_without_its_last_topics():
-    value, is_whole = encode(document(1000, 1), bytes_max=3000)
+def test_encode_huge_cluster_without_its_last_topics():
+    value, is_complete = encode(document(1000, 1), bytes_max=3000)
     assert len(value) <= 3000
-    assert not is_whole
+    assert not is_complete
     assert 10 < len(json.loads(value)["topics"]) < 40

@@ -1,4 +1,4 @@
-"""Metadata are lost, and come back older than the bucket: nothing acknowledged is lost by it."""
+"""Restored metadata are older than the bucket: no acknowledged record is lost."""
 
 import asyncio
 from random import Random
@@ -12,7 +12,12 @@ from kafscale.metadata.cluster.restore_marker import find_restored, mark_restore
 from kafscale.metadata.schema import keys
 from kafscale.testing import virtual_time
 from kafscale.testing.faulty_object_store import Fault, Rule
-from unit.broker.cluster.backups import LEASE_MS, BackedUpStore, Backup, Town
+from unit.broker.cluster.restorable_cluster import (
+    LEASE_MS,
+    BackedUpStore,
+    Backup,
+    RestorableCluster,
+)
 from unit.broker.handlers.serving import CONFIG
 
 both_ways = pytest.mark.parametrize("leap", [True, False], ids=["leap", "mark"])
@@ -20,352 +25,354 @@ both_ways = pytest.mark.parametrize("leap", [True, False], ids=["leap", "mark"])
 
 def simulate(body, seed=0):
     async def scenario(random):
-        town = Town()
+        cluster = RestorableCluster()
         try:
-            await body(town, random)
+            await body(cluster, random)
         finally:
-            await town.kill()
+            await cluster.kill()
 
     virtual_time.run(scenario, seed=seed, time_max_s=3600)
 
 
 def simple(body):
-    async def with_random(town, _random):
-        await body(town)
+    async def with_random(cluster, _random):
+        await body(cluster)
 
     simulate(with_random)
 
 
 @both_ways
-def test_records_of_a_life_that_the_metadata_do_not_know_are_found_by_whoever_comes_first(leap):
-    async def body(town):
-        await town.start(1, 2)
-        await town.topic("orders", 4)
+def test_records_of_sessions_unknown_to_the_metadata_are_recovered(leap):
+    async def body(cluster):
+        await cluster.start(1, 2)
+        await cluster.topic("orders", 4)
         for number in range(4):
-            await town.write("orders", number, 3)
-        backup = town.metadata.backup()
-        # The partitions of broker 1 are broker 2's, then those of a new life of broker 1.
-        await town.kill(1)
+            await cluster.write("orders", number, 3)
+        backup = cluster.metadata.backup()
+        # Broker 2 takes over the partitions of broker 1, then a new session of broker 1 does.
+        await cluster.kill(1)
         await asyncio.sleep(30)
         for number in range(4):
-            await town.write("orders", number, 2)
-        await town.roll("orders", 0)
-        await town.start(1)
-        await town.kill(2)
+            await cluster.write("orders", number, 2)
+        await cluster.roll("orders", 0)
+        await cluster.start(1)
+        await cluster.kill(2)
         await asyncio.sleep(30)
         for number in range(4):
-            await town.write("orders", number, 2)
-        await town.kill()
-        await town.restore(backup, leap=leap)
-        await town.start(3)
-        await town.check()
-        assert await find_restored(town.metadata) is None
-        await town.start(1, 2)
+            await cluster.write("orders", number, 2)
+        await cluster.kill()
+        await cluster.restore(backup, leap=leap)
+        await cluster.start(3)
+        await cluster.check()
+        assert await find_restored(cluster.metadata) is None
+        await cluster.start(1, 2)
         await asyncio.sleep(30)
-        await town.check()
+        await cluster.check()
 
     simple(body)
 
 
 @both_ways
-def test_a_stream_of_a_life_that_owned_nothing_in_the_snapshot_is_read_too(leap):
-    async def body(town):
-        await town.start(1)
-        await town.topic("orders", 2)
-        await town.write("orders", 0)
-        await town.start(2)
-        backup = town.metadata.backup()
-        # Both are the same lives all the time, and partitions moved: no epoch tells of it.
+def test_streams_of_sessions_without_assignments_in_the_snapshot_are_read(leap):
+    async def body(cluster):
+        await cluster.start(1)
+        await cluster.topic("orders", 2)
+        await cluster.write("orders", 0)
+        await cluster.start(2)
+        backup = cluster.metadata.backup()
+        # Both sessions last, and partitions move between them: no epoch shows it.
         await asyncio.sleep(60)
-        assert {id(await town.owner("orders", number)) for number in (0, 1)} == {
-            id(broker) for broker in town.brokers.values()
+        assert {id(await cluster.owner("orders", number)) for number in (0, 1)} == {
+            id(broker) for broker in cluster.brokers.values()
         }
         for number in (0, 1):
-            await town.write("orders", number, 3)
-        await town.kill()
-        await town.restore(backup, leap=leap)
-        await town.start(1)
-        await town.check()
+            await cluster.write("orders", number, 3)
+        await cluster.kill()
+        await cluster.restore(backup, leap=leap)
+        await cluster.start(1)
+        await cluster.check()
 
     simple(body)
 
 
 @both_ways
-def test_topics_that_came_grew_and_went_after_the_snapshot(leap):
-    async def body(town):
-        await town.start(1, 2)
-        await town.topic("old", 1)
-        await town.topic("growing", 1)
-        await town.topic("going", 1)
-        await town.topic("anew", 2)
+def test_topics_created_grown_and_deleted_after_the_snapshot(leap):
+    async def body(cluster):
+        await cluster.start(1, 2)
+        await cluster.topic("old", 1)
+        await cluster.topic("growing", 1)
+        await cluster.topic("going", 1)
+        await cluster.topic("anew", 2)
         for name in ("old", "growing", "going", "anew"):
-            await town.write(name, 0, 2)
-            await town.roll(name, 0)
-        backup = town.metadata.backup()
-        await town.topic("coming", 3, retention_ms="123456789")
-        await town.write("coming", 2, 2)
-        await town.grow("growing", 3)
-        await town.write("growing", 2)
-        await town.delete("going")
-        await town.delete("anew")
+            await cluster.write(name, 0, 2)
+            await cluster.roll(name, 0)
+        backup = cluster.metadata.backup()
+        await cluster.topic("coming", 3, retention_ms="123456789")
+        await cluster.write("coming", 2, 2)
+        await cluster.grow("growing", 3)
+        await cluster.write("growing", 2)
+        await cluster.delete("going")
+        await cluster.delete("anew")
         await asyncio.sleep(30)
-        await town.topic("anew", 1)
-        await town.write("anew", 0)
-        anew = town.any_broker.services.catalog.get("anew").id
-        await town.published()
-        await town.kill()
-        await town.restore(backup, leap=leap)
-        await town.start(1, 2)
-        await town.check()
-        topics = town.any_broker.services.catalog.topics
+        await cluster.topic("anew", 1)
+        await cluster.write("anew", 0)
+        anew = cluster.any_broker.services.catalog.get("anew").id
+        await cluster.wait_until_published()
+        await cluster.kill()
+        await cluster.restore(backup, leap=leap)
+        await cluster.start(1, 2)
+        await cluster.check()
+        topics = cluster.any_broker.services.catalog.topics
         assert topics["coming"].configs == {"retention.ms": "123456789"}
         assert topics["anew"].id == anew
         await asyncio.sleep(60)
-        assert not await town.metadata.get(keys.deletion("going"))
-        await town.check()
+        assert not await cluster.metadata.get(keys.deletion("going"))
+        await cluster.check()
 
     simple(body)
 
 
-def test_a_restored_tombstone_does_not_delete_the_topic_that_has_taken_the_name():
-    async def body(town):
-        await town.start(1)
-        await town.topic("anew", 1)
-        await town.write("anew", 0)
-        await town.roll("anew", 0)
-        deleted = town.any_broker.services.catalog.get("anew")
-        # Between the two commits of a deletion is where the snapshot is taken.
-        await town.delete("anew")
-        backup = town.metadata.backup()
+def test_restored_tombstone_does_not_delete_a_newer_topic_of_that_name():
+    async def body(cluster):
+        await cluster.start(1)
+        await cluster.topic("anew", 1)
+        await cluster.write("anew", 0)
+        await cluster.roll("anew", 0)
+        deleted = cluster.any_broker.services.catalog.get("anew")
+        # The snapshot is taken between the two transactions of a deletion.
+        await cluster.delete("anew")
+        backup = cluster.metadata.backup()
         assert keys.deletion("anew") in backup.entries
         await asyncio.sleep(30)
-        await town.topic("anew", 1)
-        await town.topic("other", 1)
-        await town.write("anew", 0, 2)
-        await town.roll("anew", 0)
-        await town.trim("anew", 0)
-        await town.published()
-        await town.kill()
-        await town.restore(backup, leap=True)
-        await town.start(1)
+        await cluster.topic("anew", 1)
+        await cluster.topic("other", 1)
+        await cluster.write("anew", 0, 2)
+        await cluster.roll("anew", 0)
+        await cluster.trim("anew", 0)
+        await cluster.wait_until_published()
+        await cluster.kill()
+        await cluster.restore(backup, leap=True)
+        await cluster.start(1)
         await asyncio.sleep(60)
-        await town.check()
-        assert town.any_broker.services.catalog.get("anew").id != deleted.id
+        await cluster.check()
+        assert cluster.any_broker.services.catalog.get("anew").id != deleted.id
 
     simple(body)
 
 
-def test_a_topic_that_the_catalog_does_not_list_yet_is_made_of_its_records():
-    async def body(town):
-        await town.start(1)
-        await town.topic("old", 1)
-        await town.published()
-        backup = town.metadata.backup()
-        await town.topic("rolled", 1)
-        await town.write("rolled", 0, 2)
-        await town.roll("rolled", 0)
-        await town.topic("new", 2)
-        await town.write("new", 1, 2)
-        await town.kill()
-        await town.restore(backup, leap=True)
-        await town.start(1)
-        await town.check()
+def test_unlisted_topic_is_recreated_from_its_records():
+    async def body(cluster):
+        await cluster.start(1)
+        await cluster.topic("old", 1)
+        await cluster.wait_until_published()
+        backup = cluster.metadata.backup()
+        await cluster.topic("rolled", 1)
+        await cluster.write("rolled", 0, 2)
+        await cluster.roll("rolled", 0)
+        await cluster.topic("new", 2)
+        await cluster.write("new", 1, 2)
+        await cluster.kill()
+        await cluster.restore(backup, leap=True)
+        await cluster.start(1)
+        await cluster.check()
 
     simple(body)
 
 
-def test_offsets_of_deleted_records_are_not_given_out_again():
-    async def body(town):
-        await town.start(1)
-        await town.topic("orders", 1)
-        await town.topic("other", 1)
-        await town.write("orders", 0, 2)
-        backup = town.metadata.backup()
-        await town.write("orders", 0, 5)
-        await town.roll("orders", 0)
-        await town.delete_records("orders", 0, 7)
-        broker = await town.owner("orders", 0)
+def test_offsets_of_deleted_records_are_not_reused():
+    async def body(cluster):
+        await cluster.start(1)
+        await cluster.topic("orders", 1)
+        await cluster.topic("other", 1)
+        await cluster.write("orders", 0, 2)
+        backup = cluster.metadata.backup()
+        await cluster.write("orders", 0, 5)
+        await cluster.roll("orders", 0)
+        await cluster.delete_records("orders", 0, 7)
+        broker = await cluster.owner("orders", 0)
         log = broker.services.storage.logs.find("orders", 0)
         await broker.services.storage.retention.enforce(log)
         assert len(log.segments) == 0
-        await town.trim("orders", 0)
-        await town.kill()
-        await town.restore(backup, leap=True)
-        await town.start(1)
-        await town.write("orders", 0)
-        assert town.acked["orders", 0].keys() == {7}
+        await cluster.trim("orders", 0)
+        await cluster.kill()
+        await cluster.restore(backup, leap=True)
+        await cluster.start(1)
+        await cluster.write("orders", 0)
+        assert cluster.acked["orders", 0].keys() == {7}
 
     simple(body)
 
 
-def test_nothing_that_clients_compare_goes_back_though_a_snapshot_is_restored_twice():
-    async def body(town):
-        await town.start(1)
-        await town.topic("orders", 1)
-        await town.write("orders", 0)
-        await town.take_producer_id()
-        backup = town.metadata.backup()
+def test_epochs_and_ids_never_decrease_when_a_snapshot_is_restored_twice():
+    async def body(cluster):
+        await cluster.start(1)
+        await cluster.topic("orders", 1)
+        await cluster.write("orders", 0)
+        await cluster.allocate_producer_ids()
+        backup = cluster.metadata.backup()
         for _ in range(3):
-            await town.kill()
+            await cluster.kill()
             await asyncio.sleep(60)
-            await town.restore(backup, leap=True)
-            await town.start(1)
-            await town.check()
+            await cluster.restore(backup, leap=True)
+            await cluster.start(1)
+            await cluster.check()
 
     simple(body)
 
 
-def test_metadata_that_are_lost_altogether_come_back_as_far_as_the_bucket_knows_them():
-    async def body(town):
-        await town.start(1, 2)
-        await town.topic("orders", 3, retention_ms="123456789")
-        await town.topic("empty", 2)
+def test_lost_metadata_are_rebuilt_from_the_bucket():
+    async def body(cluster):
+        await cluster.start(1, 2)
+        await cluster.topic("orders", 3, retention_ms="123456789")
+        await cluster.topic("empty", 2)
         for number in range(3):
-            await town.write("orders", number, 2)
-        await town.roll("orders", 0)
-        await town.take_producer_id()
-        await town.published()
-        await town.kill()
+            await cluster.write("orders", number, 2)
+        await cluster.roll("orders", 0)
+        await cluster.allocate_producer_ids()
+        await cluster.wait_until_published()
+        await cluster.kill()
         await asyncio.sleep(60)
-        await town.restore(Backup({}, 0), leap=False)
-        await town.start(1, 2)
-        await town.check()
-        topics = town.any_broker.services.catalog.topics
+        await cluster.restore(Backup({}, 0), leap=False)
+        await cluster.start(1, 2)
+        await cluster.check()
+        topics = cluster.any_broker.services.catalog.topics
         assert topics["orders"].configs == {"retention.ms": "123456789"}
 
     simple(body)
 
 
-def test_a_store_that_nobody_has_marked_is_marked_by_the_broker_that_finds_its_epoch_gone():
-    async def body(town):
-        await town.start(1)
-        await town.topic("orders", 1)
-        await town.write("orders", 0)
-        backup = town.metadata.backup()
-        await town.kill(1)
-        await town.start(1)
-        await town.topic("new", 1)
-        await town.write("new", 0)
-        await town.write("orders", 0)
-        await town.published()
-        await town.kill()
-        town.metadata = BackedUpStore.restored(backup, leap=0)
+def test_broker_marks_an_unmarked_restore_when_its_epoch_is_missing():
+    async def body(cluster):
+        await cluster.start(1)
+        await cluster.topic("orders", 1)
+        await cluster.write("orders", 0)
+        backup = cluster.metadata.backup()
+        await cluster.kill(1)
+        await cluster.start(1)
+        await cluster.topic("new", 1)
+        await cluster.write("new", 0)
+        await cluster.write("orders", 0)
+        await cluster.wait_until_published()
+        await cluster.kill()
+        cluster.metadata = BackedUpStore.restored(backup, leap=0)
         with structlog.testing.capture_logs() as logs:
-            await town.start(1)
+            await cluster.start(1)
         assert "metadata are older than the bucket" in [line["event"] for line in logs]
-        await town.check()
-        # It is settled for good: nobody else takes offence.
+        await cluster.check()
+        # The restore is complete: later starts do not report it again.
         with structlog.testing.capture_logs() as logs:
-            await town.kill(1)
-            await town.start(1, 2)
+            await cluster.kill(1)
+            await cluster.start(1, 2)
         assert "metadata are older than the bucket" not in [line["event"] for line in logs]
-        await town.check()
+        await cluster.check()
 
     simple(body)
 
 
-def test_a_store_that_fails_in_between_is_asked_again():
-    async def body(town):
-        await town.start(1)
-        await town.topic("orders", 1)
-        await town.write("orders", 0)
-        backup = town.metadata.backup()
-        await town.topic("new", 1)
-        await town.write("new", 0)
-        await town.kill()
-        await town.restore(backup, leap=True)
-        whole = f"{CONFIG.s3.namespace}/"
-        town.stores.objects.rules += [
-            Rule(fault=Fault.REFUSED, operations=frozenset({"list"}), keys=whole, times_max=2),
+def test_restore_is_retried_when_a_store_fails():
+    async def body(cluster):
+        await cluster.start(1)
+        await cluster.topic("orders", 1)
+        await cluster.write("orders", 0)
+        backup = cluster.metadata.backup()
+        await cluster.topic("new", 1)
+        await cluster.write("new", 0)
+        await cluster.kill()
+        await cluster.restore(backup, leap=True)
+        complete = f"{CONFIG.s3.namespace}/"
+        cluster.stores.objects.rules += [
+            Rule(fault=Fault.REFUSED, operations=frozenset({"list"}), keys=complete, times_max=2),
             Rule(fault=Fault.REFUSED, operations=frozenset({"get_suffix"}), times_max=1),
         ]
         with structlog.testing.capture_logs() as logs:
-            await town.start(1)
+            await cluster.start(1)
         assert len([line for line in logs if line.get("duty") == "restore"]) == 3
-        await town.check()
+        await cluster.check()
 
     simple(body)
 
 
-def test_a_broker_that_lives_when_the_metadata_are_restored_stops():
-    async def body(town):
-        await town.start(1)
-        broker = town.any_broker
+def test_running_broker_stops_when_the_metadata_are_restored():
+    async def body(cluster):
+        await cluster.start(1)
+        broker = cluster.any_broker
         now_ms = virtual_time.clock_ms()
         await mark_restored(
-            town.metadata, snapshot="a.db", taken_at_ms=now_ms, restored_at_ms=now_ms
+            cluster.metadata, snapshot="a.db", taken_at_ms=now_ms, restored_at_ms=now_ms
         )
         await asyncio.sleep(LEASE_MS / 1000)
         assert list(broker.node.ownership.served) == []
         with pytest.raises(FencedError, match="restored from a snapshot while this broker ran"):
-            await broker.node.membership.check_alone()
+            await broker.node.registration.check_not_superseded()
 
     simple(body)
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_whatever_happened_and_whoever_dies_in_the_middle(seed):
-    """Brokers live and die at random; so do those who settle the restoration."""
+def test_restore_with_random_history_and_crashes(seed):
+    """Brokers crash at random, also those that run the restore."""
 
-    async def body(town, random):
-        await town.start(1, 2, 3)
-        await town.topic("first", 3)
-        await town.topic("second", 2)
-        await live_on(town, random, 10)
-        backup = town.metadata.backup()
-        await live_on(town, random, 20)
+    async def body(cluster, random):
+        await cluster.start(1, 2, 3)
+        await cluster.topic("first", 3)
+        await cluster.topic("second", 2)
+        await run_random_operations(cluster, random, 10)
+        backup = cluster.metadata.backup()
+        await run_random_operations(cluster, random, 20)
         is_published = random.random() < 0.7
         if is_published:
-            await town.published()
-        await town.kill()
-        await town.restore(backup, leap=random.random() < 0.5)
+            await cluster.wait_until_published()
+        await cluster.kill()
+        await cluster.restore(backup, leap=random.random() < 0.5)
         for _ in range(random.randrange(4)):
-            victim = random.choice([1, 2, 3])
-            starting = town.begin(victim)
+            broker_id = random.choice([1, 2, 3])
+            starting = cluster.begin(broker_id)
             await asyncio.sleep(random.choice([0.001, 0.01, 0.1, 1, 10, 11]))
-            await town.kill(victim)
+            await cluster.kill(broker_id)
             await starting
         some = random.sample([1, 2, 3, 4], random.randrange(1, 4))
-        await town.start(*some)
+        await cluster.start(*some)
         if not is_published:
-            town.forget_what_is_empty()
-        await town.check()
-        await town.start(*{1, 2, 3}.difference(some))
-        await live_on(town, random, 5)
-        await town.check()
+            cluster.drop_empty_partitions()
+        await cluster.check()
+        await cluster.start(*{1, 2, 3}.difference(some))
+        await run_random_operations(cluster, random, 5)
+        await cluster.check()
 
     simulate(body, seed=seed)
 
 
-async def live_on(town: Town, random: Random, steps: int):
-    """Some of what happens in the days of a cluster."""
+async def run_random_operations(cluster: RestorableCluster, random: Random, steps: int):
+    """Random operations of clients and brokers."""
     for _ in range(steps):
-        topic, partition = random.choice(sorted(town.acked))
+        topic, partition = random.choice(sorted(cluster.acked))
         match random.randrange(8):
             case 0:
-                victim = random.choice(sorted(town.brokers))
-                await town.kill(victim)
-                await town.start(victim)
+                broker_id = random.choice(sorted(cluster.brokers))
+                await cluster.kill(broker_id)
+                await cluster.start(broker_id)
             case 1:
-                victim = random.choice(sorted(town.brokers))
-                if len(town.brokers) > 1:
-                    await town.brokers[victim].node.leave(30)
-                await town.kill(victim)
-                await town.start(victim)
+                broker_id = random.choice(sorted(cluster.brokers))
+                if len(cluster.brokers) > 1:
+                    await cluster.brokers[broker_id].node.leave(30)
+                await cluster.kill(broker_id)
+                await cluster.start(broker_id)
             case 2:
-                await town.roll(topic, partition)
+                await cluster.roll(topic, partition)
             case 3:
-                await town.take_producer_id()
+                await cluster.allocate_producer_ids()
             case 4 if random.random() < 0.5:
-                await town.topic(f"topic-{random.randrange(10**6)}", random.randrange(1, 4))
+                await cluster.topic(f"topic-{random.randrange(10**6)}", random.randrange(1, 4))
             case 5 if random.random() < 0.5:
-                await town.grow(topic, 1 + len([each for each in town.acked if each[0] == topic]))
-            case 6 if len({each[0] for each in town.acked}) > 2 and random.random() < 0.5:
-                # What the catalog has never listed, or what was written to a moment ago, would be
-                # taken for new, and not for deleted.
-                await town.published()
+                await cluster.grow(
+                    topic, 1 + len([each for each in cluster.acked if each[0] == topic])
+                )
+            case 6 if len({each[0] for each in cluster.acked}) > 2 and random.random() < 0.5:
+                # A topic that the catalog never listed, or that was written to a moment ago, would
+                # count as new, not as deleted.
+                await cluster.wait_until_published()
                 await asyncio.sleep(CATALOG_LATE_MS / 1000)
-                await town.delete(topic)
-                await town.published()
+                await cluster.delete(topic)
+                await cluster.wait_until_published()
             case _:
-                await town.write(topic, partition, random.randrange(1, 4))
+                await cluster.write(topic, partition, random.randrange(1, 4))

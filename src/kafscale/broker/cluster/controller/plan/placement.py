@@ -1,65 +1,69 @@
-"""Placing: for each piece, the broker that it is meant for.
+"""Placement: the target broker of each unit.
 
-The laws: what has a home stays, or goes on to where it moves, as long as somebody is there; what
-has lost its owner goes back to the broker of the same id, if that is back and has room. Everything
-else goes where there is room, its topic spread widely. Pieces are placed in their order, so that
-the same always go the same ways; those that must wait are placed as well, and keep their room.
+Invariants: a unit with an owner stays, or continues to move to its transfer target while that
+broker is there. A unit that has lost its owner returns to the broker of the same id, if that has
+rejoined and is below its target. All other units go to brokers below their target, with each topic
+spread widely. Units are placed in order, so that the same input gives the same plan; units that
+wait for a fence are placed as well, and their share stays reserved.
 """
 
 from collections.abc import Mapping, Sequence
 
-from kafscale.broker.cluster.controller.plan.load import Spread
-from kafscale.broker.cluster.controller.plan.unit import NOWHERE, Piece
+from kafscale.broker.cluster.controller.plan.load import LoadCounts
+from kafscale.broker.cluster.controller.plan.unit import NO_BROKER, AssignmentUnit
 from kafscale.metadata.schema.model import BrokerInfo
 
 
-def place(pieces: Sequence[Piece], brokers: Mapping[int, BrokerInfo]) -> Spread:
-    """Give all pieces of one kind a destination; there is at least one broker."""
-    # Brokers that are about to leave take nothing, unless there are no others.
+def place_units(units: Sequence[AssignmentUnit], brokers: Mapping[int, BrokerInfo]) -> LoadCounts:
+    """Give all units of one kind a target; there is at least one broker."""
+    # Draining brokers take nothing, unless all are draining.
     staying = {broker.id: broker for broker in brokers.values() if not broker.is_draining}
-    spread = Spread((staying or brokers).values(), len(pieces))
-    homeless: list[Piece] = []
-    new: list[Piece] = []
-    for piece in pieces:
-        destination = _kept(piece, staying, spread)
-        if destination != NOWHERE:
-            spread.put(piece, destination)
+    load = LoadCounts((staying or brokers).values(), len(units))
+    unowned: list[AssignmentUnit] = []
+    new: list[AssignmentUnit] = []
+    for unit in units:
+        target = _current_target(unit, staying, load)
+        if target != NO_BROKER:
+            load.assign(unit, target)
         else:
-            (homeless if piece.before else new).append(piece)
-    for piece in _not_returning(homeless, spread):
-        spread.put(piece, spread.best(piece.topic, spread.with_room()))
-    _place_new(new, spread)
-    return spread
+            (unowned if unit.before else new).append(unit)
+    for unit in _return_to_last_owners(unowned, load):
+        load.assign(unit, load.choose(unit.topic, load.below_target()))
+    _place_new(new, load)
+    return load
 
 
-def _kept(piece: Piece, staying: Mapping[int, BrokerInfo], spread: Spread) -> int:
-    """Where a piece is anyway, or moves to already; `NOWHERE` if it needs a new place."""
-    if piece.home == NOWHERE:
-        return NOWHERE
-    assert piece.before is not None
-    reassigning_to = piece.before.reassigning_to
+def _current_target(
+    unit: AssignmentUnit, staying: Mapping[int, BrokerInfo], load: LoadCounts
+) -> int:
+    """The broker that has it or that it moves to; `NO_BROKER` if it needs a new one."""
+    if unit.owner == NO_BROKER:
+        return NO_BROKER
+    assert unit.before is not None
+    reassigning_to = unit.before.reassigning_to
     if reassigning_to is not None and reassigning_to in staying:
         return reassigning_to
-    return piece.home if piece.home in spread else NOWHERE
+    return unit.owner if unit.owner in load else NO_BROKER
 
 
-def _not_returning(homeless: list[Piece], spread: Spread) -> list[Piece]:
-    """Put those that can go back to where they were, in a later life of it; return the others."""
-    others: list[Piece] = []
-    for piece in homeless:
-        assert piece.before is not None
-        last = piece.before.broker_id
-        if last in spread and spread.has_room(last):
-            spread.put(piece, last)
+def _return_to_last_owners(unowned: list[AssignmentUnit], load: LoadCounts) -> list[AssignmentUnit]:
+    """Assign units to their last owners where these have rejoined; return the others."""
+    others: list[AssignmentUnit] = []
+    for unit in unowned:
+        assert unit.before is not None
+        last = unit.before.broker_id
+        if last in load and load.is_below_target(last):
+            load.assign(unit, last)
         else:
-            others.append(piece)
+            others.append(unit)
     return others
 
 
-def _place_new(new: list[Piece], spread: Spread) -> None:
-    # While somebody has too much, moves are due anyway. A new topic is then spread over everybody:
-    # if it went where there is room, all of it might end up on the broker that has just joined.
-    is_overfull = spread.is_overfull
-    for piece in new:
-        takers = spread.everybody() if is_overfull else spread.with_room()
-        spread.put(piece, spread.best(piece.topic, takers))
+def _place_new(new: list[AssignmentUnit], load: LoadCounts) -> None:
+    # While a broker is overloaded, moves are due anyway. A new topic is then spread over all
+    # brokers: on those below their target alone, all of it might end up on a broker that has just
+    # joined.
+    is_overloaded = load.is_overloaded
+    for unit in new:
+        candidates = load.all_brokers() if is_overloaded else load.below_target()
+        load.assign(unit, load.choose(unit.topic, candidates))

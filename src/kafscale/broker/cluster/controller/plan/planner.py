@@ -1,17 +1,17 @@
-"""Planning: what the controller is to change, so that every partition is served by a living broker.
+"""The planner: what the controller has to change, so that a live broker serves every partition.
 
-A plan follows from what is seen, and from nothing else: the same view gives the same plan, and a
-plan that has been carried out gives none after it but the next moves. The laws:
+A plan depends only on its arguments: the same state gives the same plan, and a plan that was
+executed is followed by no other than the next moves. Invariants:
 
-1. Whoever lives keeps what it has; only the owner hands it over, where `reassigning_to` says.
-2. What belongs to an owner that is over is given away once its WAL stream is fenced. Shards have no
-   stream: the compare in each of the coordinator's commits is their fence.
-3. The leader epoch grows by one with every owner.
-4. Partitions are spread evenly, and shards are, by as few moves as possible; of those, at most
-   `moves_max` are under way in the whole cluster. Brokers that are about to leave do not wait for
-   that: each may have `DRAINS_PER_MOVE` times as many under way.
+1. A live broker keeps what it owns; only the owner transfers it, to where `reassigning_to` says.
+2. What a lost owner had is assigned to others once its WAL stream is fenced. Shards have no stream:
+   they are fenced by the ownership guard in each of the coordinator's transactions.
+3. The leader epoch grows by one with every change of owner.
+4. Partitions are spread evenly, and so are shards, by as few moves as possible. At most `moves_max`
+   of these are under way in the cluster. Draining brokers are not bound by that: each may have
+   `DRAINS_PER_MOVE` times as many transfers under way.
 
-How pieces are spread is said in `placing` and `levelling`; a plan is carried out by `assigning`.
+`placement` and `rebalance` choose the targets; `assigner` executes a plan.
 """
 
 from collections import Counter
@@ -21,19 +21,16 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
-from kafscale.broker.cluster.controller.plan.placement import place
-from kafscale.broker.cluster.controller.plan.rebalance import call_off, level
-from kafscale.broker.cluster.controller.plan.unit import NOWHERE, Piece
+from kafscale.broker.cluster.controller.plan.placement import place_units
+from kafscale.broker.cluster.controller.plan.rebalance import cancel_moves, rebalance
+from kafscale.broker.cluster.controller.plan.unit import NO_BROKER, AssignmentUnit
 from kafscale.metadata.cluster.group_shards import SHARDS_TOPIC
-from kafscale.metadata.schema.model import Assignment, BrokerInfo
+from kafscale.metadata.schema.model import Assignment, BrokerInfo, TopicPartition
 
 DRAINS_PER_MOVE: Final = 4
 
-Place = tuple[str, int]
-"""A topic and the number of a partition, or `SHARDS_TOPIC` and that of a shard."""
-
 Owner = tuple[int, int]
-"""A broker's id and epoch."""
+"""One broker session: the broker's id and epoch."""
 
 
 class Change(msgspec.Struct, frozen=True):
@@ -44,38 +41,38 @@ class Change(msgspec.Struct, frozen=True):
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """What is to be done."""
+    """What the controller has to do."""
 
     to_fence: set[Owner]
-    """Owners that are over, and whose partitions wait for the fence."""
+    """Lost owners whose partitions wait for the fence."""
     changes: list[Change]
     removals: list[Assignment]
-    """Assignments of what does not exist."""
+    """Assignments of partitions that do not exist."""
 
 
 def plan(
     *,
     partitions: Mapping[str, int],
     brokers: Mapping[int, BrokerInfo],
-    assignments: Mapping[Place, Assignment],
+    assignments: Mapping[TopicPartition, Assignment],
     fenced: Collection[Owner],
     now_ms: int,
     moves_max: int,
 ) -> Plan:
-    """What is to be done, given how many partitions each topic has, who lives, and who has what."""
-    pieces = [
-        Piece(topic, number, assignments.get((topic, number)), brokers)
+    """Make a plan, from the partition count of each topic, the live brokers and the assignments."""
+    units = [
+        AssignmentUnit(topic, number, assignments.get((topic, number)), brokers)
         for topic in sorted(partitions)
         for number in range(partitions[topic])
     ]
-    to_fence = {_owner(piece) for piece in pieces if _needs_fence(piece)}.difference(fenced)
+    to_fence = {_last_owner(unit) for unit in units if _needs_fence(unit)}.difference(fenced)
     changes: list[Change] = []
     if brokers:
-        _arrange(pieces, brokers, moves_max)
+        _choose_targets(units, brokers, moves_max)
         movable = [
-            piece for piece in pieces if not (_needs_fence(piece) and _owner(piece) in to_fence)
+            unit for unit in units if not (_needs_fence(unit) and _last_owner(unit) in to_fence)
         ]
-        changes = _changes(movable, brokers, now_ms, DRAINS_PER_MOVE * max(1, moves_max))
+        changes = _build_changes(movable, brokers, now_ms, DRAINS_PER_MOVE * max(1, moves_max))
     removals = [
         assignment
         for (topic, number), assignment in sorted(assignments.items())
@@ -84,50 +81,52 @@ def plan(
     return Plan(to_fence=to_fence, changes=changes, removals=removals)
 
 
-def _arrange(pieces: list[Piece], brokers: Mapping[int, BrokerInfo], moves_max: int) -> None:
-    """Say of each piece where it is to be; shards and partitions are spread separately."""
-    shards = [piece for piece in pieces if piece.topic == SHARDS_TOPIC]
-    others = [piece for piece in pieces if piece.topic != SHARDS_TOPIC]
-    spreads = [(kind, place(kind, brokers)) for kind in (shards, others)]
-    moves_left = moves_max - sum(call_off(kind, spread) for kind, spread in spreads)
+def _choose_targets(
+    units: list[AssignmentUnit], brokers: Mapping[int, BrokerInfo], moves_max: int
+) -> None:
+    """Set the target of each unit; shards and partitions are spread separately."""
+    shards = [unit for unit in units if unit.topic == SHARDS_TOPIC]
+    others = [unit for unit in units if unit.topic != SHARDS_TOPIC]
+    loads = [(kind, place_units(kind, brokers)) for kind in (shards, others)]
+    moves_left = moves_max - sum(cancel_moves(kind, load) for kind, load in loads)
     if all(broker.is_draining for broker in brokers.values()):
         return
-    for kind, spread in spreads:
-        moves_left -= level(kind, spread, moves_left)
+    for kind, load in loads:
+        moves_left -= rebalance(kind, load, moves_left)
 
 
-def _changes(
-    pieces: Iterable[Piece], brokers: Mapping[int, BrokerInfo], now_ms: int, drains_max: int
+def _build_changes(
+    units: Iterable[AssignmentUnit], brokers: Mapping[int, BrokerInfo], now_ms: int, drains_max: int
 ) -> list[Change]:
-    pieces = list(pieces)
+    units = list(units)
     drains = Counter(
-        piece.home
-        for piece in pieces
-        if piece.is_leaving and piece.before and piece.before.reassigning_to is not None
+        unit.owner
+        for unit in units
+        if unit.owner_draining and unit.before and unit.before.reassigning_to is not None
     )
     changes: list[Change] = []
-    for piece in pieces:
-        if piece.home == NOWHERE:
-            changes.append(_given(piece, brokers[piece.destination], now_ms))
+    for unit in units:
+        if unit.owner == NO_BROKER:
+            changes.append(_assign_unowned(unit, brokers[unit.target], now_ms))
             continue
-        assert piece.before is not None
-        reassigning_to = piece.destination if piece.destination != piece.home else None
-        if reassigning_to == piece.before.reassigning_to:
+        assert unit.before is not None
+        reassigning_to = unit.target if unit.target != unit.owner else None
+        if reassigning_to == unit.before.reassigning_to:
             continue
-        if piece.is_leaving and piece.before.reassigning_to is None:
-            if drains[piece.home] >= drains_max:
+        if unit.owner_draining and unit.before.reassigning_to is None:
+            if drains[unit.owner] >= drains_max:
                 continue
-            drains[piece.home] += 1
-        changes.append(Change(piece.before, replace(piece.before, reassigning_to=reassigning_to)))
+            drains[unit.owner] += 1
+        changes.append(Change(unit.before, replace(unit.before, reassigning_to=reassigning_to)))
     return changes
 
 
-def _given(piece: Piece, broker: BrokerInfo, now_ms: int) -> Change:
-    """The change that gives a piece which nobody has, or not any more, to a broker."""
-    before = piece.before
+def _assign_unowned(unit: AssignmentUnit, broker: BrokerInfo, now_ms: int) -> Change:
+    """Assign a unit without an owner to a broker."""
+    before = unit.before
     after = Assignment(
-        topic=piece.topic,
-        partition=piece.partition,
+        topic=unit.topic,
+        partition=unit.partition,
         broker_id=broker.id,
         broker_epoch=broker.epoch,
         leader_epoch=before.leader_epoch + 1 if before else 0,
@@ -137,10 +136,10 @@ def _given(piece: Piece, broker: BrokerInfo, now_ms: int) -> Change:
     return Change(before, after)
 
 
-def _needs_fence(piece: Piece) -> bool:
-    return piece.is_orphan and piece.topic != SHARDS_TOPIC
+def _needs_fence(unit: AssignmentUnit) -> bool:
+    return unit.owner_lost and unit.topic != SHARDS_TOPIC
 
 
-def _owner(piece: Piece) -> Owner:
-    assert piece.before is not None
-    return piece.before.broker_id, piece.before.broker_epoch
+def _last_owner(unit: AssignmentUnit) -> Owner:
+    assert unit.before is not None
+    return unit.before.broker_id, unit.before.broker_epoch

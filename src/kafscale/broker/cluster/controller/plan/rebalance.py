@@ -1,64 +1,65 @@
-"""Levelling: which pieces move from one living broker to another, so that all have equally many.
+"""Rebalance: which units move between live brokers, so that all have equally many.
 
-The laws: as few moves as possible, and none between brokers whose counts differ by one only; a move
-that would not be begun today is called off. One that is under way to a broker with too many is sent
-elsewhere before another is begun.
+Invariants: as few moves as possible, and none between brokers whose counts differ by one only. A
+move that would not be started now is cancelled. A move under way to an overloaded broker is
+redirected before another move is started.
 """
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from kafscale.broker.cluster.controller.plan.load import Spread
-from kafscale.broker.cluster.controller.plan.unit import NOWHERE, Piece
+from kafscale.broker.cluster.controller.plan.load import LoadCounts
+from kafscale.broker.cluster.controller.plan.unit import NO_BROKER, AssignmentUnit
 
 
-def call_off(pieces: Iterable[Piece], spread: Spread) -> int:
-    """Keep at home what need not move; return how many moves remain under way."""
+def cancel_moves(units: Iterable[AssignmentUnit], load: LoadCounts) -> int:
+    """Cancel moves that are no longer needed; return how many remain under way."""
     remaining = 0
-    for piece in pieces:
-        if piece.is_moving:
-            if spread.count(piece.destination) > spread.count(piece.home):
-                spread.put(piece, piece.home)
+    for unit in units:
+        if unit.is_moving:
+            if load.count(unit.target) > load.count(unit.owner):
+                load.assign(unit, unit.owner)
             else:
                 remaining += 1
     return remaining
 
 
-def level(pieces: Sequence[Piece], spread: Spread, moves_max: int) -> int:
-    """Begin so many moves at most; return how many were begun."""
-    if spread.is_level:
+def rebalance(units: Sequence[AssignmentUnit], load: LoadCounts, moves_max: int) -> int:
+    """Start at most `moves_max` moves; return how many were started."""
+    if load.is_balanced:
         return 0
-    held: defaultdict[int, list[Piece]] = defaultdict(list)
-    for piece in pieces:
-        if piece.home != NOWHERE:
-            held[piece.destination].append(piece)
+    held: defaultdict[int, list[AssignmentUnit]] = defaultdict(list)
+    for unit in units:
+        if unit.owner != NO_BROKER:
+            held[unit.target].append(unit)
     begun = 0
-    while not spread.is_level:
-        fullest, emptiest = spread.extremes()
-        chosen = _pick(held[fullest], spread, fullest, emptiest, may_begin=begun < moves_max)
+    while not load.is_balanced:
+        fullest, emptiest = load.extremes()
+        chosen = _choose_unit(held[fullest], load, fullest, emptiest, may_begin=begun < moves_max)
         if chosen is None:
             break
         was_moving = chosen.is_moving
         held[fullest].remove(chosen)
         held[emptiest].append(chosen)
-        spread.put(chosen, emptiest)
+        load.assign(chosen, emptiest)
         begun += chosen.is_moving - was_moving
     return begun
 
 
-def _pick(
-    pieces: Iterable[Piece], spread: Spread, fullest: int, emptiest: int, *, may_begin: bool
-) -> Piece | None:
-    """The piece to go: one on its way, or one whose topic gets spread more evenly by that."""
+def _choose_unit(
+    units: Iterable[AssignmentUnit],
+    load: LoadCounts,
+    fullest: int,
+    emptiest: int,
+    *,
+    may_begin: bool,
+) -> AssignmentUnit | None:
+    """The unit to move: one that moves already, or one whose topic is spread more evenly by it."""
 
-    def rank(piece: Piece) -> tuple[bool, int, str, int]:
-        gain = spread.count_of_topic(piece.topic, fullest) - spread.count_of_topic(
-            piece.topic, emptiest
-        )
-        return piece.destination == piece.home, -gain, piece.topic, piece.partition
+    def rank(unit: AssignmentUnit) -> tuple[bool, int, str, int]:
+        gain = load.count_of_topic(unit.topic, fullest) - load.count_of_topic(unit.topic, emptiest)
+        return unit.target == unit.owner, -gain, unit.topic, unit.partition
 
     return min(
-        (piece for piece in pieces if may_begin or piece.destination != piece.home),
-        key=rank,
-        default=None,
+        (unit for unit in units if may_begin or unit.target != unit.owner), key=rank, default=None
     )

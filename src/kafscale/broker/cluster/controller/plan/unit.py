@@ -1,7 +1,8 @@
-"""A piece: one partition, or one shard of groups, as planning sees it.
+"""An assignment unit: one partition, or one shard of consumer groups, as the planner sees it.
 
-Data only: who has it, and where it is to be. The law: a piece has a home if its owner is alive, and
-only then can it be handed over; one without is given away, once nobody can write to it any more.
+Data only: who owns it, and where it is to be. Invariant: a unit has an owner only while that
+broker's session lasts, and only then can it be transferred. A unit without an owner is assigned to
+another broker, once its former owner is fenced.
 """
 
 from collections.abc import Mapping
@@ -9,13 +10,13 @@ from typing import Final
 
 from kafscale.metadata.schema.model import Assignment, BrokerInfo
 
-NOWHERE: Final = -1
+NO_BROKER: Final = -1
 
 
-class Piece:
-    """What is to be had by one broker."""
+class AssignmentUnit:
+    """A partition or shard to be assigned to one broker."""
 
-    __slots__ = ("before", "destination", "home", "is_leaving", "partition", "topic")
+    __slots__ = ("before", "owner", "owner_draining", "partition", "target", "topic")
 
     def __init__(
         self,
@@ -28,21 +29,21 @@ class Piece:
         self.partition = partition
         self.before = before
         owner = brokers.get(before.broker_id) if before else None
-        # An owner that is newer than what is seen of it is alive: it will be seen.
+        # An owner with a later epoch than its cached registration is alive: the cache is behind.
         is_alive = before is not None and owner is not None and before.broker_epoch >= owner.epoch
-        self.home = owner.id if owner and is_alive else NOWHERE
-        """The broker that owns it, and lives."""
-        self.is_leaving = owner is not None and is_alive and owner.is_draining
-        """Whether its owner wants to be rid of it."""
-        self.destination = NOWHERE
-        """The broker that it is meant for."""
+        self.owner = owner.id if owner and is_alive else NO_BROKER
+        """The live broker that owns it, or `NO_BROKER`."""
+        self.owner_draining = owner is not None and is_alive and owner.is_draining
+        """Whether its owner is draining."""
+        self.target = NO_BROKER
+        """The broker that it is planned for."""
 
     @property
-    def is_orphan(self) -> bool:
-        """Whether it had an owner, which is over."""
-        return self.before is not None and self.home == NOWHERE
+    def owner_lost(self) -> bool:
+        """Whether it had an owner, whose session is over."""
+        return self.before is not None and self.owner == NO_BROKER
 
     @property
     def is_moving(self) -> bool:
         """Whether it moves although its owner could keep it."""
-        return self.home not in {NOWHERE, self.destination} and not self.is_leaving
+        return self.owner not in {NO_BROKER, self.target} and not self.owner_draining

@@ -1,12 +1,12 @@
-"""A metadata store that can be out of reach, as behind a broken network."""
+"""A metadata store that can become unreachable, as behind a broken network."""
 
 from contextlib import aclosing
 
 from kafscale.errors import StoreUnavailableError
 
 
-class AwayStore:
-    """Another store, until `broken` is set: then it answers nothing."""
+class UnreachableStore:
+    """Wraps a store; every call fails while `broken` is set."""
 
     def __init__(self, store):
         self._store = store
@@ -32,4 +32,4 @@ class AwayStore:
 
     def _check(self):
         if self.broken:
-            raise StoreUnavailableError("out of reach, on purpose")
+            raise StoreUnavailableError("unreachable, on purpose")

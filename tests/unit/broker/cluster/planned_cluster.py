@@ -1,4 +1,4 @@
-"""A cluster on paper: what is seen, what is planned, and what becomes of it."""
+"""A cluster without I/O: brokers, topics, assignments, and plans that are applied to them."""
 
 from collections import Counter
 
@@ -11,7 +11,7 @@ from kafscale.metadata.schema.model import BrokerInfo
 NOW_MS = 1_750_000_000_000
 
 
-class DrawingBoard:
+class PlannedCluster:
     """Brokers and topics that come and go, and assignments that follow the plans."""
 
     def __init__(self, *broker_ids, moves_max=5, **topics):
@@ -26,13 +26,13 @@ class DrawingBoard:
             self.join(broker_id)
 
     def join(self, broker_id, rack=""):
-        """A broker begins a life: its first, or one after a crash."""
+        """A broker starts a session: its first, or one after a crash."""
         self.epochs[broker_id] += 1
         self.brokers[broker_id] = BrokerInfo(
             id=broker_id, epoch=self.epochs[broker_id], host="host", port=9092, rack=rack
         )
 
-    def lose(self, broker_id):
+    def remove_broker(self, broker_id):
         del self.brokers[broker_id]
 
     def drain(self, broker_id):
@@ -48,7 +48,7 @@ class DrawingBoard:
             moves_max=self.moves_max,
         )
 
-    def carry_out(self, planned):
+    def apply(self, planned):
         for change in planned.changes:
             after = change.after
             self.write(after)
@@ -58,21 +58,21 @@ class DrawingBoard:
 
     def write(self, assignment):
         self.revision += 1
-        place = (assignment.topic, assignment.partition)
-        self.assignments[place] = replace(assignment, mod_revision=self.revision)
+        topic_partition = (assignment.topic, assignment.partition)
+        self.assignments[topic_partition] = replace(assignment, mod_revision=self.revision)
 
-    def hand_over(self):
-        """Owners do what `reassigning_to` asks them for; return how many were handed over."""
+    def transfer_all(self):
+        """Execute the transfers that `reassigning_to` requests; return their number."""
         moving = [
             found
             for found in self.assignments.values()
             if found.reassigning_to is not None and found.is_of(self.brokers.get(found.broker_id))
         ]
         for found in moving:
-            self.hand_over_one(found)
+            self.transfer_one(found)
         return len(moving)
 
-    def hand_over_one(self, assignment):
+    def transfer_one(self, assignment):
         target = self.brokers[assignment.reassigning_to]
         self.write(
             replace(
@@ -85,24 +85,24 @@ class DrawingBoard:
             )
         )
 
-    def settle(self):
-        """Plan and do until there is nothing left to do; return all plans and count all moves."""
+    def plan_until_done(self):
+        """Plan and apply until nothing is left to do; return all plans and the number of moves."""
         plans, moves = [], 0
         while True:
             planned = self.plan()
-            self.carry_out(planned)
-            handed_over = self.hand_over()
+            self.apply(planned)
+            transferred = self.transfer_all()
             if planned.changes or planned.removals or planned.to_fence:
                 plans.append(planned)
-            elif not handed_over:
+            elif not transferred:
                 return plans, moves
-            moves += handed_over
-            assert len(plans) < 1000, "it never settles"
+            moves += transferred
+            assert len(plans) < 1000, "plans never end"
 
-    # --- what it looks like ---------------------------------------------------------------------
+    # --- observations ---------------------------------------------------------------------------
 
     def counts(self, topic=None, *, shards=False):
-        """How many each broker has: of a topic, of all topics, or of the shards."""
+        """How many units each broker has: of a topic, of all topics, or of the shards."""
         counts = Counter(dict.fromkeys(self.brokers, 0))
         for found in self.assignments.values():
             if (found.topic == SHARDS_TOPIC) == shards and topic in {None, found.topic}:
@@ -110,13 +110,13 @@ class DrawingBoard:
         return counts
 
     def moving(self, topic=None):
-        """What is asked to move, and where to."""
+        """What is requested to move, and the targets."""
         return {
-            place: found.reassigning_to
-            for place, found in self.assignments.items()
+            topic_partition: found.reassigning_to
+            for topic_partition, found in self.assignments.items()
             if found.reassigning_to is not None and topic in {None, found.topic}
         }
 
 
-def unevenness(counts):
+def imbalance(counts):
     return max(counts.values()) - min(counts.values())

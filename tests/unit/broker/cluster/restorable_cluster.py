@@ -1,7 +1,8 @@
-"""A town whose metadata can be lost, and restored from a backup, while its bucket goes on.
+"""A cluster whose metadata can be restored from a backup while its bucket is kept.
 
-Brokers die without a word, and with them everything but the stores. What was acknowledged is
-written down, by topic, partition and offset, and so is what clients have seen that may only grow.
+Brokers are killed without notice, and only the stores survive. The cluster records what was
+acknowledged, by topic, partition and offset, and the numbers that clients have seen and that may
+only grow.
 """
 
 import asyncio
@@ -21,7 +22,7 @@ from kafscale.storage.formats import object_keys, wal_object
 from kafscale.storage.topic_catalog import CatalogWriter
 from kafscale.storage.wal.footer_reader import read_table
 from kafscale.testing import virtual_time
-from unit.broker.cluster.away import AwayStore
+from unit.broker.cluster.unreachable_store import UnreachableStore
 from unit.broker.handlers.serving import CLUSTER_ID, CONFIG, Served, Stores, life
 from unit.storage.engines import values_batch
 
@@ -29,21 +30,21 @@ LEASE_MS = CONFIG.broker.lease_ttl_ms
 
 
 class Backup(NamedTuple):
-    """What a metadata store held at a revision."""
+    """The content of a metadata store at a revision."""
 
     entries: dict[str, Entry]
     revision: int
 
 
 class BackedUpStore(MemoryStore):
-    """A metadata store that can be saved, and be restored as another one."""
+    """A metadata store that can be backed up, and restored as another one."""
 
     def backup(self) -> Backup:
         return Backup(dict(self._entries), self._history.revision)
 
     @classmethod
     def restored(cls, backup: Backup, leap: int) -> "BackedUpStore":
-        """As etcd does it: with all leases, whose time begins again."""
+        """Like etcd: with all leases, whose TTL starts again."""
         store = cls(virtual_time.clock_ms)
         store._entries = dict(backup.entries)
         store._keys = sorted(backup.entries)
@@ -55,41 +56,41 @@ class BackedUpStore(MemoryStore):
         return store
 
 
-class Town:
-    """Brokers, the stores that they share, and what their clients were told."""
+class RestorableCluster:
+    """Brokers, the stores that they share, and what was acknowledged to clients."""
 
     def __init__(self) -> None:
         self.stores = Stores()
         self.metadata = BackedUpStore(virtual_time.clock_ms)
         self.brokers: dict[int, Served] = {}
         self.acked: dict[tuple[str, int], dict[int, bytes]] = {}
-        """Values by offset, by topic and partition."""
+        """Values by offset, by topic partition."""
         self.leader_epochs: dict[tuple[str, int], int] = {}
         self.producer_ids: set[int] = set()
         self._deaths: dict[int, asyncio.Event] = {}
-        self._lives: dict[int, asyncio.Task[None]] = {}
+        self._tasks: dict[int, asyncio.Task[None]] = {}
         self._written = 0
 
     async def start(self, *broker_ids: int) -> None:
-        """Brokers come, all at once; they serve when this returns."""
+        """Start brokers concurrently; they serve when this returns."""
         await asyncio.gather(*(self._start(broker_id) for broker_id in broker_ids))
 
     def begin(self, broker_id: int) -> "asyncio.Task[None]":
-        """A broker is about to come, and may be killed before it serves."""
+        """Start a broker that may be killed before it serves."""
         return asyncio.create_task(self._start(broker_id))
 
     async def kill(self, *broker_ids: int) -> None:
-        """Brokers are gone without a word; all, if none is named."""
-        for broker_id in broker_ids or tuple(self._lives):
+        """Kill brokers without notice; all, if none is named."""
+        for broker_id in broker_ids or tuple(self._tasks):
             self.brokers.pop(broker_id, None)
-            task = self._lives.pop(broker_id)
+            task = self._tasks.pop(broker_id)
             self._deaths.pop(broker_id).set()
             task.cancel()
             await asyncio.wait([task])
 
     async def restore(self, backup: Backup, *, leap: bool) -> None:
-        """The metadata are as they were when the backup was made; no broker is there."""
-        assert not self._lives
+        """Replace the metadata by a backup; no broker is running."""
+        assert not self._tasks
         self.metadata = BackedUpStore.restored(backup, REVISION_LEAP if leap else 0)
         if not leap:
             now_ms = virtual_time.clock_ms()
@@ -104,7 +105,7 @@ class Town:
         async def live() -> None:
             stores = Stores()
             stores.objects = self.stores.objects
-            stores.metadata = AwayStore(self.metadata)
+            stores.metadata = UnreachableStore(self.metadata)
             async with AsyncExitStack() as stack:
                 served = await stack.enter_async_context(life(stores, node_id=broker_id))
                 writer = CatalogWriter(stores.objects, CONFIG.s3.namespace, CLUSTER_ID)
@@ -114,7 +115,7 @@ class Town:
                 serves.set_result(served)
                 await death.wait()
 
-        task = self._lives[broker_id] = asyncio.create_task(live())
+        task = self._tasks[broker_id] = asyncio.create_task(live())
         await asyncio.wait([task, serves], return_when=asyncio.FIRST_COMPLETED)
         if serves.done():
             self.brokers[broker_id] = serves.result()
@@ -136,9 +137,15 @@ class Town:
 
     async def delete(self, name: str) -> None:
         await self.any_broker.services.catalog.delete(name)
-        self.acked = {place: held for place, held in self.acked.items() if place[0] != name}
+        self.acked = {
+            topic_partition: held
+            for topic_partition, held in self.acked.items()
+            if topic_partition[0] != name
+        }
         self.leader_epochs = {
-            place: epoch for place, epoch in self.leader_epochs.items() if place[0] != name
+            topic_partition: epoch
+            for topic_partition, epoch in self.leader_epochs.items()
+            if topic_partition[0] != name
         }
 
     async def owner(self, topic: str, partition: int) -> Served:
@@ -151,7 +158,7 @@ class Town:
                 await asyncio.sleep(0.05)
 
     async def write(self, topic: str, partition: int, count: int = 1) -> None:
-        """Records are acknowledged, and so never lost."""
+        """Write records and wait until they are acknowledged."""
         for _ in range(count):
             broker = await self.owner(topic, partition)
             log = broker.services.storage.logs.find(topic, partition)
@@ -160,7 +167,7 @@ class Town:
             appended = log.append(values_batch([value]), virtual_time.clock_ms())
             await appended.durable
             held = self.acked[topic, partition]
-            assert appended.base_offset not in held, "an offset is given out once"
+            assert appended.base_offset not in held, "an offset is assigned once"
             held[appended.base_offset] = value
             self._see(topic, partition, log.leader_epoch)
 
@@ -170,7 +177,7 @@ class Town:
         await broker.services.storage.upkeep.roll(log, "explicit")
 
     async def trim(self, topic: str, partition: int) -> None:
-        """Nothing is left in the WAL of what is in segments; `other` is written to for that."""
+        """Trim the WAL of everything that is in segments; `other` is written to for that."""
         broker = await self.owner(topic, partition)
         await self.write("other", 0)
         await broker.services.storage.trimmer.trim()
@@ -190,7 +197,7 @@ class Town:
         held = self.acked[topic, partition]
         self.acked[topic, partition] = {at: held[at] for at in held if at >= offset}
 
-    async def take_producer_id(self) -> None:
+    async def allocate_producer_ids(self) -> None:
         for broker in self.brokers.values():
             taken = await broker.services.producer_ids.take()
             assert taken not in self.producer_ids
@@ -200,8 +207,8 @@ class Town:
         assert leader_epoch >= self.leader_epochs.get((topic, partition), 0)
         self.leader_epochs[topic, partition] = leader_epoch
 
-    async def published(self) -> None:
-        """Wait until the bucket knows all topics; that takes a while where the controller died."""
+    async def wait_until_published(self) -> None:
+        """Wait until the bucket's catalog has all topics."""
         key = object_keys.catalog_key(CONFIG.s3.namespace)
         while True:
             topics = self.any_broker.services.catalog.topics.values()
@@ -213,8 +220,8 @@ class Town:
                     return
             await asyncio.sleep(0.1)
 
-    def forget_what_is_empty(self) -> None:
-        """Expect nothing of topics and partitions that nobody has written to."""
+    def drop_empty_partitions(self) -> None:
+        """Expect nothing of topics and partitions that were never written to."""
         topics = self.any_broker.services.catalog.topics
         self.acked = {
             (name, number): held
@@ -223,7 +230,7 @@ class Town:
         }
 
     async def check(self) -> None:
-        """Everything acknowledged is where it was, and goes on from there."""
+        """Check that all acknowledged records can be read, and that writing continues."""
         topics = self.any_broker.services.catalog.topics
         counts = {name: topic.partitions for name, topic in topics.items()}
         expected: dict[str, int] = {}
@@ -234,7 +241,7 @@ class Town:
             found = await self._read(topic, partition)
             assert {at: found.get(at) for at in held} == held, (topic, partition)
             await self.write(topic, partition)
-        await self.take_producer_id()
+        await self.allocate_producer_ids()
 
     async def _read(self, topic: str, partition: int) -> dict[int, bytes | None]:
         broker = await self.owner(topic, partition)
@@ -243,7 +250,7 @@ class Town:
         offset = log.start_offset
         while offset < log.high_watermark:
             slices, _ = await broker.services.storage.reader.read(log, offset, 1 << 20, first=True)
-            for batch in split(b"".join(slices)):
-                found |= {record.offset: record.value for record in iterate(batch)}
-                offset = batch.next_offset
+            for txn in split(b"".join(slices)):
+                found |= {record.offset: record.value for record in iterate(txn)}
+                offset = txn.next_offset
         return found

@@ -1,4 +1,4 @@
-"""Brokers of which each may be controller, over one store: they own things, and serve nothing."""
+"""Controller candidates over one metadata store: they own partitions, but serve nothing."""
 
 import asyncio
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -24,7 +24,7 @@ CLUSTER_ID = "cluster-of-tests"
 
 
 class Streams:
-    """Remembers what was fenced, and fails for those whom it is told to fail for."""
+    """Records which streams were fenced, and fails for the configured brokers."""
 
     def __init__(self):
         self.fences = []
@@ -38,8 +38,8 @@ class Streams:
         self.fences.append((broker_id, epoch))
 
 
-class Reaper:
-    """Remembers that it was called, and asks what it is told to ask."""
+class StreamCleaner:
+    """Records its calls, and asks for the configured partitions and owners."""
 
     def __init__(self):
         self.rounds = []
@@ -53,7 +53,7 @@ class Reaper:
 
 
 class Restorer:
-    """Has nothing to restore, but takes its time, and fails as often as it is told to."""
+    """Has nothing to restore, but takes the configured time, and fails as configured."""
 
     def __init__(self):
         self.failures = []
@@ -68,15 +68,15 @@ class Restorer:
 
 
 class FlakyStore(BreakableStore):
-    """Another store, whose commits can be made to fail or go unanswered, and whose news is late."""
+    """A store whose commits can fail or lose their responses, and whose watches can be late."""
 
     def __init__(self, store):
         super().__init__(store)
         self.refusing = 0
-        self.losing_answers = 0
+        self.losing_responses = 0
         self.commits = []
         self.late = set()
-        """The prefixes of whose changes nothing is told for now."""
+        """Prefixes whose watch events are withheld for now."""
 
     async def watch(self, prefix, after_revision):
         async for events in super().watch(prefix, after_revision):
@@ -90,14 +90,14 @@ class FlakyStore(BreakableStore):
             raise StoreUnavailableError("refused")
         done = await self._store.commit(compares, operations)
         self.commits.append((compares, operations, done))
-        if self.losing_answers:
-            self.losing_answers -= 1
-            raise StoreUnavailableError("no answer")
+        if self.losing_responses:
+            self.losing_responses -= 1
+            raise StoreUnavailableError("response lost")
         return done
 
 
-class Seat:
-    """One broker: what it sees, and its readiness to be controller."""
+class ControllerNode:
+    """One broker: its caches, and its controller."""
 
     def __init__(self, store, broker_id, settings):
         self.store = FlakyStore(store)
@@ -105,14 +105,14 @@ class Seat:
         self.view = ClusterView(self.store)
         self.catalog = Catalog(self.store)
         self.streams = Streams()
-        self.reaper = Reaper()
+        self.cleaner = StreamCleaner()
         self.restorer = Restorer()
         self.controller = Controller(
             self.store,
             self.view,
             self.catalog,
             self.streams,
-            self.reaper,
+            self.cleaner,
             restorer=self.restorer,
             broker_id=broker_id,
             cluster_id=CLUSTER_ID,
@@ -120,26 +120,26 @@ class Seat:
             random=Random(broker_id),
             settings=settings,
         )
-        self.registration = None
+        self.broker = None
         self.epoch = 0
 
     async def join(self, rack=""):
-        """Begin a life, which nobody keeps alive: it lasts as long as its lease."""
+        """Start a broker session; its lease is not renewed here."""
         self.epoch += 1
         lease = await self.store.grant(TTL_MS)
         broker = BrokerInfo(
             id=self.broker_id, epoch=self.epoch, host="host", port=9092, rack=rack, lease=lease
         )
-        self.registration = await self._put(broker)
-        self.controller.begin(self.registration)
+        self.broker = await self._put(broker)
+        self.controller.start_session(self.broker)
 
     async def drain(self):
-        self.registration = await self._put(replace(self.registration, is_draining=True))
+        self.broker = await self._put(replace(self.broker, is_draining=True))
 
     async def leave(self):
-        """End the life; everybody else sees it, and this broker's controller is told."""
-        self.controller.end()
-        await self.store.revoke(self.registration.lease)
+        """End the session: revoke its lease, and stop its controller."""
+        self.controller.end_session()
+        await self.store.revoke(self.broker.lease)
 
     async def _put(self, broker):
         value = encode_broker(broker, virtual_time.clock_ms())
@@ -147,15 +147,15 @@ class Seat:
         return replace(broker, mod_revision=done.revision)
 
 
-class Council:
-    """Several seats over one store, and the eyes of somebody who sees all of it."""
+class ControllerCluster:
+    """Several nodes over one store, with caches that observe it."""
 
     def __init__(self, settings):
         self.store = MemoryStore(virtual_time.clock_ms)
         self.settings = settings
         self.view = ClusterView(self.store)
         self.catalog = Catalog(self.store)
-        self.seats = {}
+        self.nodes = {}
         self._closing = AsyncExitStack()
 
     async def start(self):
@@ -168,30 +168,30 @@ class Council:
         await self._closing.aclose()
         await self.store.close()
 
-    async def seat(self, broker_id, rack=""):
-        """Another broker comes, and lives until it leaves."""
-        seat = self.seats[broker_id] = Seat(self.store, broker_id, self.settings)
-        await seat.view.start()
-        await seat.catalog.start()
-        running = asyncio.create_task(seat.controller.run())
-        beating = asyncio.create_task(self._keep_alive(seat))
+    async def node(self, broker_id, rack=""):
+        """Add a broker; its lease is renewed until it leaves."""
+        node = self.nodes[broker_id] = ControllerNode(self.store, broker_id, self.settings)
+        await node.view.start()
+        await node.catalog.start()
+        running = asyncio.create_task(node.controller.run())
+        beating = asyncio.create_task(self._keep_alive(node))
 
         async def close():
             running.cancel()
             beating.cancel()
             await asyncio.wait([running, beating])
-            await seat.view.close()
-            await seat.catalog.close()
+            await node.view.close()
+            await node.catalog.close()
 
         self._closing.push_async_callback(close)
-        await seat.join(rack)
-        return seat
+        await node.join(rack)
+        return node
 
-    async def _keep_alive(self, seat):
+    async def _keep_alive(self, node):
         while True:
             await asyncio.sleep(TTL_MS / 4000)
-            if seat.registration is not None:
-                await seat.store.keep_alive(seat.registration.lease)
+            if node.broker is not None:
+                await node.store.keep_alive(node.broker.lease)
 
     async def topic(self, name, partitions):
         number = len(self.catalog.topics) + len(self.catalog.deletions) + 1
@@ -199,25 +199,25 @@ class Council:
             name, partitions, {}, virtual_time.clock_ms(), number.to_bytes(16)
         )
 
-    # --- what can be seen -----------------------------------------------------------------------
+    # --- observations ---------------------------------------------------------------------------
 
     @property
     def controllers(self):
-        return [number for number, seat in self.seats.items() if seat.controller.is_controller]
+        return [number for number, node in self.nodes.items() if node.controller.is_controller]
 
     @property
     def controller(self):
         [number] = self.controllers
-        return self.seats[number]
+        return self.nodes[number]
 
     def owners(self, topic):
-        """Who owns the partitions of a topic: ids by partition."""
+        """The owners of the partitions of a topic: broker ids by partition."""
         return {number: found.broker_id for number, found in self.view.assignments(topic).items()}
 
-    def is_settled(self):
-        """Whether everything belongs to somebody who lives, and nothing moves."""
-        wanted = {topic.name: topic.partitions for topic in self.catalog.topics.values()}
-        for topic, count in {**wanted, SHARDS_TOPIC: SHARD_COUNT}.items():
+    def is_assigned(self):
+        """Whether everything is owned by a live broker, and nothing moves."""
+        desired = {topic.name: topic.partitions for topic in self.catalog.topics.values()}
+        for topic, count in {**desired, SHARDS_TOPIC: SHARD_COUNT}.items():
             found = self.view.assignments(topic)
             if found.keys() != set(range(count)):
                 return False
@@ -227,26 +227,26 @@ class Council:
                     return False
         return True
 
-    async def settled(self, seconds=5.0):
-        """Wait for it; return how long it took."""
+    async def wait_until_assigned(self, seconds=5.0):
+        """Wait until everything is assigned; return how long it took."""
         loop = asyncio.get_running_loop()
         began = loop.time()
-        await asyncio.sleep(0.002)  # What was just done can be seen.
-        while not (self.is_settled() and len(self.controllers) == 1):
-            assert loop.time() - began < seconds, "not settled yet"
+        await asyncio.sleep(0.002)  # The caches show what was just done.
+        while not (self.is_assigned() and len(self.controllers) == 1):
+            assert loop.time() - began < seconds, "not assigned yet"
             await asyncio.sleep(0.001)
         return loop.time() - began
 
-    async def levelled(self):
-        """Hand over what is asked for until nothing is any more."""
+    async def wait_until_balanced(self):
+        """Transfer partitions as requested until nothing moves any more."""
         for _ in range(1000):
-            if not await self.hand_over() and self.is_settled():
+            if not await self.transfer_all() and self.is_assigned():
                 return
             await asyncio.sleep(0.05)
-        raise AssertionError("it never ends")
+        raise AssertionError("moves never end")
 
-    async def hand_over(self):
-        """Be all the owners: hand over what is asked for, once; return how much that was."""
+    async def transfer_all(self):
+        """Act for all owners: execute all requested transfers once; return their number."""
         moving = [
             found
             for topic in self.view.assigned_topics()
@@ -272,20 +272,20 @@ class Council:
 
 
 @asynccontextmanager
-async def council(settings=None):
-    made = Council(settings or ControllerSettings())
-    await made.start()
+async def running_cluster(settings=None):
+    cluster = ControllerCluster(settings or ControllerSettings())
+    await cluster.start()
     try:
-        yield made
+        yield cluster
     finally:
-        await made.close()
+        await cluster.close()
 
 
-def play(body, **settings):
-    """Run the body of a test, an async function of a council, in simulated time."""
+def simulate(body, **settings):
+    """Run the body of a test, an async function of a cluster, in simulated time."""
 
     async def scenario(_random):
-        async with council(ControllerSettings(**settings)) as made:
-            await body(made)
+        async with running_cluster(ControllerSettings(**settings)) as cluster:
+            await body(cluster)
 
     virtual_time.run(scenario, seed=0)
