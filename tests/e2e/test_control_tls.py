@@ -10,7 +10,7 @@ import pytest
 from kafscale.config.sections.security import ClientTls
 from kafscale.control_plane.client import ControlClient
 from kafscale.control_plane.errors import ControlError, UnreachableError
-from kafscale.spark.jobs.shared.owners import Owners
+from kafscale.spark.jobs.shared.owners import PartitionOwners
 from services.certificates import make_certificates
 from services.process import free_port
 from services.shell import Shell
@@ -104,7 +104,7 @@ def test_commands_and_jobs_show_the_certificate_of_the_settings(encrypted, made)
     assert "controlTls" in complaint
 
     async def found():
-        async with Owners([encrypted.control], shown(made, "operator")):
+        async with PartitionOwners([encrypted.control], shown(made, "operator")):
             return True
 
     assert asyncio.run(found())

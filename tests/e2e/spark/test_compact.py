@@ -31,7 +31,7 @@ def clock():
     return time.time_ns() // 1_000_000
 
 
-def compacted(spark, topic, *, reached=lambda _step: None, later_ms=0, **how):
+def compacted(spark, topic, *, on_step=lambda _step: None, later_ms=0, **how):
     settings = CompactSettings(
         location=topic.location, control=topic.control, topics=(TOPIC,), **how
     )
@@ -41,7 +41,7 @@ def compacted(spark, topic, *, reached=lambda _step: None, later_ms=0, **how):
         clock=lambda: clock() + later_ms,
         random=Random(),
         progress=False,
-        reached=reached,
+        on_step=on_step,
     )
     assert summary.problems == ()
     return summary.data()
@@ -112,7 +112,7 @@ def test_killed_at_any_step_it_loses_nothing_and_can_be_run_again(spark, topic):
     topic.fill()
     steps, is_over = 0, False
     while not is_over:
-        is_over = not killed_after(steps, lambda reached: compacted(spark, topic, reached=reached))
+        is_over = not killed_after(steps, lambda on_step: compacted(spark, topic, on_step=on_step))
         steps += 1
         assert set(topic.latest()) <= set(with_librdkafka(topic)), steps
     assert steps >= 6, "there are steps to be killed at"
@@ -124,13 +124,13 @@ def test_a_broker_that_dies_when_it_is_to_swap_costs_nothing(spark, topic):
     topic.fill()
     deaths = []
 
-    def reached(step):
+    def on_step(step):
         if step.startswith("swap ") and not deaths:
             deaths.append(step)
             topic.broker.kill()
             topic.broker.start()
 
-    compacted(spark, topic, reached=reached)
+    compacted(spark, topic, on_step=on_step)
     assert deaths
     assert with_librdkafka(topic) == topic.latest()
 
@@ -144,7 +144,7 @@ def test_a_group_that_reads_meanwhile_gets_nothing_twice(spark, topic):
         compacted(
             spark,
             topic,
-            reached=lambda step: seen.extend(taken(consumer, 10)) if "swap " in step else None,
+            on_step=lambda step: seen.extend(taken(consumer, 10)) if "swap " in step else None,
         )
         seen += taken(consumer, 20)
     topic.write(40)

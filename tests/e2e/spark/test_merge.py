@@ -29,7 +29,7 @@ from services.shell import Shell
 FAST = {"local_fsync": "false", "group_initial_rebalance_delay_ms": "0"}
 
 
-def merged(spark, topic, *, reached=lambda _step: None, target_bytes=0):
+def merged(spark, topic, *, on_step=lambda _step: None, target_bytes=0):
     settings = MergeSettings(
         location=topic.location, control=topic.control, topics=(TOPIC,), target_bytes=target_bytes
     )
@@ -39,7 +39,7 @@ def merged(spark, topic, *, reached=lambda _step: None, target_bytes=0):
         clock=lambda: time.time_ns() // 1_000_000,
         random=Random(),
         progress=False,
-        reached=reached,
+        on_step=on_step,
     )
     assert summary.problems == ()
     return summary.data()
@@ -77,7 +77,7 @@ def test_killed_at_any_step_it_loses_nothing_and_can_be_run_again(spark, topic):
     topic.fill()
     steps, is_over = 0, False
     while not is_over:
-        is_over = not killed_after(steps, lambda reached: merged(spark, topic, reached=reached))
+        is_over = not killed_after(steps, lambda on_step: merged(spark, topic, on_step=on_step))
         steps += 1
         assert with_librdkafka(topic) == sorted(topic.written), steps
     assert steps >= 4
@@ -105,7 +105,7 @@ def test_readers_notice_nothing(spark, topic):
                     spark,
                     topic,
                     target_bytes=target_bytes,
-                    reached=lambda step: (
+                    on_step=lambda step: (
                         seen.extend(taken(consumer, 10)) if "swap " in step else None
                     ),
                 )

@@ -9,7 +9,7 @@ import pytest
 from e2e.spark.orders import COUNT, START_MS, broker_of_orders, call
 from kafscale.spark.jobs.lake import job as lake_job
 from kafscale.spark.jobs.lake.settings import LakeSettings
-from kafscale.spark.jobs.shared.run_record import with_figures
+from kafscale.spark.jobs.shared.run_record import with_summary
 from kafscale.spark.source.location import Location
 from kafscale.spark.source.subscription import Subscription
 from kafscale.spark.tables.target import TableFormat, Target
@@ -64,7 +64,7 @@ def test_a_lake_that_goes_on_tells_before_every_round(spark, broker, tmp_path):
     )
     target = Target(table_format=TableFormat.PARQUET, path=str(tmp_path))
     lake_job.run(spark, settings, target, progress=told.append)
-    counts = [with_figures(JobRun("lake", "0", 0), summary).records_in for summary in told]
+    counts = [with_summary(JobRun("lake", "0", 0), summary).records_in for summary in told]
     assert counts[0] is None
     assert counts[1:] == sorted(counts[1:])
     assert 0 < counts[1] < COUNT

@@ -9,7 +9,7 @@ from kafscale.spark.jobs.scrub.findings import Finding, Kind
 from kafscale.spark.jobs.scrub.task import items_of, scrub_one
 from kafscale.spark.plan.offset_map import CatalogTopic
 from kafscale.storage.objects.blocking import BlockingObjectStore
-from unit.spark.jobs.keyed import MemoryLocation
+from unit.spark.jobs.keyed_log import MemoryLocation
 from unit.spark.stored_log import NAMESPACE, TOPIC, TOPIC_ID
 
 NOW_MS = 1_760_000_000_000

@@ -89,7 +89,7 @@ def report(
         record,
     ):
         made = job.run(spark, settings, clock=clock, lags=lags)
-        record.tell(*figures(made), problems=made.damaged)
+        record.set_totals(*figures(made), problems=made.damaged)
     if html is not None:
         html.write_text(page(made), encoding="utf-8")
     if output is Output.TABLE:

@@ -49,7 +49,7 @@ def scrub(  # noqa: PLR0917 - typer makes options of them.
         record,
     ):
         report = job.run(spark, settings, clock=clock)
-        record.done(report.summary)
+        record.set_summary(report.summary)
     if output is Output.TABLE:
         _print(report)
     else:

@@ -24,7 +24,7 @@ def read_target(text: str) -> int:
     """The bytes that the option means; 0 where nothing is said."""
     if not text:
         return 0
-    from kafscale.spark.jobs.merge.grouping import TARGET_BYTES_MAX  # noqa: PLC0415 - it loads slowly.
+    from kafscale.spark.jobs.shared.segment_group import TARGET_BYTES_MAX  # noqa: PLC0415 - it loads slowly.
 
     try:
         size_bytes = parse_size(text)

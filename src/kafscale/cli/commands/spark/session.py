@@ -4,7 +4,7 @@ A job is a function of a session that returns a `JobResult`:
 
     run("merge", lambda spark: merge(spark, locate(path)), master=master, conf=conf, output=output)
 
-Whoever says where the records are has a record of the run left there (`spark.jobs.run_record`).
+Whoever says where the records are has a record of the run left there (`jobs.shared.run_record`).
 
 The law: only results are printed. What Spark's Java prints is kept in a file, which is removed when
 the job is done, and named when something failed that it may explain.
@@ -65,7 +65,7 @@ def run(
     """Run a job, and print what it says; exits with 1 if it complains."""
     with recorded_session(name, location, topics, master=master, conf=conf) as (spark, record):
         summary = job(spark)
-        record.done(summary)
+        record.set_summary(summary)
     show(summary, output)
 
 
@@ -79,9 +79,9 @@ def recorded_session(
     conf: Sequence[str],
 ) -> "Iterator[tuple[SparkSession, RunRecord]]":
     """A session for a job, and the record of its run."""
-    from kafscale.spark.jobs.shared.run_record import recorded
+    from kafscale.spark.jobs.shared.run_record import record_run
 
-    with recorded(location, name, topics) as record, session(name, master, conf) as spark:
+    with record_run(location, name, topics) as record, session(name, master, conf) as spark:
         yield spark, record
 
 

@@ -1,45 +1,95 @@
-"""How old what is dirty is, asked of indexes and batches: what the rules of compaction go by.
+"""Reads from the bucket what decides whether a partition is dirty: checkpoints and timestamps.
 
-The greatest time of a log up to the end of each segment ascends, whatever producers say, and
-indexes keep it; so the first segment that is too young is found by looking at few of them. Where an
-index does not know, segments are looked at one by one, and an object's own time stands in for times
-that nobody has kept.
+A checkpoint has the clean ends of a topic's partitions, like Kafka's `cleaner-offset-checkpoint`:
+
+    {namespace}/_catalog/compaction/{topic}.json
+
+It decides only whether compaction is worthwhile. If it is lost, or belongs to a deleted topic of
+the same name, everything counts as dirty.
+
+The greatest timestamp up to the end of each segment never decreases along the log, whatever
+producers send, and indexes store it; so a binary search finds the first segment of the head. If an
+index is missing or does not have it, segments are checked one by one, and the modification time of
+an object stands in for timestamps that are not stored.
 """
 
 from bisect import bisect_right
+from collections.abc import Mapping
 from contextlib import suppress
+
+import msgspec
 
 from kafscale.errors import DamagedObjectError, ObjectNotFoundError
 from kafscale.records.batch import HEADER, HEADER_BYTES, BatchHeader
 from kafscale.spark.jobs.compact.candidates import Candidate
-from kafscale.spark.jobs.merge.grouping import segments_of
+from kafscale.spark.jobs.shared.segment_group import segments_of
 from kafscale.spark.plan.offset_map import Extent, PartitionOffsets
 from kafscale.storage.formats import index, object_keys
 from kafscale.storage.formats.index import Index
 from kafscale.storage.objects.blocking import BlockingObjectStore
 
 
-def head_start(store: BlockingObjectStore, found: PartitionOffsets, limit_ms: int) -> int | None:
-    """Where the first segment begins that has a record after a time; None if none has."""
-    segments = segments_of(found)
+class Checkpoint(msgspec.Struct, frozen=True):
+    """The clean ends of the partitions of a topic."""
 
-    def reached(source: Extent) -> bool:
-        entries = _index(store, source)
+    topic_id: str
+    """As 32 hexadecimal digits."""
+    ends: dict[int, int] = {}
+
+
+def checkpoint_key(namespace: str, topic: str) -> str:
+    return f"{checkpoint_prefix(namespace)}{topic}.json"
+
+
+def checkpoint_prefix(namespace: str) -> str:
+    return f"{namespace}/{object_keys.CATALOG_DIRECTORY}/compaction/"
+
+
+def read_checkpoint(
+    store: BlockingObjectStore, namespace: str, topic: str, topic_id: bytes
+) -> dict[int, int]:
+    """Return the known clean ends of a topic by partition."""
+    try:
+        data = store.get(checkpoint_key(namespace, topic))
+        checkpoint = msgspec.json.decode(data, type=Checkpoint)
+    except (ObjectNotFoundError, msgspec.DecodeError):
+        return {}
+    return dict(checkpoint.ends) if checkpoint.topic_id == topic_id.hex() else {}
+
+
+def write_checkpoint(
+    store: BlockingObjectStore, namespace: str, topic: str, topic_id: bytes, ends: Mapping[int, int]
+) -> None:
+    """Write the clean ends of some partitions, and keep those of the others."""
+    known = read_checkpoint(store, namespace, topic, topic_id)
+    checkpoint = Checkpoint(topic_id.hex(), known | dict(ends))
+    key = checkpoint_key(namespace, topic)
+    store.put(key, [msgspec.json.encode(checkpoint)], create=False)
+
+
+def head_start(
+    store: BlockingObjectStore, partition: PartitionOffsets, limit_ms: int
+) -> int | None:
+    """Return the start of the first segment with a record after a time; None if there is none."""
+    segments = segments_of(partition)
+
+    def is_in_head(source: Extent) -> bool:
+        entries = _read_index(store, source)
         greatest_ms = entries.log_max_timestamp_ms if entries else None
         if greatest_ms is None:
             raise LookupError
         return greatest_ms > limit_ms
 
     try:
-        first = bisect_right(segments, False, key=reached)
+        first = bisect_right(segments, False, key=is_in_head)
     except LookupError:
-        young = (each for each in segments if _newest_ms(store, each) > limit_ms)
+        young = (each for each in segments if _max_timestamp_ms(store, each) > limit_ms)
         return next((each.start_offset for each in young), None)
     return segments[first].start_offset if first < len(segments) else None
 
 
 def dirty_since_ms(store: BlockingObjectStore, candidate: Candidate) -> int | None:
-    """The time of the first batch that was never compacted; None if there is none any more."""
+    """Return the time of the first dirty batch; None if it no longer exists."""
     dirty = [each for each in candidate.cleanable if each.end_offset > candidate.clean_end]
     if dirty:
         start = dirty[0].position
@@ -49,15 +99,15 @@ def dirty_since_ms(store: BlockingObjectStore, candidate: Candidate) -> int | No
     return None
 
 
-def _newest_ms(store: BlockingObjectStore, source: Extent) -> int:
-    entries = _index(store, source)
-    newest_ms = entries.max_timestamp_ms if entries else None
-    if newest_ms is not None and newest_ms >= 0:
-        return newest_ms
+def _max_timestamp_ms(store: BlockingObjectStore, source: Extent) -> int:
+    entries = _read_index(store, source)
+    greatest_ms = entries.max_timestamp_ms if entries else None
+    if greatest_ms is not None and greatest_ms >= 0:
+        return greatest_ms
     return store.head(source.key).modified_ms
 
 
-def _index(store: BlockingObjectStore, source: Extent) -> Index | None:
+def _read_index(store: BlockingObjectStore, source: Extent) -> Index | None:
     key = source.key.removesuffix(object_keys.SEGMENT_SUFFIX) + object_keys.INDEX_SUFFIX
     with suppress(ObjectNotFoundError, DamagedObjectError):
         return index.decode(key, store.get(key))

@@ -1,13 +1,16 @@
-"""`compact`: the latest record of each key, for topics whose `cleanup.policy` says so.
+"""The compact job: keeps the latest record of each key, in topics with `cleanup.policy=compact`.
 
-    choose     which partitions are worth it, and up to where          `compaction_plan`
-    keys       where the newest record of each key is                  `shuffling`
-    stage      segments are rewritten without what is obsolete         `rewriting`
-    swap       their owners swap them in, in the order of the log      `swapping`
+    choose     which partitions are due, and up to which offset      `candidates`
+    keys       find the latest offset of each key, in a shuffle      `key_scan`, `surviving_offsets`
+    stage      rewrite segments without obsolete records             `segment_rewrite`
+    swap       owners swap the segments in, in log order             `shared.segment_install`
 
-The laws: offsets stay what they are, and so does every record that is the newest of its key, or has
-none; marks of deletion stay for `delete.retention.ms` after they were first met; what is younger
-than `min.compaction.lag.ms`, or not in a segment yet, is not touched.
+Invariants: offsets do not change. The latest record of each key, and every record without a key, is
+kept unchanged. Tombstones stay for `delete.retention.ms` after compaction first meets them. Records
+younger than `min.compaction.lag.ms`, or not in a segment yet, are not rewritten.
+
+The shuffle has rows of partition, key hash and offsets only. Rows go through Spark as bytes,
+thousands at a time, so that Spark neither serializes nor sorts single rows.
 """
 
 from collections import Counter, defaultdict
@@ -18,21 +21,32 @@ from operator import attrgetter
 from random import Random
 from typing import TYPE_CHECKING
 
+from py4j.protocol import Py4JJavaError
+from rich.console import Console
+
 from kafscale.config.sections.security import ClientTls
-from kafscale.errors import InvalidRequestError
-from kafscale.spark.jobs.compact import checkpoints
-from kafscale.spark.jobs.compact.candidates import Candidate, cleanable_end, is_due
-from kafscale.spark.jobs.compact.cleanup_policy import Policy
-from kafscale.spark.jobs.compact.dirty_ratio import dirty_since_ms, head_start
+from kafscale.errors import InvalidRequestError, OperatingError
+from kafscale.spark.jobs.compact import dirty_ratio
+from kafscale.spark.jobs.compact.candidates import Candidate, CleanupPolicy, cleanable_end, is_due
 from kafscale.spark.jobs.compact.key_hash import SECRET_BYTES
-from kafscale.spark.jobs.compact.rewrite import JOB, rewrite_one
-from kafscale.spark.jobs.compact.run_plan import CompactionPlan
-from kafscale.spark.jobs.compact.shuffle import survivors
-from kafscale.spark.jobs.merge.grouping import check_known
+from kafscale.spark.jobs.compact.key_scan import KeyScan, scan_keys
+from kafscale.spark.jobs.compact.plan import CompactionPlan
+from kafscale.spark.jobs.compact.segment_rewrite import JOB, rewrite_group
+from kafscale.spark.jobs.compact.surviving_offsets import (
+    SurvivorStore,
+    store_survivors,
+    survivors_by_segment,
+)
 from kafscale.spark.jobs.shared import staging
-from kafscale.spark.jobs.shared.segment_install import Installer, nowhere
-from kafscale.spark.jobs.shared.staging import Skipped
-from kafscale.spark.jobs.shared.swapping import Outcome, outdated, problems
+from kafscale.spark.jobs.shared.segment_group import check_topics_exist
+from kafscale.spark.jobs.shared.segment_install import (
+    SegmentInstaller,
+    SwapOutcome,
+    count_outdated,
+    ignore_step,
+    problems,
+)
+from kafscale.spark.jobs.shared.staging import SkippedGroup
 from kafscale.spark.log.bucket_listing import list_bucket
 from kafscale.spark.plan.offset_map import OffsetMap
 from kafscale.spark.runtime.job_result import JobResult
@@ -45,19 +59,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class CompactSettings:
-    """What to compact."""
+    """Which topics to compact."""
 
     location: Location
     control: tuple[str, ...]
-    """Addresses of brokers on the control plane."""
+    """Control plane addresses of brokers."""
     control_tls: ClientTls | None = None
-    """The files to ask them with, where the control plane is encrypted."""
+    """Client files for an encrypted control plane."""
     topics: tuple[str, ...] = ()
-    """Their names; none is all whose policy says so."""
+    """Topic names; empty for all topics with `cleanup.policy=compact`."""
     is_forced: bool = False
-    """Whether to compact the topics named whatever their policy, and however little is dirty."""
+    """Whether to compact the named topics whatever their policy and dirty ratio."""
     target_bytes: int = 0
-    """Up to which size segments are put together; 0 is the size of the topic's own."""
+    """Target size of a segment; 0 for the `segment.bytes` of the topic."""
 
 
 def run(
@@ -67,93 +81,130 @@ def run(
     clock: Callable[[], int],
     random: Random,
     progress: bool = True,
-    reached: Callable[[str], None] = nowhere,
+    on_step: Callable[[str], None] = ignore_step,
 ) -> JobResult:
-    """Compact what is worth it; `reached` is told each step before it is taken."""
+    """Compact the partitions that are due; `on_step` gets each step's name before it starts."""
     if settings.is_forced and not settings.topics:
-        raise InvalidRequestError("name the topics that are to be compacted whatever they say")
-    began_ms = clock()
-    installer = Installer(
+        raise InvalidRequestError("name the topics to compact: force does not apply to all topics")
+    started_ms = clock()
+    installer = SegmentInstaller(
         location=settings.location,
         control=settings.control,
         control_tls=settings.control_tls,
-        kind=JOB,
-        run=f"{random.getrandbits(32):08x}",
+        job=JOB,
+        run_id=f"{random.getrandbits(32):08x}",
         progress=progress,
-        reached=reached,
+        on_step=on_step,
     )
     with settings.location.open() as store:
-        installer.check(store)
-        found = list_bucket(store, settings.location.namespace, settings.topics or None)
-        _check(settings, found)
-        chosen = list(choose(store, settings, found, began_ms))
-        installer.clear(store, [candidate.place for candidate in chosen])
-        reached("keys")
-        plan = CompactionPlan(settings.location, chosen, installer.run, settings.target_bytes)
-        keys_work = plan.keys_work(found, random.randbytes(SECRET_BYTES), began_ms)
-        counts = survivors(spark, keys_work, plan.survivors_work, progress=progress)
-        make = partial(rewrite_one, settings.location, installer.run, began_ms)
+        installer.check_brokers(store)
+        offset_map = list_bucket(store, settings.location.namespace, settings.topics or None)
+        _check_topics(settings, offset_map)
+        due = list(choose(store, settings, offset_map, started_ms))
+        installer.clear_staging(store, [candidate.topic_partition for candidate in due])
+        on_step("keys")
+        plan = CompactionPlan(settings.location, due, installer.run_id, settings.target_bytes)
+        key_scan = plan.key_scan(offset_map, random.randbytes(SECRET_BYTES), started_ms)
+        counts = find_survivors(spark, key_scan, plan.survivor_store, progress=progress)
+        build = partial(rewrite_group, settings.location, installer.run_id, started_ms)
         staged, skipped = installer.stage(
-            spark, plan.rewrites(counts), make, attrgetter("group.place")
+            spark, plan.rewrites(counts), build, attrgetter("group.topic_partition")
         )
-        staging.remove(store, plan.kept_aside(counts))
+        staging.delete_objects(store, plan.survivor_keys(counts))
         outcomes = installer.swap(store, staged)
-        reached("marks")
+        on_step("checkpoints")
         for topic, ends in plan.clean_ends(counts, outcomes, skipped).items():
-            if (known := found.catalog.get(topic)) is not None:
-                checkpoints.write(store, settings.location.namespace, topic, known.id, ends)
+            if (known := offset_map.catalog.get(topic)) is not None:
+                namespace = settings.location.namespace
+                dirty_ratio.write_checkpoint(store, namespace, topic, known.id, ends)
     skipped += [
-        Skipped(place, "not all of it could be read, so it was left as it is", is_outdated=False)
-        for place in plan.incomplete(counts)
+        SkippedGroup(
+            topic_partition, "not compacted: it could not be read completely", is_outdated=False
+        )
+        for topic_partition in plan.incomplete(counts)
     ]
-    return _summary(chosen, outcomes, skipped, (clock() - began_ms) / 1000)
+    return _summarize(due, outcomes, skipped, (clock() - started_ms) / 1000)
 
 
-def _check(settings: CompactSettings, found: OffsetMap) -> None:
-    """Raise unless the topics that were named exist, and may be compacted."""
-    check_known(found, settings.topics)
+def _check_topics(settings: CompactSettings, offset_map: OffsetMap) -> None:
+    """Raise unless the named topics exist and may be compacted."""
+    check_topics_exist(offset_map, settings.topics)
     for name in settings.topics:
-        topic = found.catalog.get(name)
-        if not (settings.is_forced or Policy.of(topic.configs if topic else {}).is_compacted):
+        topic = offset_map.catalog.get(name)
+        policy = CleanupPolicy.from_configs(topic.configs if topic else {})
+        if not (settings.is_forced or policy.is_compacted):
             raise InvalidRequestError(
                 f"the cleanup.policy of {name!r} is not compact; compacting it has to be forced"
             )
 
 
 def choose(
-    store: BlockingObjectStore, settings: CompactSettings, found: OffsetMap, now_ms: int
+    store: BlockingObjectStore, settings: CompactSettings, offset_map: OffsetMap, now_ms: int
 ) -> Iterator[Candidate]:
-    """The partitions that are compacted."""
-    for name in found.topics:
-        topic = found.catalog.get(name)
-        policy = Policy.of(topic.configs if topic else {})
+    """Return the partitions to compact."""
+    for name in offset_map.topics:
+        topic = offset_map.catalog.get(name)
+        policy = CleanupPolicy.from_configs(topic.configs if topic else {})
         if not (policy.is_compacted or settings.is_forced):
             continue
         namespace = settings.location.namespace
-        marks = checkpoints.read(store, namespace, name, topic.id) if topic else {}
-        for partition in found.partitions.values():
+        ends = dirty_ratio.read_checkpoint(store, namespace, name, topic.id) if topic else {}
+        for partition in offset_map.partitions.values():
             if partition.topic != name:
                 continue
             head = None
             if policy.lag_ms_min:
-                head = head_start(store, partition, now_ms - policy.lag_ms_min)
+                head = dirty_ratio.head_start(store, partition, now_ms - policy.lag_ms_min)
             candidate = Candidate(
-                partition, policy, marks.get(partition.partition, 0), cleanable_end(partition, head)
+                partition, policy, ends.get(partition.partition, 0), cleanable_end(partition, head)
             )
-            since_ms = partial(dirty_since_ms, store, candidate)
+            since_ms = partial(dirty_ratio.dirty_since_ms, store, candidate)
             if candidate.cleanable and (settings.is_forced or is_due(candidate, since_ms, now_ms)):
                 yield candidate
 
 
-def _summary(
-    chosen: Sequence[Candidate],
-    outcomes: Sequence[Outcome],
-    skipped: Sequence[Skipped],
+def find_survivors(
+    spark: "SparkSession", key_scan: KeyScan, store: SurvivorStore, *, progress: bool = True
+) -> dict[int, int]:
+    """Shuffle keys and store surviving offsets; return their number by segment number.
+
+    A negative number stands for an incomplete partition.
+    """
+    if not key_scan.tasks or not store.targets:
+        return {}
+    count = len(key_scan.tasks)
+    counts = (
+        spark.sparkContext.parallelize(range(count), count)
+        .flatMap(partial(scan_keys, key_scan))
+        .partitionBy(key_scan.buckets, int)
+        .mapPartitions(partial(survivors_by_segment, store))
+        .partitionBy(len(store.targets), int)
+        .mapPartitions(partial(store_survivors, store))
+    )
+    console = Console(stderr=True, quiet=not progress)
+    try:
+        with console.status("reading keys"):
+            return dict(counts.collect())
+    except Py4JJavaError as error:
+        raise OperatingError(f"reading keys failed: {_reason(error)}") from error
+
+
+def _reason(error: Py4JJavaError) -> str:
+    """Return the last line of a Python error in the text of a Spark exception."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    errors = [line for line in lines if "Error: " in line]
+    return errors[-1] if errors else lines[0]
+
+
+def _summarize(
+    compacted: Sequence[Candidate],
+    outcomes: Sequence[SwapOutcome],
+    skipped: Sequence[SkippedGroup],
     seconds: float,
 ) -> JobResult:
     totals: dict[str, Counter[str]] = defaultdict(Counter)
-    for candidate in chosen:
-        totals[candidate.found.topic]["partitions"] += 1
+    for candidate in compacted:
+        totals[candidate.partition.topic]["partitions"] += 1
     for outcome in outcomes:
         if outcome.is_swapped:
             staged, total = outcome.staged, totals[outcome.staged.group.topic]
@@ -178,7 +229,7 @@ def _summary(
         tuple((topic, *(total[name] for name in columns)) for topic, total in totals.items()),
         {
             "made": sum(outcome.is_swapped for outcome in outcomes),
-            "outdated": outdated(outcomes, skipped),
+            "outdated": count_outdated(outcomes, skipped),
             "seconds": seconds,
         },
         problems(outcomes, skipped),

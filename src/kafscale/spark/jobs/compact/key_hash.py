@@ -1,13 +1,13 @@
-"""Keys told apart by 128 bits: SipHash-2-4, compiled.
+"""Hashes record keys with SipHash-2-4 to 128 bits, compiled.
 
-Compaction drops a record because a newer one has the same key, so two keys that are taken for one
-cost a record. Hence a keyed hash of 128 bits, under a secret that is drawn anew for every run: of
-n keys, two are alike with a chance of n² / 2^129, which for a billion keys is 10^-21, far below
-that of a memory that errs. As nobody knows the secret beforehand, nobody can prepare keys that
-collide either, which unkeyed hashes, however wide, would allow. Shuffling the keys themselves would
-prove more, at the price of all their bytes.
+Compaction drops a record if a newer one has the same key, so a collision of two keys would lose a
+record. Hence a keyed hash of 128 bits with a random secret for every run: the probability that two
+of n keys collide is n² / 2^129, which for a billion keys is 10^-21, far below that of a memory
+error. Since the secret is not known in advance, colliding keys cannot be prepared, as they could be
+for an unkeyed hash of any width. Shuffling the keys themselves would be exact, but costs all their
+bytes.
 
-The laws of `decoder_kernel` hold here, too: every index is proven before it is used.
+As in `decoder_kernel`, every index is checked before it is used.
 """
 
 from typing import Final
@@ -26,7 +26,6 @@ _V2: Final = np.uint64(0x6C7967656E657261)
 _V3: Final = np.uint64(0x7465646279746573)
 _WIDE: Final = np.uint64(0xEE)
 _MORE: Final = np.uint64(0xDD)
-_LAST: Final = np.uint64(0xFF)
 _BITS: Final = np.uint64(64)
 _EIGHT: Final = np.uint64(8)
 
@@ -34,7 +33,7 @@ _State = tuple[np.uint64, np.uint64, np.uint64, np.uint64]
 
 
 @inlined
-def _rotated(value: np.uint64, bits: int) -> np.uint64:
+def _rotate_left(value: np.uint64, bits: int) -> np.uint64:
     left = np.uint64(bits)
     return (value << left) | (value >> (_BITS - left))
 
@@ -42,24 +41,24 @@ def _rotated(value: np.uint64, bits: int) -> np.uint64:
 @inlined
 def _round(v0: np.uint64, v1: np.uint64, v2: np.uint64, v3: np.uint64) -> _State:
     v0 = v0 + v1
-    v1 = _rotated(v1, 13) ^ v0
-    v0 = _rotated(v0, 32)
+    v1 = _rotate_left(v1, 13) ^ v0
+    v0 = _rotate_left(v0, 32)
     v2 = v2 + v3
-    v3 = _rotated(v3, 16) ^ v2
+    v3 = _rotate_left(v3, 16) ^ v2
     v0 = v0 + v3
-    v3 = _rotated(v3, 21) ^ v0
+    v3 = _rotate_left(v3, 21) ^ v0
     v2 = v2 + v1
-    v1 = _rotated(v1, 17) ^ v2
-    v2 = _rotated(v2, 32)
+    v1 = _rotate_left(v1, 17) ^ v2
+    v2 = _rotate_left(v2, 32)
     return v0, v1, v2, v3
 
 
 @inlined
 def _word(source: NDArray[np.uint8], position: int, count: int) -> np.uint64:
-    """So many bytes, at most eight, as a number; the first is the least."""
+    """Return at most eight bytes as a little-endian integer."""
     word = np.uint64(0)
-    for place in range(count):
-        word |= np.uint64(source[position + place]) << (_EIGHT * np.uint64(place))
+    for index in range(count):
+        word |= np.uint64(source[position + index]) << (_EIGHT * np.uint64(index))
     return word
 
 
@@ -101,7 +100,7 @@ def hash_keys(  # noqa: PLR0917 - compiled functions take no keywords.
     first: NDArray[np.int64],
     second: NDArray[np.int64],
 ) -> None:
-    """Hash the first `count` keys; what is null gets zeros, and is the caller's to tell apart."""
+    """Hash the first `count` keys; the hash of a null key is zero."""
     if secret.size < 2:
         return
     rows = min(count, keys.positions.size, keys.bounds.size - 1, first.size, second.size)
@@ -116,7 +115,7 @@ def hash_keys(  # noqa: PLR0917 - compiled functions take no keywords.
             second[row] = np.int64(high)
 
 
-def secret_of(drawn: bytes) -> NDArray[np.uint64]:
-    """The secret as the kernel takes it."""
-    assert len(drawn) == SECRET_BYTES
-    return np.frombuffer(drawn, "<u8").astype(np.uint64)
+def secret_of(secret: bytes) -> NDArray[np.uint64]:
+    """Return the secret in the form that `hash_keys` takes."""
+    assert len(secret) == SECRET_BYTES
+    return np.frombuffer(secret, "<u8").astype(np.uint64)

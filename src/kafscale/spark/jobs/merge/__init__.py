@@ -1,1 +1,1 @@
-"""The merge job: replace small segments by large ones."""
+"""The merge job: rewrite small segments as few large ones."""

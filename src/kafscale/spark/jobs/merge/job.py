@@ -1,8 +1,8 @@
-"""`merge`: many small segments become few large ones.
+"""The merge job: rewrites many small segments as few large ones.
 
-The laws: batches are copied as they are, so that readers get the same bytes before and after; a
-task makes one segment and stages it, and its owner swaps it in. Run again, it finds nothing to do:
-no two neighbours that it leaves would fit together.
+Invariants: batches are copied unchanged, so readers get the same bytes before and after. Each task
+builds and stages one segment, and the owner of the partition swaps it in. A second run finds
+nothing to do: no two remaining neighbours fit into one segment.
 """
 
 from collections import Counter
@@ -15,13 +15,24 @@ from random import Random
 from typing import TYPE_CHECKING, Final
 
 from kafscale.config.sections.security import ClientTls
-from kafscale.spark.jobs.compact.cleanup_policy import segment_bytes_of
-from kafscale.spark.jobs.merge.grouping import Group, check_known, grouped, segments_of, size_bytes
 from kafscale.spark.jobs.shared import staging
-from kafscale.spark.jobs.shared.segment_install import Installer, nowhere
-from kafscale.spark.jobs.shared.segment_output import Output
-from kafscale.spark.jobs.shared.staging import Skipped, Staged
-from kafscale.spark.jobs.shared.swapping import Outcome, outdated, problems
+from kafscale.spark.jobs.shared.segment_group import (
+    SegmentGroup,
+    check_topics_exist,
+    group_segments,
+    segment_bytes_of,
+    segments_of,
+    size_bytes,
+)
+from kafscale.spark.jobs.shared.segment_install import (
+    SegmentInstaller,
+    SwapOutcome,
+    count_outdated,
+    ignore_step,
+    problems,
+)
+from kafscale.spark.jobs.shared.segment_output import SegmentOutput
+from kafscale.spark.jobs.shared.staging import SkippedGroup, StagedSegment
 from kafscale.spark.log.bucket_listing import list_bucket
 from kafscale.spark.plan.offset_map import OffsetMap, PartitionOffsets
 from kafscale.spark.read.slice_reader import SliceReader
@@ -37,17 +48,17 @@ JOB: Final = "merge"
 
 @dataclass(frozen=True, kw_only=True)
 class MergeSettings:
-    """What to merge."""
+    """Which segments to merge."""
 
     location: Location
     control: tuple[str, ...]
-    """Addresses of brokers on the control plane."""
+    """Control plane addresses of brokers."""
     control_tls: ClientTls | None = None
-    """The files to ask them with, where the control plane is encrypted."""
+    """Client files for an encrypted control plane."""
     topics: tuple[str, ...] = ()
-    """Their names; none is all."""
+    """Topic names; empty for all topics."""
     target_bytes: int = 0
-    """How large segments are to become; 0 is as large as those of the topic are."""
+    """Target size of a segment; 0 for the `segment.bytes` of the topic."""
 
 
 def run(
@@ -57,56 +68,59 @@ def run(
     clock: Callable[[], int],
     random: Random,
     progress: bool = True,
-    reached: Callable[[str], None] = nowhere,
+    on_step: Callable[[str], None] = ignore_step,
 ) -> JobResult:
-    """Merge what is small; `reached` is told each step before it is taken."""
-    began_ms = clock()
-    installer = Installer(
+    """Merge small segments; `on_step` gets the name of each step before it starts."""
+    started_ms = clock()
+    installer = SegmentInstaller(
         location=settings.location,
         control=settings.control,
         control_tls=settings.control_tls,
-        kind=JOB,
-        run=f"{random.getrandbits(32):08x}",
+        job=JOB,
+        run_id=f"{random.getrandbits(32):08x}",
         progress=progress,
-        reached=reached,
+        on_step=on_step,
     )
     with settings.location.open() as store:
-        installer.check(store)
-        found = list_bucket(store, settings.location.namespace, settings.topics or None)
-        check_known(found, settings.topics)
-        installer.clear(store, list(found.partitions))
-        groups = list(plan(found, settings.target_bytes))
-        make = partial(merge_one, settings.location, installer.run, began_ms)
-        staged, skipped = installer.stage(spark, groups, make, attrgetter("place"))
+        installer.check_brokers(store)
+        offset_map = list_bucket(store, settings.location.namespace, settings.topics or None)
+        check_topics_exist(offset_map, settings.topics)
+        installer.clear_staging(store, list(offset_map.partitions))
+        groups = list(plan(offset_map, settings.target_bytes))
+        build = partial(merge_group, settings.location, installer.run_id, started_ms)
+        staged, skipped = installer.stage(spark, groups, build, attrgetter("topic_partition"))
         outcomes = installer.swap(store, staged)
-    return _summary(found, outcomes, skipped, (clock() - began_ms) / 1000)
+    return _summarize(offset_map, outcomes, skipped, (clock() - started_ms) / 1000)
 
 
-# --- the driver -----------------------------------------------------------------------------------
+# --- driver ---------------------------------------------------------------------------------------
 
 
-def plan(found: OffsetMap, target_bytes: int = 0) -> Iterator[Group]:
-    """The groups of small segments that are worth merging."""
-    for partition in found.partitions.values():
-        topic = found.catalog.get(partition.topic)
+def plan(offset_map: OffsetMap, target_bytes: int = 0) -> Iterator[SegmentGroup]:
+    """Return the groups of small segments that are worth merging."""
+    for partition in offset_map.partitions.values():
+        topic = offset_map.catalog.get(partition.topic)
         own_bytes = segment_bytes_of(topic.configs if topic else {})
-        yield from _plan_one(partition, target_bytes or own_bytes)
+        yield from _plan_partition(partition, target_bytes or own_bytes)
 
 
-def _plan_one(partition: PartitionOffsets, target_bytes: int) -> Iterator[Group]:
-    runs = groupby(segments_of(partition), key=lambda each: size_bytes(each) < target_bytes)
-    for is_small, several in runs:
+def _plan_partition(partition: PartitionOffsets, target_bytes: int) -> Iterator[SegmentGroup]:
+    by_size = groupby(segments_of(partition), key=lambda each: size_bytes(each) < target_bytes)
+    for is_small, segments in by_size:
         if is_small:
-            for group in grouped(partition, several, target_bytes):
+            for group in group_segments(partition, segments, target_bytes):
                 if len(group.sources) > 1:
                     yield group
 
 
-def _summary(
-    found: OffsetMap, outcomes: Sequence[Outcome], skipped: Sequence[Skipped], seconds: float
+def _summarize(
+    offset_map: OffsetMap,
+    outcomes: Sequence[SwapOutcome],
+    skipped: Sequence[SkippedGroup],
+    seconds: float,
 ) -> JobResult:
-    totals: dict[str, Counter[str]] = {topic: Counter() for topic in found.topics}
-    for partition in found.partitions.values():
+    totals: dict[str, Counter[str]] = {topic: Counter() for topic in offset_map.topics}
+    for partition in offset_map.partitions.values():
         totals[partition.topic]["partitions"] += 1
         totals[partition.topic]["segmentsBefore"] += len(segments_of(partition))
     for outcome in outcomes:
@@ -131,33 +145,33 @@ def _summary(
         ),
         {
             "made": sum(total["made"] for total in totals.values()),
-            "outdated": outdated(outcomes, skipped),
+            "outdated": count_outdated(outcomes, skipped),
             "seconds": seconds,
         },
         problems(outcomes, skipped),
     )
 
 
-# --- a task ---------------------------------------------------------------------------------------
+# --- task -----------------------------------------------------------------------------------------
 
 
-def merge_one(location: Location, run_id: str, now_ms: int, group: Group) -> Staged:
-    """Make one segment of a group, and stage it."""
+def merge_group(location: Location, run_id: str, now_ms: int, group: SegmentGroup) -> StagedSegment:
+    """Copy the batches of a group into one segment, and stage it."""
     with location.open() as store:
-        checksums = store.run(lambda objects: staging.checksums(objects, group))
-        output = Output(group.base_offset, group.end_offset, now_ms)
+        checksums = store.run(lambda objects: staging.read_checksums(objects, group))
+        output = SegmentOutput(group.base_offset, group.end_offset, now_ms)
         count = 0
-        for found in SliceReader(store, location.namespace).read(group.slice):
-            for batch in found.batches:
-                output.append(found.key, batch)
+        for read in SliceReader(store, location.namespace).read(group.slice):
+            for batch in read.batches:
+                output.append(read.key, batch)
                 count += batch.count
         built = output.finish()
-        job = staging.job_name(JOB, run_id, group.base_offset)
-        key = staging.staged_key(location.namespace, job, group)
+        name = staging.staging_name(JOB, run_id, group.base_offset)
+        key = staging.staged_key(location.namespace, name, group)
         store.put(key, built.parts, create=False)
-    return Staged(
+    return StagedSegment(
         group,
-        job,
+        name,
         key,
         built.size_bytes,
         segment.decode_footer(key, built.parts[-1]).checksum,

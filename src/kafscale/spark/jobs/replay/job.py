@@ -33,8 +33,8 @@ from kafscale.spark.jobs.replay import query as replay_query
 from kafscale.spark.jobs.replay.progress import Progress, Written, find
 from kafscale.spark.jobs.replay.sink import KEEP, KEY, Replayed, ReplayItem, Sink
 from kafscale.spark.jobs.replay.user_function import Function, apply, load
-from kafscale.spark.jobs.shared.progress import collect
-from kafscale.spark.jobs.shared.target_topic import Target, configs_like, partition_count_of
+from kafscale.spark.jobs.shared.progress import collect_with_progress
+from kafscale.spark.jobs.shared.target_topic import TargetTopic, configs_like, partition_count_of
 from kafscale.spark.log.bucket_listing import BucketLister
 from kafscale.spark.plan.offset_map import OffsetMap
 from kafscale.spark.plan.task_planner import Slice
@@ -110,7 +110,7 @@ def run(spark: "SparkSession", settings: ReplaySettings, *, progress: bool = Tru
     rows = replay_query.changed(records, settings.where, settings.select)
     outcomes = [
         pickle.loads(row.result)  # noqa: S301 - written by our own tasks.
-        for row in collect(
+        for row in collect_with_progress(
             map_in_arrow(rows, partial(write, items, function), "result binary"),
             description=f"replaying {settings.topic}",
             task_count=len(slices),
@@ -139,7 +139,9 @@ def prepare(settings: ReplaySettings) -> tuple[list[Slice], dict[int, ReplayItem
         partitions = options.subscription.require(log)
         ranges = ranges_of(query, partitions, query.search(store, partitions))
     count = partition_count_of(log, settings.topic)
-    target = Target(settings.target, settings.partition_count or count, _configs(settings, log))
+    target = TargetTopic(
+        settings.target, settings.partition_count or count, _configs(settings, log)
+    )
     if settings.partitioner == KEEP and target.partition_count != count:
         raise InvalidRequestError(
             f"{settings.topic} has {count} partitions; to spread its records over"
@@ -252,10 +254,10 @@ def _configs(settings: ReplaySettings, log: OffsetMap) -> dict[str, str]:
 
 
 async def _progress(
-    settings: ReplaySettings, target: Target, source_count: int, client: Client
+    settings: ReplaySettings, target: TargetTopic, source_count: int, client: Client
 ) -> tuple[dict[int, int], dict[int, Progress]]:
     """The producer of each partition of the source, and how far it has come."""
-    topic, _ = await target.ready(client)
+    topic, _ = await target.find_or_create(client)
     ids = {
         source: producer_id_of("replay", topic.topic_id, *settings.definition, source)
         for source in range(source_count)

@@ -26,7 +26,7 @@ from kafscale.client.security import PLAINTEXT, Security
 from kafscale.errors import InvalidRequestError, UnknownTopicError
 from kafscale.protocol.messages.metadata import TopicMetadata
 from kafscale.spark.jobs.restore.task import Restored, RestoreItem, identity, restore_partition
-from kafscale.spark.jobs.shared.target_topic import Target, configs_like, partition_count_of
+from kafscale.spark.jobs.shared.target_topic import TargetTopic, configs_like, partition_count_of
 from kafscale.spark.log.bucket_listing import list_bucket
 from kafscale.spark.plan import offsets
 from kafscale.spark.plan.offset_map import OffsetMap, PartitionOffsets
@@ -85,7 +85,7 @@ def prepare(settings: RestoreSettings) -> list[RestoreItem]:
     with settings.location.open() as store:
         log = list_bucket(store, settings.location.namespace, [settings.topic])
     slices = _slices(settings, log)
-    target = Target(
+    target = TargetTopic(
         settings.target,
         settings.partition_count or partition_count_of(log, settings.topic),
         configs_like(log, settings.topic, settings.configs),
@@ -173,8 +173,8 @@ def _no_search(times: Mapping[tuple[str, int], int]) -> Mapping[tuple[str, int],
     raise AssertionError(f"no bound of a restore is a time: {times}")
 
 
-async def _ready(target: Target, client: Client) -> TopicMetadata:
-    topic, _ = await target.ready(client)
+async def _ready(target: TargetTopic, client: Client) -> TopicMetadata:
+    topic, _ = await target.find_or_create(client)
     return topic
 
 

@@ -12,7 +12,7 @@ from typing import Final
 import msgspec
 
 from kafscale.errors import ObjectNotFoundError
-from kafscale.spark.jobs.compact.checkpoints import marks_prefix
+from kafscale.spark.jobs.compact.dirty_ratio import checkpoint_prefix
 from kafscale.spark.jobs.scrub.findings import Finding, Kind
 from kafscale.spark.plan.offset_map import CatalogTopic, TopicPartition
 from kafscale.storage.formats import object_keys
@@ -102,7 +102,7 @@ def _stranger(namespace: str, item: ObjectInfo, now_ms: int) -> Iterator[tuple[s
     elif not (
         object_keys.parse_log_start(namespace, item.key)
         or item.key == object_keys.catalog_key(namespace)
-        or item.key.startswith(marks_prefix(namespace))
+        or item.key.startswith(checkpoint_prefix(namespace))
         or object_keys.parse_job_run(namespace, item.key)
     ):
         yield item.key, Kind.UNKNOWN, ""

@@ -13,7 +13,7 @@ import numpy as np
 from kafscale.errors import DamagedObjectError, RecordsError
 from kafscale.records import BatchView, iterate, split
 from kafscale.records.checksum import Buffer
-from kafscale.spark.jobs.shared.record_scan import chunks, scan
+from kafscale.spark.jobs.shared.record_scan import chunk_batches, scan
 from kafscale.storage.formats import object_keys, segment, wal_object
 
 
@@ -70,7 +70,7 @@ def prove_batches(key: str, batches: Sequence[BatchView]) -> None:
         except RecordsError as error:
             reason = f"the batch at offset {batch.base_offset}: {error}"
             raise DamagedObjectError(key, reason) from error
-    for several in chunks(batches):
+    for several in chunk_batches(batches):
         offsets = scan(key, several).offsets
         if (np.diff(offsets) <= 0).any():
             raise DamagedObjectError(key, "the offsets of its records do not ascend")

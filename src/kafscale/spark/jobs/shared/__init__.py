@@ -1,1 +1,1 @@
-"""What several jobs use."""
+"""Code that several jobs share."""

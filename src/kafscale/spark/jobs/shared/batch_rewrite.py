@@ -1,13 +1,13 @@
-"""Batches made of others: some records left out, a span of offsets widened or moved.
+"""Rewrites record batches: drops records, extends or rebases the offset range of a batch.
 
-What Kafka's cleaner keeps is kept: codec, leader epoch, producer, timestamps and the offset of each
-record. A batch goes on to span the offsets of records that it lost, because the offsets of a log
-are contiguous; and where batches around it vanish, it takes over their span. Its last sequence
-stays what it was in any case, because that is what a broker remembers a producer by.
+A rewritten batch keeps what Kafka's log cleaner keeps: codec, leader epoch, producer, timestamps
+and the offset of each record. It still spans the offsets of dropped records, because the offsets of
+a log are contiguous, and it takes over the offset range of neighbouring batches that are dropped
+entirely. Its last sequence never changes, because brokers deduplicate producers by it.
 
-The delete horizon is KIP-534's: marks of deleted keys may go when it has passed. It is written when
-compaction meets them first, in the place of the base timestamp, and all deltas are written anew, so
-that every reader still finds the right times.
+The delete horizon is that of KIP-534: a tombstone may be removed once its horizon has passed.
+Compaction writes the horizon when it first meets a tombstone, in the place of the base timestamp,
+and rewrites all timestamp deltas, so that readers still compute the original timestamps.
 """
 
 from struct import Struct
@@ -29,21 +29,21 @@ from kafscale.records.batch import (
     BatchHeader,
 )
 from kafscale.records.compression import compress
-from kafscale.spark.jobs.compact.copy_kernel import FAILED, GROWTH_BYTES_MAX, copy_records
-from kafscale.spark.jobs.shared.record_scan import payload_of
+from kafscale.spark.jobs.shared.copy_kernel import FAILED, GROWTH_BYTES_MAX, copy_records
+from kafscale.spark.jobs.shared.record_scan import decompressed_payload
 
 SPAN_MAX: Final = 2**31 - 1
-"""How many offsets a batch can span; its format would allow for one more."""
+"""The most offsets that a batch may span. The format would allow one more."""
 
 HORIZON_MS_MAX: Final = 2**62
-"""Beyond any time, but such that no delta from it leaves 64 bits."""
+"""Later than any real timestamp, but small enough that deltas from it fit into 64 bits."""
 
 _SEQUENCE_MASK: Final = 0x7FFF_FFFF
 _INT32: Final = Struct(">i")
 _INT64_MIN: Final = -(2**63)
 
 
-def rebuilt(  # noqa: PLR0917 - a batch, and where its records lie.
+def rebuild_batch(  # noqa: PLR0917 - a batch, and the position of its records.
     key: str,
     batch: BatchView,
     source: NDArray[np.uint8],
@@ -54,15 +54,15 @@ def rebuilt(  # noqa: PLR0917 - a batch, and where its records lie.
     base_offset: int | None = None,
     horizon_ms: int | None = None,
 ) -> BatchView:
-    """The batch with only some of its records, of which there must be one.
+    """Return the batch with only the kept records; at least one record must be kept.
 
-    Its records lie decompressed in `source`. A new base offset must not be beyond any of them; the
-    object that the batch is of is called `key`.
+    `source` holds the decompressed records, and `key` names the object that the batch was read
+    from. A new base offset must not be greater than the offset of any kept record.
     """
     assert kept.any()
     header = batch.header()
     if header.base_timestamp_ms < -HORIZON_MS_MAX:
-        horizon_ms = None  # Times before all times: such marks stay for good.
+        horizon_ms = None  # The deltas would overflow: such tombstones are never removed.
     new_base = header.base_offset if base_offset is None else base_offset
     base_ms = header.base_timestamp_ms if horizon_ms is None else horizon_ms
     output = np.empty(size_bytes + GROWTH_BYTES_MAX * (kept.size + 1), np.uint8)
@@ -78,7 +78,9 @@ def rebuilt(  # noqa: PLR0917 - a batch, and where its records lie.
     if written == FAILED:
         raise DamagedObjectError(key, f"the records of {batch!r} cannot be copied")
     if horizon_ms is not None and header.base_timestamp_ms + least - horizon_ms < _INT64_MIN:
-        return rebuilt(key, batch, source, position, size_bytes, kept, base_offset=base_offset)
+        return rebuild_batch(
+            key, batch, source, position, size_bytes, kept, base_offset=base_offset
+        )
     max_ms = header.max_timestamp_ms
     if batch.timestamp_type is TimestampType.CREATE_TIME:
         max_ms = header.base_timestamp_ms + greatest
@@ -90,11 +92,11 @@ def rebuilt(  # noqa: PLR0917 - a batch, and where its records lie.
         max_timestamp_ms=max_ms,
         record_count=int(np.count_nonzero(kept)),
     )
-    return _assembled(changed, header, compress(batch.codec, output[:written].tobytes()))
+    return _assemble(changed, header, compress(batch.codec, output[:written].tobytes()))
 
 
-def widened(batch: BatchView, last_offset: int) -> BatchView:
-    """The batch, with a span that goes on to an offset."""
+def extend_batch(batch: BatchView, last_offset: int) -> BatchView:
+    """Return the batch with a later last offset."""
     header = batch.header()
     delta = last_offset - header.base_offset
     assert header.last_offset_delta <= delta < SPAN_MAX
@@ -106,26 +108,26 @@ def widened(batch: BatchView, last_offset: int) -> BatchView:
     return changed
 
 
-def moved(key: str, batch: BatchView, base_offset: int) -> BatchView | None:
-    """The batch with another base offset; None if nothing is left of it from there on."""
+def rebase_batch(key: str, batch: BatchView, base_offset: int) -> BatchView | None:
+    """Return the batch with another base offset; None if no record is at or after it."""
     kept = np.array([record.offset >= base_offset for record in iterate(batch)], np.bool_)
     if not kept.any():
         return None
-    source = np.frombuffer(payload_of(batch), np.uint8)
+    source = np.frombuffer(decompressed_payload(batch), np.uint8)
     source.flags.writeable = False
-    return rebuilt(key, batch, source, 0, source.size, kept, base_offset=base_offset)
+    return rebuild_batch(key, batch, source, 0, source.size, kept, base_offset=base_offset)
 
 
-def last_record_of(key: str, batch: BatchView) -> BatchView:
-    """The batch with its last record only."""
-    source = np.frombuffer(payload_of(batch), np.uint8)
+def keep_last_record(key: str, batch: BatchView) -> BatchView:
+    """Return the batch with its last record only."""
+    source = np.frombuffer(decompressed_payload(batch), np.uint8)
     source.flags.writeable = False
     kept = np.zeros(batch.count, np.bool_)
     kept[-1:] = True
-    return rebuilt(key, batch, source, 0, source.size, kept)
+    return rebuild_batch(key, batch, source, 0, source.size, kept)
 
 
-def _assembled(changed: BatchHeader, before: BatchHeader, payload: bytes) -> BatchView:
+def _assemble(changed: BatchHeader, before: BatchHeader, payload: bytes) -> BatchView:
     sized = changed._replace(
         length=HEADER_BYTES - LENGTH_OVERHEAD_BYTES + len(payload),
         base_sequence=_base_sequence(before, changed.last_offset_delta),
@@ -138,7 +140,7 @@ def _assembled(changed: BatchHeader, before: BatchHeader, payload: bytes) -> Bat
 
 
 def _base_sequence(before: BatchHeader, last_offset_delta: int) -> int:
-    """The base sequence with which the last one stays what it was."""
+    """Return the base sequence that leaves the last sequence unchanged."""
     if before.base_sequence == NO_SEQUENCE:
         return NO_SEQUENCE
     return (before.last_sequence - last_offset_delta) & _SEQUENCE_MASK

@@ -1,7 +1,8 @@
-"""The brokers that own partitions, asked over the control plane: only owners change a partition.
+"""Finds the broker that owns a partition over the control plane, and asks it to swap segments.
 
-The law: who owns a partition is asked, not assumed. An owner that has given it away says so; then
-all brokers are asked anew, for as long as a partition may take to find its next owner.
+Only the owner changes a partition. Ownership is queried, never assumed: a broker that no longer
+owns a partition rejects the request. Then all brokers are queried again, for as long as a partition
+may take to get its next owner.
 """
 
 import asyncio
@@ -20,15 +21,15 @@ from kafscale.control_plane.messages import (
 from kafscale.control_plane.partition import Partition
 from kafscale.errors import KafscaleError, OperatingError
 
-LOOKS_MAX: Final = 30
-LOOK_PAUSE_SECONDS: Final = 1.0
+ATTEMPTS_MAX: Final = 30
+RETRY_PAUSE_SECONDS: Final = 1.0
 
-_ELSEWHERE: Final = "FAILED_PRECONDITION"
-_AWAY: Final = "UNAVAILABLE"
+_NOT_OWNER: Final = "FAILED_PRECONDITION"
+_UNAVAILABLE: Final = "UNAVAILABLE"
 
 
-class Owners:
-    """All brokers of a cluster, found through some whose addresses are given."""
+class PartitionOwners:
+    """The owners of partitions in a cluster, found through the addresses of some brokers."""
 
     def __init__(
         self,
@@ -37,7 +38,7 @@ class Owners:
         *,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        """`tls` is what brokers are asked with, where the control plane is encrypted."""
+        """`tls` names the client files for an encrypted control plane."""
         self._addresses = addresses
         self._tls = tls
         self._sleep = sleep
@@ -46,14 +47,14 @@ class Owners:
         self._owned: dict[Partition, ControlClient] = {}
 
     async def __aenter__(self) -> Self:
-        await self.look()
+        await self.refresh()
         return self
 
     async def __aexit__(self, *_: object) -> None:
         await self._stack.aclose()
 
-    async def look(self) -> None:
-        """Ask all brokers what they own."""
+    async def refresh(self) -> None:
+        """Query all brokers for the partitions that they own."""
         problems = []
         for address in self._addresses:
             try:
@@ -62,46 +63,46 @@ class Owners:
                 problems.append(str(error))
                 continue
             self._owned = {}
-            self._learn(address, first)
+            self._record(address, first)
             await asyncio.gather(
-                *(self._ask(each) for each in first.brokers if each.broker_id != first.broker_id)
+                *(self._query(each) for each in first.brokers if each.broker_id != first.broker_id)
             )
             return
         raise OperatingError(
-            "; ".join([*problems, "segments are swapped in by the brokers that own them"])
+            "; ".join([*problems, "no broker answers; only brokers that own segments swap them"])
         )
 
     async def swap(self, partition: Partition, job: str) -> SwapSegmentsResponse:
-        """Have the owner of a partition swap in what a job has staged."""
+        """Ask the owner of a partition to swap in the segments that a job has staged."""
         problem: KafscaleError = OperatingError(f"no broker serves {partition}")
-        for _ in range(LOOKS_MAX):
+        for _ in range(ATTEMPTS_MAX):
             owner = self._owned.get(partition)
             try:
                 if owner is not None:
                     return await owner.swap_segments(partition, job)
             except ControlError as error:
-                if not _may_pass(error):
+                if not _is_transient(error):
                     raise
                 problem = error
-            await self._sleep(LOOK_PAUSE_SECONDS)
+            await self._sleep(RETRY_PAUSE_SECONDS)
             try:
-                await self.look()
+                await self.refresh()
             except OperatingError as error:
                 problem = error
         raise problem
 
-    async def _ask(self, broker: BrokerSummary) -> None:
+    async def _query(self, broker: BrokerSummary) -> None:
         host = broker.control_host or broker.host
         if not (host and broker.control_port):
             return
         address = f"[{host}]" if ":" in host else host
         address = f"{address}:{broker.control_port}"
         try:
-            self._learn(address, await (await self._client(address)).status())
+            self._record(address, await (await self._client(address)).status())
         except ControlError:
-            return  # What it owns is looked for again, if it is needed.
+            return  # `swap` refreshes if it needs a partition of this broker.
 
-    def _learn(self, address: str, status: BrokerStatusResponse) -> None:
+    def _record(self, address: str, status: BrokerStatusResponse) -> None:
         for owned in status.partitions:
             if owned.leader:
                 self._owned[Partition(owned.topic, owned.partition)] = self._clients[address]
@@ -113,8 +114,8 @@ class Owners:
         return self._clients[address]
 
 
-def _may_pass(error: ControlError) -> bool:
-    """Whether somebody else is to be asked, or the same broker again."""
-    return error.status == _ELSEWHERE or (
-        isinstance(error, UnreachableError) and error.status == _AWAY
+def _is_transient(error: ControlError) -> bool:
+    """Whether another broker, or the same broker later, may accept the request."""
+    return error.status == _NOT_OWNER or (
+        isinstance(error, UnreachableError) and error.status == _UNAVAILABLE
     )

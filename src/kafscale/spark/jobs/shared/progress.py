@@ -1,4 +1,4 @@
-"""A query that is watched: its rows, with a bar that shows how many of its tasks are done."""
+"""Collects the rows of a Spark query while a progress bar counts its finished tasks."""
 
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final
@@ -15,28 +15,28 @@ if TYPE_CHECKING:
     from pyspark import SparkContext
     from pyspark.sql import DataFrame, Row
 
-PAUSE_S: Final = 0.2
+POLL_SECONDS: Final = 0.2
 
 _queries = count()
 
 
-def collect(
+def collect_with_progress(
     query: "DataFrame", *, description: str, task_count: int, progress: bool = True
 ) -> "list[Row]":
-    """All rows of a query that runs as so many tasks; an interrupt cancels it."""
+    """Return all rows of a query that runs as `task_count` tasks; an interrupt cancels it."""
     context = query.sparkSession.sparkContext
     group = f"kafscale-query-{next(_queries)}"
     rows: list[Row] = []
     problems: list[Exception] = []
 
-    def work() -> None:
+    def collect() -> None:
         context.setJobGroup(group, description, interruptOnCancel=True)
         try:
             rows.extend(query.collect())
-        except Exception as error:  # noqa: BLE001 - the thread that waits raises it.
+        except Exception as error:  # noqa: BLE001 - the waiting thread raises it.
             problems.append(error)
 
-    thread = InheritableThread(target=work, daemon=True)
+    thread = InheritableThread(target=collect, daemon=True)
     console = Console(stderr=True)
     with Progress(
         "{task.description}",
@@ -51,8 +51,8 @@ def collect(
         thread.start()
         try:
             while thread.is_alive():
-                thread.join(PAUSE_S)
-                bar.update(task, completed=_done(context, group))
+                thread.join(POLL_SECONDS)
+                bar.update(task, completed=_completed_tasks(context, group))
         except BaseException:
             context.cancelJobGroup(group)
             thread.join()
@@ -64,7 +64,7 @@ def collect(
     return rows
 
 
-def _done(context: "SparkContext", group: str) -> int:
+def _completed_tasks(context: "SparkContext", group: str) -> int:
     tracker: Any = context.statusTracker()
     stages = (
         tracker.getStageInfo(stage)

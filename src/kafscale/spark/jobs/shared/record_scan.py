@@ -1,8 +1,8 @@
-"""Batches whose records have been found: where keys and values lie, and which offsets they have.
+"""Scans batches for the positions of keys and values and the offsets of records.
 
-What the decoder does first, without the columns that it makes of it: jobs that look at keys and
-copy records need neither keys nor values gathered. The laws are the decoder's: every batch is
-verified, and what is wrong raises `DamagedObjectError` with the name of the object.
+This is the first half of decoding, without building columns: jobs that hash keys and copy records
+need neither keys nor values as Arrow arrays. As in the decoder, every batch is verified, and damage
+raises `DamagedObjectError` with the key of the object.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,25 +20,25 @@ from kafscale.spark.codec.decoder_kernel import BATCH, INT64_MAX, NULL, Table
 from kafscale.spark.source.columns import Columns
 
 CHUNK_BYTES: Final = 8 * 1024 * 1024
-"""How many bytes of records are looked at together, roughly."""
+"""About how many bytes of records are scanned together."""
 
 INFLATION: Final = 8
-"""What compressed records are reckoned to become."""
+"""The assumed ratio of decompressed to compressed size."""
 
 _COLUMNS: Final = Columns(("key", "value", "offset"))
 
 
-class Scanned(NamedTuple):
-    """Batches and their records; control batches are left out, as they have no keys."""
+class RecordScan(NamedTuple):
+    """Batches and their records, without control batches, which have no keys."""
 
     batches: Sequence[BatchView]
     source: NDArray[np.uint8]
-    """Where all records lie, decompressed."""
+    """All records, decompressed."""
     entries: NDArray[np.void]
-    """What `decoder_kernel.BATCH` says of each batch."""
+    """One row of type `decoder_kernel.BATCH` for each batch."""
     table: Table
     bounds: NDArray[np.int64]
-    """The row of the first record of each batch, and how many rows there are."""
+    """The row of the first record of each batch, followed by the number of rows."""
 
     @property
     def row_count(self) -> int:
@@ -56,41 +56,41 @@ class Scanned(NamedTuple):
     def has_value(self) -> NDArray[np.bool_]:
         return np.not_equal(self.table.values.positions[: self.row_count], NULL)
 
-    def per_batch(self, rows: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """How many of some rows each batch has."""
+    def count_per_batch(self, rows: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """Count the selected rows of each batch."""
         counted = np.concatenate(([0], np.cumsum(rows)))
         return counted[self.bounds[1:]] - counted[self.bounds[:-1]]
 
-    def per_row(self, values: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """What is said of batches, said of each of their rows."""
+    def repeat_per_row(self, values: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Repeat the value of each batch for each of its rows."""
         return np.repeat(values, np.diff(self.bounds))
 
 
-def chunks(batches: Sequence[BatchView]) -> Iterator[list[BatchView]]:
-    """The batches, so many at a time as are looked at together."""
-    waiting: list[BatchView] = []
-    waiting_bytes = 0
+def chunk_batches(batches: Sequence[BatchView]) -> Iterator[list[BatchView]]:
+    """Split batches into chunks of about `CHUNK_BYTES` decompressed bytes."""
+    chunk: list[BatchView] = []
+    chunk_bytes = 0
     for batch in batches:
         weight = len(batch) * (1 if batch.codec is Codec.NONE else INFLATION)
-        if waiting and waiting_bytes + weight > CHUNK_BYTES:
-            yield waiting
-            waiting, waiting_bytes = [], 0
-        waiting.append(batch)
-        waiting_bytes += weight
-    if waiting:
-        yield waiting
+        if chunk and chunk_bytes + weight > CHUNK_BYTES:
+            yield chunk
+            chunk, chunk_bytes = [], 0
+        chunk.append(batch)
+        chunk_bytes += weight
+    if chunk:
+        yield chunk
 
 
-def scan(key: str, batches: Sequence[BatchView]) -> Scanned:
-    """Find all records of batches that are of the object `key`."""
+def scan(key: str, batches: Sequence[BatchView]) -> RecordScan:
+    """Scan all records of batches that were read from the object `key`."""
     assert batches
     chosen = choose(key, batches, 0, INT64_MAX, None)
     if not chosen.batches:
         none = np.empty(0, np.uint8)
         nothing = decoder_arrays.table(_COLUMNS, 0)
-        return Scanned((), none, np.empty(0, BATCH), nothing, np.zeros(1, np.int64))
+        return RecordScan((), none, np.empty(0, BATCH), nothing, np.zeros(1, np.int64))
     try:
-        payloads = [payload_of(batch) for batch in chosen.batches]
+        payloads = [decompressed_payload(batch) for batch in chosen.batches]
     except RecordsError as error:
         raise DamagedObjectError(key, str(error)) from error
     source, positions = lay_out(payloads)
@@ -104,16 +104,16 @@ def scan(key: str, batches: Sequence[BatchView]) -> Scanned:
     if count < 0:
         raise DamagedObjectError(key, _reason(chosen.batches[-1 - count]))
     bounds = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
-    return Scanned(chosen.batches, source, found, table, bounds)
+    return RecordScan(chosen.batches, source, found, table, bounds)
 
 
-def payload_of(batch: BatchView) -> memoryview:
-    """The records of a batch, decompressed; not copied where they are not compressed."""
+def decompressed_payload(batch: BatchView) -> memoryview:
+    """Return the decompressed records of a batch, without a copy if it is not compressed."""
     return batch.payload if batch.codec is Codec.NONE else memoryview(inflate(batch))
 
 
 def _reason(batch: BatchView) -> str:
-    """What is wrong with a batch that the kernel refused; that only says that it did."""
+    """Say what is wrong with a batch that the kernel rejected; the kernel gives no reason."""
     try:
         for _ in iterate(batch):
             pass

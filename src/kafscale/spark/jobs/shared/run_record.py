@@ -1,13 +1,13 @@
-"""The record that a job leaves of its run, beside the records that it works on.
+"""Writes the run record of a job to the bucket that the job works on.
 
-    with recorded(location, "merge", topics) as record:
+    with record_run(location, "merge", topics) as record:
         summary = merge.run(spark, settings, clock=clock, random=random)
-        record.done(summary)
+        record.set_summary(summary)
 
-It is written when the run begins, now and then while it goes on, and when it ends, however it ends.
-The law: a record that cannot be written is logged and otherwise no concern of the job; nobody waits
-for it longer than `WRITE_S_MAX`. What others than Kafscale raise may hold secrets, such as the
-address of a catalog, so only its kind is told.
+The record is written when the run starts, periodically while it runs, and when it ends or fails.
+Invariants: a record that cannot be written is logged and does not fail the job; a write takes at
+most `WRITE_S_MAX`. Exceptions of other libraries may contain secrets, such as the URL of a catalog,
+so the record has only their type.
 """
 
 import asyncio
@@ -30,12 +30,12 @@ log = get_logger(__name__)
 
 WRITE_S_MAX: Final = 10.0
 PROGRESS_INTERVAL_MS: Final = 60_000
-"""How often a job that goes on writes its record over."""
+"""How often a running job updates its record."""
 
 RECORDS_IN: Final = ("recordsBefore", "records")
 RECORDS_OUT: Final = ("recordsAfter", "written", "records")
 SIZE_BYTES: Final = ("bytesAfter", "writtenBytes", "madeBytes", "sizeBytes", "bytes")
-"""What the figures are called in the summaries of jobs; the first that is there counts."""
+"""Column names in job summaries, in order of preference."""
 
 Clock = Callable[[], int]
 
@@ -45,37 +45,37 @@ def now_ms() -> int:
 
 
 class RunRecord:
-    """The record of a run that goes on."""
+    """The record of a run in progress."""
 
-    def __init__(self, location: Location | None, begun: JobRun, clock: Clock = now_ms) -> None:
-        """Without a location, nothing is written."""
+    def __init__(self, location: Location | None, run: JobRun, clock: Clock = now_ms) -> None:
+        """Without a location, the record is not written."""
         self._location = location
         self._clock = clock
         self._written_ms = 0
-        self.run = begun
+        self.run = run
 
-    def done(self, summary: JobResult) -> None:
-        """Take the figures of a run from what it says; problems are a failure."""
-        self.run = with_figures(self.run, summary)
+    def set_summary(self, summary: JobResult) -> None:
+        """Take totals from the summary of a run; problems make the run a failure."""
+        self.run = with_summary(self.run, summary)
 
-    def progress(self, summary: JobResult) -> None:
-        """The same, of a run that goes on; written where that was not done for a while."""
+    def update_progress(self, summary: JobResult) -> None:
+        """Take totals from a run in progress, and write them every `PROGRESS_INTERVAL_MS`."""
         if self._clock() - self._written_ms >= PROGRESS_INTERVAL_MS:
-            self.run = with_figures(self.run, summary)
+            self.run = with_summary(self.run, summary)
             self.write()
 
-    def tell(
+    def set_totals(
         self,
         details: Mapping[str, Detail],
         by_topic: Mapping[str, TopicRun],
         problems: Sequence[str] = (),
     ) -> None:
-        """Take the figures of a job that says them in other ways than by a summary."""
+        """Set the totals of a job that has no summary."""
         times_ms = (topic.newest_timestamp_ms or 0 for topic in by_topic.values())
         self.run = msgspec.structs.replace(
             self.run,
             topics=self.run.topics or tuple(by_topic),
-            error=_told(problems),
+            error=_describe(problems),
             records_in=sum(topic.records_in or 0 for topic in by_topic.values()),
             size_bytes=sum(topic.size_bytes or 0 for topic in by_topic.values()),
             newest_timestamp_ms=max(times_ms, default=0) or None,
@@ -101,22 +101,22 @@ class RunRecord:
         try:
             with self._location.open() as store:
                 store.run(lambda objects: _write(objects, namespace, run))
-        except Exception as error:  # noqa: BLE001 - whatever it is, the job is not to suffer from it.
-            log.warning("the record of a run was not written", job=run.job, reason=str(error))
+        except Exception as error:  # noqa: BLE001 - the record never fails the job.
+            log.warning("run record not written", job=run.job, reason=str(error))
 
 
 @contextmanager
-def recorded(
+def record_run(
     location: Location | None, job: str, topics: Sequence[str] = (), *, clock: Clock = now_ms
 ) -> Iterator[RunRecord]:
-    """Write a record of what happens inside the block; without a location, do not."""
-    begun = JobRun(
+    """Record the run of a job inside the block; without a location, write nothing."""
+    run = JobRun(
         job=job,
         run=f"{SystemRandom().getrandbits(32):08x}",
         started_at_ms=clock(),
         topics=tuple(topics),
     )
-    record = RunRecord(location, begun, clock)
+    record = RunRecord(location, run, clock)
     record.write()
     try:
         yield record
@@ -126,30 +126,30 @@ def recorded(
     record.end(record.run.error)
 
 
-def with_figures(run: JobRun, summary: JobResult) -> JobRun:
-    """The record of a run, with the figures of a summary."""
+def with_summary(run: JobRun, summary: JobResult) -> JobRun:
+    """Return the record of a run with the totals of a summary."""
     rows = [dict(zip(summary.columns, row, strict=True)) for row in summary.rows]
     by_topic: dict[str, list[dict[str, Cell]]] = {}
     for row in rows:
-        # Jobs of one topic say once which it is.
+        # Jobs that work on a single topic name it once, in the facts.
         if isinstance(topic := row.get("topic", summary.facts.get("topic")), str):
             by_topic.setdefault(topic, []).append(row)
     return msgspec.structs.replace(
         run,
         topics=run.topics or tuple(by_topic),
-        error=_told(summary.problems),
+        error=_describe(summary.problems),
         records_in=_total(rows, RECORDS_IN),
         records_out=_total(rows, RECORDS_OUT),
         size_bytes=_total(rows, SIZE_BYTES),
         newest_timestamp_ms=max(summary.newest_ms.values(), default=None),
         by_topic={
             topic: TopicRun(
-                records_in=_total(found, RECORDS_IN),
-                records_out=_total(found, RECORDS_OUT),
-                size_bytes=_total(found, SIZE_BYTES),
+                records_in=_total(topic_rows, RECORDS_IN),
+                records_out=_total(topic_rows, RECORDS_OUT),
+                size_bytes=_total(topic_rows, SIZE_BYTES),
                 newest_timestamp_ms=summary.newest_ms.get(topic),
             )
-            for topic, found in by_topic.items()
+            for topic, topic_rows in by_topic.items()
         },
         details={
             name: str(cell).lower() if isinstance(cell, bool) else cell
@@ -159,14 +159,14 @@ def with_figures(run: JobRun, summary: JobResult) -> JobRun:
     )
 
 
-def _told(problems: Sequence[str]) -> str:
-    """Problems as one sentence; nothing, where there are none."""
+def _describe(problems: Sequence[str]) -> str:
+    """Return problems as one line; empty if there are none."""
     first = "".join(problems[:1])
     return f"{len(problems)} problems, the first: {first}" if len(problems) > 1 else first
 
 
 def _total(rows: Iterable[Mapping[str, Cell]], names: Sequence[str]) -> int | None:
-    """The sum of the first column that is there; None if there is none."""
+    """Return the sum of the first of these columns that exists; None if none exists."""
     rows = list(rows)
     for name in names:
         if any(name in row for row in rows):
@@ -178,8 +178,8 @@ def _reason(error: BaseException) -> str:
     if isinstance(error, KafscaleError):
         return str(error) or type(error).__name__
     if isinstance(error, KeyboardInterrupt | SystemExit):
-        return "it was interrupted"
-    return f"{type(error).__name__}: what the job printed tells more"
+        return "interrupted"
+    return f"{type(error).__name__}: see the output of the job"
 
 
 async def _write(objects: ObjectStore, namespace: str, run: JobRun) -> None:

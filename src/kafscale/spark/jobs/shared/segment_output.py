@@ -1,24 +1,29 @@
-"""A segment that a job makes: batches one after the other, their spans without a gap.
+"""Builds one segment from batches whose offset ranges must follow each other without a gap.
 
-The laws: the segment spans exactly the offsets that it was begun and is finished with, and holds at
-least one record. Where batches were left out, the one before takes over their span; at the
-beginning, where there is none before, the first one does. The last batch so waits until it is known
-what follows.
+Invariants: the segment spans exactly the offsets from its base offset to its end offset, and holds
+at least one record. If batches are dropped, the batch before them takes over their offset range, or
+the first batch if there is none before. The last batch is therefore pending until it is known what
+follows it.
 """
 
 from typing import Final
 
 from kafscale.errors import DamagedObjectError
 from kafscale.records import BatchView
-from kafscale.spark.jobs.shared.batch_rewrite import SPAN_MAX, last_record_of, moved, widened
+from kafscale.spark.jobs.shared.batch_rewrite import (
+    SPAN_MAX,
+    extend_batch,
+    keep_last_record,
+    rebase_batch,
+)
 from kafscale.storage.formats import segment
 
 _INDEX_INTERVAL_BYTES: Final = 2**31 - 1
-"""Of the index that a builder makes beside, and that owners make anew."""
+"""Effectively no index entries: the owner of the partition builds the index again."""
 
 
-class Output:
-    """One segment in the making."""
+class SegmentOutput:
+    """A segment that is being built."""
 
     def __init__(self, base_offset: int, end_offset: int, created_ms: int) -> None:
         assert end_offset - base_offset <= SPAN_MAX
@@ -27,50 +32,50 @@ class Output:
         )
         self._base_offset = base_offset
         self._end_offset = end_offset
-        self._waiting: BatchView | None = None
-        self._left_out: tuple[str, BatchView] | None = None
+        self._pending: BatchView | None = None
+        self._last_dropped: tuple[str, BatchView] | None = None
 
     @property
     def next_offset(self) -> int:
-        """The offset after all that is in the segment so far."""
-        return self._base_offset if self._waiting is None else self._waiting.next_offset
+        """The offset after the last batch so far."""
+        return self._base_offset if self._pending is None else self._pending.next_offset
 
     def append(self, key: str, batch: BatchView) -> None:
-        """Add a batch of the object `key`; what is in the segment already is left out."""
+        """Add a batch of the object `key`, without offsets that the segment already has."""
         next_offset = self.next_offset
         if batch.next_offset <= next_offset:
             return
         if batch.next_offset > self._end_offset:
             raise DamagedObjectError(key, f"{batch!r} ends beyond {self._end_offset}")
-        placed: BatchView | None = batch
-        if batch.base_offset < next_offset or self._waiting is None:
+        added: BatchView | None = batch
+        if batch.base_offset < next_offset or self._pending is None:
             if batch.base_offset != next_offset:
-                placed = moved(key, batch, next_offset)
+                added = rebase_batch(key, batch, next_offset)
         elif batch.base_offset > next_offset:
-            self._waiting = widened(self._waiting, batch.base_offset - 1)
-        if placed is None:
-            self.leave_out(key, batch)
+            self._pending = extend_batch(self._pending, batch.base_offset - 1)
+        if added is None:
+            self.drop(key, batch)
             return
         self._flush()
-        self._waiting = placed
+        self._pending = added
 
-    def leave_out(self, key: str, batch: BatchView) -> None:
-        """Take note of a batch that is not wanted: if none is, its last record has to stay."""
-        if self._waiting is None and batch.count:
-            self._left_out = (key, BatchView(bytes(batch.buffer)))
+    def drop(self, key: str, batch: BatchView) -> None:
+        """Drop a batch. If all batches are dropped, the last record of the last one stays."""
+        if self._pending is None and batch.count:
+            self._last_dropped = (key, BatchView(bytes(batch.buffer)))
 
     def finish(self) -> segment.Built:
-        """The segment, up to its end."""
-        if self._waiting is None:
-            assert self._left_out is not None, "a segment is made of something"
-            key, batch = self._left_out
-            self.append(key, last_record_of(key, batch))
-        assert self._waiting is not None
+        """Return the segment, extended to its end offset."""
+        if self._pending is None:
+            assert self._last_dropped is not None, "a segment needs at least one batch"
+            key, batch = self._last_dropped
+            self.append(key, keep_last_record(key, batch))
+        assert self._pending is not None
         if self.next_offset < self._end_offset:
-            self._waiting = widened(self._waiting, self._end_offset - 1)
+            self._pending = extend_batch(self._pending, self._end_offset - 1)
         self._flush()
         return self._builder.finish()
 
     def _flush(self) -> None:
-        if self._waiting is not None:
-            self._builder.append(self._waiting)
+        if self._pending is not None:
+            self._builder.append(self._pending)

@@ -1,12 +1,12 @@
-"""What jobs put aside until its owner takes it over: names, proofs, and what was left behind.
+"""Staged segments: their object keys, checksums, and the removal of leftovers of earlier runs.
 
     {namespace}/_staging/{job}-{run}-{base offset}/{topic}/{partition}/segment-….kfs
 
-Each segment has a directory, and so a swap, of its own: it takes the place of one group, whatever
-happens to the groups beside it. The laws: what a run stages has names that no other run uses; what
-an earlier run of the same job has left for the same partitions is removed before anything else, and
-so a job that is cut short anywhere can simply be run again. Two runs of one job at the same time do
-not harm the log, but the later one takes the staged segments of the other away.
+Each segment has its own directory and is swapped on its own: it replaces one group of segments,
+independently of neighbouring groups. Invariants: the keys of a run are unique to it; leftovers of
+earlier runs of the same job for the same partitions are removed first, so a job that was killed at
+any point can be run again. Two concurrent runs of a job do not damage the log, but the later one
+deletes the staged segments of the other.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from typing import Final
 import msgspec
 
 from kafscale.errors import ObjectNotFoundError
-from kafscale.spark.jobs.merge.grouping import Group
+from kafscale.spark.jobs.shared.segment_group import SegmentGroup
 from kafscale.spark.plan.offset_map import TopicPartition
 from kafscale.storage.formats import object_keys, segment
 from kafscale.storage.objects.blocking import BlockingObjectStore
@@ -25,74 +25,79 @@ from kafscale.storage.objects.store import PAGE_KEYS, ObjectStore
 READS_MAX: Final = 32
 
 
-class Staged(msgspec.Struct, frozen=True):
-    """A segment that waits to be swapped in, and what it was made of."""
+class StagedSegment(msgspec.Struct, frozen=True):
+    """A segment that is ready to be swapped in, and the group that it replaces."""
 
-    group: Group
-    job: str
+    group: SegmentGroup
+    name: str
+    """Of its staging directory."""
     key: str
     size_bytes: int
     checksum: int
     record_count: int
     records_before: int
     checksums: tuple[int, ...]
-    """Of the segments that it was made of, which must not have changed since."""
+    """Of the replaced segments, which must not have changed since they were read."""
 
     @property
-    def place(self) -> TopicPartition:
-        return self.group.place
+    def topic_partition(self) -> TopicPartition:
+        return self.group.topic_partition
 
 
-class Skipped(msgspec.Struct, frozen=True):
-    """A group of which nothing was made."""
+class SkippedGroup(msgspec.Struct, frozen=True):
+    """A group for which no segment was staged."""
 
-    place: TopicPartition
+    topic_partition: TopicPartition
     reason: str
     is_outdated: bool
-    """Whether it has only changed meanwhile, which the next run takes into account."""
+    """Whether the log has changed in the meantime, so that the next run handles it."""
 
 
-def job_name(kind: str, run: str, base_offset: int) -> str:
-    return f"{kind}-{run}-{base_offset:020d}"
+def staging_name(job: str, run_id: str, base_offset: int) -> str:
+    """Return the name of the staging directory of one group."""
+    return f"{job}-{run_id}-{base_offset:020d}"
 
 
-def staged_key(namespace: str, job: str, group: Group) -> str:
-    """Where a job stages the segment that it makes of a group."""
-    area = f"{namespace}/{object_keys.STAGING_DIRECTORY}/{job}"
-    return object_keys.segment_key(area, group.topic, group.partition, group.base_offset)
+def staged_key(namespace: str, name: str, group: SegmentGroup) -> str:
+    """Return the key of the staged segment of a group."""
+    directory = f"{namespace}/{object_keys.STAGING_DIRECTORY}/{name}"
+    return object_keys.segment_key(directory, group.topic, group.partition, group.base_offset)
 
 
-def clear(
-    store: BlockingObjectStore, namespace: str, kind: str, places: Collection[TopicPartition]
+def delete_leftovers(
+    store: BlockingObjectStore,
+    namespace: str,
+    job: str,
+    topic_partitions: Collection[TopicPartition],
 ) -> list[str]:
-    """Remove what earlier runs of a job have left for some partitions; the names of it."""
-    left = [
+    """Delete what earlier runs of a job have staged for some partitions; return the keys."""
+    leftovers = [
         item.key
         for item in store.list(f"{namespace}/{object_keys.STAGING_DIRECTORY}/")
-        if _is_left(namespace, item.key, kind, places)
+        if _is_leftover(namespace, item.key, job, topic_partitions)
     ]
-    remove(store, left)
-    return left
+    delete_objects(store, leftovers)
+    return leftovers
 
 
-def remove(store: BlockingObjectStore, keys: Sequence[str]) -> None:
+def delete_objects(store: BlockingObjectStore, keys: Sequence[str]) -> None:
     for start in range(0, len(keys), PAGE_KEYS):
         store.delete(keys[start : start + PAGE_KEYS])
 
 
-async def checksum(store: ObjectStore, key: str) -> int:
-    """What the footer of a segment says."""
+async def read_checksum(store: ObjectStore, key: str) -> int:
+    """Return the checksum in the footer of a segment."""
     suffix = await store.get_suffix(key, segment.FOOTER_BYTES)
     return segment.decode_footer(key, suffix).checksum
 
 
-async def checksums(store: ObjectStore, group: Group) -> tuple[int, ...] | None:
-    """What the footers of a group's segments say; None if one of them is gone."""
-    at_once = asyncio.Semaphore(READS_MAX)
+async def read_checksums(store: ObjectStore, group: SegmentGroup) -> tuple[int, ...] | None:
+    """Return the checksums of a group's segments; None if one of them no longer exists."""
+    limit = asyncio.Semaphore(READS_MAX)
 
     async def read(key: str) -> int:
-        async with at_once:
-            return await checksum(store, key)
+        async with limit:
+            return await read_checksum(store, key)
 
     try:
         return tuple(await asyncio.gather(*(read(source.key) for source in group.sources)))
@@ -100,9 +105,11 @@ async def checksums(store: ObjectStore, group: Group) -> tuple[int, ...] | None:
         return None
 
 
-def _is_left(namespace: str, key: str, kind: str, places: Collection[TopicPartition]) -> bool:
-    job, _, rest = key.removeprefix(f"{namespace}/{object_keys.STAGING_DIRECTORY}/").partition("/")
-    topic, _, numbered = rest.partition("/")
-    number = numbered.partition("/")[0]
-    is_ours = job.startswith(f"{kind}-") and number.isdecimal()
-    return is_ours and (topic, int(number)) in places
+def _is_leftover(
+    namespace: str, key: str, job: str, topic_partitions: Collection[TopicPartition]
+) -> bool:
+    name, _, rest = key.removeprefix(f"{namespace}/{object_keys.STAGING_DIRECTORY}/").partition("/")
+    topic, _, rest = rest.partition("/")
+    partition = rest.partition("/")[0]
+    is_own = name.startswith(f"{job}-") and partition.isdecimal()
+    return is_own and (topic, int(partition)) in topic_partitions

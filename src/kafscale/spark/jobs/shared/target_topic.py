@@ -1,8 +1,8 @@
-"""The topic that a job writes into: the one that is there, or a new one like the source.
+"""The topic that a job produces to: an existing one, or a new one like the source topic.
 
-A new topic has the partitions and the configs of its source, but keeps what it gets: old records
-would else be deleted by the time they arrive. Times are those of the records. The configs that
-somebody asks for stand above all that.
+A new topic has the partition count and the configs of its source, but no retention: old records
+would otherwise be deleted as they arrive. Timestamps are those of the records. Configs that the
+user gives take precedence.
 """
 
 from collections.abc import Mapping
@@ -16,23 +16,23 @@ from kafscale.errors import InvalidRequestError
 from kafscale.protocol.messages.metadata import TopicMetadata
 from kafscale.spark.plan.offset_map import OffsetMap
 
-KEPT: Final = {
+FIXED_CONFIGS: Final = {
     "message.timestamp.type": "CreateTime",
     "retention.bytes": "-1",
     "retention.ms": "-1",
 }
-"""What a new topic has whatever its source has."""
+"""Configs of a new topic, whatever the source has."""
 
 
-class Target(msgspec.Struct, frozen=True):
-    """What a job asks of the topic that it writes into."""
+class TargetTopic(msgspec.Struct, frozen=True):
+    """The topic that a job needs."""
 
     name: str
     partition_count: int
     configs: Mapping[str, str] = {}
 
-    async def ready(self, client: Client) -> tuple[TopicMetadata, bool]:
-        """The topic, which can be written to, and whether it is a new one."""
+    async def find_or_create(self, client: Client) -> tuple[TopicMetadata, bool]:
+        """Return the topic, once it has leaders, and whether it was created."""
         created = None
         if await find(client, self.name) is None:
             created = await create(
@@ -47,15 +47,15 @@ class Target(msgspec.Struct, frozen=True):
         return topic, created is not None
 
 
-def partition_count_of(log: OffsetMap, topic: str) -> int:
-    """How many partitions a topic has; where no catalog tells, those that hold something."""
-    counts = [partition + 1 for name, partition in log.partitions if name == topic]
-    if topic in log.catalog:
-        counts.append(log.catalog[topic].partitions)
+def partition_count_of(offset_map: OffsetMap, topic: str) -> int:
+    """Return the partition count of a topic; without a catalog, of the partitions with records."""
+    counts = [partition + 1 for name, partition in offset_map.partitions if name == topic]
+    if topic in offset_map.catalog:
+        counts.append(offset_map.catalog[topic].partitions)
     return max(counts, default=0)
 
 
-def configs_like(log: OffsetMap, topic: str, asked: Mapping[str, str]) -> dict[str, str]:
-    """The configs of a new topic like another."""
-    own = log.catalog[topic].configs if topic in log.catalog else {}
-    return {**own, **KEPT, **asked}
+def configs_like(offset_map: OffsetMap, topic: str, overrides: Mapping[str, str]) -> dict[str, str]:
+    """Return the configs of a new topic that is created like another."""
+    own = offset_map.catalog[topic].configs if topic in offset_map.catalog else {}
+    return {**own, **FIXED_CONFIGS, **overrides}

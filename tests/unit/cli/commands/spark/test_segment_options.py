@@ -4,7 +4,7 @@ import pytest
 import typer
 
 from kafscale.cli.commands.spark.segment_options import read_target
-from kafscale.spark.jobs.merge.grouping import TARGET_BYTES_MAX
+from kafscale.spark.jobs.shared.segment_group import TARGET_BYTES_MAX
 
 
 def test_a_size_is_read_or_left_to_the_topic():

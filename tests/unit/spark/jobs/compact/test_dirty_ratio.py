@@ -1,46 +1,45 @@
-"""Where the head begins is found by few looks, or by many where indexes do not know."""
+"""The start of the head and the time of the first dirty batch, read from the bucket."""
 
 import pytest
 
-from kafscale.spark.jobs.compact.candidates import Candidate
-from kafscale.spark.jobs.compact.cleanup_policy import Policy
+from kafscale.spark.jobs.compact.candidates import Candidate, CleanupPolicy
 from kafscale.spark.jobs.compact.dirty_ratio import dirty_since_ms, head_start
 from kafscale.storage.formats import object_keys
-from unit.spark.jobs.keyed import NOW_MS, TOPIC, KeyedLog
+from unit.spark.jobs.keyed_log import NOW_MS, TOPIC, KeyedLog
 
 
 @pytest.fixture
 def log():
-    with KeyedLog() as made:
-        yield made
+    with KeyedLog() as opened:
+        yield opened
 
 
-def put_hours(log, *hours, is_known=True):
-    """A segment of one record for each of several hours."""
+def put_times(log, *times, is_known=True):
+    """Write a segment of one record for each time."""
     prior_ms = NOW_MS if is_known else None
-    for hour in hours:
-        log.time_ms = NOW_MS + hour
+    for time in times:
+        log.time_ms = NOW_MS + time
         log.put_segment([log.batch([(b"k", b"v")])], prior_ms=prior_ms)
-        prior_ms = None if prior_ms is None else max(prior_ms, NOW_MS + hour)
-    return log.survey().partitions[TOPIC, 0]
+        prior_ms = None if prior_ms is None else max(prior_ms, NOW_MS + time)
+    return log.offset_map().partitions[TOPIC, 0]
 
 
 @pytest.mark.parametrize("is_known", [True, False])
 @pytest.mark.parametrize(("limit", "start"), [(0, 0), (1, 1), (3, 2), (5, 4), (9, None)])
-def test_the_first_segment_that_is_too_young(log, is_known, limit, start):
-    found = put_hours(log, 1, 2, 5, 4, 9, is_known=is_known)
-    assert head_start(log.store, found, NOW_MS + limit) == start
+def test_head_starts_at_the_first_segment_after_the_limit(log, is_known, limit, start):
+    partition = put_times(log, 1, 2, 5, 4, 9, is_known=is_known)
+    assert head_start(log.store, partition, NOW_MS + limit) == start
 
 
-def test_a_segment_that_tells_no_times_is_as_old_as_its_object(log):
-    found = put_hours(log, 1, 2)
+def test_segment_without_an_index_is_as_old_as_its_object(log):
+    partition = put_times(log, 1, 2)
     log.store.delete([object_keys.index_key("default", TOPIC, 0, 1)])
-    assert head_start(log.store, found, NOW_MS) == 0
-    assert head_start(log.store, found, NOW_MS - 1) == 0
-    assert head_start(log.store, found, NOW_MS + 1) is None
+    assert head_start(log.store, partition, NOW_MS) == 0
+    assert head_start(log.store, partition, NOW_MS - 1) == 0
+    assert head_start(log.store, partition, NOW_MS + 1) is None
 
 
-def test_since_when_it_is_dirty(log):
-    found = put_hours(log, 1, 2, 5)
-    assert dirty_since_ms(log.store, Candidate(found, Policy(), 1, 3)) == NOW_MS + 2
-    assert dirty_since_ms(log.store, Candidate(found, Policy(), 3, 3)) is None
+def test_dirty_since_is_the_time_of_the_first_dirty_batch(log):
+    partition = put_times(log, 1, 2, 5)
+    assert dirty_since_ms(log.store, Candidate(partition, CleanupPolicy(), 1, 3)) == NOW_MS + 2
+    assert dirty_since_ms(log.store, Candidate(partition, CleanupPolicy(), 3, 3)) is None

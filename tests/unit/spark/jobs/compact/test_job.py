@@ -1,4 +1,4 @@
-"""Compaction leaves exactly the latest record of each key, and never one less."""
+"""Compaction keeps exactly the latest record of each key."""
 
 from itertools import pairwise
 
@@ -12,9 +12,9 @@ from kafscale.records.control_batch import ControlType, build_end_marker
 from kafscale.spark.jobs.compact import job
 from kafscale.spark.jobs.compact.job import CompactSettings
 from kafscale.storage.formats import segment
-from unit.spark.jobs.keyed import NOW_MS, TOPIC, KeyedLog
+from unit.spark.jobs.keyed_log import NOW_MS, TOPIC, KeyedLog
 
-pytestmark = pytest.mark.timeout(120)  # The first test compiles, if nobody did before.
+pytestmark = pytest.mark.timeout(120)  # The first test compiles, unless the cache is warm.
 
 DAY_MS = 86_400_000
 KEYS = st.none() | st.sampled_from([b"", b"a", b"b", b"c", b"d" * 20])
@@ -35,14 +35,14 @@ def pairs(log):
 
 
 def segments(log):
-    found = log.survey().partitions[TOPIC, 0]
+    found = log.offset_map().partitions[TOPIC, 0]
     return [
         segment.read(each.key, log.store.get(each.key)) for each in found.extents if not each.is_wal
     ]
 
 
 def check_whole(log, end_offset):
-    """That the log has no gap and no batch that nobody could read."""
+    """Check that the log has no offset gap and no invalid batch."""
     whole = segments(log)
     for before, after in pairwise(whole):
         assert before.footer.last_offset + 1 == after.header.base_offset
@@ -52,7 +52,7 @@ def check_whole(log, end_offset):
 
 
 def latest(records):
-    """The last record of each key, and all without one."""
+    """Return the last record of each key, and all records without a key."""
     newest = {record.key: record.offset for record in records}
     return [
         record for record in records if record.key is None or newest[record.key] == record.offset
@@ -61,7 +61,7 @@ def latest(records):
 
 @settings(max_examples=60)
 @given(plan=SEGMENTS, head=st.lists(PAIRS, max_size=2), target_bytes=st.sampled_from([0, 200, 400]))
-def test_the_latest_of_each_key_stays_as_it_was(plan, head, target_bytes):
+def test_latest_record_of_each_key_is_kept_unchanged(plan, head, target_bytes):
     with KeyedLog() as log:
         for batches in plan:
             made = []
@@ -81,16 +81,16 @@ def test_the_latest_of_each_key_stays_as_it_was(plan, head, target_bytes):
         assert set(latest(before)) <= set(after)
         assert all(record in after for record in before if record.offset >= clean_end)
         for record in set(after) - set(latest(before)):
-            assert record.offset >= clean_end or stands_alone(log, record.offset)
+            assert record.offset >= clean_end or is_only_record(log, record.offset)
         assert not list(log.store.list("default/_staging/"))
         log.compact(is_forced=True, target_bytes=target_bytes)
-        # Segments that have become small are put together, and need no stand-ins then.
+        # Small segments are merged, so that the only records of empty segments can be dropped.
         assert set(latest(before)) <= set(log.records()) <= set(after)
         check_whole(log, log.next_offset)
 
 
-def stands_alone(log, offset):
-    """Whether a record is there because its segment would have none otherwise."""
+def is_only_record(log, offset):
+    """Whether a record was kept because its segment would be empty otherwise."""
     return any(
         each.header.count == 1
         for each in segments(log)
@@ -98,7 +98,7 @@ def stands_alone(log, offset):
     )
 
 
-def test_marks_of_deletion_stay_for_their_time(log):
+def test_tombstones_stay_until_their_delete_horizon(log):
     log.configure(delete_retention_ms=str(DAY_MS))
     log.put_pairs([(b"a", b"1"), (b"b", b"1")], [(b"a", None), (b"c", b"1")])
     before = log.records()
@@ -106,7 +106,7 @@ def test_marks_of_deletion_stay_for_their_time(log):
     assert pairs(log) == [(b"b", b"1"), (b"a", None), (b"c", b"1")]
     horizons = [batch.delete_horizon_ms for batch in log.batches()]
     assert horizons == [None, NOW_MS + DAY_MS]
-    assert set(log.records()) <= set(before), "with the times that they had"
+    assert set(log.records()) <= set(before), "timestamps are unchanged"
     log.compact(NOW_MS + DAY_MS - 1, is_forced=True)
     assert (b"a", None) in pairs(log)
     log.compact(NOW_MS + DAY_MS, is_forced=True)
@@ -114,12 +114,12 @@ def test_marks_of_deletion_stay_for_their_time(log):
     check_whole(log, 4)
 
 
-def test_a_mark_goes_only_after_all_that_it_deletes(log):
-    """A crash may come between the swap of a mark and the swap of what it deletes."""
+def test_tombstone_is_dropped_only_after_the_records_that_it_deletes(log):
+    """A run may die between the swap of the tombstone and that of the deleted records."""
     log.configure(delete_retention_ms="0")
     log.put_pairs([(b"a", b"1"), (b"b", b"1")])
-    mark = log.batch([(b"a", None), (b"c", b"1")])
-    log.put_segment([mark])
+    tombstone = log.batch([(b"a", None), (b"c", b"1")])
+    log.put_segment([tombstone])
     log.compact(NOW_MS, target_bytes=1)
     assert (b"a", None) in pairs(log)
     # As if the first segment had never been swapped.
@@ -131,7 +131,7 @@ def test_a_mark_goes_only_after_all_that_it_deletes(log):
     assert pairs(log) == [(b"b", b"1"), (b"c", b"1")]
 
 
-def test_the_head_counts_and_is_not_touched(log):
+def test_head_makes_records_obsolete_and_is_not_rewritten(log):
     log.configure(min_compaction_lag_ms="1000")
     log.put_pairs([(b"a", b"1"), (b"b", b"1")])
     log.time_ms = NOW_MS + 60_000
@@ -141,12 +141,12 @@ def test_the_head_counts_and_is_not_touched(log):
     assert not log.compact(NOW_MS + 900, is_forced=True)
     assert log.records() == before
     log.compact(NOW_MS + 60_900, is_forced=True)
-    # One record of the first segment stays, because there is no segment without any.
+    # One record of the first segment stays, because a segment must have one.
     assert pairs(log) == [(b"b", b"1"), (b"b", b"2"), (b"b", b"3"), (b"a", b"2"), (b"a", b"3")]
     check_whole(log, 6)
 
 
-def test_what_may_belong_to_a_transaction_stays_and_makes_nothing_obsolete(log):
+def test_transactional_records_are_kept_and_make_no_record_obsolete(log):
     producer = {"producer_id": 1, "producer_epoch": 0, "base_sequence": 0, "transactional": True}
     first = log.batch([(b"a", b"1")])
     inside = log.batch([(b"a", b"2"), (b"a", b"3")], **producer)
@@ -163,7 +163,7 @@ def test_what_may_belong_to_a_transaction_stays_and_makes_nothing_obsolete(log):
     assert batches[2].is_control
 
 
-def test_a_damaged_partition_is_left_as_it_is(log):
+def test_damaged_partition_is_not_rewritten(log):
     log.put_pairs([(b"a", b"1"), (b"a", b"2")])
     key = log.put_pairs([(b"a", b"3")])
     data = bytearray(log.store.get(key))
@@ -173,7 +173,7 @@ def test_a_damaged_partition_is_left_as_it_is(log):
     assert log.segment_bases() == [0, 2]
 
 
-def test_a_dirty_topic_is_compacted_and_a_clean_one_is_not(log):
+def test_only_dirty_partitions_are_compacted(log):
     log.put_pairs([(b"%d" % number, b"1") for number in range(20)])
     log.put_pairs([(b"0", b"2"), (b"1", b"2")])
     assert log.compact()
@@ -188,21 +188,21 @@ def test_a_dirty_topic_is_compacted_and_a_clean_one_is_not(log):
     assert log.compact()
 
 
-def test_other_topics_are_compacted_only_if_forced(log):
+def test_topics_with_another_policy_are_compacted_only_if_forced(log):
     log.configure(cleanup_policy="delete")
     log.put_pairs([(b"a", b"1"), (b"a", b"2")])
     assert not log.compact()
     assert log.compact(is_forced=True)
 
 
-def test_force_needs_names(log):
+def test_force_requires_topic_names(log):
     everything = CompactSettings(location=log.location, control=(), is_forced=True)
     with pytest.raises(InvalidRequestError, match="name the topics"):
         job.run(None, everything, clock=lambda: 0, random=None)
 
 
-def test_a_batch_with_nothing_to_lose_is_not_even_rebuilt(log):
-    """Compression need not be the same twice; bytes that are copied are."""
+def test_batch_that_loses_no_record_is_copied(log):
+    """Recompressing may yield other bytes; copying does not."""
     records = [Record(number, NOW_MS, b"%d" % number, b"x" * 50) for number in range(30)]
     batch = BatchView(build(records, codec=Codec.GZIP))
     log.put_segment([batch])

@@ -1,4 +1,4 @@
-"""Keys are told apart by the SipHash of 128 bits that its authors publish vectors of."""
+"""Keys are hashed by SipHash-2-4 with 128 bits, compared with the published test vectors."""
 
 import numpy as np
 from hypothesis import given
@@ -13,7 +13,7 @@ VECTORS = {
     1: "da87c1d86b99af44347659119b22fc45",
     15: "5493e99933b0a8117e08ec0f97cfc3d9",
 }
-"""Of the bytes 0, 1, 2, … by their number."""
+"""The hash of the bytes 0, 1, 2, … by their number."""
 
 
 def hashes(keys, secret=SECRET):
@@ -30,28 +30,28 @@ def hashes(keys, secret=SECRET):
     ]
 
 
-def test_vectors():
+def test_hashes_match_the_published_vectors():
     found = hashes([bytes(range(length)) for length in VECTORS])
     assert [each.hex() for each in found] == list(VECTORS.values())
 
 
 @given(st.lists(st.binary(max_size=40), min_size=1, max_size=40))
-def test_the_same_keys_and_no_others_are_alike(keys):
+def test_only_equal_keys_have_equal_hashes(keys):
     found = hashes(keys)
     assert len(set(found)) == len(set(keys))
     assert dict(zip(keys, found, strict=True)) == dict(zip(keys, hashes(keys), strict=True))
 
 
-def test_another_secret_gives_other_hashes():
+def test_hashes_depend_on_the_secret():
     assert hashes([b"key"]) != hashes([b"key"], bytes(16))
 
 
-def test_null_is_nothing():
+def test_hash_of_a_null_key_is_zero():
     assert hashes([None, b"", b"a"])[0] == bytes(16)
     assert bytes(16) not in hashes([b"", b"a"])
 
 
-def test_spans_beyond_the_source_are_not_followed():
+def test_spans_outside_the_source_are_ignored():
     source = np.zeros(4, np.uint8)
     source.flags.writeable = False
     first, second = np.full((2, 2), 7, np.int64)

@@ -1,4 +1,4 @@
-"""Small segments become one, with the same batches in it."""
+"""Small segments are merged into one with the same batches."""
 
 from functools import partial
 from operator import attrgetter
@@ -7,10 +7,10 @@ import pytest
 
 from kafscale.errors import OffsetOutOfRangeError
 from kafscale.spark.jobs.merge import job
-from kafscale.spark.jobs.shared.segment_install import attempt
+from kafscale.spark.jobs.shared.segment_install import build_or_skip
 from kafscale.spark.log.bucket_listing import list_bucket
 from kafscale.storage.formats import object_keys, segment
-from unit.spark.jobs.keyed import MemoryLocation
+from unit.spark.jobs.keyed_log import MemoryLocation
 from unit.spark.stored_log import NAMESPACE, TOPIC, put_segment
 
 RUN = "1234abcd"
@@ -39,9 +39,9 @@ def planned(store):
     return group
 
 
-def test_all_batches_are_copied_as_they_are(location, store):
+def test_batches_are_copied_unchanged(location, store):
     keys = [put_segment(store, range(base, base + 25)) for base in range(0, 100, 25)]
-    staged = job.merge_one(location, RUN, NOW_MS, planned(store))
+    staged = job.merge_group(location, RUN, NOW_MS, planned(store))
     assert staged.key == object_keys.segment_key(
         f"{NAMESPACE}/_staging/merge-{RUN}-{0:020d}", TOPIC, 0, 0
     )
@@ -53,43 +53,43 @@ def test_all_batches_are_copied_as_they_are(location, store):
     assert staged.size_bytes == len(store.get(staged.key))
 
 
-def test_what_was_swapped_meanwhile_is_read_and_its_proof_does_not_hold(location, store):
+def test_sources_that_were_swapped_in_the_meantime_leave_no_checksums(location, store):
     keys = [put_segment(store, range(base, base + 25)) for base in range(0, 100, 25)]
     group = planned(store)
     put_segment(store, range(100))
     store.delete(keys[1:])
-    staged = job.merge_one(location, RUN, NOW_MS, group)
+    staged = job.merge_group(location, RUN, NOW_MS, group)
     assert staged.record_count == 100
     assert staged.checksums == ()
 
 
-def test_what_retention_has_passed_is_not_made_up(location, store):
+def test_group_whose_segments_were_deleted_by_retention_is_skipped(location, store):
     keys = [put_segment(store, range(base, base + 25)) for base in range(0, 100, 25)]
     group = planned(store)
     store.delete(keys[:2])
-    make = partial(job.merge_one, location, RUN, NOW_MS)
+    build = partial(job.merge_group, location, RUN, NOW_MS)
     with pytest.raises(OffsetOutOfRangeError):
-        make(group)
-    skipped = attempt(make, attrgetter("place"), group)
-    assert (skipped.place, skipped.is_outdated) == ((TOPIC, 0), True)
+        build(group)
+    skipped = build_or_skip(build, attrgetter("topic_partition"), group)
+    assert (skipped.topic_partition, skipped.is_outdated) == ((TOPIC, 0), True)
 
 
-def test_a_damaged_segment_is_told(location, store):
+def test_group_with_a_damaged_segment_is_skipped(location, store):
     keys = [put_segment(store, range(base, base + 25)) for base in range(0, 100, 25)]
     group = planned(store)
     data = bytearray(store.get(keys[2]))
     data[60] ^= 1
     store.put(keys[2], [data], create=False)
-    make = partial(job.merge_one, location, RUN, NOW_MS)
-    skipped = attempt(make, attrgetter("place"), group)
+    build = partial(job.merge_group, location, RUN, NOW_MS)
+    skipped = build_or_skip(build, attrgetter("topic_partition"), group)
     assert not skipped.is_outdated
     assert keys[2] in skipped.reason
 
 
-def test_what_a_crash_has_left_beside_its_successor_is_merged_once(location, store):
+def test_segment_that_a_crash_left_beside_its_successor_is_merged_once(location, store):
     put_segment(store, range(60))
     put_segment(store, range(40, 60))
     put_segment(store, range(60, 80))
-    staged = job.merge_one(location, RUN, NOW_MS, planned(store))
+    staged = job.merge_group(location, RUN, NOW_MS, planned(store))
     found = segment.read(staged.key, store.get(staged.key))
     assert (found.header.count, found.footer.last_offset) == (80, 79)

@@ -9,8 +9,8 @@ from kafscale.spark.jobs.scrub.task import GRACE_MS
 from kafscale.spark.log.bucket_listing import list_bucket
 from kafscale.storage.formats import object_keys, segment
 from kafscale.storage.objects.blocking import BlockingObjectStore
-from unit.spark.jobs.keyed import NOW_MS as WRITTEN_MS
-from unit.spark.jobs.keyed import MemoryLocation
+from unit.spark.jobs.keyed_log import NOW_MS as WRITTEN_MS
+from unit.spark.jobs.keyed_log import MemoryLocation
 from unit.spark.jobs.scrubbing import NOW_MS, kinds, only, scrubbed
 from unit.spark.stored_log import NAMESPACE, TOPIC, batch, put_fence, put_segment, put_wal
 

@@ -9,7 +9,7 @@ from kafscale.storage.formats import index, object_keys, segment
 from kafscale.storage.log.state.leader_epochs import LeaderEpochs
 from kafscale.storage.log.state.producer_state import Producers
 from kafscale.storage.segments.segment_writer import EPOCHS_SECTION, PRODUCERS_SECTION
-from unit.spark.jobs.keyed import MemoryLocation
+from unit.spark.jobs.keyed_log import MemoryLocation
 from unit.spark.jobs.scrubbing import only, scrubbed
 from unit.spark.stored_log import NAMESPACE, TOPIC, batch, batches, put_segment
 

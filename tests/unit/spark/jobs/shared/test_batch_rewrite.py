@@ -1,4 +1,4 @@
-"""Batches lose records, and nothing else of them changes for anybody who reads them."""
+"""Rewritten batches differ from the original only in the dropped records."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ HEADERS = st.lists(st.builds(Header, st.text(max_size=3), BYTES), max_size=2).ma
 
 @st.composite
 def batches(draw):
-    """A batch, perhaps with gaps, of a producer or none."""
+    """A batch, perhaps with offset gaps, with or without a producer id."""
     offset = draw(st.integers(0, 2**40))
     records = []
     for _ in range(draw(st.integers(1, 12))):
@@ -33,90 +33,90 @@ def batches(draw):
     return batch
 
 
-def rebuilt(batch, kept, **how):
-    found = scan("key", [batch])
-    entry = found.entries[0]
-    return batch_rewrite.rebuilt(
+def rebuild(batch, kept, **options):
+    records = scan("key", [batch])
+    entry = records.entries[0]
+    return batch_rewrite.rebuild_batch(
         "key",
         batch,
-        found.source,
+        records.source,
         int(entry["position"]),
         int(entry["size_bytes"]),
         np.array(kept, np.bool_),
-        **how,
+        **options,
     )
 
 
-def check_same(made, batch):
-    """What no change of records may change."""
-    made.validate(from_producer=False)
-    assert made.codec == batch.codec
-    assert made.timestamp_type == batch.timestamp_type
+def check_same_header(rewritten, batch):
+    """Check the fields that no rewrite may change."""
+    rewritten.validate(from_producer=False)
+    assert rewritten.codec == batch.codec
+    assert rewritten.timestamp_type == batch.timestamp_type
     for name in ("leader_epoch", "producer_id", "producer_epoch", "last_sequence"):
-        assert getattr(made, name) == getattr(batch, name)
+        assert getattr(rewritten, name) == getattr(batch, name)
 
 
 @given(batches(), st.data())
-def test_records_that_stay_are_what_they_were(batch, data):
+def test_rebuilt_batch_has_the_kept_records(batch, data):
     records = list(iterate(batch))
     kept = data.draw(st.lists(st.booleans(), min_size=len(records), max_size=len(records)))
     kept[data.draw(st.integers(0, len(records) - 1))] = True
-    how = {
+    options = {
         "horizon_ms": data.draw(st.none() | st.integers(0, batch_rewrite.HORIZON_MS_MAX)),
         "base_offset": data.draw(st.none() | st.integers(0, batch.base_offset)),
     }
-    if how["base_offset"] is not None and batch.last_offset - how["base_offset"] >= 2**31:
-        how["base_offset"] = batch.base_offset
-    made = rebuilt(batch, kept, **how)
+    if options["base_offset"] is not None and batch.last_offset - options["base_offset"] >= 2**31:
+        options["base_offset"] = batch.base_offset
+    rewritten = rebuild(batch, kept, **options)
     left = [record for record, is_kept in zip(records, kept, strict=True) if is_kept]
-    assert list(iterate(made)) == left
-    check_same(made, batch)
-    base_offset = batch.base_offset if how["base_offset"] is None else how["base_offset"]
-    assert (made.base_offset, made.last_offset) == (base_offset, batch.last_offset)
-    assert made.delete_horizon_ms == how["horizon_ms"]
+    assert list(iterate(rewritten)) == left
+    check_same_header(rewritten, batch)
+    base_offset = batch.base_offset if options["base_offset"] is None else options["base_offset"]
+    assert (rewritten.base_offset, rewritten.last_offset) == (base_offset, batch.last_offset)
+    assert rewritten.delete_horizon_ms == options["horizon_ms"]
     if batch.timestamp_type is TimestampType.CREATE_TIME:
-        assert made.max_timestamp_ms == max(record.timestamp_ms for record in left)
+        assert rewritten.max_timestamp_ms == max(record.timestamp_ms for record in left)
     else:
-        assert made.max_timestamp_ms == batch.max_timestamp_ms
+        assert rewritten.max_timestamp_ms == batch.max_timestamp_ms
 
 
 @given(batches(), st.integers(0, 2**30))
-def test_a_span_is_widened(batch, by):
-    made = batch_rewrite.widened(batch, batch.last_offset + by)
-    assert made.last_offset == batch.last_offset + by
-    assert list(iterate(made)) == list(iterate(batch))
-    assert made.max_timestamp_ms == batch.max_timestamp_ms
-    check_same(made, batch)
+def test_extended_batch_has_a_later_last_offset(batch, by):
+    rewritten = batch_rewrite.extend_batch(batch, batch.last_offset + by)
+    assert rewritten.last_offset == batch.last_offset + by
+    assert list(iterate(rewritten)) == list(iterate(batch))
+    assert rewritten.max_timestamp_ms == batch.max_timestamp_ms
+    check_same_header(rewritten, batch)
 
 
 @given(batches(), st.integers(-40, 40))
-def test_a_batch_is_moved_and_what_lies_before_is_gone(batch, by):
+def test_rebased_batch_drops_records_before_its_base_offset(batch, by):
     base_offset = max(batch.base_offset + by, 0)
-    made = batch_rewrite.moved("key", batch, base_offset)
+    rewritten = batch_rewrite.rebase_batch("key", batch, base_offset)
     left = [record for record in iterate(batch) if record.offset >= base_offset]
-    assert ([] if made is None else list(iterate(made))) == left
-    if made is not None:
-        assert (made.base_offset, made.last_offset) == (base_offset, batch.last_offset)
-        check_same(made, batch)
+    assert ([] if rewritten is None else list(iterate(rewritten))) == left
+    if rewritten is not None:
+        assert (rewritten.base_offset, rewritten.last_offset) == (base_offset, batch.last_offset)
+        check_same_header(rewritten, batch)
 
 
 @given(batches())
-def test_the_last_record_stays(batch):
-    made = batch_rewrite.last_record_of("key", batch)
-    assert list(iterate(made)) == list(iterate(batch))[-1:]
-    check_same(made, batch)
+def test_last_record_is_kept(batch):
+    rewritten = batch_rewrite.keep_last_record("key", batch)
+    assert list(iterate(rewritten)) == list(iterate(batch))[-1:]
+    check_same_header(rewritten, batch)
 
 
-def test_a_horizon_that_no_delta_reaches_is_left_out():
-    """A time near the end of all numbers, which no client would send by chance."""
+def test_horizon_is_omitted_if_a_delta_would_overflow():
+    """Timestamps near the least 64-bit integer are hostile, not accidental."""
     batch = BatchView(build([Record(0, -(2**63), b"key", None)]))
-    made = rebuilt(batch, [True], horizon_ms=2**41)
-    assert list(iterate(made)) == list(iterate(batch))
-    assert made.delete_horizon_ms is None
+    rewritten = rebuild(batch, [True], horizon_ms=2**41)
+    assert list(iterate(rewritten)) == list(iterate(batch))
+    assert rewritten.delete_horizon_ms is None
 
 
 @pytest.mark.parametrize("codec", Codec)
-def test_a_batch_that_keeps_all_is_the_same_but_for_its_compression(codec):
+def test_batch_that_keeps_all_records_is_rebuilt_identically(codec):
     records = [Record(index, 5, b"key", b"value" * 20) for index in range(50)]
     batch = BatchView(build(records, codec=codec))
-    assert bytes(rebuilt(batch, [True] * 50).buffer) == bytes(batch.buffer)
+    assert bytes(rebuild(batch, [True] * 50).buffer) == bytes(batch.buffer)

@@ -1,4 +1,4 @@
-"""Owners are found wherever they are, and looked for again when they have changed."""
+"""PartitionOwners finds the owner of a partition, again after it has changed."""
 
 import asyncio
 
@@ -8,14 +8,14 @@ from kafscale.control_plane.errors import ControlError
 from kafscale.control_plane.messages import SwapSegmentsResponse
 from kafscale.control_plane.partition import Partition
 from kafscale.errors import InvalidRequestError, NotOwnerError, OperatingError
-from kafscale.spark.jobs.shared.owners import LOOKS_MAX, Owners
+from kafscale.spark.jobs.shared.owners import ATTEMPTS_MAX, PartitionOwners
 from unit.cli.control_planes import BookBroker, control_planes
 
 JOB = "merge-1-0"
 
 
 class OwningBroker(BookBroker):
-    """A broker that swaps for the partitions that are its own."""
+    """A broker that swaps segments of its own partitions only."""
 
     async def swap_segments(self, partition, job):
         if self.book["owners"].get(partition.number) != self.id:
@@ -34,33 +34,35 @@ def scenario(body, **book):
     asyncio.run(run())
 
 
-async def swapped(book, partition, *, sleep=None):
+async def swap(book, partition, *, sleep=None):
     async def pause(_seconds):
         if sleep is not None:
             sleep()
 
-    async with Owners([str(book["address"])], sleep=pause) as owners:
+    async with PartitionOwners([str(book["address"])], sleep=pause) as owners:
         return (await owners.swap(Partition("orders", partition), JOB)).end_offset
 
 
-def test_every_owner_is_asked_itself():
+def test_swap_is_sent_to_the_owner_of_each_partition():
     async def body(book):
-        assert [await swapped(book, number) for number in range(3)] == [1, 2, 1]
+        assert [await swap(book, number) for number in range(3)] == [1, 2, 1]
 
     scenario(body)
 
 
-def test_a_partition_that_has_moved_is_found_again():
+def test_swap_finds_the_new_owner_of_a_moved_partition():
     async def body(book):
-        async with Owners([str(book["address"])], sleep=lambda _: asyncio.sleep(0)) as owners:
+        async with PartitionOwners(
+            [str(book["address"])], sleep=lambda _: asyncio.sleep(0)
+        ) as owners:
             book["owners"][0] = 2
-            answer = await owners.swap(Partition("orders", 0), JOB)
-            assert answer.end_offset == 2
+            response = await owners.swap(Partition("orders", 0), JOB)
+            assert response.end_offset == 2
 
     scenario(body)
 
 
-def test_a_partition_that_nobody_has_is_waited_for():
+def test_swap_waits_until_a_partition_has_an_owner():
     async def body(book):
         pauses = []
 
@@ -69,28 +71,28 @@ def test_a_partition_that_nobody_has_is_waited_for():
             if len(pauses) == 3:
                 book["owners"][7] = 1
 
-        assert await swapped(book, 7, sleep=sleep) == 1
+        assert await swap(book, 7, sleep=sleep) == 1
         with pytest.raises(OperatingError, match="no broker serves orders/9"):
-            await swapped(book, 9)
-        assert len(pauses) < LOOKS_MAX
+            await swap(book, 9)
+        assert len(pauses) < ATTEMPTS_MAX
 
     scenario(body)
 
 
-def test_a_refusal_is_raised_as_it_is():
+def test_swap_raises_the_error_of_a_rejecting_owner():
     async def body(book):
-        async with Owners([str(book["address"])]) as owners:
-            with pytest.raises(ControlError, match="there are no segments") as refused:
+        async with PartitionOwners([str(book["address"])]) as owners:
+            with pytest.raises(ControlError, match="there are no segments") as rejected:
                 await owners.swap(Partition("orders", 0), "another")
-            assert refused.value.status == "INVALID_ARGUMENT"
+            assert rejected.value.status == "INVALID_ARGUMENT"
 
     scenario(body)
 
 
-def test_nobody_there_is_told_at_once():
+def test_unreachable_brokers_fail_at_once():
     async def body():
-        async with Owners(["127.0.0.1:1"]):
-            raise AssertionError("there was somebody")
+        async with PartitionOwners(["127.0.0.1:1"]):
+            raise AssertionError("a broker has answered")
 
-    with pytest.raises(OperatingError, match="by the brokers that own them"):
+    with pytest.raises(OperatingError, match="no broker answers"):
         asyncio.run(body())

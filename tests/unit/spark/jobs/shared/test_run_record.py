@@ -1,4 +1,4 @@
-"""The record that a job leaves: however it ends, and whatever happens to the record itself."""
+"""A job writes its run record however it ends, and does not fail with it."""
 
 import asyncio
 
@@ -7,10 +7,10 @@ import pytest
 from kafscale.errors import StoreUnavailableError, UnknownTopicError
 from kafscale.spark.jobs.report.figures import figures
 from kafscale.spark.jobs.scrub.findings import Kind
-from kafscale.spark.jobs.shared.run_record import PROGRESS_INTERVAL_MS, recorded
+from kafscale.spark.jobs.shared.run_record import PROGRESS_INTERVAL_MS, record_run
 from kafscale.spark.runtime.job_result import JobResult
 from kafscale.storage.job_runs import JobRuns, Outcome
-from unit.spark.jobs.keyed import MemoryLocation
+from unit.spark.jobs.keyed_log import MemoryLocation
 from unit.spark.jobs.report.test_job import NOW_MS, TODAY, made, tally
 from unit.spark.jobs.scrubbing import kinds, scrubbed
 
@@ -39,13 +39,13 @@ def records(location):
     return asyncio.run(JobRuns(location.objects, location.namespace).newest())
 
 
-def test_a_run_that_succeeds_tells_its_figures(location):
+def test_record_of_a_successful_run_has_totals(location):
     clock = Clock()
-    with recorded(location, "lake", clock=clock) as record:
+    with record_run(location, "lake", clock=clock) as record:
         (begun,) = records(location)
         assert (begun.outcome, begun.ended_at_ms) == (Outcome.RUNNING, None)
         clock.now_ms += 2500
-        record.done(DONE)
+        record.set_summary(DONE)
     (run,) = records(location)
     assert (run.outcome, run.error, run.seconds) == (Outcome.SUCCEEDED, "", 2.5)
     assert run.topics == ("orders", "audit")
@@ -55,9 +55,9 @@ def test_a_run_that_succeeds_tells_its_figures(location):
     assert run.details == {"seconds": 1.5, "equalOffsets": "true"}
 
 
-def test_what_goes_in_and_out_is_told_apart(location):
-    with recorded(location, "compact") as record:
-        record.done(
+def test_record_distinguishes_records_in_and_out(location):
+    with record_run(location, "compact") as record:
+        record.set_summary(
             JobResult(
                 "compact",
                 ("topic", "recordsBefore", "recordsAfter", "bytesBefore", "bytesAfter"),
@@ -68,46 +68,46 @@ def test_what_goes_in_and_out_is_told_apart(location):
     assert (run.records_in, run.records_out, run.size_bytes) == (10, 4, 40)
 
 
-def test_a_run_that_fails_tells_why_and_fails(location):
-    with pytest.raises(UnknownTopicError), recorded(location, "merge", ["absent"]):
+def test_record_of_a_failed_run_has_the_error(location):
+    with pytest.raises(UnknownTopicError), record_run(location, "merge", ["absent"]):
         raise UnknownTopicError("there is no topic 'absent'")
     (run,) = records(location)
     assert (run.outcome, run.error) == (Outcome.FAILED, "there is no topic 'absent'")
     assert run.topics == ("absent",)
 
 
-def test_what_others_raise_may_hold_secrets(location):
-    with pytest.raises(ValueError, match="hunter2"), recorded(location, "lake"):
+def test_record_hides_messages_of_foreign_exceptions(location):
+    with pytest.raises(ValueError, match="hunter2"), record_run(location, "lake"):
         raise ValueError("postgresql://me:hunter2@catalog")
     (run,) = records(location)
     assert run.error.startswith("ValueError: ")
     assert "hunter2" not in run.error
 
 
-def test_an_interrupt_is_recorded(location):
-    with pytest.raises(KeyboardInterrupt), recorded(location, "lake"):
+def test_record_of_an_interrupted_run(location):
+    with pytest.raises(KeyboardInterrupt), record_run(location, "lake"):
         raise KeyboardInterrupt
-    assert [run.error for run in records(location)] == ["it was interrupted"]
+    assert [run.error for run in records(location)] == ["interrupted"]
 
 
-def test_problems_are_a_failure(location):
+def test_problems_make_the_run_a_failure(location):
     for problems in (("a segment is damaged",), ("one", "two")):
-        with recorded(location, "scrub") as record:
-            record.done(JobResult("scrub", problems=problems))
-    told = {(run.outcome, run.error) for run in records(location)}
-    assert told == {
+        with record_run(location, "scrub") as record:
+            record.set_summary(JobResult("scrub", problems=problems))
+    results = {(run.outcome, run.error) for run in records(location)}
+    assert results == {
         (Outcome.FAILED, "a segment is damaged"),
         (Outcome.FAILED, "2 problems, the first: one"),
     }
 
 
-def test_a_run_that_goes_on_tells_now_and_then(location):
+def test_record_is_updated_periodically_while_the_run_continues(location):
     clock = Clock()
-    with recorded(location, "lake", clock=clock) as record:
-        record.progress(DONE)
+    with record_run(location, "lake", clock=clock) as record:
+        record.update_progress(DONE)
         assert records(location)[0].records_in is None
         clock.now_ms += PROGRESS_INTERVAL_MS
-        record.progress(DONE)
+        record.update_progress(DONE)
         (run,) = records(location)
         assert (run.outcome, run.records_in, run.seconds) == (Outcome.RUNNING, 33, 60)
 
@@ -117,20 +117,20 @@ class LostLocation(MemoryLocation):
         raise StoreUnavailableError("no bucket")
 
 
-def test_a_record_that_cannot_be_written_does_no_harm():
-    with recorded(LostLocation(), "lake") as record:
-        record.done(DONE)
+def test_run_succeeds_if_the_record_cannot_be_written():
+    with record_run(LostLocation(), "lake") as record:
+        record.set_summary(DONE)
     assert record.run.outcome is Outcome.SUCCEEDED
 
 
-def test_without_a_location_there_is_no_record():
-    with recorded(None, "mirror") as record:
-        record.done(DONE)
+def test_no_record_is_written_without_a_location():
+    with record_run(None, "mirror") as record:
+        record.set_summary(DONE)
     assert record.run.outcome is Outcome.SUCCEEDED
 
 
-def test_a_scrub_knows_records_of_runs(location):
-    with recorded(location, "lake"):
+def test_scrub_recognizes_run_records(location):
+    with record_run(location, "lake"):
         pass
     with location.open() as store:
         assert scrubbed(location, store).findings == ()
@@ -139,7 +139,7 @@ def test_a_scrub_knows_records_of_runs(location):
     assert list(found) == [(Kind.UNKNOWN, "default/_jobs/lake/mine.json")]
 
 
-def test_a_report_tells_what_topics_cost(location):
+def test_record_of_a_report_has_the_cost_of_topics(location):
     gb = 10**9
     report = made(
         tally(
@@ -161,8 +161,8 @@ def test_a_report_tells_what_topics_cost(location):
             days={TODAY: 3 * gb},
         ),
     )
-    with recorded(location, "report") as record:
-        record.tell(*figures(report), problems=report.damaged)
+    with record_run(location, "report") as record:
+        record.set_totals(*figures(report), problems=report.damaged)
     (run,) = records(location)
     assert (run.records_in, run.size_bytes, run.newest_timestamp_ms) == (14, 4 * gb, NOW_MS)
     assert run.topics == ("large", "small")

@@ -1,4 +1,4 @@
-"""Logs of keyed records in memory, and compaction of them without Spark or brokers."""
+"""A log of keyed records in memory, and compaction without Spark or brokers."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -6,14 +6,14 @@ from random import Random
 from typing import Any, Self
 
 from kafscale.records import BatchView, Record, build, iterate
-from kafscale.spark.jobs.compact import checkpoints
+from kafscale.spark.jobs.compact.dirty_ratio import write_checkpoint
 from kafscale.spark.jobs.compact.job import CompactSettings, choose
-from kafscale.spark.jobs.compact.key_scan import newest_of
-from kafscale.spark.jobs.compact.rewrite import rewrite_one
-from kafscale.spark.jobs.compact.run_plan import CompactionPlan
-from kafscale.spark.jobs.compact.surviving_offsets import kept_aside, placed
-from kafscale.spark.jobs.shared.staging import Staged
-from kafscale.spark.jobs.shared.swapping import Outcome
+from kafscale.spark.jobs.compact.key_scan import scan_keys
+from kafscale.spark.jobs.compact.plan import CompactionPlan
+from kafscale.spark.jobs.compact.segment_rewrite import rewrite_group
+from kafscale.spark.jobs.compact.surviving_offsets import store_survivors, survivors_by_segment
+from kafscale.spark.jobs.shared.segment_install import SwapOutcome
+from kafscale.spark.jobs.shared.staging import StagedSegment
 from kafscale.spark.log.bucket_listing import list_bucket
 from kafscale.spark.plan.offset_map import OffsetMap
 from kafscale.spark.plan.task_planner import OffsetRange, plan
@@ -32,7 +32,7 @@ Pair = tuple[bytes | None, bytes | None]
 
 
 class MemoryLocation:
-    """What tasks take for a `Location`: a store in memory that all who open it share."""
+    """Stands for a `Location`: a store in memory that all tasks share."""
 
     namespace = "default"
 
@@ -44,7 +44,7 @@ class MemoryLocation:
 
 
 class KeyedLog:
-    """One partition, written by hand."""
+    """One partition, whose segments and WAL objects tests write directly."""
 
     def __init__(self, **configs: str) -> None:
         self.location = MemoryLocation()
@@ -61,7 +61,7 @@ class KeyedLog:
         self.store.close()
 
     def configure(self, **configs: str) -> None:
-        """Publish the topic's configs; dots are written as underscores."""
+        """Write the topic's configs to the catalog; underscores in names stand for dots."""
         named = {name.replace("_", "."): value for name, value in configs.items()}
         topics = [CatalogTopic(TOPIC, TOPIC_ID.hex(), 1, {"cleanup.policy": "compact"} | named)]
         key = object_keys.catalog_key(self.location.namespace)
@@ -70,7 +70,7 @@ class KeyedLog:
     # --- writing ------------------------------------------------------------------------------
 
     def batch(self, pairs: Sequence[Pair], **fields: Any) -> BatchView:
-        """The next batch of the log, a millisecond for each record."""
+        """Return the next batch of the log; timestamps are a millisecond apart."""
         records = [
             Record(self.next_offset + number, self.time_ms + number, key, value)
             for number, (key, value) in enumerate(pairs)
@@ -86,14 +86,14 @@ class KeyedLog:
         for each in batches:
             builder.append(each)
         built = builder.finish()
-        place = (self.location.namespace, TOPIC, 0, built.base_offset)
-        self.store.put(object_keys.segment_key(*place), built.parts, create=False)
-        self.store.put(object_keys.index_key(*place), [built.index], create=False)
-        return object_keys.segment_key(*place)
+        parts = (self.location.namespace, TOPIC, 0, built.base_offset)
+        self.store.put(object_keys.segment_key(*parts), built.parts, create=False)
+        self.store.put(object_keys.index_key(*parts), [built.index], create=False)
+        return object_keys.segment_key(*parts)
 
-    def put_pairs(self, *several: Sequence[Pair]) -> str:
-        """A segment with a batch for each of several lists of keys and values."""
-        return self.put_segment([self.batch(pairs) for pairs in several], prior_ms=self.time_ms)
+    def put_pairs(self, *batches: Sequence[Pair]) -> str:
+        """Write a segment with a batch for each list of keys and values."""
+        return self.put_segment([self.batch(pairs) for pairs in batches], prior_ms=self.time_ms)
 
     def put_wal(self, batches: Sequence[BatchView]) -> str:
         pieces = [
@@ -115,18 +115,18 @@ class KeyedLog:
 
     # --- reading ------------------------------------------------------------------------------
 
-    def survey(self) -> OffsetMap:
+    def offset_map(self) -> OffsetMap:
         return list_bucket(self.store, self.location.namespace, [TOPIC])
 
     def batches(self) -> list[BatchView]:
-        """All batches, as readers find them."""
-        found = self.survey()
-        partition = found.partitions[TOPIC, 0]
-        wanted = [OffsetRange(TOPIC, 0, partition.start_offset, partition.end_offset)]
+        """Return all batches, as readers see them."""
+        offset_map = self.offset_map()
+        partition = offset_map.partitions[TOPIC, 0]
+        ranges = [OffsetRange(TOPIC, 0, partition.start_offset, partition.end_offset)]
         reader = SliceReader(self.store, self.location.namespace)
         return [
             BatchView(bytes(each.buffer))
-            for task in plan(found, wanted)
+            for task in plan(offset_map, ranges)
             for part in task.slices
             for read in reader.read(part)
             for each in read.batches
@@ -136,44 +136,46 @@ class KeyedLog:
         return [record for batch in self.batches() for record in iterate(batch)]
 
     def segment_bases(self) -> list[int]:
-        return [each.start_offset for each in self.survey().partitions[TOPIC, 0].extents]
+        return [each.start_offset for each in self.offset_map().partitions[TOPIC, 0].extents]
 
     # --- compacting ---------------------------------------------------------------------------
 
-    def compact(self, now_ms: int = NOW_MS, **how: Any) -> list[Staged]:
-        """What `compact.run` does, with a shuffle of dictionaries, and owners that are blind."""
-        settings = CompactSettings(location=self.location, control=(), topics=(TOPIC,), **how)
-        found = self.survey()
-        chosen = list(choose(self.store, settings, found, now_ms))
-        planned = CompactionPlan(self.location, chosen, "run", settings.target_bytes)
-        counts = self.survivors(planned, found, now_ms)
-        made = [
-            rewrite_one(self.location, "run", now_ms, item) for item in planned.rewrites(counts)
+    def compact(self, now_ms: int = NOW_MS, **options: Any) -> list[StagedSegment]:
+        """Do what `compact.run` does, with a shuffle in memory, and swap without checks."""
+        settings = CompactSettings(location=self.location, control=(), topics=(TOPIC,), **options)
+        offset_map = self.offset_map()
+        due = list(choose(self.store, settings, offset_map, now_ms))
+        planned = CompactionPlan(self.location, due, "run", settings.target_bytes)
+        counts = self.find_survivors(planned, offset_map, now_ms)
+        rewritten = [
+            rewrite_group(self.location, "run", now_ms, item) for item in planned.rewrites(counts)
         ]
-        self.store.delete(planned.kept_aside(counts))
-        staged = [each for each in made if each is not None]
+        self.store.delete(planned.survivor_keys(counts))
+        staged = [each for each in rewritten if each is not None]
         for each in staged:
             self._swap(each)
-        ends = planned.clean_ends(counts, [Outcome(each) for each in staged], [])
+        ends = planned.clean_ends(counts, [SwapOutcome(each) for each in staged], [])
         for topic, own in ends.items():
-            checkpoints.write(self.store, self.location.namespace, topic, TOPIC_ID, own)
+            write_checkpoint(self.store, self.location.namespace, topic, TOPIC_ID, own)
         return staged
 
-    def survivors(self, planned: CompactionPlan, found: OffsetMap, now_ms: int) -> dict[int, int]:
-        keys_work = planned.keys_work(found, Random(0).randbytes(16), now_ms)
-        rows = (row for index in range(len(keys_work.tasks)) for row in newest_of(keys_work, index))
+    def find_survivors(
+        self, planned: CompactionPlan, offset_map: OffsetMap, now_ms: int
+    ) -> dict[int, int]:
+        key_scan = planned.key_scan(offset_map, Random(0).randbytes(16), now_ms)
+        rows = (row for index in range(len(key_scan.tasks)) for row in scan_keys(key_scan, index))
         offsets = (
             row
-            for several in _by_key(rows).values()
-            for row in placed(planned.survivors_work, several)
+            for bucket in _shuffle(rows).values()
+            for row in survivors_by_segment(planned.survivor_store, bucket)
         )
         return {
             segment: count
-            for several in _by_key(offsets).values()
-            for segment, count in kept_aside(planned.survivors_work, several)
+            for bucket in _shuffle(offsets).values()
+            for segment, count in store_survivors(planned.survivor_store, bucket)
         }
 
-    def _swap(self, staged: Staged) -> None:
+    def _swap(self, staged: StagedSegment) -> None:
         first, *others = staged.group.sources
         self.store.put(first.key, [bytes(self.store.get(staged.key))], create=False)
         stems = [other.key.removesuffix(object_keys.SEGMENT_SUFFIX) for other in (first, *others)]
@@ -181,8 +183,8 @@ class KeyedLog:
         self.store.delete([staged.key, *(other.key for other in others)])
 
 
-def _by_key(rows: Iterator[tuple[int, bytes]]) -> dict[int, list[tuple[int, bytes]]]:
-    shared: dict[int, list[tuple[int, bytes]]] = defaultdict(list)
+def _shuffle(rows: Iterator[tuple[int, bytes]]) -> dict[int, list[tuple[int, bytes]]]:
+    buckets: dict[int, list[tuple[int, bytes]]] = defaultdict(list)
     for number, data in rows:
-        shared[number].append((number, data))
-    return shared
+        buckets[number].append((number, data))
+    return buckets

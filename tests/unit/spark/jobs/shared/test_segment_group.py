@@ -1,17 +1,22 @@
-"""Neighbouring segments are put together as far as they fit."""
+"""Neighbouring segments are grouped up to a target size."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafscale.spark.jobs.merge.grouping import OVERHEAD_BYTES, grouped, segments_of, size_bytes
 from kafscale.spark.jobs.merge.job import plan
 from kafscale.spark.jobs.shared.batch_rewrite import SPAN_MAX
+from kafscale.spark.jobs.shared.segment_group import (
+    OVERHEAD_BYTES,
+    group_segments,
+    segments_of,
+    size_bytes,
+)
 from kafscale.spark.plan.offset_map import CatalogTopic, Extent, OffsetMap, PartitionOffsets
 
 
 def partition(*sizes, span=10):
-    """A partition with segments of these sizes, and something in the WAL."""
+    """A partition with segments of these sizes and one WAL extent."""
     extents = [
         Extent(number * span, (number + 1) * span, f"key {number}", 32, size - OVERHEAD_BYTES)
         for number, size in enumerate(sizes)
@@ -21,12 +26,14 @@ def partition(*sizes, span=10):
     return PartitionOffsets("orders", 0, 0, end + 1, tuple(extents))
 
 
-def merged(*sizes, target_bytes=1000, configs=None, **how):
-    found = OffsetMap(
-        {("orders", 0): partition(*sizes, **how)},
+def merge_sizes(*sizes, target_bytes=1000, configs=None, **options):
+    offset_map = OffsetMap(
+        {("orders", 0): partition(*sizes, **options)},
         {"orders": CatalogTopic("orders", b"i" * 16, 1, configs or {})},
     )
-    return [[size_bytes(each) for each in group.sources] for group in plan(found, target_bytes)]
+    return [
+        [size_bytes(each) for each in group.sources] for group in plan(offset_map, target_bytes)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -42,13 +49,13 @@ def merged(*sizes, target_bytes=1000, configs=None, **how):
     ],
 )
 def test_small_neighbours_are_merged(sizes, groups):
-    assert merged(*sizes) == groups
+    assert merge_sizes(*sizes) == groups
 
 
 @given(st.lists(st.integers(100, 1500), max_size=20))
-def test_a_second_run_finds_nothing(sizes):
+def test_second_run_finds_nothing_to_merge(sizes):
     joined, index = [], 0
-    for group in merged(*sizes):
+    for group in merge_sizes(*sizes):
         while sizes[index : index + len(group)] != group:
             joined.append(sizes[index])
             index += 1
@@ -56,23 +63,23 @@ def test_a_second_run_finds_nothing(sizes):
         index += len(group)
     joined += sizes[index:]
     assert sum(joined) == sum(sizes)
-    assert merged(*joined) == []
+    assert merge_sizes(*joined) == []
 
 
-def test_the_topic_says_how_large_segments_are():
-    assert merged(600, 600, target_bytes=0) == [[600, 600]]
-    assert merged(600, 600, target_bytes=0, configs={"segment.bytes": "1000"}) == []
+def test_default_target_is_the_segment_bytes_of_the_topic():
+    assert merge_sizes(600, 600, target_bytes=0) == [[600, 600]]
+    assert merge_sizes(600, 600, target_bytes=0, configs={"segment.bytes": "1000"}) == []
 
 
-def test_no_batch_has_to_span_more_than_it_can():
-    assert merged(100, 100, 100, span=SPAN_MAX // 2) == [[100, 100]]
-    assert merged(100, 100, span=SPAN_MAX + 1) == []
+def test_group_spans_at_most_the_offsets_of_a_batch():
+    assert merge_sizes(100, 100, 100, span=SPAN_MAX // 2) == [[100, 100]]
+    assert merge_sizes(100, 100, span=SPAN_MAX + 1) == []
 
 
-def test_what_cannot_be_rewritten_parts_its_neighbours():
+def test_segment_with_too_many_offsets_separates_its_neighbours():
     found = partition(100, 100, 100)
     first, wide, last = segments_of(found)
     wide = Extent(wide.start_offset, wide.start_offset + SPAN_MAX + 1, wide.key, 32, 100)
     last = Extent(wide.end_offset, wide.end_offset + 10, last.key, 32, 100)
-    groups = list(grouped(found, [first, wide, last], 1000))
+    groups = list(group_segments(found, [first, wide, last], 1000))
     assert [group.sources for group in groups] == [(first,), (last,)]

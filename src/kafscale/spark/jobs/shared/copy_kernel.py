@@ -1,9 +1,9 @@
-"""The compiled part of rewriting a batch: copies the records that stay.
+"""The compiled part of rewriting a batch: copies the records that are kept.
 
-Records that keep their deltas are copied as they are, byte by byte; where the base offset or the
-base timestamp of the batch becomes another, the two deltas and the length are written anew, and the
-rest is copied. The bytes have been found sound by the decoder's `scan`. They are looked at with the
-same care all the same: compiled code has no net.
+Records that keep their deltas are copied byte by byte. If the base offset or the base timestamp of
+the batch changes, the two deltas and the length are re-encoded and the rest is copied. The
+decoder's `scan` has already validated the bytes; this code checks every bound again, because
+compiled code has no bounds checking.
 """
 
 from typing import Final
@@ -14,19 +14,19 @@ from numpy.typing import NDArray
 from kafscale.spark.codec.decoder_kernel import compiled, inlined
 
 GROWTH_BYTES_MAX: Final = 20
-"""By how much a record can grow: its timestamp delta by nine, offset delta and length by four."""
+"""The most a record can grow: timestamp delta by nine bytes, offset delta and length by four."""
 
 FAILED: Final = -1
 
 _INT64_MAX: Final = 2**63 - 1
 _INT64_MIN: Final = -(2**63)
 _LOGICAL: Final = 2**57 - 1
-"""What is left of 64 bits when they are shifted by seven, and no sign comes in from above."""
+"""Masks the sign bits that an arithmetic shift of 64 bits by seven brings in."""
 
 
 @inlined
 def _read(source: NDArray[np.uint8], position: int, end: int) -> tuple[int, int]:
-    """The zig-zag number at `position`, and the position after it; or `FAILED`."""
+    """Return the zig-zag varint at `position`, and the position after it or `FAILED`."""
     raw = 0
     shift = 0
     while 0 <= position < end and shift < 64:
@@ -41,7 +41,7 @@ def _read(source: NDArray[np.uint8], position: int, end: int) -> tuple[int, int]
 
 @compiled
 def _width(value: int) -> int:
-    """How many bytes a number takes."""
+    """Return the encoded size of a varint."""
     raw = (value << 1) ^ (value >> 63)
     width = 1
     while raw & ~0x7F:
@@ -52,7 +52,7 @@ def _width(value: int) -> int:
 
 @compiled
 def _write(output: NDArray[np.uint8], position: int, value: int) -> int:
-    """Write a number for which there is room; the position after it."""
+    """Write a varint, which must fit; return the position after it."""
     raw = (value << 1) ^ (value >> 63)
     while raw & ~0x7F:
         output[position] = (raw & 0x7F) | 0x80
@@ -66,11 +66,11 @@ def _write(output: NDArray[np.uint8], position: int, value: int) -> int:
 def _copy(
     source: NDArray[np.uint8], start: int, end: int, output: NDArray[np.uint8], position: int
 ) -> int:
-    """Copy bytes for which there is room; the position after them."""
-    taken = source[start:end]
-    placed = output[position : position + end - start]
-    for place in range(end - start):
-        placed[place] = taken[place]
+    """Copy bytes, which must fit; return the position after them."""
+    copied = source[start:end]
+    target = output[position : position + end - start]
+    for index in range(end - start):
+        target[index] = copied[index]
     return position + end - start
 
 
@@ -84,10 +84,10 @@ def copy_records(  # noqa: PLR0917 - compiled functions take no keywords.
     timestamp_shift: int,
     output: NDArray[np.uint8],
 ) -> tuple[int, int, int]:
-    """Copy the records between two positions that are kept, with both deltas shifted.
+    """Copy the kept records between two positions, with both deltas shifted.
 
-    How many bytes they take, and the least and the greatest timestamp delta that they had;
-    `FAILED` bytes if anything does not fit.
+    Return the number of bytes written, and the least and the greatest timestamp delta before the
+    shift; `FAILED` bytes if a length or a position is invalid.
     """
     written = 0
     least, greatest = _INT64_MAX, _INT64_MIN
@@ -101,7 +101,7 @@ def copy_records(  # noqa: PLR0917 - compiled functions take no keywords.
         record_end = content + length
         timestamp_delta, after = _read(source, content + 1, record_end)
         offset_delta, rest = _read(source, after, record_end)
-        if rest == FAILED:  # As a position that went wrong stays so.
+        if rest == FAILED:  # `_read` passes a failed position on.
             return FAILED, least, greatest
         if kept[row]:
             if record_end - position + GROWTH_BYTES_MAX > output.size - written:

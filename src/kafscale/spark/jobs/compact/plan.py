@@ -1,0 +1,103 @@
+"""Plans a run of compaction: what to read, what to rewrite, and which checkpoints to write.
+
+Segments are numbered by their index among all targets, so that the rows of the shuffle are small. A
+partition whose keys could not be read completely has a negative number in the counts, and is not
+rewritten. Pure.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from itertools import accumulate
+
+from kafscale.spark.jobs.compact.candidates import Candidate, groups
+from kafscale.spark.jobs.compact.key_scan import KeyScan
+from kafscale.spark.jobs.compact.segment_rewrite import SegmentRewrite
+from kafscale.spark.jobs.compact.surviving_offsets import SurvivorStore, TargetSegment
+from kafscale.spark.jobs.shared.segment_install import SwapOutcome
+from kafscale.spark.jobs.shared.staging import SkippedGroup
+from kafscale.spark.plan.offset_map import OffsetMap, TopicPartition
+from kafscale.spark.plan.task_planner import OffsetRange
+from kafscale.spark.plan.task_planner import plan as plan_tasks
+from kafscale.spark.source.location import Location
+
+SurvivorCounts = Mapping[int, int]
+"""The number of surviving records by the number of their segment."""
+
+
+class CompactionPlan:
+    """What a run does to the partitions that are due."""
+
+    def __init__(
+        self,
+        location: Location,
+        candidates: Sequence[Candidate],
+        run_id: str,
+        target_bytes: int = 0,
+    ) -> None:
+        self.candidates = candidates
+        self._location = location
+        self._run_id = run_id
+        self._groups = {each.topic_partition: groups(each, target_bytes) for each in candidates}
+
+    @cached_property
+    def survivor_store(self) -> SurvivorStore:
+        targets = [
+            TargetSegment(group.topic, group.partition, source.start_offset, source.end_offset)
+            for own in self._groups.values()
+            for group in own
+            for source in group.sources
+        ]
+        counts = (sum(len(group.sources) for group in own) for own in self._groups.values())
+        firsts = list(accumulate(counts, initial=0))
+        return SurvivorStore(self._location, self._run_id, targets, firsts)
+
+    def key_scan(self, offset_map: OffsetMap, secret: bytes, now_ms: int) -> KeyScan:
+        """Return what to read: all visible records, because keys in the head count too."""
+        ranges = [
+            OffsetRange(
+                *each.topic_partition, each.partition.start_offset, each.partition.end_offset
+            )
+            for each in self.candidates
+        ]
+        numbers = {topic_partition: number for number, topic_partition in enumerate(self._groups)}
+        return KeyScan(self._location, plan_tasks(offset_map, ranges), numbers, secret, now_ms)
+
+    def incomplete(self, counts: SurvivorCounts) -> list[TopicPartition]:
+        """Return the partitions that could not be read completely."""
+        topic_partitions = list(self._groups)
+        return sorted(topic_partitions[-1 - number] for number in counts if number < 0)
+
+    def rewrites(self, counts: SurvivorCounts) -> list[SegmentRewrite]:
+        """Return what tasks rewrite."""
+        incomplete = set(self.incomplete(counts))
+        policies = {each.topic_partition: each.policy for each in self.candidates}
+        numbers = iter(range(len(self.survivor_store.targets)))
+        rewrites = []
+        for topic_partition, own in self._groups.items():
+            for group in own:
+                group_counts = tuple(counts.get(next(numbers), 0) for _ in group.sources)
+                if topic_partition not in incomplete:
+                    retention_ms = policies[topic_partition].delete_retention_ms
+                    rewrites.append(SegmentRewrite(group, group_counts, retention_ms))
+        return rewrites
+
+    def survivor_keys(self, counts: SurvivorCounts) -> list[str]:
+        """Return the keys of the objects that hold surviving offsets."""
+        survivors = self.survivor_store
+        return [survivors.key(survivors.targets[number]) for number in counts if number >= 0]
+
+    def clean_ends(
+        self,
+        counts: SurvivorCounts,
+        outcomes: Sequence[SwapOutcome],
+        skipped: Sequence[SkippedGroup],
+    ) -> dict[str, dict[int, int]]:
+        """Return the new clean end of each partition, by topic."""
+        dirty = {*self.incomplete(counts), *(each.topic_partition for each in skipped)}
+        dirty.update(each.staged.topic_partition for each in outcomes if not each.is_swapped)
+        ends: dict[str, dict[int, int]] = defaultdict(dict)
+        for each in self.candidates:
+            if each.topic_partition not in dirty:
+                ends[each.partition.topic][each.partition.partition] = each.cleanable_end
+        return ends
