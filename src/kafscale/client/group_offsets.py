@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from kafscale.client.coordinator import Coordinator
 from kafscale.client.errors import check
-from kafscale.groups.committed_offsets import Place
+from kafscale.groups.model import TopicPartition
 from kafscale.protocol.messages.offset_commit import (
     OFFSET_COMMIT,
     OffsetCommitRequest,
@@ -38,8 +38,8 @@ class Committed(NamedTuple):
 
 
 async def committed(
-    coordinator: Coordinator, places: Iterable[Place] | None = None
-) -> dict[Place, Committed]:
+    coordinator: Coordinator, places: Iterable[TopicPartition] | None = None
+) -> dict[TopicPartition, Committed]:
     """What the group has committed of these partitions; of all, without any."""
     topics = (
         None
@@ -68,7 +68,7 @@ async def committed(
 
 async def commit(
     coordinator: Coordinator,
-    offsets: Mapping[Place, int],
+    offsets: Mapping[TopicPartition, int],
     *,
     generation: int = NO_GENERATION,
     member_id: str = "",
@@ -99,7 +99,7 @@ async def commit(
             check(f"group {coordinator.group_id}, {place}", partition.error_code)
 
 
-def by_topic(places: Iterable[Place]) -> list[tuple[str, list[int]]]:
+def by_topic(places: Iterable[TopicPartition]) -> list[tuple[str, list[int]]]:
     """Partitions in order, under their topics.
 
     >>> by_topic([("orders", 1), ("users", 0), ("orders", 0)])
@@ -111,7 +111,7 @@ def by_topic(places: Iterable[Place]) -> list[tuple[str, list[int]]]:
     return list(found.items())
 
 
-def place_in_words(place: Place) -> str:
+def place_in_words(place: TopicPartition) -> str:
     return f"topic {place[0]}, partition {place[1]}"
 
 

@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
 
-Place = tuple[str, int]
-"""A topic's name and a partition of it."""
+from kafscale.groups.model import TopicPartition
 
 
 class CommittedOffset(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -33,13 +32,13 @@ class CommittedOffset(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 def expired(
-    offsets: Mapping[Place, CommittedOffset],
+    offsets: Mapping[TopicPartition, CommittedOffset],
     *,
     now_ms: int,
     retention_ms: int,
     empty_since_ms: int | None,
     is_read: Callable[[str], bool],
-) -> Iterable[Place]:
+) -> Iterable[TopicPartition]:
     """The places whose offsets may be forgotten.
 
     `empty_since_ms` is None where nothing is known of members, such as in a group of consumers that

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
-from kafscale.groups.partitions import Partitions, TopicFacts
+from kafscale.groups.model import Partitions, TopicInfo
 
 
 class Join(msgspec.Struct, frozen=True, kw_only=True):
@@ -97,7 +97,7 @@ class ConsumerHeartbeat(msgspec.Struct, frozen=True, kw_only=True):
 class TopicsChanged(msgspec.Struct, frozen=True, kw_only=True):
     """Which topics there are now, by name."""
 
-    topics: Mapping[str, TopicFacts]
+    topics: Mapping[str, TopicInfo]
 
 
 class Tick(msgspec.Struct, frozen=True):

@@ -9,7 +9,19 @@ from collections.abc import Mapping
 
 import msgspec
 
-from kafscale.groups.partitions import Partitions
+TopicPartition = tuple[str, int]
+"""A topic's name and a partition's index."""
+
+Partitions = Mapping[bytes, frozenset[int]]
+"""Partitions by topic id; no topic has an empty set."""
+
+
+class TopicInfo(msgspec.Struct, frozen=True, gc=False):
+    """What a group has to know of a topic."""
+
+    name: str
+    id: bytes
+    partition_count: int
 
 
 class Kind(enum.StrEnum):

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import msgspec
 
 from kafscale.errors import KafscaleError
-from kafscale.groups.partitions import Partitions
+from kafscale.groups.model import Partitions
 
 
 class JoinedMember(msgspec.Struct, frozen=True, gc=False):

@@ -10,8 +10,7 @@ from kafscale.client.coordinator import Coordinator
 from kafscale.client.errors import AnsweredError, check
 from kafscale.client.group_offsets import Committed, by_topic, committed
 from kafscale.errors import KafscaleError
-from kafscale.groups.committed_offsets import Place
-from kafscale.groups.model import Kind
+from kafscale.groups.model import Kind, TopicPartition
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.delete_groups import DELETE_GROUPS, DeleteGroupsRequest
 from kafscale.protocol.messages.list_groups import LIST_GROUPS, ListedGroup, ListGroupsRequest
@@ -117,7 +116,11 @@ async def _describe(client: Client, name: str) -> Data:
     return described | {"offsets": rows}
 
 
-def _position(place: Place, found: Mapping[Place, Committed], ends: Mapping[Place, int]) -> Data:
+def _position(
+    place: TopicPartition,
+    found: Mapping[TopicPartition, Committed],
+    ends: Mapping[TopicPartition, int],
+) -> Data:
     """How far a group has come in a partition, and how far that is from the end."""
     position, end = found.get(place), ends.get(place)
     return {
@@ -133,11 +136,11 @@ def _position(place: Place, found: Mapping[Place, Committed], ends: Mapping[Plac
     }
 
 
-async def _ends(client: Client, places: Iterable[Place]) -> dict[Place, int]:
+async def _ends(client: Client, places: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
     """Where partitions end; those that are gone, or have no leader, are left out."""
     chosen = by_topic(places)
     topics = await topics_by_name(client, [name for name, _ in chosen])
-    ends: dict[Place, int] = {}
+    ends: dict[TopicPartition, int] = {}
     for name, indexes in chosen:
         if name in topics:
             leaders = leaders_of(topics[name])

@@ -12,7 +12,7 @@ from kafscale.client.coordinator import Coordinator
 from kafscale.client.errors import AnsweredError
 from kafscale.client.group_offsets import by_topic, commit, committed, place_in_words
 from kafscale.errors import InvalidRequestError, NonEmptyGroupError, UnknownTopicError
-from kafscale.groups.committed_offsets import Place
+from kafscale.groups.model import TopicPartition
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.metadata import TopicMetadata
 from kafscale.text.formatting import counted
@@ -56,7 +56,7 @@ async def _check_that_nobody_reads(coordinator: Coordinator) -> None:
 
 
 async def _places(
-    client: Client, name: str, topics: Topics | None, before: Mapping[Place, int]
+    client: Client, name: str, topics: Topics | None, before: Mapping[TopicPartition, int]
 ) -> dict[str, tuple[TopicMetadata, list[int]]]:
     """The topics, each with the partitions of it that are to be reset."""
     if topics is None:
@@ -85,7 +85,7 @@ async def _places(
 async def _plan(
     client: Client,
     places: Mapping[str, tuple[TopicMetadata, Sequence[int]]],
-    before: Mapping[Place, int],
+    before: Mapping[TopicPartition, int],
     aim: Aim,
 ) -> list[Data]:
     """Where each partition is to go, in the order of their names."""
@@ -119,7 +119,7 @@ async def _partitions(
     client: Client,
     topic: TopicMetadata,
     indexes: Sequence[int],
-    before: Mapping[Place, int],
+    before: Mapping[TopicPartition, int],
     aim: Aim,
 ) -> dict[int, Partition]:
     """What has to be known of the partitions of a topic."""

@@ -15,7 +15,7 @@ from kafscale.client.client import LATEST_TIME, NO_LEADER, Client, leaders_of
 from kafscale.client.coordinator import Coordinator
 from kafscale.client.errors import AnsweredError
 from kafscale.client.group_offsets import Committed, committed
-from kafscale.groups.committed_offsets import Place
+from kafscale.groups.model import TopicPartition
 from kafscale.protocol.messages.metadata import TopicMetadata
 
 Data = dict[str, Any]
@@ -69,6 +69,8 @@ def _reads(member: Data, topic: str) -> bool:
     return topic in member["topics"] or topic in member["assignment"]
 
 
-def _lag(place: Place, found: dict[Place, Committed], ends: dict[int, int]) -> int | None:
+def _lag(
+    place: TopicPartition, found: dict[TopicPartition, Committed], ends: dict[int, int]
+) -> int | None:
     position, end = found.get(place), ends.get(place[1])
     return None if position is None or end is None else max(0, end - position.offset)

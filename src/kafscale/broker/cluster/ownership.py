@@ -19,15 +19,10 @@ from kafscale.broker.cluster.transfer import OwnershipTransfer
 from kafscale.broker.configs.topic_configs import resolve
 from kafscale.broker.group_coordinator.coordinator import Coordinator
 from kafscale.errors import KafscaleError
+from kafscale.groups.model import TopicPartition
 from kafscale.metadata.cluster.cluster_cache import ClusterView
 from kafscale.metadata.cluster.group_shards import SHARD_COUNT, SHARDS_TOPIC
-from kafscale.metadata.schema.model import (
-    Assignment,
-    BrokerInfo,
-    PartitionState,
-    Topic,
-    TopicPartition,
-)
+from kafscale.metadata.schema.model import Assignment, BrokerInfo, PartitionState, Topic
 from kafscale.metadata.topics.catalog import Catalog
 from kafscale.metadata.topics.config_validation import TopicDefaults
 from kafscale.observability.logging import get_logger

@@ -9,15 +9,10 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from kafscale.errors import NotOwnerError
+from kafscale.groups.model import TopicPartition
 from kafscale.metadata.cluster import partition_states
 from kafscale.metadata.cluster.ownership_guard import OwnershipGuard
-from kafscale.metadata.schema.model import (
-    Assignment,
-    PartitionState,
-    SegmentInfo,
-    Topic,
-    TopicPartition,
-)
+from kafscale.metadata.schema.model import Assignment, PartitionState, SegmentInfo, Topic
 from kafscale.metadata.schema.topic_codec import SEGMENTS_MAX
 from kafscale.metadata.store.base import MetadataStore
 from kafscale.metadata.topics.catalog import Catalog

@@ -25,9 +25,9 @@ from kafscale.control_plane.messages import (
 )
 from kafscale.control_plane.partition import Partition
 from kafscale.errors import InvalidRequestError, NotOwnerError, UnknownTopicError
+from kafscale.groups.model import TopicPartition
 from kafscale.metadata.cluster.cluster_cache import NOBODY, ClusterView
 from kafscale.metadata.cluster.group_shards import SHARD_COUNT, SHARDS_TOPIC
-from kafscale.metadata.schema.model import TopicPartition
 from kafscale.metadata.topics.catalog import Catalog
 from kafscale.observability.logging import get_logger
 from kafscale.storage.engine import StorageEngine

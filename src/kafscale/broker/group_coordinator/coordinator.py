@@ -35,11 +35,11 @@ from kafscale.errors import (
     UnknownApiError,
     UnknownMemberError,
 )
-from kafscale.groups.committed_offsets import CommittedOffset, Place, expired
+from kafscale.groups.committed_offsets import CommittedOffset, expired
 from kafscale.groups.config import GroupSettings
 from kafscale.groups.consumer_protocol import PROTOCOL_TYPE
 from kafscale.groups.events import ConsumerHeartbeat, Heartbeat, Join, Leave, Sync, TopicsChanged
-from kafscale.groups.model import GroupRecord, Kind
+from kafscale.groups.model import GroupRecord, Kind, TopicPartition
 from kafscale.groups.responses import Alive, Joined, Left, Reconciled, Synced
 from kafscale.metadata.cluster.ownership_guard import OwnershipGuard
 from kafscale.metadata.schema.model import Assignment, Topic
@@ -209,7 +209,7 @@ class Coordinator:
         member_id: str,
         instance_id: str | None,
         generation: int,
-        offsets: Mapping[Place, CommittedOffset],
+        offsets: Mapping[TopicPartition, CommittedOffset],
         *,
         version_knows_missing_groups: bool,
     ) -> Awaitable[None]:
@@ -237,7 +237,7 @@ class Coordinator:
 
     def fetch(
         self, group_id: str, member_id: str | None, member_epoch: int
-    ) -> Mapping[Place, CommittedOffset]:
+    ) -> Mapping[TopicPartition, CommittedOffset]:
         """How far a group has read: nothing, for one that nobody knows, whoever asks."""
         self._check(group_id)
         hosted = self.directory.get(group_id)
@@ -247,8 +247,8 @@ class Coordinator:
         return hosted.offsets.committed
 
     async def delete_offsets(
-        self, group_id: str, places: Sequence[Place]
-    ) -> dict[Place, KafscaleError | None]:
+        self, group_id: str, places: Sequence[TopicPartition]
+    ) -> dict[TopicPartition, KafscaleError | None]:
         """Forget how far a group has read these; not so where its members still read them.
 
         What members read is known of consumers alone: others have to leave first.
@@ -256,7 +256,7 @@ class Coordinator:
         hosted = self._found(group_id)
         if hosted.group.member_count and not _is_of_consumers(hosted.record()):
             raise NonEmptyGroupError(f"group {group_id!r} has members that are no consumers")
-        answers: dict[Place, KafscaleError | None] = {
+        answers: dict[TopicPartition, KafscaleError | None] = {
             place: SubscribedTopicError(f"members of group {group_id!r} read topic {place[0]!r}")
             if hosted.group.subscribes_to(place[0])
             else None

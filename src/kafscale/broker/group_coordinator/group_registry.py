@@ -23,8 +23,7 @@ from kafscale.groups.consumer.group import ConsumerGroup
 from kafscale.groups.effects import Reply
 from kafscale.groups.events import ConsumerHeartbeat, Join
 from kafscale.groups.group import Group
-from kafscale.groups.model import GroupRecord, Kind
-from kafscale.groups.partitions import TopicFacts
+from kafscale.groups.model import GroupRecord, Kind, TopicInfo
 from kafscale.metadata.schema.group_codec import encode_group
 from kafscale.observability.logging import get_logger
 from kafscale.observability.metrics.counters import Traffic
@@ -54,7 +53,7 @@ class GroupDirectory:
         self._topic_names = topic_names
         self._clock = clock
         self._groups: dict[str, HostedGroup] = {}
-        self.topics: Mapping[str, TopicFacts] = {}
+        self.topics: Mapping[str, TopicInfo] = {}
         """What consumer groups may be given; the coordinator keeps it current."""
 
     def __iter__(self) -> Iterator[HostedGroup]:

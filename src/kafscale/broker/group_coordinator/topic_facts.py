@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator, Mapping
 
-from kafscale.groups.partitions import TopicFacts
+from kafscale.groups.model import TopicInfo
 from kafscale.metadata.schema.model import Topic
 
 
-def topic_facts(topics: Mapping[str, Topic]) -> dict[str, TopicFacts]:
+def topic_facts(topics: Mapping[str, Topic]) -> dict[str, TopicInfo]:
     return {
-        name: TopicFacts(name=name, id=topic.id, partition_count=topic.partitions)
+        name: TopicInfo(name=name, id=topic.id, partition_count=topic.partitions)
         for name, topic in topics.items()
     }
 

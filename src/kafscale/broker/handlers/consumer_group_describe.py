@@ -18,8 +18,7 @@ from kafscale.broker.requests.context import RequestContext
 from kafscale.broker.security import operations
 from kafscale.broker.shared.groups import check_group_id
 from kafscale.errors import GroupNotFoundError, KafscaleError, TopicAuthorizationError
-from kafscale.groups.model import GroupRecord, Kind, MemberRecord
-from kafscale.groups.partitions import Partitions
+from kafscale.groups.model import GroupRecord, Kind, MemberRecord, Partitions
 from kafscale.metadata.access.model import Operation, ResourceType
 from kafscale.protocol.messages.consumer_group_describe import (
     Assignment,

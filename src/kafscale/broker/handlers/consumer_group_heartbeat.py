@@ -26,7 +26,7 @@ from kafscale.broker.shared.groups import answered, client_host, client_id, told
 from kafscale.errors import InvalidRequestError, KafscaleError
 from kafscale.groups.effects import NO_TICKET
 from kafscale.groups.events import ConsumerHeartbeat
-from kafscale.groups.partitions import Partitions
+from kafscale.groups.model import Partitions
 from kafscale.groups.responses import Reconciled
 from kafscale.metadata.access.model import Operation, ResourceType
 from kafscale.protocol.messages.consumer_group_heartbeat import (

@@ -33,7 +33,8 @@ from kafscale.errors import (
     UnknownTopicError,
     UnknownTopicIdError,
 )
-from kafscale.groups.committed_offsets import CommittedOffset, Place
+from kafscale.groups.committed_offsets import CommittedOffset
+from kafscale.groups.model import TopicPartition
 from kafscale.metadata.access.model import Operation, ResourceType
 from kafscale.metadata.schema.model import Topic
 from kafscale.protocol.messages.offset_commit import (
@@ -63,7 +64,7 @@ def handle(
     context: RequestContext, request: OffsetCommitRequest
 ) -> OffsetCommitResponse | Awaitable[OffsetCommitResponse]:
     context.demand(Operation.READ, ResourceType.GROUP, request.group_id)
-    offsets: dict[Place, CommittedOffset] = {}
+    offsets: dict[TopicPartition, CommittedOffset] = {}
     response = OffsetCommitResponse(
         topics=[_gather(context, request, topic, offsets) for topic in _named(request)]
     )
@@ -128,7 +129,7 @@ def _gather(
     context: RequestContext,
     request: OffsetCommitRequest,
     asked: TopicToCommit,
-    offsets: dict[Place, CommittedOffset],
+    offsets: dict[TopicPartition, CommittedOffset],
 ) -> CommittedTopic:
     """Add what can be committed of a topic to `offsets`, and answer for all of it."""
     answer = CommittedTopic(name=asked.name, topic_id=asked.topic_id)

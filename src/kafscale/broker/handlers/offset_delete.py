@@ -16,7 +16,7 @@ Version notes: there is one version.
 from kafscale.broker.requests.context import RequestContext
 from kafscale.broker.shared.groups import check_group_id
 from kafscale.errors import TopicAuthorizationError, UnknownTopicError
-from kafscale.groups.committed_offsets import Place
+from kafscale.groups.model import TopicPartition
 from kafscale.metadata.access.model import Operation, ResourceType
 from kafscale.protocol.messages.offset_delete import (
     DeletedPartition,
@@ -31,8 +31,8 @@ async def handle(context: RequestContext, request: OffsetDeleteRequest) -> Offse
     context.demand(Operation.DELETE, ResourceType.GROUP, request.group_id)
     check_group_id(request.group_id)
     topics = [topic for topic in request.topics if topic.partitions]
-    codes: dict[Place, int] = {}
-    places: list[Place] = []
+    codes: dict[TopicPartition, int] = {}
+    places: list[TopicPartition] = []
     for topic in topics:
         if context.may(Operation.READ, ResourceType.TOPIC, topic.name):
             places += _known(context, topic)
@@ -45,19 +45,19 @@ async def handle(context: RequestContext, request: OffsetDeleteRequest) -> Offse
     return OffsetDeleteResponse(topics=[_deleted(topic, codes) for topic in topics])
 
 
-def _known(context: RequestContext, asked: TopicToDelete) -> list[Place]:
+def _known(context: RequestContext, asked: TopicToDelete) -> list[TopicPartition]:
     """The partitions asked for that there are."""
     topic = context.broker.catalog.get(asked.name)
     numbers = range(topic.partitions if topic else 0)
     return [(asked.name, each.index) for each in asked.partitions if each.index in numbers]
 
 
-def _tell(context: RequestContext, group_id: str, codes: dict[Place, int]) -> None:
+def _tell(context: RequestContext, group_id: str, codes: dict[TopicPartition, int]) -> None:
     for topic in dict.fromkeys(topic for (topic, _), code in codes.items() if not code):
         context.broker.audit.changed(context, "offsets deleted", group=group_id, topic=topic)
 
 
-def _deleted(asked: TopicToDelete, codes: dict[Place, int]) -> DeletedTopic:
+def _deleted(asked: TopicToDelete, codes: dict[TopicPartition, int]) -> DeletedTopic:
     return DeletedTopic(
         name=asked.name,
         partitions=[

@@ -21,7 +21,8 @@ from typing import Final
 
 from kafscale.broker.requests.context import RequestContext
 from kafscale.errors import KafscaleError, TopicAuthorizationError, UnknownTopicIdError
-from kafscale.groups.committed_offsets import CommittedOffset, Place
+from kafscale.groups.committed_offsets import CommittedOffset
+from kafscale.groups.model import TopicPartition
 from kafscale.metadata.access.model import Operation, ResourceType
 from kafscale.protocol.messages.offset_fetch import (
     FetchedGroup,
@@ -39,7 +40,7 @@ TOPIC_IDS_SINCE: Final = 10
 
 NOT_COMMITTED: Final = -1
 
-_Offsets = Mapping[Place, CommittedOffset]
+_Offsets = Mapping[TopicPartition, CommittedOffset]
 
 
 def handle(context: RequestContext, request: OffsetFetchRequest) -> OffsetFetchResponse:

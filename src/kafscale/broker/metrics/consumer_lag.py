@@ -13,7 +13,7 @@ from typing import Final
 from kafscale.broker.group_coordinator.coordinator import Coordinator
 from kafscale.config.sections.security import ClientTls
 from kafscale.errors import KafscaleError
-from kafscale.groups.committed_offsets import Place
+from kafscale.groups.model import TopicPartition
 from kafscale.metadata.cluster.cluster_cache import ClusterView
 from kafscale.metadata.schema.model import BrokerInfo
 from kafscale.observability.logging import get_logger
@@ -45,7 +45,7 @@ class Watermarks:
         self._broker_id = broker_id
         self._steady = steady
         self._tls = tls
-        self._told: dict[Place, tuple[int, int]] = {}
+        self._told: dict[TopicPartition, tuple[int, int]] = {}
         """What other brokers said, and when."""
 
     def get(self, topic: str, partition: int) -> int | None:
@@ -73,7 +73,7 @@ class Watermarks:
                 except KafscaleError as error:
                     log.info("watermarks not known", broker_id=broker.id, reason=str(error))
 
-    def _committed(self) -> Iterator[tuple[str, Place, int]]:
+    def _committed(self) -> Iterator[tuple[str, TopicPartition, int]]:
         for hosted in self._groups.directory:
             for place, committed in list(hosted.offsets.committed.items()):
                 yield hosted.group.group_id, place, committed.offset

@@ -13,7 +13,6 @@ from kafscale.client.coordinator import Coordinator
 from kafscale.client.errors import AnsweredError, check
 from kafscale.client.group_offsets import NO_GENERATION, commit
 from kafscale.groups.assignors import range_assignment, round_robin_assignment
-from kafscale.groups.committed_offsets import Place
 from kafscale.groups.consumer_protocol import (
     PROTOCOL_TYPE,
     Subscription,
@@ -22,6 +21,7 @@ from kafscale.groups.consumer_protocol import (
     encode_assignment,
     encode_subscription,
 )
+from kafscale.groups.model import TopicPartition
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.heartbeat import HEARTBEAT, HeartbeatRequest
 from kafscale.protocol.messages.join_group import (
@@ -98,7 +98,7 @@ class Member:
     def is_in_group(self) -> bool:
         return self.generation != NO_GENERATION
 
-    async def join(self) -> list[Place]:
+    async def join(self) -> list[TopicPartition]:
         """Take part in the next generation; the partitions that are this member's in it."""
         for _ in range(ROUNDS_COUNT_MAX):
             try:
@@ -126,7 +126,7 @@ class Member:
         """Whether it leads, and topics have changed since it handed their partitions out."""
         return bool(self._counted) and self._counted != await self._count_partitions(self._counted)
 
-    async def commit(self, offsets: Mapping[Place, int]) -> None:
+    async def commit(self, offsets: Mapping[TopicPartition, int]) -> None:
         """Commit offsets in the name of this generation."""
         if not self.is_in_group:
             raise AnsweredError(f"group {self.group_id}", ErrorCode.UNKNOWN_MEMBER_ID)
@@ -149,7 +149,7 @@ class Member:
             self._heed(ErrorCode.UNKNOWN_MEMBER_ID)
             await self._coordinator.ask(LEAVE_GROUP, request, lambda each: each.error_code)
 
-    async def _round(self) -> list[Place]:
+    async def _round(self) -> list[TopicPartition]:
         """Join, and learn the assignment or make it."""
         wait_seconds = self._settings.rebalance_timeout_ms / 1000
         metadata = encode_subscription(self._subscription)

@@ -16,7 +16,7 @@ from kafscale.client.consumer.reader import Chunk
 from kafscale.client.errors import AnsweredError
 from kafscale.client.group_offsets import by_topic
 from kafscale.errors import KafscaleError
-from kafscale.groups.committed_offsets import Place
+from kafscale.groups.model import TopicPartition
 from kafscale.protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ BEATS_PER_LOOK: Final = 10
 LEAVE_SECONDS_MAX: Final = 5.0
 
 Batches = AsyncGenerator[Chunk, None]
-Open = Callable[[Sequence[Place]], Awaitable[Batches]]
+Open = Callable[[Sequence[TopicPartition]], Awaitable[Batches]]
 """Begins to read partitions where the group has come to in each."""
 
 
@@ -52,7 +52,7 @@ class GroupReader:
         self._follow = follow
         self._notify = notify
         self._clock = clock
-        self._printed: dict[Place, int] = {}
+        self._printed: dict[TopicPartition, int] = {}
         """The offsets to commit: those behind what was printed since the last commit."""
         self._handed_out_ms: int | None = None
         """Since when the records that were handed out last are being printed."""
@@ -89,7 +89,7 @@ class GroupReader:
             # What could not be committed is no longer this member's to say.
             self._printed.clear()
 
-    def printed(self, place: Place, next_offset: int) -> None:
+    def printed(self, place: TopicPartition, next_offset: int) -> None:
         """Take note that everything before this offset has been printed."""
         self._printed[place] = next_offset
 
@@ -151,7 +151,7 @@ class GroupReader:
             if self._printed.get(place) == offset:
                 del self._printed[place]
 
-    def _tell_assignment(self, places: Sequence[Place]) -> None:
+    def _tell_assignment(self, places: Sequence[TopicPartition]) -> None:
         topics = "; ".join(
             f"{name} {','.join(map(str, indexes))}" for name, indexes in by_topic(places)
         )

@@ -16,7 +16,7 @@ from kafscale.client.errors import AnsweredError, check, may_pass
 from kafscale.client.group_offsets import by_topic, place_in_words
 from kafscale.client.retry import RETRIES_COUNT_MAX, pause_seconds
 from kafscale.errors import KafscaleError
-from kafscale.groups.committed_offsets import Place
+from kafscale.groups.model import TopicPartition
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.fetch import (
     FETCH,
@@ -39,7 +39,7 @@ _Fetches = dict[int, "asyncio.Task[FetchResponse]"]
 class Chunk(NamedTuple):
     """Some records of a partition, one after the other."""
 
-    place: Place
+    place: TopicPartition
     records: list[Record]
     next_offset: int
     """Where reading goes on behind them; what is no record may lie between."""
@@ -57,15 +57,15 @@ class Reader:
         self._follow = follow
         self._notify = notify
         self._topics: dict[str, TopicMetadata] = {}
-        self._offsets: dict[Place, int] = {}
-        self._ends: dict[Place, int] = {}
+        self._offsets: dict[TopicPartition, int] = {}
+        self._ends: dict[TopicPartition, int] = {}
         self._failures = 0
 
     async def open(
         self,
         start: Start,
-        places: Sequence[Place] | None = None,
-        offsets: Mapping[Place, int] | None = None,
+        places: Sequence[TopicPartition] | None = None,
+        offsets: Mapping[TopicPartition, int] | None = None,
     ) -> None:
         """Find where to begin in these partitions; in all, if none is named.
 
@@ -137,14 +137,14 @@ class Reader:
 
     def _begin_fetches(self, fetches: _Fetches) -> None:
         leaders = {name: leaders_of(topic) for name, topic in self._topics.items()}
-        led: dict[int, list[Place]] = {}
+        led: dict[int, list[TopicPartition]] = {}
         for name, index in self._offsets:
             led.setdefault(leaders[name].get(index, NO_LEADER), []).append((name, index))
         for leader_id, places in led.items():
             if leader_id != NO_LEADER and leader_id not in fetches:
                 fetches[leader_id] = asyncio.ensure_future(self._fetch(leader_id, places))
 
-    async def _fetch(self, leader_id: int, places: Sequence[Place]) -> FetchResponse:
+    async def _fetch(self, leader_id: int, places: Sequence[TopicPartition]) -> FetchResponse:
         connection = await self._client.broker(leader_id)
         topics = [
             TopicToFetch(
@@ -168,7 +168,7 @@ class Reader:
 
     async def _arrived(
         self, fetches: _Fetches
-    ) -> AsyncIterator[tuple[Place, FetchedPartition | KafscaleError]]:
+    ) -> AsyncIterator[tuple[TopicPartition, FetchedPartition | KafscaleError]]:
         """Wait for an answer: its partitions, each with records or what is wrong with it."""
         everywhere = ("", -1)
         if not fetches:
@@ -194,7 +194,9 @@ class Reader:
                 else:
                     yield place, fetched
 
-    def _by_place(self, response: FetchResponse) -> Iterator[tuple[Place, FetchedPartition]]:
+    def _by_place(
+        self, response: FetchResponse
+    ) -> Iterator[tuple[TopicPartition, FetchedPartition]]:
         """The partitions of an answer; from v13 on it names topics by their ids."""
         names = {topic.topic_id: name for name, topic in self._topics.items()}
         for topic in response.topics:
@@ -204,7 +206,7 @@ class Reader:
                 if (name, fetched.index) in self._offsets:
                     yield (name, fetched.index), fetched
 
-    def _chunks(self, place: Place, fetched: FetchedPartition) -> Iterator[Chunk]:
+    def _chunks(self, place: TopicPartition, fetched: FetchedPartition) -> Iterator[Chunk]:
         """The records of an answer that were not read yet, and the offset moved on behind them."""
         for piece in fetched.records or ():
             for batch in split(piece, partial_ok=True):
@@ -218,7 +220,7 @@ class Reader:
                 unread = [each for each in records if wanted <= each.offset < end]
                 yield Chunk(place, unread, max(wanted, end))
 
-    async def _move_into_range(self, place: Place) -> None:
+    async def _move_into_range(self, place: TopicPartition) -> None:
         """Go on where the log begins now: what lay before is gone."""
         topic, index = self._topics[place[0]], place[1]
         (first,) = (await self._client.offsets(topic, {index: EARLIEST_TIME})).values()

@@ -30,10 +30,9 @@ from kafscale.groups.events import (
     Tick,
     TopicsChanged,
 )
-from kafscale.groups.model import GroupRecord, Kind
-from kafscale.groups.partitions import TopicFacts
+from kafscale.groups.model import GroupRecord, Kind, TopicInfo
 
-Topics = Mapping[str, TopicFacts]
+Topics = Mapping[str, TopicInfo]
 
 
 class ConsumerGroup:

@@ -10,8 +10,7 @@ import msgspec
 
 from kafscale.groups.consumer.member_metadata import Profile
 from kafscale.groups.consumer.reconciliation import AWAY, JOINING, Standing
-from kafscale.groups.model import MemberRecord
-from kafscale.groups.partitions import Partitions
+from kafscale.groups.model import MemberRecord, Partitions
 
 NEVER_MS: Final = 2**63 - 1
 

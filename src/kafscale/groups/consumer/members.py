@@ -27,7 +27,7 @@ from kafscale.groups.consumer.reconciliation import AWAY, Standing
 from kafscale.groups.consumer.subscriptions import Catalogue
 from kafscale.groups.consumer.target_assignment import chosen_assignor, targets
 from kafscale.groups.effects import Effect, Rebalanced, Save
-from kafscale.groups.partitions import Partitions
+from kafscale.groups.model import Partitions
 
 
 class State(enum.StrEnum):

@@ -22,8 +22,7 @@ from kafscale.groups.consumer_protocol import (
     encode_assignment,
     has_user_data,
 )
-from kafscale.groups.model import GroupRecord, Kind, MemberRecord
-from kafscale.groups.partitions import Partitions
+from kafscale.groups.model import GroupRecord, Kind, MemberRecord, Partitions
 
 
 def upgrade(roster: Roster, record: GroupRecord, now_ms: int) -> None:

@@ -6,7 +6,7 @@ a bug of ours, for it would mean that two members read the same partition.
 
 from kafscale.groups.consumer.partition_sets import NOTHING, frozen
 from kafscale.groups.consumer.reconciliation import Standing
-from kafscale.groups.partitions import Partitions
+from kafscale.groups.model import Partitions
 
 
 class Holdings:

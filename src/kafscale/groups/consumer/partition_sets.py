@@ -6,7 +6,7 @@ The law of `Partitions` holds for every result: no topic has an empty set.
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from kafscale.groups.partitions import Partitions
+from kafscale.groups.model import Partitions
 
 NOTHING: Final = frozenset[int]()
 

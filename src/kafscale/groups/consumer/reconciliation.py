@@ -26,7 +26,7 @@ from kafscale.groups.consumer.partition_sets import (
     is_within,
     union,
 )
-from kafscale.groups.partitions import Partitions
+from kafscale.groups.model import Partitions
 
 JOINING: Final = 0
 """The epoch of a member that joins."""

@@ -14,7 +14,7 @@ import re2  # type: ignore[import-untyped]
 from kafscale.errors import InvalidRegexError
 from kafscale.groups.consumer.member_metadata import Wish
 from kafscale.groups.consumer.partition_sets import frozen
-from kafscale.groups.partitions import Partitions, TopicFacts
+from kafscale.groups.model import Partitions, TopicInfo
 
 WISHES_MAX: Final = 256
 """How many different wishes are remembered with what they come to."""
@@ -29,7 +29,7 @@ class Pattern(Protocol):
 class Catalogue:
     """All topics by name."""
 
-    def __init__(self, topics: Mapping[str, TopicFacts]) -> None:
+    def __init__(self, topics: Mapping[str, TopicInfo]) -> None:
         self._topics = topics
         self.wanted = lru_cache(maxsize=WISHES_MAX)(self._wanted)
         """The ids of the topics that a wish comes to, as far as they exist."""
@@ -53,7 +53,7 @@ class Catalogue:
         return frozen({known[name].id: numbers for name, numbers in partitions if name in known})
 
     @cached_property
-    def _by_id(self) -> dict[bytes, TopicFacts]:
+    def _by_id(self) -> dict[bytes, TopicInfo]:
         return {topic.id: topic for topic in self._topics.values()}
 
     def _wanted(self, wish: Wish) -> frozenset[bytes]:

@@ -11,7 +11,7 @@ from kafscale.groups.assignors.base import Assignment
 from kafscale.groups.consumer.member import Member
 from kafscale.groups.consumer.partition_sets import frozen
 from kafscale.groups.consumer.subscriptions import Catalogue
-from kafscale.groups.partitions import Partitions
+from kafscale.groups.model import Partitions
 
 
 class Task(msgspec.Struct, frozen=True, kw_only=True):

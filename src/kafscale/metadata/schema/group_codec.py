@@ -11,8 +11,7 @@ from typing import Final
 
 from kafscale.errors import DamagedObjectError
 from kafscale.groups.committed_offsets import CommittedOffset
-from kafscale.groups.model import GroupRecord, Kind, MemberRecord
-from kafscale.groups.partitions import Partitions
+from kafscale.groups.model import GroupRecord, Kind, MemberRecord, Partitions
 from kafscale.metadata._generated import metadata_pb2 as messages
 from kafscale.metadata.schema import group_names, keys
 from kafscale.metadata.schema.model import TOPIC_ID_BYTES

@@ -17,9 +17,6 @@ DEFAULT_NAMESPACE: Final = "default"
 NEVER_SAVED: Final = 0
 """The revision of what is not in the store."""
 
-TopicPartition = tuple[str, int]
-"""A topic's name and a partition's index, or `SHARDS_TOPIC` and a shard's index."""
-
 
 class Topic(msgspec.Struct, frozen=True, kw_only=True):
     """A topic that exists, or one that is being deleted."""

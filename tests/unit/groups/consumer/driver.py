@@ -18,7 +18,7 @@ from kafscale.groups.events import (
     Tick,
     TopicsChanged,
 )
-from kafscale.groups.partitions import TopicFacts
+from kafscale.groups.model import TopicInfo
 
 REBALANCE_MS = 60_000
 SESSION_MS = 45_000
@@ -28,7 +28,7 @@ START_MS = 1_000_000
 
 def facts(**counts):
     """Topics by name, with as many partitions; their ids are their names as bytes."""
-    return {name: TopicFacts(name, name.encode(), count) for name, count in counts.items()}
+    return {name: TopicInfo(name, name.encode(), count) for name, count in counts.items()}
 
 
 def parts(**numbers):

@@ -9,7 +9,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from kafscale.groups.consumer import ConsumerGroup
 from kafscale.groups.effects import Reply
 from kafscale.groups.events import TopicsChanged
-from kafscale.groups.partitions import TopicFacts
+from kafscale.groups.model import TopicInfo
 from unit.groups.consumer.clients import ClassicClient, ModernClient, pairs
 from unit.groups.consumer.driver import Driver
 
@@ -114,7 +114,7 @@ class Interleavings(RuleBasedStateMachine):
         before = self.driver.topics
         self.born_count += 1
         topics = {
-            name: TopicFacts(
+            name: TopicInfo(
                 name,
                 before[name].id if name in before else f"{name}#{self.born_count}".encode(),
                 max(count, before[name].partition_count) if name in before else count,

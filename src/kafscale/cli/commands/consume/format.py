@@ -12,11 +12,11 @@ from typing import Final
 
 from kafscale.cli.commands.consume import record_text
 from kafscale.cli.options import Format
-from kafscale.groups.committed_offsets import Place
+from kafscale.groups.model import TopicPartition
 from kafscale.records import Record
 from kafscale.text.formatting import iso_time
 
-Formatter = Callable[[Place, Record], bytes]
+Formatter = Callable[[TopicPartition, Record], bytes]
 """Makes the bytes of one record, given its topic and partition."""
 
 NULL: Final = b"null"
@@ -59,7 +59,7 @@ def by_template(form: Format, template: str) -> Formatter:
     return lambda place, record: b"".join([part(place, record) for part in parts])
 
 
-def as_json(place: Place, record: Record) -> bytes:
+def as_json(place: TopicPartition, record: Record) -> bytes:
     """One object a line, with everything; `kafscale produce --format json` reads it."""
     topic, partition = place
     fields = {
@@ -94,7 +94,7 @@ def _headers(record: Record, encode: Callable[[bytes], bytes]) -> bytes:
     )
 
 
-_Maker = Callable[[Place, Record, Callable[[bytes], bytes]], bytes]
+_Maker = Callable[[TopicPartition, Record, Callable[[bytes], bytes]], bytes]
 
 PARTS: Final[dict[str, _Maker]] = {
     "k": lambda _place, record, encode: _bytes(record.key, encode),

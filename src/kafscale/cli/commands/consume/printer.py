@@ -19,7 +19,7 @@ from kafscale.client.consumer.start_position import Start
 from kafscale.client.coordinator import Coordinator
 from kafscale.client.group_offsets import by_topic, committed
 from kafscale.client.retry import retried
-from kafscale.groups.committed_offsets import Place
+from kafscale.groups.model import TopicPartition
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.text.formatting import clock
 
@@ -80,7 +80,7 @@ async def in_group(
 
 
 async def _open(
-    client: Client, coordinator: Coordinator, wanted: Wanted, places: Sequence[Place]
+    client: Client, coordinator: Coordinator, wanted: Wanted, places: Sequence[TopicPartition]
 ) -> Batches:
     """Begin to read partitions, where the group has come to or else where it is wanted."""
     topics = [name for name, _ in by_topic(places)]
@@ -132,7 +132,7 @@ class _Printer:
 
 
 async def _print_apart(
-    printer: _Printer, chunk: Chunk, printed: Callable[[Place, int], None]
+    printer: _Printer, chunk: Chunk, printed: Callable[[TopicPartition, int], None]
 ) -> None:
     """Print in a thread, so that heartbeats go on while whoever reads the output takes its time."""
     printing = asyncio.ensure_future(asyncio.to_thread(printer.print, chunk))
