@@ -34,7 +34,7 @@ def tail_of(values: list[bytes]) -> Tail:
 
 def rolled(tail: Tail) -> segment.Built:
     builder = segment.Builder(0, 4096, compression=Codec.SNAPPY, prior_max_timestamp_ms=-1)
-    for view, positions in tail.waiting().stretches(2 * TAIL_BYTES):
+    for view, positions in tail.unrolled().slices(2 * TAIL_BYTES):
         assert builder.extend(view, positions)
     return builder.finish()
 

@@ -45,7 +45,7 @@ class Broker:
     async def begin(self) -> None:
         """Begin a life under a new epoch."""
         self.epoch = self._world.take_epoch(await self.engine.newest_epoch() + 1)
-        await self.engine.begin(self.epoch)
+        await self.engine.begin_session(self.epoch)
         if self._background is None:
             self._background = asyncio.create_task(self.engine.run())
 

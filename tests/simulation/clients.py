@@ -209,7 +209,9 @@ class Reader:
             return
         offset, timestamp_ms = known
         try:
-            found = await timestamp_lookup.first_since(broker.engine.reader, log, timestamp_ms)
+            found = await timestamp_lookup.offset_for_timestamp(
+                broker.engine.reader, log, timestamp_ms
+            )
         except OperatingError:
             return
         if (

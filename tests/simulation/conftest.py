@@ -12,9 +12,7 @@ SEEDS_PER_TEST = 25
 GROUP_RUNS_SHARE = 25
 """A run of groups is two minutes of heartbeats: of so many runs of the engine, one is for them."""
 
-EXPECTED_ERRORS = frozenset(
-    {"wal fenced", "records lost that were not durable", "groups not saved"}
-)
+EXPECTED_ERRORS = frozenset({"wal fenced", "undurable records lost", "groups not saved"})
 """What is said aloud and a scenario brings about on purpose."""
 
 

@@ -13,8 +13,8 @@ from contextlib import suppress
 
 from kafscale.errors import KafscaleError, NotOwnerError, OperatingError
 from kafscale.storage.formats import object_keys, wal_object
-from kafscale.storage.wal.dead_stream_cleaner import FENCE_KEPT_MS, LEFT_MS
-from kafscale.storage.wal.writer import LINGER_MS
+from kafscale.storage.wal.dead_stream_cleaner import ABANDONED_MS, FENCE_RETENTION_MS
+from kafscale.storage.wal.writer import LATE_PUT_MS
 from kafscale.testing.virtual_time import clock_ms
 from simulation.brokers import Broker
 from simulation.clients import Producer, Reader
@@ -101,7 +101,7 @@ class Scenario:
     async def _roll(self) -> None:
         topic, number, _ = self._random.choice(self._world.partitions())
         owner = self._world.owner(topic, number)
-        owner.engine.upkeep.request(self._world.log(topic, number), "explicit")
+        owner.engine.roll_scheduler.schedule_roll(self._world.log(topic, number), "explicit")
 
     async def _retain(self) -> None:
         broker = self._random.choice([*self._world.lives(), *self._zombies])
@@ -158,14 +158,16 @@ class Scenario:
             # It makes segments and trims its stream just while others read both.
             loop, delay_seconds = asyncio.get_running_loop(), self._random.uniform(0, 0.5)
             for log in broker.engine.logs:
-                loop.call_later(delay_seconds, broker.engine.upkeep.request, log, "explicit")
+                loop.call_later(
+                    delay_seconds, broker.engine.roll_scheduler.schedule_roll, log, "explicit"
+                )
         await self._succeed(broker)
         broker.store.is_down = False
 
     async def _lose_lease(self) -> None:
         """Let a broker find out by itself that it is taken for dead, and begin again."""
         broker = self._any_broker()
-        broker.engine.end()
+        broker.engine.end_session()
         if len(self._world.registered) > 1 and self._random.random() < 0.5:
             others = [other for other in self._world.lives() if other is not broker]
             await self._world.bury(broker, others)
@@ -187,7 +189,7 @@ class Scenario:
         if zombie.id in self._world.registered:
             await zombie.crash()
         else:
-            zombie.engine.end()
+            zombie.engine.end_session()
             await self._world.register(zombie)
 
     async def _restart(self) -> None:
@@ -214,7 +216,7 @@ class Scenario:
         except (TimeoutError, OperatingError, NotOwnerError):
             return
         if self._random.random() < 0.1:
-            log.take_again()
+            log.resume_appends()
             return
         if self._random.random() < 0.5:
             owner.engine.remove(log)
@@ -225,7 +227,7 @@ class Scenario:
                 await self._world.give([(topic, number)], others, fully_rolled=True)
                 owner.engine.remove(log)
             else:
-                log.take_again()
+                log.resume_appends()
 
     async def _end_zombies(self) -> None:
         for zombie in self._zombies:
@@ -324,23 +326,23 @@ class Scenario:
     async def _check_left_over(self, heir: Broker) -> None:
         """After a stop, segments hold everything, and nothing else is left."""
         for log in list(heir.engine.logs):
-            await heir.engine.upkeep.roll(log, "explicit")
+            await heir.engine.roll_scheduler.roll(log, "explicit")
             with suppress(OperatingError):  # The engine may be about to do the same.
                 await heir.engine.retention.enforce(log)
-        await asyncio.sleep(LINGER_MS / 1000 + 5)
+        await asyncio.sleep(LATE_PUT_MS / 1000 + 5)
         await heir.stop()
         await self._world.reap()
         await self._check_objects(heir)
         if heir.engine.wal.unflushed_bytes:
             raise BrokenPromiseError("bytes wait to be written after a stop")
-        heir.engine.end()
+        heir.engine.end_session()
         if heir.engine.memory.used_bytes:
             raise BrokenPromiseError(
                 f"{heir.engine.memory.used_bytes} bytes of memory are not given back"
             )
         self._world.registered.clear()
         for _ in range(2):  # At first the last stream gets its fence.
-            await self._world.reap_in_the_end(LEFT_MS + FENCE_KEPT_MS + 1)
+            await self._world.reap_in_the_end(ABANDONED_MS + FENCE_RETENTION_MS + 1)
         if left := [key for key in await self._keys() if object_keys.parse_wal(NAMESPACE, key)]:
             raise BrokenPromiseError(f"{left} are left of the WAL when everybody is gone")
 

@@ -18,9 +18,9 @@ from kafscale.storage.log.config import LogSettings
 from kafscale.storage.log.partition_log import PartitionLog
 from kafscale.storage.objects.memory import MemoryObjectStore
 from kafscale.storage.recovery.log_opener import PartitionToOpen
-from kafscale.storage.segments.roll_scheduler import Bounds
-from kafscale.storage.wal.buffer.open_object import SealRules
-from kafscale.storage.wal.dead_stream_cleaner import Reaper
+from kafscale.storage.segments.roll_scheduler import RollLimits
+from kafscale.storage.wal.buffer.seal_policy import SealPolicy
+from kafscale.storage.wal.dead_stream_cleaner import DeadStreamCleaner
 from kafscale.storage.wal.streams import Streams
 from kafscale.testing.faulty_object_store import Fault, FaultyObjectStore, Rule
 from kafscale.testing.virtual_time import clock_ms
@@ -52,7 +52,7 @@ def random_settings(random: Random) -> EngineSettings:
     """Tiny bounds, so that all of them are met."""
     uploads_max = random.randint(1, 6)
     return EngineSettings(
-        rules=SealRules(
+        seal_policy=SealPolicy(
             flush_bytes=random.choice((200, 1000, 10_000)),
             flush_messages=random.choice((2, 10, 1000)),
             flush_interval_ms=random.choice((10, 500)),
@@ -62,7 +62,7 @@ def random_settings(random: Random) -> EngineSettings:
         puts_per_second=random.choice((None, 2.0, 20.0)),
         puts_burst=random.randint(1, 5),
         buffer_bytes_max=random.choice((1500, 5000, 100_000)),
-        bounds=Bounds(
+        limits=RollLimits(
             tail_bytes_max=random.choice((2000, 10_000, 1_000_000)),
             wal_bytes_max=random.choice((1000, 10_000, 1_000_000)),
             segment_age_ms_max=random.choice((1000, 10_000, 600_000)),
@@ -132,7 +132,7 @@ class World:
         """Whether what is deleted counts as if segments held it, where ends are remembered."""
         self._controller = self.connect()
         self._streams = Streams(self._controller, NAMESPACE, clock_ms)
-        self._reaper = Reaper(self._controller, NAMESPACE, clock_ms)
+        self._reaper = DeadStreamCleaner(self._controller, NAMESPACE, clock_ms)
 
     # --- topics -------------------------------------------------------------------------------
 
@@ -282,12 +282,12 @@ class World:
     # --- streams of the dead ------------------------------------------------------------------
 
     async def reap(self) -> None:
-        await self._reaper.reap(self._rolled_end, self._is_live)
+        await self._reaper.clean(self._rolled_end, self._is_live)
 
     async def reap_in_the_end(self, later_ms: int) -> None:
         """Reap as if that much time had passed."""
-        reaper = Reaper(self.objects, NAMESPACE, lambda: clock_ms() + later_ms)
-        await reaper.reap(self._rolled_end, self._is_live)
+        reaper = DeadStreamCleaner(self.objects, NAMESPACE, lambda: clock_ms() + later_ms)
+        await reaper.clean(self._rolled_end, self._is_live)
 
     def _rolled_end(self, topic_id: bytes, number: int) -> int | None:
         if all(topic.id != topic_id for topic in self.topics.values()):

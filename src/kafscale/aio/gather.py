@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 Result = TypeVar("Result")
 
 
-async def together(works: Iterable[Coroutine[Any, Any, Result]]) -> list[Result]:
+async def gather_or_cancel(works: Iterable[Coroutine[Any, Any, Result]]) -> list[Result]:
     """The results in the order of the works, or the first failure."""
     tasks = [asyncio.ensure_future(work) for work in works]
     try:

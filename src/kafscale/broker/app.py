@@ -160,7 +160,7 @@ async def start(config: Config) -> AsyncIterator[Broker]:
             if not broker.background.done():
                 await node.leave(config.broker.drain_timeout_sec)
             # Producers still get their answers: what they wait for is made durable meanwhile.
-            storage.wal.hurry()
+            storage.wal.flush_soon()
             await server.drain(DRAIN_SECONDS)
             if not broker.background.done():
                 await groups.writer.finish(FLUSH_SECONDS)
@@ -206,7 +206,7 @@ def _server(config: Config, services: Services, drain: Drain, logins: Logins | N
         _server_settings(config),
         services.metrics,
         drain,
-        congestion=services.storage.congestion,
+        congestion=services.storage.backpressure,
         logins=logins,
         audit=services.audit,
         delay_ms=services.throttling.connection_delay_ms,

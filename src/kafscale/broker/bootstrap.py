@@ -45,9 +45,9 @@ from kafscale.storage.objects import factory
 from kafscale.storage.objects.s3.bucket_admin import BucketLifecycle
 from kafscale.storage.objects.s3.lifecycle import TopicRetention
 from kafscale.storage.objects.store import ObjectStore
-from kafscale.storage.recovery.bucket_scan import Inventories
+from kafscale.storage.recovery.bucket_scan import BucketScanner
 from kafscale.storage.topic_catalog import CatalogTopic, CatalogWriter
-from kafscale.storage.wal.dead_stream_cleaner import Reaper
+from kafscale.storage.wal.dead_stream_cleaner import DeadStreamCleaner
 from kafscale.storage.wal.streams import Streams
 
 
@@ -138,7 +138,7 @@ async def assemble(
         stores.metadata,
         stores.catalog,
         streams,
-        Inventories(stores.objects, namespace, streams),
+        BucketScanner(stores.objects, namespace, streams),
         cluster_id=identity,
         namespace=namespace,
         clock=clock,
@@ -153,7 +153,7 @@ async def assemble(
         storage=storage,
         groups=groups,
         streams=streams,
-        reaper=Reaper(stores.objects, namespace, clock),
+        reaper=DeadStreamCleaner(stores.objects, namespace, clock),
         restorer=restoration,
         broker_id=node_id,
         cluster_id=identity,

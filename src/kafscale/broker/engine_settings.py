@@ -3,15 +3,15 @@
 from kafscale.broker.stores import is_remote
 from kafscale.config import Config
 from kafscale.storage.engine import EngineSettings
-from kafscale.storage.segments.roll_scheduler import Bounds
-from kafscale.storage.wal.buffer.open_object import SealRules
+from kafscale.storage.segments.roll_scheduler import RollLimits
+from kafscale.storage.wal.buffer.seal_policy import SealPolicy
 
 
 def engine_settings(config: Config) -> EngineSettings:
     storage = config.storage
     remote = is_remote(config)
     return EngineSettings(
-        rules=SealRules(
+        seal_policy=SealPolicy(
             flush_bytes=min(storage.segment_buffer_bytes, storage.segment_bytes),
             flush_messages=storage.flush_messages,
             flush_interval_ms=storage.flush_interval_ms,
@@ -23,7 +23,7 @@ def engine_settings(config: Config) -> EngineSettings:
         puts_per_second=storage.wal_puts_per_second if remote else None,
         puts_burst=storage.wal_puts_burst,
         buffer_bytes_max=storage.buffer_bytes_max,
-        bounds=Bounds(
+        limits=RollLimits(
             tail_bytes_max=storage.tail_bytes_max,
             wal_bytes_max=storage.wal_bytes_max,
             segment_age_ms_max=storage.segment_age_ms_max,

@@ -142,7 +142,7 @@ class Health:
             self._window.clear()
             self._enter(HealthState.HEALTHY)
             if self._storage is not None:
-                self._storage.wal.try_again()
+                self._storage.wal.retry_now()
 
     async def _answers(self, store: ObjectStore) -> bool:
         """Whether the store takes an object and gives it back, each in fair time.
@@ -179,7 +179,7 @@ class Health:
         storage = self._storage
         if storage is None:
             return
-        traffic, statistics = self._metrics.log, storage.statistics
+        traffic, statistics = self._metrics.log, storage.counters
         traffic.unflushed_bytes = storage.wal.unflushed_bytes
         traffic.wal_puts = statistics.wal_puts
         traffic.wal_bytes = statistics.wal_bytes

@@ -1,1 +1,1 @@
-"""Where records live: the formats of objects, the stores that keep them, and the logs above."""
+"""Records in an object store: object formats, stores, and the partition logs built on them."""

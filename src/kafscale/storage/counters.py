@@ -1,12 +1,12 @@
-"""What storage has done so far, as plain numbers that cost nothing to move.
+"""Counters of storage events as plain integers, which are cheap to update.
 
-Metrics are made of them when somebody looks.
+The metrics collectors read them at scrape time.
 """
 
 from collections import Counter
 
 
-class Statistics:
+class StorageCounters:
     """The counters of one broker's storage."""
 
     __slots__ = (
@@ -30,7 +30,7 @@ class Statistics:
         self.wal_sealed: Counter[str] = Counter()
         """Sealed objects by reason."""
         self.segments_rolled: Counter[str] = Counter()
-        """Segments made, by reason."""
+        """Segments rolled, by reason."""
         self.segment_bytes = 0
         self.segments_deleted = 0
         self.reads_from_tail = 0

@@ -1,10 +1,10 @@
-"""The storage of one broker: its parts put together, and how logs and lives come and go.
+"""`StorageEngine`: the storage of one broker, and the life cycle of sessions and logs.
 
-A life begins with a new epoch, under which this broker writes a WAL stream of its own. Logs come
-into it one by one, each from what segments and, if its last owner did not release it, the streams
-of the dead hold; and go again, released in good order or not. A life ends with `end`, when somebody
-else has taken over, and another may begin in the same process; or with `stop`, which makes
-everything durable and rolls what there is time for; or with a crash, which is like `end`.
+`begin_session` starts a broker session under a new epoch, with a WAL stream of its own. `open`
+opens logs from their segments and, if the former owner did not release them, from the WAL streams
+of ended sessions. `release` and `remove` give them up. A session ends with `end_session` when
+another broker has taken over, and the same process may begin another; with `stop`, which makes
+everything durable and rolls as much as time allows; or with a crash, which is like `end_session`.
 """
 
 import asyncio
@@ -15,41 +15,41 @@ from random import Random
 
 from kafscale.errors import KafscaleError, NotOwnerError
 from kafscale.observability.logging import get_logger
-from kafscale.storage.counters import Statistics
+from kafscale.storage.counters import StorageCounters
 from kafscale.storage.formats import wal_object
 from kafscale.storage.log.log_directory import LogDirectory
 from kafscale.storage.log.partition_log import PartitionLog
 from kafscale.storage.log.state.tail import TailMemory
 from kafscale.storage.objects.store import ObjectStore
-from kafscale.storage.read.block_cache import Blocks
+from kafscale.storage.read.block_cache import BlockCache
 from kafscale.storage.read.log_reader import LogReader
-from kafscale.storage.recovery.log_opener import Opener, PartitionToOpen
+from kafscale.storage.recovery.log_opener import LogOpener, PartitionToOpen
 from kafscale.storage.recovery.takeover import Takeover
 from kafscale.storage.segments.retention import Retention
-from kafscale.storage.segments.roll_scheduler import Bounds, Upkeep
+from kafscale.storage.segments.roll_scheduler import RollLimits, RollScheduler
 from kafscale.storage.segments.segment_writer import SegmentWriter
 from kafscale.storage.segments.swap import Swapper, SwapResult
-from kafscale.storage.wal.buffer.open_object import PutBudget, SealRules
-from kafscale.storage.wal.streams import Streams
+from kafscale.storage.wal.buffer.seal_policy import PutBudget, SealPolicy
+from kafscale.storage.wal.streams import StreamPosition, Streams
 from kafscale.storage.wal.trimmer import DurableObject, WalTrimmer
-from kafscale.storage.wal.writer import WalPosition, WalWriter
+from kafscale.storage.wal.writer import WalWriter
 
-log = get_logger(__name__)
+logger = get_logger(__name__)
 
-OPENINGS_MAX = 32
-"""How many partitions are looked into at once."""
+PARALLEL_OPENS_MAX = 32
+"""Limit of logs that are opened concurrently."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class EngineSettings:
-    """Everything that can be set about storage."""
+    """Settings of the storage engine."""
 
-    rules: SealRules
+    seal_policy: SealPolicy
     puts_per_second: float | None
-    """None is as many as the store takes."""
+    """None: no limit."""
     puts_burst: int
     buffer_bytes_max: int
-    bounds: Bounds
+    limits: RollLimits
     blocks_bytes_max: int
     indexes_bytes_max: int
     read_ahead: int
@@ -57,11 +57,11 @@ class EngineSettings:
     retention_check_interval_ms: int
     producer_expiration_ms: int
     trim_count_max: int = 1
-    """How many WAL objects are deleted with one call: one, if the store promises no order."""
+    """WAL objects deleted per request; 1 if the store does not delete in order."""
 
 
 class StorageEngine:
-    """The logs of a broker and everything that works on them."""
+    """The logs of a broker, and the background work on them."""
 
     def __init__(
         self,
@@ -80,9 +80,9 @@ class StorageEngine:
         self._settings = settings
         self._clock = clock
         self._random = random
-        self.statistics = Statistics()
+        self.counters = StorageCounters()
         self.memory = TailMemory()
-        blocks = Blocks(store, settings.blocks_bytes_max, self.statistics)
+        blocks = BlockCache(store, settings.blocks_bytes_max, self.counters)
         self.reader = LogReader(
             store,
             namespace,
@@ -90,9 +90,10 @@ class StorageEngine:
             indexes_bytes_max=settings.indexes_bytes_max,
             read_ahead=settings.read_ahead,
             index_interval_bytes=settings.index_interval_bytes,
-            statistics=self.statistics,
+            counters=self.counters,
         )
-        opener = Opener(store, namespace, self.reader, self.memory, asyncio.Semaphore(OPENINGS_MAX))
+        opens = asyncio.Semaphore(PARALLEL_OPENS_MAX)
+        opener = LogOpener(store, namespace, self.reader, self.memory, opens)
         self._streams = Streams(store, namespace, clock)
         self._takeover = Takeover(store, namespace, self._streams, opener, clock)
         self.logs = LogDirectory(store, namespace, self.reader)
@@ -104,25 +105,25 @@ class StorageEngine:
             save=save,
             clock=clock,
             random=random,
-            statistics=self.statistics,
+            counters=self.counters,
         )
-        self.upkeep = Upkeep(
+        self.roll_scheduler = RollScheduler(
             writer,
             self.trimmer,
             self.memory,
-            settings.bounds,
-            logs=self._every_log,
+            settings.limits,
+            logs=self._all_logs,
             clock=clock,
-            borrow=blocks.lend,
+            borrow=blocks.reserve,
         )
         self.retention = Retention(
             store,
             namespace,
             self.reader,
-            self.upkeep,
+            self.roll_scheduler,
             save=save,
             clock=clock,
-            statistics=self.statistics,
+            counters=self.counters,
         )
         self._swapper = Swapper(
             store,
@@ -136,159 +137,159 @@ class StorageEngine:
 
     @property
     def wal(self) -> WalWriter:
-        """The WAL of the present life, or of the last one."""
-        assert self._wal is not None, "no life has begun yet"
+        """The WAL writer of the current session, or of the last one."""
+        assert self._wal is not None, "no session has begun"
         return self._wal
 
-    def congestion(self) -> "asyncio.Future[None] | None":
-        """What producers should wait for before they send more, if anything."""
-        return self.wal.congestion()
+    def backpressure(self) -> "asyncio.Future[None] | None":
+        """A future that producers should wait for before they send more; None if not needed."""
+        return self.wal.backpressure()
 
-    # --- lives --------------------------------------------------------------------------------
+    # --- sessions -------------------------------------------------------------------------------
 
     async def newest_epoch(self) -> int:
-        """The epoch of the last life that the store knows of, or -1."""
+        """The epoch of this broker's newest stream in the store, or -1."""
         return await self._streams.newest_epoch(self._broker_id)
 
-    async def begin(self, epoch: int) -> None:
-        """Begin a life: open a stream under a new epoch, and end those of earlier lives.
+    async def begin_session(self, epoch: int) -> None:
+        """Begin a broker session: create its WAL stream and fence those of earlier sessions.
 
-        An epoch is for one try: after a failure, take another.
+        An epoch can be used once: after a failure, use a new one.
         """
-        self.end()
-        opening_key = await self._streams.begin(self._broker_id, epoch)
-        await self._streams.end_earlier(self._broker_id, epoch)
+        self.end_session()
+        opening_key = await self._streams.create(self._broker_id, epoch)
+        await self._streams.fence_earlier(self._broker_id, epoch)
         self.trimmer.add(DurableObject(opening_key, wal_object.EMPTY_BYTES, {}))
         self._wal = WalWriter(
             self._store,
-            WalPosition(self._namespace, self._broker_id, epoch),
-            rules=self._settings.rules,
+            StreamPosition(self._namespace, self._broker_id, epoch),
+            seal_policy=self._settings.seal_policy,
             budget=PutBudget(self._settings.puts_per_second, self._settings.puts_burst),
             buffer_bytes_max=self._settings.buffer_bytes_max,
-            on_durable=self.upkeep.on_durable,
+            on_durable=self.roll_scheduler.on_durable,
             clock=self._clock,
             random=self._random,
-            statistics=self.statistics,
-            is_full=self.upkeep.is_full,
+            counters=self.counters,
+            is_memory_full=self.roll_scheduler.is_memory_full,
         )
-        log.info("storage life began", epoch=epoch)
+        logger.info("storage session began", epoch=epoch)
 
-    def end(self) -> None:
-        """End the life at once: all logs are somebody else's now, and so is our stream."""
+    def end_session(self) -> None:
+        """End the session immediately: other brokers own its logs and may fence its stream."""
         if self._wal is not None:
-            self._wal.abandon()
-        for served in self.logs:
-            self._close(served)
+            self._wal.abort()
+        for log in self.logs:
+            self._close(log)
         self.trimmer.clear()
 
     # --- logs ---------------------------------------------------------------------------------
 
     async def open(self, partitions: Sequence[PartitionToOpen]) -> list[PartitionLog]:
-        """Open logs and serve them: all of them, or, where the store fails, none."""
-        life = self.wal
+        """Open logs and serve them: all of them, or none if the store fails."""
+        wal = self.wal
         started_ms = self._clock()
         self.reader.forget_partitions((one.topic, one.partition) for one in partitions)
-        taken = await self._takeover.take(partitions)
-        if life.is_over:
-            taken.close()
-            raise NotOwnerError("this broker's life ended while logs were opened")
-        for served in taken.logs:
-            served.lead(life)
-            self.logs.add(served)
-            if served.tail.unrolled_bytes:
-                # What the dead have left is read by all who take over, until segments hold it.
-                self.upkeep.request(served, "takeover")
-        log.info(
+        opened = await self._takeover.open(partitions)
+        if wal.is_closed:
+            opened.close()
+            raise NotOwnerError("the broker session ended while logs were opened")
+        for log in opened.logs:
+            log.become_leader(wal)
+            self.logs.add(log)
+            if log.tail.unrolled_bytes:
+                # Until segments hold these records, every takeover reads them from the WAL again.
+                self.roll_scheduler.schedule_roll(log, "takeover")
+        logger.info(
             "logs opened",
-            partitions=len(taken.logs),
-            recovered_bytes=taken.recovered_bytes,
+            partitions=len(opened.logs),
+            recovered_bytes=opened.recovered_bytes,
             duration=round((self._clock() - started_ms) / 1000, 3),
         )
-        return taken.logs
+        return opened.logs
 
-    async def release(self, served: PartitionLog) -> None:
-        """Stop taking appends, and make segments of everything, for another owner to open.
+    async def release(self, log: PartitionLog) -> None:
+        """Stop appends and roll everything, so that another broker can open the log.
 
-        Readers go on. If it fails, or is cancelled, appends are taken again.
+        Reads continue. On failure or cancellation, appends are accepted again.
         """
-        served.hold()
+        log.pause_appends()
         try:
-            async with served.pruning:
+            async with log.segments_lock:
                 await self.wal.flush()
-                await self.upkeep.roll(served, "release")
-                _check_rolled(served)
+                await self.roll_scheduler.roll(log, "release")
+                _check_rolled(log)
         except BaseException:
-            served.take_again()
+            log.resume_appends()
             raise
 
-    async def swap_segments(self, served: PartitionLog, staged_prefix: str) -> SwapResult:
-        """Put segments that a job has staged in the place of those that it made them from."""
-        return await self._swapper.swap(served, staged_prefix)
+    async def swap_segments(self, log: PartitionLog, staged_prefix: str) -> SwapResult:
+        """Replace segments by those that a job has staged."""
+        return await self._swapper.swap(log, staged_prefix)
 
-    def remove(self, served: PartitionLog) -> None:
-        """Serve a log no longer."""
-        self._close(served)
-        self.reader.forget_partitions([(served.topic, served.partition)])
+    def remove(self, log: PartitionLog) -> None:
+        """Stop serving a log."""
+        self._close(log)
+        self.reader.forget_partitions([(log.topic, log.partition)])
 
-    def _close(self, served: PartitionLog) -> None:
-        self.logs.discard(served)
-        served.close()
+    def _close(self, log: PartitionLog) -> None:
+        self.logs.discard(log)
+        log.close()
 
-    # --- work ---------------------------------------------------------------------------------
+    # --- background work ------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Roll, trim and delete in the background; cancel it to stop."""
+        """Roll, trim and apply retention in the background, until cancelled."""
         async with asyncio.TaskGroup() as group:
-            group.create_task(self.upkeep.run())
-            group.create_task(self._retain())
+            group.create_task(self.roll_scheduler.run())
+            group.create_task(self._enforce_retention())
 
     async def stop(self, *, flush_seconds: float, roll_seconds: float) -> None:
-        """Make everything durable, and make segments of it as far as there is time."""
-        if self._wal is None or self._wal.is_over:
-            self.close()  # Another broker looks after all of it now.
+        """Make everything durable, and roll as much as time allows."""
+        if self._wal is None or self._wal.is_closed:
+            self.close()  # Other brokers own the logs now.
             return
         try:
             async with asyncio.timeout(flush_seconds):
                 await self.wal.flush()
         except (TimeoutError, NotOwnerError):
-            # None of it was acknowledged to a producer that asked for more than an append.
-            log.exception("records lost that were not durable", bytes=self.wal.unflushed_bytes)
+            # No producer with acks=all has received an acknowledgement for these records.
+            logger.exception("undurable records lost", bytes=self.wal.unflushed_bytes)
             self.close()
             return
         with suppress(TimeoutError):
             async with asyncio.timeout(roll_seconds):
-                for partition in self._every_log():
-                    await self.upkeep.roll(partition, "explicit")
+                for log in self._all_logs():
+                    await self.roll_scheduler.roll(log, "explicit")
                 await self.trimmer.trim()
         self.close()
 
     def close(self) -> None:
-        """Let go of everything at once, as a crash would."""
+        """Stop immediately, as in a crash."""
         if self._wal is not None:
-            self._wal.abandon()
+            self._wal.abort()
         self._swapper.close()
         self.reader.close()
 
-    async def _retain(self) -> None:
+    async def _enforce_retention(self) -> None:
         while True:
             await asyncio.sleep(self._settings.retention_check_interval_ms / 1000)
-            for partition in self._every_log():
-                partition.producers.expire(self._clock(), self._settings.producer_expiration_ms)
+            for log in self._all_logs():
+                log.producers.expire(self._clock(), self._settings.producer_expiration_ms)
                 try:
-                    await self.retention.enforce(partition)
+                    await self.retention.enforce(log)
                 except KafscaleError as error:
-                    log.warning(
+                    logger.warning(
                         "retention failed",
-                        topic=partition.topic,
-                        partition=partition.partition,
+                        topic=log.topic,
+                        partition=log.partition,
                         error=str(error),
                     )
 
-    def _every_log(self) -> list[PartitionLog]:
+    def _all_logs(self) -> list[PartitionLog]:
         return list(self.logs)
 
 
-def _check_rolled(served: PartitionLog) -> None:
-    served.check_open()
-    if served.tail.rolled_offset < served.end_offset or not served.is_saved:
-        raise NotOwnerError(f"{served.topic}/{served.partition} could not be rolled")
+def _check_rolled(log: PartitionLog) -> None:
+    log.check_open()
+    if log.tail.rolled_offset < log.end_offset or not log.is_saved:
+        raise NotOwnerError(f"{log.topic}/{log.partition} is not fully rolled")

@@ -16,13 +16,13 @@ from typing import Final
 
 import msgspec
 
-from kafscale.aio.gather import together
+from kafscale.aio.gather import gather_or_cancel
 from kafscale.errors import DamagedObjectError, ObjectNotFoundError
 from kafscale.observability.logging import get_logger
 from kafscale.storage.formats import object_keys
 from kafscale.storage.objects.store import ObjectStore
 
-log = get_logger(__name__)
+logger = get_logger(__name__)
 
 VERSION: Final = 1
 
@@ -150,7 +150,7 @@ class JobRuns:
             parsed = (object_keys.parse_job_run(self._namespace, item.key) for item in chunk)
             refs += [ref for ref in parsed if ref is not None]
             if len(refs) >= LISTED_MAX:
-                log.warning("more records of jobs than are looked at", limit=LISTED_MAX)
+                logger.warning("more records of jobs than are looked at", limit=LISTED_MAX)
                 break
         return refs
 
@@ -166,9 +166,9 @@ class JobRuns:
             except ObjectNotFoundError:
                 pass  # It was one of the oldest, and is gone meanwhile.
             except DamagedObjectError as error:
-                log.warning("damaged record of a job", key=key, reason=error.reason)
+                logger.warning("damaged record of a job", key=key, reason=error.reason)
 
-        await together(read(ref) for ref in refs)
+        await gather_or_cancel(read(ref) for ref in refs)
         return [found[ref] for ref in refs if ref in found]
 
     async def _prune(self, job: str) -> None:

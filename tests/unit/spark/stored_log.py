@@ -79,7 +79,7 @@ def put_wal(
     """Write a WAL object with these offsets of one partition; without any, an opening object."""
     header = wal_object.Header(broker_id, epoch, sequence, 0)
     made = [
-        wal_object.Piece(
+        wal_object.PartitionData(
             topic_id,
             topic,
             partition,

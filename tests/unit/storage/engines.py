@@ -10,14 +10,14 @@ from kafscale.records.checksum import Buffer
 from kafscale.storage.engine import EngineSettings, StorageEngine
 from kafscale.storage.log.config import LogSettings
 from kafscale.storage.log.partition_log import PartitionLog
-from kafscale.storage.log.state.batch_run import Run
-from kafscale.storage.log.state.segment_list import Segments
+from kafscale.storage.log.state.batch_run import BatchRun
+from kafscale.storage.log.state.segment_list import SegmentList
 from kafscale.storage.log.state.tail import TailMemory
 from kafscale.storage.objects.memory import MemoryObjectStore
 from kafscale.storage.objects.store import ObjectInfo, ObjectStore
 from kafscale.storage.recovery.log_opener import PartitionToOpen
-from kafscale.storage.segments.roll_scheduler import Bounds
-from kafscale.storage.wal.buffer.open_object import SealRules
+from kafscale.storage.segments.roll_scheduler import RollLimits
+from kafscale.storage.wal.buffer.seal_policy import SealPolicy
 from kafscale.testing import virtual_time
 from unit.storage.samples import batch
 
@@ -50,7 +50,7 @@ def log_settings(**changes: Any) -> LogSettings:
 
 def engine_settings(**changes: Any) -> EngineSettings:
     values = {
-        "rules": SealRules(
+        "seal_policy": SealPolicy(
             flush_bytes=1_000_000,
             flush_messages=10_000,
             flush_interval_ms=500,
@@ -60,7 +60,7 @@ def engine_settings(**changes: Any) -> EngineSettings:
         "puts_per_second": None,
         "puts_burst": 1,
         "buffer_bytes_max": 10_000_000,
-        "bounds": Bounds(
+        "limits": RollLimits(
             tail_bytes_max=10_000_000, wal_bytes_max=10_000_000, segment_age_ms_max=10**9
         ),
         "blocks_bytes_max": 100_000_000,
@@ -130,7 +130,7 @@ async def begun(
 ) -> StorageEngine:
     """An engine that has begun a life, and serves nothing yet."""
     engine = new_engine(store, broker_id, **changes)
-    await engine.begin(await (epochs or Epochs()).take(await engine.newest_epoch() + 1))
+    await engine.begin_session(await (epochs or Epochs()).take(await engine.newest_epoch() + 1))
     return engine
 
 
@@ -169,7 +169,7 @@ async def append(engine: StorageEngine, *values: bytes, partition: int = 0, **fi
 
 
 async def roll(engine: StorageEngine, partition: int = 0) -> None:
-    await engine.upkeep.roll(engine.logs.find(TOPIC, partition), "explicit")
+    await engine.roll_scheduler.roll(engine.logs.find(TOPIC, partition), "explicit")
 
 
 async def read_offsets(
@@ -194,18 +194,18 @@ def new_log(memory: TailMemory | None = None, **changes: Any) -> PartitionLog:
         TOPIC_ID,
         0,
         settings=log_settings(**changes),
-        segments=Segments(),
+        segments=SegmentList(),
         memory=memory or TailMemory(),
         leader_epoch=0,
     )
 
 
-def run_of(base_offset: int, *counts: int) -> Run:
+def run_of(base_offset: int, *counts: int) -> BatchRun:
     batches = []
     for count in counts:
         batches.append(batch(base_offset, count))
         base_offset += count
-    return Run.of(batches)
+    return BatchRun.from_batches(batches)
 
 
 class CountingStore(MemoryObjectStore):

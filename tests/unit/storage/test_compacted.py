@@ -100,7 +100,7 @@ def test_times_are_those_of_records_that_exist():
         stamped = TimestampType.LOG_APPEND_TIME
         engine, log = await swapped(memory_store(), Metadata(), timestamp_type=stamped)
         log.advance_start(1)
-        found = await timestamp_lookup.first_since(engine.reader, log, NOW_MS)
+        found = await timestamp_lookup.offset_for_timestamp(engine.reader, log, NOW_MS)
         assert found is not None
         assert found.offset == 2
 

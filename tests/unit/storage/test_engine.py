@@ -117,16 +117,16 @@ def test_several_lives_follow_each_other_in_one_engine():
             assert await append(engine, b"x") == number
             log = engine.logs.find(TOPIC, 0)
             before = engine.wal
-            engine.end()
+            engine.end_session()
             assert log.closed
             assert list(engine.logs) == []
             assert (engine.memory.used_bytes, len(engine.trimmer)) == (0, 0)
-            await engine.begin(await epochs.take(0))
+            await engine.begin_session(await epochs.take(0))
             assert engine.wal is not before
             assert not engine.wal.fenced.done()
             await engine.open(topic())
         assert await read_offsets(engine) == [0, 1, 2]
-        await engine.upkeep.roll(engine.logs.find(TOPIC, 0), "explicit")
+        await engine.roll_scheduler.roll(engine.logs.find(TOPIC, 0), "explicit")
         running.cancel()
 
     simulate(scenario)
@@ -142,8 +142,8 @@ def test_those_who_wait_are_told_when_a_life_ends():
         log.watch(lambda: woken.append(log.closed))
         waiting = asyncio.ensure_future(append(engine, b"a"))
         await asyncio.sleep(0.1)
-        engine.end()
-        engine.end()
+        engine.end_session()
+        engine.end_session()
         with pytest.raises(NotOwnerError):
             await waiting
         with pytest.raises(NotOwnerError):
@@ -161,7 +161,7 @@ def test_logs_that_are_being_opened_when_a_life_ends_are_not_served():
         engine = await begun(store, epochs)
         opening = asyncio.ensure_future(engine.open(topic()))
         await asyncio.sleep(0)
-        engine.end()
+        engine.end_session()
         with pytest.raises(NotOwnerError):
             await opening
         assert list(engine.logs) == []

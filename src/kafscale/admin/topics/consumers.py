@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from kafscale.admin.groups.describe import assigned_to, description
 from kafscale.admin.topics.describe import total
-from kafscale.aio.gather import together
+from kafscale.aio.gather import gather_or_cancel
 from kafscale.client.client import LATEST_TIME, NO_LEADER, Client, leaders_of
 from kafscale.client.coordinator import Coordinator
 from kafscale.client.errors import AnsweredError
@@ -36,7 +36,7 @@ async def topic_consumers(client: Client, name: str, groups: Sequence[str]) -> l
         async with turns:
             return await _consumer(client, group, topic, ends)
 
-    found = await together(one(group) for group in sorted(groups)[:GROUPS_MAX])
+    found = await gather_or_cancel(one(group) for group in sorted(groups)[:GROUPS_MAX])
     return [each for each in found if each is not None]
 
 

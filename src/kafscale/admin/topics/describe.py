@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from kafscale.admin.cluster.control_client import Cluster
 from kafscale.admin.connection import Reach
-from kafscale.aio.gather import together
+from kafscale.aio.gather import gather_or_cancel
 from kafscale.client.client import EARLIEST_TIME, LATEST_TIME, NO_LEADER, Client, leaders_of
 from kafscale.client.errors import AnsweredError
 from kafscale.client.retry import retried
@@ -94,7 +94,7 @@ async def _statuses(reach: Reach, topic: TopicMetadata) -> dict[int, PartitionSt
     leader_ids = sorted({each for each in leaders.values() if each != NO_LEADER})
     try:
         async with asyncio.timeout(2 * OWNER_SECONDS_MAX), reach.cluster() as cluster:
-            answers = await together(
+            answers = await gather_or_cancel(
                 _owned(cluster, leader_id, topic.name or "") for leader_id in leader_ids
             )
     except (KafscaleError, TimeoutError):
@@ -124,7 +124,7 @@ async def _bounds(
     if not indexes:
         return {}
     try:
-        starts, ends = await together(
+        starts, ends = await gather_or_cancel(
             client.offsets(topic, dict.fromkeys(indexes, time_ms))
             for time_ms in (EARLIEST_TIME, LATEST_TIME)
         )

@@ -8,11 +8,11 @@ if it is of this very topic: one that was deleted may have had the same name.
 import asyncio
 from typing import Any, Final
 
-from kafscale.aio.gather import together
+from kafscale.aio.gather import gather_or_cancel
 from kafscale.errors import DamagedObjectError, ObjectNotFoundError, OperatingError
 from kafscale.storage.formats import object_keys, wal_object
 from kafscale.storage.objects.store import ObjectInfo, ObjectStore
-from kafscale.storage.wal.footer_reader import read_table
+from kafscale.storage.wal.streams import read_ranges
 
 Data = dict[str, Any]
 
@@ -65,7 +65,7 @@ async def _lengths(
     async def held(item: ObjectInfo) -> int:
         async with reads:
             try:
-                ranges = await read_table(store, item)
+                ranges = await read_ranges(store, item)
             except (DamagedObjectError, ObjectNotFoundError):
                 return 0  # It was trimmed meanwhile, or nobody can read it.
         return sum(
@@ -76,4 +76,4 @@ async def _lengths(
             and each.base_offset < end
         )
 
-    return [length for length in await together(map(held, items)) if length]
+    return [length for length in await gather_or_cancel(map(held, items)) if length]

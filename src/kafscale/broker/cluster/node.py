@@ -31,7 +31,7 @@ from kafscale.metadata.topics.config_validation import TopicDefaults
 from kafscale.observability.logging import get_logger
 from kafscale.observability.metrics.counters import ClusterStanding
 from kafscale.storage.engine import StorageEngine
-from kafscale.storage.wal.dead_stream_cleaner import Reaper
+from kafscale.storage.wal.dead_stream_cleaner import DeadStreamCleaner
 from kafscale.storage.wal.streams import Streams
 
 log = get_logger(__name__)
@@ -55,7 +55,7 @@ class ClusterNode:
         storage: StorageEngine,
         groups: Coordinator,
         streams: Streams,
-        reaper: Reaper,
+        reaper: DeadStreamCleaner,
         restorer: Restorer,
         broker_id: int,
         cluster_id: str,

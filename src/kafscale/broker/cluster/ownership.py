@@ -90,7 +90,7 @@ class Ownership:
         self._transfers.clear()
         self._served.clear()
         self._guards.clear()
-        self._storage.end()
+        self._storage.end_session()
         self._groups.drop_shards()
 
     async def run(self) -> None:

@@ -57,7 +57,7 @@ class BrokerSessions:
         """Join the cluster; return the epoch of the session."""
         epoch = await self._allocate_epoch()
         await self._registration.restore_guard.check()
-        await self._storage.begin(epoch)
+        await self._storage.begin_session(epoch)
         broker = await self._registration.register(epoch)
         self._ownership.start_session(broker)
         self._controller.start_session(broker)

@@ -97,10 +97,10 @@ class OwnershipTransfer:
         try:
             is_transferred = await self._commit(topic_partition, guard, target)
         except BaseException:
-            partition.take_again()
+            partition.resume_appends()
             raise
         if not is_transferred:
-            partition.take_again()
+            partition.resume_appends()
             return False
         log.info(
             "partition transferred",

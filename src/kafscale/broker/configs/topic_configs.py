@@ -98,8 +98,8 @@ def resolve(configs: Mapping[str, str], defaults: TopicDefaults) -> LogSettings:
         row = TOPIC_CONFIGS.get(name)
         if row is not None and row.effect is Effect.HONOURED:
             values[name] = config_validation.parse_value(name, value, defaults)
-    is_pruned = DELETE in split(values["cleanup.policy"])
-    if not is_pruned:
+    has_delete_policy = DELETE in split(values["cleanup.policy"])
+    if not has_delete_policy:
         values["retention.ms"] = values["retention.bytes"] = _FOREVER
     compression = values["compression.type"]
     return LogSettings(
@@ -110,7 +110,7 @@ def resolve(configs: Mapping[str, str], defaults: TopicDefaults) -> LogSettings:
         message_bytes_max=int(values["max.message.bytes"]),
         timestamp_type=_TIMESTAMP_TYPES[values["message.timestamp.type"]],
         compression=None if compression in _AS_SENT else Codec[compression.upper()],
-        is_pruned=is_pruned,
+        has_delete_policy=has_delete_policy,
     )
 
 

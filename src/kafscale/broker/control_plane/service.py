@@ -179,7 +179,7 @@ class BrokerControlService:
 
     async def _roll_one(self, partition: PartitionLog) -> None:
         async with self._at_once:
-            await self._parts.storage.upkeep.roll(partition, "explicit")
+            await self._parts.storage.roll_scheduler.roll(partition, "explicit")
 
     # --- whose --------------------------------------------------------------------------------
 

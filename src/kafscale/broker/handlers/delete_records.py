@@ -68,7 +68,7 @@ async def _trim(context: RequestContext, topic: str, asked: PartitionToTrim) -> 
     broker = context.broker
     try:
         partition = find_named(broker, topic, asked.index)
-        if not partition.settings.is_pruned:
+        if not partition.settings.has_delete_policy:
             raise PolicyViolationError(
                 f"topic {topic!r} is compacted: its cleanup.policy is not delete"
             )

@@ -232,7 +232,7 @@ class Fetch:
         is_first = self._size_bytes == 0
         if bytes_max <= 0 and not is_first:
             return []
-        self._context.broker.storage.statistics.reads_from_tail += 1
+        self._context.broker.storage.counters.reads_from_tail += 1
         slices, _ = partition.tail.read(wanted.request.offset, bytes_max, first=is_first)
         return slices
 

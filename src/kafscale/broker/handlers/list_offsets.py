@@ -160,9 +160,11 @@ async def _search(
     reader = context.broker.storage.reader
     try:
         if asked.timestamp_ms == NEWEST:
-            found = await timestamp_lookup.newest(reader, partition)
+            found = await timestamp_lookup.offset_of_max_timestamp(reader, partition)
         else:
-            found = await timestamp_lookup.first_since(reader, partition, asked.timestamp_ms)
+            found = await timestamp_lookup.offset_for_timestamp(
+                reader, partition, asked.timestamp_ms
+            )
     except KafscaleError as error:
         listed.error_code = error.code
     else:

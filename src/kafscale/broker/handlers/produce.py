@@ -53,7 +53,7 @@ from kafscale.protocol.messages.produce import (
 )
 from kafscale.records import BatchView, Codec, sole, up_convert
 from kafscale.records.batch import MAGIC, MAGIC_POSITION, TRANSACTIONAL_BIT
-from kafscale.storage.log.partition_log import Appended, PartitionLog
+from kafscale.storage.log.partition_log import AppendResult, PartitionLog
 
 log = get_logger(__name__)
 
@@ -138,7 +138,7 @@ def _append_topic(
 
 def _append_partition(
     context: RequestContext, target: PartitionLog, partition: PartitionToProduce
-) -> Appended:
+) -> AppendResult:
     batch = _batch(context.version, target, partition.records)
     header = batch.validate(size_bytes_max=target.settings.message_bytes_max)
     if context.version < 7 and batch.codec is Codec.ZSTD:

@@ -17,7 +17,7 @@ def show(metrics: Metrics, storage: StorageEngine, catalog: Catalog) -> None:
             yield served.topic, served.partition, size_bytes
 
     def waiting() -> Iterator[tuple[str, int, int]]:
-        found = storage.wal.waiting_bytes()
+        found = storage.wal.unflushed_bytes_by_log()
         for served in storage.logs:
             yield served.topic, served.partition, found.get(served, 0)
 

@@ -13,7 +13,7 @@ from typing import Final
 
 import msgspec
 
-from kafscale.aio.gather import together
+from kafscale.aio.gather import gather_or_cancel
 from kafscale.errors import DamagedObjectError, ObjectNotFoundError
 from kafscale.observability.logging import get_logger
 from kafscale.spark.plan.offset_map import CatalogTopic, OffsetMap, TopicPartition, WalRun, build
@@ -253,9 +253,11 @@ async def _read_catalog(store: ObjectStore, namespace: str) -> tuple[dict[str, C
 def _acknowledged(stream: Stream) -> list[ObjectInfo]:
     """Return the acknowledged objects of a stream that are not empty."""
     if stream.fence is not None:
-        items = stream.counting
+        items = stream.acknowledged
     else:
-        items = [item for number, item in stream.objects.items() if number < stream.first_free]
+        items = [
+            item for number, item in stream.objects.items() if number < stream.first_free_sequence
+        ]
     return [item for item in items if item.size_bytes != wal_object.EMPTY_BYTES]
 
 
@@ -288,4 +290,4 @@ async def _run_all(work: Iterable[Awaitable[None]]) -> None:
         async with semaphore:
             await awaitable
 
-    await together(run(awaitable) for awaitable in work)
+    await gather_or_cancel(run(awaitable) for awaitable in work)

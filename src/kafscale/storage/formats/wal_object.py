@@ -89,7 +89,7 @@ class Range(msgspec.Struct, frozen=True, gc=False):
     max_timestamp_ms: int
 
 
-class Piece(msgspec.Struct, frozen=True, gc=False):
+class PartitionData(msgspec.Struct, frozen=True, gc=False):
     """Batches of a partition that are to be written; several pieces may be of one partition."""
 
     topic_id: bytes
@@ -115,7 +115,7 @@ class WalObject(msgspec.Struct, frozen=True, gc=False):
 # --- writing --------------------------------------------------------------------------------------
 
 
-def encode(header: Header, pieces: Sequence[Piece]) -> list[Buffer]:
+def encode(header: Header, pieces: Sequence[PartitionData]) -> list[Buffer]:
     """The parts of an object: its header, the bodies as they are, its footer.
 
     Pieces are put in the order of topics and partitions; those of one partition keep the order in
@@ -167,7 +167,7 @@ def _encode_empty(header: Header) -> list[Buffer]:
 
 
 def _row(
-    first: Piece, position: int, length: int, last_offset: int, max_timestamp_ms: int
+    first: PartitionData, position: int, length: int, last_offset: int, max_timestamp_ms: int
 ) -> bytes:
     assert len(first.topic_id) == TOPIC_ID_BYTES
     name = first.topic.encode()

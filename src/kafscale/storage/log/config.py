@@ -1,4 +1,4 @@
-"""What a topic's configuration says about its logs; the broker resolves it, storage obeys it."""
+"""Topic configuration that applies to a partition's log; resolved by the broker."""
 
 import msgspec
 
@@ -6,20 +6,20 @@ from kafscale.records import Codec, TimestampType
 
 
 class LogSettings(msgspec.Struct, frozen=True, gc=False):
-    """The settings that a partition's log keeps to."""
+    """The topic configs that a `PartitionLog` applies."""
 
     segment_bytes: int
-    """The size of a segment that is full."""
+    """Roll a segment at this size (`segment.bytes`)."""
     segment_ms: int
-    """The age at which a segment is made however small it is."""
+    """Roll a segment at this age, even if it is small (`segment.ms`)."""
     retention_ms: int
-    """How long records are kept; -1 is for ever."""
+    """How long records are kept (`retention.ms`); -1 keeps them forever."""
     retention_bytes: int
-    """How many bytes of a partition are kept; -1 is all."""
+    """Size limit of a partition (`retention.bytes`); -1 is unlimited."""
     message_bytes_max: int
-    """The largest batch that is taken."""
+    """The largest accepted batch (`max.message.bytes`)."""
     timestamp_type: TimestampType
     compression: Codec | None
-    """What segments compress uncompressed batches with; None leaves them as they came."""
-    is_pruned: bool = True
-    """Whether records are deleted from the log's start on; not where it is compacted only."""
+    """Codec for batches that arrive uncompressed, applied when rolling; None leaves them alone."""
+    has_delete_policy: bool = True
+    """Whether `cleanup.policy` contains `delete`, so that records may be deleted from the start."""

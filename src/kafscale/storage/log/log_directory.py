@@ -1,7 +1,7 @@
-"""The logs that this broker serves, by topic and partition; a topic's others are served elsewhere.
+"""The logs that this broker serves, by topic and partition.
 
-Deleting a topic closes its logs first, waits for segments that are being made, and then removes
-everything under its prefix.
+Other partitions of the same topics are served by other brokers. Deleting a topic closes its logs,
+waits for rolls that are in progress, and then deletes every object under the topic's prefix.
 """
 
 from collections.abc import Iterator
@@ -14,11 +14,11 @@ from kafscale.storage.log.partition_log import PartitionLog
 from kafscale.storage.objects.store import ObjectStore
 from kafscale.storage.read.log_reader import LogReader
 
-log = get_logger(__name__)
+logger = get_logger(__name__)
 
 
 class LogDirectory:
-    """The logs that are served here."""
+    """The logs that this broker serves."""
 
     def __init__(self, store: ObjectStore, namespace: str, reader: LogReader) -> None:
         self._store = store
@@ -49,49 +49,49 @@ class LogDirectory:
     def of_topic(self, topic: str) -> list[PartitionLog]:
         return list(self._by_topic.get(topic, {}).values())
 
-    # --- coming and going ---------------------------------------------------------------------
+    # --- adding and removing --------------------------------------------------------------------
 
-    def add(self, served: PartitionLog) -> None:
-        """Serve a log."""
-        logs = self._by_topic.setdefault(served.topic, {})
-        assert served.partition not in logs, "a log is opened once"
-        logs[served.partition] = served
-        self._by_id[served.topic_id, served.partition] = served
+    def add(self, log: PartitionLog) -> None:
+        """Start serving a log."""
+        logs = self._by_topic.setdefault(log.topic, {})
+        assert log.partition not in logs, "the log is already open"
+        logs[log.partition] = log
+        self._by_id[log.topic_id, log.partition] = log
 
-    def discard(self, served: PartitionLog) -> None:
-        """Serve a log no longer, if it is served at all."""
-        if self.find_by_id(served.topic_id, served.partition) is not served:
+    def discard(self, log: PartitionLog) -> None:
+        """Stop serving a log; does nothing if it is not served."""
+        if self.find_by_id(log.topic_id, log.partition) is not log:
             return
-        del self._by_id[served.topic_id, served.partition]
-        logs = self._by_topic[served.topic]
-        del logs[served.partition]
+        del self._by_id[log.topic_id, log.partition]
+        logs = self._by_topic[log.topic]
+        del logs[log.partition]
         if not logs:
-            del self._by_topic[served.topic]
+            del self._by_topic[log.topic]
 
     def configure(self, topic: str, settings: LogSettings) -> None:
-        for served in self.of_topic(topic):
-            served.settings = settings
+        for log in self.of_topic(topic):
+            log.settings = settings
 
-    # --- deleting -----------------------------------------------------------------------------
+    # --- topic deletion -------------------------------------------------------------------------
 
     def close(self, topic: str) -> list[PartitionLog]:
-        """Stop serving a topic that is deleted; return the logs that were served."""
+        """Close and remove all logs of a deleted topic; return them."""
         closed = self.of_topic(topic)
-        for served in closed:
-            served.close(deleted=True)
-            self.discard(served)
+        for log in closed:
+            log.close(deleted=True)
+            self.discard(log)
         return closed
 
     async def delete_objects(self, topic: str, closed: list[PartitionLog]) -> int:
-        """Remove every object of a topic that is closed; return how many there were."""
-        for served in closed:
-            async with served.rolling:
-                assert served.closed
+        """Delete every object of a closed topic; return the number of objects."""
+        for log in closed:
+            async with log.roll_lock:
+                assert log.closed
         prefix = object_keys.topic_prefix(self._namespace, topic)
         count = 0
         async for chunk in self._store.list(prefix):
             await self._store.delete([item.key for item in chunk])
             count += len(chunk)
         self._reader.forget(prefix)
-        log.info("topic objects deleted", topic=topic, count=count)
+        logger.info("topic objects deleted", topic=topic, count=count)
         return count

@@ -1,16 +1,19 @@
 """`PartitionLog`: the log of one partition, from its first segment to the newest record.
 
-    log start ≤ rolled offset ≤ high watermark ≤ end offset
+    log start offset ≤ rolled offset ≤ high watermark ≤ end offset
 
-Segments hold everything below the rolled offset, the tail (memory, and the WAL) everything between
-it and the high watermark, the WAL's open and unacknowledged objects the rest. The invariants:
+Segments hold everything below the rolled offset. The tail (memory, backed by the WAL) holds the
+records from there to the high watermark. The rest is in WAL objects that are open or not yet
+acknowledged.
 
-* Offsets are given out here and nowhere else: contiguous, and never twice.
-* The high watermark is the end of the longest durable prefix; no reader gets a record above it.
-* A state change contains no `await`, so none is ever seen half done.
+Invariants:
 
-Making records durable is left to `flush`, making segments of them to `roll`, reading segments to
-`reader`.
+* Only this class assigns offsets; they are contiguous and never reused.
+* The high watermark is the end of the longest durable prefix; readers get no record above it.
+* State changes contain no `await`, so other tasks never see one half done.
+
+`wal.writer` makes records durable, `segments.segment_writer` rolls them into segments,
+`read.log_reader` reads segments.
 """
 
 import asyncio
@@ -23,25 +26,25 @@ from kafscale.errors import NotOwnerError, OffsetOutOfRangeError
 from kafscale.records import BatchView, TimestampType
 from kafscale.records.batch import CONTROL_BIT, BatchHeader
 from kafscale.storage.log.config import LogSettings
-from kafscale.storage.log.state.batch_run import Run
+from kafscale.storage.log.state.batch_run import BatchRun
 from kafscale.storage.log.state.leader_epochs import LeaderEpochs
 from kafscale.storage.log.state.producer_state import Producers
-from kafscale.storage.log.state.segment_list import Segments
+from kafscale.storage.log.state.segment_list import SegmentList
 from kafscale.storage.log.state.tail import Tail, TailMemory
 
 
-class Appended(msgspec.Struct, gc=False):
-    """Where a batch came to lie, and what to wait for until it is durable."""
+class AppendResult(msgspec.Struct, gc=False):
+    """The offset of an appended batch, and the future to wait for."""
 
     base_offset: int
     timestamp_ms: int
-    """The broker's time where the topic asks for it, else -1."""
+    """The broker's time if the topic uses LogAppendTime, else -1."""
     durable: "asyncio.Future[None] | None"
-    """None if the batch is durable already."""
+    """Resolved when the batch is durable; None if it already is."""
 
 
 class Wal(Protocol):
-    """What makes appended batches durable."""
+    """Makes appended batches durable."""
 
     def append(  # noqa: PLR0917 - keywords cost time on the produce path.
         self,
@@ -58,29 +61,29 @@ class PartitionLog:
     """The log of one partition."""
 
     __slots__ = (
-        "_is_held",
-        "_waiting",
+        "_appends_paused",
+        "_pending_appends",
         "_watchers",
         "closed",
-        "damaged_bases",
+        "damaged_base_offsets",
         "deleted",
         "end_offset",
         "epochs",
-        "generation",
         "high_watermark",
         "leader_epoch",
         "oldest_unrolled_ms",
         "partition",
         "producers",
-        "pruning",
-        "replacing",
+        "roll_lock",
         "rolled_max_timestamp_ms",
-        "rolling",
         "saved_offset",
         "segment_max_timestamp_ms",
         "segments",
+        "segments_lock",
         "settings",
         "start_offset",
+        "swap_count",
+        "swap_finished",
         "tail",
         "topic",
         "topic_id",
@@ -94,7 +97,7 @@ class PartitionLog:
         partition: int,
         *,
         settings: LogSettings,
-        segments: Segments,
+        segments: SegmentList,
         memory: TailMemory,
         leader_epoch: int,
     ) -> None:
@@ -111,31 +114,31 @@ class PartitionLog:
         self.high_watermark = segments.end_offset
         self.end_offset = segments.end_offset
         self.rolled_max_timestamp_ms: int | None = -1
-        """The largest timestamp in any segment so far, deleted ones included; None if unknown."""
+        """The largest timestamp of all segments, including deleted ones; None if unknown."""
         self.segment_max_timestamp_ms = -1
-        """The largest timestamp in the newest segment, if it was made in this life."""
+        """The largest timestamp in the newest segment, if this broker session rolled it."""
         self.oldest_unrolled_ms: int | None = None
-        """When the oldest record that waits for a segment became durable."""
-        self.damaged_bases: set[int] = set()
-        """Base offsets of damaged objects, which a roll may write over."""
-        self.generation = 0
-        """Grows when segments are about to be replaced under their names."""
-        self.replacing: asyncio.Event | None = None
-        """Set when what is being replaced can be read again."""
+        """When the oldest record that is not in a segment became durable."""
+        self.damaged_base_offsets: set[int] = set()
+        """Base offsets of damaged segments, which a roll may overwrite."""
+        self.swap_count = 0
+        """Incremented when segments are about to be replaced under the same keys."""
+        self.swap_finished: asyncio.Event | None = None
+        """Set when a swap in progress ends; None if there is none."""
         self.saved_offset = 0
-        """Up to where the metadata store knows that segments hold everything."""
-        self.rolling = asyncio.Lock()
-        """Held while a segment is made."""
-        self.pruning = asyncio.Lock()
-        """Held while segments are deleted or replaced, and while the log is handed over."""
+        """The offset up to which the metadata store knows the segments."""
+        self.roll_lock = asyncio.Lock()
+        """Held while a segment is rolled."""
+        self.segments_lock = asyncio.Lock()
+        """Held while segments are deleted or replaced, and while the log is transferred."""
         self.wal: Wal | None = None
-        """Where appends go; None while the log is being recovered."""
+        """Receives appends; None while the log is being recovered."""
         self.closed = False
         self.deleted = False
-        """Whether the topic is gone, so that nobody needs what the WAL still holds of the log."""
-        self._is_held = False
+        """Whether the topic is deleted, so that its records in the WAL are not needed."""
+        self._appends_paused = False
         self._watchers: set[Callable[[], None]] = set()
-        self._waiting: list[tuple[int, asyncio.Future[None]]] = []
+        self._pending_appends: list[tuple[int, asyncio.Future[None]]] = []
 
     def __repr__(self) -> str:
         return (
@@ -143,37 +146,39 @@ class PartitionLog:
             f"..{self.high_watermark}..{self.end_offset}>"
         )
 
-    def lead(self, wal: Wal) -> None:
-        """Take appends from now on; the leader's epoch begins where the log ends."""
+    def become_leader(self, wal: Wal) -> None:
+        """Accept appends from now on; this leader epoch begins at the log's end offset."""
         if self.end_offset < self.start_offset:
-            # Nothing is left of the log, but no offset is given out twice.
-            self.resume(self.start_offset)
+            # All records were deleted, but offsets are never reused.
+            self.skip_to(self.start_offset)
         self.wal = wal
-        self.epochs.note(self.leader_epoch, self.end_offset)
+        self.epochs.assign(self.leader_epoch, self.end_offset)
 
     @property
     def is_saved(self) -> bool:
         """Whether the metadata store knows all segments."""
         return self.saved_offset >= self.tail.rolled_offset
 
-    def hold(self) -> None:
-        """Take no appends, because the log is to change hands; readers go on."""
-        self._is_held = True
+    def pause_appends(self) -> None:
+        """Reject appends during a transfer to another broker; reads continue."""
+        self._appends_paused = True
 
-    def take_again(self) -> None:
-        """Take appends after all: the log stays here."""
-        self._is_held = False
+    def resume_appends(self) -> None:
+        """Accept appends again, because the transfer did not happen."""
+        self._appends_paused = False
 
     # --- writing ------------------------------------------------------------------------------
 
-    def append(self, batch: BatchView, now_ms: int, header: BatchHeader | None = None) -> Appended:
-        """Give a valid batch its offsets and hand it to the WAL; what is a duplicate is not.
+    def append(
+        self, batch: BatchView, now_ms: int, header: BatchHeader | None = None
+    ) -> AppendResult:
+        """Assign offsets to a valid batch and pass it to the WAL, unless it is a duplicate.
 
-        Who has read the header already may hand it in.
+        `header` saves decoding it again if the caller already has it.
         """
         self.check_open()
-        if self._is_held:
-            self.check_kept()
+        if self._appends_paused:
+            self.check_not_paused()
         header = header or batch.header()
         if header.producer_id >= 0:
             duplicate = self.producers.check(
@@ -183,7 +188,7 @@ class PartitionLog:
                 header.last_sequence,
             )
             if duplicate is not None:
-                return self._already(duplicate.base_offset, duplicate.last_offset)
+                return self._duplicate_result(duplicate.base_offset, duplicate.last_offset)
         timestamp_ms = -1
         if self.settings.timestamp_type is TimestampType.LOG_APPEND_TIME:
             batch.stamp_append_time(now_ms)
@@ -200,32 +205,32 @@ class PartitionLog:
             header.record_count,
             header.max_timestamp_ms if timestamp_ms < 0 else timestamp_ms,
         )
-        self._learn_producer(header, base_offset, last_offset, now_ms)
+        self._update_producer_state(header, base_offset, last_offset, now_ms)
         self.end_offset = last_offset + 1
-        if self._waiting and self._waiting[-1][1] is durable:
-            self._waiting.pop()
-        self._waiting.append((self.end_offset, durable))
-        return Appended(base_offset, timestamp_ms, durable)
+        if self._pending_appends and self._pending_appends[-1][1] is durable:
+            self._pending_appends.pop()
+        self._pending_appends.append((self.end_offset, durable))
+        return AppendResult(base_offset, timestamp_ms, durable)
 
-    def _already(self, base_offset: int, last_offset: int) -> Appended:
-        for end_offset, durable in self._waiting:
+    def _duplicate_result(self, base_offset: int, last_offset: int) -> AppendResult:
+        for end_offset, durable in self._pending_appends:
             if last_offset < end_offset:
-                return Appended(base_offset, -1, durable)
-        return Appended(base_offset, -1, None)
+                return AppendResult(base_offset, -1, durable)
+        return AppendResult(base_offset, -1, None)
 
-    def learn(self, batch: BatchView, now_ms: int) -> None:
-        """Take note of who wrote a batch that is read again, and under which leader."""
+    def update_state(self, batch: BatchView, now_ms: int) -> None:
+        """Update producer state and leader epochs from a batch that is replayed."""
         header = batch.header()
-        self._learn_producer(header, header.base_offset, batch.last_offset, now_ms)
-        self.epochs.note(header.leader_epoch, header.base_offset)
+        self._update_producer_state(header, header.base_offset, batch.last_offset, now_ms)
+        self.epochs.assign(header.leader_epoch, header.base_offset)
 
-    def _learn_producer(
+    def _update_producer_state(
         self, header: BatchHeader, base_offset: int, last_offset: int, now_ms: int
     ) -> None:
-        """Take note of who wrote a batch.
+        """Record the producer of a batch.
 
-        Producers expire by the time at which they were heard of, not by what they send: one that
-        copies old records is as alive as any.
+        Producers expire by append time, not by record timestamp: a producer that copies old
+        records is active.
         """
         if header.producer_id >= 0 and not header.attributes & CONTROL_BIT:
             self.producers.record(
@@ -239,8 +244,8 @@ class PartitionLog:
                 self.high_watermark,
             )
 
-    def on_durable(self, run: Run, now_ms: int) -> None:
-        """Let readers see a run; called by the WAL in the order of offsets."""
+    def on_durable(self, run: BatchRun, now_ms: int) -> None:
+        """Make a run visible to readers; the WAL calls this in offset order."""
         if self.closed:
             return
         assert run.base_offset >= self.high_watermark
@@ -248,14 +253,14 @@ class PartitionLog:
         self.high_watermark = run.last_offset + 1
         if self.oldest_unrolled_ms is None:
             self.oldest_unrolled_ms = now_ms
-        while self._waiting and self._waiting[0][0] <= self.high_watermark:
-            del self._waiting[0]
-        self._wake()
+        while self._pending_appends and self._pending_appends[0][0] <= self.high_watermark:
+            del self._pending_appends[0]
+        self._notify_watchers()
 
-    def resume(self, offset: int) -> None:
-        """Go on from an offset: everything below it that waits for no segment is, or was, in one.
+    def skip_to(self, offset: int) -> None:
+        """Continue the log at an offset; records below it are, or were, in segments.
 
-        Offsets never go back: an offset that the log has passed changes nothing.
+        Offsets never move back: an offset below the log's end changes nothing.
         """
         if not self.tail.unrolled_bytes:
             self.segments.end_offset = max(self.segments.end_offset, offset)
@@ -264,24 +269,24 @@ class PartitionLog:
 
     @property
     def recovery_offset(self) -> int:
-        """From where on a log that is being opened needs what the WAL holds.
+        """The offset from which a log that is being opened needs records from the WAL.
 
-        Below, segments hold everything, or held it before it was deleted.
+        Records below it are in segments, or were before they were deleted.
         """
         return max(self.end_offset, min(self.start_offset, self.saved_offset))
 
-    def recover(self, run: Run, now_ms: int) -> None:
-        """Take in a run that an earlier owner of this log left in the WAL."""
+    def recover(self, run: BatchRun, now_ms: int) -> None:
+        """Append a run that a former owner of this log left in the WAL."""
         batches = [batch for batch in run.batches() if batch.last_offset >= self.recovery_offset]
         if not batches:
             return
         for batch in batches:
-            self.learn(batch, now_ms)
+            self.update_state(batch, now_ms)
         base_offset = batches[0].base_offset
         if self.end_offset < base_offset <= self.start_offset:
-            self.resume(base_offset)  # What lies before is deleted; the next segment begins here.
+            self.skip_to(base_offset)  # Records before it are deleted; a new segment begins here.
         self.end_offset = run.last_offset + 1
-        self.on_durable(Run.of(batches), now_ms)
+        self.on_durable(BatchRun.from_batches(batches), now_ms)
 
     def on_rolled(
         self,
@@ -291,48 +296,50 @@ class PartitionLog:
         max_timestamp_ms: int,
         now_ms: int,
     ) -> None:
-        """Note a new segment, which holds what was the oldest part of the tail."""
+        """Record a new segment that holds the oldest part of the tail."""
         self.segments.append(base_offset, next_offset, size_bytes)
         self.segment_max_timestamp_ms = max_timestamp_ms
         if self.rolled_max_timestamp_ms is not None:
             self.rolled_max_timestamp_ms = max(self.rolled_max_timestamp_ms, max_timestamp_ms)
-        self.damaged_bases.discard(base_offset)
+        self.damaged_base_offsets.discard(base_offset)
         self.tail.mark_rolled(next_offset)
         self.oldest_unrolled_ms = now_ms if self.tail.unrolled_bytes else None
 
-    def begin_replacing(self) -> None:
-        """Let readers of segments wait: what they have looked up is about to be wrong."""
-        self.generation += 1
-        self.replacing = asyncio.Event()
+    def begin_swap(self) -> None:
+        """Make segment readers wait: positions they have looked up become invalid."""
+        self.swap_count += 1
+        self.swap_finished = asyncio.Event()
 
-    def end_replacing(self) -> None:
-        if self.replacing is not None:
-            self.replacing.set()
-            self.replacing = None
+    def end_swap(self) -> None:
+        if self.swap_finished is not None:
+            self.swap_finished.set()
+            self.swap_finished = None
 
     def advance_start(self, offset: int) -> None:
-        """Give up everything below the offset, as retention and DeleteRecords ask."""
+        """Raise the log start offset, for retention and DeleteRecords."""
         assert offset <= self.high_watermark
         if offset <= self.start_offset:
             return
         self.start_offset = offset
-        self.epochs.trim_before(offset)
+        self.epochs.truncate_from_start(offset)
 
     def close(self, *, deleted: bool = False) -> None:
-        """Serve nobody any more; those who wait are woken and find out."""
+        """Stop serving; waiting readers wake up and find the log closed."""
         self.closed = True
         self.deleted = deleted
         self.tail.clear()
-        self.end_replacing()
-        self._wake()
+        self.end_swap()
+        self._notify_watchers()
 
-    def check_kept(self) -> None:
-        if self._is_held:
-            raise NotOwnerError(f"{self.topic}/{self.partition} is about to change hands")
+    def check_not_paused(self) -> None:
+        if self._appends_paused:
+            raise NotOwnerError(
+                f"{self.topic}/{self.partition} is being transferred to another broker"
+            )
 
     def check_open(self) -> None:
         if self.closed:
-            raise NotOwnerError(f"{self.topic}/{self.partition} is not served here")
+            raise NotOwnerError(f"{self.topic}/{self.partition} is not served by this broker")
 
     # --- reading ------------------------------------------------------------------------------
 
@@ -340,24 +347,24 @@ class PartitionLog:
         self.check_open()
         if not self.start_offset <= offset <= self.end_offset:
             raise OffsetOutOfRangeError(
-                f"offset {offset} of {self.topic}/{self.partition} is outside of"
+                f"offset {offset} of {self.topic}/{self.partition} is out of range"
                 f" {self.start_offset} to {self.end_offset}"
             )
 
     def in_tail(self, offset: int) -> bool:
-        """Whether memory alone can answer a read from this offset."""
+        """Whether a read from this offset can be served from memory."""
         start_offset = self.tail.start_offset
         return offset >= self.high_watermark or (
             start_offset is not None and offset >= start_offset
         )
 
     def watch(self, watcher: Callable[[], None]) -> None:
-        """Call the watcher whenever there is more to read, or the log is closed."""
+        """Call `watcher` whenever there are new records, or the log is closed."""
         self._watchers.add(watcher)
 
     def unwatch(self, watcher: Callable[[], None]) -> None:
         self._watchers.discard(watcher)
 
-    def _wake(self) -> None:
+    def _notify_watchers(self) -> None:
         for watcher in tuple(self._watchers):
             watcher()

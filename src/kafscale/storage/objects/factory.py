@@ -28,7 +28,7 @@ from kafscale.storage.objects.s3.bucket_config import S3Bucket
 from kafscale.storage.objects.s3.store import S3ObjectStore
 from kafscale.storage.objects.store import ObjectStore
 
-log = get_logger(__name__)
+logger = get_logger(__name__)
 
 REPLICA_TIMEOUT_MS_MAX = 2000
 """A copy that is nearer answers sooner than this, or is not worth waiting for."""
@@ -40,7 +40,7 @@ def assemble(
     """The store in all its layers, and a call that raises what stands in the way of using it."""
     s3 = config.s3
     if not s3.kms_key_arn:
-        log.warning(
+        logger.warning(
             "objects are encrypted with keys of the store, not of yours",
             advice="set s3.kmsKeyArn to a key in KMS",
         )

@@ -1,1 +1,1 @@
-"""Reads of segments through the block cache."""
+"""Reads of logs, from tails and from segments through the block cache."""

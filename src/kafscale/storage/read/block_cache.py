@@ -1,30 +1,30 @@
-"""Objects in aligned blocks: read once, kept in a bounded cache, handed out as slices.
+"""The block cache: aligned 4 MiB blocks of objects, in a cache of bounded size.
 
-However many readers want a block that is not here, it is fetched once. Readers that catch up share
-a few fetches at a time, so that they do not crowd out the WAL.
+Concurrent readers of a missing block share one fetch. The number of concurrent fetches is limited,
+so that consumers that catch up do not delay WAL uploads.
 """
 
 import asyncio
 
 from kafscale.errors import DamagedObjectError
-from kafscale.storage.counters import Statistics
+from kafscale.storage.counters import StorageCounters
 from kafscale.storage.objects.store import ObjectStore
 from kafscale.storage.read.loading_cache import LoadingCache
 
 BLOCK_BYTES = 4 * 1024 * 1024
-"""Large enough that a request is worth its price, small enough that a cold read starts soon."""
+"""Large enough to amortise a request, small enough for a cold read to start soon."""
 
 LOADS_MAX = 16
-"""How many blocks are fetched at once."""
+"""Limit of concurrent block fetches."""
 
 
-class Blocks:
-    """The blocks of all objects that readers want."""
+class BlockCache:
+    """Blocks of all objects that readers use."""
 
-    def __init__(self, store: ObjectStore, bytes_max: int, statistics: Statistics) -> None:
+    def __init__(self, store: ObjectStore, bytes_max: int, counters: StorageCounters) -> None:
         self._store = store
         self._bytes_max = bytes_max
-        self._statistics = statistics
+        self._counters = counters
         self._loads = asyncio.Semaphore(LOADS_MAX)
         self._cache: LoadingCache[tuple[str, int], memoryview] = LoadingCache(bytes_max, len)
 
@@ -33,39 +33,39 @@ class Blocks:
         return self._cache.size_bytes
 
     async def slices(self, key: str, start: int, stop: int) -> list[memoryview]:
-        """A range of an object, in as many pieces as it has blocks; nothing is copied."""
+        """A range of an object, as one slice per block; nothing is copied."""
         slices = []
         while start < stop:
             number, position = divmod(start, BLOCK_BYTES)
             block = self._cache.get((key, number))
             if block is None:
-                self._statistics.block_misses += 1
+                self._counters.block_misses += 1
                 block = await self._cache.load((key, number), self._loader(key, number))
             else:
-                self._statistics.block_hits += 1
+                self._counters.block_hits += 1
             piece = block[position : position + stop - start]
             if not piece:
-                raise DamagedObjectError(key, f"it ends at {start} instead of {stop}")
+                raise DamagedObjectError(key, f"it ends at {start}, expected {stop}")
             slices.append(piece)
             start += len(piece)
         return slices
 
     async def contiguous(self, key: str, start: int, stop: int) -> memoryview:
-        """A range of an object in one piece, which is a copy where it lies in two blocks."""
+        """A range of an object as one buffer; copied if it spans blocks."""
         slices = await self.slices(key, start, stop)
         return slices[0] if len(slices) == 1 else memoryview(b"".join(slices))
 
-    def holds(self, key: str, position: int) -> bool:
-        """Whether the byte at a position can be had without a request."""
+    def contains(self, key: str, position: int) -> bool:
+        """Whether the byte at a position is cached."""
         return self._cache.get((key, position // BLOCK_BYTES)) is not None
 
-    def expect(self, key: str, number: int) -> None:
-        """Begin to fetch a block that somebody is going to want."""
+    def prefetch(self, key: str, number: int) -> None:
+        """Start fetching a block that will be read soon."""
         if (key, number) not in self._cache:
             self._cache.start((key, number), self._loader(key, number))
 
-    def lend(self, size_bytes: int) -> None:
-        """Leave so much of the memory to others, until told otherwise."""
+    def reserve(self, size_bytes: int) -> None:
+        """Leave this much of the cache's memory to tails, until called again."""
         self._cache.limit(self._bytes_max - size_bytes)
 
     def forget(self, *prefixes: str) -> None:
@@ -79,7 +79,7 @@ class Blocks:
 
 
 class _Loader:
-    """Fetches one block; a class rather than a closure, because loops make many of them."""
+    """Fetches one block; a class, because closures in a loop would be costlier."""
 
     __slots__ = ("_key", "_loads", "_number", "_store")
 

@@ -1,7 +1,7 @@
-"""A cache bounded by bytes that loads what it misses, once however many ask for it.
+"""An LRU cache bounded by bytes, which loads missing values; concurrent readers share one load.
 
-It evicts what was used least recently. A load belongs to nobody: it goes on when the reader that
-began it leaves, because others may wait for the same bytes by then.
+A load continues when the reader that started it is cancelled, because other readers may wait for
+the same value.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ Value = TypeVar("Value")
 
 
 class LoadingCache(Generic[Key, Value]):
-    """An LRU of loaded values, bounded by what they cost together."""
+    """An LRU cache of loaded values, bounded by their total cost."""
 
     def __init__(self, bytes_max: int, cost: Callable[[Value], int]) -> None:
         self._bytes_max = bytes_max
@@ -26,18 +26,18 @@ class LoadingCache(Generic[Key, Value]):
         self.size_bytes = 0
 
     def get(self, key: Key) -> Value | None:
-        """The value, if it is here; does not load."""
+        """The cached value, or None; does not load."""
         value = self._values.get(key)
         if value is not None:
             self._values.move_to_end(key)
         return value
 
     def __contains__(self, key: Key) -> bool:
-        """Whether the value is here or on its way; asking does not count as a use."""
+        """Whether the value is cached or being loaded; does not count as a use."""
         return key in self._values or key in self._loads
 
     async def load(self, key: Key, loader: Callable[[], Awaitable[Value]]) -> Value:
-        """The value, loaded if need be; all who ask for it meanwhile share one load."""
+        """The value, loaded if necessary; concurrent callers share one load."""
         value = self.get(key)
         if value is not None:
             return value
@@ -47,11 +47,11 @@ class LoadingCache(Generic[Key, Value]):
         except asyncio.CancelledError:
             reader = asyncio.current_task()
             if load.cancelled() and reader is not None and not reader.cancelling():
-                raise StoreUnavailableError("storage has been closed") from None
+                raise StoreUnavailableError("storage is closed") from None
             raise
 
     def start(self, key: Key, loader: Callable[[], Awaitable[Value]]) -> asyncio.Task[Value]:
-        """Begin to load unless somebody has; the task keeps its own errors from being lost."""
+        """Start loading unless a load is in progress; errors are kept in the task."""
         load = self._loads.get(key)
         if load is None:
             load = asyncio.get_running_loop().create_task(self._load(key, loader))
@@ -60,12 +60,12 @@ class LoadingCache(Generic[Key, Value]):
         return load
 
     def limit(self, bytes_max: int) -> None:
-        """Take no more than so many bytes from now on."""
+        """Change the size limit."""
         self._bytes_max = bytes_max
         self._evict()
 
     def discard(self, condition: Callable[[Key], bool]) -> None:
-        """Forget all values whose keys meet the condition, also those that are on their way."""
+        """Drop all values whose keys meet the condition, including those being loaded."""
         for key in [key for key in self._values if condition(key)]:
             self.size_bytes -= self._cost(self._values.pop(key))
         for key in [key for key in self._loads if condition(key)]:
@@ -86,7 +86,7 @@ class LoadingCache(Generic[Key, Value]):
             if is_wanted:
                 del self._loads[key]
         if not is_wanted:
-            return value  # It was forgotten before it came; what it was loaded from may be gone.
+            return value  # Discarded while loading; the object may have changed.
         self._values[key] = value
         self.size_bytes += self._cost(value)
         self._evict()
@@ -99,6 +99,6 @@ class LoadingCache(Generic[Key, Value]):
 
 
 def _retrieve(load: "asyncio.Task[Value]") -> None:
-    # Read-ahead that fails is nobody's business: whoever needs the bytes asks again and is told.
+    # Failed read-ahead is ignored: a reader that needs the block loads it again.
     if not load.cancelled():
         load.exception()

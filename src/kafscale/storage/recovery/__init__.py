@@ -1,1 +1,1 @@
-"""Opens logs from the bucket: segments, then the WAL."""
+"""Recovery: opening logs from segments and WAL streams, and scanning a bucket."""

@@ -1,9 +1,9 @@
-"""An inventory: which topics and partitions a bucket holds anything of, whatever metadata says.
+"""Scans a bucket for topics and partitions, independently of the metadata store.
 
-The laws: everything that counts is found, be it in segments or only in streams that are over; what
-was written last is dated by the store's own clock, so that dates can be compared. Names of objects
-tell of topics by name; only the WAL knows their ids, too. A stream without a fence is that of a
-living broker, and is left out. What follows from it is left to those who restore metadata.
+Invariants: the scan finds all acknowledged records, in segments or in fenced WAL streams. Times are
+the store's own modification times, so that they can be compared. Object keys contain topic names;
+only WAL objects contain topic ids. A stream without a fence belongs to a live broker and is
+skipped. The caller decides what to restore.
 """
 
 import asyncio
@@ -13,57 +13,56 @@ from typing import Any, Final
 
 import msgspec
 
-from kafscale.aio.gather import together
+from kafscale.aio.gather import gather_or_cancel
 from kafscale.errors import DamagedObjectError, ObjectNotFoundError
 from kafscale.observability.logging import get_logger
 from kafscale.storage import topic_catalog
 from kafscale.storage.formats import object_keys, wal_object
 from kafscale.storage.objects.store import ObjectInfo, ObjectStore
 from kafscale.storage.topic_catalog import Catalog
-from kafscale.storage.wal.footer_reader import read_table
-from kafscale.storage.wal.streams import Streams
+from kafscale.storage.wal.streams import Streams, read_ranges
 
-log = get_logger(__name__)
+logger = get_logger(__name__)
 
-READS_MAX: Final = 32
-"""How many small objects are read at once."""
+PARALLEL_READS_MAX: Final = 32
+"""Limit of concurrent reads of small objects."""
 
 PARTITION_COUNT_MAX: Final = 10_000
-"""No topic has more; an object that says otherwise is not one of ours."""
+"""Limit of partitions per topic; objects of higher partitions are ignored."""
 
 
-class Trace(msgspec.Struct):
-    """What a topic has left somewhere."""
+class PartitionScan(msgspec.Struct):
+    """The partitions of a topic that were found in one place."""
 
     partition_count: int = 0
-    """One more than the greatest number of a partition that was met."""
+    """The highest partition that was found, plus one."""
     newest_ms: int = -1
-    """When the last of it was written."""
+    """When the newest object was written."""
 
-    def note(self, partition: int, modified_ms: int) -> None:
+    def add(self, partition: int, modified_ms: int) -> None:
         self.partition_count = max(self.partition_count, partition + 1)
         self.newest_ms = max(self.newest_ms, modified_ms)
 
 
-class FoundTopic(msgspec.Struct):
-    """What there is of a topic, or of several that had one name after the other."""
+class TopicScan(msgspec.Struct):
+    """What was found of a topic, or of several that had the same name one after another."""
 
-    objects: Trace
-    """Under the name of the topic: segments, indexes and starts of logs."""
-    in_wal: defaultdict[bytes, Trace]
-    """By the id of the topic."""
+    objects: PartitionScan
+    """Objects under the topic's name: segments, indexes and log start objects."""
+    in_wal: defaultdict[bytes, PartitionScan]
+    """Records in WAL objects, by topic id."""
 
     @classmethod
-    def nothing(cls) -> "FoundTopic":
-        return cls(Trace(), defaultdict(Trace))
+    def empty(cls) -> "TopicScan":
+        return cls(PartitionScan(), defaultdict(PartitionScan))
 
 
-class Inventory(msgspec.Struct):
-    """Everything that was found."""
+class BucketScan(msgspec.Struct):
+    """The result of a scan."""
 
-    topics: defaultdict[str, FoundTopic]
+    topics: defaultdict[str, TopicScan]
     log_starts: dict[tuple[str, int], int]
-    """By topic and partition, where an object tells it."""
+    """Log start offsets by topic and partition, from log start objects."""
     catalog: Catalog | None = None
     catalog_ms: int = -1
     """When the catalog was written."""
@@ -71,98 +70,99 @@ class Inventory(msgspec.Struct):
     wal_object_count: int = 0
 
 
-class Inventories:
-    """Takes inventories of a namespace."""
+class BucketScanner:
+    """Scans a namespace."""
 
     def __init__(self, store: ObjectStore, namespace: str, streams: Streams) -> None:
         self._store = store
         self._namespace = namespace
         self._streams = streams
-        self._reads = asyncio.Semaphore(READS_MAX)
+        self._reads = asyncio.Semaphore(PARALLEL_READS_MAX)
 
-    async def take(self) -> Inventory:
-        found = Inventory(defaultdict(FoundTopic.nothing), {})
+    async def scan(self) -> BucketScan:
+        found = BucketScan(defaultdict(TopicScan.empty), {})
         await self._read_catalog(found)
-        # Streams first: what is made into a segment meanwhile is found there.
+        # Streams first: records that are rolled meanwhile are found as segments.
         await self._read_streams(found)
         await self._list(found)
         return found
 
-    async def _read_catalog(self, found: Inventory) -> None:
+    async def _read_catalog(self, found: BucketScan) -> None:
         key = object_keys.catalog_key(self._namespace)
         try:
             info = await self._store.head(key)
             found.catalog = topic_catalog.decode(key, bytes(await self._store.get(key)))
             found.catalog_ms = info.modified_ms
         except ObjectNotFoundError:
-            log.warning("no catalog of topics", key=key)
+            logger.warning("topic catalog missing", key=key)
         except DamagedObjectError as error:
-            log.warning("damaged catalog of topics", key=key, reason=error.reason)
+            logger.warning("damaged topic catalog", key=key, reason=error.reason)
 
-    async def _read_streams(self, found: Inventory) -> None:
+    async def _read_streams(self, found: BucketScan) -> None:
         items = [
             item
             for stream in await self._streams.all()
             if stream.fence is not None
-            for item in stream.counting
+            for item in stream.acknowledged
             if item.size_bytes != wal_object.EMPTY_BYTES
         ]
         found.wal_object_count = len(items)
-        await self._each(self._read_table(item, found) for item in items)
+        await self._gather_limited(self._read_ranges(item, found) for item in items)
 
-    async def _read_table(self, item: ObjectInfo, found: Inventory) -> None:
+    async def _read_ranges(self, item: ObjectInfo, found: BucketScan) -> None:
         try:
-            ranges = await read_table(self._store, item)
+            ranges = await read_ranges(self._store, item)
         except DamagedObjectError as error:
-            log.warning("damaged WAL object", key=item.key, reason=error.reason)
+            logger.warning("damaged WAL object", key=item.key, reason=error.reason)
             return
-        for held in ranges:
-            if held.partition < PARTITION_COUNT_MAX:
-                trace = found.topics[held.topic].in_wal[held.topic_id]
-                trace.note(held.partition, item.modified_ms)
+        for range_ in ranges:
+            if range_.partition < PARTITION_COUNT_MAX:
+                trace = found.topics[range_.topic].in_wal[range_.topic_id]
+                trace.add(range_.partition, item.modified_ms)
 
-    async def _list(self, found: Inventory) -> None:
-        marked = []
+    async def _list(self, found: BucketScan) -> None:
+        with_log_start = []
         async for chunk in self._store.list(f"{self._namespace}/"):
             found.object_count += len(chunk)
             for item in chunk:
-                place = self._place(item.key)
-                if place is None:
+                topic_partition = self._parse_key(item.key)
+                if topic_partition is None:
                     continue
-                topic, partition = place
-                found.topics[topic].objects.note(partition, item.modified_ms)
+                topic, partition = topic_partition
+                found.topics[topic].objects.add(partition, item.modified_ms)
                 if item.key == object_keys.log_start_key(self._namespace, topic, partition):
-                    marked.append(place)
-        await self._each(self._read_start(place, found) for place in marked)
+                    with_log_start.append(topic_partition)
+        await self._gather_limited(
+            self._read_start(topic_partition, found) for topic_partition in with_log_start
+        )
 
-    def _place(self, key: str) -> tuple[str, int] | None:
-        """The topic and the partition that an object is of; None if it is none of ours."""
+    def _parse_key(self, key: str) -> tuple[str, int] | None:
+        """The topic and partition of an object; None if the key is not a segment or log start."""
         segment = object_keys.parse_segment(self._namespace, key)
         if segment is not None:
-            place = segment.topic, segment.partition
+            topic_partition = segment.topic, segment.partition
+        elif (log_start := object_keys.parse_log_start(self._namespace, key)) is not None:
+            topic_partition = log_start
         else:
-            started = object_keys.parse_log_start(self._namespace, key)
-            if started is None:
-                return None
-            place = started
-        if place[1] >= PARTITION_COUNT_MAX:
-            log.warning("object ignored of a partition that no topic has", key=key)
             return None
-        return place
+        if topic_partition[1] >= PARTITION_COUNT_MAX:
+            logger.warning("object of an invalid partition ignored", key=key)
+            return None
+        return topic_partition
 
-    async def _read_start(self, place: tuple[str, int], found: Inventory) -> None:
-        key = object_keys.log_start_key(self._namespace, *place)
+    async def _read_start(self, topic_partition: tuple[str, int], found: BucketScan) -> None:
+        key = object_keys.log_start_key(self._namespace, *topic_partition)
         data = bytes(await self._store.get(key))
         if data.isdigit():
-            found.log_starts[place] = int(data)
+            found.log_starts[topic_partition] = int(data)
         else:
-            log.warning("damaged start of a log", key=key)
+            logger.warning("damaged log start object", key=key)
 
-    async def _each(self, works: Iterable[Coroutine[Any, Any, None]]) -> None:
-        """Do all of it, so much at a time."""
+    async def _gather_limited(self, awaitables: Iterable[Coroutine[Any, Any, None]]) -> None:
+        """Await all, with a limited number at a time."""
 
-        async def one(work: Coroutine[Any, Any, None]) -> None:
+        async def one(awaitable: Coroutine[Any, Any, None]) -> None:
             async with self._reads:
-                await work
+                await awaitable
 
-        await together(one(work) for work in works)
+        await gather_or_cancel(one(awaitable) for awaitable in awaitables)

@@ -1,12 +1,11 @@
-"""Taking logs over: from segments and, where their last owner has died, the streams of the dead.
+"""Takes logs over: opens them from segments and, after a crash of the owner, from WAL streams.
 
-Streams are listed before segments. A former owner that is still awake can then only make segments
-of what it has, and delete what these hold. If it, or the reaper, does so while the WAL is read, the
-logs are opened again: what is missing there is in segments now.
+Streams are listed before segments. A former owner that still runs can then only roll its records
+and trim the WAL objects of rolled records. If it, or the dead stream cleaner, does so while the WAL
+is read, the logs are opened again, because the missing records are now in segments.
 
-Offsets that should be somewhere and are nowhere are believed to be missing only when that is seen
-twice. Then it is said aloud, and the log is served without them: what else it holds is worth more
-than nothing, and readers get on with what follows the hole.
+Missing offsets are accepted only after a second attempt. Then the gap is logged as an error and the
+log is served without them, so that its other records remain readable.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,36 +16,36 @@ from kafscale.errors import ObjectNotFoundError
 from kafscale.observability.logging import get_logger
 from kafscale.storage.log.partition_log import PartitionLog
 from kafscale.storage.objects.store import ObjectStore
-from kafscale.storage.recovery.log_opener import Opener, PartitionToOpen
-from kafscale.storage.recovery.wal_replay import Contents, Hole, Replay
+from kafscale.storage.recovery.log_opener import LogOpener, PartitionToOpen
+from kafscale.storage.recovery.wal_replay import KnownRanges, OffsetGap, WalReplay
 from kafscale.storage.wal.streams import Stream, Streams
 
-log = get_logger(__name__)
+logger = get_logger(__name__)
 
 TRIES_MAX = 10
-"""How often the WAL may change while it is read, before whoever wants the logs has to ask again."""
+"""How often the WAL may change while it is read, before the takeover fails."""
 
 
-class Taken(msgspec.Struct, frozen=True):
-    """Logs that hold all that there is, and have no owner yet."""
+class OpenedLogs(msgspec.Struct, frozen=True):
+    """Logs with all recovered records, which do not accept appends yet."""
 
     logs: list[PartitionLog]
     recovered_bytes: int
-    holes: list[Hole]
+    gaps: list[OffsetGap]
 
     def close(self) -> None:
         _close(self.logs)
 
 
 class Takeover:
-    """Opens logs that others have written."""
+    """Opens logs that other brokers have written."""
 
     def __init__(
         self,
         store: ObjectStore,
         namespace: str,
         streams: Streams,
-        opener: Opener,
+        opener: LogOpener,
         clock: Callable[[], int],
     ) -> None:
         self._store = store
@@ -54,59 +53,63 @@ class Takeover:
         self._streams = streams
         self._opener = opener
         self._clock = clock
-        self._contents: Contents = {}
-        """What objects of the dead hold, as far as they were read: they never change."""
+        self._known_ranges: KnownRanges = {}
+        """Ranges of WAL objects that were read; objects are immutable."""
 
-    async def take(self, partitions: Sequence[PartitionToOpen]) -> Taken:
-        """All logs, complete; or, where the store fails, none."""
-        is_second_look = False
+    async def open(self, partitions: Sequence[PartitionToOpen]) -> OpenedLogs:
+        """Open all logs completely, or none if the store fails."""
+        is_second_attempt = False
         for tries_left in reversed(range(TRIES_MAX)):
             try:
-                taken = await self._try(partitions)
+                opened_logs = await self._try(partitions)
             except ObjectNotFoundError as error:
                 if not tries_left:
                     raise
-                log.warning("wal changed while it was read", error=str(error))
+                logger.warning("wal changed while it was read", error=str(error))
                 continue
-            if not taken.holes or is_second_look or not tries_left:
+            if not opened_logs.gaps or is_second_attempt or not tries_left:
                 break
-            taken.close()
-            is_second_look = True
-        for hole in taken.holes:
-            hole.tell()
-        return taken
+            opened_logs.close()
+            is_second_attempt = True
+        for gap in opened_logs.gaps:
+            gap.log_missing()
+        return opened_logs
 
-    async def _try(self, partitions: Sequence[PartitionToOpen]) -> Taken:
-        is_orphaned = [not (one.fully_rolled or one.is_new) for one in partitions]
-        streams = await self._streams.fenced() if any(is_orphaned) else []
+    async def _try(self, partitions: Sequence[PartitionToOpen]) -> OpenedLogs:
+        needs_wal = [not (partition.fully_rolled or partition.is_new) for partition in partitions]
+        streams = await self._streams.fenced() if any(needs_wal) else []
         opened = await self._opener.open(partitions, self._clock())
         try:
-            orphans = [found for found, is_one in zip(opened, is_orphaned, strict=True) if is_one]
-            replay = await self._read(streams, orphans)
+            unrolled = [log for log, needed in zip(opened, needs_wal, strict=True) if needed]
+            replay = await self._read(streams, unrolled)
         except BaseException:
             _close(opened)
             raise
-        holes = replay.give(self._clock())
-        for found, one in zip(opened, partitions, strict=True):
-            holes += _complete(found, one)
-        return Taken(opened, replay.recovered_bytes, holes)
+        gaps = replay.apply(self._clock())
+        for log, partition in zip(opened, partitions, strict=True):
+            gaps += _extend_to_known_end(log, partition)
+        return OpenedLogs(opened, replay.recovered_bytes, gaps)
 
-    async def _read(self, streams: Sequence[Stream], logs: Sequence[PartitionLog]) -> Replay:
-        replay = Replay(self._store, self._namespace, logs, self._contents)
+    async def _read(self, streams: Sequence[Stream], logs: Sequence[PartitionLog]) -> WalReplay:
+        replay = WalReplay(self._store, self._namespace, logs, self._known_ranges)
         await replay.read(streams)
-        there = {item.key for stream in streams for item in stream.counting}
-        self._contents = {key: held for key, held in self._contents.items() if key in there}
+        existing = {item.key for stream in streams for item in stream.acknowledged}
+        self._known_ranges = {
+            key: ranges for key, ranges in self._known_ranges.items() if key in existing
+        }
         return replay
 
 
-def _complete(found: PartitionLog, one: PartitionToOpen) -> list[Hole]:
-    """Let a log not end before the end that is remembered of it; what is missing is returned."""
-    known_to = max(found.end_offset, found.start_offset)
-    if found.end_offset < one.end_offset:
-        found.resume(one.end_offset)
-    return [Hole(found, known_to, one.end_offset)] if known_to < one.end_offset else []
+def _extend_to_known_end(log: PartitionLog, partition: PartitionToOpen) -> list[OffsetGap]:
+    """Extend a log to the end in the metadata store; return the offsets that are missing."""
+    known_to = max(log.end_offset, log.start_offset)
+    if log.end_offset < partition.end_offset:
+        log.skip_to(partition.end_offset)
+    return (
+        [OffsetGap(log, known_to, partition.end_offset)] if known_to < partition.end_offset else []
+    )
 
 
 def _close(logs: Sequence[PartitionLog]) -> None:
-    for opened in logs:
-        opened.close()
+    for log in logs:
+        log.close()

@@ -1,13 +1,12 @@
-"""Replay: what streams that are over hold for some logs becomes the tails of these logs.
+"""Replays fenced WAL streams into the tails of logs.
 
-A log may have records in many streams, because each of its owners wrote into a stream of its own.
-They are put in the order of their offsets, whichever stream they come from; what segments, or other
-streams, hold already is left out.
+The records of a log may be spread over many streams, because each owner wrote to its own. They are
+applied in offset order across streams; records that segments or other streams already provided are
+skipped.
 
-A damaged object that is followed by another was whole once, and acknowledged: that is said aloud,
-and the rest is read. One at the very end of a stream was never whole. An object that is gone
-meanwhile raises `ObjectNotFoundError`: segments hold its records, but perhaps none that the logs
-know of.
+A damaged object with a successor was acknowledged: this is logged as an error, and the rest is
+read. A damaged object at the end of a stream was never acknowledged. An object deleted meanwhile
+raises `ObjectNotFoundError`: its records are in segments that may be newer than the opened logs.
 """
 
 import asyncio
@@ -23,25 +22,25 @@ from kafscale.errors import DamagedObjectError
 from kafscale.observability.logging import get_logger
 from kafscale.storage.formats import object_keys, wal_object
 from kafscale.storage.log.partition_log import PartitionLog
-from kafscale.storage.log.state.batch_run import Run
+from kafscale.storage.log.state.batch_run import BatchRun
 from kafscale.storage.objects.store import ObjectInfo, ObjectStore
 from kafscale.storage.wal.streams import Stream
 
-log = get_logger(__name__)
+logger = get_logger(__name__)
 
-READS_MAX = 16
-"""How many objects are read at once: it hides the latency of a bucket, and bounds the memory."""
+PARALLEL_READS_MAX = 16
+"""Concurrent reads: enough to hide the store's latency, few enough to bound memory."""
 
 
-class Hole(msgspec.Struct, frozen=True, gc=False):
-    """Offsets of a log that should be somewhere, and are nowhere."""
+class OffsetGap(msgspec.Struct, frozen=True, gc=False):
+    """Offsets of a log that were acknowledged but are found nowhere."""
 
     log: PartitionLog
     from_offset: int
     to_offset: int
 
-    def tell(self) -> None:
-        log.error(
+    def log_missing(self) -> None:
+        logger.error(
             "offsets missing",
             topic=self.log.topic,
             partition=self.log.partition,
@@ -50,52 +49,58 @@ class Hole(msgspec.Struct, frozen=True, gc=False):
         )
 
 
-Contents = dict[str, list[tuple[bytes, int, int]]]
-"""What objects hold, by key: topic ids, partitions, and the last offsets of each."""
+KnownRanges = dict[str, list[tuple[bytes, int, int]]]
+"""Ranges by object key: topic id, partition and last offset."""
 
 
-class Replay:
-    """Reads streams for some logs: each object once, however many logs there are."""
+class WalReplay:
+    """Reads streams for a set of logs; each object is read once."""
 
     def __init__(
-        self, store: ObjectStore, namespace: str, logs: Iterable[PartitionLog], contents: Contents
+        self,
+        store: ObjectStore,
+        namespace: str,
+        logs: Iterable[PartitionLog],
+        known_ranges: KnownRanges,
     ) -> None:
-        """What is in `contents`, and has nothing for the logs, is not read; what is read is."""
+        """Objects whose known ranges are not needed are skipped; ranges that are read are added."""
         self._store = store
         self._namespace = namespace
-        self._logs = {(wanted.topic_id, wanted.partition): wanted for wanted in logs}
-        self._known = contents
-        self._runs: dict[PartitionLog, list[Run]] = defaultdict(list)
+        self._logs = {(log.topic_id, log.partition): log for log in logs}
+        self._known_ranges = known_ranges
+        self._runs: dict[PartitionLog, list[BatchRun]] = defaultdict(list)
         self.recovered_bytes = 0
 
     async def read(self, streams: Sequence[Stream]) -> None:
-        """Collect what the streams hold beyond what the logs have in segments."""
-        newest = {stream.counting[-1].key for stream in streams if stream.counting}
-        items = (item for item in _with_records(streams) if self._may_help(item.key))
-        async with aclosing(self._contents(items)) as contents:
-            async for item, data in contents:
-                self._take(item.key, data, is_last=item.key in newest)
+        """Collect the records of the streams that are not in the logs' segments."""
+        newest = {stream.acknowledged[-1].key for stream in streams if stream.acknowledged}
+        items = (
+            item for item in _objects_with_records(streams) if self._may_contain_records(item.key)
+        )
+        async with aclosing(self._read_objects(items)) as objects:
+            async for item, data in objects:
+                self._collect(item.key, data, is_last=item.key in newest)
 
-    def give(self, now_ms: int) -> list[Hole]:
-        """Give the logs what was found; return what is missing in between."""
-        holes = []
-        for wanted, runs in self._runs.items():
+    def apply(self, now_ms: int) -> list[OffsetGap]:
+        """Append the collected records to the logs; return the gaps between them."""
+        gaps = []
+        for log, runs in self._runs.items():
             for run in sorted(runs, key=attrgetter("base_offset")):
-                known_to = max(wanted.end_offset, wanted.start_offset)
+                known_to = max(log.end_offset, log.start_offset)
                 if run.base_offset > known_to:
-                    holes.append(Hole(wanted, known_to, run.base_offset))
-                wanted.recover(run, now_ms)
+                    gaps.append(OffsetGap(log, known_to, run.base_offset))
+                log.recover(run, now_ms)
         self._runs.clear()
-        return holes
+        return gaps
 
-    async def _contents(
+    async def _read_objects(
         self, items: Iterator[ObjectInfo]
     ) -> AsyncGenerator[tuple[ObjectInfo, memoryview], None]:
-        """Objects in their order, each with what it holds; those that follow are read meanwhile."""
+        """Yield objects in order with their data; reads ahead concurrently."""
         reads: deque[tuple[ObjectInfo, asyncio.Task[memoryview]]] = deque()
         try:
             while True:
-                for item in islice(items, READS_MAX - len(reads)):
+                for item in islice(items, PARALLEL_READS_MAX - len(reads)):
                     reads.append((item, asyncio.create_task(self._get(item.key))))
                 if not reads:
                     return
@@ -109,51 +114,52 @@ class Replay:
     async def _get(self, key: str) -> memoryview:
         return await self._store.get(key)
 
-    def _may_help(self, key: str) -> bool:
-        """Whether an object has something for the logs, as far as is known without reading it."""
-        held = self._known.get(key)
-        return held is None or any(
-            (wanted := self._logs.get((topic_id, partition))) is not None
-            and last_offset >= wanted.end_offset
-            for topic_id, partition, last_offset in held
+    def _may_contain_records(self, key: str) -> bool:
+        """Whether an object may have records for the logs; True if its ranges are unknown."""
+        ranges = self._known_ranges.get(key)
+        return ranges is None or any(
+            (log := self._logs.get((topic_id, partition))) is not None
+            and last_offset >= log.end_offset
+            for topic_id, partition, last_offset in ranges
         )
 
-    def _take(self, key: str, data: memoryview, *, is_last: bool) -> None:
-        """Keep what an object holds for the logs; copies, so that the rest of it can go."""
+    def _collect(self, key: str, data: memoryview, *, is_last: bool) -> None:
+        """Keep copies of the records for the logs, so that the object's memory can be freed."""
         try:
             found = self._decode(key, data)
         except DamagedObjectError as error:
-            tell = log.warning if is_last else log.error
-            tell("damaged WAL object skipped", key=key, reason=error.reason, last=is_last)
+            report = logger.warning if is_last else logger.error
+            report("damaged WAL object skipped", key=key, reason=error.reason, last=is_last)
             return
-        self._known[key] = [
-            (piece.topic_id, piece.partition, piece.last_offset) for piece in found.ranges
+        self._known_ranges[key] = [
+            (range_.topic_id, range_.partition, range_.last_offset) for range_ in found.ranges
         ]
-        for piece in found.ranges:
-            wanted = self._logs.get((piece.topic_id, piece.partition))
-            if wanted is not None and piece.last_offset >= wanted.recovery_offset:
-                self._runs[wanted].append(Run.parsed(found.body(piece)))
-                self.recovered_bytes += piece.length
+        for range_ in found.ranges:
+            log = self._logs.get((range_.topic_id, range_.partition))
+            if log is not None and range_.last_offset >= log.recovery_offset:
+                self._runs[log].append(BatchRun.parse(found.body(range_)))
+                self.recovered_bytes += range_.length
 
     def _decode(self, key: str, data: memoryview) -> wal_object.WalObject:
-        """An object that is whole, and the one that belongs under its key.
+        """Decode an undamaged object, and check that it belongs to its key.
 
-        A loss of power may leave the file of a younger object under an older name, where files are
-        used again.
+        Where files are reused, a power loss may leave the content of a newer object in a file.
         """
         found = wal_object.decode(key, data)
         header = found.header
         if key != object_keys.wal_key(
             self._namespace, header.broker_id, header.epoch, header.sequence
         ):
-            raise DamagedObjectError(key, f"it is object {header.sequence} of epoch {header.epoch}")
+            raise DamagedObjectError(
+                key, f"it contains object {header.sequence} of epoch {header.epoch}"
+            )
         return found
 
 
-def _with_records(streams: Iterable[Stream]) -> Iterator[ObjectInfo]:
+def _objects_with_records(streams: Iterable[Stream]) -> Iterator[ObjectInfo]:
     return (
         item
         for stream in streams
-        for item in stream.counting
+        for item in stream.acknowledged
         if item.size_bytes != wal_object.EMPTY_BYTES
     )

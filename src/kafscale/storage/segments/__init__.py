@@ -1,1 +1,1 @@
-"""From tail to segment, and what happens to segments later: retention and swaps."""
+"""Segments: rolling the tail into them, retention, and swaps."""

@@ -1,148 +1,144 @@
-"""Retention: old segments go, by time and by size, and the log's start moves with them.
+"""Retention: deletes old segments by time and size, and advances the log start offset.
 
-The order keeps every crash harmless: first readers lose sight of what lies below the new start,
-then the metadata store remembers it, then the objects are deleted. Objects that a crash or a
-failure has left below the start are deleted the next time.
+The order makes a crash harmless: first the log start offset advances in memory, then the metadata
+store records it, then the objects are deleted. Objects that remain below the start after a crash
+or a failure are deleted at the next check.
 
-Those who read the bucket alone see the start of a log by its first segment. Where it is another, or
-there are no segments left, an object of a few bytes tells them.
+Readers without metadata (Spark) derive the log start offset from the first segment. If it differs,
+or if no segment is left, a small log start object contains it.
 """
 
 from collections.abc import Awaitable, Callable
 
 from kafscale.observability.logging import get_logger
-from kafscale.storage.counters import Statistics
+from kafscale.storage.counters import StorageCounters
 from kafscale.storage.formats import object_keys
 from kafscale.storage.log.partition_log import PartitionLog
 from kafscale.storage.objects.store import ObjectStore
 from kafscale.storage.read.log_reader import LogReader
-from kafscale.storage.segments.roll_scheduler import Upkeep
+from kafscale.storage.segments.roll_scheduler import RollScheduler
 
-log = get_logger(__name__)
+logger = get_logger(__name__)
 
 FOREVER = -1
 
 
 class Retention:
-    """Deletes what topics no longer keep."""
+    """Applies the retention of topics, and DeleteRecords."""
 
     def __init__(
         self,
         store: ObjectStore,
         namespace: str,
         reader: LogReader,
-        upkeep: Upkeep,
+        upkeep: RollScheduler,
         *,
         save: Callable[[PartitionLog], Awaitable[None]],
         clock: Callable[[], int],
-        statistics: Statistics,
+        counters: StorageCounters,
     ) -> None:
         self._store = store
         self._namespace = namespace
         self._reader = reader
-        self._upkeep = upkeep
+        self._roll_scheduler = upkeep
         self._save = save
         self._clock = clock
-        self._statistics = statistics
+        self._counters = counters
 
-    async def enforce(self, partition: PartitionLog) -> None:
+    async def enforce(self, log: PartitionLog) -> None:
         """Apply a topic's retention to one of its logs."""
-        await self._roll_expired(partition)
+        await self._roll_expired(log)
         start_offset = max(
-            partition.start_offset,
-            self._start_by_size(partition),
-            await self._start_by_time(partition),
+            log.start_offset, self._start_by_size(log), await self._start_by_time(log)
         )
-        partition.advance_start(start_offset)
-        await self._delete_segments(partition)
+        log.advance_start(start_offset)
+        await self._delete_segments(log)
 
-    async def delete_records(self, partition: PartitionLog, offset: int) -> None:
-        """Make an offset the first of its log."""
-        partition.advance_start(offset)
-        await self._save(partition)
-        await self._mark(partition)
+    async def delete_records(self, log: PartitionLog, offset: int) -> None:
+        """Make `offset` the log start offset."""
+        log.advance_start(offset)
+        await self._save(log)
+        await self._write_log_start(log)
 
-    async def _roll_expired(self, partition: PartitionLog) -> None:
-        """Records that have expired in the tail become a segment first, and are deleted as one."""
-        limit_ms = self._limit_ms(partition)
-        runs = partition.tail.runs
+    async def _roll_expired(self, log: PartitionLog) -> None:
+        """Roll a tail whose records have all expired, so that they can be deleted as a segment."""
+        limit_ms = self._limit_ms(log)
+        runs = log.tail.runs
         if limit_ms is not None and runs and runs[-1].max_timestamp_ms < limit_ms:
-            await self._upkeep.roll(partition, "retention")
+            await self._roll_scheduler.roll(log, "retention")
 
-    def _start_by_size(self, partition: PartitionLog) -> int:
-        """The start that leaves no more than `retention.bytes`, counting whole segments."""
-        kept_bytes = partition.settings.retention_bytes
-        start_offset = partition.start_offset
-        if kept_bytes == FOREVER:
+    def _start_by_size(self, log: PartitionLog) -> int:
+        """The log start that keeps at most `retention.bytes`, in whole segments."""
+        retention_bytes = log.settings.retention_bytes
+        start_offset = log.start_offset
+        if retention_bytes == FOREVER:
             return start_offset
-        excess_bytes = partition.segments.total_bytes + partition.tail.unrolled_bytes - kept_bytes
-        for segment in partition.segments:
+        excess_bytes = log.segments.total_bytes + log.tail.unrolled_bytes - retention_bytes
+        for segment in log.segments:
             if segment.size_bytes > excess_bytes:
                 break
             excess_bytes -= segment.size_bytes
             start_offset = segment.next_offset
         return start_offset
 
-    async def _start_by_time(self, partition: PartitionLog) -> int:
-        """The start that leaves out segments whose newest record is older than `retention.ms`."""
-        limit_ms = self._limit_ms(partition)
-        start_offset = partition.start_offset
+    async def _start_by_time(self, log: PartitionLog) -> int:
+        """The log start that excludes segments whose newest record is older than `retention.ms`."""
+        limit_ms = self._limit_ms(log)
+        start_offset = log.start_offset
         if limit_ms is None:
             return start_offset
-        for segment in list(partition.segments):
+        for segment in list(log.segments):
             if segment.next_offset <= start_offset:
                 continue
-            newest_ms = (await self._reader.index(partition, segment)).max_timestamp_ms
+            newest_ms = (await self._reader.index(log, segment)).max_timestamp_ms
             if newest_ms is None or newest_ms < 0:
                 newest_ms = (
-                    await self._store.head(self._keys(partition, segment.base_offset)[1])
+                    await self._store.head(self._keys(log, segment.base_offset)[1])
                 ).modified_ms
             if newest_ms >= limit_ms:
                 break
             start_offset = segment.next_offset
         return start_offset
 
-    async def _delete_segments(self, partition: PartitionLog) -> None:
-        """Delete the segments that lie below the start of the log."""
-        async with partition.pruning:
-            await self._delete_below(partition, partition.start_offset)
+    async def _delete_segments(self, log: PartitionLog) -> None:
+        """Delete the segments below the log start offset."""
+        async with log.segments_lock:
+            await self._delete_below(log, log.start_offset)
 
-    async def _delete_below(self, partition: PartitionLog, start_offset: int) -> None:
-        segments = partition.segments
-        gone = segments.count_below(start_offset)
-        if not gone or partition.closed:
+    async def _delete_below(self, log: PartitionLog, start_offset: int) -> None:
+        segments = log.segments
+        count = segments.count_below(start_offset)
+        if not count or log.closed:
             return
         keys = [
-            key
-            for number in range(gone)
-            for key in self._keys(partition, segments[number].base_offset)
+            key for number in range(count) for key in self._keys(log, segments[number].base_offset)
         ]
-        # A log whose segments are all gone goes on from the start that is remembered.
-        await self._save(partition)
-        if gone == len(segments):
-            await self._mark(partition)
+        # A log without segments is opened from the start offset in the metadata store.
+        await self._save(log)
+        if count == len(segments):
+            await self._write_log_start(log)
         await self._store.delete(keys)
-        segments.drop_first(gone)
-        partition.tail.evict_below(start_offset)
-        self._statistics.segments_deleted += gone
-        log.info(
+        segments.drop_first(count)
+        log.tail.evict_below(start_offset)
+        self._counters.segments_deleted += count
+        logger.info(
             "segments deleted",
-            topic=partition.topic,
-            partition=partition.partition,
-            count=gone,
+            topic=log.topic,
+            partition=log.partition,
+            count=count,
             start_offset=start_offset,
         )
 
-    async def _mark(self, partition: PartitionLog) -> None:
-        """Tell readers of the bucket where the log starts."""
-        key = object_keys.log_start_key(self._namespace, partition.topic, partition.partition)
-        await self._store.put(key, [str(partition.start_offset).encode()], create=False)
+    async def _write_log_start(self, log: PartitionLog) -> None:
+        """Write the log start object for readers without metadata."""
+        key = object_keys.log_start_key(self._namespace, log.topic, log.partition)
+        await self._store.put(key, [str(log.start_offset).encode()], create=False)
 
-    def _limit_ms(self, partition: PartitionLog) -> int | None:
-        kept_ms = partition.settings.retention_ms
-        return None if kept_ms == FOREVER else self._clock() - kept_ms
+    def _limit_ms(self, log: PartitionLog) -> int | None:
+        retention_ms = log.settings.retention_ms
+        return None if retention_ms == FOREVER else self._clock() - retention_ms
 
-    def _keys(self, partition: PartitionLog, base_offset: int) -> tuple[str, str]:
-        place = (self._namespace, partition.topic, partition.partition, base_offset)
-        # The index first: a segment without one is repaired, an index without one is garbage.
-        return object_keys.index_key(*place), object_keys.segment_key(*place)
+    def _keys(self, log: PartitionLog, base_offset: int) -> tuple[str, str]:
+        location = (self._namespace, log.topic, log.partition, base_offset)
+        # The index first: a segment without an index is repaired, the reverse is garbage.
+        return object_keys.index_key(*location), object_keys.segment_key(*location)

@@ -1,18 +1,17 @@
-"""Upkeep: decides which logs are rolled and when, and keeps tails and the WAL within their bounds.
+"""`RollScheduler`: decides when logs are rolled, and limits the memory of tails and the WAL size.
 
     reason     when
-    bytes      a log has a segment's worth of records
-    age        its oldest record has waited for as long as the topic, or the broker, allows
-    memory     what waits for segments takes more than half of `tail_bytes_max`
-    wal        the WAL is larger than `wal_bytes_max`, and this log holds its oldest object
-    explicit   somebody asked: a flush, or a stop
-    release    another broker is to serve the log
-    takeover   its records are in the WAL of a dead broker, which can go only then
-    state      segments are there that the metadata store does not know, after a crash
+    bytes      the log has enough records for a segment
+    age        its oldest unrolled record has reached the age limit of the topic or the broker
+    memory     unrolled records take more than half of `tail_bytes_max`
+    wal        the WAL is larger than `wal_bytes_max`, and this log pins its oldest object
+    explicit   a flush was requested, or the broker stops
+    release    another broker takes the log over
+    takeover   its records are in the WAL of an ended session, which cannot be deleted before
+    state      after a crash, the metadata store does not know all segments
 
-Records that segments hold already stay in memory for readers while there is room: in what is left
-of `tail_bytes_max`, and in what may be borrowed from the memory for blocks of segments, which are
-the same records for the same readers. What came first goes first.
+Rolled records stay in memory as a cache for readers, within `tail_bytes_max` and a part that may be
+borrowed from the block cache, which would hold the same records. The oldest are evicted first.
 """
 
 import asyncio
@@ -27,107 +26,109 @@ from kafscale.storage.segments.segment_writer import SegmentWriter
 from kafscale.storage.wal.trimmer import DurableObject, WalTrimmer
 from kafscale.storage.wal.writer import SealedObject
 
-log = get_logger(__name__)
+logger = get_logger(__name__)
 
 TICK_SECONDS = 1.0
 WORKERS = 2
-"""How many segments are made at once: enough to hide the store, few enough to spare producers."""
+"""Concurrent rolls: enough to hide the store's latency, few enough to leave CPU for producers."""
 
 UNROLLED = 0.5
-"""Which part of the tails may wait for segments; the WAL holds the same, so this bounds it, too."""
+"""Share of `tail_bytes_max` for unrolled records; it also limits the WAL, which holds the same."""
 
 FULL = 1.5
-"""At which multiple of its bound memory is full of what waits for segments: a store that is slow
-with them holds up producers before it exhausts the broker."""
+"""Memory is full when unrolled records exceed this multiple of `tail_bytes_max`: with a slow store,
+producers are throttled before the broker runs out of memory."""
 
 RELIEF = 0.1
-"""Which part of the tails' bound is freed beyond need, so that it is not done for every object."""
+"""Share of `tail_bytes_max` to evict beyond need, so that evictions are rare."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Bounds:
-    """What upkeep keeps to."""
+class RollLimits:
+    """Limits that the scheduler enforces."""
 
     tail_bytes_max: int
     wal_bytes_max: int
     segment_age_ms_max: int
     borrowed_bytes_max: int = 0
-    """How much of the memory for blocks tails may take besides, for what segments hold already."""
+    """How much block cache memory tails may use for rolled records."""
 
 
-class Upkeep:
-    """Rolls logs in the background; the only one who does."""
+class RollScheduler:
+    """Rolls logs in the background."""
 
     def __init__(
         self,
         writer: SegmentWriter,
         trimmer: WalTrimmer,
         memory: TailMemory,
-        bounds: Bounds,
+        limits: RollLimits,
         *,
         logs: Callable[[], Iterable[PartitionLog]],
         clock: Callable[[], int],
         borrow: Callable[[int], None],
     ) -> None:
-        """`borrow` is told how many bytes of the memory for blocks are taken here."""
+        """`borrow` is called with the number of bytes that tails use of the block cache."""
         self._writer = writer
         self._trimmer = trimmer
         self._memory = memory
-        self._bounds = bounds
+        self._limits = limits
         self._logs = logs
         self._clock = clock
         self._borrow = borrow
         self._requests: asyncio.Queue[tuple[PartitionLog, str]] = asyncio.Queue()
         self._requested: set[PartitionLog] = set()
 
-    # --- when ---------------------------------------------------------------------------------
+    # --- decisions ------------------------------------------------------------------------------
 
     def on_durable(self, sealed: SealedObject) -> None:
-        """Take note of a WAL object whose records have just become visible."""
-        pins = {partition: run.last_offset for partition, run in sealed.runs}
-        self._trimmer.add(DurableObject(sealed.key, sealed.size_bytes, pins, sealed.kept_until_ms))
-        for partition, _ in sealed.runs:
-            if partition.tail.unrolled_bytes >= partition.settings.segment_bytes:
-                self.request(partition, "bytes")
-        self.relieve()
+        """Register a WAL object whose records have just become visible."""
+        pins = {log: run.last_offset for log, run in sealed.runs}
+        self._trimmer.add(
+            DurableObject(sealed.key, sealed.size_bytes, pins, sealed.delete_after_ms)
+        )
+        for log, _ in sealed.runs:
+            if log.tail.unrolled_bytes >= log.settings.segment_bytes:
+                self.schedule_roll(log, "bytes")
+        self.enforce_memory_limit()
 
-    def tick(self) -> None:
-        """Look for what has become due by time."""
+    def check_due(self) -> None:
+        """Schedule rolls that are due by age, state or WAL size."""
         now_ms = self._clock()
-        for partition in self._logs():
-            since_ms = partition.oldest_unrolled_ms
+        for log in self._logs():
+            since_ms = log.oldest_unrolled_ms
             if since_ms is not None:
-                age_ms_max = min(self._bounds.segment_age_ms_max, partition.settings.segment_ms)
+                age_ms_max = min(self._limits.segment_age_ms_max, log.settings.segment_ms)
                 if now_ms - since_ms >= age_ms_max:
-                    self.request(partition, "age")
-            if not partition.is_saved:
-                self.request(partition, "state")
-        if self._trimmer.size_bytes > self._bounds.wal_bytes_max:
-            for partition in self._trimmer.oldest_pins():
-                self.request(partition, "wal")
-        self.relieve()
-        self._trimmer.consider()
+                    self.schedule_roll(log, "age")
+            if not log.is_saved:
+                self.schedule_roll(log, "state")
+        if self._trimmer.size_bytes > self._limits.wal_bytes_max:
+            for log in self._trimmer.logs_pinning_oldest():
+                self.schedule_roll(log, "wal")
+        self.enforce_memory_limit()
+        self._trimmer.notify_rolled()
 
-    def is_full(self) -> bool:
-        """Whether tails take so much memory that no more records can be taken."""
-        return self._memory.pinned_bytes > self._bounds.tail_bytes_max * FULL
+    def is_memory_full(self) -> bool:
+        """Whether unrolled records use too much memory to accept more."""
+        return self._memory.pinned_bytes > self._limits.tail_bytes_max * FULL
 
-    def relieve(self) -> None:
-        """Keep memory within its bound: evict what segments hold, and roll the rest in time."""
-        memory, bounds = self._memory, self._bounds
-        if memory.unrolled_bytes > bounds.tail_bytes_max * UNROLLED:
+    def enforce_memory_limit(self) -> None:
+        """Evict rolled records and schedule rolls, to keep tails within their memory limit."""
+        memory, limits = self._memory, self._limits
+        if memory.unrolled_bytes > limits.tail_bytes_max * UNROLLED:
             self._roll_largest()
-        excess_bytes = memory.used_bytes - bounds.tail_bytes_max - bounds.borrowed_bytes_max
+        excess_bytes = memory.used_bytes - limits.tail_bytes_max - limits.borrowed_bytes_max
         if excess_bytes > 0:
-            self._evict(excess_bytes + int(bounds.tail_bytes_max * RELIEF))
-        if memory.pinned_bytes > bounds.tail_bytes_max:
+            self._evict(excess_bytes + int(limits.tail_bytes_max * RELIEF))
+        if memory.pinned_bytes > limits.tail_bytes_max:
             self._roll_largest()
-        beyond_bytes = memory.used_bytes - bounds.tail_bytes_max
-        self._borrow(min(max(beyond_bytes, 0), bounds.borrowed_bytes_max))
+        beyond_bytes = memory.used_bytes - limits.tail_bytes_max
+        self._borrow(min(max(beyond_bytes, 0), limits.borrowed_bytes_max))
 
     def _evict(self, size_bytes: int) -> None:
-        """Let go of so many bytes that segments hold, of whichever logs: the oldest of all."""
-        tails = [partition.tail for partition in self._logs() if partition.tail.runs]
+        """Evict `size_bytes` of rolled records, the oldest of all logs first."""
+        tails = [log.tail for log in self._logs() if log.tail.runs]
         last_turn = -1
         for turn, cost_bytes in merge(*(tail.evictable() for tail in tails)):
             last_turn = turn
@@ -138,65 +139,65 @@ class Upkeep:
             tail.evict(last_turn)
 
     def _roll_largest(self) -> None:
-        """Ask for the largest logs to be rolled, until half of what waits is asked for."""
+        """Schedule the largest logs, until half of the unrolled bytes are scheduled."""
         goal_bytes = self._memory.unrolled_bytes // 2
-        logs = [partition for partition in self._logs() if partition.tail.unrolled_bytes]
-        for partition in sorted(logs, key=_unrolled_bytes, reverse=True):
+        logs = [log for log in self._logs() if log.tail.unrolled_bytes]
+        for log in sorted(logs, key=_unrolled_bytes, reverse=True):
             if goal_bytes <= 0:
                 break
-            goal_bytes -= partition.tail.unrolled_bytes
-            self.request(partition, "memory")
+            goal_bytes -= log.tail.unrolled_bytes
+            self.schedule_roll(log, "memory")
 
-    # --- what ---------------------------------------------------------------------------------
+    # --- rolling --------------------------------------------------------------------------------
 
-    def request(self, partition: PartitionLog, reason: str) -> None:
-        """Have a log rolled soon; asking twice is the same as asking once."""
-        if partition not in self._requested:
-            self._requested.add(partition)
-            self._requests.put_nowait((partition, reason))
+    def schedule_roll(self, log: PartitionLog, reason: str) -> None:
+        """Roll a log soon; a log that is already scheduled is not scheduled again."""
+        if log not in self._requested:
+            self._requested.add(log)
+            self._requests.put_nowait((log, reason))
 
-    async def roll(self, partition: PartitionLog, reason: str) -> None:
-        """Roll a log until nothing waits any more that was waiting when this began."""
-        end_offset = partition.high_watermark
-        while partition.tail.rolled_offset < end_offset or not partition.is_saved:
-            if not await self._writer.roll(partition, reason):
+    async def roll(self, log: PartitionLog, reason: str) -> None:
+        """Roll everything that is below the high watermark now."""
+        end_offset = log.high_watermark
+        while log.tail.rolled_offset < end_offset or not log.is_saved:
+            if not await self._writer.roll(log, reason):
                 break
-        self._trimmer.consider()
-        self.relieve()
+        self._trimmer.notify_rolled()
+        self.enforce_memory_limit()
 
     async def run(self) -> None:
-        """Work for ever; cancel it to stop."""
+        """Roll scheduled logs and trim the WAL, until cancelled."""
         async with asyncio.TaskGroup() as group:
             for _ in range(WORKERS):
                 group.create_task(self._work())
             group.create_task(self._trimmer.run())
             while True:
-                self.tick()
+                self.check_due()
                 await asyncio.sleep(TICK_SECONDS)
 
     async def _work(self) -> None:
         while True:
-            partition, reason = await self._requests.get()
+            log, reason = await self._requests.get()
             try:
                 if reason == "bytes":
-                    await self._roll_full(partition)
+                    await self._roll_full(log)
                 elif reason == "state":
-                    await self._writer.save(partition)
+                    await self._writer.save(log)
                 else:
-                    await self.roll(partition, reason)
+                    await self.roll(log, reason)
             except Exception:
-                # An edge: whatever one log meets must not keep the others from being rolled.
-                log.exception("roll failed", topic=partition.topic, partition=partition.partition)
+                # Task boundary: an error of one log must not stop the others from being rolled.
+                logger.exception("roll failed", topic=log.topic, partition=log.partition)
             finally:
-                # Not before: while a log is being rolled there is every reason to ask for it again.
-                self._requested.discard(partition)
+                # Only now: during the roll, every new batch may still find the log due.
+                self._requested.discard(log)
 
-    async def _roll_full(self, partition: PartitionLog) -> None:
-        while partition.tail.unrolled_bytes >= partition.settings.segment_bytes:
-            if not await self._writer.roll(partition, "bytes"):
+    async def _roll_full(self, log: PartitionLog) -> None:
+        while log.tail.unrolled_bytes >= log.settings.segment_bytes:
+            if not await self._writer.roll(log, "bytes"):
                 break
-        self._trimmer.consider()
+        self._trimmer.notify_rolled()
 
 
-def _unrolled_bytes(partition: PartitionLog) -> int:
-    return partition.tail.unrolled_bytes
+def _unrolled_bytes(log: PartitionLog) -> int:
+    return log.tail.unrolled_bytes

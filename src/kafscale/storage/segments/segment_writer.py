@@ -1,13 +1,12 @@
-"""Rolling: the oldest part of a partition's tail becomes a segment and its index.
+"""Rolling: writes the oldest part of a log's tail as a segment and its index.
 
-A log is rolled when it has a segment's worth of records, when the oldest of them has waited for
-long enough, when memory or the WAL run full, or when somebody asks. The invariants:
+`roll_scheduler` decides when. Invariants:
 
-* A segment holds durable records only, from where the last one ended; it is create-only. Whoever
-  finds its key taken reads what is there and adopts it, as an earlier owner of this log wrote it.
-* The index is derived, so it may be written over. A crash between the two PUTs leaves a segment
-  without an index, which recovery makes anew.
-* The WAL lets go of a record only after the segment that holds it is complete.
+* A segment holds only durable records and begins where the last one ended. It is create-only: if
+  its key exists, a former owner of this log wrote it, and it is read and adopted.
+* The index is derived data and may be overwritten. A crash between the two PUTs leaves a segment
+  without an index, which recovery rebuilds.
+* A WAL object is deleted only after the segments with its records are complete.
 """
 
 import asyncio
@@ -23,13 +22,13 @@ from kafscale.errors import DamagedObjectError, NotOwnerError, ObjectExistsError
 from kafscale.observability.logging import get_logger
 from kafscale.records import BatchView, inflate
 from kafscale.records.checksum import Buffer
-from kafscale.storage.counters import Statistics
+from kafscale.storage.counters import StorageCounters
 from kafscale.storage.formats import index, object_keys, segment
 from kafscale.storage.log.partition_log import PartitionLog
-from kafscale.storage.log.state.tail import Waiting
+from kafscale.storage.log.state.tail import Unrolled
 from kafscale.storage.objects.store import ObjectStore
 
-log = get_logger(__name__)
+logger = get_logger(__name__)
 
 Result = TypeVar("Result")
 
@@ -47,14 +46,14 @@ _FIELDS: Final = tuple(
         "base_sequence",
     )
 )
-"""What compression leaves as it is."""
+"""Batch fields that compression does not change."""
 
 PRODUCERS_SECTION = b"PROD"
 EPOCHS_SECTION = b"EPOC"
 
 
-class Made(msgspec.Struct, frozen=True, gc=False):
-    """A segment that exists now."""
+class RolledSegment(msgspec.Struct, frozen=True, gc=False):
+    """A segment that was written."""
 
     base_offset: int
     next_offset: int
@@ -63,7 +62,7 @@ class Made(msgspec.Struct, frozen=True, gc=False):
     index: bytes
 
     @classmethod
-    def of(cls, built: segment.Built) -> "Made":
+    def from_built(cls, built: segment.Built) -> "RolledSegment":
         return cls(
             built.base_offset,
             built.last_offset + 1,
@@ -74,7 +73,7 @@ class Made(msgspec.Struct, frozen=True, gc=False):
 
 
 class SegmentWriter:
-    """Makes one segment at a time out of a log's tail."""
+    """Writes segments from the tails of logs."""
 
     def __init__(
         self,
@@ -85,7 +84,7 @@ class SegmentWriter:
         save: Callable[[PartitionLog], Awaitable[None]],
         clock: Callable[[], int],
         random: Random,
-        statistics: Statistics,
+        counters: StorageCounters,
     ) -> None:
         self._store = store
         self._namespace = namespace
@@ -93,128 +92,128 @@ class SegmentWriter:
         self._save = save
         self._clock = clock
         self._random = random
-        self._statistics = statistics
+        self._counters = counters
 
-    async def roll(self, partition: PartitionLog, reason: str) -> bool:
-        """Make a segment of what waits for one; False if there was nothing, or nobody left.
+    async def roll(self, log: PartitionLog, reason: str) -> bool:
+        """Roll one segment; return False if there is nothing to roll or the log is lost.
 
-        When this returns, the metadata store knows all segments, unless nobody is left.
+        Afterwards the metadata store knows all segments, unless the log is lost.
         """
         started_ms = self._clock()
         try:
-            async with partition.rolling:
-                if partition.closed:
+            async with log.roll_lock:
+                if log.closed:
                     return False
-                made = await self._make(partition, started_ms)
-                await self._tell(partition)
+                rolled = await self._roll(log, started_ms)
+                await self._save_state(log)
         except NotOwnerError as error:
-            log.warning("partition lost", topic=partition.topic, reason=str(error))
+            logger.warning("partition lost", topic=log.topic, reason=str(error))
             return False
-        if made is None:
+        if rolled is None:
             return False
-        self._statistics.segments_rolled[reason] += 1
-        self._statistics.segment_bytes += made.size_bytes
-        log.info(
+        self._counters.segments_rolled[reason] += 1
+        self._counters.segment_bytes += rolled.size_bytes
+        logger.info(
             "segment_flushed",
-            topic=partition.topic,
-            partition=partition.partition,
-            base_offset=made.base_offset,
-            last_offset=made.next_offset - 1,
-            size_bytes=made.size_bytes,
+            topic=log.topic,
+            partition=log.partition,
+            base_offset=rolled.base_offset,
+            last_offset=rolled.next_offset - 1,
+            size_bytes=rolled.size_bytes,
             reason=reason,
             duration=round((self._clock() - started_ms) / 1000, 3),
         )
         return True
 
-    async def _make(self, partition: PartitionLog, started_ms: int) -> Made | None:
-        waiting = partition.tail.waiting()
-        if not waiting.runs:
+    async def _roll(self, log: PartitionLog, started_ms: int) -> RolledSegment | None:
+        unrolled = log.tail.unrolled()
+        if not unrolled.runs:
             return None
-        builder = await asyncio.to_thread(self._build, partition, waiting, started_ms)
-        built = builder.finish(_sections(partition, builder.next_offset))
-        made = await self._write(partition, built)
-        partition.check_open()
-        partition.on_rolled(
-            made.base_offset,
-            made.next_offset,
-            made.size_bytes,
-            made.max_timestamp_ms,
+        builder = await asyncio.to_thread(self._build, log, unrolled, started_ms)
+        built = builder.finish(_sections(log, builder.next_offset))
+        rolled = await self._write(log, built)
+        log.check_open()
+        log.on_rolled(
+            rolled.base_offset,
+            rolled.next_offset,
+            rolled.size_bytes,
+            rolled.max_timestamp_ms,
             self._clock(),
         )
-        return made
+        return rolled
 
-    async def save(self, partition: PartitionLog) -> None:
-        """Have the metadata store know all segments, also those of a former owner that crashed."""
+    async def save(self, log: PartitionLog) -> None:
+        """Save the state of all segments, including those of a former owner that crashed."""
         try:
-            async with partition.rolling:
-                await self._tell(partition)
+            async with log.roll_lock:
+                await self._save_state(log)
         except NotOwnerError as error:
-            log.warning("partition lost", topic=partition.topic, reason=str(error))
+            logger.warning("partition lost", topic=log.topic, reason=str(error))
 
-    async def _tell(self, partition: PartitionLog) -> None:
-        if not partition.is_saved:
-            rolled_offset = partition.tail.rolled_offset
-            await self._retry(partition, "partition state", lambda: self._save(partition))
-            partition.saved_offset = rolled_offset
+    async def _save_state(self, log: PartitionLog) -> None:
+        if not log.is_saved:
+            rolled_offset = log.tail.rolled_offset
+            await self._retry(log, "partition state", lambda: self._save(log))
+            log.saved_offset = rolled_offset
 
-    def _build(self, partition: PartitionLog, waiting: Waiting, created_ms: int) -> segment.Builder:
-        """The segment; runs in a thread of its own, because it takes a while."""
+    def _build(self, log: PartitionLog, unrolled: Unrolled, created_ms: int) -> segment.Builder:
+        """Build the segment; runs in a thread, because it is CPU-bound."""
         builder = segment.Builder(
             created_ms,
             self._index_interval_bytes,
-            compression=partition.settings.compression,
-            prior_max_timestamp_ms=partition.rolled_max_timestamp_ms,
+            compression=log.settings.compression,
+            prior_max_timestamp_ms=log.rolled_max_timestamp_ms,
         )
-        for view, positions in waiting.stretches(partition.settings.segment_bytes):
+        for view, positions in unrolled.slices(log.settings.segment_bytes):
             if not builder.extend(view, positions):
                 break
         return builder
 
-    async def _write(self, partition: PartitionLog, built: segment.Built) -> Made:
+    async def _write(self, log: PartitionLog, built: segment.Built) -> RolledSegment:
         """Write the segment and then its index."""
-        place = (self._namespace, partition.topic, partition.partition, built.base_offset)
-        made = await self._upload(partition, object_keys.segment_key(*place), built)
-        key = object_keys.index_key(*place)
-        await self._retry(partition, key, lambda: self._store.put(key, [made.index], create=False))
-        return made
+        location = (self._namespace, log.topic, log.partition, built.base_offset)
+        rolled = await self._upload(log, object_keys.segment_key(*location), built)
+        key = object_keys.index_key(*location)
+        await self._retry(log, key, lambda: self._store.put(key, [rolled.index], create=False))
+        return rolled
 
-    async def _upload(self, partition: PartitionLog, key: str, built: segment.Built) -> Made:
-        """Write the segment, or find that it has been written."""
-        create = built.base_offset not in partition.damaged_bases
+    async def _upload(self, log: PartitionLog, key: str, built: segment.Built) -> RolledSegment:
+        """Write the segment, or adopt an existing one."""
+        create = built.base_offset not in log.damaged_base_offsets
 
-        async def put() -> Made:
+        async def put() -> RolledSegment:
             if not create:
-                await self._save(partition)  # Only an owner gets beyond this.
+                await self._save(log)  # Fails unless this broker owns the log.
             try:
                 await self._store.put(key, built.parts, create=create)
             except ObjectExistsError:
-                return await self._adopt(partition, key, built)
-            return Made.of(built)
+                return await self._adopt(log, key, built)
+            return RolledSegment.from_built(built)
 
-        return await self._retry(partition, key, put)
+        return await self._retry(log, key, put)
 
-    async def _adopt(self, partition: PartitionLog, key: str, built: segment.Built) -> Made:
-        """Take a segment for ours that an earlier owner of this log, or a lost answer, has left.
+    async def _adopt(self, log: PartitionLog, key: str, built: segment.Built) -> RolledSegment:
+        """Adopt a segment written by a former owner, or by a PUT whose response was lost.
 
-        It begins with the records of ours, or is not of this log. One that goes on with records
-        that we never had is a later owner's.
+        It must begin with this log's records. If it contains further records that this log does
+        not have, a later owner wrote it.
         """
         data = await self._store.get(key)
         try:
-            found = _read_own(partition, key, data)
+            found = _read_own(log, key, data)
         except DamagedObjectError as error:
-            await self._save(partition)  # Only an owner gets beyond this.
-            log.warning("segment replaced", key=key, reason=error.reason)
+            await self._save(log)  # Fails unless this broker owns the log.
+            logger.warning("segment replaced", key=key, reason=error.reason)
             await self._store.put(key, built.parts, create=False)
-            return Made.of(built)
+            return RolledSegment.from_built(built)
         next_offset = found.footer.last_offset + 1
         adopted = index.rebuild(
             found.batches,
             self._index_interval_bytes,
-            prior_max_timestamp_ms=partition.rolled_max_timestamp_ms,
+            prior_max_timestamp_ms=log.rolled_max_timestamp_ms,
         )
-        adopted.sections.update(_sections(partition, next_offset))
-        return Made(
+        adopted.sections.update(_sections(log, next_offset))
+        return RolledSegment(
             built.base_offset,
             next_offset,
             len(data),
@@ -223,17 +222,17 @@ class SegmentWriter:
         )
 
     async def _retry(
-        self, partition: PartitionLog, key: str, operation: Callable[[], Awaitable[Result]]
+        self, log: PartitionLog, key: str, operation: Callable[[], Awaitable[Result]]
     ) -> Result:
-        """Try until it works, or the log is closed: the WAL holds the records meanwhile."""
+        """Retry until success, or until the log is closed; the WAL keeps the records meanwhile."""
         backoff = Backoff(self._random)
         while True:
-            partition.check_open()
+            log.check_open()
             try:
                 return await operation()
             except OperatingError as error:
                 pause_seconds = backoff.next_seconds()
-                log.warning(
+                logger.warning(
                     "segment not written",
                     key=key,
                     error=str(error),
@@ -243,27 +242,27 @@ class SegmentWriter:
                 await asyncio.sleep(pause_seconds)
 
 
-def _read_own(partition: PartitionLog, key: str, data: Buffer) -> segment.Segment:
-    """A segment that is whole and of this log."""
+def _read_own(log: PartitionLog, key: str, data: Buffer) -> segment.Segment:
+    """Decode an undamaged segment that belongs to this log."""
     found = segment.read(key, data)
-    ours = partition.tail.unrolled(segment.SEGMENT_BYTES_MAX)
+    ours = log.tail.unrolled_batches(segment.SEGMENT_BYTES_MAX)
     if not all(map(_is_same, found.batches, ours)):
-        raise DamagedObjectError(key, "it holds other records than this log")
+        raise DamagedObjectError(key, "it holds records of another log")
     if len(found.batches) > len(ours):
-        raise NotOwnerError(f"{key} holds records that another owner has taken")
+        raise NotOwnerError(f"{key} holds records of a later owner")
     return found
 
 
 def _is_same(batch: BatchView, ours: BatchView) -> bool:
-    """Whether it is the same batch, compressed or not."""
+    """Whether both are the same batch, regardless of compression."""
     if batch.buffer == ours.buffer:
         return True
     return all(field(batch) == field(ours) for field in _FIELDS) and inflate(batch) == inflate(ours)
 
 
-def _sections(partition: PartitionLog, end_offset: int) -> dict[bytes, bytes]:
-    """What the log knew at the segment's end, and recovery needs to know again."""
+def _sections(log: PartitionLog, end_offset: int) -> dict[bytes, bytes]:
+    """Producer state and leader epochs at the segment's end, for recovery."""
     return {
-        PRODUCERS_SECTION: partition.producers.snapshot_at(end_offset),
-        EPOCHS_SECTION: partition.epochs.snapshot_at(end_offset),
+        PRODUCERS_SECTION: log.producers.snapshot_at(end_offset),
+        EPOCHS_SECTION: log.epochs.snapshot_at(end_offset),
     }

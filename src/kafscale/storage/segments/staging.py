@@ -1,8 +1,8 @@
-"""What jobs have made for a partition: segments that wait to be swapped in, looked at and checked.
+"""Validation of the segments that a job has staged for a partition.
 
-The law: nothing gets beyond here that would not fit. Each staged segment is whole, and begins at
-the offset in its name; they follow each other without a gap; and together they span exactly a run
-of whole segments of the log. What is wrong is said in an `InvalidRequestError`.
+Invariants of staged segments: each is undamaged and begins at the offset in its key; they are
+contiguous; together they span exactly a range of whole segments of the log. Violations raise
+`InvalidRequestError`.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from kafscale.storage.objects.store import ObjectStore
 
 
 class StagedSegment(msgspec.Struct, frozen=True, gc=False):
-    """A segment that waits to be swapped in."""
+    """A segment to be swapped in."""
 
     key: str
     base_offset: int
@@ -30,43 +30,44 @@ class StagedSegment(msgspec.Struct, frozen=True, gc=False):
 
 
 class Staging:
-    """What is staged under a prefix for one partition."""
+    """The segments staged under a prefix for one partition."""
 
-    def __init__(
-        self, store: ObjectStore, namespace: str, partition: PartitionLog, prefix: str
-    ) -> None:
+    def __init__(self, store: ObjectStore, namespace: str, log: PartitionLog, prefix: str) -> None:
         self._store = store
         self._namespace = namespace
-        self._partition = partition
+        self._log = log
         self._prefix = prefix
         self.keys: list[str] = []
-        """All that is staged; indexes are not used, because they are made anew."""
+        """All staged objects, including indexes, which are ignored and built again."""
 
-    async def look(self) -> list[StagedSegment]:
-        """The staged segments, in order; each is read once, because it is proven."""
-        topic, number = self._partition.topic, self._partition.partition
+    async def load(self) -> list[StagedSegment]:
+        """Read and validate the staged segments; return them in order."""
+        topic, partition = self._log.topic, self._log.partition
         segments = []
         async for chunk in self._store.list(self._prefix):
             for item in chunk:
-                place = object_keys.parse_staged(self._namespace, item.key)
-                if place is None or (place.topic, place.partition) != (topic, number):
-                    raise InvalidRequestError(f"{item.key} is no segment of {topic}/{number}")
+                ref = object_keys.parse_staged(self._namespace, item.key)
+                if ref is None or (ref.topic, ref.partition) != (topic, partition):
+                    raise InvalidRequestError(f"{item.key} is not a segment of {topic}/{partition}")
                 self.keys.append(item.key)
-                if not place.is_index:
-                    segments.append(await self._check(item.key, place.base_offset))
+                if not ref.is_index:
+                    segments.append(await self._check(item.key, ref.base_offset))
         if not segments:
-            raise InvalidRequestError(f"there are no segments in {self._prefix}")
+            raise InvalidRequestError(f"no staged segments under {self._prefix}")
         for before, after in pairwise(segments):
             if after.base_offset != before.next_offset:
                 raise InvalidRequestError(
-                    f"{before.key} ends at {before.next_offset}, and {after.key} follows"
+                    f"gap in staged segments: {before.key} ends at {before.next_offset},"
+                    f" the next one is {after.key}"
                 )
         return segments
 
     async def _check(self, key: str, base_offset: int) -> StagedSegment:
         data, found = await self.read(key)
         if found.header.base_offset != base_offset:
-            raise InvalidRequestError(f"{key} begins at offset {found.header.base_offset}")
+            raise InvalidRequestError(
+                f"{key} begins at offset {found.header.base_offset}, not {base_offset}"
+            )
         return StagedSegment(
             key,
             base_offset,
@@ -77,19 +78,19 @@ class Staging:
         )
 
     async def read(self, key: str) -> tuple[memoryview, segment.Segment]:
-        """A staged segment, which is whole."""
+        """Read an undamaged staged segment."""
         data = await self._store.get(key)
         try:
             return data, await asyncio.to_thread(segment.read, key, data)
         except DamagedObjectError as error:
-            raise InvalidRequestError(f"a staged segment is damaged: {error}") from error
+            raise InvalidRequestError(f"damaged staged segment: {error}") from error
 
-    def replaced(self, staged: Sequence[StagedSegment]) -> list[Segment]:
-        """The segments whose place the staged ones are to take."""
+    def segments_to_replace(self, staged: Sequence[StagedSegment]) -> list[Segment]:
+        """The segments of the log that the staged ones span."""
         start_offset, end_offset = staged[0].base_offset, staged[-1].next_offset
         replaced = [
             found
-            for found in self._partition.segments
+            for found in self._log.segments
             if start_offset <= found.base_offset and found.next_offset <= end_offset
         ]
         if (
@@ -98,7 +99,7 @@ class Staging:
             or replaced[-1].next_offset != end_offset
         ):
             raise InvalidRequestError(
-                f"no run of segments of {self._partition.topic}/{self._partition.partition}"
-                f" spans the offsets {start_offset} to {end_offset - 1}"
+                f"staged offsets {start_offset} to {end_offset - 1} do not span whole segments of"
+                f" {self._log.topic}/{self._log.partition}"
             )
         return replaced

@@ -1,20 +1,21 @@
-"""Swapping: segments that a job has made take the place of those that it made them from.
+"""Swaps: replaces segments of a log by staged ones that a job derived from them.
 
-A job writes to `{namespace}/_staging/{job}/{topic}/{partition}/` and asks the owner: only owners
-change a partition. What is staged spans exactly a run of whole segments (see `staging`). Compaction
-leaves its gaps inside of batches, whose spans of offsets stay, as in Kafka. Indexes are made here.
+A job writes to `{namespace}/_staging/{job}/{topic}/{partition}/` and sends a request to the owner,
+because only owners change a partition. Staged segments span exactly a range of whole segments (see
+`staging`). Compaction leaves offset gaps only inside batches, as in Kafka. The owner builds the
+indexes.
 
-The order keeps every crash harmless, because a segment ends where the next one begins:
+The order makes a crash harmless, because a segment ends where the next one begins:
 
-1. New segments are written from the last to the first, over whatever lies there. What is old holds
-   all up to the next old one, what is new all up to the next new one, which is there already: so
-   whichever comes next, nothing is missing in between.
-2. What is old and has no successor of the same name is deleted from the first to the last: then
-   what lies before is always new, and holds all of it.
+1. New segments are written from the last to the first, overwriting old ones with the same key. An
+   old segment holds everything up to the next old one. A new segment holds everything up to the
+   next new one, which already exists. So no offset is missing at any time.
+2. Old segments without a new one of the same key are deleted from the first to the last. The
+   segment before such an old one is new and holds all of its offsets.
 
-An index that fits another segment would be worse than none: it goes before its segment is written
-over. While that happens, readers of the log's segments wait. A swap goes on although nobody waits
-for it any more; one that a crash has cut short can be asked for again.
+An index that does not match its segment is worse than none, so the index is deleted before the
+segment is overwritten. Meanwhile readers of the log's segments wait. A swap continues when its
+requester disconnects. A swap interrupted by a crash can be requested again.
 """
 
 import asyncio
@@ -34,11 +35,11 @@ from kafscale.storage.objects.store import ObjectStore
 from kafscale.storage.read.log_reader import LogReader
 from kafscale.storage.segments.staging import StagedSegment, Staging
 
-log = get_logger(__name__)
+logger = get_logger(__name__)
 
 
 class SwapResult(msgspec.Struct, frozen=True, gc=False):
-    """What a swap has done."""
+    """The offset range of a swap, and segment counts and sizes before and after."""
 
     start_offset: int
     end_offset: int
@@ -49,9 +50,9 @@ class SwapResult(msgspec.Struct, frozen=True, gc=False):
 
 
 class _Swap(msgspec.Struct, frozen=True):
-    """What takes whose place."""
+    """The old segments and the staged ones that replace them."""
 
-    partition: PartitionLog
+    log: PartitionLog
     staging: Staging
     old: list[Segment]
     new: list[StagedSegment]
@@ -69,7 +70,7 @@ class _Swap(msgspec.Struct, frozen=True):
 
 
 class Swapper:
-    """Puts staged segments in the place of others."""
+    """Replaces segments by staged ones."""
 
     def __init__(
         self,
@@ -89,152 +90,154 @@ class Swapper:
         self._random = random
         self._swaps: set[asyncio.Task[SwapResult]] = set()
 
-    async def swap(self, partition: PartitionLog, staged_prefix: str) -> SwapResult:
-        """Swap in what is staged under a prefix, or raise `InvalidRequestError`."""
-        swap = asyncio.get_running_loop().create_task(self._swap(partition, staged_prefix))
+    async def swap(self, log: PartitionLog, staged_prefix: str) -> SwapResult:
+        """Swap in the segments staged under a prefix, or raise `InvalidRequestError`."""
+        swap = asyncio.get_running_loop().create_task(self._swap(log, staged_prefix))
         self._swaps.add(swap)
         swap.add_done_callback(self._on_done)
         return await asyncio.shield(swap)
 
     def close(self) -> None:
-        """Stop at once, as a crash would."""
+        """Stop immediately, as in a crash."""
         for swap in self._swaps:
             swap.cancel()
 
     def _on_done(self, swap: "asyncio.Task[SwapResult]") -> None:
         self._swaps.discard(swap)
         if not swap.cancelled():
-            swap.exception()  # Perhaps nobody waits for it any more.
+            swap.exception()  # Mark it as retrieved: the requester may have disconnected.
 
-    async def _swap(self, partition: PartitionLog, staged_prefix: str) -> SwapResult:
-        staging = Staging(self._store, self._namespace, partition, staged_prefix)
-        async with partition.pruning:
-            partition.check_open()
-            partition.check_kept()
-            new = await staging.look()
-            swap = _Swap(partition, staging, staging.replaced(new), new)
-            await self._delete_strays(partition)
+    async def _swap(self, log: PartitionLog, staged_prefix: str) -> SwapResult:
+        staging = Staging(self._store, self._namespace, log, staged_prefix)
+        async with log.segments_lock:
+            log.check_open()
+            log.check_not_paused()
+            new = await staging.load()
+            swap = _Swap(log, staging, staging.segments_to_replace(new), new)
+            await self._delete_strays(log)
             await self._write(swap)
-            # Who reads what is newest in memory sees what the segments hold from now on.
-            partition.tail.evict_below(new[-1].next_offset)
+            # Readers of the tail must see the new content from now on.
+            log.tail.evict_below(new[-1].next_offset)
             await self._delete_old(swap)
-            await self._retry(partition, "partition state", lambda: self._save(partition))
+            await self._retry(log, "partition state", lambda: self._save(log))
         await self._store.delete(staging.keys)
-        log.info(
+        logger.info(
             "segments swapped",
-            topic=partition.topic,
-            partition=partition.partition,
+            topic=log.topic,
+            partition=log.partition,
             **msgspec.structs.asdict(swap.result),
         )
         return swap.result
 
-    async def _delete_strays(self, partition: PartitionLog) -> None:
-        """Delete what a swap that failed has left; beside other new segments it would hide them.
+    async def _delete_strays(self, log: PartitionLog) -> None:
+        """Delete segments left by a failed swap; next to other new segments they would hide those.
 
-        The segments that are known hold all records, so nobody needs it.
+        The known segments hold all records.
         """
-        prefix = object_keys.partition_prefix(self._namespace, partition.topic, partition.partition)
+        prefix = object_keys.partition_prefix(self._namespace, log.topic, log.partition)
         strays = []
         async for chunk in self._store.list(prefix):
             for item in chunk:
-                place = object_keys.parse_segment(self._namespace, item.key)
-                if place is not None and not place.is_index:
-                    strays.append(place.base_offset)
-        known = {found.base_offset for found in partition.segments}
-        end_offset = partition.segments.end_offset
+                ref = object_keys.parse_segment(self._namespace, item.key)
+                if ref is not None and not ref.is_index:
+                    strays.append(ref.base_offset)
+        known = {found.base_offset for found in log.segments}
+        end_offset = log.segments.end_offset
         for base_offset in sorted(set(strays) - known):
             if base_offset < end_offset:
-                await self._save(partition)  # Only an owner gets beyond this.
-                await self._store.delete(self._keys(partition, base_offset))
-                log.warning("stray segment deleted", prefix=prefix, base_offset=base_offset)
+                await self._save(log)  # Fails unless this broker owns the log.
+                await self._store.delete(self._keys(log, base_offset))
+                logger.warning("stray segment deleted", prefix=prefix, base_offset=base_offset)
 
     # --- writing ------------------------------------------------------------------------------
 
     async def _write(self, swap: _Swap) -> None:
         """Write all new segments, the last one first."""
-        old_indexes = {
-            found.base_offset: await self._index(swap.partition, found) for found in swap.old
-        }
+        old_indexes = {found.base_offset: await self._index(swap.log, found) for found in swap.old}
         sections = {
             found.next_offset: entries.sections
             for found in swap.old
             if (entries := old_indexes[found.base_offset]) is not None
         }
         first = old_indexes[swap.old[0].base_offset]
-        priors_ms = _priors_ms(first.prior_max_timestamp_ms if first else None, swap.new)
+        prior_max_timestamps = _prior_max_timestamps(
+            first.prior_max_timestamp_ms if first else None, swap.new
+        )
         for number in reversed(range(len(swap.new))):
             new = swap.new[number]
             data, found = await swap.staging.read(new.key)
             if found.footer.checksum != new.checksum:
-                raise InvalidRequestError(f"{new.key} has changed since it was looked at")
+                raise InvalidRequestError(f"{new.key} changed during the swap")
             entries = index.rebuild(
-                found.batches, self._index_interval_bytes, prior_max_timestamp_ms=priors_ms[number]
+                found.batches,
+                self._index_interval_bytes,
+                prior_max_timestamp_ms=prior_max_timestamps[number],
             )
             entries.sections.update(sections.get(new.next_offset, {}))
-            await self._save(swap.partition)  # Only an owner gets beyond this.
+            await self._save(swap.log)  # Fails unless this broker owns the log.
             if new.base_offset in old_indexes:
                 await self._replace(swap, number, data, entries)
             else:
-                await self._put(swap.partition, new.base_offset, data, entries)
+                await self._put(swap.log, new.base_offset, data, entries)
 
     async def _replace(self, swap: _Swap, number: int, data: memoryview, entries: Index) -> None:
-        """Write a new segment over an old one, and let readers see it and all that follow it."""
-        partition, new = swap.partition, swap.new[number]
-        partition.begin_replacing()
+        """Overwrite an old segment, and make it and all later new ones visible to readers."""
+        log, new = swap.log, swap.new[number]
+        log.begin_swap()
         try:
-            await self._put(partition, new.base_offset, data, entries)
+            await self._put(log, new.base_offset, data, entries)
         except BaseException:
-            partition.close()  # Nobody knows what is there; whoever opens it next finds out.
+            log.close()  # The stored state is unknown; the next owner that opens the log reads it.
             raise
-        partition.segments.replace(
+        log.segments.replace(
             [(later.base_offset, later.size_bytes) for later in swap.new[number:]],
             swap.new[-1].next_offset,
         )
         changed = [found for found in swap.old if found.base_offset >= new.base_offset]
         self._reader.forget(
-            *(key for found in changed for key in self._keys(partition, found.base_offset))
+            *(key for found in changed for key in self._keys(log, found.base_offset))
         )
-        partition.end_replacing()
+        log.end_swap()
 
     async def _put(
-        self, partition: PartitionLog, base_offset: int, data: memoryview, entries: Index
+        self, log: PartitionLog, base_offset: int, data: memoryview, entries: Index
     ) -> None:
-        index_key, segment_key = self._keys(partition, base_offset)
+        index_key, segment_key = self._keys(log, base_offset)
         encoded = entries.encode()
         for key, write in (
             (index_key, lambda: self._store.delete([index_key])),
             (segment_key, lambda: self._store.put(segment_key, [data], create=False)),
             (index_key, lambda: self._store.put(index_key, [encoded], create=False)),
         ):
-            await self._retry(partition, key, write)
+            await self._retry(log, key, write)
 
     async def _delete_old(self, swap: _Swap) -> None:
-        """Delete what has no successor of the same name, one by one, the first one first."""
+        """Delete old segments whose keys were not overwritten, one at a time, in order."""
         kept = {new.base_offset for new in swap.new}
         for found in swap.old:
             if found.base_offset not in kept:
-                keys = self._keys(swap.partition, found.base_offset)
-                await self._retry(swap.partition, keys[0], lambda: self._store.delete(keys))  # noqa: B023
+                keys = self._keys(swap.log, found.base_offset)
+                await self._retry(swap.log, keys[0], lambda: self._store.delete(keys))  # noqa: B023
 
-    async def _index(self, partition: PartitionLog, found: Segment) -> Index | None:
+    async def _index(self, log: PartitionLog, found: Segment) -> Index | None:
         try:
-            return await self._reader.index(partition, found)
+            return await self._reader.index(log, found)
         except DamagedObjectError:
-            return None  # What the job has made of it may still be worth having.
+            return None  # The job may have recovered records from the damaged segment.
 
     async def _retry(
-        self, partition: PartitionLog, key: str, operation: Callable[[], Awaitable[None]]
+        self, log: PartitionLog, key: str, operation: Callable[[], Awaitable[None]]
     ) -> None:
-        """Try until it works, or the log is closed: half a swap is no good."""
+        """Retry until success, or until the log is closed: a swap must not stop half-way."""
         backoff = Backoff(self._random)
         while True:
-            partition.check_open()
+            log.check_open()
             try:
                 return await operation()
             except OperatingError as error:
                 pause_seconds = backoff.next_seconds()
-                log.warning(
-                    "swap held up",
+                logger.warning(
+                    "swap step failed",
                     key=key,
                     error=str(error),
                     tries=backoff.tries,
@@ -242,15 +245,15 @@ class Swapper:
                 )
                 await asyncio.sleep(pause_seconds)
 
-    def _keys(self, partition: PartitionLog, base_offset: int) -> tuple[str, str]:
-        place = (self._namespace, partition.topic, partition.partition, base_offset)
-        return object_keys.index_key(*place), object_keys.segment_key(*place)
+    def _keys(self, log: PartitionLog, base_offset: int) -> tuple[str, str]:
+        ref = (self._namespace, log.topic, log.partition, base_offset)
+        return object_keys.index_key(*ref), object_keys.segment_key(*ref)
 
 
-def _priors_ms(first_ms: int | None, new: Sequence[StagedSegment]) -> list[int | None]:
-    """The greatest timestamp of the log before each of the segments, where it is known."""
-    priors_ms: list[int | None] = []
+def _prior_max_timestamps(first_ms: int | None, new: Sequence[StagedSegment]) -> list[int | None]:
+    """The largest timestamp in the log before each segment; None if unknown."""
+    prior_max_timestamps: list[int | None] = []
     for one in new:
-        priors_ms.append(first_ms)
+        prior_max_timestamps.append(first_ms)
         first_ms = None if first_ms is None else max(first_ms, one.max_timestamp_ms)
-    return priors_ms
+    return prior_max_timestamps

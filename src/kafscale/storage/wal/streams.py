@@ -1,20 +1,20 @@
-"""The WAL streams of all brokers: how they begin, which of them are over, and how they are ended.
+"""WAL streams: how a broker session creates its stream, and how streams are found and fenced.
 
-Each life of a broker writes a stream of its own (`_wal/{broker}/{epoch}/`), whose objects count up
-to the first that is missing: what comes after a gap was never acknowledged, because objects count
-in order. A stream is ended by a fence, create-only, in the first free place, so that a process that
-still believes in its epoch cannot add to it any more; if it was faster, its object counts and the
-next place is tried. What lies beyond a fence is garbage.
+Each broker session writes one stream (`_wal/{broker}/{epoch}/`), a sequence of objects. Objects are
+acknowledged in order, so objects after the first missing one were never acknowledged. A stream is
+ended by a fence: an empty object, created with create-only at the first free sequence. A process
+that still believes in its epoch then cannot append. If that process creates its object first, the
+object is acknowledged and the next sequence is tried. Objects after a fence are garbage.
 
-A fence counts only while the object before it is there. The owner of a stream may be so fast that
-it has written, rolled and trimmed since somebody looked for a free place, and has left that place
-behind: a fence there stops nobody. It trims in order and never its newest object, so as long as the
-one before the fence is there, the owner has not been beyond it. Whoever deletes objects of a fenced
-stream leaves that one, therefore, as long as the fence is to stay.
+A fence is effective only while the object before it exists. The owner may have written, rolled and
+trimmed objects since the free sequence was determined, and be past it: a fence there stops nothing.
+The owner trims in order and never deletes its newest object, so while the object before the fence
+exists, the owner has not passed it. Code that deletes objects of a fenced stream must therefore
+keep that object as long as the fence.
 
-Every life opens its stream with an empty object before it looks at the others. Of two lives that
-begin at the same time, at least one so sees the other: the older gives up, or is fenced by the
-younger.
+Every broker session creates its stream with an empty first object before it lists the others. Of
+two sessions that start at the same time, at least one sees the other: the older one stops, or is
+fenced by the newer one.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterable
 
 import msgspec
 
-from kafscale.aio.gather import together
+from kafscale.aio.gather import gather_or_cancel
 from kafscale.errors import (
     DamagedObjectError,
     FencedError,
@@ -35,81 +35,102 @@ from kafscale.observability.logging import get_logger
 from kafscale.storage.formats import object_keys, wal_object
 from kafscale.storage.objects.store import ObjectInfo, ObjectStore
 
-log = get_logger(__name__)
+logger = get_logger(__name__)
 
-FENCING_TRIES_MAX = 20
-"""How often a place for a fence is looked for, while the owner of the stream goes on."""
+FENCE_TRIES_MAX = 20
+"""Attempts to place a fence while the owner keeps appending to the stream."""
 
-TAKING_BACK_TRIES_MAX = 10
-"""How often a fence that must not stay is deleted before that is left to its harmlessness."""
+REMOVE_FENCE_TRIES_MAX = 10
+"""Attempts to delete an ineffective fence; one that remains is harmless."""
 
-LOOKS_MAX = 32
-"""How many small objects are looked into at once."""
+PARALLEL_READS_MAX = 32
+"""Limit of concurrent reads of small objects."""
+
+FIRST_SEQUENCE = 1
+"""The first sequence with records; 0 is the object that created the stream."""
 
 Objects = dict[int, ObjectInfo]
 """The objects of one stream, by sequence."""
 
 
 class Stream(msgspec.Struct, frozen=True, gc=False):
-    """What a listing shows of a stream."""
+    """A stream as a listing shows it."""
 
     broker_id: int
     epoch: int
     objects: Objects
-    """All that is no fence, in order."""
+    """All objects except fences, in order."""
     fence: ObjectInfo | None = None
     fence_sequence: int = -1
 
     @property
-    def counting(self) -> list[ObjectInfo]:
-        """The objects that count of a stream that is over.
+    def acknowledged(self) -> list[ObjectInfo]:
+        """The acknowledged objects of a fenced stream.
 
-        Below a fence everything does: it was contiguous once, and has been trimmed since.
+        All objects below the fence: they were contiguous, and some have been trimmed since.
         """
         assert self.fence is not None
         return [item for number, item in self.objects.items() if number < self.fence_sequence]
 
     @property
-    def beyond(self) -> list[ObjectInfo]:
-        """The objects that came too late to count."""
+    def after_fence(self) -> list[ObjectInfo]:
+        """Objects written after the fence; never acknowledged."""
         assert self.fence is not None
         return [item for number, item in self.objects.items() if number > self.fence_sequence]
 
     @property
-    def first_free(self) -> int:
-        """The first place that is not taken; the first object is always one that counted."""
+    def first_free_sequence(self) -> int:
+        """The first unused sequence. The first listed object is always an acknowledged one."""
         sequence = min(self.objects, default=0)
         while sequence in self.objects:
             sequence += 1
         return sequence
 
 
+class StreamPosition:
+    """The next sequence of a stream."""
+
+    __slots__ = ("broker_id", "epoch", "namespace", "sequence")
+
+    def __init__(self, namespace: str, broker_id: int, epoch: int) -> None:
+        self.namespace = namespace
+        self.broker_id = broker_id
+        self.epoch = epoch
+        self.sequence = FIRST_SEQUENCE
+
+    def next_object(self, now_ms: int) -> tuple[str, wal_object.Header]:
+        header = wal_object.Header(self.broker_id, self.epoch, self.sequence, now_ms)
+        key = object_keys.wal_key(self.namespace, self.broker_id, self.epoch, self.sequence)
+        self.sequence += 1
+        return key, header
+
+
 class Streams:
-    """The streams in a namespace."""
+    """The WAL streams of a namespace."""
 
     def __init__(self, store: ObjectStore, namespace: str, clock: Callable[[], int]) -> None:
         self._store = store
         self._namespace = namespace
         self._clock = clock
-        self._looks = asyncio.Semaphore(LOOKS_MAX)
+        self._reads = asyncio.Semaphore(PARALLEL_READS_MAX)
 
-    # --- looking ------------------------------------------------------------------------------
+    # --- listing --------------------------------------------------------------------------------
 
     async def all(self) -> list[Stream]:
-        """The streams of all lives of all brokers."""
+        """The streams of all sessions of all brokers."""
         return await self._find(object_keys.wal_root(self._namespace))
 
     async def fenced(self) -> list[Stream]:
-        """The streams that are over."""
+        """The streams that have ended."""
         return [stream for stream in await self.all() if stream.fence is not None]
 
     async def newest_epoch(self, broker_id: int) -> int:
-        """The epoch of the last life of a broker that the store knows of, or -1."""
+        """The epoch of the newest stream of a broker, or -1."""
         listed = await self._list(object_keys.wal_prefix(self._namespace, broker_id))
         return max((epoch for _, epoch in listed), default=-1)
 
-    async def is_over(self, stream: Stream) -> bool:
-        """Whether a fence that a listing shows does end its stream; a listing takes a while."""
+    async def is_fenced(self, stream: Stream) -> bool:
+        """Whether the listed fence of a stream is effective; the listing may be outdated."""
         assert stream.fence is not None
         try:
             is_fence = await self._is_fence(stream.fence.key)
@@ -119,8 +140,8 @@ class Streams:
 
     async def _find(self, prefix: str) -> list[Stream]:
         listed = await self._list(prefix)
-        return await together(
-            self._look_into(*place, objects) for place, objects in sorted(listed.items())
+        return await gather_or_cancel(
+            self._inspect(*place, objects) for place, objects in sorted(listed.items())
         )
 
     async def _list(self, prefix: str) -> dict[tuple[int, int], Objects]:
@@ -130,21 +151,21 @@ class Streams:
             for item in chunk:
                 place = object_keys.parse_wal(self._namespace, item.key)
                 if place is None:
-                    log.warning("object ignored that is no WAL object", key=item.key)
+                    logger.warning("unknown object in WAL prefix ignored", key=item.key)
                 else:
                     listed[place.broker_id, place.epoch][place.sequence] = item
         return listed
 
-    async def _look_into(self, broker_id: int, epoch: int, listed: Objects) -> Stream:
-        """Tell fences from what counts."""
+    async def _inspect(self, broker_id: int, epoch: int, listed: Objects) -> Stream:
+        """Separate fences from other objects."""
         objects, fences = dict(listed), {}
         for number, item in listed.items():
             if item.size_bytes != wal_object.EMPTY_BYTES or (number == 0 and 1 in listed):
-                continue  # It holds records, or it is what opened the stream.
+                continue  # It holds records, or is the first object of the stream.
             try:
                 is_fence = await self._is_fence(item.key)
             except ObjectNotFoundError:
-                del objects[number]  # Trimmed or taken back since the listing.
+                del objects[number]  # Trimmed or removed since the listing.
                 continue
             if is_fence:
                 fences[number] = objects.pop(number)
@@ -154,65 +175,66 @@ class Streams:
         return Stream(broker_id, epoch, objects, fences[max(counting)], max(counting))
 
     async def _is_fence(self, key: str) -> bool:
-        async with self._looks:
+        async with self._reads:
             data = await self._store.get(key)
         try:
             return wal_object.decode(key, data).header.is_fence
         except DamagedObjectError:
             return False
 
-    # --- beginning ----------------------------------------------------------------------------
+    # --- creating -------------------------------------------------------------------------------
 
-    async def begin(self, broker_id: int, epoch: int) -> str:
-        """Take the first place of a new stream, so that others know of it; return its key."""
+    async def create(self, broker_id: int, epoch: int) -> str:
+        """Create the first object of a new stream, so that others see it; return its key."""
         key = object_keys.wal_key(self._namespace, broker_id, epoch, 0)
         parts = wal_object.encode_opening(wal_object.Header(broker_id, epoch, 0, self._clock()))
         try:
             await self._store.put(key, parts, create=True)
         except ObjectExistsError:
-            # It may be ours: a store's client that tries again meets its own first success.
+            # It may be ours: a client that retries a PUT finds its own first attempt.
             if bytes(await self._store.get(key)) != b"".join(parts):
-                raise FencedError(f"epoch {epoch} is somebody else's, or over") from None
+                raise FencedError(f"epoch {epoch} is fenced or used by another process") from None
         return key
 
-    # --- ending -------------------------------------------------------------------------------
+    # --- fencing --------------------------------------------------------------------------------
 
-    async def end_earlier(self, broker_id: int, epoch: int) -> None:
-        """End the streams of all earlier lives of a broker."""
+    async def fence_earlier(self, broker_id: int, epoch: int) -> None:
+        """Fence the streams of all earlier sessions of a broker."""
         streams = await self._find(object_keys.wal_prefix(self._namespace, broker_id))
         if any(stream.epoch > epoch for stream in streams):
-            raise FencedError(f"epoch {epoch} is over: there is a later one")
+            raise FencedError(f"epoch {epoch} has ended: a newer one exists")
         for stream in streams:
             if stream.epoch < epoch:
-                await self._end(stream)
+                await self._fence(stream)
 
-    async def end(self, streams: Iterable[Stream]) -> int:
-        """End streams that a listing has shown; return how many of them were not over yet."""
-        going_on = [stream for stream in streams if stream.fence is None]
-        for stream in going_on:
-            await self._end(stream)
-        return len(going_on)
+    async def fence_all(self, streams: Iterable[Stream]) -> int:
+        """Fence listed streams; return how many of them had no fence yet."""
+        unfenced = [stream for stream in streams if stream.fence is None]
+        for stream in unfenced:
+            await self._fence(stream)
+        return len(unfenced)
 
     async def fence(self, broker_id: int, epoch: int) -> None:
-        """End a stream, which may be over already, or may never have begun."""
-        await self._end(await self._look(broker_id, epoch))
+        """Fence a stream, which may have ended already, or may not exist."""
+        await self._fence(await self._find_one(broker_id, epoch))
 
-    async def _look(self, broker_id: int, epoch: int) -> Stream:
+    async def _find_one(self, broker_id: int, epoch: int) -> Stream:
         found = await self._find(object_keys.stream_prefix(self._namespace, broker_id, epoch))
         return found[0] if found else Stream(broker_id, epoch, {})
 
-    async def _end(self, stream: Stream) -> None:
-        for _ in range(FENCING_TRIES_MAX):
+    async def _fence(self, stream: Stream) -> None:
+        for _ in range(FENCE_TRIES_MAX):
             if stream.fence is not None or await self._put_fence(stream):
                 return
-            stream = await self._look(stream.broker_id, stream.epoch)
+            stream = await self._find_one(stream.broker_id, stream.epoch)
         raise StoreUnavailableError(
-            f"the stream of broker {stream.broker_id}, epoch {stream.epoch}, outruns its fence"
+            f"could not fence the stream of broker {stream.broker_id}, epoch {stream.epoch}:"
+            " its owner appends faster"
         )
 
     async def _put_fence(self, stream: Stream) -> bool:
-        """Put a fence into the first place that is free; whether it ends the stream."""
-        sequence = stream.first_free
+        """Put a fence at the first free sequence; return whether it is effective."""
+        sequence = stream.first_free_sequence
         while True:
             key = object_keys.wal_key(self._namespace, stream.broker_id, stream.epoch, sequence)
             header = wal_object.Header(
@@ -223,23 +245,23 @@ class Streams:
             except ObjectExistsError:
                 try:
                     if not await self._is_fence(key):
-                        sequence += 1  # The owner was faster: its object counts.
+                        sequence += 1  # The owner was first: its object is acknowledged.
                         continue
                 except ObjectNotFoundError:
                     return False
             if await self._is_effective(stream, sequence):
-                log.info(
+                logger.info(
                     "wal stream fenced",
                     broker=stream.broker_id,
                     epoch=stream.epoch,
                     sequence=sequence,
                 )
                 return True
-            await self._take_back(key)
+            await self._remove_fence(key)
             return False
 
     async def _is_effective(self, stream: Stream, sequence: int) -> bool:
-        """Whether the owner has not been beyond a fence that was just seen, or put."""
+        """Whether the owner has not passed a fence that was just read or written."""
         if sequence == 0:
             prefix = object_keys.stream_prefix(self._namespace, stream.broker_id, stream.epoch)
             return all(set(objects) == {0} for objects in (await self._list(prefix)).values())
@@ -250,14 +272,25 @@ class Streams:
         except ObjectNotFoundError:
             return False
         except DamagedObjectError:
-            return True  # Nobody can read it, but it is there.
+            return True  # Damaged, but it exists.
 
-    async def _take_back(self, key: str) -> None:
-        """Delete a fence that came too late; one that cannot be deleted is in nobody's way."""
-        for _ in range(TAKING_BACK_TRIES_MAX):
+    async def _remove_fence(self, key: str) -> None:
+        """Delete an ineffective fence; one that cannot be deleted is harmless."""
+        for _ in range(REMOVE_FENCE_TRIES_MAX):
             try:
                 await self._store.delete([key])
             except StoreUnavailableError as error:
-                log.warning("fence not taken back", key=key, error=str(error))
+                logger.warning("fence not removed", key=key, error=str(error))
             else:
                 return
+
+
+async def read_ranges(store: ObjectStore, item: ObjectInfo) -> list[wal_object.Range]:
+    """Return the ranges of a WAL object; fetches only its footer, not the batches."""
+    length = min(wal_object.TAIL_BYTES_HINT, item.size_bytes)
+    while True:
+        suffix = await store.get_suffix(item.key, length)
+        ranges = wal_object.decode_footer(item.key, suffix, item.size_bytes)
+        if not isinstance(ranges, int):
+            return ranges
+        length = ranges

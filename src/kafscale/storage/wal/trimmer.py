@@ -1,11 +1,15 @@
-"""WAL objects whose every record is in segments are deleted: the oldest first, and in order.
+"""Trims the WAL stream of the current session: deletes objects whose records are all in segments.
 
-This is about the stream of the present life; those that are over are left to `reaper`. The laws: an
-object is deleted only after all that come before it are gone. Whoever ends a stream looks for the
-first object that is missing, so a hole in the middle would hide acknowledged records. And the
-newest object stays: the first that is listed of a stream is then always one that counted, never one
-that overtook another on its way. For the same reason an object stays for a while of which a PUT may
-still be under way: it would come back, with a gap behind it.
+`dead_stream_cleaner` does the same for streams that have ended.
+
+Invariants:
+
+* Objects are deleted in order: fencing a stream searches for the first missing object, so a gap
+  would hide acknowledged records.
+* The newest object is never deleted, so the first listed object of a stream is always an
+  acknowledged one and not one that overtook another.
+* For the same reason an object is kept while a PUT of it may still be in flight: the PUT would
+  create it again, with a gap after it.
 """
 
 import asyncio
@@ -20,39 +24,39 @@ from kafscale.observability.logging import get_logger
 from kafscale.storage.log.partition_log import PartitionLog
 from kafscale.storage.objects.store import ObjectStore
 
-log = get_logger(__name__)
+logger = get_logger(__name__)
 
 
 class DurableObject:
-    """A WAL object, and up to which offset it holds records of which partitions."""
+    """A WAL object with the last offset it holds of each log."""
 
-    __slots__ = ("kept_until_ms", "key", "pins", "size_bytes")
+    __slots__ = ("delete_after_ms", "key", "pins", "size_bytes")
 
     def __init__(
-        self, key: str, size_bytes: int, pins: Mapping[PartitionLog, int], kept_until_ms: int = 0
+        self, key: str, size_bytes: int, pins: Mapping[PartitionLog, int], delete_after_ms: int = 0
     ) -> None:
         self.key = key
         self.size_bytes = size_bytes
         self.pins = pins
-        self.kept_until_ms = kept_until_ms
-        """Until then a PUT of it may still be under way, and bring it back after a deletion."""
+        self.delete_after_ms = delete_after_ms
+        """Until then a PUT may still be in flight and create the object again."""
 
-    def pinned_by(self) -> Iterable[PartitionLog]:
-        """The partitions that have records here and nowhere else."""
+    def pinning_logs(self) -> Iterable[PartitionLog]:
+        """The logs that have records only here."""
         return (
-            partition
-            for partition, last_offset in self.pins.items()
-            if not partition.deleted and last_offset >= partition.tail.rolled_offset
+            log
+            for log, last_offset in self.pins.items()
+            if not log.deleted and last_offset >= log.tail.rolled_offset
         )
 
 
 class WalTrimmer:
-    """The objects of the present stream, oldest first."""
+    """The objects of the current stream, oldest first."""
 
     def __init__(
         self, store: ObjectStore, clock: Callable[[], int], random: Random, count_max: int = 1
     ) -> None:
-        """`count_max` objects are deleted with one call: more than one if the store keeps order."""
+        """`count_max` objects are deleted per request: 1 unless the store deletes in order."""
         self._store = store
         self._count_max = count_max
         self._clock = clock
@@ -70,46 +74,48 @@ class WalTrimmer:
         self.size_bytes += durable.size_bytes
 
     def clear(self) -> None:
-        """Forget all objects: the stream is over."""
+        """Drop all objects, because the stream has ended."""
         self._objects.clear()
         self.size_bytes = 0
 
-    def consider(self) -> None:
-        """Look again at the oldest object: a segment has been made."""
+    def notify_rolled(self) -> None:
+        """Check the oldest objects again, because a segment was rolled."""
         self._rolled.set()
 
-    def oldest_pins(self) -> list[PartitionLog]:
-        """The partitions that must be rolled before anything can be deleted."""
-        return list(self._objects[0].pinned_by()) if self._objects else []
+    def logs_pinning_oldest(self) -> list[PartitionLog]:
+        """The logs that must be rolled before the oldest object can be deleted."""
+        return list(self._objects[0].pinning_logs()) if self._objects else []
 
     async def run(self) -> None:
-        """Delete for ever; cancel it to stop."""
+        """Trim whenever a segment was rolled, until cancelled."""
         while True:
             await self._rolled.wait()
             self._rolled.clear()
             await self.trim()
 
     async def trim(self) -> None:
-        """Delete what no partition needs any more."""
+        """Delete the objects that no log needs."""
         backoff = Backoff(self._random)
         async with self._trimming:
-            while superfluous := self._superfluous():
-                keys = [durable.key for durable in superfluous]
+            while deletable := self._deletable():
+                keys = [durable.key for durable in deletable]
                 try:
                     await self._store.delete(keys)
                 except OperatingError as error:
-                    log.warning("wal objects not deleted", key=keys[0], error=str(error))
+                    logger.warning("wal objects not deleted", key=keys[0], error=str(error))
                     await asyncio.sleep(backoff.next_seconds())
                     continue
-                for durable in superfluous:
+                for durable in deletable:
                     if self._objects and self._objects[0] is durable:
                         self._objects.popleft()
                         self.size_bytes -= durable.size_bytes
 
-    def _superfluous(self) -> list[DurableObject]:
-        """The oldest objects, as far as no partition needs them; never the newest."""
+    def _deletable(self) -> list[DurableObject]:
+        """The oldest objects that no log needs; never includes the newest object."""
         older = islice(self._objects, max(min(len(self._objects) - 1, self._count_max), 0))
-        return list(takewhile(self._is_superfluous, older))
+        return list(takewhile(self._is_deletable, older))
 
-    def _is_superfluous(self, durable: DurableObject) -> bool:
-        return self._clock() >= durable.kept_until_ms and not any(True for _ in durable.pinned_by())
+    def _is_deletable(self, durable: DurableObject) -> bool:
+        return self._clock() >= durable.delete_after_ms and not any(
+            True for _ in durable.pinning_logs()
+        )

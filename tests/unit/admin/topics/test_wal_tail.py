@@ -118,7 +118,7 @@ async def put(store, sequence, ranges) -> "dict[tuple[bytes, int, int], int]":
         body = bytes(batch(base_offset, count).buffer)
         sizes[topic_id, number, base_offset] = len(body)
         pieces.append(
-            wal_object.Piece(
+            wal_object.PartitionData(
                 topic_id, "orders", number, body, base_offset, base_offset + count - 1, CREATED_MS
             )
         )

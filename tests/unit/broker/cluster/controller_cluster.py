@@ -46,7 +46,7 @@ class StreamCleaner:
         self.questions = []
         self.owners = []
 
-    async def reap(self, rolled_end, is_live):
+    async def clean(self, rolled_end, is_live):
         ends = {question: rolled_end(*question) for question in self.questions}
         self.rounds.append((ends, {owner: is_live(*owner) for owner in self.owners}))
         return len(ends)

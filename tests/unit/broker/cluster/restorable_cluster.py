@@ -20,7 +20,7 @@ from kafscale.records import iterate, split
 from kafscale.storage import topic_catalog
 from kafscale.storage.formats import object_keys, wal_object
 from kafscale.storage.topic_catalog import CatalogWriter
-from kafscale.storage.wal.footer_reader import read_table
+from kafscale.storage.wal.streams import read_ranges
 from kafscale.testing import virtual_time
 from unit.broker.cluster.unreachable_store import UnreachableStore
 from unit.broker.handlers.serving import CLUSTER_ID, CONFIG, Served, Stores, life
@@ -174,7 +174,7 @@ class RestorableCluster:
     async def roll(self, topic: str, partition: int) -> None:
         broker = await self.owner(topic, partition)
         log = broker.services.storage.logs.find(topic, partition)
-        await broker.services.storage.upkeep.roll(log, "explicit")
+        await broker.services.storage.roll_scheduler.roll(log, "explicit")
 
     async def trim(self, topic: str, partition: int) -> None:
         """Trim the WAL of everything that is in segments; `other` is written to for that."""
@@ -186,7 +186,7 @@ class RestorableCluster:
             async for chunk in self.stores.objects.list(object_keys.wal_root(CONFIG.s3.namespace))
             for item in chunk
             if item.size_bytes != wal_object.EMPTY_BYTES
-            for held in await read_table(self.stores.objects, item)
+            for held in await read_ranges(self.stores.objects, item)
         }
         assert topic not in left
 

@@ -295,7 +295,7 @@ def test_deleted_topic_is_closed_on_all_brokers_and_can_be_recreated():
         for partition, leader in enumerate(leaders(first)):
             owner = first if leader == 1 else second
             await write(owner, partition, b"old")
-            await owner.services.storage.upkeep.roll(
+            await owner.services.storage.roll_scheduler.roll(
                 owner.services.storage.logs.find("orders", partition), "explicit"
             )
         await second.services.catalog.delete("orders")
@@ -404,7 +404,7 @@ def test_wal_of_a_dead_broker_is_deleted_once_its_records_are_in_segments():
         await cluster.dying_broker(1, work_and_die)
         await until(lambda: is_served(second, 2))
         for partition in (0, 1):
-            await second.services.storage.upkeep.roll(
+            await second.services.storage.roll_scheduler.roll(
                 second.services.storage.logs.find("orders", partition), "explicit"
             )
         await asyncio.sleep(120)

@@ -61,7 +61,7 @@ def test_retention_is_for_topics_whose_policy_is_to_delete(policy, retention):
     own = {"cleanup.policy": policy, "retention.ms": "1000", "retention.bytes": "5"}
     settings = topic_configs.resolve(own, DEFAULTS)
     assert (settings.retention_ms, settings.retention_bytes) == retention
-    assert settings.is_pruned == (policy != "compact")
+    assert settings.has_delete_policy == (policy != "compact")
 
 
 def test_a_compacted_topic_takes_what_kafka_s_cleaner_takes():

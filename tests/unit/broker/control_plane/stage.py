@@ -51,7 +51,7 @@ class Storage:
     """Logs that are rolled when somebody asks; `gate` holds that up, `failure` is raised."""
 
     def __init__(self, *logs):
-        self.logs = self.wal = self.upkeep = self
+        self.logs = self.wal = self.roll_scheduler = self
         self.by_place = {(each.topic, each.partition): each for each in logs}
         self.done = []
         self.gate = None

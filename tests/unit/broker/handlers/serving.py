@@ -59,8 +59,8 @@ from kafscale.security.acl.authorizer import Authorizer
 from kafscale.storage.engine import StorageEngine
 from kafscale.storage.log.partition_log import PartitionLog
 from kafscale.storage.objects.memory import MemoryObjectStore
-from kafscale.storage.recovery.bucket_scan import Inventories
-from kafscale.storage.wal.dead_stream_cleaner import Reaper
+from kafscale.storage.recovery.bucket_scan import BucketScanner
+from kafscale.storage.wal.dead_stream_cleaner import DeadStreamCleaner
 from kafscale.storage.wal.streams import Streams
 from kafscale.testing import virtual_time
 from kafscale.testing.faulty_object_store import FaultyObjectStore
@@ -153,7 +153,7 @@ class Served:
 
     async def roll(self, topic: str) -> None:
         """Make a segment of what is not in one yet."""
-        await self.services.storage.upkeep.roll(self.log(topic), "explicit")
+        await self.services.storage.roll_scheduler.roll(self.log(topic), "explicit")
 
 
 @asynccontextmanager
@@ -240,12 +240,12 @@ def _assembled(stores, config, *, catalog, view, rules, metrics, node_id):
         storage=storage,
         groups=groups,
         streams=streams,
-        reaper=Reaper(stores.objects, namespace, clock),
+        reaper=DeadStreamCleaner(stores.objects, namespace, clock),
         restorer=MetadataRestore(
             stores.metadata,
             catalog,
             streams,
-            Inventories(stores.objects, namespace, streams),
+            BucketScanner(stores.objects, namespace, streams),
             cluster_id=CLUSTER_ID,
             namespace=namespace,
             clock=clock,

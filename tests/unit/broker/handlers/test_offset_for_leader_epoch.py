@@ -79,7 +79,7 @@ def test_a_client_that_believes_in_another_leader_is_refused():
         await broker.topic("orders")
         partition = broker.log("orders")
         partition.leader_epoch = 5
-        partition.epochs.note(5, 0)
+        partition.epochs.assign(5, 0)
 
         assert await end(broker, 5, current=4) == (ErrorCode.FENCED_LEADER_EPOCH, -1, -1)
         assert await end(broker, 5, current=6) == (ErrorCode.UNKNOWN_LEADER_EPOCH, -1, -1)

@@ -97,7 +97,7 @@ class KeyedLog:
 
     def put_wal(self, batches: Sequence[BatchView]) -> str:
         pieces = [
-            wal_object.Piece(
+            wal_object.PartitionData(
                 TOPIC_ID,
                 TOPIC,
                 0,

@@ -104,7 +104,7 @@ def test_times_that_do_not_ascend(segments, tail):
         for one in tail:
             made = _batch(next_offset, one)
             pieces.append(
-                wal_object.Piece(
+                wal_object.PartitionData(
                     TOPIC_ID, TOPIC, 0, made.buffer, made.base_offset, made.last_offset, max(one)
                 )
             )

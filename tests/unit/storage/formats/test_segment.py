@@ -1,4 +1,4 @@
-"""Segments: as the specification lays them out, with the batches as they came."""
+"""SegmentList: as the specification lays them out, with the batches as they came."""
 
 from random import Random
 from struct import pack

@@ -1,4 +1,4 @@
-"""Segments that are not what they claim to be, and those that upstream wrote."""
+"""SegmentList that are not what they claim to be, and those that upstream wrote."""
 
 from struct import pack
 

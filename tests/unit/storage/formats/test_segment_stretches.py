@@ -1,4 +1,4 @@
-"""Segments of batches that lie together: the same bytes as if each had been placed by itself."""
+"""SegmentList of batches that lie together: the same bytes as if each had been placed by itself."""
 
 from itertools import accumulate, pairwise
 from random import Random
@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from kafscale.records import BatchView, Codec, recompress
 from kafscale.storage.formats import index, segment
-from kafscale.storage.log.state.batch_run import Run
-from kafscale.storage.log.state.tail import Tail, TailMemory, Waiting
+from kafscale.storage.log.state.batch_run import BatchRun
+from kafscale.storage.log.state.tail import Tail, TailMemory, Unrolled
 from unit.storage.samples import CREATED_MS, batch, joined, runs
 
 KEY = "default/orders/0/segment-00000000000000000000.kfs"
@@ -53,14 +53,14 @@ def expected(batches: list[BatchView], compression: Codec | None) -> tuple[bytes
     return header.encode() + body + footer.encode(), entries.encode()
 
 
-def waiting_in(batches: list[BatchView], cuts: list[int], from_offset: int = 0) -> Waiting:
+def waiting_in(batches: list[BatchView], cuts: list[int], from_offset: int = 0) -> Unrolled:
     """The batches in a tail, in runs that end at these numbers of batches."""
     tail = Tail(TailMemory(), 0)
     edges = sorted({0, len(batches), *(cut for cut in cuts if 0 < cut < len(batches))})
     for start, stop in pairwise(edges):
-        tail.append(Run.of(batches[start:stop]))
+        tail.append(BatchRun.from_batches(batches[start:stop]))
     tail.mark_rolled(from_offset)
-    return tail.waiting()
+    return tail.unrolled()
 
 
 def mixed(seed: int, count: int = 150) -> list[BatchView]:
@@ -88,7 +88,7 @@ def mixed(seed: int, count: int = 150) -> list[BatchView]:
 @given(runs(), st.lists(st.integers(1, 11)), st.sampled_from([None, *Codec]))
 def test_however_batches_lie_the_segment_is_the_same(batches, cuts, compression):
     builder = new_builder(compression)
-    for view, positions in waiting_in(batches, cuts).stretches(1 << 30):
+    for view, positions in waiting_in(batches, cuts).slices(1 << 30):
         assert builder.extend(view, positions)
     built = builder.finish(SECTIONS)
     assert (joined(built.parts), built.index) == expected(batches, compression)
@@ -102,7 +102,7 @@ def test_what_is_compressed_is_cut_out_of_what_lies_together(seed, compression):
     batches = mixed(seed)
     cuts = Random(seed).sample(range(1, len(batches)), 12)
     builder, one_by_one = new_builder(compression), new_builder(compression)
-    for view, positions in waiting_in(batches, cuts).stretches(1 << 30):
+    for view, positions in waiting_in(batches, cuts).slices(1 << 30):
         assert builder.extend(view, positions)
     for each in batches:
         one_by_one.append(each)
@@ -128,7 +128,7 @@ def test_as_much_waits_for_a_segment_as_fits(data, batches, cuts):
 
 
 def test_batches_that_stay_as_they_came_are_one_part_and_no_copy():
-    run = Run.of(mixed(1))
+    run = BatchRun.from_batches(mixed(1))
     builder = new_builder(None)
     assert builder.extend(run.view, run.positions)
     (part,) = builder.finish().parts[1:-1]
@@ -138,7 +138,7 @@ def test_batches_that_stay_as_they_came_are_one_part_and_no_copy():
 
 def test_a_segment_ends_before_the_batch_that_exceeds_a_limit():
     batches = [batch(offset) for offset in range(3)]
-    run = Run.of(batches)
+    run = BatchRun.from_batches(batches)
     builder = new_builder(None)
     room_bytes = 2 * len(batches[0])
     builder._size_bytes = segment.SEGMENT_BYTES_MAX - room_bytes
@@ -149,7 +149,7 @@ def test_a_segment_ends_before_the_batch_that_exceeds_a_limit():
 
 
 def test_positions_that_are_not_those_of_batches_are_a_bug():
-    run = Run.of([batch(offset) for offset in range(2)])
+    run = BatchRun.from_batches([batch(offset) for offset in range(2)])
     for positions in ([0, len(run)], [0, run.positions[1] - 1], [1, run.positions[1]]):
         with pytest.raises(AssertionError):
             new_builder(None).extend(run.view, positions)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from kafscale.errors import DamagedObjectError
 from kafscale.records import split
 from kafscale.storage.formats import wal_object
-from kafscale.storage.formats.wal_object import Header, Piece
+from kafscale.storage.formats.wal_object import Header, PartitionData
 from unit.storage.samples import CREATED_MS, batch, flipped, joined, run
 
 HEADER = Header(broker_id=7, epoch=3, sequence=42, created_ms=CREATED_MS)
@@ -22,10 +22,14 @@ def topic_id(topic: str) -> bytes:
     return topic.encode()[:16].ljust(16, b"\0")
 
 
-def piece(topic: str, partition: int, base_offset: int, count: int, timestamp_ms: int) -> Piece:
+def piece(
+    topic: str, partition: int, base_offset: int, count: int, timestamp_ms: int
+) -> PartitionData:
     body = batch(base_offset, count, timestamp_ms=timestamp_ms).buffer
     last_offset = base_offset + count - 1
-    return Piece(topic_id(topic), topic, partition, body, base_offset, last_offset, timestamp_ms)
+    return PartitionData(
+        topic_id(topic), topic, partition, body, base_offset, last_offset, timestamp_ms
+    )
 
 
 @st.composite
@@ -72,7 +76,7 @@ def test_bodies_are_placed_and_not_copied():
 
 def test_the_layout_is_what_the_module_says():
     body = batch(5, 2, timestamp_ms=9).buffer
-    data = joined(wal_object.encode(HEADER, [Piece(b"i" * 16, "t", 1, body, 5, 6, 9)]))
+    data = joined(wal_object.encode(HEADER, [PartitionData(b"i" * 16, "t", 1, body, 5, 6, 9)]))
     covered = b"KAFW" + pack(">hhiqqq", 1, 0, 7, 3, 42, CREATED_MS) + bytes(body)
     covered += b"i" * 16 + pack(">iqqqqqh", 1, 36, len(body), 5, 6, 9, 1) + b"t"
     covered += pack(">I", 63)
@@ -81,7 +85,7 @@ def test_the_layout_is_what_the_module_says():
 
 def test_topics_of_one_name_stay_apart():
     first, second = piece("orders", 0, 90, 2, 1), piece("orders", 0, 0, 1, 2)
-    other_id = Piece(b"\xff" * 16, "orders", 0, second.body, 0, 0, 2)
+    other_id = PartitionData(b"\xff" * 16, "orders", 0, second.body, 0, 0, 2)
     read = wal_object.decode(KEY, joined(wal_object.encode(HEADER, [other_id, first])))
     assert [(found.topic_id, found.base_offset) for found in read.ranges] == [
         (first.topic_id, 90),
@@ -206,7 +210,9 @@ def test_a_table_longer_than_its_object_is_refused():
 def test_batches_of_a_range_are_whole():
     batches = run(100, [3, 1, 2])
     pieces = [
-        Piece(topic_id("t"), "t", 0, b.buffer, b.base_offset, b.last_offset, b.max_timestamp_ms)
+        PartitionData(
+            topic_id("t"), "t", 0, b.buffer, b.base_offset, b.last_offset, b.max_timestamp_ms
+        )
         for b in batches
     ]
     read = wal_object.decode(KEY, joined(wal_object.encode(HEADER, pieces)))

@@ -22,7 +22,7 @@ class HeldWal:
 
 def leading(**changes):
     log = new_log(**changes)
-    log.lead(HeldWal())
+    log.become_leader(HeldWal())
     return log
 
 

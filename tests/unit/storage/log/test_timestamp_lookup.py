@@ -33,7 +33,9 @@ async def timed(*times_ms: int, rolled: int = 4, **settings):
 )
 def test_the_first_record_since_a_time(asked_ms, offset):
     async def scenario():
-        found = await timestamp_lookup.first_since(*await timed(10, 30, 20, 25, 50, 60), asked_ms)
+        found = await timestamp_lookup.offset_for_timestamp(
+            *await timed(10, 30, 20, 25, 50, 60), asked_ms
+        )
         assert (found and found.offset) == offset
 
     simulate(scenario)
@@ -43,7 +45,7 @@ def test_records_below_the_start_do_not_count():
     async def scenario():
         reader, log = await timed(10, 30, 20, 25, 50, 60)
         log.advance_start(2)
-        found = await timestamp_lookup.first_since(reader, log, 15)
+        found = await timestamp_lookup.offset_for_timestamp(reader, log, 15)
         assert (found.offset, found.timestamp_ms) == (2, 20)
 
     simulate(scenario)
@@ -58,7 +60,7 @@ def test_the_start_may_lie_within_a_batch_of_the_brokers_time():
         await append(engine, b"a", b"b", b"c")
         log = engine.logs.find(TOPIC, 0)
         log.advance_start(1)
-        found = await timestamp_lookup.first_since(engine.reader, log, clock_ms())
+        found = await timestamp_lookup.offset_for_timestamp(engine.reader, log, clock_ms())
         assert found.offset == 1
 
     simulate(scenario)
@@ -68,7 +70,9 @@ def test_the_start_may_lie_within_a_batch_of_the_brokers_time():
 @pytest.mark.parametrize(("times_ms", "offset"), [((10, 60, 20, 60), 1), ((1, 2, 3, 4, 9, 8), 4)])
 def test_the_newest_record_is_the_first_of_the_greatest_time(times_ms, offset, rolled):
     async def scenario():
-        found = await timestamp_lookup.newest(*await timed(*times_ms, rolled=rolled))
+        found = await timestamp_lookup.offset_of_max_timestamp(
+            *await timed(*times_ms, rolled=rolled)
+        )
         assert (found.offset, found.timestamp_ms) == (offset, max(times_ms))
 
     simulate(scenario)
@@ -76,7 +80,7 @@ def test_the_newest_record_is_the_first_of_the_greatest_time(times_ms, offset, r
 
 def test_an_empty_log_has_no_newest_record():
     async def scenario():
-        assert await timestamp_lookup.newest(*await timed()) is None
+        assert await timestamp_lookup.offset_of_max_timestamp(*await timed()) is None
 
     simulate(scenario)
 
@@ -85,7 +89,7 @@ def test_the_newest_record_may_have_been_deleted():
     async def scenario():
         reader, log = await timed(90, 10, 20, 30)
         log.advance_start(2)
-        found = await timestamp_lookup.newest(reader, log)
+        found = await timestamp_lookup.offset_of_max_timestamp(reader, log)
         assert found.offset == 3
 
     simulate(scenario)

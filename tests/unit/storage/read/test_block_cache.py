@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from kafscale.errors import DamagedObjectError
-from kafscale.storage.counters import Statistics
-from kafscale.storage.read.block_cache import BLOCK_BYTES, Blocks
+from kafscale.storage.counters import StorageCounters
+from kafscale.storage.read.block_cache import BLOCK_BYTES, BlockCache
 from unit.storage.engines import CountingStore, simulate
 
 KEY = "test/object"
@@ -16,7 +16,7 @@ async def blocks_of(size_bytes: int, bytes_max: int = 10 * BLOCK_BYTES):
     store = CountingStore()
     data = bytes(range(251)) * (size_bytes // 251 + 1)
     await store.put(KEY, [data[:size_bytes]])
-    return store, data[:size_bytes], Blocks(store, bytes_max, Statistics())
+    return store, data[:size_bytes], BlockCache(store, bytes_max, StorageCounters())
 
 
 def test_a_range_over_two_blocks_comes_in_two_pieces_or_in_one_copy():
@@ -48,9 +48,9 @@ def test_memory_that_is_lent_is_not_used():
     async def scenario():
         _, _, blocks = await blocks_of(3 * BLOCK_BYTES, bytes_max=3 * BLOCK_BYTES)
         await blocks.slices(KEY, 0, 3 * BLOCK_BYTES)
-        blocks.lend(2 * BLOCK_BYTES)
+        blocks.reserve(2 * BLOCK_BYTES)
         assert blocks.size_bytes == BLOCK_BYTES
-        blocks.lend(0)
+        blocks.reserve(0)
         await blocks.slices(KEY, 0, 3 * BLOCK_BYTES)
         assert blocks.size_bytes == 3 * BLOCK_BYTES
 
@@ -60,8 +60,8 @@ def test_memory_that_is_lent_is_not_used():
 def test_what_is_expected_is_fetched_before_it_is_asked_for():
     async def scenario():
         store, data, blocks = await blocks_of(100)
-        blocks.expect(KEY, 0)
-        blocks.expect(KEY, 0)
+        blocks.prefetch(KEY, 0)
+        blocks.prefetch(KEY, 0)
         await asyncio.sleep(1)
         assert store.requests["get_range"] == 1
         assert await blocks.contiguous(KEY, 10, 20) == data[10:20]

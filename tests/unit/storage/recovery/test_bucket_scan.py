@@ -1,8 +1,8 @@
-"""Inventories: everything that counts is found, and told by whom it is."""
+"""BucketScanner: everything that counts is found, and told by whom it is."""
 
 from kafscale.storage import topic_catalog
 from kafscale.storage.formats import object_keys, wal_object
-from kafscale.storage.recovery.bucket_scan import PARTITION_COUNT_MAX, Inventories
+from kafscale.storage.recovery.bucket_scan import PARTITION_COUNT_MAX, BucketScanner
 from kafscale.storage.topic_catalog import CatalogTopic
 from kafscale.storage.wal.streams import Streams
 from kafscale.testing import virtual_time
@@ -12,14 +12,14 @@ from unit.storage.samples import joined
 FIRST_ID, SECOND_ID, THIRD_ID = (bytes(15) + bytes([number]) for number in (1, 2, 3))
 
 
-def inventories(store):
-    return Inventories(store, NAMESPACE, Streams(store, NAMESPACE, virtual_time.clock_ms))
+def scanner(store):
+    return BucketScanner(store, NAMESPACE, Streams(store, NAMESPACE, virtual_time.clock_ms))
 
 
 async def put_wal(store, broker_id, epoch, sequence, *held):
     """A WAL object with a record of each of these: topic, id, partition."""
     pieces = [
-        wal_object.Piece(topic_id, topic, partition, b"records", 5, 6, 0)
+        wal_object.PartitionData(topic_id, topic, partition, b"records", 5, 6, 0)
         for topic, topic_id, partition in held
     ]
     header = wal_object.Header(broker_id, epoch, sequence, 0)
@@ -29,7 +29,7 @@ async def put_wal(store, broker_id, epoch, sequence, *held):
 
 def test_an_empty_bucket_has_nothing():
     async def scenario():
-        found = await inventories(memory_store()).take()
+        found = await scanner(memory_store()).scan()
         assert (found.topics, found.log_starts, found.catalog) == ({}, {}, None)
 
     simulate(scenario)
@@ -49,7 +49,7 @@ def test_segments_indexes_and_starts_tell_of_topics_by_name():
         began_ms = virtual_time.clock_ms()
         await store.put(object_keys.log_start_key(NAMESPACE, "deleted", 4), [b"123"])
         await store.put(object_keys.log_start_key(NAMESPACE, "audit", 0), [b"many"])
-        found = await inventories(store).take()
+        found = await scanner(store).scan()
         counts = {name: topic.objects.partition_count for name, topic in found.topics.items()}
         assert counts == {"orders": 3, "audit": 1, "deleted": 5}
         assert found.topics["deleted"].objects.newest_ms >= began_ms
@@ -70,7 +70,7 @@ def test_streams_that_are_over_tell_of_topics_by_id():
         # One that came too late, and one of a broker that lives.
         await put_wal(store, 1, 0, 4, ("late", FIRST_ID, 0))
         await put_wal(store, 2, 0, 0, ("living", FIRST_ID, 0))
-        found = await inventories(store).take()
+        found = await scanner(store).scan()
         assert {
             name: {key: trace.partition_count for key, trace in topic.in_wal.items()}
             for name, topic in found.topics.items()
@@ -87,7 +87,7 @@ def test_a_damaged_wal_object_hides_no_other():
         await store.put(object_keys.wal_key(NAMESPACE, 1, 0, 1), [b"no such thing" * 10])
         await put_wal(store, 1, 0, 2, ("audit", FIRST_ID, 0))
         await Streams(store, NAMESPACE, virtual_time.clock_ms).fence(1, 0)
-        found = await inventories(store).take()
+        found = await scanner(store).scan()
         assert found.topics.keys() == {"orders", "audit"}
 
     simulate(scenario)
@@ -101,11 +101,11 @@ def test_the_catalog_is_read_with_its_date_and_one_that_is_damaged_is_none():
             [CatalogTopic("orders", FIRST_ID.hex(), 3)], cluster_id="ours", revision=7
         )
         await store.put(key, [data])
-        found = await inventories(store).take()
+        found = await scanner(store).scan()
         assert (found.catalog.cluster_id, found.catalog.revision) == ("ours", 7)
         assert found.catalog_ms == (await store.head(key)).modified_ms
         await store.put(key, [b"{"], create=False)
-        found = await inventories(store).take()
+        found = await scanner(store).scan()
         assert (found.catalog, found.catalog_ms) == (None, -1)
 
     simulate(scenario)

@@ -9,8 +9,8 @@ from structlog.testing import capture_logs
 from kafscale.errors import FencedError, StoreUnavailableError
 from kafscale.records import split
 from kafscale.storage.formats import object_keys, segment
-from kafscale.storage.recovery.log_opener import LISTED_WHOLE_MIN
-from kafscale.storage.wal.dead_stream_cleaner import Reaper
+from kafscale.storage.recovery.log_opener import WHOLE_TOPIC_MIN
+from kafscale.storage.wal.dead_stream_cleaner import DeadStreamCleaner
 from kafscale.storage.wal.streams import Streams
 from kafscale.testing.faulty_object_store import Fault, FaultyObjectStore, Rule
 from kafscale.testing.virtual_time import clock_ms
@@ -200,7 +200,7 @@ def test_a_hole_is_told_and_the_rest_is_served(lost):
 
 
 def test_the_reaper_and_an_opening_do_not_get_into_each_others_way():
-    """Segments are made and the WAL is reaped between the listings and the reading."""
+    """SegmentList are made and the WAL is reaped between the listings and the reading."""
 
     async def scenario():
         store, metadata = memory_store(), Metadata()
@@ -211,8 +211,8 @@ def test_the_reaper_and_an_opening_do_not_get_into_each_others_way():
 
         async def meddle() -> None:
             await roll(before)
-            reaper = Reaper(store, NAMESPACE, clock_ms)
-            await reaper.reap(metadata.rolled_end, lambda broker_id, _: broker_id == OTHER_ID)
+            reaper = DeadStreamCleaner(store, NAMESPACE, clock_ms)
+            await reaper.clean(metadata.rolled_end, lambda broker_id, _: broker_id == OTHER_ID)
 
         meddled = Meddled(store, "get", key_of(0, 1), meddle)
         after = await opened(meddled, broker_id=OTHER_ID, partitions=[metadata_less(metadata)])
@@ -254,7 +254,7 @@ def test_a_store_that_fails_leaves_nothing_half_open():
     simulate(scenario)
 
 
-@pytest.mark.parametrize("count", [LISTED_WHOLE_MIN - 1, 200])
+@pytest.mark.parametrize("count", [WHOLE_TOPIC_MIN - 1, 200])
 def test_the_cost_of_opening_is_of_partitions_plus_objects(count):
     async def scenario():
         store = CountingStore()
@@ -271,7 +271,7 @@ def test_the_cost_of_opening_is_of_partitions_plus_objects(count):
         await fence(store, BROKER_ID)
         store.requests.clear()
         await after.open(topic(count))
-        listings = count if count < LISTED_WHOLE_MIN else 2
+        listings = count if count < WHOLE_TOPIC_MIN else 2
         assert store.requests["list"] <= listings + 2
         assert store.requests["get"] <= objects + 1 + count, "each object, the fence, the indexes"
         assert store.requests["get_suffix"] == count
@@ -308,8 +308,8 @@ def test_what_was_taken_over_is_soon_in_segments():
         working = asyncio.create_task(second.run())
         await asyncio.sleep(1)
         assert metadata.ends[0] == 1
-        reaper = Reaper(store, NAMESPACE, clock_ms)
-        await reaper.reap(metadata.rolled_end, lambda broker_id, _epoch: broker_id == BROKER_ID)
+        reaper = DeadStreamCleaner(store, NAMESPACE, clock_ms)
+        await reaper.clean(metadata.rolled_end, lambda broker_id, _epoch: broker_id == BROKER_ID)
         left = [key for key in await keys(store, ".kfw") if f"/{THIRD_ID}/" in key]
         assert len(left) == 2, "the fence, and the object before it"
         working.cancel()
@@ -320,16 +320,14 @@ def test_what_was_taken_over_is_soon_in_segments():
 def test_segments_of_other_partitions_are_left_alone():
     async def scenario():
         store = memory_store()
-        before = await opened(store, partitions=topic(LISTED_WHOLE_MIN + 2))
-        for one in range(LISTED_WHOLE_MIN + 2):
+        before = await opened(store, partitions=topic(WHOLE_TOPIC_MIN + 2))
+        for one in range(WHOLE_TOPIC_MIN + 2):
             await append(before, b"x", partition=one)
             await roll(before, one)
         await fence(store, BROKER_ID)
         after = await begun(store, broker_id=OTHER_ID)
-        await after.open(
-            [to_open(one, fully_rolled=True) for one in range(1, LISTED_WHOLE_MIN + 1)]
-        )
-        assert [len(log.segments) for log in after.logs] == [1] * LISTED_WHOLE_MIN
+        await after.open([to_open(one, fully_rolled=True) for one in range(1, WHOLE_TOPIC_MIN + 1)])
+        assert [len(log.segments) for log in after.logs] == [1] * WHOLE_TOPIC_MIN
         key = object_keys.segment_key(NAMESPACE, TOPIC, 0, 0)
         assert segment.read(key, await store.get(key)).footer.last_offset == 0
 

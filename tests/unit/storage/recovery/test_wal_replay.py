@@ -8,7 +8,7 @@ import pytest
 from kafscale.errors import StoreUnavailableError
 from kafscale.storage.formats import object_keys
 from kafscale.storage.objects.memory import MemoryObjectStore
-from kafscale.storage.recovery.wal_replay import READS_MAX
+from kafscale.storage.recovery.wal_replay import PARALLEL_READS_MAX
 from kafscale.testing import virtual_time
 from kafscale.testing.faulty_object_store import Fault, FaultyObjectStore, Rule
 from unit.storage.engines import (
@@ -119,11 +119,11 @@ class DistantStore(MemoryObjectStore):
 def test_objects_are_read_together_and_count_in_order():
     async def scenario():
         store, epochs = DistantStore(), Epochs()
-        count = 3 * READS_MAX
+        count = 3 * PARALLEL_READS_MAX
         await crashed(store, epochs, *(b"%d" % number for number in range(count)))
         engine = await opened(store, epochs)
         assert await read_offsets(engine) == list(range(count))
-        assert store.reads_max == READS_MAX
+        assert store.reads_max == PARALLEL_READS_MAX
         assert store.reads == 0
 
     simulate(scenario)
@@ -132,7 +132,7 @@ def test_objects_are_read_together_and_count_in_order():
 def test_reads_ahead_end_with_the_one_that_failed():
     async def scenario():
         inner, epochs = memory_store(), Epochs()
-        await crashed(inner, epochs, *(b"%d" % number for number in range(2 * READS_MAX)))
+        await crashed(inner, epochs, *(b"%d" % number for number in range(2 * PARALLEL_READS_MAX)))
         store = FaultyObjectStore(inner, random=Random(0))
         store.rules = [Rule(fault=Fault.REFUSED, operations=frozenset({"get"}), keys=key_of(0, 3))]
         before = asyncio.all_tasks()

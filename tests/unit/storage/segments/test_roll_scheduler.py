@@ -6,7 +6,7 @@ from random import Random
 import pytest
 
 from kafscale.errors import OverloadedError
-from kafscale.storage.segments.roll_scheduler import Bounds
+from kafscale.storage.segments.roll_scheduler import RollLimits
 from kafscale.testing.faulty_object_store import Fault, FaultyObjectStore, Rule
 from unit.storage.engines import (
     TOPIC,
@@ -27,7 +27,7 @@ async def working(store, settings=None, **bounds):
     engine = await opened(
         store,
         partitions=topic(2, settings=settings or log_settings()),
-        bounds=Bounds(**(limits | bounds)),
+        limits=RollLimits(**(limits | bounds)),
     )
     return engine, asyncio.ensure_future(engine.run())
 
@@ -38,7 +38,7 @@ def test_a_full_segment_is_made_at_once():
         for _ in range(5):
             await append(engine, b"x")
         await asyncio.sleep(0.1)
-        assert engine.statistics.segments_rolled["bytes"] == 2
+        assert engine.counters.segments_rolled["bytes"] == 2
         assert engine.logs.find(TOPIC, 0).tail.rolled_offset == 4
         running.cancel()
 
@@ -50,9 +50,9 @@ def test_what_has_waited_for_long_enough_becomes_a_segment():
         engine, running = await working(memory_store(), segment_age_ms_max=5000)
         await append(engine, b"x")
         await asyncio.sleep(4)
-        assert not engine.statistics.segments_rolled
+        assert not engine.counters.segments_rolled
         await asyncio.sleep(3)
-        assert engine.statistics.segments_rolled == {"age": 1}
+        assert engine.counters.segments_rolled == {"age": 1}
         running.cancel()
 
     simulate(scenario)
@@ -65,7 +65,7 @@ def test_memory_stays_within_its_bound_and_nothing_is_lost():
             await append(engine, b"x" * 200, partition=number % 2)
             await asyncio.sleep(0.1)
             assert engine.memory.used_bytes <= 7000
-        assert engine.statistics.segments_rolled["memory"] > 0
+        assert engine.counters.segments_rolled["memory"] > 0
         assert await read_offsets(engine) == list(range(15))
         running.cancel()
 
@@ -101,16 +101,16 @@ def test_what_tails_borrow_the_blocks_give():
             memory_store(), tail_bytes_max=5000, borrowed_bytes_max=10_000
         )
         borrowed: list[int] = []
-        engine.upkeep._borrow = borrowed.append
+        engine.roll_scheduler._borrow = borrowed.append
         for _ in range(60):
             await append(engine, b"x" * 200)
             await asyncio.sleep(0.1)
         assert (min(borrowed), max(borrowed) <= 10_000) == (0, True)
         assert borrowed[-1] == engine.memory.used_bytes - 5000 > 0
         log = engine.logs.find(TOPIC, 0)
-        await engine.upkeep.roll(log, "explicit")
+        await engine.roll_scheduler.roll(log, "explicit")
         log.tail.evict()
-        engine.upkeep.relieve()
+        engine.roll_scheduler.enforce_memory_limit()
         assert borrowed[-1] == 0
         running.cancel()
 
@@ -127,7 +127,7 @@ def test_the_wal_stays_within_its_bound():
             await asyncio.sleep(0.5)
         assert engine.trimmer.size_bytes <= 4000
         assert len(await keys(store, ".kfw")) < 20
-        assert engine.statistics.segments_rolled["wal"] > 0
+        assert engine.counters.segments_rolled["wal"] > 0
         assert engine.logs.find(TOPIC, 1).tail.rolled_offset == 1
         running.cancel()
 
@@ -140,9 +140,9 @@ def test_asking_twice_is_asking_once():
         await append(engine, b"x")
         log = engine.logs.find(TOPIC, 0)
         for _ in range(3):
-            engine.upkeep.request(log, "explicit")
+            engine.roll_scheduler.schedule_roll(log, "explicit")
         await asyncio.sleep(0.1)
-        assert engine.statistics.segments_rolled == {"explicit": 1}
+        assert engine.counters.segments_rolled == {"explicit": 1}
         running.cancel()
 
     simulate(scenario)

@@ -1,4 +1,4 @@
-"""Segments are made once, adopted if they are ours, and replaced only if they are nobody's."""
+"""SegmentList are made once, adopted if they are ours, and replaced only if they are nobody's."""
 
 from random import Random
 
@@ -151,7 +151,7 @@ def test_a_topic_that_is_deleted_meanwhile_gets_no_segment():
         await append(engine, b"a")
         log = engine.logs.find(TOPIC, 0)
         engine.logs.close(TOPIC)
-        await engine.upkeep.roll(log, "explicit")
+        await engine.roll_scheduler.roll(log, "explicit")
         assert await keys(store, ".kfs") == []
         assert engine.memory.used_bytes == 0
 

@@ -11,12 +11,12 @@ from unit.storage.swapping import PREFIX, segmented, stage, values, values_of
 @pytest.mark.parametrize(
     ("plan", "reason"),
     [
-        ([], "no segments"),
-        ([[1, 2]], "no run of segments"),
-        ([[0, 1]], "no run of segments"),
-        ([range(3), range(6, 10)], "follows"),
-        ([range(6, 14)], "no run of segments"),
-        ([range(20, 22)], "no run of segments"),
+        ([], "no staged segments"),
+        ([[1, 2]], "do not span whole segments"),
+        ([[0, 1]], "do not span whole segments"),
+        ([range(3), range(6, 10)], "gap in staged segments"),
+        ([range(6, 14)], "do not span whole segments"),
+        ([range(20, 22)], "do not span whole segments"),
     ],
 )
 def test_what_does_not_fit_is_refused_and_changes_nothing(plan, reason):

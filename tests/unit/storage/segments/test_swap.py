@@ -1,4 +1,4 @@
-"""Segments are replaced while their log is read, and no crash ever costs a record."""
+"""SegmentList are replaced while their log is read, and no crash ever costs a record."""
 
 import asyncio
 from random import Random
@@ -80,10 +80,10 @@ def test_indexes_fit_and_times_are_found():
             index.verify(object_keys.index_key(*place), entries, batches)
             assert entries.prior_max_timestamp_ms is not None
         assert (await engine.reader.index(log, log.segments[-1])).sections == old.sections
-        newest = await timestamp_lookup.newest(engine.reader, log)
+        newest = await timestamp_lookup.offset_of_max_timestamp(engine.reader, log)
         assert newest is not None
         assert (
-            await timestamp_lookup.first_since(engine.reader, log, newest.timestamp_ms)
+            await timestamp_lookup.offset_for_timestamp(engine.reader, log, newest.timestamp_ms)
         ) == newest
 
     simulate(scenario)
@@ -279,7 +279,7 @@ def test_a_log_is_not_handed_over_while_its_segments_are_replaced():
         swap = asyncio.ensure_future(engine.swap_segments(log, PREFIX))
         for _ in range(3):
             await asyncio.sleep(0)
-        assert log.pruning.locked()
+        assert log.segments_lock.locked()
         await engine.release(log)
         assert [found.base_offset for found in log.segments] == [0, 10]
         await swap

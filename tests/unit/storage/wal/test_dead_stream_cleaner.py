@@ -4,7 +4,11 @@ import asyncio
 
 import pytest
 
-from kafscale.storage.wal.dead_stream_cleaner import FENCE_KEPT_MS, LEFT_MS, Reaper
+from kafscale.storage.wal.dead_stream_cleaner import (
+    ABANDONED_MS,
+    FENCE_RETENTION_MS,
+    DeadStreamCleaner,
+)
 from kafscale.storage.wal.streams import Streams
 from kafscale.testing.virtual_time import clock_ms
 from unit.storage.engines import (
@@ -30,7 +34,7 @@ class Grave:
         self.store = store
         self.metadata = metadata or Metadata()
         self.live: set[tuple[int, int]] = set()
-        self._reaper = Reaper(store, NAMESPACE, clock_ms)
+        self._reaper = DeadStreamCleaner(store, NAMESPACE, clock_ms)
 
     async def dig(self, *partitions: int) -> None:
         """Let a broker write a record to each of these in turn, each in an object, and die."""
@@ -40,10 +44,10 @@ class Grave:
         engine.close()
         await Streams(self.store, NAMESPACE, clock_ms).fence(BROKER_ID, 0)
 
-    async def reap(self, **ends: int | None) -> list[int]:
+    async def clean(self, **ends: int | None) -> list[int]:
         """The sequences that are left."""
         self.metadata.ends.update({int(name[1:]): end for name, end in ends.items()})
-        await self._reaper.reap(
+        await self._reaper.clean(
             lambda _, number: self.metadata.ends.get(number, 0), lambda *life: life in self.live
         )
         return [int(key[-24:-4]) for key in await keys(self.store, ".kfw")]
@@ -53,35 +57,35 @@ def test_objects_go_in_order_and_the_fence_stays_with_the_one_before_it():
     async def scenario():
         grave = Grave(memory_store())
         await grave.dig(0, 1, 0, 2)
-        assert await grave.reap() == [1, 2, 3, 4, 5], "what opened the stream holds nothing"
-        assert await grave.reap(p0=1) == [2, 3, 4, 5]
-        assert await grave.reap(p0=2) == [2, 3, 4, 5], "the one of partition 1 is still needed"
-        assert await grave.reap(p1=1) == [4, 5]
-        assert await grave.reap(p2=1) == [4, 5]
+        assert await grave.clean() == [1, 2, 3, 4, 5], "what opened the stream holds nothing"
+        assert await grave.clean(p0=1) == [2, 3, 4, 5]
+        assert await grave.clean(p0=2) == [2, 3, 4, 5], "the one of partition 1 is still needed"
+        assert await grave.clean(p1=1) == [4, 5]
+        assert await grave.clean(p2=1) == [4, 5]
         assert await is_fence(grave.store, key_of(0, 5))
-        await asyncio.sleep(FENCE_KEPT_MS / 1000 - 10)
-        assert await grave.reap() == [4, 5]
+        await asyncio.sleep(FENCE_RETENTION_MS / 1000 - 10)
+        assert await grave.clean() == [4, 5]
         await asyncio.sleep(20)
-        assert await grave.reap() == []
+        assert await grave.clean() == []
 
-    simulate(scenario, time_max_s=FENCE_KEPT_MS)
+    simulate(scenario, time_max_s=FENCE_RETENTION_MS)
 
 
 def test_what_is_needed_stays_however_old_it_is():
     async def scenario():
         grave = Grave(memory_store())
         await grave.dig(0)
-        await asyncio.sleep(FENCE_KEPT_MS / 1000 + 10)
-        assert await grave.reap() == [1, 2]
+        await asyncio.sleep(FENCE_RETENTION_MS / 1000 + 10)
+        assert await grave.clean() == [1, 2]
 
-    simulate(scenario, time_max_s=FENCE_KEPT_MS)
+    simulate(scenario, time_max_s=FENCE_RETENTION_MS)
 
 
 def test_what_is_left_of_a_topic_that_is_gone_goes():
     async def scenario():
         grave = Grave(memory_store())
         await grave.dig(0, 1, 2)
-        assert await grave.reap(p0=None, p1=None) == [3, 4]
+        assert await grave.clean(p0=None, p1=None) == [3, 4]
 
     simulate(scenario)
 
@@ -93,7 +97,7 @@ def test_what_came_too_late_goes_at_once():
         late = bytes(await grave.store.get(key_of(0, 1)))
         for number in (3, 4):
             await grave.store.put(key_of(0, number), [late])
-        assert await grave.reap() == [1, 2]
+        assert await grave.clean() == [1, 2]
 
     simulate(scenario)
 
@@ -102,10 +106,10 @@ def test_footers_are_read_once():
     async def scenario():
         grave = Grave(CountingStore())
         await grave.dig(0, 1, 2)
-        await grave.reap()
+        await grave.clean()
         assert grave.store.requests["get_suffix"] == 3
-        await grave.reap()
-        await grave.reap(p0=1)
+        await grave.clean()
+        await grave.clean(p0=1)
         assert grave.store.requests["get_suffix"] == 3
 
     simulate(scenario)
@@ -119,9 +123,9 @@ def test_a_table_that_is_larger_than_expected_is_read_whole():
         await asyncio.gather(*(append(engine, b"x", partition=one) for one in range(count)))
         engine.close()
         await Streams(store, NAMESPACE, clock_ms).fence(BROKER_ID, 0)
-        reaper = Reaper(store, NAMESPACE, clock_ms)
+        reaper = DeadStreamCleaner(store, NAMESPACE, clock_ms)
         ends = dict.fromkeys(range(count), 1) | {500: 0}
-        await reaper.reap(lambda _, number: ends[number], lambda *_: False)
+        await reaper.clean(lambda _, number: ends[number], lambda *_: False)
         assert store.requests["get_suffix"] == 2
         assert len(await keys(store, ".kfw")) == 2
 
@@ -134,8 +138,8 @@ def test_live_streams_are_left_alone():
         engine = await opened(grave.store)
         await append(engine, b"a")
         grave.live = {(BROKER_ID, 0)}
-        await asyncio.sleep(2 * LEFT_MS / 1000)
-        assert await grave.reap(p0=1) == [0, 1]
+        await asyncio.sleep(2 * ABANDONED_MS / 1000)
+        assert await grave.clean(p0=1) == [0, 1]
         assert await append(engine, b"b") == 1
 
     simulate(scenario)
@@ -147,14 +151,14 @@ def test_a_stream_that_was_left_in_good_order_is_ended_and_goes():
         engine = await opened(grave.store, save=grave.metadata.save)
         await append(engine, b"a")
         await engine.stop(flush_seconds=1, roll_seconds=1)
-        assert await grave.reap() == [1]
-        await asyncio.sleep(LEFT_MS / 1000 + 1)
-        assert await grave.reap() == [1, 2]
+        assert await grave.clean() == [1]
+        await asyncio.sleep(ABANDONED_MS / 1000 + 1)
+        assert await grave.clean() == [1, 2]
         assert await is_fence(grave.store, key_of(0, 2))
-        await asyncio.sleep(FENCE_KEPT_MS / 1000 + 1)
-        assert await grave.reap() == []
+        await asyncio.sleep(FENCE_RETENTION_MS / 1000 + 1)
+        assert await grave.clean() == []
 
-    simulate(scenario, time_max_s=FENCE_KEPT_MS)
+    simulate(scenario, time_max_s=FENCE_RETENTION_MS)
 
 
 def test_a_damaged_object_is_in_nobodys_way():
@@ -162,7 +166,7 @@ def test_a_damaged_object_is_in_nobodys_way():
         grave = Grave(memory_store())
         await grave.dig(0, 1, 2)
         await grave.store.put(key_of(0, 1), [b"damaged"], create=False)
-        assert await grave.reap(p1=1) == [3, 4]
+        assert await grave.clean(p1=1) == [3, 4]
 
     simulate(scenario)
 
@@ -181,7 +185,7 @@ def test_nothing_is_reaped_that_a_new_owner_needs(rolled):
         grave.live = {(OTHER_ID, 0)}
         if rolled:
             await roll(heir)
-        await grave.reap()
+        await grave.clean()
         heir.close()
         await Streams(grave.store, NAMESPACE, clock_ms).fence(OTHER_ID, 0)
         third = await opened(grave.store, broker_id=9, partitions=[grave.metadata.to_open()])

@@ -115,7 +115,7 @@ def test_an_epoch_is_taken_once():
         store = memory_store()
         await store.put(key_of(4, 0), [b"somebody else's"])
         with pytest.raises(FencedError):
-            await streams_in(store).begin(BROKER_ID, 4)
+            await streams_in(store).create(BROKER_ID, 4)
 
     simulate(scenario)
 
@@ -172,7 +172,7 @@ def test_anybody_may_fence_a_stream_and_more_than_once(values):
         with pytest.raises(FencedError):
             await append(owner, b"late")
         (stream,) = await streams_in(store).fenced()
-        assert [item.key for item in stream.counting] == (await keys(store, ".kfw"))[:-1]
+        assert [item.key for item in stream.acknowledged] == (await keys(store, ".kfw"))[:-1]
 
     simulate(scenario)
 
@@ -184,9 +184,9 @@ def test_a_stream_that_never_began_can_be_ended():
         await streams_in(store).fence(BROKER_ID, 3)
         assert await keys(store, ".kfw") == [key_of(3, 0)]
         with pytest.raises(FencedError):
-            await streams_in(store).begin(BROKER_ID, 3)
+            await streams_in(store).create(BROKER_ID, 3)
         (stream,) = await streams_in(store).fenced()
-        assert stream.counting == []
+        assert stream.acknowledged == []
 
     simulate(scenario)
 
@@ -227,7 +227,7 @@ def test_a_fence_that_could_not_be_taken_back_counts_for_nothing():
         await streams_in(Meddled(store, "put", key_of(0, 2), meddle)).fence(BROKER_ID, 0)
         assert await is_fence(inner, key_of(0, 2))
         (stream,) = await streams_in(inner).fenced()
-        assert [item.key for item in stream.counting] == [key_of(0, 3)]
+        assert [item.key for item in stream.acknowledged] == [key_of(0, 3)]
         assert stream.fence.key == key_of(0, 4)
         with pytest.raises(FencedError):
             await append(owner, b"d")
@@ -265,7 +265,7 @@ def test_a_broker_leaves_the_streams_of_others_alone():
         assert [
             (stream.broker_id, stream.epoch) for stream in await streams_in(store).fenced()
         ] == [(BROKER_ID, 0)]
-        assert not other.wal.is_over
+        assert not other.wal.is_closed
         assert await streams_in(store).newest_epoch(OTHER_ID) == 0
         assert await streams_in(store).newest_epoch(9) == -1
 
@@ -278,13 +278,13 @@ def test_streams_are_ended_whoever_they_belong_to_and_those_that_are_over_stay_a
         await crashed(store, Epochs(), b"a")
         other = await begun(store, broker_id=OTHER_ID)
         streams = streams_in(store)
-        assert await streams.end(await streams.all()) == 2
+        assert await streams.fence_all(await streams.all()) == 2
         over = await streams.fenced()
         assert [stream.broker_id for stream in over] == [BROKER_ID, OTHER_ID]
-        assert await streams.end(over) == 0
+        assert await streams.fence_all(over) == 0
         assert await streams.fenced() == over
-        assert await streams.end([]) == 0
-        assert not other.wal.is_over, "it has not noticed yet"
+        assert await streams.fence_all([]) == 0
+        assert not other.wal.is_closed, "it has not noticed yet"
 
     simulate(scenario)
 

@@ -61,7 +61,7 @@ def test_nothing_goes_before_what_lies_before_it():
         )
         await trimmer.trim()
         assert await listed(store) == ["w/0", "w/1", "w/2"]
-        assert trimmer.oldest_pins() == [waiting]
+        assert trimmer.logs_pinning_oldest() == [waiting]
         waiting.close()
         await trimmer.trim()
         assert len(await listed(store)) == 3, "somebody else has to find it there"
@@ -148,7 +148,7 @@ def test_a_deletion_that_fails_is_tried_again():
         )
         trimmer = await trimmer_of(store, *(DurableObject(f"w/{n}", 10, {}) for n in range(3)))
         running = asyncio.ensure_future(trimmer.run())
-        trimmer.consider()
+        trimmer.notify_rolled()
         await asyncio.sleep(10)
         assert await listed(store) == ["w/2"]
         running.cancel()

@@ -8,7 +8,7 @@ import pytest
 from kafscale.errors import FencedError, NotOwnerError, OverloadedError
 from kafscale.observability import tracing
 from kafscale.storage.formats import object_keys
-from kafscale.storage.wal.buffer.open_object import SealRules
+from kafscale.storage.wal.buffer.seal_policy import SealPolicy
 from kafscale.testing.faulty_object_store import Fault, FaultyObjectStore, Rule
 from kafscale.testing.virtual_time import clock_ms
 from services.noted_spans import noted
@@ -57,7 +57,7 @@ def test_a_put_that_fails_is_tried_again_and_counts_once(fault):
         assert log.high_watermark == 1
         assert await read_offsets(engine) == [0]
         assert store.injected[fault] >= 2
-        assert engine.statistics.wal_puts == 1
+        assert engine.counters.wal_puts == 1
 
     simulate(scenario)
 
@@ -86,18 +86,18 @@ def test_what_waits_is_bounded():
         store.is_down = True
         log = engine.logs.find(TOPIC, 0)
         log.append(values_batch([b"x" * 100]), clock_ms())
-        congestion = engine.wal.congestion()
+        congestion = engine.wal.backpressure()
         assert congestion is not None
-        assert engine.wal.waiting_bytes() == {log: engine.wal.unflushed_bytes}
+        assert engine.wal.unflushed_bytes_by_log() == {log: engine.wal.unflushed_bytes}
         await asyncio.sleep(0.01)  # Meanwhile it was sealed, and waits for the store.
-        assert engine.wal.waiting_bytes() == {log: engine.wal.unflushed_bytes}
+        assert engine.wal.unflushed_bytes_by_log() == {log: engine.wal.unflushed_bytes}
         with pytest.raises(OverloadedError):
             log.append(values_batch([b"x" * 100]), clock_ms())
         assert log.end_offset == 1
         store.is_down = False
         await congestion
         assert engine.wal.unflushed_bytes == 0
-        assert engine.wal.waiting_bytes() == {}
+        assert engine.wal.unflushed_bytes_by_log() == {}
         assert await append(engine, b"x" * 100) == 1
 
     simulate(scenario)
@@ -142,7 +142,7 @@ def test_nobody_waits_for_a_broker_that_has_stopped():
         store.is_down = True
         log = engine.logs.find(TOPIC, 0)
         durable = log.append(values_batch([b"a" * 80]), clock_ms()).durable
-        congestion = engine.wal.congestion()
+        congestion = engine.wal.backpressure()
         engine.close()
         with pytest.raises(NotOwnerError):
             await durable
@@ -183,14 +183,16 @@ def test_what_comes_together_travels_together():
 
 def test_an_object_that_is_full_does_not_wait_for_the_budget():
     async def scenario():
-        rules = SealRules(
+        seal_policy = SealPolicy(
             flush_bytes=1000,
             flush_messages=10_000,
             flush_interval_ms=60_000,
             uploads_max=8,
             idle_uploads_max=8,
         )
-        engine = await opened(memory_store(), rules=rules, puts_per_second=0.01, puts_burst=1)
+        engine = await opened(
+            memory_store(), seal_policy=seal_policy, puts_per_second=0.01, puts_burst=1
+        )
         await append(engine, b"takes the only token")
         log = engine.logs.find(TOPIC, 0)
         log.append(values_batch([b"waits"]), clock_ms())

@@ -27,7 +27,7 @@ ENTRIES_AT_ONCE: Final = 16
 class StreamCleaner(Protocol):
     """Deletes objects of dead WAL streams whose records are all in segments."""
 
-    async def reap(
+    async def clean(
         self, rolled_end: Callable[[bytes, int], int | None], is_live: Callable[[int, int], bool]
     ) -> int:
         """Delete what is rolled up to `rolled_end`; return how many objects were deleted."""
@@ -70,7 +70,7 @@ class DeadStreamCleanup:
                 return 0
             return ends[topic_id].get(partition, 0)
 
-        deleted = await self._cleaner.reap(rolled_end, self._is_live)
+        deleted = await self._cleaner.clean(rolled_end, self._is_live)
         if deleted:
             log.info("dead streams cleaned up", objects=deleted)
 

@@ -34,7 +34,7 @@ from kafscale.metadata.schema.model import TOPIC_ID_BYTES
 from kafscale.metadata.store.base import Entry, MetadataStore
 from kafscale.metadata.topics.catalog import Catalog
 from kafscale.observability.logging import get_logger
-from kafscale.storage.recovery.bucket_scan import Inventory
+from kafscale.storage.recovery.bucket_scan import BucketScan
 from kafscale.storage.wal.streams import Stream
 
 log = get_logger(__name__)
@@ -45,7 +45,7 @@ _EPOCHS: Final = keys.counter(id_allocator.broker_epoch(""))
 class BucketScanner(Protocol):
     """Lists the content of the bucket."""
 
-    async def take(self) -> Inventory:
+    async def scan(self) -> BucketScan:
         """Scan everything."""
 
 
@@ -54,7 +54,7 @@ class WalStreams(Protocol):
 
     async def all(self) -> list[Stream]: ...
 
-    async def end(self, streams: Iterable[Stream]) -> int:
+    async def fence_all(self, streams: Iterable[Stream]) -> int:
         """End streams; return how many of them had not ended before."""
 
 
@@ -99,7 +99,7 @@ class MetadataRestore:
         streams = await self._streams.all()
         live_sessions = await self._live_sessions(since_revision)
         await self._end_old_sessions(controller, streams, live_sessions)
-        scan = await self._scanner.take()
+        scan = await self._scanner.scan()
         log.info(
             "bucket scanned",
             objects=scan.object_count,
@@ -143,7 +143,7 @@ class MetadataRestore:
         over = [
             stream for stream in streams if (stream.broker_id, stream.epoch) not in live_sessions
         ]
-        fenced = await self._streams.end(over)
+        fenced = await self._streams.fence_all(over)
         log.info(
             "old broker sessions ended", registrations=len(former), streams=len(over), fenced=fenced
         )
@@ -151,7 +151,7 @@ class MetadataRestore:
     # --- topics and partitions ------------------------------------------------------------------
 
     async def _restore_topics(
-        self, metadata: MetadataRepair, scan: Inventory, since_revision: int
+        self, metadata: MetadataRepair, scan: BucketScan, since_revision: int
     ) -> None:
         known = await metadata.read()
         evidence = TopicEvidence(
@@ -178,7 +178,7 @@ class MetadataRestore:
         log.info("topics restored", known=len(known.topics), changed=len(repairs))
 
     async def _restore_partitions(
-        self, metadata: MetadataRepair, scan: Inventory, live_sessions: set[Owner]
+        self, metadata: MetadataRepair, scan: BucketScan, live_sessions: set[Owner]
     ) -> None:
         known = await metadata.read()
         now_ms = self._clock()

@@ -25,7 +25,7 @@ from msgspec.structs import replace
 
 from kafscale.metadata.schema.model import TOPIC_ID_BYTES, Topic
 from kafscale.metadata.topics import names as topics_names
-from kafscale.storage.recovery.bucket_scan import FoundTopic, Inventory, Trace
+from kafscale.storage.recovery.bucket_scan import BucketScan, PartitionScan, TopicScan
 from kafscale.storage.topic_catalog import CatalogTopic
 
 CATALOG_LATE_MS: Final = 10_000
@@ -56,7 +56,7 @@ class TopicEvidence:
     """The snapshot is complete up to this revision, at least."""
     since_revision: int
     """Later revisions were written after the restore."""
-    inventory: Inventory
+    inventory: BucketScan
     cluster_id: str
     namespace: str
     now_ms: int
@@ -145,7 +145,7 @@ class TopicEvidence:
     def _with_all_partitions(self, topic: Topic) -> Topic:
         """The topic with all partitions that have records."""
         scan = self._scan_of(topic.name)
-        in_wal = scan.in_wal.get(topic.id, Trace())
+        in_wal = scan.in_wal.get(topic.id, PartitionScan())
         count = max(topic.partitions, scan.objects.partition_count, in_wal.partition_count)
         return topic if count == topic.partitions else replace(topic, partitions=count)
 
@@ -162,7 +162,7 @@ class TopicEvidence:
             return self._topic(name, self.new_id(), objects.partition_count)
         return None
 
-    def _recently_written(self, name: str) -> Mapping[bytes, Trace]:
+    def _recently_written(self, name: str) -> Mapping[bytes, PartitionScan]:
         """Recent WAL records of topics of this name that the metadata do not know, by topic id."""
         gone = (self.topics.get(name), self.tombstones.get(name))
         gone_ids = {topic.id for topic in gone if topic is not None}
@@ -172,7 +172,7 @@ class TopicEvidence:
             if topic_id not in gone_ids and self._is_recent(trace)
         }
 
-    def _is_recent(self, trace: Trace) -> bool:
+    def _is_recent(self, trace: PartitionScan) -> bool:
         return not self._is_catalog_verified or (
             trace.newest_ms >= self.inventory.catalog_ms - CATALOG_LATE_MS
         )
@@ -207,8 +207,8 @@ class TopicEvidence:
         """Whether the catalog is this cluster's, and says at which revision it was written."""
         return self._catalog_revision > 0 and self._catalog_cluster_id == self.cluster_id
 
-    def _scan_of(self, name: str) -> FoundTopic:
-        return self.inventory.topics.get(name) or FoundTopic.nothing()
+    def _scan_of(self, name: str) -> TopicScan:
+        return self.inventory.topics.get(name) or TopicScan.empty()
 
     def _topic(
         self,

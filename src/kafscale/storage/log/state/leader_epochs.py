@@ -1,13 +1,13 @@
-"""Where each leader epoch of one partition began: what OffsetForLeaderEpoch is answered from.
+"""The start offset of each leader epoch of a partition, for OffsetForLeaderEpoch.
 
-A partition's leader epoch grows whenever it changes hands, and every batch bears the one it was
-appended under. Clients that remember the epoch of what they read last can so find out whether the
-log still holds it. The rules are those of Kafka's LeaderEpochFileCache.
+The leader epoch grows with every change of leader, and every batch carries the epoch it was
+appended under. Clients compare it with the epoch of the last record they read, to detect
+truncation. The rules are those of Kafka's LeaderEpochFileCache.
 
-The law: epochs and start offsets both ascend strictly. An epoch in which nothing was appended is
-displaced by the next, which begins at the same offset.
+Invariant: epochs and start offsets both ascend strictly. An epoch without records is replaced by
+the next one, which begins at the same offset.
 
-Section `EPOC` of an index, version 1 (see `sealed_section`), big-endian: for each epoch its number
+Section `EPOC` of an index, version 1 (see `index_section`), big-endian: for each epoch its number
 (int32) and its start offset (int64).
 """
 
@@ -29,14 +29,14 @@ assert _ENTRY.size == 12
 
 
 class EpochEnd(NamedTuple):
-    """The offset after the last of an epoch, and which epoch that is."""
+    """An epoch, and the offset after its last record."""
 
     epoch: int
     end_offset: int
 
 
 class LeaderEpochs:
-    """The leader epochs that a partition's log holds records of, and the current one."""
+    """The leader epochs of a log's records, and the current one."""
 
     __slots__ = ("_epochs", "_start_offsets")
 
@@ -46,17 +46,18 @@ class LeaderEpochs:
 
     @property
     def latest(self) -> int:
-        """The newest epoch that is known."""
+        """The newest epoch, or -1."""
         return self._epochs[-1] if self._epochs else UNDEFINED_EPOCH
 
     def entries(self) -> list[tuple[int, int]]:
         """Each epoch with its start offset, ascending."""
         return list(zip(self._epochs, self._start_offsets, strict=True))
 
-    def note(self, epoch: int, start_offset: int) -> None:
-        """Learn that `epoch` begins at `start_offset`; one that is not newer is no news.
+    def assign(self, epoch: int, start_offset: int) -> None:
+        """Record that `epoch` begins at `start_offset`; epochs that are not newer are ignored.
 
-        So a replay may note every batch, and a log of other hands, which had no epochs, opens.
+        So recovery can pass every batch, and a log written by upstream KafScale, whose batches
+        carry no epochs, can be opened.
         """
         if epoch <= self.latest:
             return
@@ -67,10 +68,10 @@ class LeaderEpochs:
         self._start_offsets.append(start_offset)
 
     def end_offset_for(self, epoch: int, log_end_offset: int) -> EpochEnd:
-        """The largest epoch up to the one asked for, and where it ends in this log.
+        """The largest known epoch up to the requested one, and its end offset.
 
-        An epoch older than all that are known ends where the oldest begins; one newer than all, or
-        none, is answered with the two undefined values.
+        An epoch older than all known ones ends where the oldest begins. For an epoch newer than
+        all, or -1, both values are undefined (-1).
         """
         if epoch == UNDEFINED_EPOCH or epoch > self.latest:
             return EpochEnd(UNDEFINED_EPOCH, UNDEFINED_OFFSET)
@@ -80,8 +81,8 @@ class LeaderEpochs:
         floor = self._epochs[above - 1] if above else epoch
         return EpochEnd(floor, self._start_offsets[above])
 
-    def trim_before(self, log_start_offset: int) -> None:
-        """Forget the epochs that ended before the log begins; the one it begins in begins there."""
+    def truncate_from_start(self, log_start_offset: int) -> None:
+        """Drop epochs that end before the log start offset; the remaining first starts there."""
         below = bisect_right(self._start_offsets, log_start_offset)
         if below:
             del self._epochs[: below - 1]
@@ -89,7 +90,7 @@ class LeaderEpochs:
             self._start_offsets[0] = log_start_offset
 
     def snapshot_at(self, end_offset: int) -> bytes:
-        """What was known when the log ended at `end_offset`, as the section of an index."""
+        """Encode the epochs as of `end_offset` as a section of an index."""
         return seal(
             _VERSION,
             b"".join(
@@ -101,13 +102,13 @@ class LeaderEpochs:
 
     @classmethod
     def decode(cls, key: str, section: Buffer) -> Self:
-        """The epochs that a snapshot holds, which was found in the object under `key`."""
+        """Decode a snapshot that was read from the object `key`."""
         body = unseal(key, _VERSION, section)
         if len(body) % _ENTRY.size:
-            raise DamagedObjectError(key, "its leader epochs are cut short")
+            raise DamagedObjectError(key, "the leader epoch section is truncated")
         epochs = cls()
         for epoch, start_offset in _ENTRY.iter_unpack(body):
-            epochs.note(epoch, start_offset)
+            epochs.assign(epoch, start_offset)
         if len(epochs._epochs) * _ENTRY.size != len(body):
-            raise DamagedObjectError(key, "its leader epochs do not ascend")
+            raise DamagedObjectError(key, "the leader epochs do not ascend")
         return epochs

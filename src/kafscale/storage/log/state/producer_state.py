@@ -1,25 +1,25 @@
-"""Idempotence in one partition: which batches of which producers are in the log already.
+"""Idempotent producers: which recent batches of which producers are in the log of one partition.
 
-A producer numbers its records. A batch that repeats one of the last five of its producer is a
-retry, and is answered as the first time without being stored again; any other batch must go on
-where the last one ended. The rules are those of Kafka's ProducerAppendInfo and
-ProducerStateManager, word for word; those of transactions are not among them yet.
+Producers number their records with sequences. A batch that repeats one of the last five of its
+producer is a retry: the broker answers as before and does not store it again. Any other batch must
+continue where the last one ended. The rules are those of Kafka's ProducerAppendInfo and
+ProducerStateManager; those of transactions are not implemented yet.
 
-The laws:
+Invariants:
 
-1. The state is what `record` made of the batches of the log, in the order of their offsets. So it
-   can be had again from a snapshot and the batches behind it.
-2. A snapshot says what was known at an offset, although the state has moved on since: batches are
-   recorded when they are appended, before they are durable, while a segment ends at durable ones.
-   Hence a producer's batches above the high watermark are kept however many they are, with the
-   five before them. Whatever a crash leaves of the log, which is at least all below the high
-   watermark, a snapshot and the batches behind it answer as if only those had ever been appended.
-   (A snapshot may lack batches that five later and durable ones have displaced: those are behind
-   it in the log, and displace them in the replay as well.)
-3. The number of producers is bounded. Beyond it the one that has been silent for longest is
-   forgotten, and is then as good as new: its next batch is taken, whatever its sequence.
+1. The state is the result of `record` for all batches of the log in offset order, so it can be
+   recovered from a snapshot and the batches after it.
+2. A snapshot contains the state at an offset, even if the state has advanced since: batches are
+   recorded when they are appended, before they are durable, but a segment ends at a durable batch.
+   Therefore all batches of a producer above the high watermark are kept, with the five before
+   them. A crash preserves at least everything below the high watermark; recovery from a snapshot
+   and the batches after it gives the state as if only the preserved batches had been appended.
+   (A snapshot may lack batches that five later durable ones have displaced. Those later ones follow
+   in the log, and displace them in the replay as well.)
+3. The number of producers is bounded. Beyond it the producer that was idle longest is dropped, and
+   its next batch is accepted with any sequence.
 
-Section `PROD` of an index, version 1 (see `sealed_section`), big-endian: the number of producers
+Section `PROD` of an index, version 1 (see `index_section`), big-endian: the number of producers
 (int32), then for each its id (int64), epoch (int16), number of batches (int16), and for each batch
 the base and last sequence (int32), base and last offset, and timestamp (int64).
 """
@@ -33,10 +33,10 @@ from kafscale.records.checksum import Buffer
 from kafscale.storage.formats.index_section import seal, unseal
 
 WINDOW_BATCHES: Final = 5
-"""How many batches a producer may have in flight: Kafka's clients allow no more."""
+"""Batches per producer that are remembered; Kafka's clients have at most this many in flight."""
 
 PRODUCERS_COUNT_MAX: Final = 10_000
-"""How many producers one partition remembers. With five batches each about 10 MB."""
+"""Producers remembered per partition; with five batches each, about 10 MB."""
 
 _VERSION: Final = 1
 _SEQUENCE_MASK: Final = 0x7FFF_FFFF
@@ -49,11 +49,11 @@ assert _BATCH.size == 32
 
 _Batch = tuple[int, int, int, int, int, int]
 """Epoch, base and last sequence, base and last offset, timestamp. A plain tuple, because one is
-made for every batch that is appended."""
+created for every appended batch."""
 
 
 class Duplicate(NamedTuple):
-    """Where a batch that came again was stored the first time."""
+    """The offsets of a repeated batch."""
 
     base_offset: int
     last_offset: int
@@ -61,7 +61,7 @@ class Duplicate(NamedTuple):
 
 
 class ProducerState(NamedTuple):
-    """What DescribeProducers says about a producer."""
+    """A producer as DescribeProducers returns it."""
 
     producer_id: int
     epoch: int
@@ -70,7 +70,7 @@ class ProducerState(NamedTuple):
 
 
 class Producers:
-    """The producers of one partition, the longest silent first."""
+    """The producers of one partition, the one idle longest first."""
 
     __slots__ = ("_count_max", "_producers")
 
@@ -87,10 +87,10 @@ class Producers:
     def check(
         self, producer_id: int, epoch: int, base_sequence: int, last_sequence: int
     ) -> Duplicate | None:
-        """Where the batch is already, or None for one to append, which goes on as it must.
+        """Return the stored batch if this one is a duplicate; None if it is to be appended.
 
-        A producer that is not known may begin at any sequence, as in Kafka (`checkSequence`):
-        its records may have been deleted since, or it was forgotten.
+        An unknown producer may start at any sequence, as in Kafka (`checkSequence`): its records
+        may have been deleted, or its state has expired.
         """
         batches = self._producers.get(producer_id)
         if batches is None:
@@ -126,13 +126,13 @@ class Producers:
         timestamp_ms: int,
         high_watermark: int,
     ) -> None:
-        """Take in a batch that is in the log now; in a replay, one that is there again.
+        """Record a batch that was appended, or is replayed.
 
-        Below the high watermark the log is durable; in a replay, all of it is. `timestamp_ms` is
-        the time by which producers expire: Kafka's is the batch's, which a producer of old records
-        is forgotten by; the time of the append is kinder.
+        Records below the high watermark are durable; in a replay all are. Producers expire by
+        `timestamp_ms`. Kafka uses the batch's timestamp, which expires producers of old records;
+        callers here pass the append time instead.
         """
-        # Taken out and put back, so that the dictionary is in the order of the last appends.
+        # Remove and insert again, so that the dictionary stays in order of the last append.
         batches = self._producers.pop(producer_id, None)
         if batches is None:
             batches = []
@@ -142,14 +142,14 @@ class Producers:
         batches.append(
             (epoch, base_sequence, last_sequence, base_offset, last_offset, timestamp_ms)
         )
-        # The second law: a batch goes when five later ones can no longer be lost.
+        # Invariant 2: drop a batch once five later ones are durable.
         while len(batches) > WINDOW_BATCHES and batches[WINDOW_BATCHES][4] < high_watermark:
             del batches[0]
 
-    # --- housekeeping ---------------------------------------------------------------------------
+    # --- expiry ---------------------------------------------------------------------------------
 
     def expire(self, now_ms: int, expiration_ms: int) -> int:
-        """Forget the producers that have appended nothing for so long, and say how many."""
+        """Drop producers without an append for `expiration_ms`; return their number."""
         expired = [
             producer_id
             for producer_id, batches in self._producers.items()
@@ -168,12 +168,12 @@ class Producers:
     # --- snapshots ------------------------------------------------------------------------------
 
     def snapshot_at(self, end_offset: int) -> bytes:
-        """What was known when the log ended at `end_offset`, as the section of an index."""
+        """Encode the state as of `end_offset` as a section of an index."""
         known = []
         for producer_id, batches in self._producers.items():
             window = [batch for batch in batches if batch[4] < end_offset][-WINDOW_BATCHES:]
             if window:
-                # A new epoch begins a new window: nothing of an earlier one is a duplicate.
+                # A new epoch starts a new window: earlier epochs cannot have duplicates.
                 epoch = window[-1][0]
                 known.append((producer_id, epoch, [b for b in window if b[0] == epoch]))
         known.sort(key=_last_offset)
@@ -185,17 +185,19 @@ class Producers:
 
     @classmethod
     def decode(cls, key: str, section: Buffer, count_max: int = PRODUCERS_COUNT_MAX) -> Self:
-        """The state that a snapshot holds, which was found in the object under `key`."""
+        """Decode a snapshot that was read from the object `key`."""
         producers = cls(count_max)
         body = unseal(key, _VERSION, section)
         try:
             position = _read(body, producers._producers)
         except struct_error as error:
-            raise DamagedObjectError(key, "its producers are cut short") from error
+            raise DamagedObjectError(key, "the producer section is truncated") from error
         if position != len(body):
-            raise DamagedObjectError(key, f"{len(body) - position} bytes follow its producers")
+            raise DamagedObjectError(
+                key, f"{len(body) - position} extra bytes after the producer section"
+            )
         if not all(producers._producers.values()):
-            raise DamagedObjectError(key, "it has a producer without batches")
+            raise DamagedObjectError(key, "the producer section has a producer without batches")
         while len(producers) > count_max:
             del producers._producers[next(iter(producers._producers))]
         return producers
@@ -206,7 +208,7 @@ def _last_offset(known: tuple[int, int, list[_Batch]]) -> int:
 
 
 def _read(body: memoryview, producers: dict[int, list[_Batch]]) -> int:
-    """Fill in what a section says, and return where it ends."""
+    """Decode a section into `producers`; return the position after it."""
     (producers_count,) = _COUNT.unpack_from(body)
     position = _COUNT.size
     for _ in range(producers_count):

@@ -1,7 +1,8 @@
-"""Which segments a partition has: their base offsets and sizes, in order.
+"""The segments of a partition: base offsets and sizes, in order.
 
-Base offsets stand in the names of objects, so a listing says all of this and a segment ends where
-the next one begins; three flat arrays hold it, because a partition may have hundreds of thousands.
+Base offsets are part of the object keys, so a bucket listing contains all of this; a segment ends
+where the next one begins. Two flat arrays hold it, because a partition may have hundreds of
+thousands of segments.
 """
 
 from array import array
@@ -12,15 +13,15 @@ import msgspec
 
 
 class Segment(msgspec.Struct, frozen=True, gc=False):
-    """One segment: `.kfs` and `.index` under the same base offset."""
+    """One segment: the objects `.kfs` and `.index` with the same base offset."""
 
     base_offset: int
     next_offset: int
-    """The offset after its last, or the base of the segment that follows."""
+    """The offset after its last one, or the base offset of the next segment."""
     size_bytes: int
 
 
-class Segments:
+class SegmentList:
     """The segments of one partition, oldest first."""
 
     __slots__ = ("_bases", "_sizes", "end_offset", "total_bytes")
@@ -29,7 +30,7 @@ class Segments:
         self._bases: array[int] = array("q")
         self._sizes: array[int] = array("q")
         self.end_offset = 0
-        """The offset after the last one in any segment."""
+        """The offset after the last segment."""
         self.total_bytes = 0
 
     def __len__(self) -> int:
@@ -50,7 +51,7 @@ class Segments:
         return (self[number] for number in range(len(self._bases)))
 
     def newest(self, count: int) -> Iterator[tuple[int, Segment]]:
-        """The last ones, each with its number."""
+        """The last segments, each with its index."""
         return ((number, self[number]) for number in range(max(len(self) - count, 0), len(self)))
 
     @property
@@ -65,7 +66,7 @@ class Segments:
         self.total_bytes += size_bytes
 
     def replace(self, others: Sequence[tuple[int, int]], end_offset: int) -> None:
-        """Put others, each a base offset and a size, in the place of those below `end_offset`."""
+        """Replace the segments below `end_offset` by others, given as base offset and size."""
         first = bisect_left(self._bases, others[0][0])
         last = bisect_left(self._bases, end_offset)
         self.total_bytes += sum(size for _, size in others) - sum(self._sizes[first:last])
@@ -73,11 +74,11 @@ class Segments:
         self._sizes[first:last] = array("q", [size for _, size in others])
 
     def find(self, offset: int) -> int:
-        """The number of the segment that holds the offset; the first one's if it lies before."""
+        """The index of the segment that holds the offset; 0 if the offset lies before all."""
         return max(bisect_right(self._bases, offset) - 1, 0)
 
     def count_below(self, offset: int) -> int:
-        """How many segments have nothing at the offset or above it."""
+        """Number of segments that lie entirely below the offset."""
         number = self.find(offset)
         is_below = number < len(self._bases) and self[number].next_offset <= offset
         return number + 1 if is_below else number

@@ -18,7 +18,7 @@ from kafscale.observability.logging import get_logger
 from kafscale.records.checksum import Buffer
 from kafscale.storage.objects.store import ObjectInfo, ObjectStore
 
-log = get_logger(__name__)
+logger = get_logger(__name__)
 
 REST_S_MIN: Final = 5.0
 REST_S_MAX: Final = 300.0
@@ -92,7 +92,7 @@ class ReplicaReadingObjectStore:
 
     def _on_answer(self) -> None:
         if not self._is_well:
-            log.info("read bucket answers again")
+            logger.info("read bucket answers again")
         self._is_well = True
         self._rest_s = REST_S_MIN
 
@@ -100,7 +100,7 @@ class ReplicaReadingObjectStore:
         if not was_well:
             self._rest_s = min(2 * self._rest_s, REST_S_MAX)
         elif self._is_well:
-            log.warning("read bucket fails, the main one is read instead", error=str(error))
+            logger.warning("read bucket fails, the main one is read instead", error=str(error))
         else:
             return  # Of many who asked at the same time, one has told already.
         self._is_well = False

@@ -13,13 +13,13 @@ from kafscale.storage.objects.s3.bucket_config import S3Bucket
 from kafscale.storage.objects.s3.credentials import account
 from kafscale.storage.objects.s3.lifecycle import Plan, TopicRetention, is_same, plan
 
-log = get_logger(__name__)
+logger = get_logger(__name__)
 
 
 async def create_bucket(bucket: S3Bucket) -> None:
     """Make a bucket, in its region; that it is ours already is as good."""
     if await asyncio.to_thread(lambda: account(bucket).create_bucket()):
-        log.info("bucket created", bucket=bucket.short_name, region=bucket.region)
+        logger.info("bucket created", bucket=bucket.short_name, region=bucket.region)
 
 
 async def bucket_region(bucket: S3Bucket) -> str:
@@ -40,7 +40,7 @@ async def replicate(
         "Destination": {"Bucket": destination_arn},
     }
     if await asyncio.to_thread(lambda: account(bucket).replicate(rule, role_arn)):
-        log.info("replication set up", bucket=bucket.short_name, to=destination_arn)
+        logger.info("replication set up", bucket=bucket.short_name, to=destination_arn)
 
 
 class BucketLifecycle:
@@ -63,7 +63,7 @@ class BucketLifecycle:
         changed, planned = await asyncio.to_thread(self._apply, wanted)
         self._tell(planned)
         if changed:
-            log.info("lifecycle rules written", rules=len(planned.rules))
+            logger.info("lifecycle rules written", rules=len(planned.rules))
         return changed
 
     def _apply(self, topics: list[TopicRetention]) -> tuple[bool, Plan]:
@@ -82,13 +82,13 @@ class BucketLifecycle:
             return
         self._told = news
         if planned.left_out:
-            log.warning(
+            logger.warning(
                 "topics without a lifecycle rule, as S3 takes no more",
                 topics=len(planned.left_out),
                 first=planned.left_out[0],
             )
         for name in planned.threats:
-            log.warning(
+            logger.warning(
                 "a lifecycle rule of others expires objects of this namespace",
                 rule=name,
                 namespace=self._namespace,

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from kafscale.storage.objects.s3.boto import Aws, Keys
 
-log = get_logger(__name__)
+logger = get_logger(__name__)
 
 RENEWAL_S: Final = 60
 _CLIENT_MARGIN_S: Final = 300
@@ -100,7 +100,7 @@ class RenewedCredentials:
         except KafscaleError as error:
             if self._keys is None:
                 raise
-            log.warning("credentials not renewed", error=str(error))
+            logger.warning("credentials not renewed", error=str(error))
 
 
 Credentials = FixedCredentials | RenewedCredentials

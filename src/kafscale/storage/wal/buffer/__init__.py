@@ -1,1 +1,1 @@
-"""Batches that wait for a WAL object, and when it is sealed. Pure."""
+"""The open WAL object and the policy that seals it. Pure."""

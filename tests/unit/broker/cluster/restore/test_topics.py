@@ -6,7 +6,7 @@ import pytest
 
 from kafscale.broker.cluster.restore.topics import CATALOG_LATE_MS, TopicEvidence
 from kafscale.metadata.schema.model import Topic
-from kafscale.storage.recovery.bucket_scan import FoundTopic, Inventory
+from kafscale.storage.recovery.bucket_scan import BucketScan, TopicScan
 from kafscale.storage.topic_catalog import Catalog, CatalogTopic
 
 CLUSTER_ID = "ours"
@@ -40,18 +40,18 @@ def catalog(*topics, revision=CATALOG_REVISION, cluster_id=CLUSTER_ID):
 
 def scanned(*, wal=(), objects=()):
     """The scan of a topic: (id, partition, date) in the WAL, (partition, date) of objects."""
-    topic = FoundTopic.nothing()
+    topic = TopicScan.empty()
     for topic_id, partition, modified_ms in wal:
-        topic.in_wal[topic_id].note(partition, modified_ms)
+        topic.in_wal[topic_id].add(partition, modified_ms)
     for partition, modified_ms in objects:
-        topic.objects.note(partition, modified_ms)
+        topic.objects.add(partition, modified_ms)
     return topic
 
 
 def repair(*, topic=None, tombstone=None, catalog_object=None, scan=None):
     """The repaired topic and its tombstone, or `unchanged`."""
-    inventory = Inventory(
-        defaultdict(FoundTopic.nothing, {} if scan is None else {"t": scan}),
+    inventory = BucketScan(
+        defaultdict(TopicScan.empty, {} if scan is None else {"t": scan}),
         {},
         catalog_object,
         CATALOG_MS if catalog_object else -1,

@@ -33,7 +33,7 @@ def store(location):
 def sections():
     producers, epochs = Producers(), LeaderEpochs()
     producers.record(7, 0, 0, 4, 0, 4, 1000, 0)
-    epochs.note(3, 0)
+    epochs.assign(3, 0)
     return {PRODUCERS_SECTION: producers.snapshot_at(100), EPOCHS_SECTION: epochs.snapshot_at(100)}
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafscale.storage.log.state.batch_run import Run
+from kafscale.storage.log.state.batch_run import BatchRun
 from unit.storage.engines import run_of
 from unit.storage.samples import batch
 
@@ -12,20 +12,20 @@ def test_a_run_knows_its_batches():
     assert (run.base_offset, run.last_offset) == (10, 15)
     assert [found.base_offset for found in run.batches()] == [10, 12, 15]
     assert [found.base_offset for found in run.batches(13)] == [12, 15]
-    assert Run.parsed(run.view).positions == run.positions
+    assert BatchRun.parse(run.view).positions == run.positions
 
 
 def test_a_run_owns_its_bytes():
     found = batch(0, 1)
-    run = Run.of([found])
+    run = BatchRun.from_batches([found])
     before = bytes(run.view)
     found.stamp(99, 9)
     assert bytes(run.view) == before
 
 
-@pytest.mark.parametrize(("offset", "place"), [(9, 0), (10, 0), (11, 0), (12, 1), (14, 1), (15, 2)])
-def test_an_offset_lies_in_a_batch(offset, place):
-    assert run_of(10, 2, 3, 1).place(offset) == place
+@pytest.mark.parametrize(("offset", "index"), [(9, 0), (10, 0), (11, 0), (12, 1), (14, 1), (15, 2)])
+def test_an_offset_lies_in_a_batch(offset, index):
+    assert run_of(10, 2, 3, 1).batch_index(offset) == index
 
 
 def test_a_slice_holds_whole_batches_and_the_first_always_fits():

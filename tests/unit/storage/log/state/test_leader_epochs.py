@@ -14,7 +14,7 @@ UNDEFINED = (-1, -1)
 def epochs_of(*entries):
     epochs = LeaderEpochs()
     for epoch, start_offset in entries:
-        epochs.note(epoch, start_offset)
+        epochs.assign(epoch, start_offset)
     return epochs
 
 
@@ -61,13 +61,13 @@ def test_an_epoch_without_records_is_displaced():
 )
 def test_epochs_go_with_the_records_that_were_theirs(log_start_offset, left):
     epochs = epochs_of((0, 10), (1, 20), (2, 30))
-    epochs.trim_before(log_start_offset)
+    epochs.truncate_from_start(log_start_offset)
     assert epochs.entries() == left
 
 
 def test_trimming_nothing_is_no_error():
     epochs = LeaderEpochs()
-    epochs.trim_before(10)
+    epochs.truncate_from_start(10)
     assert epochs.entries() == []
 
 
@@ -87,7 +87,7 @@ def test_a_snapshot_comes_back_as_it_went(entries):
     [
         (b"", "shorter than its prefix"),
         (seal(2, b""), "version 2"),
-        (seal(1, bytes(11)), "cut short"),
+        (seal(1, bytes(11)), "truncated"),
         (seal(1, bytes(24)), "do not ascend"),
         (seal(1, bytes(12))[:-1], "CRC"),
     ],

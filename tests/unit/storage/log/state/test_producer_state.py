@@ -177,9 +177,9 @@ def test_a_snapshot_that_was_cut_short_is_refused(cut):
     ("version", "body", "reason"),
     [
         (2, bytes(4), "version 2"),
-        (1, bytes(3), "cut short"),
-        (1, bytes([0, 0, 0, 1]), "cut short"),
-        (1, bytes(5), "1 bytes follow"),
+        (1, bytes(3), "truncated"),
+        (1, bytes([0, 0, 0, 1]), "truncated"),
+        (1, bytes(5), "1 extra bytes"),
         (1, bytes([0, 0, 0, 1]) + bytes(12), "without batches"),
     ],
 )

@@ -2,11 +2,11 @@
 
 import pytest
 
-from kafscale.storage.log.state.segment_list import Segments
+from kafscale.storage.log.state.segment_list import SegmentList
 
 
-def segments_of(*bases: int, end_offset: int) -> Segments:
-    segments = Segments()
+def segments_of(*bases: int, end_offset: int) -> SegmentList:
+    segments = SegmentList()
     for base_offset in bases:
         segments.append(base_offset, base_offset, 10)
     segments.end_offset = end_offset
@@ -37,7 +37,7 @@ def test_segments_below_an_offset_are_counted(offset, count):
 
 
 def test_there_may_be_no_segments():
-    segments = Segments()
+    segments = SegmentList()
     assert (segments.start_offset, segments.count_below(5), segments.find(5)) == (None, 0, 0)
 
 
@@ -50,7 +50,7 @@ def test_segments_go_from_both_ends():
 
 
 def test_some_are_replaced_by_others():
-    segments = Segments()
+    segments = SegmentList()
     for base_offset in (0, 10, 20, 30):
         segments.append(base_offset, base_offset + 10, 100)
     segments.replace([(10, 50), (15, 60)], 30)

@@ -8,16 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafscale.storage.wal.buffer.open_object import (
-    OpenObject,
-    PutBudget,
-    Seal,
-    SealReason,
-    SealRules,
-    Wait,
-)
+from kafscale.storage.wal.buffer.open_object import OpenObject
+from kafscale.storage.wal.buffer.seal_policy import PutBudget, Seal, SealPolicy, SealReason, Wait
 
-RULES = SealRules(
+POLICY = SealPolicy(
     flush_bytes=1000, flush_messages=10, flush_interval_ms=500, uploads_max=8, idle_uploads_max=2
 )
 WAIT_FOR_EVENT = Wait(None)
@@ -34,7 +28,7 @@ def opened(*, size_bytes=1, count=1, now_ms=0, flush_requested=False):
 def spent(puts_per_second=1.0, *, now_ms=0):
     """A budget whose next token comes a second after `now_ms`, at the default rate."""
     budget = PutBudget(puts_per_second, burst=1)
-    budget.take(now_ms)
+    budget.consume(now_ms)
     return budget
 
 
@@ -48,7 +42,7 @@ def test_batches_are_gathered_by_partition_in_the_order_they_came():
     object_.add("b", first, 10, 12, 3, 500, now_ms=7)
     object_.add("a", second, 0, 0, 1, 100, now_ms=8)
     object_.add("b", third, 13, 13, 1, 400, now_ms=9)
-    b, a = object_.pieces()
+    b, a = object_.partitions()
     assert (b.key, b.base_offset, b.last_offset, b.count) == ("b", 10, 13, 4)
     assert (b.max_timestamp_ms, b.size_bytes) == (500, 10)
     assert (a.key, a.base_offset, a.last_offset, a.count) == ("a", 0, 0, 1)
@@ -59,7 +53,7 @@ def test_batches_are_gathered_by_partition_in_the_order_they_came():
 
 def test_a_gap_between_the_batches_of_a_partition_is_a_bug_of_ours():
     object_ = opened()
-    with pytest.raises(AssertionError, match="events-0: a gap before 2"):
+    with pytest.raises(AssertionError, match="events-0: gap before offset 2"):
         object_.add("events-0", memoryview(b"x"), 2, 2, 1, 0, now_ms=0)
 
 
@@ -84,7 +78,7 @@ def test_a_gap_between_the_batches_of_a_partition_is_a_bug_of_ours():
 )
 def test_what_is_due_waits_for_a_slot_only(object_, now_ms, uploads, decision):
     """The budget is spent for ten seconds, which stops nothing but the idle rule."""
-    assert RULES.decide(object_, now_ms, uploads, spent(0.1)) == decision
+    assert POLICY.decide(object_, now_ms, uploads, spent(0.1)) == decision
 
 
 @pytest.mark.parametrize(
@@ -99,12 +93,14 @@ def test_what_is_due_waits_for_a_slot_only(object_, now_ms, uploads, decision):
     ],
 )
 def test_what_is_not_due_goes_when_a_slot_is_idle_and_the_budget_allows(uploads, budget, decision):
-    assert RULES.decide(opened(), 0, uploads, budget) == decision
+    assert POLICY.decide(opened(), 0, uploads, budget) == decision
 
 
 # --- companions -----------------------------------------------------------------------------------
 
-GATHERING = replace(RULES, flush_bytes=10**6, flush_messages=10**6, gather_ms=2, gather_bytes=100)
+COALESCING = replace(
+    POLICY, flush_bytes=10**6, flush_messages=10**6, coalesce_ms=2, coalesce_bytes=100
+)
 
 
 def successor(*, batches, batch_bytes=10):
@@ -112,7 +108,7 @@ def successor(*, batches, batch_bytes=10):
     sealed = OpenObject()
     for offset in range(batches):
         sealed.add("events-0", memoryview(bytes(batch_bytes)), offset, offset, 1, 0, 0)
-    return send(GATHERING.after(sealed), 1)
+    return send(COALESCING.next_object(sealed), 1)
 
 
 def send(object_, batches):
@@ -124,28 +120,28 @@ def send(object_, batches):
 
 def test_after_a_large_object_the_next_one_waits_a_moment_for_about_as_many_batches():
     object_ = successor(batches=16)
-    assert GATHERING.decide(object_, 0, 0, PutBudget(None)) == Wait(2)
-    assert GATHERING.decide(object_, 1, 0, PutBudget(None)) == Wait(2)
-    assert not GATHERING.is_ready(send(object_, 12))
-    assert GATHERING.is_ready(send(object_, 1)), "14 of 16 are enough"
-    assert GATHERING.decide(object_, 1, 0, PutBudget(None)) == Seal(SealReason.IDLE)
+    assert COALESCING.decide(object_, 0, 0, PutBudget(None)) == Wait(2)
+    assert COALESCING.decide(object_, 1, 0, PutBudget(None)) == Wait(2)
+    assert not COALESCING.should_decide_now(send(object_, 12))
+    assert COALESCING.should_decide_now(send(object_, 1)), "14 of 16 are enough"
+    assert COALESCING.decide(object_, 1, 0, PutBudget(None)) == Seal(SealReason.IDLE)
 
 
 def test_who_does_not_come_is_waited_for_once():
     object_ = send(successor(batches=16), 3)
-    assert GATHERING.decide(object_, 2, 0, PutBudget(None)) == Seal(SealReason.IDLE)
-    assert GATHERING.after(object_).awaited_count == 0, "it was small"
+    assert COALESCING.decide(object_, 2, 0, PutBudget(None)) == Seal(SealReason.IDLE)
+    assert COALESCING.next_object(object_).expected_batches == 0, "it was small"
 
 
 def test_after_a_small_object_the_next_one_does_not_wait():
-    assert GATHERING.decide(successor(batches=9), 0, 0, PutBudget(None)) == Seal(SealReason.IDLE)
+    assert COALESCING.decide(successor(batches=9), 0, 0, PutBudget(None)) == Seal(SealReason.IDLE)
 
 
 def test_what_is_due_does_not_wait_for_companions():
     object_ = successor(batches=16)
     object_.flush_requested = True
-    assert GATHERING.decide(object_, 0, 0, PutBudget(None)) == Seal(SealReason.EXPLICIT)
-    hasty = replace(GATHERING, flush_interval_ms=1)
+    assert COALESCING.decide(object_, 0, 0, PutBudget(None)) == Seal(SealReason.EXPLICIT)
+    hasty = replace(COALESCING, flush_interval_ms=1)
     assert hasty.decide(successor(batches=16), 0, 0, PutBudget(None)) == Wait(1)
 
 
@@ -153,16 +149,16 @@ def test_what_is_due_does_not_wait_for_companions():
 
 
 def test_beyond_the_budget_goes_what_is_worth_it_when_nothing_more_comes():
-    rules = replace(RULES, quiet_bytes=50, quiet_ms=25)
+    policy = replace(POLICY, quiet_bytes=50, quiet_ms=25)
     budget = spent()
     small, worth_it = opened(size_bytes=49), opened(size_bytes=50)
-    assert rules.decide(worth_it, 24, 0, budget) == Wait(25)
-    assert rules.decide(worth_it, 25, 0, budget) == Seal(SealReason.QUIET)
-    assert rules.decide(small, 25, 0, budget) == Wait(50), "it may grow meanwhile"
+    assert policy.decide(worth_it, 24, 0, budget) == Wait(25)
+    assert policy.decide(worth_it, 25, 0, budget) == Seal(SealReason.QUIET)
+    assert policy.decide(small, 25, 0, budget) == Wait(50), "it may grow meanwhile"
     worth_it.add("b", memoryview(bytes(1)), 0, 0, 1, 0, 20)
-    assert rules.decide(worth_it, 25, 0, budget) == Wait(45), "something has just come"
-    assert rules.decide(worth_it, 45, rules.idle_uploads_max, budget) == Wait(
-        rules.flush_interval_ms
+    assert policy.decide(worth_it, 25, 0, budget) == Wait(45), "something has just come"
+    assert policy.decide(worth_it, 45, policy.idle_uploads_max, budget) == Wait(
+        policy.flush_interval_ms
     ), "there is no slot for it"
 
 
@@ -170,7 +166,7 @@ def test_an_unlimited_budget_is_never_spent():
     budget = PutBudget(None)
     for _ in range(1000):
         assert budget.available(0)
-        budget.take(0)
+        budget.consume(0)
     assert budget.ready_at(0) == 0
 
 
@@ -178,20 +174,20 @@ def test_a_full_budget_holds_its_burst_and_then_comes_at_its_rate():
     budget = PutBudget(2.0, burst=3)
     for _ in range(3):
         assert budget.available(1000)
-        budget.take(1000)
+        budget.consume(1000)
     assert not budget.available(1499)
     assert budget.ready_at(1000) == 1500
     assert budget.available(1500)
-    budget.take(1500)
+    budget.consume(1500)
     assert budget.ready_at(1500) == 2000
 
 
 def test_a_pause_fills_no_more_than_the_bucket():
     budget = PutBudget(2.0, burst=3)
-    budget.take(0)
+    budget.consume(0)
     puts = 0
     while budget.available(1_000_000):
-        budget.take(1_000_000)
+        budget.consume(1_000_000)
         puts += 1
     assert puts == 3
 
@@ -199,7 +195,7 @@ def test_a_pause_fills_no_more_than_the_bucket():
 def test_forced_puts_are_a_debt_of_at_most_one_bucket():
     budget = PutBudget(2.0, burst=3)
     for _ in range(100):
-        budget.take(0)
+        budget.consume(0)
     # Three tokens of debt, and the one that is waited for.
     assert budget.ready_at(0) == 2000
 
@@ -208,7 +204,7 @@ def test_a_token_is_there_when_it_was_said_to_be():
     budget = PutBudget(3.0, burst=2)
     now_ms = 0
     for _ in range(50):
-        budget.take(now_ms)
+        budget.consume(now_ms)
         ready_ms = budget.ready_at(now_ms)
         assert budget.available(ready_ms)
         assert ready_ms == now_ms or not budget.available(ready_ms - 1)
@@ -219,10 +215,10 @@ def test_a_token_is_there_when_it_was_said_to_be():
 
 
 class Broker:
-    """Arrivals, uploads and a timer round the rules: what `flush` is, without its I/O."""
+    """Arrivals, uploads and a timer round the policy: what `flush` is, without its I/O."""
 
-    def __init__(self, rules, budget, uploads_ms):
-        self.rules, self.budget = rules, budget
+    def __init__(self, policy, budget, uploads_ms):
+        self.policy, self.budget = policy, budget
         self.uploads_ms = itertools.cycle(uploads_ms)
         self.uploads = []
         self.object_ = OpenObject()
@@ -236,7 +232,7 @@ class Broker:
         arrivals = list(arrivals)
         now_ms = 0
         while True:
-            decision = self.rules.decide(self.object_, now_ms, len(self.uploads), self.budget)
+            decision = self.policy.decide(self.object_, now_ms, len(self.uploads), self.budget)
             if isinstance(decision, Seal):
                 self._seal(decision.reason, now_ms)
                 continue
@@ -250,7 +246,7 @@ class Broker:
 
     def _pass(self, now_ms, arrivals):
         while self.uploads and self.uploads[0] <= now_ms:
-            if len(self.uploads) == self.rules.uploads_max:
+            if len(self.uploads) == self.policy.uploads_max:
                 self.slot_free_ms = now_ms
             heapq.heappop(self.uploads)
         if arrivals and arrivals[0][0] <= now_ms:
@@ -263,34 +259,34 @@ class Broker:
     def _seal(self, reason, now_ms):
         self.sealed.append((now_ms, reason, max(self.slot_free_ms, self.object_.opened_ms)))
         assert now_ms <= max(
-            self.object_.opened_ms + self.rules.flush_interval_ms, self.slot_free_ms
+            self.object_.opened_ms + self.policy.flush_interval_ms, self.slot_free_ms
         )
-        self.budget.take(now_ms)
+        self.budget.consume(now_ms)
         heapq.heappush(self.uploads, now_ms + next(self.uploads_ms))
-        assert len(self.uploads) <= self.rules.uploads_max
-        self.object_ = self.rules.after(self.object_)
+        assert len(self.uploads) <= self.policy.uploads_max
+        self.object_ = self.policy.next_object(self.object_)
 
 
 arrivals = st.lists(
     st.tuples(st.integers(0, 3000), st.integers(1, 1200), st.integers(1, 12)), max_size=60
 ).map(sorted)
 uploads_ms = st.lists(st.integers(1, 900), min_size=1, max_size=10)
-rules = st.builds(
-    SealRules,
+policy = st.builds(
+    SealPolicy,
     flush_bytes=st.just(1000),
     flush_messages=st.just(10),
     flush_interval_ms=st.integers(1, 500),
     uploads_max=st.integers(2, 8),
     idle_uploads_max=st.integers(1, 2),
-    gather_ms=st.integers(0, 100),
-    gather_bytes=st.integers(0, 2000),
+    coalesce_ms=st.integers(0, 100),
+    coalesce_bytes=st.integers(0, 2000),
 )
 
 
-@given(rules, arrivals, uploads_ms, st.sampled_from([0.5, 3.0, 10.0, 70.0]), st.integers(1, 5))
-def test_the_bill_is_bounded_and_so_is_the_wait(rules, arrivals, uploads_ms, rate, burst):
+@given(policy, arrivals, uploads_ms, st.sampled_from([0.5, 3.0, 10.0, 70.0]), st.integers(1, 5))
+def test_the_bill_is_bounded_and_so_is_the_wait(policy, arrivals, uploads_ms, rate, burst):
     """`Broker` asserts the wait; here is the bill, over every stretch of time."""
-    broker = Broker(rules, PutBudget(rate, burst), uploads_ms)
+    broker = Broker(policy, PutBudget(rate, burst), uploads_ms)
     broker.run(arrivals)
     assert broker.end_offset == sum(count for _, _, count in arrivals)
     idle_ms = [now_ms for now_ms, reason, _ in broker.sealed if reason is SealReason.IDLE]
@@ -301,14 +297,14 @@ def test_the_bill_is_bounded_and_so_is_the_wait(rules, arrivals, uploads_ms, rat
 
 @given(arrivals, uploads_ms)
 def test_without_a_budget_one_upload_at_a_time_batches_by_itself(arrivals, uploads_ms):
-    rules = SealRules(
+    policy = SealPolicy(
         flush_bytes=10**6,
         flush_messages=10**6,
         flush_interval_ms=10**6,
         uploads_max=8,
         idle_uploads_max=1,
     )
-    broker = Broker(rules, PutBudget(None), uploads_ms)
+    broker = Broker(policy, PutBudget(None), uploads_ms)
     broker.run(arrivals)
     assert {reason for _, reason, _ in broker.sealed} <= {SealReason.IDLE}
     times_ms = [now_ms for now_ms, _, _ in broker.sealed]
