@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kafscale.metadata.cluster.restore_marker import find_restored
+from kafscale.metadata.cluster.restore_marker import find_pending_restore
 from services import etcd_programs
 from services.etcd_server import PROGRAMS, EtcdCluster, EtcdServer
 from services.process import free_port
@@ -92,9 +92,9 @@ def test_a_cluster_is_restored_as_it_was_when_the_snapshot_was_taken(
         roles = [each["role"] for each in data(again, "status")["members"]]
         assert sorted(roles) == ["follower", "follower", "leader"]
         # Brokers find out by themselves, or are told.
-        assert (second.play(find_restored) is not None) is program
+        assert (second.play(find_pending_restore) is not None) is program
         assert "marked" in again("etcd", "restored", "--snapshot", taken["key"])
-        assert second.play(find_restored).restored.snapshot == taken["key"]
+        assert second.play(find_pending_restore).info.snapshot == taken["key"]
         assert data(again, "snapshot", "--retain", "1")["deleted"] == [taken["key"]]
 
 

@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 
 from kafscale.config import Config
-from kafscale.config.sections.serving import Operator
+from kafscale.config.sections.operator import Operator
 from kafscale.control_plane.client import ControlClient
 from kafscale.control_plane.samples import ClusterSamples
 from kafscale.operator.cluster.metadata import MetadataRegistry

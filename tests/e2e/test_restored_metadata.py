@@ -11,7 +11,7 @@ import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 
-from kafscale.metadata.cluster.restore_marker import find_restored, mark_restored
+from kafscale.metadata.cluster.restore_marker import find_pending_restore, mark_restored
 from services import s3_server
 from services.cluster import Cluster, s3_link
 from services.link_fault import Fault
@@ -163,7 +163,7 @@ class Story:
         self.cluster.etcd.play(lambda store: mark_restored(store, **told))
 
     def is_settled(self) -> bool:
-        return self.cluster.etcd.play(find_restored) is None
+        return self.cluster.etcd.play(find_pending_restore) is None
 
 
 def handed_over(producer: Producer, record: tuple[str, int, bytes], told) -> bool:

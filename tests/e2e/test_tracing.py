@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from confluent_kafka import Producer
 
-from kafscale.config.sections.tracing import Tracing
+from kafscale.config.sections.observability import Tracing
 from kafscale.control_plane.client import ControlClient
 from kafscale.observability import tracing
 from services.waiting import wait_until

@@ -6,7 +6,7 @@ import pytest
 from confluent_kafka import Consumer, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from kafscale.metadata.cluster.restore_marker import REVISION_LEAP
+from kafscale.metadata.cluster.restore_marker import REVISION_BUMP
 from kafscale.operator.kube.kinds import CLUSTERS, PODS, TOPICS, VOLUME_CLAIMS
 from services.kubernetes.deployed import Deployed
 from services.kubernetes.deployed_etcd import SIZE, DeployedEtcd
@@ -57,7 +57,7 @@ def test_a_cluster_that_is_lost_is_restored_from_its_buckets(
     # Once it has formed, members are restarted, so that none of them begins with a snapshot again.
     shop.wait_until(lambda: not _restoring(etcd), "members that restore nothing")
     etcd.wait_whole()
-    assert etcd.status(0).revision > REVISION_LEAP
+    assert etcd.status(0).revision > REVISION_BUMP
     # It goes on where it was.
     more = _produce(shop, "orders", 60)
     assert not more.keys() & sent.keys()

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from kafscale.security.tls.dev_certificates import Credential, make
+from kafscale.security.tls.dev_ca import Credential, create_dev_certificates
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Certificates:
 
 def make_certificates(directory: Path, *users: str, name: str = "CA of a test") -> Certificates:
     """New ones, for servers on this machine, and for clients: one called `client`, and others."""
-    made = make(
+    made = create_dev_certificates(
         directory,
         users=("client", *users),
         now=dt.datetime.now(dt.UTC),

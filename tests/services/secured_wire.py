@@ -8,7 +8,7 @@ with SecuredWire(broker.plain("alice")) as wire:
 from random import SystemRandom
 
 from kafscale.protocol.messages.metadata import METADATA, MetadataRequest, MetadataResponse
-from kafscale.security.sasl.client import initiation
+from kafscale.security.sasl.client import create_client
 from services.login_wire import LoginWire
 from services.way_in import HOST, WayIn
 
@@ -26,13 +26,13 @@ class SecuredWire(LoginWire):
             return 0
         assert self.handshake(way.mechanism).error_code == 0
         bearer = way.token() if way.token else ""
-        attempt = initiation(way.mechanism, way.user, way.password, bearer, SystemRandom())
-        token: bytes | None = attempt.first()
+        attempt = create_client(way.mechanism, way.user, way.password, bearer, SystemRandom())
+        token: bytes | None = attempt.initial_response()
         while token is not None:
             answer = self.authenticate(token)
             if answer.error_code:
                 return answer.error_code
-            token = attempt.next(bytes(answer.token))
+            token = attempt.evaluate_challenge(bytes(answer.token))
         return 0
 
     def metadata(self) -> MetadataResponse:

@@ -16,7 +16,7 @@ from typing import Any, Self
 from aiokafka.abc import AbstractTokenProvider
 from kafka.net.sasl.oauth import AbstractTokenProvider as KafkaPythonTokenProvider
 
-from kafscale.security.tls.dev_certificates import PASSWORD, Credential
+from kafscale.security.tls.dev_ca import PASSWORD, Credential
 
 HOST = "127.0.0.1"
 TOKEN_S = 600

@@ -36,8 +36,8 @@ from kafscale.broker.security.sasl_login import Logins
 from kafscale.broker.services import Services
 from kafscale.broker.stores import open_metadata, open_objects
 from kafscale.config import Config
-from kafscale.metadata.access.store import AccessStore
-from kafscale.metadata.cluster.cluster_cache import ClusterView
+from kafscale.metadata.access.store import AclStore
+from kafscale.metadata.cluster.cluster_cache import ClusterCache
 from kafscale.metadata.topics.catalog import Catalog
 from kafscale.observability import tracing
 from kafscale.observability.logging import get_logger
@@ -111,7 +111,7 @@ async def start(config: Config) -> AsyncIterator[Broker]:
         metadata = await open_metadata(config, steady_clock)
         stack.push_async_callback(metadata.close)
         catalog = Catalog(metadata, namespace=config.s3.namespace)
-        view, rules = ClusterView(metadata), AccessStore(metadata)
+        view, rules = ClusterCache(metadata), AclStore(metadata)
         for seen in (catalog, view, rules):
             await seen.start()
             stack.push_async_callback(seen.close)
@@ -190,7 +190,7 @@ async def _logins(
 
 
 def _server(config: Config, services: Services, drain: Drain, logins: Logins | None) -> Server:
-    kind = TracedDispatcher if tracing.is_on() else Dispatcher
+    kind = TracedDispatcher if tracing.is_enabled() else Dispatcher
     dispatcher = kind(
         ROUTES,
         services,
@@ -213,7 +213,7 @@ def _server(config: Config, services: Services, drain: Drain, logins: Logins | N
     )
 
 
-def _unreadable(rules: AccessStore) -> dict[str, str]:
+def _unreadable(rules: AclStore) -> dict[str, str]:
     """What keeps everybody out but super users: a rule that nobody can read may be a denial."""
     count = len(rules.damaged)
     return {"access rules": f"{count} cannot be read"} if count else {}

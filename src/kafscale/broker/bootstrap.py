@@ -31,9 +31,9 @@ from kafscale.broker.security.authorization import Access
 from kafscale.broker.security.quotas import Throttling
 from kafscale.broker.services import Services
 from kafscale.config import Config
-from kafscale.metadata.access.store import AccessStore
-from kafscale.metadata.cluster.cluster_cache import ClusterView
-from kafscale.metadata.cluster.cluster_id import cluster_id
+from kafscale.metadata.access.store import AclStore
+from kafscale.metadata.cluster.cluster_cache import ClusterCache
+from kafscale.metadata.cluster.id_allocator import cluster_id
 from kafscale.metadata.schema.model import BrokerInfo, ListenerEndpoint, Topic
 from kafscale.metadata.store.base import MetadataStore
 from kafscale.metadata.topics.catalog import Catalog
@@ -58,8 +58,8 @@ class Stores:
     objects: ObjectStore
     metadata: MetadataStore
     catalog: Catalog
-    view: ClusterView
-    rules: AccessStore
+    view: ClusterCache
+    rules: AclStore
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,7 +92,7 @@ async def assemble(
     """Build everything that the stores and the settings ask for; nothing runs yet."""
     node_id = broker_id(config)
     namespace = config.s3.namespace
-    defaults = TopicDefaults.of(config)
+    defaults = TopicDefaults.from_config(config)
     registration = Registration(
         stores.metadata,
         _registration(config, node_id, addresses),
@@ -192,7 +192,7 @@ async def assemble(
     return Assembly(node, services, watermarks)
 
 
-def _access(config: Config, rules: AccessStore, audit: Audit) -> Access | None:
+def _access(config: Config, rules: AclStore, audit: Audit) -> Access | None:
     """What clients may do, where that is asked."""
     if not config.authorization.enabled:
         return None

@@ -10,7 +10,7 @@ silence alone fails no request for long.
 import asyncio
 from collections.abc import Callable, Mapping
 
-from kafscale.config.sections.stores import S3
+from kafscale.config.sections.s3 import S3
 from kafscale.errors import OperatingError, OverloadedError, StoreUnavailableError
 from kafscale.metadata.topics.catalog import Catalog
 from kafscale.observability.logging import get_logger

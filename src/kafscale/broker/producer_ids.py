@@ -20,6 +20,8 @@ class ProducerIds:
     async def take(self) -> int:
         async with self._taking:
             if not self._block:
-                first = await id_allocator.next_value(self._store, id_allocator.PRODUCER_IDS, BLOCK)
+                first = await id_allocator.allocate(
+                    self._store, id_allocator.PRODUCER_ID_COUNTER, BLOCK
+                )
                 self._block = list(range(first + BLOCK - 1, first - 1, -1))
             return self._block.pop()

@@ -13,8 +13,8 @@ from kafscale.broker.security.authorization import Access
 from kafscale.broker.security.quotas import Throttling
 from kafscale.broker.topics import Topics
 from kafscale.config import Config
-from kafscale.metadata.access.store import AccessStore
-from kafscale.metadata.cluster.cluster_cache import ClusterView
+from kafscale.metadata.access.store import AclStore
+from kafscale.metadata.cluster.cluster_cache import ClusterCache
 from kafscale.metadata.topics.catalog import Catalog
 from kafscale.metadata.topics.config_validation import TopicDefaults
 from kafscale.observability.metrics.broker import Metrics
@@ -29,7 +29,7 @@ class Services:
     node_id: int
     cluster_id: str
     catalog: Catalog
-    cluster: ClusterView
+    cluster: ClusterCache
     registration: Registration
     topics: Topics
     topic_defaults: TopicDefaults
@@ -37,7 +37,7 @@ class Services:
     fetch_sessions: FetchSessions
     producer_ids: ProducerIds
     groups: Coordinator
-    rules: AccessStore
+    rules: AclStore
     """Rules, credentials and quotas, as they are kept."""
     audit: Audit
     throttling: Throttling

@@ -33,20 +33,20 @@ class Ask(Protocol):
 
 async def log_in(ask: Ask, broker: str, security: Security, random: Random) -> int:
     """Log in; how long the session lasts, in milliseconds, or 0 if it does not end."""
-    from kafscale.security.sasl.client import initiation  # noqa: PLC0415 - slow to load, rarely needed.
+    from kafscale.security.sasl.client import create_client  # noqa: PLC0415 - slow to load, rarely needed.
 
     offer = await ask(SASL_HANDSHAKE, SaslHandshakeRequest(mechanism=security.mechanism))
     _check_offered(broker, security, offer)
-    login = initiation(
+    login = create_client(
         security.mechanism, security.username, security.password, security.token(), random
     )
-    token: bytes | None = login.first()
+    token: bytes | None = login.initial_response()
     lifetime_ms = 0
     while token is not None:
         answer = await ask(SASL_AUTHENTICATE, SaslAuthenticateRequest(token=token))
         _check_convinced(broker, security, answer)
         try:
-            token = login.next(answer.token)
+            token = login.evaluate_challenge(answer.token)
         except AuthenticationError as error:
             raise AuthenticationError(f"{broker} is not to be trusted: {error}") from None
         lifetime_ms = answer.session_lifetime_ms

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, Self
 
+from kafscale.config.sections.client import Client as ClientSettings
 from kafscale.config.sections.security import ClientTls
-from kafscale.config.sections.serving import Client as ClientSettings
 from kafscale.errors import ConfigError
 
 OAUTH: Final = "OAUTHBEARER"

@@ -93,12 +93,12 @@ def page() -> str:
 
 
 def _section(setting: Setting) -> str:
-    default = setting.kind.show(setting.default)
+    default = setting.type.show(setting.default)
     lines = [
         f"### `{setting.path}`\n",
         f"{textwrap.fill(describe(setting), 100)}\n",
         f"* default: {f'`{default}`' if default else 'empty'}",
-        f"* takes: {setting.kind.takes}",
+        f"* takes: {setting.type.takes}",
         f"* variable: {', '.join(f'`{variable}`' for variable in setting.variables)}",
     ]
     if setting.secret:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from kafscale.config.model import ADDRESSES, SETTINGS, VARIABLES
-from kafscale.config.source import Findings, Written, suggestion
+from kafscale.config.source import RawValue, SourceValues, suggestion
 
 _PREFIX = "KAFSCALE_"
 _SERVICE_LINK = re.compile(
@@ -17,9 +17,9 @@ _SERVICE_LINK = re.compile(
 _ADDRESS = re.compile(r"(?P<host>\[[^\]]+\]|[^:\s]*):(?P<port>\d+)")
 
 
-def read_environment(environ: Mapping[str, str]) -> Findings:
+def read_environment(environ: Mapping[str, str]) -> SourceValues:
     """Every value that the environment holds, and every variable that it should not."""
-    findings = Findings()
+    found = SourceValues()
     ours = {
         name: value
         for name, value in environ.items()
@@ -27,17 +27,17 @@ def read_environment(environ: Mapping[str, str]) -> Findings:
     }
     for name in sorted(ours.keys() - set(VARIABLES)):
         hint = suggestion(name, VARIABLES, _PREFIX)
-        findings.problems.append(f"unknown variable {name}: {hint}")
-    findings.written += _addresses(ours, findings.problems)
+        found.problems.append(f"unknown variable {name}: {hint}")
+    found.values += _addresses(ours, found.problems)
     for setting in SETTINGS:
         # The first variable wins, so it has to come last.
         for variable in reversed(setting.variables):
             if variable in ours:
-                findings.written.append(Written(setting, ours[variable], variable))
-    return findings
+                found.values.append(RawValue(setting, ours[variable], variable))
+    return found
 
 
-def _addresses(ours: Mapping[str, str], problems: list[str]) -> Iterator[Written]:
+def _addresses(ours: Mapping[str, str], problems: list[str]) -> Iterator[RawValue]:
     for name, (host, port) in ADDRESSES.items():
         if name not in ours:
             continue
@@ -48,8 +48,8 @@ def _addresses(ours: Mapping[str, str], problems: list[str]) -> Iterator[Written
             )
             continue
         if match["host"]:
-            yield Written(host, match["host"].strip("[]"), name)
-        yield Written(port, match["port"], name)
+            yield RawValue(host, match["host"].strip("[]"), name)
+        yield RawValue(port, match["port"], name)
 
 
 def _is_service_link(name: str, value: str) -> bool:

@@ -11,36 +11,36 @@ from pathlib import Path
 import yaml
 
 from kafscale.config.model import BY_PATH, GROUPS
-from kafscale.config.source import Findings, Written, suggestion
+from kafscale.config.source import RawValue, SourceValues, suggestion
 
 _NULL = "tag:yaml.org,2002:null"
 
 
-def read_file(file: Path) -> Findings:
+def read_file(file: Path) -> SourceValues:
     """Every value that `file` holds, and everything that is wrong with its keys."""
-    findings = Findings()
+    found = SourceValues()
     try:
         root = yaml.compose(file.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
     except OSError as error:
-        findings.problems.append(f"{file}: cannot be read: {error.strerror}")
+        found.problems.append(f"{file}: cannot be read: {error.strerror}")
     except UnicodeDecodeError:
-        findings.problems.append(f"{file}: is not UTF-8 text")
+        found.problems.append(f"{file}: is not UTF-8 text")
     except yaml.MarkedYAMLError as error:
         line = f":{error.problem_mark.line + 1}" if error.problem_mark else ""
-        findings.problems.append(f"{file}{line}: is not YAML: {error.problem}")
+        found.problems.append(f"{file}{line}: is not YAML: {error.problem}")
     except yaml.YAMLError as error:
-        findings.problems.append(f"{file}: is not YAML: {error}")
+        found.problems.append(f"{file}: is not YAML: {error}")
     else:
         if root is not None:
-            _read_group(file, "", root, findings)
-    return findings
+            _read_group(file, "", root, found)
+    return found
 
 
-def _read_group(file: Path, group: str, node: yaml.Node, findings: Findings) -> None:
+def _read_group(file: Path, group: str, node: yaml.Node, found: SourceValues) -> None:
     if node.tag == _NULL:
         return
     if not isinstance(node, yaml.MappingNode):
-        findings.problems.append(
+        found.problems.append(
             f"{group or 'the whole file'} ({_place(file, node)}): is a group of settings, not a "
             f"value; it takes {_example(group)}"
         )
@@ -49,31 +49,31 @@ def _read_group(file: Path, group: str, node: yaml.Node, findings: Findings) -> 
     for path, key, value in _children(group, node):
         origin = _place(file, key)
         if path in lines:
-            findings.problems.append(f"{path} ({origin}): is set already in line {lines[path]}")
+            found.problems.append(f"{path} ({origin}): is set already in line {lines[path]}")
         elif path in BY_PATH:
-            _read_value(file, path, value, findings)
+            _read_value(file, path, value, found)
         elif path in GROUPS:
-            _read_group(file, path, value, findings)
+            _read_group(file, path, value, found)
         else:
             hint = suggestion(path, (*BY_PATH, *GROUPS))
-            findings.problems.append(f"unknown setting {path} ({origin}): {hint}")
+            found.problems.append(f"unknown setting {path} ({origin}): {hint}")
         lines.setdefault(path, key.start_mark.line + 1)
 
 
-def _read_value(file: Path, path: str, node: yaml.Node, findings: Findings) -> None:
+def _read_value(file: Path, path: str, node: yaml.Node, found: SourceValues) -> None:
     """Take the value of a setting; an empty one, as in `endpoint:`, leaves the default."""
     if node.tag == _NULL:
         return
     setting, origin = BY_PATH[path], _place(file, node)
     if isinstance(node, yaml.ScalarNode):
-        findings.written.append(Written(setting, node.value, origin))
+        found.values.append(RawValue(setting, node.value, origin))
     elif isinstance(node, yaml.SequenceNode) and all(
         isinstance(item, yaml.ScalarNode) for item in node.value
     ):
-        findings.written.append(Written(setting, [item.value for item in node.value], origin))
+        found.values.append(RawValue(setting, [item.value for item in node.value], origin))
     else:
-        problem = f"{path} ({origin}): holds further keys or lists; it takes {setting.kind.takes}"
-        findings.problems.append(problem)
+        problem = f"{path} ({origin}): holds further keys or lists; it takes {setting.type.takes}"
+        found.problems.append(problem)
 
 
 def _children(group: str, node: yaml.MappingNode) -> Iterator[tuple[str, yaml.Node, yaml.Node]]:

@@ -12,8 +12,8 @@ from typing import Any
 from kafscale.config.env import read_environment
 from kafscale.config.model import CONFIG_FILE_VARIABLE, Config
 from kafscale.config.schema import inner_group
-from kafscale.config.source import Findings
-from kafscale.config.validation import contradictions
+from kafscale.config.source import SourceValues
+from kafscale.config.validation import validate
 from kafscale.errors import ConfigError
 
 DEFAULT_FILE = Path("/etc/kafscale/broker.yaml")
@@ -32,25 +32,25 @@ def load(
     if file is None and default_file.exists():
         file = default_file
 
-    sources = [_read_file(file) if file else Findings(), read_environment(environ)]
+    sources = [_read_file(file) if file else SourceValues(), read_environment(environ)]
     problems = [problem for source in sources for problem in source.problems]
     values: dict[str, object] = {}
     origins: dict[str, str] = {}
-    for written in (written for source in sources for written in source.written):
+    for raw in (raw for source in sources for raw in source.values):
         try:
-            values[written.setting.attribute] = written.setting.read(written.raw)
+            values[raw.setting.attribute] = raw.setting.read(raw.raw)
         except ValueError as error:
-            problems.append(written.problem(error))
-        origins[written.setting.path] = written.origin
+            problems.append(raw.problem(error))
+        origins[raw.setting.path] = raw.origin
     if not problems:
         config: Config = _build(Config, values, origins=origins)
-        problems = contradictions(config)
+        problems = validate(config)
     if problems:
         raise ConfigError("\n".join(problems))
     return config
 
 
-def _read_file(file: Path) -> Findings:
+def _read_file(file: Path) -> SourceValues:
     # YAML is slow to load, and needless where the environment says everything.
     from kafscale.config.file import read_file  # noqa: PLC0415
 

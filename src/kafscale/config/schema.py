@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
 
-from kafscale.config.types import Kind, Names, Value
+from kafscale.config.types import SettingType, StringList, Value
 
 MASK = "********"
 
@@ -30,16 +30,16 @@ class Setting:
     """Where its value is in a `Config`: `storage.segment_bytes`."""
     group: type
     """The group that declares it."""
-    kind: Kind[Any]
+    type: SettingType[Any]
     default: object
     secret: bool
 
     def read(self, raw: str | Sequence[str]) -> object:
         """The value of what was written: a text, or a list where the setting takes one."""
         if isinstance(raw, str):
-            return self.kind.read(raw)
-        if isinstance(self.kind, Names):
-            return self.kind.read_list(raw)
+            return self.type.read(raw)
+        if isinstance(self.type, StringList):
+            return self.type.read_list(raw)
         raise ValueError("is a list")
 
     def value(self, config: object) -> object:
@@ -47,16 +47,16 @@ class Setting:
 
     def show(self, value: object) -> str:
         """`value` for people to read; a secret only shows that it is there."""
-        return MASK if self.secret and value else self.kind.show(value)
+        return MASK if self.secret and value else self.type.show(value)
 
     def export(self, value: object) -> object:
         """`value` for JSON, YAML and logs; a secret only shows that it is there."""
-        return MASK if self.secret and value else self.kind.export(value)
+        return MASK if self.secret and value else self.type.export(value)
 
 
 @dataclass(frozen=True)
 class _Declared:
-    kind: Kind[Any]
+    type: SettingType[Any]
     key: str
     variables: tuple[str, ...]
     secret: bool
@@ -64,7 +64,7 @@ class _Declared:
 
 def setting(
     default: Value,
-    kind: Kind[Value],
+    kind: SettingType[Value],
     *,
     key: str = "",
     variables: tuple[str, ...] = (),
@@ -86,7 +86,7 @@ def settings_of(group: type, path: str = "", attribute: str = "") -> Iterator[Se
                 variables=declared.variables or (_variable(field_path),),
                 attribute=attribute + field.name,
                 group=group,
-                kind=declared.kind,
+                type=declared.type,
                 default=field.default,
                 secret=declared.secret,
             )

@@ -1,6 +1,6 @@
 """What somebody wrote: one value with its place, and everything that is wrong with it.
 
-Both sources, the file and the environment, hand over `Written` values and say their problems in the
+Both sources, the file and the environment, return `RawValue`s and report their problems in the
 same words. A problem names the setting, its place, what was wrong and what would be right; never a
 secret.
 """
@@ -14,7 +14,7 @@ from kafscale.config.schema import MASK, Setting
 
 
 @dataclass(frozen=True)
-class Written:
+class RawValue:
     """One value as somebody wrote it, and where."""
 
     setting: Setting
@@ -24,7 +24,7 @@ class Written:
     def problem(self, reason: object) -> str:
         """The sentence that refuses this value."""
         path, origin = self.setting.path, self.origin
-        return f"{path} ({origin}): {self._quoted()} {reason}; it takes {self.setting.kind.takes}"
+        return f"{path} ({origin}): {self._quoted()} {reason}; it takes {self.setting.type.takes}"
 
     def _quoted(self) -> str:
         if self.setting.secret:
@@ -35,10 +35,10 @@ class Written:
 
 
 @dataclass
-class Findings:
+class SourceValues:
     """What one source holds: values to read, weakest first, and problems found on the way."""
 
-    written: list[Written] = field(default_factory=list)
+    values: list[RawValue] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
 
 

@@ -16,7 +16,7 @@ Value = TypeVar("Value")
 Measure = TypeVar("Measure", int, float)
 
 
-class Kind(Protocol[Value]):
+class SettingType(Protocol[Value]):
     """A kind of value; `read(show(value))` gives the value again."""
 
     @property
@@ -79,7 +79,7 @@ class Choice(_Plain[str]):
 
 
 @dataclass(frozen=True)
-class Flag(_Plain[bool]):
+class Boolean(_Plain[bool]):
     """True or false."""
 
     takes: str = "true or false"
@@ -97,7 +97,7 @@ class Flag(_Plain[bool]):
 
 
 @dataclass(frozen=True)
-class Number(_Plain[int]):
+class Integer(_Plain[int]):
     """A whole number within bounds."""
 
     minimum: int
@@ -114,10 +114,10 @@ class Number(_Plain[int]):
 
 
 @dataclass(frozen=True)
-class OptionalNumber(_Plain[int | None]):
+class OptionalInteger(_Plain[int | None]):
     """A whole number, or nothing, which is written as empty text."""
 
-    number: Number
+    number: Integer
 
     @property
     def takes(self) -> str:
@@ -131,7 +131,7 @@ class OptionalNumber(_Plain[int | None]):
 
 
 @dataclass(frozen=True)
-class Decimal(_Plain[float]):
+class Float(_Plain[float]):
     """A number within bounds that need not be whole; a fraction, if nothing else is said."""
 
     minimum: float = 0.0
@@ -206,7 +206,7 @@ class Duration:
 
 
 @dataclass(frozen=True)
-class Names:
+class StringList:
     """Several texts of one kind: a list in the file, separated by commas in the environment."""
 
     each: Text

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from kafscale.config.model import DEFAULT, Config
 
 
-def contradictions(config: Config) -> list[str]:
+def validate(config: Config) -> list[str]:
     """Every pair of settings that cannot both be meant, as sentences."""
     checks = (
         _stores,

@@ -16,7 +16,7 @@ import msgspec
 from kafscale.control_plane.messages import PartitionAssignmentEvent
 from kafscale.control_plane.partition import Partition
 from kafscale.errors import KafscaleError, OverloadedError, StoreUnavailableError
-from kafscale.metadata.cluster.cluster_cache import ClusterView
+from kafscale.metadata.cluster.cluster_cache import ClusterCache
 
 ASSIGNED: Final = "assigned"
 MOVING: Final = "moving"
@@ -39,14 +39,14 @@ class Holding(msgspec.Struct, frozen=True):
 Holdings = Mapping[Partition, Holding]
 
 
-def holdings(view: ClusterView) -> Holdings:
+def holdings(view: ClusterCache) -> Holdings:
     """Everything that is assigned in a cluster, to brokers that are alive."""
     return {
         Partition(each.topic, each.partition): Holding(
             each.broker_id, each.leader_epoch, each.reassigning_to
         )
-        for each in view.every_assignment()
-        if each.is_of(view.brokers.get(each.broker_id))
+        for each in view.all_assignments()
+        if each.is_owned_by(view.brokers.get(each.broker_id))
     }
 
 

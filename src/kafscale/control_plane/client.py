@@ -33,7 +33,7 @@ from kafscale.control_plane.methods import METHODS
 from kafscale.control_plane.partition import Partition
 from kafscale.control_plane.tls import open_channel
 from kafscale.observability import tracing
-from kafscale.observability.tracing import Kind
+from kafscale.observability.tracing import SpanKind
 
 ASK_SECONDS_MAX: Final = 10.0
 WORK_SECONDS_MAX: Final = 300.0
@@ -163,7 +163,7 @@ class ControlClient:
             response_deserializer=method.response.FromString,
         )
         try:
-            with tracing.span(f"control {name}", Kind.CLIENT, {"server.address": self.address}):
-                return await call(request, timeout=seconds_max, metadata=tracing.carried())
+            with tracing.span(f"control {name}", SpanKind.CLIENT, {"server.address": self.address}):
+                return await call(request, timeout=seconds_max, metadata=tracing.inject_context())
         except grpc.aio.AioRpcError as error:
             raise refusal(self.address, error) from None

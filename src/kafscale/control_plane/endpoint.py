@@ -25,7 +25,7 @@ from kafscale.control_plane.tls import ServerTls
 from kafscale.errors import ConfigError
 from kafscale.observability import tracing
 from kafscale.observability.logging import get_logger
-from kafscale.observability.tracing import Kind
+from kafscale.observability.tracing import SpanKind
 
 log = get_logger(__name__)
 
@@ -164,8 +164,8 @@ class ControlEndpoint:
         async def handle(request: Any, context: Context) -> Any:
             try:
                 self._admit(method, context)
-                caller = tracing.received(context.invocation_metadata())
-                with tracing.span(f"control {method.name}", Kind.SERVER, parent=caller):
+                caller = tracing.extract_context(context.invocation_metadata())
+                with tracing.span(f"control {method.name}", SpanKind.SERVER, parent=caller):
                     return await answer(request)
             except Exception as error:  # noqa: BLE001 - an edge; it is told, and logged if ours.
                 await self._refuse(method, context, error)

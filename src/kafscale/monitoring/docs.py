@@ -8,13 +8,13 @@ from kafscale.monitoring.alerts.rule import Alert, Group
 from kafscale.monitoring.dashboards import DASHBOARDS
 from kafscale.monitoring.dashboards.panels import Dashboard
 from kafscale.observability.metrics.cardinality import (
-    GROUPS_TOLD_MAX,
-    LAGS_TOLD_MAX,
+    GROUP_SERIES_MAX,
+    LAG_SERIES_MAX,
     OTHER,
-    PARTITIONS_TOLD_MAX,
-    TOPICS_TOLD_MAX,
+    PARTITION_SERIES_MAX,
+    TOPIC_SERIES_MAX,
 )
-from kafscale.observability.metrics.jobs import RUNS_TOLD_MAX
+from kafscale.observability.metrics.jobs import RUNS_MAX
 from kafscale.observability.prices import Prices
 
 _PRICES: Final = Prices()
@@ -47,8 +47,8 @@ Two things matter where you scrape by yourself:
 
 ## How many series there are
 
-Names that clients make up do not become series: only topics, partitions and groups that exist. They come and go with them. A broker tells {PARTITIONS_TOLD_MAX:,}
-partitions, {TOPICS_TOLD_MAX:,} topics, {GROUPS_TOLD_MAX:,} groups and {LAGS_TOLD_MAX:,} lags by name, the console {RUNS_TOLD_MAX:,} pairs of a job and a topic; what comes beyond that is told
+Names that clients make up do not become series: only topics, partitions and groups that exist. They come and go with them. A broker tells {PARTITION_SERIES_MAX:,}
+partitions, {TOPIC_SERIES_MAX:,} topics, {GROUP_SERIES_MAX:,} groups and {LAG_SERIES_MAX:,} lags by name, the console {RUNS_MAX:,} pairs of a job and a topic; what comes beyond that is told
 together, with the value `{OTHER}` in every label that would name it, so that sums stay right. (Of runs, the oldest are left out.) No label has the name of a client, a user or an address.
 
 ## Dashboards

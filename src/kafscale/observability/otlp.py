@@ -21,9 +21,9 @@ from opentelemetry.sdk.trace.sampling import ParentBased, TraceIdRatioBased
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 import kafscale
-from kafscale.config.sections.tracing import Tracing
+from kafscale.config.sections.observability import Tracing
 from kafscale.observability import tracing
-from kafscale.observability.tracing import TRACEPARENT, Attributes, Kind, Value
+from kafscale.observability.tracing import TRACEPARENT, Attributes, SpanKind, Value
 
 SPANS_MAX: Final = 4096
 """How many wait for the collector; further ones are dropped."""
@@ -35,9 +35,9 @@ CLOSE_S_MAX: Final = 2.0
 TRACES_PATH: Final = "/v1/traces"
 
 _KINDS: Final = {
-    Kind.INTERNAL: trace.SpanKind.INTERNAL,
-    Kind.SERVER: trace.SpanKind.SERVER,
-    Kind.CLIENT: trace.SpanKind.CLIENT,
+    SpanKind.INTERNAL: trace.SpanKind.INTERNAL,
+    SpanKind.SERVER: trace.SpanKind.SERVER,
+    SpanKind.CLIENT: trace.SpanKind.CLIENT,
 }
 _PROPAGATOR: Final = TraceContextTextMapPropagator()
 
@@ -45,11 +45,11 @@ _PROPAGATOR: Final = TraceContextTextMapPropagator()
 class OtlpSpan:
     """A span of the library's, which knows whether it is over."""
 
-    __slots__ = ("inner", "is_over")
+    __slots__ = ("has_ended", "inner")
 
     def __init__(self, inner: trace.Span) -> None:
         self.inner = inner
-        self.is_over = False
+        self.has_ended = False
 
     @property
     def is_sampled(self) -> bool:
@@ -59,9 +59,9 @@ class OtlpSpan:
         self.inner.set_attribute(name, value)
 
     def end(self, error: str = "") -> None:
-        if self.is_over:
+        if self.has_ended:
             return
-        self.is_over = True
+        self.has_ended = True
         if error:
             self.inner.set_attribute("error.type", error)
             self.inner.set_status(trace.StatusCode.ERROR, error)
@@ -101,10 +101,10 @@ class OtlpBackend:
         )
         self._tracer = self._provider.get_tracer("kafscale", kafscale.__version__)
 
-    def begin(
+    def start_span(
         self,
         name: str,
-        kind: Kind,
+        kind: SpanKind,
         attributes: Attributes,
         parent: tracing.Span | str | None,
         links: Sequence[tracing.Span],

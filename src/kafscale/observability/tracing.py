@@ -17,20 +17,20 @@ from contextvars import ContextVar
 from enum import Enum
 from typing import Final, Protocol
 
-from kafscale.config.sections.tracing import Tracing
+from kafscale.config.sections.observability import Tracing
 from kafscale.errors import ConfigError
 
 TRACEPARENT: Final = "traceparent"
 """The header of W3C's trace context."""
 
-CAUSES_MAX: Final = 64
+LINKS_MAX: Final = 64
 """To how many others one span is linked."""
 
 Value = str | int | float | bool
 Attributes = Mapping[str, Value]
 
 
-class Kind(Enum):
+class SpanKind(Enum):
     """Which end of a call a span tells of."""
 
     INTERNAL = "internal"
@@ -41,7 +41,7 @@ class Kind(Enum):
 class Span(Protocol):
     """Something that takes its time."""
 
-    is_over: bool
+    has_ended: bool
 
     @property
     def is_sampled(self) -> bool:
@@ -63,10 +63,10 @@ class Span(Protocol):
 class Backend(Protocol):
     """Who makes spans, and sends them."""
 
-    def begin(
+    def start_span(
         self,
         name: str,
-        kind: Kind,
+        kind: SpanKind,
         attributes: Attributes,
         parent: "Span | str | None",
         links: "Sequence[Span]",
@@ -102,10 +102,10 @@ def start(settings: Tracing, service_name: str) -> None:
             f"tracing.endpoint is set, but {error.name} is missing: install it with"
             " pip install 'kafscale[tracing]', or remove the setting"
         ) from None
-    use(OtlpBackend(settings, settings.service_name or service_name))
+    set_backend(OtlpBackend(settings, settings.service_name or service_name))
 
 
-def use(backend: Backend | None) -> None:
+def set_backend(backend: Backend | None) -> None:
     """Make spans by `backend` from now on; None switches tracing off."""
     global _backend  # noqa: PLW0603 - there is one in a process, as of logging.
     _backend = backend
@@ -114,23 +114,23 @@ def use(backend: Backend | None) -> None:
 def stop() -> None:
     """Trace no more, and send what is there. It may take a moment: not for an event loop."""
     if (backend := _backend) is not None:
-        use(None)
+        set_backend(None)
         backend.close()
 
 
-def is_on() -> bool:
+def is_enabled() -> bool:
     return _backend is not None
 
 
 def current() -> Span | None:
     """The span that goes on here, if any."""
     span = _current.get()
-    return None if span is None or span.is_over else span
+    return None if span is None or span.has_ended else span
 
 
-def begin(
+def start_span(
     name: str,
-    kind: Kind = Kind.INTERNAL,
+    kind: SpanKind = SpanKind.INTERNAL,
     attributes: Attributes | None = None,
     *,
     parent: Span | str | None = None,
@@ -138,26 +138,26 @@ def begin(
 ) -> Span:
     """A span that somebody has to end; a child of the current one, unless a parent is named."""
     assert _backend is not None, "nobody asks for spans while tracing is off"
-    return _backend.begin(name, kind, attributes or {}, parent or current(), links)
+    return _backend.start_span(name, kind, attributes or {}, parent or current(), links)
 
 
 def span(
     name: str,
-    kind: Kind = Kind.INTERNAL,
+    kind: SpanKind = SpanKind.INTERNAL,
     attributes: Attributes | None = None,
     *,
     parent: Span | str | None = None,
     links: Sequence[Span] = (),
-    answers: tuple[type[BaseException], ...] = (),
+    expected: tuple[type[BaseException], ...] = (),
 ) -> AbstractContextManager[Span | None]:
-    """A span for the length of a block; `answers` are raised there without being errors."""
+    """A span for the length of a block; `expected` are raised there without being errors."""
     if _backend is None:
         return _NOTHING
-    return _block(begin(name, kind, attributes, parent=parent, links=links), answers)
+    return _block(start_span(name, kind, attributes, parent=parent, links=links), expected)
 
 
 @contextmanager
-def within(inner: Span) -> Iterator[None]:
+def use_span(inner: Span) -> Iterator[None]:
     """Make a span the current one in a block, without ending it there."""
     token = _current.set(inner)
     try:
@@ -166,29 +166,29 @@ def within(inner: Span) -> Iterator[None]:
         _current.reset(token)
 
 
-def carried() -> tuple[tuple[str, str], ...]:
+def inject_context() -> tuple[tuple[str, str], ...]:
     """The trace context for a call to another process, as gRPC takes it."""
     span = current() if _backend is not None else None
     return () if span is None else ((TRACEPARENT, span.traceparent),)
 
 
-def received(metadata: Iterable[tuple[str, str | bytes]] | None) -> str | None:
+def extract_context(metadata: Iterable[tuple[str, str | bytes]] | None) -> str | None:
     """The trace context that has come with a call, if any."""
     if _backend is None:
         return None
     return next((str(text) for name, text in metadata or () if name == TRACEPARENT), None)
 
 
-class Causes:
+class SpanLinks:
     """The spans on whose behalf something is done that is done for many at once."""
 
     def __init__(self) -> None:
         self._spans: dict[int, Span] = {}
 
-    def note(self) -> None:
+    def add_current(self) -> None:
         """The current span is one more of them."""
         span = current()
-        if span is not None and span.is_sampled and len(self._spans) < CAUSES_MAX:
+        if span is not None and span.is_sampled and len(self._spans) < LINKS_MAX:
             self._spans[id(span)] = span
 
     def take(self) -> list[Span]:
@@ -198,18 +198,18 @@ class Causes:
         return taken
 
 
-def causes() -> Causes | None:
+def collect_links() -> SpanLinks | None:
     """Notes for somebody who works for many; None while tracing is off, so that it costs none."""
-    return None if _backend is None else Causes()
+    return None if _backend is None else SpanLinks()
 
 
 @contextmanager
-def _block(made: Span, answers: tuple[type[BaseException], ...]) -> Iterator[Span]:
+def _block(made: Span, expected: tuple[type[BaseException], ...]) -> Iterator[Span]:
     token = _current.set(made)
     try:
         yield made
     except BaseException as error:
-        made.end("" if isinstance(error, answers) else type(error).__name__)
+        made.end("" if isinstance(error, expected) else type(error).__name__)
         raise
     finally:
         _current.reset(token)

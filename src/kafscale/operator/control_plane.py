@@ -25,7 +25,7 @@ from kafscale.control_plane.tls import ServerTls
 from kafscale.errors import InvalidRequestError, StoreUnavailableError
 from kafscale.observability.logging import get_logger
 from kafscale.operator.cluster.metadata import ClusterMetadata, MetadataRegistry
-from kafscale.security.watched_file import WatchedFiles
+from kafscale.security.reloading_file import WatchedFiles
 
 log = get_logger(__name__)
 

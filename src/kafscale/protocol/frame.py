@@ -21,7 +21,7 @@ import struct
 
 from kafscale.errors import FrameError
 from kafscale.protocol.codec.codec import Buffer
-from kafscale.protocol.receive_buffer import FrameMemory
+from kafscale.protocol.receive_buffer import FrameBufferPool
 
 FRAME_BYTES_MAX = 100 * 1024 * 1024
 FRAME_BYTES_FIRST = 16 * 1024
@@ -40,12 +40,12 @@ class FrameReader:
     __slots__ = ("_filled", "_frame", "_length", "_memory", "_receive", "_rest", "frame_bytes_max")
 
     def __init__(
-        self, frame_bytes_max: int = FRAME_BYTES_MAX, memory: FrameMemory | None = None
+        self, frame_bytes_max: int = FRAME_BYTES_MAX, memory: FrameBufferPool | None = None
     ) -> None:
         """Without `memory` to share, it has its own, and keeps none of what frames were in."""
         self.frame_bytes_max = frame_bytes_max
         """May be changed at any time; it holds for the next frame that begins."""
-        self._memory = memory or FrameMemory(kept_bytes_max=0)
+        self._memory = memory or FrameBufferPool(kept_bytes_max=0)
         self._receive = self._memory.receive
         assert len(self._receive) > LENGTH.size
         self._rest = b""  # The first bytes of a length that has not come whole.

@@ -21,7 +21,7 @@ FRAME_BYTES_MAX: Final = 4 * 1024 * 1024
 """Between these sizes a frame's memory is worth to be kept."""
 
 
-class FrameMemory:
+class FrameBufferPool:
     """What is received into: one buffer for whatever comes, and memory for large frames."""
 
     __slots__ = ("_kept", "_kept_bytes", "_kept_bytes_max", "receive")

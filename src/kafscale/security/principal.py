@@ -1,18 +1,18 @@
-"""`Identity`: who is at the other end of a connection, once they have shown it."""
+"""`Principal`: who is at the other end of a connection, once they have shown it."""
 
 from typing import Final
 
 import msgspec
 
-ANONYMOUS: Final = "User:ANONYMOUS"
-USER: Final = "User:"
-GROUP: Final = "Group:"
+ANONYMOUS_NAME: Final = "User:ANONYMOUS"
+USER_PREFIX: Final = "User:"
+GROUP_PREFIX: Final = "Group:"
 
 
-class Identity(msgspec.Struct, frozen=True):
+class Principal(msgspec.Struct, frozen=True):
     """Somebody, as rules and quotas know them."""
 
-    principal: str = ANONYMOUS
+    full_name: str = ANONYMOUS_NAME
     """`User:alice`, as Kafka writes it."""
     groups: tuple[str, ...] = ()
     """`Group:analysts`: rules for them hold for this user as well. Only tokens bring some."""
@@ -22,7 +22,7 @@ class Identity(msgspec.Struct, frozen=True):
     @property
     def user(self) -> str:
         """The name alone, as quotas know it."""
-        return self.principal.partition(":")[2]
+        return self.full_name.partition(":")[2]
 
 
-NOBODY: Final = Identity()
+ANONYMOUS: Final = Principal()

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from kafscale.errors import ConfigError
-from kafscale.security.reloading_file import FileSource
+from kafscale.security.reloading_file import ReloadingFile
 
 FILE_BYTES_MAX: Final = 4 * 1024 * 1024
 USER_COUNT_MAX: Final = 100_000
@@ -34,14 +34,14 @@ class PlainUsers:
         self._secret = secret
         entries = enumerate(setting.split(","), 1) if setting else ()
         self._fixed = self._digested(_pairs(entries, "sasl.plainUsers: entry"))
-        self._file = FileSource(Path(file), self._read, clock) if file else None
+        self._file = ReloadingFile(Path(file), self._read, clock) if file else None
         if not self._fixed and not (self._file and self._file.value()):
             raise ConfigError(
                 "sasl.enabledMechanisms offers PLAIN, but there are no users; name some in"
                 " sasl.plainUsersFile, or in sasl.plainUsers"
             )
 
-    def is_right(self, user: str, password: str) -> bool:
+    def verify_password(self, user: str, password: str) -> bool:
         """Whether that is the user's password; it takes as long for a user that does not exist."""
         shown = self._digest(password)
         from_file = self._file.value().get(user) if self._file is not None else None

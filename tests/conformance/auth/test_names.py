@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from kafscale.security.tls.distinguished_name import written
-from kafscale.security.tls.principal_mapping import PrincipalRules
+from kafscale.security.tls.distinguished_name import format_name
+from kafscale.security.tls.principal_mapping import PrincipalMapper
 from services import java
 from unit.security.names import NAMES, element
 from unit.security.rules import RULES
@@ -35,9 +35,9 @@ def ask(questions):
 
 def test_java_writes_names_as_we_do():
     answers = ask(f"name {element(0x30, name).hex()}" for name in NAMES.values())
-    assert answers == [written(name) for name in NAMES.values()]
+    assert answers == [format_name(name) for name in NAMES.values()]
 
 
 def test_kafka_makes_the_same_principals():
     answers = ask(f"rule {rules.encode().hex()} {name.encode().hex()}" for rules, name, _ in RULES)
-    assert answers == [PrincipalRules(rules).principal(name) for rules, name, _ in RULES]
+    assert answers == [PrincipalMapper(rules).principal(name) for rules, name, _ in RULES]

@@ -112,7 +112,10 @@ def _kafka_default(type_name: str, default: Any, *, tagged: bool) -> Any:
 
 
 def _our_default(field: schema.Field) -> Any:
-    if isinstance(field.type, wire.Kind) and field.type.name in ("records", "record_slices"):
+    if isinstance(field.type, wire.PrimitiveType) and field.type.name in (
+        "records",
+        "record_slices",
+    ):
         return None
     return "struct" if isinstance(field.default, wire.Message) else field.default
 
@@ -121,9 +124,9 @@ def _our_type(wire_type: schema.WireType) -> str:
     match wire_type:
         case schema.Array(element):
             return "[]" + _our_type(element)
-        case wire.Kind(name="record_slices"):
+        case wire.PrimitiveType(name="record_slices"):
             return "records"
-        case wire.Kind(name=name):
+        case wire.PrimitiveType(name=name):
             return name
         case _:
             return "struct"

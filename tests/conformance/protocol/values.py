@@ -10,7 +10,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from kafscale.protocol.codec.schema import Array, Field, MessageType, WireType, fields
-from kafscale.protocol.codec.wire import Kind, Message
+from kafscale.protocol.codec.wire import Message, PrimitiveType
 from kafscale.protocol.error_codes import ErrorCode
 
 TIME_MS_MAX = 253_402_300_799_000  # The last second of the year 9999.
@@ -57,16 +57,16 @@ def _of_type(wire_type: WireType, name: str, version: int) -> st.SearchStrategy[
     match wire_type:
         case Array(element):
             values = _of_type(element, name, version)
-            if isinstance(element, Kind) and element.format:
+            if isinstance(element, PrimitiveType) and element.format:
                 return st.lists(values, max_size=3) | st.lists(values, min_size=130, max_size=130)
             return st.lists(values, max_size=2)
-        case Kind(name="int16") if name.endswith("error_code"):
+        case PrimitiveType(name="int16") if name.endswith("error_code"):
             return st.sampled_from(ErrorCode).map(int)
-        case Kind(name="int32") if name.endswith("_ms"):
+        case PrimitiveType(name="int32") if name.endswith("_ms"):
             return st.integers(-1, 2**31 - 1)
-        case Kind(name="int64") if name.endswith("_ms"):
+        case PrimitiveType(name="int64") if name.endswith("_ms"):
             return st.integers(0, TIME_MS_MAX // 1000).map(lambda seconds: seconds * 1000)
-        case Kind(name=kind):
+        case PrimitiveType(name=kind):
             return KINDS[kind]
         case inner:
             return messages(inner, version)

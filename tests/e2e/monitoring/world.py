@@ -15,8 +15,8 @@ from pathlib import Path
 
 from confluent_kafka import Consumer, Producer
 
-from kafscale.observability.metrics.jobs import LastRun, PipelineFigures, exposition
-from kafscale.observability.metrics.operator import OperatorMetrics, SnapshotFigures
+from kafscale.observability.metrics.jobs import LastRun, PipelineStatus, exposition
+from kafscale.observability.metrics.operator import OperatorMetrics, SnapshotMetrics
 from kafscale.observability.metrics.text_format import CONTENT_TYPE
 from services.broker import HOST, BrokerProcess
 from services.prometheus import PrometheusServer, Target, prometheus
@@ -84,11 +84,11 @@ def _operator() -> OperatorMetrics:
     metrics = OperatorMetrics(_now_ms)
     metrics.is_leader = True
     cluster = metrics.cluster(NAMESPACE, CLUSTER)
-    cluster.brokers_ready = cluster.brokers_wanted = 1
+    cluster.brokers_ready = cluster.brokers_desired = 1
     cluster.topics = 1
-    cluster.etcd_members_ready = cluster.etcd_members_wanted = 3
+    cluster.etcd_members_ready = cluster.etcd_members_desired = 3
     cluster.etcd_database_bytes = 20_480
-    snapshots = cluster.snapshots = SnapshotFigures()
+    snapshots = cluster.snapshots = SnapshotMetrics()
     snapshots.newest_at_ms, snapshots.size_bytes = _now_ms() - 60_000, 4096
     snapshots.succeeded, snapshots.is_accessible, snapshots.duration_seconds = True, True, 1.5
     return metrics
@@ -105,7 +105,7 @@ def _pipeline() -> bytes:
         records=1000,
         newest_record_at_ms=now_ms - 90_000,
     )
-    return exposition(PipelineFigures.of(now_ms, [run]))
+    return exposition(PipelineStatus.of(now_ms, [run]))
 
 
 def _traffic(stack: ExitStack, address: str) -> Callable[[], None]:

@@ -9,8 +9,8 @@ import pytest
 
 from kafscale.config.sections.security import Sasl
 from kafscale.errors import ConfigError, OperatingError
-from kafscale.security.jwt.jwks_fetch import CONTENT_BYTES_MAX, TIME_MS_MAX, fetch
-from kafscale.security.sasl.client import OAuthInitiation
+from kafscale.security.jwt.jwks import CONTENT_BYTES_MAX, TIME_MS_MAX, fetch
+from kafscale.security.sasl.client import OAuthBearerSaslClient
 from kafscale.security.sasl.mechanisms import Mechanisms
 from unit.security.signing import NOW_MS, jwk, jwks, private_key, token
 
@@ -78,14 +78,14 @@ def test_too_slow_is_refused(issuer):
 @pytest.mark.parametrize("status", [304, 404, 500])
 def test_another_answer_is_told(issuer, status):
     issuer.status = status
-    with pytest.raises(OperatingError, match=f"the answer is {status}"):
+    with pytest.raises(OperatingError, match=f"the response is {status}"):
         fetch(issuer.url, clock)
 
 
 @pytest.mark.parametrize("target", ["/elsewhere", "file:///etc/passwd"])
 def test_a_redirection_is_not_followed(issuer, target):
     issuer.status, issuer.headers = 302, {"Location": target}
-    with pytest.raises(OperatingError, match="the answer is 302"):
+    with pytest.raises(OperatingError, match="the response is 302"):
         fetch(issuer.url, clock)
 
 
@@ -97,8 +97,12 @@ def test_nobody_there_is_told(issuer):
 
 def log_in(mechanisms, key, name):
     """Who gets in with a token that is signed with that key."""
-    client = OAuthInitiation(token(key, "ES256", headers={"kid": name}))
-    return mechanisms.exchange("OAUTHBEARER").step(client.first()).identity
+    client = OAuthBearerSaslClient(token(key, "ES256", headers={"kid": name}))
+    return (
+        mechanisms.create_server("OAUTHBEARER")
+        .evaluate_response(client.initial_response())
+        .principal
+    )
 
 
 def settings(issuer):

@@ -14,7 +14,7 @@ from kafscale.metadata.access.model import (
     ScramCredential,
     ScramMechanism,
 )
-from kafscale.metadata.access.store import AccessStore
+from kafscale.metadata.access.store import AclStore
 
 READS = Acl(
     ResourceType.TOPIC,
@@ -33,12 +33,12 @@ ALICE = QuotaEntity(user="al/ice", client_id="")
 
 def test_what_one_broker_keeps_another_finds(play):
     async def body(store):
-        one = AccessStore(store)
+        one = AclStore(store)
         await one.start()
         await one.add_acls([READS, *ACLS])
         await one.set_credential(CREDENTIAL)
         await one.alter_quota(ALICE, {"producer_byte_rate": 1024.5})
-        other = AccessStore(store)
+        other = AclStore(store)
         await other.start()
         for each in (one, other):
             assert set(each.acls) == {READS, *ACLS}
@@ -52,7 +52,7 @@ def test_what_one_broker_keeps_another_finds(play):
 
 def test_what_is_removed_is_gone_when_the_call_returns(play):
     async def body(store):
-        access = AccessStore(store)
+        access = AclStore(store)
         await access.start()
         await access.add_acls([READS, *ACLS])
         await access.remove_acls(ACLS)
@@ -71,13 +71,13 @@ def test_what_is_removed_is_gone_when_the_call_returns(play):
 
 def test_brokers_that_change_one_quota_at_once_lose_nothing(play):
     async def body(store):
-        made = [AccessStore(store) for _ in range(3)]
+        made = [AclStore(store) for _ in range(3)]
         for each in made:
             await each.start()
         await asyncio.gather(
             *(each.alter_quota(ALICE, {f"limit-{n}": 1.0}) for n, each in enumerate(made))
         )
-        fresh = AccessStore(store)
+        fresh = AclStore(store)
         await fresh.start()
         assert fresh.quotas == {ALICE: {f"limit-{n}": 1.0 for n in range(3)}}
         for each in (*made, fresh):

@@ -8,8 +8,8 @@ import structlog
 
 from kafscale.broker.stores import open_metadata
 from kafscale.config.model import Config
-from kafscale.config.sections.serving import Broker
-from kafscale.config.sections.stores import Etcd, Tls
+from kafscale.config.sections.broker import Broker
+from kafscale.config.sections.etcd import Etcd, EtcdTls
 from kafscale.errors import ConfigError, OperatingError, StoreUnavailableError
 from kafscale.metadata.store.base import Put
 from services.certificates import make_certificates
@@ -80,7 +80,7 @@ def test_an_endpoint_may_say_how_it_is_reached(encrypted, etcd):
 
 
 def test_an_etcd_that_is_not_trusted_is_refused_at_once(encrypted, stranger):
-    for tls in (Tls(enabled=True, ca_file=str(stranger.authority)), Tls(enabled=True)):
+    for tls in (EtcdTls(enabled=True, ca_file=str(stranger.authority)), EtcdTls(enabled=True)):
         with pytest.raises(OperatingError, match="not one that we trust") as caught:
             start(encrypted.settings(tls=tls), startup_timeout_sec=60)
         assert not isinstance(caught.value, StoreUnavailableError)
@@ -88,13 +88,13 @@ def test_an_etcd_that_is_not_trusted_is_refused_at_once(encrypted, stranger):
 
 def test_an_etcd_that_does_not_trust_us_is_given_up_at_once(encrypted, certificates, stranger):
     authority = str(certificates.authority)
-    unknown = Tls(
+    unknown = EtcdTls(
         enabled=True,
         ca_file=authority,
         cert_file=str(stranger.client_certificate),
         key_file=str(stranger.client_key),
     )
-    for tls in (Tls(enabled=True, ca_file=authority), unknown):
+    for tls in (EtcdTls(enabled=True, ca_file=authority), unknown):
         with pytest.raises(OperatingError, match="certificate") as caught:
             start(encrypted.settings(tls=tls), startup_timeout_sec=60)
         assert not isinstance(caught.value, StoreUnavailableError)
@@ -102,10 +102,10 @@ def test_an_etcd_that_does_not_trust_us_is_given_up_at_once(encrypted, certifica
 
 def test_one_side_that_encrypts_is_not_enough(encrypted, etcd, certificates):
     with pytest.raises(StoreUnavailableError, match="cannot be reached"):
-        start(encrypted.settings(tls=Tls()), startup_timeout_sec=1)
+        start(encrypted.settings(tls=EtcdTls()), startup_timeout_sec=1)
     with pytest.raises(StoreUnavailableError, match="cannot be reached"):
         start(
-            etcd.settings(tls=Tls(enabled=True, ca_file=str(certificates.authority))),
+            etcd.settings(tls=EtcdTls(enabled=True, ca_file=str(certificates.authority))),
             startup_timeout_sec=1,
         )
 
@@ -128,7 +128,7 @@ def test_one_side_that_encrypts_is_not_enough(encrypted, etcd, certificates):
 def test_files_that_are_of_no_use_are_named(certificates, files, complaint):
     directory = certificates.authority.parent
     named = {setting: str(directory / file) for setting, file in files.items()}
-    settings = Etcd(endpoints=("127.0.0.1:1",), tls=Tls(enabled=True, **named))
+    settings = Etcd(endpoints=("127.0.0.1:1",), tls=EtcdTls(enabled=True, **named))
     with pytest.raises(ConfigError, match=complaint):
         start(settings)
 

@@ -5,7 +5,7 @@ from pathlib import PurePosixPath
 
 import pytest
 
-from kafscale.config.sections.tracing import Tracing
+from kafscale.config.sections.observability import Tracing
 from kafscale.metadata.store.base import Put
 from kafscale.metadata.store.etcd import EtcdStore
 from kafscale.observability import tracing

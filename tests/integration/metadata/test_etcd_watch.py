@@ -6,7 +6,7 @@ from contextlib import aclosing, asynccontextmanager
 
 import pytest
 
-from kafscale.metadata.cluster.watch_cache import Mirror
+from kafscale.metadata.cluster.watch_cache import WatchCache
 from kafscale.metadata.store.base import Delete, DeletePrefix, EventKind, Put
 from kafscale.metadata.store.etcd import EtcdStore
 from services.etcd_server import PROGRESS_MS
@@ -64,7 +64,7 @@ def test_a_mirror_that_was_cut_off_while_etcd_forgot_is_read_again(etcd):
             for key in ("/t/changed", "/t/gone", "/t/same"):
                 await put(near, key, b"1")
             told = []
-            mirror = Mirror(
+            mirror = WatchCache(
                 far, "/t/", lambda key, entry: told.append((key, entry and entry.value))
             )
             await mirror.start()
@@ -77,7 +77,7 @@ def test_a_mirror_that_was_cut_off_while_etcd_forgot_is_read_again(etcd):
             last = await put(near, "/t/last", b"1")
             etcd.compact(last)
             await link.set(HEALTHY)
-            await mirror.reached(last)
+            await mirror.wait_for_revision(last)
             assert sorted(told) == [
                 ("/t/changed", b"2"),
                 ("/t/gone", None),
@@ -85,7 +85,7 @@ def test_a_mirror_that_was_cut_off_while_etcd_forgot_is_read_again(etcd):
                 ("/t/new", b"1"),
             ]
             # And the watch goes on from there.
-            await mirror.reached(await put(near, "/t/later", b"1"))
+            await mirror.wait_for_revision(await put(near, "/t/later", b"1"))
             assert told[-1] == ("/t/later", b"1")
             assert (await near.range("/t/")).entries == tuple(
                 entry for _, entry in sorted(mirror.entries.items())

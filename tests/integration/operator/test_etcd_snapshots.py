@@ -8,10 +8,14 @@ from uuid import uuid4
 import pytest
 
 from kafscale.admin.etcd.backups.store import CREATED_BYTES_MAX, Snapshots
-from kafscale.metadata.cluster.restore_marker import Restored, find_restored, settle
+from kafscale.metadata.cluster.restore_marker import (
+    RestoreInfo,
+    complete_restore,
+    find_pending_restore,
+)
 from kafscale.metadata.store.base import EventKind, Put
 from kafscale.metadata.store.etcd.maintenance import Maintenance
-from kafscale.observability.metrics.operator import SnapshotFigures
+from kafscale.observability.metrics.operator import SnapshotMetrics
 from kafscale.operator.etcd import restore
 from kafscale.operator.etcd.backups.scheduler import SnapshotKeeper
 from kafscale.operator.etcd.restore import Identity
@@ -50,7 +54,7 @@ def identity(member):
 
 
 def test_they_are_kept_from_three_members_and_from_two(tmp_path, snapshots):
-    spec, figures = SnapshotsSpec(interval_seconds=10), SnapshotFigures()
+    spec, figures = SnapshotsSpec(interval_seconds=10), SnapshotMetrics()
     with EtcdCluster(tmp_path) as cluster:
 
         async def body(store):
@@ -111,7 +115,7 @@ def test_a_restored_store_is_as_it_was_and_tells_that_it_was_restored(tmp_path, 
             async with Maintenance(server.members[0].endpoint, server.settings()) as member:
                 taken = await snapshots.take(member)
             done = await store.commit([], [Put("/kafscale/topics/0", b"after")])
-            assert await find_restored(store) is None
+            assert await find_pending_restore(store) is None
             return taken, done.revision
 
         taken, revision = server.play(fill)
@@ -133,10 +137,10 @@ def test_a_restored_store_is_as_it_was_and_tells_that_it_was_restored(tmp_path, 
             # Nobody who has seen the other store takes this one for it.
             async for events in store.watch("/kafscale/topics/", revision):
                 assert [event.kind for event in events] == [EventKind.COMPACTED]
-            unsettled = await find_restored(store)
-            assert (unsettled.restored, unsettled.restoration_count) == (Restored(), 1)
-            assert await settle(store, unsettled)
-            assert await find_restored(store) is None
+            pending = await find_pending_restore(store)
+            assert (pending.info, pending.restore_count) == (RestoreInfo(), 1)
+            assert await complete_restore(store, pending)
+            assert await find_pending_restore(store) is None
             await store.commit([], [Put("/kafscale/topics/0", b"again")])
             return (await store.get("/kafscale/topics/0")).value
 

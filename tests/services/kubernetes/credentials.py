@@ -8,7 +8,7 @@ from pathlib import Path
 
 import yaml
 
-from kafscale.security.tls.dev_ca import DevAuthority, Issued
+from kafscale.security.tls.dev_ca import DevCa, IssuedCertificate
 
 ADMIN = "admin"
 CONTROLLERS = "system:kube-controller-manager"
@@ -28,7 +28,7 @@ class Credentials:
         self.accounts_key = self._file("accounts.key")
         """Signs the tokens of ServiceAccounts."""
         self._url = url
-        self._issuer = DevAuthority.create(dt.datetime.now(dt.UTC), days=1, name="kubernetes")
+        self._issuer = DevCa.create(dt.datetime.now(dt.UTC), days=1, name="kubernetes")
         directory.mkdir(parents=True, exist_ok=True)
         self.authority.write_bytes(self._issuer.own.certificate_pem)
         self.server = self.issue("server", hosts)
@@ -61,7 +61,7 @@ class Credentials:
         file.chmod(0o600)
         return file
 
-    def _write(self, name: str, issued: Issued) -> tuple[Path, Path]:
+    def _write(self, name: str, issued: IssuedCertificate) -> tuple[Path, Path]:
         certificate, key = self._file(f"{name}.crt"), self._file(f"{name}.key")
         certificate.write_bytes(issued.certificate_pem)
         key.write_bytes(issued.key_pem)

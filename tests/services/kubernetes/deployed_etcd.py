@@ -9,7 +9,7 @@ import asyncio
 import base64
 from pathlib import Path
 
-from kafscale.config.sections.stores import Etcd, Tls
+from kafscale.config.sections.etcd import Etcd, EtcdTls
 from kafscale.errors import KafscaleError
 from kafscale.metadata.store.etcd.maintenance import EtcdMember, Maintenance, MemberStatus
 from kafscale.operator.kube.kinds import PODS, SECRETS, VOLUME_CLAIMS
@@ -80,7 +80,7 @@ class DeployedEtcd:
     def settings(self) -> Etcd:
         """How to get there, with the certificate of brokers."""
         files = self._certificates()
-        tls = Tls(
+        tls = EtcdTls(
             enabled=True,
             ca_file=files["ca.crt"],
             cert_file=files["tls.crt"],
@@ -89,7 +89,7 @@ class DeployedEtcd:
         return Etcd(endpoints=(), tls=tls, request_timeout_ms=4000)
 
     def _stranger(self) -> Etcd:
-        tls = Tls(enabled=True, ca_file=self._certificates()["ca.crt"])
+        tls = EtcdTls(enabled=True, ca_file=self._certificates()["ca.crt"])
         return Etcd(endpoints=(), tls=tls, dial_timeout_ms=1000, request_timeout_ms=2000)
 
     def _certificates(self) -> dict[str, str]:

@@ -6,7 +6,7 @@ import pytest
 
 from kafscale.admin.etcd.backups.source_selection import in_order, take_from_any
 from kafscale.admin.etcd.backups.store import Snapshots
-from kafscale.config.sections.stores import Etcd
+from kafscale.config.sections.etcd import Etcd
 from kafscale.errors import ObjectExistsError, StoreUnavailableError
 from kafscale.storage.objects import MemoryObjectStore
 from unit.operator.etcd.members import FakeMember, status, whole

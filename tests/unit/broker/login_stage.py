@@ -17,7 +17,7 @@ from kafscale.broker.security.audit import Audit
 from kafscale.broker.security.sasl_login import OPEN_APIS, Logins
 from kafscale.config.sections.security import Sasl
 from kafscale.errors import AuthenticationError
-from kafscale.observability.metrics.counters import AccessTraffic
+from kafscale.observability.metrics.counters import SecurityCounters
 from kafscale.protocol.api import Api
 from kafscale.protocol.frame import FrameReader
 from kafscale.protocol.messages.api_versions import API_VERSIONS, ApiVersionsRequest
@@ -28,8 +28,8 @@ from kafscale.protocol.messages.sasl_authenticate import (
     SaslAuthenticateResponse,
 )
 from kafscale.protocol.messages.sasl_handshake import SASL_HANDSHAKE, SaslHandshakeRequest
-from kafscale.security.principal import Identity
-from kafscale.security.sasl.authenticator import Step
+from kafscale.security.principal import Principal
+from kafscale.security.sasl.authenticator import SaslStep
 from unit.broker.harness import LIMITS, Peer, Timer, Transport, answer, beat, dispatcher, request
 
 OFFERED = ("PLAIN", "SCRAM-SHA-512")
@@ -42,18 +42,20 @@ BEAT = route(HEARTBEAT, beat)
 class Scripted:
     """An exchange that does what its tokens say."""
 
-    claimed = "somebody"
+    claimed_user = "somebody"
 
-    def step(self, token: bytes) -> Step:
+    def evaluate_response(self, token: bytes) -> SaslStep:
         match token.split():
             case [b"more"]:
-                return Step(b"go on")
+                return SaslStep(b"go on")
             case [b"refused"]:
-                return Step(b"say yes", refusal="that is not enough")
+                return SaslStep(b"say yes", failure="that is not enough")
             case [principal] if principal.startswith(b"User:"):
-                return Step(b"welcome", Identity(principal.decode()))
+                return SaslStep(b"welcome", Principal(principal.decode()))
             case [principal, expires_ms]:
-                return Step(b"welcome", Identity(principal.decode(), expires_ms=int(expires_ms)))
+                return SaslStep(
+                    b"welcome", Principal(principal.decode(), expires_ms=int(expires_ms))
+                )
         raise AuthenticationError("that does not convince")
 
 
@@ -61,11 +63,11 @@ class Audience(Audit):
     """An audit that remembers what it was told of logins."""
 
     def __init__(self) -> None:
-        super().__init__(AccessTraffic(), lambda: 0)
+        super().__init__(SecurityCounters(), lambda: 0)
         self.told: list[tuple[str, ...]] = []
 
     def logged_in(self, client: Any, mechanism: str) -> None:
-        self.told.append(("in", client.identity.principal, mechanism))
+        self.told.append(("in", client.identity.full_name, mechanism))
 
     def login_failed(self, _client: Any, mechanism: str, claimed: str, reason: str) -> None:
         self.told.append(("failed", mechanism, claimed, reason))
@@ -73,7 +75,7 @@ class Audience(Audit):
 
 def new_logins(clock: Any, audit: Audit | None = None, settings: Sasl = SASL) -> Logins:
     mechanisms: Any = SimpleNamespace(
-        offered=lambda _listener: OFFERED, exchange=lambda _mechanism: Scripted()
+        offered=lambda _listener: OFFERED, create_server=lambda _mechanism: Scripted()
     )
     return Logins(mechanisms, settings, audit or Audience(), clock)
 

@@ -17,7 +17,7 @@ from kafscale.broker.network.listener_config import Listener, Protocol
 from kafscale.broker.requests.route import route
 from kafscale.broker.security.audit import Audit
 from kafscale.config.sections.security import Tls
-from kafscale.observability.metrics.counters import AccessTraffic, ConnectionTraffic
+from kafscale.observability.metrics.counters import ConnectionCounters, SecurityCounters
 from kafscale.protocol.messages.heartbeat import HEARTBEAT
 from kafscale.security.tls.context import ListenerTls
 from services.certificates import Certificates
@@ -47,7 +47,7 @@ class Desk:
     def __init__(self, door: Door, tls: ListenerTls | None = None, **options: Any) -> None:
         """`limits`, `delay_ms` and `wrap`, which may put something round the socket."""
         self.door = door
-        self.traffic = ConnectionTraffic()
+        self.traffic = ConnectionCounters()
         self.connections: list[Connection] = []
         listening = socket.create_server((HOST, 0), backlog=100)
         listening.setblocking(False)
@@ -59,7 +59,7 @@ class Desk:
             closed=self.connections.remove,
             listener=SECURE if tls else None,
             tls=tls,
-            audit=Audit(AccessTraffic(), lambda: 0),
+            audit=Audit(SecurityCounters(), lambda: 0),
         )
         wrap = options.get("wrap", lambda wrapped: wrapped)
         delay_ms = options.get("delay_ms", 0)

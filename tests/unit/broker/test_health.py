@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from kafscale.broker.health import TICK_SECONDS, Health
-from kafscale.config.sections.stores import S3
+from kafscale.config.sections.s3 import S3
 from kafscale.errors import ObjectNotFoundError, OverloadedError, StoreUnavailableError
 from kafscale.observability.metrics.broker import Metrics
 from kafscale.records.checksum import Buffer

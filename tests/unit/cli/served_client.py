@@ -4,8 +4,8 @@ users = on_broker(lambda client: user_admin.list_all(client))
 """
 
 from kafscale.config import Config
+from kafscale.config.sections.s3 import S3
 from kafscale.config.sections.security import Authorization
-from kafscale.config.sections.stores import S3
 from unit.broker.handlers.serving import serve
 
 OPEN = Config(s3=S3(use_memory=True))

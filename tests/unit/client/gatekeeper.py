@@ -103,16 +103,18 @@ class Gatekeeper:
     def _begin(self, mechanism):
         offered = list(self._mechanisms.offered("PLAINTEXT"))
         if mechanism in offered:
-            return self._mechanisms.exchange(mechanism), SaslHandshakeResponse(mechanisms=offered)
+            return self._mechanisms.create_server(mechanism), SaslHandshakeResponse(
+                mechanisms=offered
+            )
         return None, SaslHandshakeResponse(error_code=self._handshake_code, mechanisms=offered)
 
     def _step(self, exchange, token):
         try:
-            step = exchange.step(token)
+            step = exchange.evaluate_response(token)
         except AuthenticationError as error:
             return SaslAuthenticateResponse(error_code=58, error_message=str(error)), False
         answer = SaslAuthenticateResponse(token=step.token, session_lifetime_ms=self.session_ms)
-        return answer, step.identity is not None
+        return answer, step.principal is not None
 
 
 def _versions():

@@ -14,9 +14,9 @@ def test_the_page_names_every_setting_its_default_and_every_variable():
     for setting in SETTINGS:
         _, _, section = page.partition(f"### `{setting.path}`\n")
         section, _, _ = section.partition("\n#")
-        shown = setting.kind.show(setting.default)
+        shown = setting.type.show(setting.default)
         assert f"* default: {f'`{shown}`' if shown else 'empty'}\n" in section
-        assert f"* takes: {setting.kind.takes}\n" in section
+        assert f"* takes: {setting.type.takes}\n" in section
         assert ("* secret: " in section) == setting.secret
         assert docs.describe(setting) in " ".join(section.split())
     for variable in VARIABLES:

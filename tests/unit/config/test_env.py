@@ -10,7 +10,7 @@ EVERYWHERE = Config().broker.host
 
 def test_every_setting_can_be_set_by_each_of_its_variables():
     for setting in SETTINGS:
-        shown = setting.kind.show(setting.default)
+        shown = setting.type.show(setting.default)
         for variable in setting.variables:
             config = load({variable: shown})
             assert config.origins == {setting.path: variable}

@@ -260,7 +260,7 @@ def test_every_group_says_what_it_is():
 
 def test_every_default_is_a_value_that_could_be_written():
     for setting in SETTINGS:
-        assert setting.read(setting.kind.show(setting.default)) == setting.default
+        assert setting.read(setting.type.show(setting.default)) == setting.default
 
 
 def test_a_configuration_cannot_be_changed():

@@ -15,7 +15,7 @@ from kafscale.control_plane.errors import ControlError, UnreachableError
 from kafscale.control_plane.server import ControlServer
 from kafscale.control_plane.tls import ServerTls
 from kafscale.errors import ConfigError
-from kafscale.security.watched_file import WatchedFiles
+from kafscale.security.reloading_file import WatchedFiles
 from services.certificates import make_certificates
 from unit.broker.harness import run
 from unit.control_plane.stage import ScriptedBroker, take

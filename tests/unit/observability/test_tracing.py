@@ -8,11 +8,11 @@ import sys
 
 import pytest
 
-from kafscale.config.sections.tracing import Tracing
+from kafscale.config.sections.observability import Tracing
 from kafscale.errors import ConfigError, ObjectNotFoundError
 from kafscale.observability import tracing
 from kafscale.observability.logging import configure, get_logger
-from kafscale.observability.tracing import CAUSES_MAX, Kind
+from kafscale.observability.tracing import LINKS_MAX, SpanKind
 from kafscale.storage.objects.layers.observed import ObservedObjectStore
 from kafscale.storage.objects.memory import MemoryObjectStore
 from services.noted_spans import noted
@@ -26,14 +26,14 @@ def notes():
 
 def test_off_there_is_nothing():
     tracing.start(Tracing(), "x")
-    assert not tracing.is_on()
+    assert not tracing.is_enabled()
     with tracing.span("a") as span:
         assert span is None
         assert tracing.current() is None
-        assert tracing.carried() == ()
-    assert tracing.span("a") is tracing.span("b", Kind.CLIENT), "one nothing for all"
-    assert tracing.received([("traceparent", "00-x")]) is None
-    assert tracing.causes() is None
+        assert tracing.inject_context() == ()
+    assert tracing.span("a") is tracing.span("b", SpanKind.CLIENT), "one nothing for all"
+    assert tracing.extract_context([("traceparent", "00-x")]) is None
+    assert tracing.collect_links() is None
     tracing.stop()
 
 
@@ -46,7 +46,7 @@ def test_a_span_is_a_child_of_the_one_around_it(notes):
     with tracing.span("d"):
         pass
     assert notes.family() == [("a", None), ("b", "a"), ("c", "a"), ("d", None)]
-    assert all(span.is_over and not span.error for span in notes.spans)
+    assert all(span.has_ended and not span.error for span in notes.spans)
 
 
 def test_tasks_inherit_it_until_it_is_over(notes):
@@ -73,35 +73,35 @@ def test_tasks_inherit_it_until_it_is_over(notes):
 def test_what_is_raised_is_an_error_unless_it_is_an_answer(notes):
     with pytest.raises(ValueError, match="x"), tracing.span("a"):
         raise ValueError("x")
-    with pytest.raises(KeyError), tracing.span("b", answers=(KeyError,)):
+    with pytest.raises(KeyError), tracing.span("b", expected=(KeyError,)):
         raise KeyError
     assert [span.error for span in notes.spans] == ["ValueError", ""]
-    assert all(span.is_over for span in notes.spans)
+    assert all(span.has_ended for span in notes.spans)
 
 
 def test_a_trace_goes_along_with_a_call(notes):
-    assert tracing.carried() == ()
+    assert tracing.inject_context() == ()
     with tracing.span("a"):
-        metadata = tracing.carried()
+        metadata = tracing.inject_context()
     assert metadata == (("traceparent", "00-a"),)
-    with tracing.span("b", parent=tracing.received([("user-agent", "x"), *metadata])):
+    with tracing.span("b", parent=tracing.extract_context([("user-agent", "x"), *metadata])):
         pass
-    assert tracing.received(None) is None
+    assert tracing.extract_context(None) is None
     assert notes.family()[-1] == ("b", "00-a")
 
 
 def test_those_who_have_caused_something_are_remembered_within_bounds(notes):
-    causes = tracing.causes()
-    causes.note()
-    for number in range(CAUSES_MAX + 5):
+    causes = tracing.collect_links()
+    causes.add_current()
+    for number in range(LINKS_MAX + 5):
         with tracing.span(f"request {number}"):
-            causes.note()
-            causes.note()
+            causes.add_current()
+            causes.add_current()
     with tracing.span("unsampled"):
         notes.spans[-1].is_sampled = False
-        causes.note()
+        causes.add_current()
     taken = causes.take()
-    assert [span.name for span in taken] == [f"request {number}" for number in range(CAUSES_MAX)]
+    assert [span.name for span in taken] == [f"request {number}" for number in range(LINKS_MAX)]
     assert causes.take() == []
 
 
@@ -122,13 +122,13 @@ def test_a_store_tells_of_every_request_once(notes):
     assert notes.family()[1:] == expected
     assert notes.spans[2].attributes == {"kafscale.object.key": "a/b", "kafscale.object.bytes": 5}
     assert [span.error for span in notes.spans] == [""] * 7
-    assert all(span.is_over for span in notes.spans)
+    assert all(span.has_ended for span in notes.spans)
 
 
 def test_stopping_sends_what_is_there(notes):
     tracing.stop()
     assert notes.is_closed
-    assert not tracing.is_on()
+    assert not tracing.is_enabled()
 
 
 def test_where_the_extra_is_missing_it_is_named(monkeypatch):
@@ -136,7 +136,7 @@ def test_where_the_extra_is_missing_it_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "opentelemetry", None)
     with pytest.raises(ConfigError, match=r"pip install 'kafscale\[tracing\]'"):
         tracing.start(Tracing(endpoint="http://localhost:4318"), "x")
-    assert not tracing.is_on()
+    assert not tracing.is_enabled()
 
 
 def test_events_of_a_traced_request_name_its_trace(notes):

@@ -6,8 +6,8 @@ from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 import pytest
 
 from kafscale.config import Config
-from kafscale.config.sections.serving import Operator
-from kafscale.config.sections.stores import Etcd
+from kafscale.config.sections.etcd import Etcd
+from kafscale.config.sections.operator import Operator
 from kafscale.control_plane.client import ControlClient
 from kafscale.control_plane.errors import ControlError
 from kafscale.control_plane.messages import MetricsSample

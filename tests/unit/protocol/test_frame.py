@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from kafscale.errors import FrameError
 from kafscale.protocol.frame import FrameReader, frame
-from kafscale.protocol.receive_buffer import FrameMemory
+from kafscale.protocol.receive_buffer import FrameBufferPool
 
 
 def on_the_wire(payloads: list[bytes]) -> bytes:
@@ -22,7 +22,7 @@ def on_the_wire(payloads: list[bytes]) -> bytes:
     receive_bytes=st.integers(5, 64),
 )
 def test_frames_do_not_depend_on_how_the_stream_is_cut(payloads, cuts, receive_bytes):
-    reader = FrameReader(memory=FrameMemory(receive_bytes))
+    reader = FrameReader(memory=FrameBufferPool(receive_bytes))
     stream = on_the_wire(payloads)
     frames = []
     turn = 0
@@ -37,7 +37,7 @@ def test_frames_do_not_depend_on_how_the_stream_is_cut(payloads, cuts, receive_b
 
 @given(st.data())
 def test_connections_may_share_one_receive_buffer(data):
-    shared = FrameMemory(16)
+    shared = FrameBufferPool(16)
     sent = {0: b"first connection's bytes", 1: b"and those of the second one"}
     streams = {key: on_the_wire([payload] * 3) for key, payload in sent.items()}
     readers = {key: FrameReader(memory=shared) for key in sent}

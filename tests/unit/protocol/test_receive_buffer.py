@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafscale.protocol.frame import FrameReader
-from kafscale.protocol.receive_buffer import FRAME_BYTES_MAX, FRAME_BYTES_MIN, FrameMemory
+from kafscale.protocol.receive_buffer import FRAME_BYTES_MAX, FRAME_BYTES_MIN, FrameBufferPool
 
 SIZE = 100_000
 
@@ -23,11 +23,11 @@ def arriving(reader: FrameReader, payload: bytes) -> memoryview:
 
 
 def test_nothing_lies_idle_before_there_was_a_frame():
-    assert FrameMemory().idle(SIZE) is None
+    assert FrameBufferPool().idle(SIZE) is None
 
 
 def test_memory_is_given_out_again_when_nobody_looks_at_it():
-    memory = FrameMemory()
+    memory = FrameBufferPool()
     first = memory.make(SIZE)
     room = first.obj
     assert memory.idle(SIZE) is None
@@ -42,7 +42,7 @@ def test_memory_is_given_out_again_when_nobody_looks_at_it():
 
 
 def test_one_that_is_kept_for_long_does_not_hide_the_others():
-    memory = FrameMemory()
+    memory = FrameBufferPool()
     kept, gone = memory.make(SIZE), memory.make(SIZE)
     del gone
     assert any(memory.idle(SIZE) is not None for _ in range(2))
@@ -51,13 +51,13 @@ def test_one_that_is_kept_for_long_does_not_hide_the_others():
 
 @pytest.mark.parametrize("size_bytes", [FRAME_BYTES_MIN - 1, FRAME_BYTES_MAX + 1])
 def test_small_and_huge_frames_are_not_kept(size_bytes):
-    memory = FrameMemory()
+    memory = FrameBufferPool()
     assert len(memory.make(size_bytes)) == size_bytes
     assert memory.idle(size_bytes) is None
 
 
 def test_what_is_kept_is_bounded():
-    memory = FrameMemory(kept_bytes_max=3 * 131_072)
+    memory = FrameBufferPool(kept_bytes_max=3 * 131_072)
     frames = [memory.make(SIZE) for _ in range(10)]
     rooms = {id(frame.obj) for frame in frames if len(frame.obj) > SIZE}
     assert len(rooms) == 3
@@ -67,7 +67,7 @@ def test_what_is_kept_is_bounded():
 
 
 def test_a_large_frame_is_received_where_another_was():
-    memory = FrameMemory()
+    memory = FrameBufferPool()
     reader = FrameReader(memory=memory)
     first = arriving(reader, b"a" * 1_500_000)
     room = first.obj
@@ -84,7 +84,7 @@ def test_a_large_frame_is_received_where_another_was():
     )
 )
 def test_frames_never_change_while_somebody_has_them(arrivals):
-    reader = FrameReader(memory=FrameMemory(kept_bytes_max=1_000_000))
+    reader = FrameReader(memory=FrameBufferPool(kept_bytes_max=1_000_000))
     held: list[tuple[bytes, memoryview]] = []
     for letter, size_bytes, is_let_go in arrivals:
         payload = bytes([letter]) * size_bytes

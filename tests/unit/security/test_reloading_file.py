@@ -4,7 +4,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from kafscale.errors import ConfigError
-from kafscale.security.reloading_file import LOOK_INTERVAL_MS, FileSource
+from kafscale.security.reloading_file import CHECK_INTERVAL_MS, ReloadingFile
 
 
 class Clock:
@@ -15,7 +15,7 @@ class Clock:
         return self.now_ms
 
     def pass_interval(self):
-        self.now_ms += LOOK_INTERVAL_MS
+        self.now_ms += CHECK_INTERVAL_MS
 
 
 def read(path):
@@ -37,7 +37,7 @@ def path(tmp_path):
 
 
 def test_a_change_shows_within_a_second(path, clock):
-    source = FileSource(path, read, clock)
+    source = ReloadingFile(path, read, clock)
     path.write_text("two!")
     assert source.value() == "one"
     clock.pass_interval()
@@ -46,7 +46,7 @@ def test_a_change_shows_within_a_second(path, clock):
 
 def test_a_file_that_has_not_changed_is_not_read_again(path, clock):
     reads = []
-    source = FileSource(path, reads.append, clock)
+    source = ReloadingFile(path, reads.append, clock)
     for _ in range(3):
         clock.pass_interval()
         source.value()
@@ -54,7 +54,7 @@ def test_a_file_that_has_not_changed_is_not_read_again(path, clock):
 
 
 def test_a_file_that_is_replaced_by_another_is_read(path, clock):
-    source = FileSource(path, read, clock)
+    source = ReloadingFile(path, read, clock)
     other = path.with_name("other")
     other.write_text("two")
     other.replace(path)
@@ -63,14 +63,14 @@ def test_a_file_that_is_replaced_by_another_is_read(path, clock):
 
 
 def test_a_clock_that_was_set_back_does_not_stop_the_looking(path, clock):
-    source = FileSource(path, read, clock)
+    source = ReloadingFile(path, read, clock)
     path.write_text("two!")
     clock.now_ms -= 10_000_000
     assert source.value() == "two!"
 
 
 def test_a_file_that_has_gone_leaves_what_it_said_and_is_told_once(path, clock):
-    source = FileSource(path, read, clock)
+    source = ReloadingFile(path, read, clock)
     path.unlink()
     with capture_logs() as events:
         for _ in range(3):
@@ -84,14 +84,14 @@ def test_a_file_that_has_gone_leaves_what_it_said_and_is_told_once(path, clock):
 
 def test_there_is_no_start_without_the_file(tmp_path, clock):
     with pytest.raises(ConfigError, match="unreadable"):
-        FileSource(tmp_path / "none", read, clock)
+        ReloadingFile(tmp_path / "none", read, clock)
 
 
 def test_a_directory_changes_with_the_files_in_it(tmp_path, path, clock):
     def joined(directory):
         return "".join(read(entry) for entry in sorted(directory.iterdir()))
 
-    source = FileSource(tmp_path, joined, clock)
+    source = ReloadingFile(tmp_path, joined, clock)
     path.write_text("two!")
     clock.pass_interval()
     assert source.value() == "two!"

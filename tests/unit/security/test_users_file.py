@@ -21,21 +21,21 @@ def users(setting="", file=""):
 
 def test_users_of_the_setting():
     known = users("alice:secret,bob:with:colon")
-    assert known.is_right("alice", "secret")
-    assert known.is_right("bob", "with:colon")
-    assert not known.is_right("alice", "with:colon")
-    assert not known.is_right("alice", "")
-    assert not known.is_right("carol", "secret")
+    assert known.verify_password("alice", "secret")
+    assert known.verify_password("bob", "with:colon")
+    assert not known.verify_password("alice", "with:colon")
+    assert not known.verify_password("alice", "")
+    assert not known.verify_password("carol", "secret")
 
 
 def test_users_of_a_file(tmp_path):
     file = tmp_path / "users"
     file.write_bytes("# People.\n\nalice:secret\r\n bob: with spaces \npäivi:#1\u2028".encode())
     known = users(file=file)
-    assert known.is_right("alice", "secret")
-    assert known.is_right("bob", " with spaces ")
-    assert known.is_right("päivi", "#1\u2028")
-    assert not known.is_right("# People.", "")
+    assert known.verify_password("alice", "secret")
+    assert known.verify_password("bob", " with spaces ")
+    assert known.verify_password("päivi", "#1\u2028")
+    assert not known.verify_password("# People.", "")
 
 
 def test_users_of_a_secret_that_kubernetes_mounts(tmp_path):
@@ -52,20 +52,20 @@ def test_users_of_a_secret_that_kubernetes_mounts(tmp_path):
     for user in ("alice", "bob"):
         (tmp_path / user).symlink_to(f"..data/{user}")
     known = users(file=tmp_path)
-    assert known.is_right("alice", "secret")
-    assert known.is_right("bob", "two\n")
-    assert not known.is_right("..data", "secret")
+    assert known.verify_password("alice", "secret")
+    assert known.verify_password("bob", "two\n")
+    assert not known.verify_password("..data", "secret")
     mount("..2", {"alice": "changed", "bob": "two\n\n"})
-    assert known.is_right("alice", "changed")
-    assert not known.is_right("alice", "secret")
+    assert known.verify_password("alice", "changed")
+    assert not known.verify_password("alice", "secret")
 
 
 def test_a_file_counts_more_than_the_setting(tmp_path):
     (tmp_path / "users").write_text("alice:from the file")
     known = users("alice:from the setting,bob:secret", tmp_path / "users")
-    assert known.is_right("alice", "from the file")
-    assert not known.is_right("alice", "from the setting")
-    assert known.is_right("bob", "secret")
+    assert known.verify_password("alice", "from the file")
+    assert not known.verify_password("alice", "from the setting")
+    assert known.verify_password("bob", "secret")
 
 
 def test_a_file_that_changes_is_read_again_and_a_broken_one_is_not_taken(tmp_path):
@@ -73,14 +73,14 @@ def test_a_file_that_changes_is_read_again_and_a_broken_one_is_not_taken(tmp_pat
     file.write_text("alice:secret")
     known = users(file=file)
     file.write_text("alice:changed\nbob:new")
-    assert known.is_right("alice", "changed")
+    assert known.verify_password("alice", "changed")
     file.write_text("this is s3cret nonsense")
     with capture_logs() as events:
-        assert known.is_right("bob", "new")
+        assert known.verify_password("bob", "new")
     assert events[0]["event"] == "file not reloaded"
     assert "s3cret" not in str(events)
     file.write_text("alice:changed")
-    assert not known.is_right("bob", "new")
+    assert not known.verify_password("bob", "new")
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from kafscale.security.watched_file import WatchedFiles
+from kafscale.security.reloading_file import WatchedFiles
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import msgspec
 
 from kafscale.admin.cluster.snapshot import ClusterLook
 from kafscale.admin.etcd import members as etcd_members
-from kafscale.config.sections.stores import Etcd
+from kafscale.config.sections.etcd import Etcd
 from kafscale.errors import KafscaleError
 
 LOOK_SECONDS_MAX: Final = 5.0

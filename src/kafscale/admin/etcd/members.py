@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from typing import Any
 
-from kafscale.config.sections.stores import Etcd
+from kafscale.config.sections.etcd import Etcd
 from kafscale.errors import KafscaleError
 from kafscale.metadata.store.etcd.maintenance import (
     Alarm,
@@ -81,7 +81,7 @@ async def _agreed(
 ) -> tuple[dict[int, EtcdMember], Sequence[Alarm]]:
     """What most members agree on; nothing, where there is no majority."""
     for endpoint, answer in told.items():
-        if isinstance(answer, MemberStatus) and answer.speaks_for_all:
+        if isinstance(answer, MemberStatus) and answer.has_quorum_view:
             members = await clients[endpoint].members()
             return {each.id: each for each in members}, await clients[endpoint].alarms()
     return {}, ()

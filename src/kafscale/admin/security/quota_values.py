@@ -6,8 +6,8 @@ from typing import Final
 from kafscale.errors import InvalidRequestError
 from kafscale.security.quota.types import (
     CONSUMER_BYTE_RATE,
-    KINDS,
     PRODUCER_BYTE_RATE,
+    QUOTA_TYPES,
     REQUEST_PERCENTAGE,
 )
 from kafscale.text.formatting import bytes_in_words
@@ -25,9 +25,9 @@ def parse(key: str, text: str) -> float:
     >>> parse("producer_byte_rate", "1Mi"), parse("request_percentage", "12.5")
     (1048576.0, 12.5)
     """
-    kind = KINDS.get(key)
+    kind = QUOTA_TYPES.get(key)
     if kind is None:
-        raise ValueError(f"{key} is no quota; there are {', '.join(KINDS)}")
+        raise ValueError(f"{key} is no quota; there are {', '.join(QUOTA_TYPES)}")
     try:
         value = float(parse_size(text) if key in _SIZES else text.rstrip("%"))
         kind.check(value)

@@ -41,7 +41,7 @@ class Password:
     def salted(self, user: str, mechanism: ScramMechanism) -> CredentialToSet:
         """What brokers are sent."""
         salt = scram.new_salt(self.random)
-        salted = scram.salted(self.text, mechanism, salt, self.iterations)
+        salted = scram.salt_password(self.text, mechanism, salt, self.iterations)
         return CredentialToSet(user, mechanism, self.iterations, salt, salted)
 
 

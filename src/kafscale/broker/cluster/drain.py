@@ -14,7 +14,7 @@ from typing import Final
 from kafscale.broker.cluster.ownership import Ownership
 from kafscale.broker.cluster.registration import Registration
 from kafscale.groups.model import TopicPartition
-from kafscale.metadata.cluster.cluster_cache import ClusterView
+from kafscale.metadata.cluster.cluster_cache import ClusterCache
 from kafscale.metadata.schema.model import BrokerInfo
 
 CHECK_INTERVAL_SECONDS: Final = 0.2
@@ -24,7 +24,9 @@ CHECK_INTERVAL_SECONDS: Final = 0.2
 class Drainer:
     """Transfers what this broker owns to other brokers."""
 
-    def __init__(self, view: ClusterView, registration: Registration, ownership: Ownership) -> None:
+    def __init__(
+        self, view: ClusterCache, registration: Registration, ownership: Ownership
+    ) -> None:
         self._view = view
         self._registration = registration
         self._ownership = ownership
@@ -76,5 +78,5 @@ class Drainer:
         ]
 
     def _least_loaded(self) -> int:
-        loads = Counter(assignment.broker_id for assignment in self._view.every_assignment())
+        loads = Counter(assignment.broker_id for assignment in self._view.all_assignments())
         return min(self._transfer_targets(), key=lambda broker: (loads[broker.id], broker.id)).id

@@ -24,7 +24,7 @@ async def migrate_unowned_partitions(
     if not catalog.topics or (await store.range(keys.ASSIGNMENTS)).entries:
         return
     # Former versions used the broker epoch as leader epoch, so new leader epochs must be later.
-    epoch = await id_allocator.next_value(store, id_allocator.broker_epoch(str(broker_id)))
+    epoch = await id_allocator.allocate(store, id_allocator.broker_epoch_counter(str(broker_id)))
     orphans = [
         Assignment(
             topic=topic.name,

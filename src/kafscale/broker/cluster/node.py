@@ -23,13 +23,13 @@ from kafscale.broker.cluster.transfer import OwnershipTransfer
 from kafscale.broker.group_coordinator.coordinator import Coordinator
 from kafscale.broker.topics import Topics
 from kafscale.errors import KafscaleError, OperatingError, StoreUnavailableError
-from kafscale.metadata.cluster.cluster_cache import ClusterView
-from kafscale.metadata.cluster.restore_marker import SETTLED, find_restored
+from kafscale.metadata.cluster.cluster_cache import ClusterCache
+from kafscale.metadata.cluster.restore_marker import COMPLETED_KEY, find_pending_restore
 from kafscale.metadata.store.base import MetadataStore
 from kafscale.metadata.topics.catalog import Catalog
 from kafscale.metadata.topics.config_validation import TopicDefaults
 from kafscale.observability.logging import get_logger
-from kafscale.observability.metrics.counters import ClusterStanding
+from kafscale.observability.metrics.counters import ClusterStatus
 from kafscale.storage.engine import StorageEngine
 from kafscale.storage.wal.dead_stream_cleaner import DeadStreamCleaner
 from kafscale.storage.wal.streams import Streams
@@ -49,7 +49,7 @@ class ClusterNode:
         metadata: MetadataStore,
         *,
         catalog: Catalog,
-        view: ClusterView,
+        view: ClusterCache,
         guards: OwnershipGuards,
         registration: Registration,
         storage: StorageEngine,
@@ -133,7 +133,7 @@ class ClusterNode:
         is_loaded = False
         while not is_loaded:
             try:
-                if await self._metadata.get(SETTLED):
+                if await self._metadata.get(COMPLETED_KEY):
                     await self._catalog.current()
                 is_loaded = True
             except OperatingError as error:
@@ -172,9 +172,9 @@ class ClusterNode:
             return {"cluster": "the metadata were restored, and do not agree with the bucket yet"}
         return {}
 
-    def standing(self) -> ClusterStanding:
+    def standing(self) -> ClusterStatus:
         """The cluster metrics of this broker."""
-        return ClusterStanding(
+        return ClusterStatus(
             brokers=len(self.view.brokers),
             is_controller=self.controller.is_controller,
             lease_is_valid=self.registration.lease_is_valid,
@@ -188,7 +188,7 @@ class ClusterNode:
 
     async def _delete_objects(self, topic: str) -> int:
         """Delete the objects of a deleted topic, unless a pending restore may undo the deletion."""
-        if await find_restored(self._metadata):
+        if await find_pending_restore(self._metadata):
             raise StoreUnavailableError(
                 "the metadata were restored, and do not agree with the bucket yet"
             )

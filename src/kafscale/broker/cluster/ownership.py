@@ -20,7 +20,7 @@ from kafscale.broker.configs.topic_configs import resolve
 from kafscale.broker.group_coordinator.coordinator import Coordinator
 from kafscale.errors import KafscaleError
 from kafscale.groups.model import TopicPartition
-from kafscale.metadata.cluster.cluster_cache import ClusterView
+from kafscale.metadata.cluster.cluster_cache import ClusterCache
 from kafscale.metadata.cluster.group_shards import SHARD_COUNT, SHARDS_TOPIC
 from kafscale.metadata.schema.model import Assignment, BrokerInfo, PartitionState, Topic
 from kafscale.metadata.topics.catalog import Catalog
@@ -44,7 +44,7 @@ class Ownership:
 
     def __init__(
         self,
-        view: ClusterView,
+        view: ClusterCache,
         catalog: Catalog,
         storage: StorageEngine,
         groups: Coordinator,
@@ -120,7 +120,7 @@ class Ownership:
             return False
         assigned = [
             assignment
-            for assignment in self._view.every_assignment()
+            for assignment in self._view.all_assignments()
             if assignment.broker_id == ours.id
         ]
         return all(
@@ -175,7 +175,7 @@ class Ownership:
     def _reconcile(self) -> None:
         desired = {
             (assignment.topic, assignment.partition): assignment
-            for assignment in self._view.every_assignment()
+            for assignment in self._view.all_assignments()
             if self._is_owned_here(assignment) and self._exists(assignment)
         }
         for topic_partition, served in list(self._served.items()):
@@ -334,7 +334,9 @@ class Ownership:
     # --- predicates -----------------------------------------------------------------------------
 
     def _is_owned_here(self, assignment: Assignment) -> bool:
-        return assignment.is_of(self.broker) and not self._transfers.has_transferred(assignment)
+        return assignment.is_owned_by(self.broker) and not self._transfers.has_transferred(
+            assignment
+        )
 
     def _is_served(self, assignment: Assignment) -> bool:
         served = self._served.get((assignment.topic, assignment.partition))

@@ -12,7 +12,7 @@ import asyncio
 from typing import Final
 
 from kafscale.errors import FencedError
-from kafscale.metadata.cluster.restore_marker import Unsettled, find_restored
+from kafscale.metadata.cluster.restore_marker import PendingRestore, find_pending_restore
 from kafscale.metadata.store.base import MetadataStore
 
 RESTORED_WHILE_RUNNING: Final = (
@@ -44,7 +44,7 @@ class RestoreGuard:
 
     async def check(self) -> None:
         """Raise `FencedError` if the store was restored since the first call."""
-        pending = await find_restored(self._store)
+        pending = await find_pending_restore(self._store)
         restore_id = None if pending is None else _restore_id(pending)
         if restore_id is None:
             self._restore_complete.set()
@@ -57,5 +57,5 @@ class RestoreGuard:
             raise FencedError(RESTORED_WHILE_RUNNING)
 
 
-def _restore_id(pending: Unsettled) -> _RestoreId:
-    return (pending.mark.mod_revision if pending.mark else 0, pending.restoration_count)
+def _restore_id(pending: PendingRestore) -> _RestoreId:
+    return (pending.marker.mod_revision if pending.marker else 0, pending.restore_count)

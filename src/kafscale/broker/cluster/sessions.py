@@ -21,7 +21,7 @@ from kafscale.broker.cluster.ownership import Ownership
 from kafscale.broker.cluster.registration import Registration
 from kafscale.errors import FencedError, OperatingError
 from kafscale.metadata.cluster import id_allocator
-from kafscale.metadata.cluster.restore_marker import find_restored, mark_restored
+from kafscale.metadata.cluster.restore_marker import find_pending_restore, mark_restored
 from kafscale.metadata.store.base import MetadataStore
 from kafscale.observability.logging import get_logger
 from kafscale.storage.engine import StorageEngine
@@ -66,16 +66,20 @@ class BrokerSessions:
 
     async def _allocate_epoch(self) -> int:
         """Allocate an epoch that is new in the metadata and in the bucket, which may be newer."""
-        name = id_allocator.broker_epoch(str(self._broker_id))
+        name = id_allocator.broker_epoch_counter(str(self._broker_id))
         # Read the bucket first: every epoch that it shows by then was allocated before.
         newest = await self._storage.newest_epoch()
-        allocated = await id_allocator.read(self._store, name)
-        if allocated is not None and allocated <= newest and not await find_restored(self._store):
+        allocated = await id_allocator.peek(self._store, name)
+        if (
+            allocated is not None
+            and allocated <= newest
+            and not await find_pending_restore(self._store)
+        ):
             log.error("metadata are older than the bucket", epoch=allocated, newest_epoch=newest)
             await mark_restored(
                 self._store, snapshot="", taken_at_ms=0, restored_at_ms=self._clock()
             )
-        return await id_allocator.next_value(self._store, name, above=newest)
+        return await id_allocator.allocate(self._store, name, above=newest)
 
     async def run(self) -> None:
         """Run session after session; cancel it to stop.

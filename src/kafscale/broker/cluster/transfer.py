@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from kafscale.broker.group_coordinator.coordinator import Coordinator
 from kafscale.errors import FencedError, OperatingError
 from kafscale.groups.model import TopicPartition
-from kafscale.metadata.cluster.cluster_cache import ClusterView
+from kafscale.metadata.cluster.cluster_cache import ClusterCache
 from kafscale.metadata.cluster.group_shards import SHARDS_TOPIC
 from kafscale.metadata.cluster.ownership_guard import OwnershipGuard
 from kafscale.metadata.schema import keys
@@ -41,7 +41,7 @@ class OwnershipTransfer:
     def __init__(
         self,
         store: MetadataStore,
-        view: ClusterView,
+        view: ClusterCache,
         storage: StorageEngine,
         groups: Coordinator,
         *,
@@ -149,7 +149,7 @@ class OwnershipTransfer:
         """Read the assignment, with retries, to find out whether this broker still owns it."""
         while True:
             try:
-                await guard.renew()
+                await guard.refresh()
             except FencedError:
                 return False
             except OperatingError:

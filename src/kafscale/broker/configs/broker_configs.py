@@ -309,11 +309,11 @@ def _text(value: object) -> str:
 def _of_topics(defaults: TopicDefaults) -> Iterator[DescribedConfig]:
     """What holds for topics that do not say otherwise, where topics can say it at all."""
     for row in TOPIC_CONFIGS.values():
-        if row.effect is Effect.HONOURED:
+        if row.effect is Effect.APPLIED:
             static = row.name in defaults.static
             source = ConfigSource.STATIC_BROKER if static else ConfigSource.DEFAULT
             value = defaults.values[row.name]
-            yield _entry(row.synonym, value, row.kind.type, source, row.documentation)
+            yield _entry(row.synonym, value, row.type.type, source, row.documentation)
 
 
 def _source(config: Config, path: str) -> ConfigSource:

@@ -12,7 +12,7 @@ from typing import Final
 from kafscale.errors import InvalidConfigError, InvalidRequestError
 from kafscale.metadata.topics import config_validation
 from kafscale.metadata.topics.config_defs import TOPIC_CONFIGS, Effect, TopicConfig
-from kafscale.metadata.topics.config_types import ConfigSource, ConfigType, split
+from kafscale.metadata.topics.config_types import ConfigSource, ConfigType, split_list
 from kafscale.metadata.topics.config_validation import DELETE, TopicDefaults
 from kafscale.protocol.messages.describe_configs import ConfigSynonym, DescribedConfig
 from kafscale.protocol.messages.incremental_alter_configs import ConfigToAlter
@@ -54,7 +54,7 @@ def apply_incremental(
         if value is None:
             changed.pop(name, None)
         else:
-            changed[name] = config_validation.parse_value(name, value, defaults)
+            changed[name] = config_validation.validate_value(name, value, defaults)
     return changed
 
 
@@ -65,20 +65,20 @@ def _after(current: str | None, requested: ConfigToAlter, defaults: TopicDefault
         operation = Operation(requested.operation)
     except ValueError:
         raise InvalidRequestError(f"Unknown operation {requested.operation} on {name}") from None
-    row = config_validation.find(name)
+    row = config_validation.definition(name)
     if operation is Operation.DELETE:
         return None
     if requested.value is None:
         raise InvalidRequestError(f"Null value not supported for: {name}")
     if operation is Operation.SET:
         return requested.value
-    if row.kind.type is not ConfigType.LIST:
+    if row.type.type is not ConfigType.LIST:
         raise InvalidConfigError(
             f"Can't {operation.name} to key {name} because its type is not LIST."
         )
     # A list that the topic does not have yet begins as the default, as in Kafka.
-    words = split(defaults.values[name] if current is None else current)
-    change = split(requested.value)
+    words = split_list(defaults.values[name] if current is None else current)
+    change = split_list(requested.value)
     if operation is Operation.APPEND:
         return ",".join(dict.fromkeys([*words, *change]))
     return ",".join(word for word in words if word not in change)
@@ -96,9 +96,9 @@ def resolve(configs: Mapping[str, str], defaults: TopicDefaults) -> LogSettings:
     values = dict(defaults.values)
     for name, value in configs.items():
         row = TOPIC_CONFIGS.get(name)
-        if row is not None and row.effect is Effect.HONOURED:
-            values[name] = config_validation.parse_value(name, value, defaults)
-    has_delete_policy = DELETE in split(values["cleanup.policy"])
+        if row is not None and row.effect is Effect.APPLIED:
+            values[name] = config_validation.validate_value(name, value, defaults)
+    has_delete_policy = DELETE in split_list(values["cleanup.policy"])
     if not has_delete_policy:
         values["retention.ms"] = values["retention.bytes"] = _FOREVER
     compression = values["compression.type"]
@@ -137,6 +137,6 @@ def _describe(row: TopicConfig, own: str | None, defaults: TopicDefaults) -> Des
         is_default=own is None,
         source=values[0].source,
         synonyms=values,
-        type=row.kind.type,
+        type=row.type.type,
         documentation=row.documentation,
     )

@@ -13,7 +13,7 @@ from kafscale.config.sections.security import PeerTls
 from kafscale.control_plane.allowed_names import Admission
 from kafscale.control_plane.server import ControlServer
 from kafscale.control_plane.tls import ServerTls
-from kafscale.security.watched_file import WatchedFiles
+from kafscale.security.reloading_file import WatchedFiles
 
 
 def control_address(config: Config, http: AdminHttp) -> Address:

@@ -18,7 +18,7 @@ from kafscale.control_plane.client import ControlClient
 from kafscale.control_plane.errors import ControlError
 from kafscale.control_plane.messages import Ack, MetricsSample
 from kafscale.observability.logging import get_logger
-from kafscale.observability.metrics.broker import DECLARATIONS, Metrics
+from kafscale.observability.metrics.broker import BROKER_METRICS, Metrics
 
 log = get_logger(__name__)
 
@@ -56,7 +56,7 @@ SENT: Final = frozenset(
 """The metrics that are sent, under the names that a scrape has for them; without their labels, they
 are the totals of what this broker counts at the moment."""
 
-_SENT: Final = tuple(each for each in DECLARATIONS if each.name in SENT)
+_SENT: Final = tuple(each for each in BROKER_METRICS if each.name in SENT)
 assert len(_SENT) == len(SENT), "what is sent is declared"
 
 Send = Callable[[AsyncIterator[MetricsSample]], Awaitable[Ack]]

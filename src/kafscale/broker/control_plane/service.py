@@ -26,7 +26,7 @@ from kafscale.control_plane.messages import (
 from kafscale.control_plane.partition import Partition
 from kafscale.errors import InvalidRequestError, NotOwnerError, UnknownTopicError
 from kafscale.groups.model import TopicPartition
-from kafscale.metadata.cluster.cluster_cache import NOBODY, ClusterView
+from kafscale.metadata.cluster.cluster_cache import NO_BROKER, ClusterCache
 from kafscale.metadata.cluster.group_shards import SHARD_COUNT, SHARDS_TOPIC
 from kafscale.metadata.topics.catalog import Catalog
 from kafscale.observability.logging import get_logger
@@ -52,7 +52,7 @@ class BrokerParts:
     broker_id: int
     cluster_id: str
     namespace: str
-    view: ClusterView
+    view: ClusterCache
     catalog: Catalog
     storage: StorageEngine
     swap: Callable[[PartitionLog, str], Awaitable[SwapResult]]
@@ -126,7 +126,7 @@ class BrokerControlService:
                 from_broker=str(each.broker_id),
                 to_broker=str(each.reassigning_to),
             )
-            for each in view.every_assignment()
+            for each in view.all_assignments()
             if each.reassigning_to is not None
         ]
 
@@ -234,7 +234,7 @@ def _tell_failure(task: "asyncio.Task[Any]") -> None:
 
 
 def _who(broker_id: int) -> str:
-    return "nobody is, at the moment" if broker_id == NOBODY else f"broker {broker_id} is"
+    return "nobody is, at the moment" if broker_id == NO_BROKER else f"broker {broker_id} is"
 
 
 def _sorted(topic_partitions: Iterable[TopicPartition]) -> list[Partition]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from kafscale import __version__
 from kafscale.control_plane.messages import BrokerStatusResponse, BrokerSummary, PartitionStatus
-from kafscale.metadata.cluster.cluster_cache import NOBODY, ClusterView
+from kafscale.metadata.cluster.cluster_cache import NO_BROKER, ClusterCache
 from kafscale.metadata.cluster.group_shards import SHARDS_TOPIC
 from kafscale.metadata.schema.model import Assignment, BrokerInfo
 from kafscale.storage.log.partition_log import PartitionLog
@@ -44,7 +44,7 @@ async def status(
         epoch=broker.epoch if broker else NO_EPOCH,
         draining=broker is not None and broker.is_draining,
         is_controller=parts.controller.is_controller,
-        controller_id="" if controller_id == NOBODY else str(controller_id),
+        controller_id="" if controller_id == NO_BROKER else str(controller_id),
         cluster_id=parts.cluster_id,
         brokers=summaries(parts.view),
         store_health=parts.store_health(),
@@ -53,20 +53,20 @@ async def status(
     if broker is None:
         return answer
     shards = parts.view.assignments(SHARDS_TOPIC).values()
-    answer.shards.extend(sorted(each.partition for each in shards if each.is_of(broker)))
+    answer.shards.extend(sorted(each.partition for each in shards if each.is_owned_by(broker)))
     if with_partitions:
         await _add_partitions(answer, parts, broker)
     return answer
 
 
-def summaries(view: ClusterView) -> list[BrokerSummary]:
+def summaries(view: ClusterCache) -> list[BrokerSummary]:
     """All brokers that are alive, and how much each of them owns."""
     partitions: Counter[int] = Counter()
     shards: Counter[int] = Counter()
     moving: Counter[int] = Counter()
-    for assignment in view.every_assignment():
+    for assignment in view.all_assignments():
         owner = view.brokers.get(assignment.broker_id)
-        if assignment.is_of(owner):
+        if assignment.is_owned_by(owner):
             counts = shards if assignment.topic == SHARDS_TOPIC else partitions
             counts[assignment.broker_id] += 1
             moving[assignment.broker_id] += assignment.reassigning_to is not None
@@ -93,7 +93,7 @@ async def _add_partitions(
     answer: BrokerStatusResponse, parts: "BrokerParts", broker: BrokerInfo
 ) -> None:
     owned = sorted(
-        (each for each in parts.view.every_assignment() if each.is_of(broker)),
+        (each for each in parts.view.all_assignments() if each.is_owned_by(broker)),
         key=lambda each: (each.topic, each.partition),
     )
     for count, assignment in enumerate(owned, 1):

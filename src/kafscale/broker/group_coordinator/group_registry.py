@@ -26,7 +26,7 @@ from kafscale.groups.group import Group
 from kafscale.groups.model import GroupRecord, Kind, TopicInfo
 from kafscale.metadata.schema.group_codec import encode_group
 from kafscale.observability.logging import get_logger
-from kafscale.observability.metrics.counters import Traffic
+from kafscale.observability.metrics.counters import Counters
 
 log = get_logger(__name__)
 
@@ -41,7 +41,7 @@ class GroupDirectory:
         settings: GroupSettings,
         tenures: Tenures,
         tickets: Tickets,
-        traffic: Traffic,
+        traffic: Counters,
         *,
         topic_names: Mapping[bytes, str],
         clock: GroupClock,

@@ -22,7 +22,7 @@ from kafscale.groups.model import GroupRecord
 from kafscale.metadata.schema import keys
 from kafscale.metadata.store.base import Delete, Operation, Put
 from kafscale.observability.logging import get_logger
-from kafscale.observability.metrics.counters import GroupTraffic
+from kafscale.observability.metrics.counters import GroupCounters
 
 log = get_logger(__name__)
 
@@ -38,7 +38,7 @@ class HostedGroup:
         group: Group,
         tenure: Tenure,
         tickets: Tickets,
-        traffic: GroupTraffic,
+        traffic: GroupCounters,
         *,
         encode: Callable[[GroupRecord], bytes],
         clock: GroupClock,

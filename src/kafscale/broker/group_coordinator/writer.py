@@ -146,7 +146,7 @@ class GroupWriter:
 
     async def _renew(self, tenure: Tenure) -> None:
         try:
-            await tenure.guard.renew()
+            await tenure.guard.refresh()
         except FencedError:
             self._lost(tenure)
 

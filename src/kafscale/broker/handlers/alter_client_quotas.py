@@ -28,7 +28,7 @@ from kafscale.protocol.messages.alter_client_quotas import (
     QuotaToAlter,
 )
 from kafscale.security.quota.entities import Part, entity_of
-from kafscale.security.quota.types import kind_for
+from kafscale.security.quota.types import quota_type_for
 
 
 async def handle(
@@ -81,7 +81,7 @@ def _changes(entity: QuotaEntity, asked: Sequence[QuotaChange]) -> dict[str, flo
         if change.key in changes:
             raise InvalidRequestError(f"Duplicate quota key {change.key}")
         if not change.remove:
-            kind_for(entity, change.key).check(change.value)
+            quota_type_for(entity, change.key).check(change.value)
         changes[change.key] = None if change.remove else change.value
     return changes
 

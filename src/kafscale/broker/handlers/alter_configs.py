@@ -30,7 +30,7 @@ async def handle(context: RequestContext, request: AlterConfigsRequest) -> Alter
         wanted = {config.name: config.value for config in resource.configs}
         if len(wanted) < len(resource.configs):
             raise InvalidRequestError("Error due to duplicate config keys")
-        return lambda _current: config_validation.parse(wanted, context.broker.topic_defaults)
+        return lambda _current: config_validation.validate(wanted, context.broker.topic_defaults)
 
     errors = await resources.alter(
         context.broker, request.resources, replacement, validate_only=request.validate_only

@@ -86,7 +86,7 @@ async def _create(
         # they have created, whatever else they ask for.
         broker.catalog.check_new(topic.name, partitions=1)
         partition_count = _partition_count(context, topic)
-        configs = config_validation.parse(
+        configs = config_validation.validate(
             {config.name: config.value for config in topic.configs}, broker.topic_defaults
         )
         topic_id = UUID_ZERO

@@ -19,7 +19,7 @@ from kafscale.broker.requests.context import RequestContext
 from kafscale.broker.security import operations
 from kafscale.errors import InvalidRequestError, KafscaleError, TopicAuthorizationError
 from kafscale.metadata.access.model import Operation, ResourceType
-from kafscale.metadata.cluster.cluster_cache import NOBODY
+from kafscale.metadata.cluster.cluster_cache import NO_BROKER
 from kafscale.metadata.schema.model import Topic
 from kafscale.metadata.topics import names
 from kafscale.protocol.error_codes import ErrorCode
@@ -100,7 +100,7 @@ def _described(context: RequestContext, topic: Topic, numbers: Iterable[int]) ->
 
 def _partition(context: RequestContext, topic: str, number: int) -> DescribedPartition:
     leader_id, leader_epoch = context.broker.cluster.leader(topic, number)
-    is_led = leader_id != NOBODY
+    is_led = leader_id != NO_BROKER
     return DescribedPartition(
         error_code=ErrorCode.NONE if is_led else ErrorCode.LEADER_NOT_AVAILABLE,
         index=number,

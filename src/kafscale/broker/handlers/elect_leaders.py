@@ -16,7 +16,7 @@ from kafscale.broker.requests.context import RequestContext
 from kafscale.broker.services import Services
 from kafscale.errors import InvalidRequestError, KafscaleError, UnknownTopicError
 from kafscale.metadata.access.model import Operation, ResourceType
-from kafscale.metadata.cluster.cluster_cache import NOBODY
+from kafscale.metadata.cluster.cluster_cache import NO_BROKER
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.elect_leaders import (
     ElectedPartition,
@@ -74,7 +74,7 @@ def _elect(broker: Services, topic: str, index: int, election_type: int) -> Elec
     if found is None or not 0 <= index < found.partitions:
         return _failed(index, UnknownTopicError(f"there is no partition {index} of {topic!r}"))
     leader_id, _ = broker.cluster.leader(topic, index)
-    code = ErrorCode.ELECTION_NOT_NEEDED if leader_id != NOBODY else _KINDS[election_type]
+    code = ErrorCode.ELECTION_NOT_NEEDED if leader_id != NO_BROKER else _KINDS[election_type]
     return ElectedPartition(index=index, error_code=code, error_message=code.message)
 
 

@@ -32,7 +32,7 @@ from kafscale.broker.shared.leaders import MISLED, endpoints, leader_of
 from kafscale.broker.shared.partition_lookup import find_partition
 from kafscale.errors import KafscaleError, UnsupportedCodecError
 from kafscale.metadata.access.model import Operation, ResourceType
-from kafscale.metadata.cluster.cluster_cache import NOBODY
+from kafscale.metadata.cluster.cluster_cache import NO_BROKER
 from kafscale.protocol.messages.fetch import (
     FetchedPartition,
     FetchedTopic,
@@ -300,7 +300,7 @@ class Fetch:
         wanted = self.session.wanted[number]
         leader = leader_of(self._context, wanted.name, wanted.topic_id, wanted.request.index)
         if leader is None:
-            return NOBODY
+            return NO_BROKER
         self.results[number].current_leader = LeaderIdAndEpoch(
             leader_id=leader[0], leader_epoch=leader[1]
         )

@@ -29,7 +29,7 @@ from kafscale.errors import (
     TopicAuthorizationError,
 )
 from kafscale.metadata.access.model import Operation, ResourceType
-from kafscale.metadata.cluster.cluster_cache import NOBODY
+from kafscale.metadata.cluster.cluster_cache import NO_BROKER
 from kafscale.metadata.schema.model import Topic
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.metadata import (
@@ -174,11 +174,11 @@ def _described(context: RequestContext, request: MetadataRequest, topic: Topic) 
 
 def _partition(context: RequestContext, topic: str, index: int) -> PartitionMetadata:
     leader_id, leader_epoch = context.broker.cluster.leader(topic, index)
-    if leader_id == NOBODY:
+    if leader_id == NO_BROKER:
         return PartitionMetadata(
             error_code=ErrorCode.LEADER_NOT_AVAILABLE,
             index=index,
-            leader_id=NOBODY,
+            leader_id=NO_BROKER,
             leader_epoch=leader_epoch,
             replicas=[],
             in_sync_replicas=[],

@@ -14,7 +14,7 @@ from kafscale.broker.group_coordinator.coordinator import Coordinator
 from kafscale.config.sections.security import ClientTls
 from kafscale.errors import KafscaleError
 from kafscale.groups.model import TopicPartition
-from kafscale.metadata.cluster.cluster_cache import ClusterView
+from kafscale.metadata.cluster.cluster_cache import ClusterCache
 from kafscale.metadata.schema.model import BrokerInfo
 from kafscale.observability.logging import get_logger
 from kafscale.storage.log.log_directory import LogDirectory
@@ -32,7 +32,7 @@ class Watermarks:
         self,
         logs: LogDirectory,
         groups: Coordinator,
-        view: ClusterView,
+        view: ClusterCache,
         *,
         broker_id: int,
         steady: Callable[[], int],

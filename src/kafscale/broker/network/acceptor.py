@@ -18,9 +18,9 @@ from typing import Final
 
 from kafscale.broker.network.connection import Connection, Lobby
 from kafscale.broker.network.connection_quotas import Door
-from kafscale.observability.log_limiter import Hush
+from kafscale.observability.log_limiter import RateLimitedLogger
 from kafscale.observability.logging import get_logger
-from kafscale.observability.metrics.counters import ConnectionTraffic
+from kafscale.observability.metrics.counters import ConnectionCounters
 from kafscale.security.tls.alerts import alerts_to
 
 log = get_logger(__name__)
@@ -40,7 +40,7 @@ class Reception:
         listening: socket.socket,
         lobby: Lobby,
         door: Door,
-        traffic: ConnectionTraffic,
+        traffic: ConnectionCounters,
         delay_ms: Callable[[str], int],
     ) -> None:
         """`delay_ms` says after how long somebody is sent away who comes too often; 0 lets in."""
@@ -52,7 +52,7 @@ class Reception:
         self._loop = asyncio.get_running_loop()
         self._arriving: dict[asyncio.Task[None], tuple[_Newcomer, Connection]] = {}
         self._pause: asyncio.TimerHandle | None = None
-        self._failures = Hush(lambda: int(self._loop.time() * 1000))
+        self._failures = RateLimitedLogger(lambda: int(self._loop.time() * 1000))
 
     def open(self) -> None:
         self._pause = None

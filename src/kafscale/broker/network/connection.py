@@ -32,8 +32,8 @@ from kafscale.errors import AuthenticationError, FrameError
 from kafscale.observability.logging import get_logger
 from kafscale.protocol.frame import FrameReader
 from kafscale.protocol.messages.produce import PRODUCE
-from kafscale.protocol.receive_buffer import FrameMemory
-from kafscale.security.principal import NOBODY
+from kafscale.protocol.receive_buffer import FrameBufferPool
+from kafscale.security.principal import ANONYMOUS
 from kafscale.security.tls.context import ListenerTls
 
 log = get_logger(__name__)
@@ -88,7 +88,7 @@ class Lobby:
         tls: ListenerTls | None = None,
         logins: Logins | None = None,
         audit: Audit | None = None,
-        memory: FrameMemory | None = None,
+        memory: FrameBufferPool | None = None,
     ) -> None:
         """`tls` and `logins` are there if the listener asks for them; `memory` may be shared."""
         self.dispatcher = dispatcher
@@ -102,7 +102,7 @@ class Lobby:
         self.closed = closed
         """told of every connection when it is gone."""
         self.congestion = congestion
-        self.memory = memory or FrameMemory()
+        self.memory = memory or FrameBufferPool()
 
 
 class Connection(asyncio.BufferedProtocol):
@@ -268,12 +268,12 @@ class Connection(asyncio.BufferedProtocol):
         """Take the client for whom its certificate names; whether it may stay."""
         audit = self._lobby.audit
         try:
-            self.client.identity = tls.identity(self._transport.get_extra_info("ssl_object"))
+            self.client.identity = tls.principal(self._transport.get_extra_info("ssl_object"))
         except AuthenticationError as error:
             if audit is not None:
                 audit.login_failed(self.client, "SSL", "", str(error))
             return False
-        if audit is not None and self.client.identity is not NOBODY:
+        if audit is not None and self.client.identity is not ANONYMOUS:
             audit.logged_in(self.client, "SSL")
         return True
 

@@ -20,7 +20,7 @@ from kafscale.broker.security.audit import Audit
 from kafscale.broker.security.sasl_login import Logins
 from kafscale.observability.logging import get_logger
 from kafscale.observability.metrics.broker import Metrics
-from kafscale.protocol.receive_buffer import FrameMemory
+from kafscale.protocol.receive_buffer import FrameBufferPool
 from kafscale.security.tls.context import ListenerTls
 
 log = get_logger(__name__)
@@ -90,7 +90,7 @@ class Server:
             per_host_overrides=settings.connections_per_host_overrides,
             rate_max=settings.connection_rate_max,
         )
-        self._memory = FrameMemory()
+        self._memory = FrameBufferPool()
         self._connections: set[Connection] = set()
         self._receptions: list[Reception] = []
         self._certificates: list[ListenerTls] = []

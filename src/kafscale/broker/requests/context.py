@@ -12,7 +12,7 @@ from kafscale.broker.network.listener_config import Listener
 from kafscale.broker.security.denials import denial
 from kafscale.metadata.access.model import CLUSTER_NAME, Operation, ResourceType
 from kafscale.protocol.api import Api
-from kafscale.security.principal import NOBODY, Identity
+from kafscale.security.principal import ANONYMOUS, Principal
 
 if TYPE_CHECKING:  # Rooms may know who asks; that must not make them part of a circle.
     from kafscale.broker.security.sasl_login import Login
@@ -34,7 +34,7 @@ class ClientInfo(msgspec.Struct):
     broker_port: int = 0
     listener: Listener = _LISTENER
     """The one at which the client has come."""
-    identity: Identity = NOBODY
+    identity: Principal = ANONYMOUS
     """Who the client is, as far as it has shown it; its `client.id` counts for nothing."""
     login: "Login | None" = None
     """Where the client stands that has to log in; None at a listener that asks nobody to."""

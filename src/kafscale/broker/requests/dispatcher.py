@@ -35,7 +35,7 @@ from kafscale.errors import (
     ProtocolError,
     UnknownApiError,
 )
-from kafscale.observability.log_limiter import Hush
+from kafscale.observability.log_limiter import RateLimitedLogger
 from kafscale.observability.logging import get_logger
 from kafscale.observability.metrics.broker import Metrics
 from kafscale.protocol import header as headers
@@ -135,7 +135,7 @@ class Dispatcher:
         self._clock = clock
         self._timer = timer
         self._by_number: dict[int, Endpoint] = {}
-        self.strangers = Hush(clock)
+        self.strangers = RateLimitedLogger(clock)
         """Keeps what is told of clients that nobody knows within bounds."""
         # Tasks are only weakly held by their event loop: this keeps them, and counts them.
         self._waiting: set[Waiting] = set()
@@ -314,7 +314,7 @@ class Dispatcher:
             "request after the end of a session" if is_known else "request without a login",
             client=str(client),
             listener=client.listener.name,
-            principal=client.identity.principal,
+            principal=client.identity.full_name,
             api_key=int.from_bytes(request_frame[:2], "big"),
         )
 

@@ -13,7 +13,7 @@ from kafscale.broker.requests.dispatcher import Dispatcher, Pending, Waiting
 from kafscale.broker.requests.versioned_api import Endpoint, Parts
 from kafscale.errors import KafscaleError
 from kafscale.observability import tracing
-from kafscale.observability.tracing import Kind
+from kafscale.observability.tracing import SpanKind
 from kafscale.protocol import apis
 from kafscale.protocol.codec.wire import Message
 from kafscale.protocol.error_codes import ErrorCode
@@ -25,9 +25,9 @@ class TracedDispatcher(Dispatcher):
     """Serves requests by their routes, and tells how each went."""
 
     def dispatch(self, client: ClientInfo, request_frame: memoryview) -> Parts | Pending | None:
-        span = tracing.begin(
+        span = tracing.start_span(
             _name(request_frame),
-            Kind.SERVER,
+            SpanKind.SERVER,
             {
                 "messaging.system": "kafka",
                 "network.peer.address": client.host,
@@ -38,7 +38,7 @@ class TracedDispatcher(Dispatcher):
         )
         answer: Parts | Pending | None = None
         try:
-            with tracing.within(span):
+            with tracing.use_span(span):
                 answer = super().dispatch(client, request_frame)
         finally:
             if not isinstance(answer, Waiting):

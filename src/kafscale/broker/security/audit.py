@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kafscale.metadata.access.model import Operation, ResourceType
 from kafscale.observability.logging import get_logger
-from kafscale.observability.metrics.counters import AccessTraffic
+from kafscale.observability.metrics.counters import SecurityCounters
 
 if TYPE_CHECKING:
     from kafscale.broker.requests.context import ClientInfo, RequestContext
@@ -27,7 +27,7 @@ NAME_LENGTH_MAX: Final = 256
 class Audit:
     """Writes what has to be known afterwards."""
 
-    def __init__(self, traffic: AccessTraffic, clock: Callable[[], int]) -> None:
+    def __init__(self, traffic: SecurityCounters, clock: Callable[[], int]) -> None:
         self._traffic = traffic
         self._clock = clock
         self._second = 0
@@ -45,7 +45,7 @@ class Audit:
         self._traffic.denied += 1
         client = context.client
         kind = (
-            client.identity.principal,
+            client.identity.full_name,
             client.host,
             context.api.name,
             operation.name,
@@ -105,7 +105,7 @@ class Audit:
 
 def _who(client: "ClientInfo") -> dict[str, str]:
     return {
-        "principal": client.identity.principal,
+        "principal": client.identity.full_name,
         "client": str(client),
         "listener": client.listener.name,
     }

@@ -21,8 +21,8 @@ from typing import Any, Final
 from kafscale.broker.requests.context import RequestContext
 from kafscale.errors import InvalidRequestError, ThrottledError
 from kafscale.metadata.access.model import QuotaEntity
-from kafscale.metadata.access.store import AccessStore
-from kafscale.observability.metrics.counters import AccessTraffic
+from kafscale.metadata.access.store import AclStore
+from kafscale.observability.metrics.counters import SecurityCounters
 from kafscale.protocol.codec.wire import Message
 from kafscale.protocol.messages.create_partitions import CREATE_PARTITIONS
 from kafscale.protocol.messages.create_topics import CREATE_TOPICS
@@ -31,7 +31,7 @@ from kafscale.protocol.messages.fetch import FetchResponse
 from kafscale.protocol.messages.produce import PRODUCE
 from kafscale.protocol.messages.sasl_authenticate import SASL_AUTHENTICATE
 from kafscale.protocol.messages.sasl_handshake import SASL_HANDSHAKE
-from kafscale.security.principal import NOBODY, Identity
+from kafscale.security.principal import ANONYMOUS, Principal
 from kafscale.security.quota.entities import address
 from kafscale.security.quota.limits import Buckets, Quotas
 from kafscale.security.quota.types import (
@@ -60,7 +60,7 @@ class Throttling:
     """Keeps the clients of a broker within their quotas."""
 
     def __init__(
-        self, rules: AccessStore, traffic: AccessTraffic, timer: Callable[[], float]
+        self, rules: AclStore, traffic: SecurityCounters, timer: Callable[[], float]
     ) -> None:
         """`timer` tells a time in seconds that never goes back."""
         self._quotas = Quotas(rules.quotas)
@@ -115,11 +115,11 @@ class Throttling:
         except InvalidRequestError:
             return 0  # Not everything that connects has an address, such as a socket in a file.
         now = self._timer()
-        bucket = self._quotas.of_address(ip, now).get(CONNECTION_CREATION_RATE)
+        bucket = self._quotas.for_address(ip, now).get(CONNECTION_CREATION_RATE)
         wait = 0.0 if bucket is None else bucket.try_consume(1, now)
         return self._told(CONNECTION_CREATION_RATE, min(wait, REFUSAL_SECONDS_MAX))
 
-    def login_delay_ms(self, identity: Identity) -> int:
+    def login_delay_ms(self, identity: Principal) -> int:
         """Record that somebody has logged in; for how many ms the connection is to be left alone.
 
         Of a new connection only, not when a session is renewed.
@@ -127,16 +127,16 @@ class Throttling:
         if self.is_idle:
             return 0
         now = self._timer()
-        bucket = self._quotas.of_client(identity.user, "", now).get(CONNECTION_CREATION_RATE)
+        bucket = self._quotas.for_client(identity.user, "", now).get(CONNECTION_CREATION_RATE)
         return self._told(CONNECTION_CREATION_RATE, bucket.consume(1, now) if bucket else 0.0)
 
     def _buckets(self, context: RequestContext) -> Buckets:
         client = context.client
         if self.is_idle or context.api.key in _FREE:
             return {}
-        if client.identity is NOBODY and client.listener.authenticates:
+        if client.identity is ANONYMOUS and client.listener.authenticates:
             return {}  # Nobody knows yet whom to charge.
-        return self._quotas.of_client(client.identity.user, context.client_id or "", self._timer())
+        return self._quotas.for_client(client.identity.user, context.client_id or "", self._timer())
 
     def _told(self, key: str, wait_seconds: float) -> int:
         wait_ms = math.ceil(wait_seconds * 1000)
@@ -145,7 +145,7 @@ class Throttling:
         return wait_ms
 
     def _changed(self, _entity: QuotaEntity) -> None:
-        self._quotas.changed()
+        self._quotas.invalidate()
         self.is_idle = self._quotas.is_empty
 
 

@@ -24,8 +24,8 @@ from kafscale.errors import AuthenticationError, IllegalSaslStateError, Unsuppor
 from kafscale.protocol.messages.api_versions import API_VERSIONS
 from kafscale.protocol.messages.sasl_authenticate import SASL_AUTHENTICATE
 from kafscale.protocol.messages.sasl_handshake import SASL_HANDSHAKE
-from kafscale.security.principal import Identity
-from kafscale.security.sasl.authenticator import Exchange
+from kafscale.security.principal import Principal
+from kafscale.security.sasl.authenticator import SaslServer
 
 if TYPE_CHECKING:
     from kafscale.broker.requests.context import ClientInfo
@@ -54,7 +54,7 @@ class Logins:
         settings: Sasl,
         audit: Audit,
         clock: Callable[[], int],
-        throttled_ms: Callable[[Identity], int] = lambda _identity: 0,
+        throttled_ms: Callable[[Principal], int] = lambda _identity: 0,
     ) -> None:
         """`throttled_ms` says how long somebody has to wait who has just logged in."""
         self.mechanisms = mechanisms
@@ -87,12 +87,12 @@ class Login:
         self._logins = logins
         self.offered = offered
         self._mechanism = ""
-        self._exchange: Exchange | None = None
+        self._exchange: SaslServer | None = None
         self.delay_ms: int | None = None
         """How long to hold back the answer to the attempt that has failed, in ms."""
         self.is_bare = False
         """Whether the next frame is a token and nothing else."""
-        self.identity: Identity | None = None
+        self.identity: Principal | None = None
         self.expires_ms: int | None = None
 
     @property
@@ -118,7 +118,7 @@ class Login:
         if self.identity is not None and mechanism != self._mechanism:
             raise IllegalSaslStateError("who logs in again has to use the same mechanism")
         self._mechanism = mechanism
-        self._exchange = self._logins.mechanisms.exchange(mechanism)
+        self._exchange = self._logins.mechanisms.create_server(mechanism)
         self.is_bare = version == BARE_TOKENS_VERSION
 
     def authenticate(self, client: "ClientInfo", token: bytes) -> Passed:
@@ -126,12 +126,12 @@ class Login:
         if self._exchange is None:
             raise IllegalSaslStateError("no SaslHandshake has come before")
         try:
-            step = self._exchange.step(token)
-            if step.refusal:
-                self._tell_failure(client, self._exchange, step.refusal)
-            if step.identity is None:
+            step = self._exchange.evaluate_response(token)
+            if step.failure:
+                self._tell_failure(client, self._exchange, step.failure)
+            if step.principal is None:
                 return Passed(step.token)
-            self._check_same(step.identity)
+            self._check_same(step.principal)
         except AuthenticationError as error:
             self._tell_failure(client, self._exchange, str(error))
             self._exchange = None
@@ -141,19 +141,19 @@ class Login:
         self._exchange = None
         self.is_bare = False
         if self.identity is None:
-            client.throttled_ms = self._logins.throttled_ms(step.identity)
-        self.identity = client.identity = step.identity
-        lifetime_ms = self._begin_session(step.identity)
+            client.throttled_ms = self._logins.throttled_ms(step.principal)
+        self.identity = client.identity = step.principal
+        lifetime_ms = self._begin_session(step.principal)
         self._logins.audit.logged_in(client, self._mechanism)
         return Passed(step.token, lifetime_ms)
 
-    def _tell_failure(self, client: "ClientInfo", exchange: Exchange, reason: str) -> None:
+    def _tell_failure(self, client: "ClientInfo", exchange: SaslServer, reason: str) -> None:
         """Note a failure, once for each attempt: who fails may leave before the last word."""
         if self.delay_ms is None:
-            self._logins.audit.login_failed(client, self._mechanism, exchange.claimed, reason)
+            self._logins.audit.login_failed(client, self._mechanism, exchange.claimed_user, reason)
             self.delay_ms = self._logins.backoff.failed(client.host, self._logins.clock())
 
-    def _begin_session(self, identity: Identity) -> int:
+    def _begin_session(self, identity: Principal) -> int:
         """How long the session lasts, in ms; 0 for one that does not end."""
         now_ms = self._logins.clock()
         ends = [now_ms + self._logins.session_ms_max] if self._logins.session_ms_max else []
@@ -162,6 +162,6 @@ class Login:
         self.expires_ms = min(ends, default=None)
         return max(1, self.expires_ms - now_ms) if self.expires_ms is not None else 0
 
-    def _check_same(self, identity: Identity) -> None:
-        if self.identity is not None and identity.principal != self.identity.principal:
+    def _check_same(self, identity: Principal) -> None:
+        if self.identity is not None and identity.full_name != self.identity.full_name:
             raise AuthenticationError("who logs in again has to be the same as before")

@@ -22,7 +22,7 @@ from kafscale.metadata.access.model import (
 )
 from kafscale.protocol.messages.create_acls import AclToCreate
 from kafscale.security.acl.filter import AclFilter
-from kafscale.security.principal import GROUP, USER
+from kafscale.security.principal import GROUP_PREFIX, USER_PREFIX
 
 Number = TypeVar("Number", bound=IntEnum)
 
@@ -103,7 +103,9 @@ def _check_names(acl: Acl) -> None:
         raise InvalidRequestError("Invalid empty resource name")
     if acl.resource_type is ResourceType.CLUSTER and acl.resource_name != CLUSTER_NAME:
         raise InvalidRequestError(f"The only valid name for the CLUSTER resource is {CLUSTER_NAME}")
-    kind = next((kind for kind in (USER, GROUP) if acl.principal.startswith(kind)), None)
+    kind = next(
+        (kind for kind in (USER_PREFIX, GROUP_PREFIX) if acl.principal.startswith(kind)), None
+    )
     if kind is None or acl.principal == kind:
         raise InvalidRequestError(
             f"Could not parse principal from `{acl.principal[:LENGTH_MAX]}`: it is not User:name"

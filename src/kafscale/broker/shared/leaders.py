@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from kafscale.broker.network.advertised import Node, node
 from kafscale.broker.requests.context import RequestContext
-from kafscale.metadata.cluster.cluster_cache import NOBODY
+from kafscale.metadata.cluster.cluster_cache import NO_BROKER
 from kafscale.protocol.error_codes import ErrorCode
 
 MISLED = frozenset({ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH})
@@ -20,7 +20,7 @@ def leader_of(
     if topic is None:
         return None
     leader_id, leader_epoch = context.broker.cluster.leader(topic.name, index)
-    if leader_id in {NOBODY, context.broker.node_id}:
+    if leader_id in {NO_BROKER, context.broker.node_id}:
         return None
     return leader_id, leader_epoch
 

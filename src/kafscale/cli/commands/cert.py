@@ -17,7 +17,7 @@ from kafscale.cli.output import Output, OutputOption, print_data, print_line, pr
 from kafscale.text.formatting import counted
 
 if TYPE_CHECKING:
-    from kafscale.security.tls.dev_certificates import DevCertificates
+    from kafscale.security.tls.dev_ca import DevCertificates
 
 USER_DEFAULT: Final = "client"
 
@@ -66,13 +66,13 @@ def dev(  # noqa: PLR0917 - typer makes options of them.
     kafscale cert dev
     kafscale cert dev --host broker-0.example.com --user alice --user bob
     """
-    from kafscale.security.tls import dev_certificates
+    from kafscale.security.tls import dev_ca
 
     users = list(dict.fromkeys(user)) or [USER_DEFAULT]
     _check("--host", _HOST, host)
     _check("--user", _USER, users)
     now = datetime.now(UTC)
-    made = dev_certificates.make(
+    made = dev_ca.create_dev_certificates(
         out.absolute(),
         # Brokers that are told no name to go by tell each other that of their machine.
         hosts=[*host, *filter(_HOST.fullmatch, [socket.getfqdn()])],

@@ -5,7 +5,7 @@ The law: everything can be copied as it stands; files are named by their whole p
 
 from typing import Final
 
-from kafscale.security.tls.dev_certificates import PASSWORD, Credential, DevCertificates
+from kafscale.security.tls.dev_ca import PASSWORD, Credential, DevCertificates
 
 CONTROL_PORT: Final = 9095
 

@@ -88,7 +88,7 @@ def _record(config: Config, setting: Setting, describe: bool) -> dict[str, objec
     }
     if describe:
         record["description"] = docs.describe(setting)
-        record["takes"] = setting.kind.takes
+        record["takes"] = setting.type.takes
         record["variables"] = list(setting.variables)
     return record
 
@@ -98,7 +98,7 @@ def _print_description(config: Config, setting: Setting) -> None:
     print_line((setting.path, "bold"), f" = {value}")
     facts = {
         "": docs.describe(setting),
-        "takes: ": setting.kind.takes,
+        "takes: ": setting.type.takes,
         "variable: ": ", ".join(setting.variables),
         "set by: ": config.origin(setting.path),
     }

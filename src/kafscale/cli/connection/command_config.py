@@ -18,8 +18,8 @@ from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
 from kafscale.cli.connection.jaas import parse_jaas
+from kafscale.config.sections.client import Client
 from kafscale.config.sections.security import MECHANISMS, PROTOCOLS
-from kafscale.config.sections.serving import Client
 
 _ABOUT_SECURITY: Final = ("security.", "sasl.", "ssl.", "enable.ssl.")
 _STORES: Final = ("ssl.truststore", "ssl.keystore")

@@ -34,7 +34,7 @@ from kafscale.protocol.messages.leave_group import LEAVE_GROUP, LeaveGroupReques
 from kafscale.protocol.messages.sync_group import SYNC_GROUP, MemberAssignment, SyncGroupRequest
 
 if TYPE_CHECKING:
-    from kafscale.config.sections.serving import Consumer
+    from kafscale.config.sections.client import Consumer
 
 ROUNDS_COUNT_MAX: Final = 100
 """How often it joins in vain before it gives up; each round waits for the slowest member."""

@@ -20,7 +20,7 @@ from kafscale.groups.model import TopicPartition
 from kafscale.protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
-    from kafscale.config.sections.serving import Consumer
+    from kafscale.config.sections.client import Consumer
 
 BEATS_PER_LOOK: Final = 10
 """How many heartbeats lie between two looks of the leader at how many partitions there are."""

@@ -7,12 +7,12 @@ setting of Kafka's that would change nothing here does not exist.
 from dataclasses import dataclass
 
 from kafscale.config.schema import setting
-from kafscale.config.types import Choice, Duration, Names, Number, Size, Text
+from kafscale.config.types import Choice, Duration, Integer, Size, StringList, Text
 from kafscale.text.units import HOUR_MS, KIB, MIB, MINUTE_MS, SECOND_MS
 
 _INT_MAX = 2**31 - 1
 _SESSION_TIMEOUT = Duration(1, 24 * HOUR_MS)
-_SIZE = Number(1, _INT_MAX)
+_SIZE = Integer(1, _INT_MAX)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +62,7 @@ class Group:
     above."""
 
     consumer_assignors: tuple[str, ...] = setting(
-        ("uniform", "range"), Names(Text("uniform or range", "uniform|range"), required=True)
+        ("uniform", "range"), StringList(Text("uniform or range", "uniform|range"), required=True)
     )
     """Who may assign partitions to members; the first does where members ask for none. `uniform`
     comes first, because it balances best and moves least; `range` gives a member the same
@@ -79,7 +79,7 @@ class Group:
 class Offsets:
     """Committed offsets: what is kept, and for how long."""
 
-    retention_minutes: int = setting(7 * 24 * 60, Number(1, _INT_MAX))
+    retention_minutes: int = setting(7 * 24 * 60, Integer(1, _INT_MAX))
     """How long offsets are kept once nobody in the group reads them. In minutes; 10080 are seven
     days, in which an application that was stopped can come back."""
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from kafscale.config.schema import setting
-from kafscale.config.types import Choice, Duration, Flag, Names, Size, Text
+from kafscale.config.types import Boolean, Choice, Duration, Size, StringList, Text
 from kafscale.text.units import HOUR_MS, KIB, MIB, MINUTE_MS, SECOND_MS
 
 PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
@@ -20,7 +20,7 @@ ADDRESS = Text("of the form host:port", r"[0-9A-Za-z._-]+:\d{1,5}", optional=Tru
 _DAY_MS: Final = 24 * HOUR_MS
 _NAME = r"[A-Za-z0-9_-]+"
 _FILE = Text("a file", optional=True)
-_FILES = Names(Text("a file, or LISTENER=file", rf"(?:{_NAME}=)?[^=,\s][^=,]*"))
+_FILES = StringList(Text("a file, or LISTENER=file", rf"(?:{_NAME}=)?[^=,\s][^=,]*"))
 _URL = Text("a URL that begins with https:// or http://", r"https?://\S+", optional=True)
 _TEXT = Text(optional=True)
 _PRINCIPAL = Text("a principal, such as User:alice", r"[A-Za-z]+:.+")
@@ -66,7 +66,7 @@ class Tls:
 
     client_auth: tuple[str, ...] = setting(
         ("none",),
-        Names(
+        StringList(
             Text(
                 "none, requested or required, or one of them for a LISTENER=",
                 rf"(?:{_NAME}=)?(?:none|requested|required)",
@@ -100,7 +100,7 @@ class Sasl:
 
     enabled_mechanisms: tuple[str, ...] = setting(
         (),
-        Names(
+        StringList(
             Text(
                 f"one of {', '.join(MECHANISMS)}, or one of them for a LISTENER=",
                 rf"(?:{_NAME}=)?(?:{'|'.join(MECHANISMS)})",
@@ -133,11 +133,11 @@ class Sasl:
     oauth_expected_issuer: str = setting("", _TEXT)
     """Who has to have issued a token (`iss`). Empty, the default, asks for nobody in particular."""
 
-    oauth_expected_audience: tuple[str, ...] = setting((), Names(Text()))
+    oauth_expected_audience: tuple[str, ...] = setting((), StringList(Text()))
     """For whom a token has to be (`aud`); one of them is enough. Empty, the default, takes tokens
     that are for anybody."""
 
-    oauth_required_scopes: tuple[str, ...] = setting((), Names(Text()))
+    oauth_required_scopes: tuple[str, ...] = setting((), StringList(Text()))
     """What a token has to allow, all of it. Empty, the default, asks for nothing."""
 
     oauth_principal_claim: str = setting("sub", Text())
@@ -175,15 +175,15 @@ class Sasl:
 class Authorization:
     """Whether rules decide about who may do what."""
 
-    enabled: bool = setting(False, Flag())
+    enabled: bool = setting(False, Boolean())
     """Whether what a client asks for is checked against ACLs and roles. False, as the spec says;
     once it is true, what no rule allows is denied."""
 
-    super_users: tuple[str, ...] = setting((), Names(_PRINCIPAL))
+    super_users: tuple[str, ...] = setting((), StringList(_PRINCIPAL))
     """Those who may do everything: the first rules have to come from somebody. Empty, the default,
     has none."""
 
-    allow_everyone_if_no_acl_found: bool = setting(False, Flag())
+    allow_everyone_if_no_acl_found: bool = setting(False, Boolean())
     """Whether anybody may use what no rule speaks of. False, as in Kafka."""
 
 
@@ -191,7 +191,7 @@ class Authorization:
 class PeerTls:
     """Encryption of the control plane; both sides show certificates."""
 
-    enabled: bool = setting(False, Flag())
+    enabled: bool = setting(False, Boolean())
     """Whether the control plane is served over TLS alone, at `broker.controlPort`, to those who
     show a certificate. False, because a first cluster has no certificates yet."""
 
@@ -220,7 +220,7 @@ class Control:
 
     tls: PeerTls = field(default_factory=PeerTls)
 
-    allowed_names: tuple[str, ...] = setting((), Names(Text()))
+    allowed_names: tuple[str, ...] = setting((), StringList(Text()))
     """The names in the certificates (CN or DNS) of those who may use the control plane. Empty, the
     default, lets everybody in whose certificate is from the right authority."""
 
@@ -244,6 +244,6 @@ class ClientTls:
     """The private key that belongs to the certificate, as PEM. Empty, the default, takes it from
     `certFile`."""
 
-    check_host: bool = setting(True, Flag())
+    check_host: bool = setting(True, Boolean())
     """Whether a broker's certificate has to be for the name under which it is reached. True; false
     lets any certificate of the authority pass for any broker."""

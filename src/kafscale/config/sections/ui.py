@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from kafscale.config.schema import setting
-from kafscale.config.types import Duration, Flag, Names, Number, Text
+from kafscale.config.types import Boolean, Duration, Integer, StringList, Text
 
 _HOST: Final = Text("a host name or an address", r"[0-9A-Za-z._:%-]+")
 _NETWORK: Final = Text("an address or a network", r"[0-9A-Fa-f.:]+(/\d{1,3})?")
@@ -30,7 +30,7 @@ class Ui:
     """The address on which the console is served. Only this machine by default: whoever opens it to
     others is to think of TLS first."""
 
-    port: int = setting(8080, Number(0, 65535))
+    port: int = setting(8080, Integer(0, 65535))
     """The port on which the console is served; 0 takes any free one. 8080 is where people look for
     web pages that are not for everybody."""
 
@@ -41,17 +41,17 @@ class Ui:
     key_file: str = setting("", _FILE)
     """The private key of that certificate, not encrypted. Empty is the default."""
 
-    behind_tls: bool = setting(False, Flag())
+    behind_tls: bool = setting(False, Boolean())
     """Whether browsers reach the console over TLS that something in front of it ends, such as an
     Ingress: cookies are then marked as secure, and browsers are told to stay with TLS. False,
     because a first try has nothing in front."""
 
-    trusted_proxies: tuple[str, ...] = setting((), Names(_NETWORK))
+    trusted_proxies: tuple[str, ...] = setting((), StringList(_NETWORK))
     """What stands in front of the console and is believed when it says in X-Forwarded-For whom it
     asks for: addresses or networks, such as 10.0.0.0/8. Failed logins count by that address, so
     that one who guesses locks out nobody else. Empty, the default, believes nobody."""
 
-    session_hours: int = setting(12, Number(1, 720))
+    session_hours: int = setting(12, Integer(1, 720))
     """How long somebody stays signed in. 12 hours are a long day of work."""
 
     session_key: str = setting("", Text(optional=True), secret=True)

@@ -41,7 +41,7 @@ from kafscale.metadata.access.model import (
 )
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.security.acl.filter import AclFilter
-from kafscale.security.quota.types import KINDS
+from kafscale.security.quota.types import QUOTA_TYPES
 from kafscale.security.sasl.scram import ITERATIONS_DEFAULT
 
 ITEMS_MAX: Final = 5_000
@@ -69,7 +69,7 @@ async def words(_: Room, __: Call) -> AccessWords:
         },
         pattern_types=[each.name for each in _PATTERNS],
         mechanisms=[each.label for each in ScramMechanism],
-        quota_keys=list(KINDS),
+        quota_keys=list(QUOTA_TYPES),
     )
 
 
@@ -157,10 +157,10 @@ async def set_quota(room: Room, call: Call) -> Quotas:
     if not asked.values:
         raise InvalidRequestError("say what is limited, and to how much")
     for key, value in asked.values.items():
-        if key not in KINDS:
-            raise InvalidRequestError(f"{key} is no quota; there are {', '.join(KINDS)}")
+        if key not in QUOTA_TYPES:
+            raise InvalidRequestError(f"{key} is no quota; there are {', '.join(QUOTA_TYPES)}")
         if value is not None:
-            KINDS[key].check(value)
+            QUOTA_TYPES[key].check(value)
     async with room.reach.client() as client:
         await quotas.alter(client, asked.entity, asked.values)
     return await list_quotas(room, call)

@@ -10,7 +10,7 @@ from kafscale.admin import jobs
 from kafscale.console.http.security_headers import NEVER_KEPT
 from kafscale.console.monitor.job_runs import RecentRuns
 from kafscale.errors import ConfigError, KafscaleError
-from kafscale.observability.metrics.jobs import PipelineFigures, exposition
+from kafscale.observability.metrics.jobs import PipelineStatus, exposition
 from kafscale.observability.metrics.text_format import CONTENT_TYPE
 from kafscale.text.formatting import clock
 
@@ -22,5 +22,5 @@ async def metrics(runs: RecentRuns, _: Request) -> Response:
         found = {}  # There are no records where this console could look, so that no job has run.
     except (KafscaleError, TimeoutError):
         return PlainTextResponse("the records of jobs cannot be read\n", status_code=503)
-    told = exposition(PipelineFigures.of(clock(), jobs.last_runs(found)))
+    told = exposition(PipelineStatus.of(clock(), jobs.last_runs(found)))
     return Response(told, headers={"Content-Type": CONTENT_TYPE, "Cache-Control": NEVER_KEPT})

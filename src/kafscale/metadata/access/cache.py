@@ -16,7 +16,7 @@ from kafscale.errors import DamagedObjectError
 from kafscale.metadata.access import keys
 from kafscale.metadata.access.codec import Limits, decode_acl, decode_credential, decode_quota
 from kafscale.metadata.access.model import Acl, QuotaEntity, ScramCredential, ScramMechanism
-from kafscale.metadata.cluster.watch_cache import Mirror
+from kafscale.metadata.cluster.watch_cache import WatchCache
 from kafscale.metadata.store.base import Entry, MetadataStore
 from kafscale.observability.logging import get_logger
 
@@ -32,7 +32,7 @@ _KEPT = (keys.ACLS, keys.USERS, keys.QUOTAS)
 _log = get_logger(__name__)
 
 
-class AccessView:
+class AclCache:
     """Everything under one prefix of the store, in the words of `access_model`."""
 
     def __init__(self, store: MetadataStore) -> None:
@@ -43,7 +43,7 @@ class AccessView:
         self._limits: dict[QuotaEntity, Limits] = {}
         self._acl_listeners: list[AclListener] = []
         self._quota_listeners: list[QuotaListener] = []
-        self.mirror = Mirror(store, keys.ACCESS, self._changed, _is_kept)
+        self.watch_cache = WatchCache(store, keys.ACCESS, self._changed, _is_kept)
         self.acls: Collection[Acl] = self._acls.values()
         self.damaged: AbstractSet[str] = self._damaged
         """The keys of rules that cannot be read."""

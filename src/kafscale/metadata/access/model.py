@@ -11,7 +11,7 @@ import msgspec
 
 ANY_HOST: Final = "*"
 ANY_NAME: Final = "*"
-ANYBODY: Final = "User:*"
+ANY_PRINCIPAL: Final = "User:*"
 CLUSTER_NAME: Final = "kafka-cluster"
 """The one name that a resource of the type CLUSTER has."""
 

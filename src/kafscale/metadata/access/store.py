@@ -21,7 +21,7 @@ from typing import Final, TypeVar
 
 from kafscale.errors import DamagedObjectError, StoreUnavailableError
 from kafscale.metadata.access import keys
-from kafscale.metadata.access.cache import AccessView, AclListener, QuotaListener
+from kafscale.metadata.access.cache import AclCache, AclListener, QuotaListener
 from kafscale.metadata.access.codec import (
     Limits,
     decode_quota,
@@ -47,48 +47,48 @@ TIMEOUT_MS: Final = 30_000
 Change = TypeVar("Change", Put, Delete)
 
 
-class AccessStore:
+class AclStore:
     """All rules, SCRAM credentials and quotas of a cluster."""
 
     def __init__(self, store: MetadataStore, *, timeout_ms: int = TIMEOUT_MS) -> None:
         self._store = store
         self._timeout_ms = timeout_ms
-        self._view = AccessView(store)
-        self._mirror = self._view.mirror
-        self.acls: Collection[Acl] = self._view.acls
+        self._cache = AclCache(store)
+        self._watch_cache = self._cache.watch_cache
+        self.acls: Collection[Acl] = self._cache.acls
         """All rules, as they are now: a view, not a copy."""
-        self.damaged: AbstractSet[str] = self._view.damaged
+        self.damaged: AbstractSet[str] = self._cache.damaged
         """The keys of rules that cannot be read; while there are any, nobody may be allowed
         anything by rules."""
-        self.credentials: Collection[ScramCredential] = self._view.credentials
-        self.quotas: Mapping[QuotaEntity, Limits] = self._view.quotas
+        self.credentials: Collection[ScramCredential] = self._cache.credentials
+        self.quotas: Mapping[QuotaEntity, Limits] = self._cache.quotas
 
     @property
     def connected(self) -> bool:
         """Whether the store's changes arrive here; if not, what is seen may be out of date."""
-        return self._mirror.connected
+        return self._watch_cache.connected
 
     async def start(self) -> None:
         """Read everything, then follow the store in the background until `close`."""
-        await self._mirror.start()
+        await self._watch_cache.start()
 
     async def close(self) -> None:
-        await self._mirror.close()
+        await self._watch_cache.close()
 
     def has(self, acl: Acl) -> bool:
         """Whether a rule is there; faster than looking through all of them."""
-        return self._view.has(acl)
+        return self._cache.has(acl)
 
     def credential(self, user: str, mechanism: ScramMechanism) -> ScramCredential | None:
-        return self._view.credential(user, mechanism)
+        return self._cache.credential(user, mechanism)
 
     def subscribe_acls(self, listener: AclListener) -> None:
         """Tell `listener` of every rule that comes or goes from now on; it must not wait."""
-        self._view.subscribe_acls(listener)
+        self._cache.subscribe_acls(listener)
 
     def subscribe_quotas(self, listener: QuotaListener) -> None:
         """Tell `listener` of every quota that changes from now on; it must not wait."""
-        self._view.subscribe_quotas(listener)
+        self._cache.subscribe_quotas(listener)
 
     async def add_acls(self, acls: Iterable[Acl]) -> None:
         """Add rules; those that are there already are no error."""
@@ -117,7 +117,7 @@ class AccessStore:
             while (entry := await self._store.get(key)) is not None:
                 done = await self._store.commit([unchanged(entry)], [Delete(key)])
                 if done.succeeded:
-                    await self._mirror.reached(done.revision)
+                    await self._watch_cache.wait_for_revision(done.revision)
                     return True
         return False
 
@@ -136,22 +136,22 @@ class AccessStore:
                 compare = unchanged(entry) if entry else absent(key)
                 done = await self._store.commit([compare], [operation])
                 if done.succeeded:
-                    await self._mirror.reached(done.revision)
+                    await self._watch_cache.wait_for_revision(done.revision)
                     return
 
     async def _put(self, puts: Sequence[Put]) -> None:
         done = await self._store.commit([], puts)
-        await self._mirror.reached(done.revision)
+        await self._watch_cache.wait_for_revision(done.revision)
 
     async def _delete(self, deletes: Sequence[Delete]) -> None:
         done = await self._store.commit([], deletes)
         # Where nothing was there to be deleted, there is no such revision to be waited for.
-        entries = self._mirror.entries
+        entries = self._watch_cache.entries
         while any(
             (entry := entries.get(delete.key)) and entry.mod_revision <= done.revision
             for delete in deletes
         ):
-            await self._mirror.news()
+            await self._watch_cache.wait_for_change()
 
     @asynccontextmanager
     async def _limit(self, late: str) -> AsyncIterator[None]:

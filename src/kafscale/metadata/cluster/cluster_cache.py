@@ -11,23 +11,23 @@ from types import MappingProxyType
 from typing import Final, TypeVar
 
 from kafscale.errors import DamagedObjectError
-from kafscale.metadata.cluster.watch_cache import Mirror
+from kafscale.metadata.cluster.watch_cache import WatchCache
 from kafscale.metadata.schema import keys
 from kafscale.metadata.schema.cluster_codec import decode_assignment, decode_broker
 from kafscale.metadata.schema.model import Assignment, BrokerInfo
 from kafscale.metadata.store.base import Entry, MetadataStore
 from kafscale.observability.logging import get_logger
 
-NOBODY: Final = -1
+NO_BROKER: Final = -1
 
-_NOTHING: Final[Mapping[int, Assignment]] = MappingProxyType({})
+_NO_ASSIGNMENTS: Final[Mapping[int, Assignment]] = MappingProxyType({})
 
 _log = get_logger(__name__)
 
 Decoded = TypeVar("Decoded")
 
 
-class ClusterView:
+class ClusterCache:
     """Brokers, controller and assignments."""
 
     def __init__(self, store: MetadataStore) -> None:
@@ -37,31 +37,31 @@ class ClusterView:
         self.brokers: Mapping[int, BrokerInfo] = MappingProxyType(self._brokers)
         self.controller: Entry | None = None
         """The entry that names the controller; what only a controller may do compares it."""
-        self._mirrors = (
-            Mirror(store, keys.BROKERS, self._broker_changed),
-            Mirror(store, keys.CONTROLLER, self._controller_changed),
-            Mirror(store, keys.ASSIGNMENTS, self._assignment_changed),
+        self._caches = (
+            WatchCache(store, keys.BROKERS, self._broker_changed),
+            WatchCache(store, keys.CONTROLLER, self._controller_changed),
+            WatchCache(store, keys.ASSIGNMENTS, self._assignment_changed),
         )
 
     @property
     def connected(self) -> bool:
         """Whether the store's changes arrive here; if not, the view may be out of date."""
-        return all(mirror.connected for mirror in self._mirrors)
+        return all(cache.connected for cache in self._caches)
 
     @property
     def controller_id(self) -> int:
-        """Who is the controller, or `NOBODY`."""
+        """Who is the controller, or `NO_BROKER`."""
         if self.controller is None or not self.controller.value.isdigit():
-            return NOBODY
+            return NO_BROKER
         return int(self.controller.value)
 
     async def start(self) -> None:
-        for mirror in self._mirrors:
-            await mirror.start()
+        for cache in self._caches:
+            await cache.start()
 
     async def close(self) -> None:
-        for mirror in self._mirrors:
-            await mirror.close()
+        for cache in self._caches:
+            await cache.close()
 
     def subscribe(self, listener: Callable[[], None]) -> None:
         """Call `listener` after every change; it must not wait, and had better do little."""
@@ -69,9 +69,9 @@ class ClusterView:
 
     def assignments(self, topic: str) -> Mapping[int, Assignment]:
         """Who owns the partitions of a topic, by partition."""
-        return self._by_topic.get(topic, _NOTHING)
+        return self._by_topic.get(topic, _NO_ASSIGNMENTS)
 
-    def every_assignment(self) -> Iterator[Assignment]:
+    def all_assignments(self) -> Iterator[Assignment]:
         """All of them, of partitions and of shards; who waits in between may miss some."""
         for topic in self.assigned_topics():
             yield from list(self.assignments(topic).values())
@@ -80,12 +80,12 @@ class ClusterView:
         return list(self._by_topic)
 
     def leader(self, topic: str, partition: int) -> tuple[int, int]:
-        """The broker that serves a partition, or `NOBODY`, and the leader epoch, or -1."""
-        assignment = self._by_topic.get(topic, _NOTHING).get(partition)
+        """The broker that serves a partition, or `NO_BROKER`, and the leader epoch, or -1."""
+        assignment = self._by_topic.get(topic, _NO_ASSIGNMENTS).get(partition)
         if assignment is None:
-            return NOBODY, -1
-        if not assignment.is_of(self._brokers.get(assignment.broker_id)):
-            return NOBODY, assignment.leader_epoch
+            return NO_BROKER, -1
+        if not assignment.is_owned_by(self._brokers.get(assignment.broker_id)):
+            return NO_BROKER, assignment.leader_epoch
         return assignment.broker_id, assignment.leader_epoch
 
     # --- what the store tells -------------------------------------------------------------------
@@ -97,12 +97,12 @@ class ClusterView:
             self._brokers[broker.id] = broker
         elif number.isdecimal():
             self._brokers.pop(int(number), None)
-        self._tell()
+        self._notify()
 
     def _controller_changed(self, key: str, entry: Entry | None) -> None:
         if key == keys.CONTROLLER:
             self.controller = entry
-            self._tell()
+            self._notify()
 
     def _assignment_changed(self, key: str, entry: Entry | None) -> None:
         named = keys.parse(key)
@@ -115,9 +115,9 @@ class ClusterView:
             self._by_topic[named.topic].pop(named.partition, None)
             if not self._by_topic[named.topic]:
                 del self._by_topic[named.topic]
-        self._tell()
+        self._notify()
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         for listener in self._listeners:
             listener()
 

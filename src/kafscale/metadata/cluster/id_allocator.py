@@ -1,60 +1,68 @@
-"""Numbers that the cluster gives out once each: epochs of brokers, blocks of producer ids.
+"""Allocates cluster-wide identifiers: the cluster id, broker epochs and blocks of producer ids.
 
-The law: no two calls, on whatever brokers, get the same number, and later calls get greater ones. A
-call that fails may leave numbers unused, which harms nobody.
+Invariant: no two calls, on any brokers, get the same number, and later calls get greater numbers.
+A call that fails may leave numbers unused, which is harmless.
 """
 
 from typing import Final
 
 from kafscale.errors import DamagedObjectError, StoreUnavailableError
 from kafscale.metadata.schema import keys
-from kafscale.metadata.store.base import Compare, Entry, MetadataStore, Put
+from kafscale.metadata.store.base import Compare, Entry, MetadataStore, Put, absent
 
 ATTEMPTS_MAX: Final = 1000
-"""Each attempt that fails is another's success, so this many never fail in a row by chance."""
+"""Each failed attempt means that another allocation succeeded, so this limit is not reached by
+contention alone."""
 
-PRODUCER_IDS: Final = "producer-id"
+PRODUCER_ID_COUNTER: Final = "producer-id"
 
 
-def broker_epoch(broker_id: str) -> str:
+def broker_epoch_counter(broker_id: str) -> str:
     """The name of the counter of a broker's epochs."""
     return f"broker-epoch/{broker_id}"
 
 
-async def read(store: MetadataStore, name: str) -> int | None:
-    """The number that is next; None where there never was one."""
+async def cluster_id(store: MetadataStore, candidate: str) -> str:
+    """Return the id of the cluster; the first caller sets it to `candidate`."""
+    await store.commit([absent(keys.CLUSTER_ID)], [Put(keys.CLUSTER_ID, candidate.encode())])
+    entry = await store.get(keys.CLUSTER_ID)
+    assert entry, "a cluster id is never deleted"
+    return entry.value.decode()
+
+
+async def peek(store: MetadataStore, name: str) -> int | None:
+    """Return the next number of a counter without taking it; None for a counter never used."""
     entry = await store.get(keys.counter(name))
-    return None if entry is None else value_of(entry)
+    return None if entry is None else counter_value(entry)
 
 
-async def next_value(store: MetadataStore, name: str, step: int = 1, *, above: int = -1) -> int:
-    """The first of the next `step` numbers, all of which are the caller's now; 0 is the first.
+async def allocate(store: MetadataStore, name: str, step: int = 1, *, above: int = -1) -> int:
+    """Take the next `step` numbers and return the first of them; counters start at 0.
 
-    All of them are greater than `above`, whatever the store remembers.
+    All of them are greater than `above`, even if the stored counter is lower.
     """
     assert step >= 1, step
     return await _change(store, name, above + 1, step)
 
 
-async def raise_to(store: MetadataStore, name: str, least: int) -> None:
-    """Give out no number below `least` any more."""
-    await _change(store, name, least, 0)
+async def advance_to(store: MetadataStore, name: str, minimum: int) -> None:
+    """Raise a counter so that it never returns a number below `minimum`."""
+    await _change(store, name, minimum, 0)
 
 
-def value_of(entry: Entry) -> int:
-    """What a counter's entry says."""
+def counter_value(entry: Entry) -> int:
     if not entry.value.isdigit():
         raise DamagedObjectError(entry.key, f"not a number: {entry.value!r}")
     return int(entry.value)
 
 
-async def _change(store: MetadataStore, name: str, least: int, step: int) -> int:
-    """Take `step` numbers from the first that may be given out, none below `least`; that first."""
+async def _change(store: MetadataStore, name: str, minimum: int, step: int) -> int:
+    """Take `step` numbers, none below `minimum`, and return the first."""
     key = keys.counter(name)
     for _ in range(ATTEMPTS_MAX):
         entry = await store.get(key)
-        value = value_of(entry) if entry else 0
-        first = max(value, least)
+        value = counter_value(entry) if entry else 0
+        first = max(value, minimum)
         if first + step == value:
             return first
         done = await store.commit(
@@ -63,4 +71,4 @@ async def _change(store: MetadataStore, name: str, least: int, step: int) -> int
         )
         if done.succeeded:
             return first
-    raise StoreUnavailableError(f"{key} was changed by others {ATTEMPTS_MAX} times in a row")
+    raise StoreUnavailableError(f"{key}: {ATTEMPTS_MAX} attempts failed because of other writers")

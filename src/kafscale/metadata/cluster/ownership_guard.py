@@ -1,6 +1,6 @@
-"""A claim: the proof, inside of a commit, that a broker still owns a partition or a shard.
+"""A guard: the proof, inside of a commit, that a broker still owns a partition or a shard.
 
-The law: a commit that carries the compare of a claim is made only while the assignment names this
+The law: a commit that carries the compare of a guard is made only while the assignment names this
 very registration of the broker. An assignment may change without a change of its owner (it is asked
 to move, say); a compare that fails is therefore asked about: `renew` reads the assignment again and
 raises `FencedError` if the owner is another.
@@ -27,7 +27,7 @@ class OwnershipGuard:
     def compare(self) -> Compare:
         return Compare(key=self.key, mod_revision=self.assignment.mod_revision)
 
-    async def renew(self) -> None:
+    async def refresh(self) -> None:
         """Learn what the assignment is now; raise `FencedError` if it is not ours any more."""
         entry = await self._store.get(self.key)
         ours = self.assignment

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from kafscale.errors import FencedError, StoreUnavailableError
 from kafscale.metadata.cluster.ownership_guard import OwnershipGuard
 from kafscale.metadata.schema import keys
-from kafscale.metadata.schema.model import NEVER_SAVED, PartitionState, Topic
+from kafscale.metadata.schema.model import NO_REVISION, PartitionState, Topic
 from kafscale.metadata.schema.topic_codec import decode_partition_state, encode_partition_state
 from kafscale.metadata.store.base import Compare, MetadataStore, Put
 
@@ -48,7 +48,7 @@ async def save(
         if done.succeeded:
             return replace(state, mod_revision=done.revision)
         revision = await _revision_to_replace(store, topic, state)
-        await guard.renew()
+        await guard.refresh()
     raise StoreUnavailableError(f"{key} was changed by others {ATTEMPTS_MAX} times in a row")
 
 
@@ -58,4 +58,4 @@ async def _revision_to_replace(store: MetadataStore, topic: Topic, state: Partit
     if config is None or config.create_revision != topic.create_revision:
         raise FencedError(f"topic {topic.name!r} of id {topic.id.hex()} is deleted")
     entry = await store.get(keys.partition_state(state.topic, state.partition))
-    return entry.mod_revision if entry else NEVER_SAVED
+    return entry.mod_revision if entry else NO_REVISION

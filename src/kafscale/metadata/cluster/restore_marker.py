@@ -1,12 +1,12 @@
-"""The mark of a store that was restored from a snapshot, and so knows less than the bucket does.
+"""Marks a metadata store that was restored from a snapshot and may be older than the bucket.
 
-    /kafscale/restored          JSON: which snapshot, taken and restored when
-    /kafscale/restored/settled  how many restorations have been settled, as decimal digits
+    /kafscale/restored          JSON: which snapshot, when it was taken and when it was restored
+    /kafscale/restored/settled  the number of completed restores, as decimal digits
 
-The laws: a store that `kafscale etcd restore` has made tells of it by itself, from its first answer
-on, because its revision was made to leap: no broker can be faster than the mark. One that was
-restored in another way is marked by `mark_restored`. Either way it is `restored` until `settle` has
-said, once, that metadata and bucket agree again. How they come to agree is left to the controller.
+`kafscale etcd restore` bumps the revision of the store by `REVISION_BUMP`, so a restored store is
+recognised from its first response on, before any broker can write to it. `mark_restored` marks a
+store that was restored by other means. Either way the restore is pending until the controller has
+reconciled metadata and bucket and called `complete_restore`.
 """
 
 from typing import Final
@@ -14,71 +14,71 @@ from typing import Final
 import msgspec
 
 from kafscale.errors import DamagedObjectError
-from kafscale.metadata.cluster.id_allocator import value_of
-from kafscale.metadata.schema.timestamps import format_time
+from kafscale.metadata.cluster.id_allocator import counter_value
+from kafscale.metadata.schema.protobuf import format_time
 from kafscale.metadata.store.base import Compare, Delete, Entry, MetadataStore, Operation, Put
 
-MARK: Final = "/kafscale/restored"
-SETTLED: Final = "/kafscale/restored/settled"
+MARKER_KEY: Final = "/kafscale/restored"
+COMPLETED_KEY: Final = "/kafscale/restored/settled"
 
-REVISION_LEAP: Final = 1 << 40
-"""What restoring adds to the revision of a snapshot. A store with a thousand commits a second would
-take 34 years to come as far by itself, and has room for eight million leaps."""
+REVISION_BUMP: Final = 1 << 40
+"""Added to the revision of a snapshot by a restore. A store with a thousand commits per second
+would need 34 years to reach it; an int64 has space for eight million restores."""
 
 
-class Restored(msgspec.Struct, frozen=True):
-    """A restoration that is not settled yet."""
+class RestoreInfo(msgspec.Struct, frozen=True):
+    """The content of the marker."""
 
     snapshot: str = ""
-    """The key of the snapshot; empty where only the revision tells of the restoration."""
+    """The key of the snapshot; empty if only the revision reveals the restore."""
     taken_at: str = ""
     restored_at: str = ""
 
 
-class Unsettled(msgspec.Struct, frozen=True):
-    """A restoration, and what the store had to say of it: what `settle` wants back."""
+class PendingRestore(msgspec.Struct, frozen=True):
+    """A restore that is not completed, with the entries that `complete_restore` compares."""
 
-    restored: Restored
-    mark: Entry | None
-    settled: Entry | None
-    restoration_count: int
+    info: RestoreInfo
+    marker: Entry | None
+    completed: Entry | None
+    restore_count: int
 
 
 async def mark_restored(
     store: MetadataStore, *, snapshot: str, taken_at_ms: int, restored_at_ms: int
 ) -> None:
     """Mark a store that was restored by other means, before any broker uses it."""
-    restored = Restored(snapshot, format_time(taken_at_ms), format_time(restored_at_ms))
-    await store.commit([], [Put(MARK, msgspec.json.encode(restored))])
+    info = RestoreInfo(snapshot, format_time(taken_at_ms), format_time(restored_at_ms))
+    await store.commit([], [Put(MARKER_KEY, msgspec.json.encode(info))])
 
 
-async def find_restored(store: MetadataStore) -> Unsettled | None:
-    """The restoration that is to be settled before anything else, if there is one."""
-    found = await store.range(MARK)
-    entries = {entry.key: entry for entry in found.entries}
-    mark, settled = entries.get(MARK), entries.get(SETTLED)
-    restoration_count = found.revision // REVISION_LEAP
-    if mark is None and restoration_count <= (value_of(settled) if settled else 0):
+async def find_pending_restore(store: MetadataStore) -> PendingRestore | None:
+    """Return the restore that has to be completed before anything else, or None."""
+    snapshot = await store.range(MARKER_KEY)
+    entries = {entry.key: entry for entry in snapshot.entries}
+    marker, completed = entries.get(MARKER_KEY), entries.get(COMPLETED_KEY)
+    restore_count = snapshot.revision // REVISION_BUMP
+    if marker is None and restore_count <= (counter_value(completed) if completed else 0):
         return None
-    return Unsettled(_restored(mark), mark, settled, restoration_count)
+    return PendingRestore(_decode_info(marker), marker, completed, restore_count)
 
 
-async def settle(store: MetadataStore, unsettled: Unsettled) -> bool:
-    """Say that it is settled; false if the store was marked again, or settled by others, since."""
+async def complete_restore(store: MetadataStore, pending: PendingRestore) -> bool:
+    """Complete a restore; false if the store was marked or completed by another since."""
     compares = [
         Compare(key=key, mod_revision=entry.mod_revision if entry else 0)
-        for key, entry in ((MARK, unsettled.mark), (SETTLED, unsettled.settled))
+        for key, entry in ((MARKER_KEY, pending.marker), (COMPLETED_KEY, pending.completed))
     ]
-    operations: list[Operation] = [Put(SETTLED, str(unsettled.restoration_count).encode())]
-    if unsettled.mark:
-        operations.append(Delete(MARK))
+    operations: list[Operation] = [Put(COMPLETED_KEY, str(pending.restore_count).encode())]
+    if pending.marker:
+        operations.append(Delete(MARKER_KEY))
     return (await store.commit(compares, operations)).succeeded
 
 
-def _restored(mark: Entry | None) -> Restored:
-    if mark is None:
-        return Restored()
+def _decode_info(marker: Entry | None) -> RestoreInfo:
+    if marker is None:
+        return RestoreInfo()
     try:
-        return msgspec.json.decode(mark.value, type=Restored)
+        return msgspec.json.decode(marker.value, type=RestoreInfo)
     except msgspec.MsgspecError as error:
-        raise DamagedObjectError(MARK, f"not the mark of a restoration: {error}") from error
+        raise DamagedObjectError(MARKER_KEY, f"not a restore marker: {error}") from error

@@ -23,23 +23,23 @@ RETRY_MS: Final = 500
 _log = get_logger(__name__)
 
 
-class Mirror:
+class WatchCache:
     """The entries under a prefix whose keys are wanted; one background task keeps them current."""
 
     def __init__(
         self,
         store: MetadataStore,
         prefix: str,
-        changed: Callable[[str, Entry | None], None],
-        wanted: Callable[[str], bool] = lambda _key: True,
+        on_change: Callable[[str, Entry | None], None],
+        key_filter: Callable[[str], bool] = lambda _key: True,
     ) -> None:
         self._store = store
         self._prefix = prefix
-        self._changed = changed
-        self._wanted = wanted
+        self._on_change = on_change
+        self._key_filter = key_filter
         self._entries: dict[str, Entry] = {}
         self._revision = 0
-        self._news = asyncio.Event()
+        self._change_event = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self.entries: Mapping[str, Entry] = MappingProxyType(self._entries)
         self.connected = False
@@ -54,23 +54,23 @@ class Mirror:
         """Read everything, then follow the store until `close`."""
         assert self._task is None, "started twice"
         await self._load()
-        self._task = asyncio.create_task(self._follow(), name=f"mirror of {self._prefix}")
+        self._task = asyncio.create_task(self._run(), name=f"mirror of {self._prefix}")
 
     async def close(self) -> None:
         if self._task:
             self._task.cancel()
             await asyncio.wait([self._task])
 
-    async def reached(self, revision: int) -> None:
+    async def wait_for_revision(self, revision: int) -> None:
         """Wait until the change of that revision, which must be one of the prefix, is shown."""
         while self._revision < revision:
-            await self.news()
+            await self.wait_for_change()
 
-    async def news(self) -> None:
+    async def wait_for_change(self) -> None:
         """Wait for the next change of the mirror."""
-        await self._news.wait()
+        await self._change_event.wait()
 
-    async def _follow(self) -> None:
+    async def _run(self) -> None:
         while True:
             try:
                 if not self.connected:
@@ -96,21 +96,21 @@ class Mirror:
                     return
                 for event in events:
                     self._apply(event)
-                self._show(events[-1].mod_revision)
+                self._publish(events[-1].mod_revision)
         raise StoreUnavailableError("the watch has ended")
 
     async def _load(self) -> None:
         snapshot = await self._store.range(self._prefix)
-        found = {entry.key: entry for entry in snapshot.entries if self._wanted(entry.key)}
+        found = {entry.key: entry for entry in snapshot.entries if self._key_filter(entry.key)}
         for key in [key for key in self._entries if key not in found]:
             self._set(key, None)
         for key, entry in found.items():
             self._set(key, entry)
-        self._show(snapshot.revision)
+        self._publish(snapshot.revision)
         self.connected = True
 
     def _apply(self, event: Event) -> None:
-        if self._wanted(event.key):
+        if self._key_filter(event.key):
             self._set(event.key, event.entry())
 
     def _set(self, key: str, after: Entry | None) -> None:
@@ -120,9 +120,9 @@ class Mirror:
             del self._entries[key]
         else:
             self._entries[key] = after
-        self._changed(key, after)
+        self._on_change(key, after)
 
-    def _show(self, revision: int) -> None:
+    def _publish(self, revision: int) -> None:
         self._revision = revision
-        self._news.set()
-        self._news = asyncio.Event()
+        self._change_event.set()
+        self._change_event = asyncio.Event()

@@ -8,8 +8,7 @@ from kafscale.errors import DamagedObjectError
 from kafscale.metadata._generated import metadata_pb2 as messages
 from kafscale.metadata.schema import keys
 from kafscale.metadata.schema.model import Assignment, BrokerInfo, ListenerEndpoint
-from kafscale.metadata.schema.protobuf import parse_message, read_time
-from kafscale.metadata.schema.timestamps import format_time
+from kafscale.metadata.schema.protobuf import format_time, parse_message, read_time
 from kafscale.metadata.store.base import Entry
 
 

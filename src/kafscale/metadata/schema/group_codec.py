@@ -1,32 +1,45 @@
-"""From groups and committed offsets to the published protobuf messages and back.
+"""Encodes consumer groups and committed offsets as the published protobuf messages.
 
-The laws: what is encoded is decoded to an equal value; a value that is no such message is a
-`DamagedObjectError`, whoever wrote it. What a member reads is said twice: in our fields, which are
-the truth, and by names in the published ones, for other readers, which is left to `group_names`. A
-record that somebody wrote from the published schema alone is taken for one of a classic group.
+Invariants: decoding returns a value equal to the encoded one; an invalid value raises
+`DamagedObjectError`. What a member reads is stored twice: in fields of Kafscale's own, which are
+authoritative, and by topic name in the published fields, for other readers. Nothing that Kafscale
+wrote is read back from the names. Unknown topic ids, and member metadata that is not in the
+consumer protocol, have no names.
+
+A record by another writer, who knows the published schema only, is read as a classic group: its
+own fields are synthesized from the names, as if its members had sent version 0 of the consumer
+protocol.
 """
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import Final
 
-from kafscale.errors import DamagedObjectError
+from kafscale.errors import DamagedObjectError, EncodeError, ProtocolError
 from kafscale.groups.committed_offsets import CommittedOffset
+from kafscale.groups.consumer_protocol import (
+    PROTOCOL_TYPE,
+    Subscription,
+    decode_assignment,
+    decode_subscription,
+    encode_assignment,
+    encode_subscription,
+)
 from kafscale.groups.model import GroupRecord, Kind, MemberRecord, Partitions
 from kafscale.metadata._generated import metadata_pb2 as messages
-from kafscale.metadata.schema import group_names, keys
+from kafscale.metadata.schema import keys
 from kafscale.metadata.schema.model import TOPIC_ID_BYTES
-from kafscale.metadata.schema.protobuf import parse_message, read_time
-from kafscale.metadata.schema.timestamps import TIME_MS_MAX, format_time
+from kafscale.metadata.schema.protobuf import TIME_MS_MAX, format_time, parse_message, read_time
 from kafscale.metadata.store.base import COMMIT_BYTES_MAX, Entry
 
 NAMED_BYTES_MAX: Final = COMMIT_BYTES_MAX // 2
-"""The size up to which a group's record says everything twice; a larger one has to save."""
+"""Records above this size omit the names."""
 
 NO_LEADER_EPOCH: Final = -1
 
 
 def encode_group(group: GroupRecord, topic_names: Mapping[bytes, str] = {}) -> bytes:
-    """The record of a group; `topic_names` are those of the topics that its members may own."""
+    """Encode a group; `topic_names` maps the ids of topics that members own to their names."""
     record = messages.ConsumerGroup(
         group_id=group.group_id,
         state=group.state,
@@ -42,9 +55,9 @@ def encode_group(group: GroupRecord, topic_names: Mapping[bytes, str] = {}) -> b
         state_since=format_time(group.state_since_ms),
         assignment_epoch=group.assignment_epoch,
     )
-    group_names.add(record, group, topic_names)
+    _add_names(record, group, topic_names)
     if record.ByteSize() > NAMED_BYTES_MAX:
-        group_names.drop(record)
+        _drop_names(record)
     return record.SerializeToString(deterministic=True)
 
 
@@ -56,9 +69,9 @@ def decode_group(entry: Entry) -> GroupRecord:
         raise DamagedObjectError(entry.key, f"it holds a group named {record.group_id!r}")
     if not record.kind:
         record.kind = Kind.CLASSIC
-        group_names.make_up(entry, record)
+        _synthesize_topics(entry, record)
     if record.kind not in set(Kind):
-        raise DamagedObjectError(entry.key, f"there are no groups of the kind {record.kind!r}")
+        raise DamagedObjectError(entry.key, f"unknown group type {record.kind!r}")
     return GroupRecord(
         group_id=record.group_id,
         kind=Kind(record.kind),
@@ -85,22 +98,24 @@ def encode_offset(committed: CommittedOffset) -> bytes:
         topic_id=committed.topic_id,
     )
     if committed.expires_ms is not None:
-        # Clients may ask for more time than a calendar has: that is for ever.
+        # Clients may ask for a time beyond the year 9999.
         record.expires_at = format_time(min(committed.expires_ms, TIME_MS_MAX))
     return record.SerializeToString(deterministic=True)
 
 
 def decode_offset(entry: Entry) -> CommittedOffset:
     record = parse_message(messages.CommittedOffset(), entry)
-    is_ours = record.HasField("topic_id")
+    is_own_record = record.HasField("topic_id")
     return CommittedOffset(
         offset=record.offset,
-        # Who leaves the epoch out knows of none; taken for 0, it would tell of a lost log.
-        leader_epoch=record.leader_epoch if is_ours else record.leader_epoch or NO_LEADER_EPOCH,
+        # Other writers omit an unknown epoch; read as 0, it would look like log truncation.
+        leader_epoch=record.leader_epoch
+        if is_own_record
+        else record.leader_epoch or NO_LEADER_EPOCH,
         metadata=record.metadata,
         committed_ms=read_time(entry, record.committed_at),
         expires_ms=read_time(entry, record.expires_at) if record.expires_at else None,
-        topic_id=_checked_id(entry, record.topic_id) if record.topic_id else b"",
+        topic_id=_check_topic_id(entry, record.topic_id) if record.topic_id else b"",
     )
 
 
@@ -165,13 +180,78 @@ def _decode_partitions(
     entry: Entry, record: Iterable[messages.GroupMember.Partitions]
 ) -> Partitions:
     return {
-        _checked_id(entry, topic.topic_id): frozenset(topic.partitions)
+        _check_topic_id(entry, topic.topic_id): frozenset(topic.partitions)
         for topic in record
         if topic.partitions
     }
 
 
-def _checked_id(entry: Entry, topic_id: bytes) -> bytes:
+def _check_topic_id(entry: Entry, topic_id: bytes) -> bytes:
     if len(topic_id) != TOPIC_ID_BYTES:
         raise DamagedObjectError(entry.key, f"a topic id of {len(topic_id)} bytes")
     return topic_id
+
+
+MemberTopics = tuple[Iterable[str], Mapping[str, Iterable[int]]]
+"""The topics that a member subscribes to, and its assigned partitions."""
+
+
+def _add_names(
+    record: messages.ConsumerGroup, group: GroupRecord, topic_names: Mapping[bytes, str]
+) -> None:
+    """Fill the published fields of each member, which name topics."""
+    for member_id, member in group.members.items():
+        if group.kind is Kind.CONSUMER:
+            subscribed, assigned = _consumer_names(member, topic_names)
+        elif group.protocol_type == PROTOCOL_TYPE:
+            subscribed, assigned = _classic_names(member, group.protocol)
+        else:
+            continue
+        published = record.members[member_id]
+        published.subscriptions.extend(subscribed)
+        for topic, numbers in sorted(assigned.items()):
+            published.assignments.add(topic=topic, partitions=numbers)
+
+
+def _drop_names(record: messages.ConsumerGroup) -> None:
+    """Clear the published fields."""
+    for member in record.members.values():
+        member.ClearField("subscriptions")
+        member.ClearField("assignments")
+
+
+def _consumer_names(member: MemberRecord, topic_names: Mapping[bytes, str]) -> MemberTopics:
+    return member.subscribed_names, {
+        topic_names[topic_id]: sorted(numbers)
+        for topic_id, numbers in member.assigned.items()
+        if topic_id in topic_names
+    }
+
+
+def _classic_names(member: MemberRecord, protocol: str) -> MemberTopics:
+    subscribed: Iterable[str] = ()
+    assigned: Mapping[str, Iterable[int]] = {}
+    # The bytes are the clients' own and need not be in the consumer protocol.
+    with suppress(ProtocolError):
+        protocols_by_name = dict(member.protocols)
+        metadata = protocols_by_name.get(protocol) or next(iter(protocols_by_name.values()), b"")
+        subscribed = decode_subscription(metadata).topics
+    with suppress(ProtocolError):
+        assigned = decode_assignment(member.assignment)
+    return subscribed, assigned
+
+
+def _synthesize_topics(entry: Entry, record: messages.ConsumerGroup) -> None:
+    """Fill the fields of Kafscale's own from the names in the published ones."""
+    for member in record.members.values():
+        member.rebalance_timeout_ms = record.rebalance_timeout_ms
+        if record.protocol_type != PROTOCOL_TYPE or not record.protocol:
+            continue
+        subscription = Subscription(tuple(member.subscriptions))
+        assignment = {topic.topic: topic.partitions for topic in member.assignments}
+        try:
+            metadata = encode_subscription(subscription, version=0)
+            member.assignment = encode_assignment(assignment)
+        except EncodeError as error:
+            raise DamagedObjectError(entry.key, str(error)) from error
+        member.protocols.add(name=record.protocol, metadata=metadata)

@@ -14,7 +14,7 @@ TOPIC_ID_BYTES: Final = 16
 
 DEFAULT_NAMESPACE: Final = "default"
 
-NEVER_SAVED: Final = 0
+NO_REVISION: Final = 0
 """The revision of what is not in the store."""
 
 
@@ -31,8 +31,8 @@ class Topic(msgspec.Struct, frozen=True, kw_only=True):
     namespace: str = DEFAULT_NAMESPACE
     version: int = 1
     """Grows by one with every change of the topic."""
-    create_revision: int = NEVER_SAVED
-    mod_revision: int = NEVER_SAVED
+    create_revision: int = NO_REVISION
+    mod_revision: int = NO_REVISION
 
     def __post_init__(self) -> None:
         assert len(self.id) == TOPIC_ID_BYTES, self.id
@@ -69,7 +69,7 @@ class PartitionState(msgspec.Struct, frozen=True, kw_only=True):
     size_bytes: int = 0
     rolled_offset: int = 0
     """Up to which offset everything is, or was, in segments."""
-    mod_revision: int = NEVER_SAVED
+    mod_revision: int = NO_REVISION
 
     @property
     def rolled_end(self) -> int:
@@ -105,7 +105,7 @@ class BrokerInfo(msgspec.Struct, frozen=True, kw_only=True):
     is_draining: bool = False
     """Whether it is about to leave: what it has is moved to others."""
     lease: int = 0
-    mod_revision: int = NEVER_SAVED
+    mod_revision: int = NO_REVISION
 
     def address_at(self, listener: str) -> tuple[str, int] | None:
         """Where clients of a listener reach it; None where it does not have that listener."""
@@ -130,9 +130,9 @@ class Assignment(msgspec.Struct, frozen=True, kw_only=True):
     reassigning_to: int | None = None
     """The broker that the owner is asked to hand it over to."""
     assigned_ms: int = 0
-    mod_revision: int = NEVER_SAVED
+    mod_revision: int = NO_REVISION
 
-    def is_of(self, broker: "BrokerInfo | None") -> bool:
+    def is_owned_by(self, broker: "BrokerInfo | None") -> bool:
         """Whether this broker, as it is registered, is the owner."""
         return (
             broker is not None and self.broker_id == broker.id and self.broker_epoch == broker.epoch

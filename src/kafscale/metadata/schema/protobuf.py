@@ -1,22 +1,30 @@
-"""Reading protobuf messages out of entries of the store.
+"""Decoding of protobuf messages and timestamps that are stored as values.
 
-The law: what is not the message that it should be is a `DamagedObjectError` that names the key,
-whoever wrote it.
+A value that cannot be decoded raises a `DamagedObjectError` that names the key.
+
+Times are stored as RFC 3339 text in UTC with milliseconds, and round-trip exactly. Values of other
+writers may have another UTC offset or more digits; digits beyond milliseconds are dropped.
 """
 
-from typing import TypeVar
+from datetime import UTC, datetime, timedelta
+from typing import Final, TypeVar
 
 from google.protobuf.message import DecodeError, Message
 
 from kafscale.errors import DamagedObjectError
-from kafscale.metadata.schema.timestamps import parse_time
 from kafscale.metadata.store.base import Entry
 
 AnyMessage = TypeVar("AnyMessage", bound=Message)
 
+TIME_MS_MAX: Final = 253_402_300_799_999
+"""The last millisecond of the year 9999, the latest time that the format can express."""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MILLISECOND = timedelta(milliseconds=1)
+
 
 def parse_message(message: AnyMessage, entry: Entry) -> AnyMessage:
-    """Fill an empty message with the value of an entry."""
+    """Parse the value of an entry into an empty message."""
     try:
         message.ParseFromString(entry.value)
     except DecodeError as error:
@@ -26,8 +34,30 @@ def parse_message(message: AnyMessage, entry: Entry) -> AnyMessage:
 
 
 def read_time(entry: Entry, text: str) -> int:
-    """A time in a message, in milliseconds; 0 where there is none."""
+    """Parse a time field of a message to milliseconds since 1970; 0 for an empty field."""
     try:
         return parse_time(text) if text else 0
     except ValueError as error:
         raise DamagedObjectError(entry.key, f"not a time: {text!r}") from error
+
+
+def format_time(time_ms: int) -> str:
+    """Format milliseconds since 1970.
+
+    >>> format_time(1_700_000_000_123)
+    '2023-11-14T22:13:20.123Z'
+    """
+    moment = _EPOCH + timedelta(milliseconds=time_ms)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def parse_time(text: str) -> int:
+    """Parse to milliseconds since 1970; `ValueError` for text without a UTC offset.
+
+    >>> parse_time("2023-11-14T22:13:20Z")
+    1700000000000
+    """
+    moment = datetime.fromisoformat(text)
+    if moment.tzinfo is None:
+        raise ValueError(f"{text!r} has no UTC offset")
+    return (moment - _EPOCH) // _MILLISECOND

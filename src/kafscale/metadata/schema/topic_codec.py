@@ -15,14 +15,13 @@ from kafscale.metadata._generated import metadata_pb2 as messages
 from kafscale.metadata.schema import keys
 from kafscale.metadata.schema.model import (
     DEFAULT_NAMESPACE,
-    NEVER_SAVED,
+    NO_REVISION,
     TOPIC_ID_BYTES,
     PartitionState,
     SegmentInfo,
     Topic,
 )
-from kafscale.metadata.schema.protobuf import parse_message, read_time
-from kafscale.metadata.schema.timestamps import format_time
+from kafscale.metadata.schema.protobuf import format_time, parse_message, read_time
 from kafscale.metadata.store.base import Entry
 
 REPLICATION_FACTOR: Final = 1
@@ -157,5 +156,5 @@ def _configs_set(record: messages.TopicConfig) -> dict[str, str]:
 
 def _derived_id(name: str, create_revision: int) -> bytes:
     """The id of a topic whose writer knew of none: the same for every reader, as long as it is."""
-    assert create_revision != NEVER_SAVED
+    assert create_revision != NO_REVISION
     return hashlib.sha256(f"{name}@{create_revision}".encode()).digest()[:TOPIC_ID_BYTES]

@@ -10,47 +10,47 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from kafscale.errors import DamagedObjectError
-from kafscale.metadata.cluster.watch_cache import Mirror
+from kafscale.metadata.cluster.watch_cache import WatchCache
 from kafscale.metadata.schema import keys
 from kafscale.metadata.schema.model import Topic
 from kafscale.metadata.schema.topic_codec import decode_topic
 from kafscale.metadata.store.base import Entry, MetadataStore
 from kafscale.observability.logging import get_logger
 
-Listener = Callable[[Topic | None, Topic | None], None]
+TopicListener = Callable[[Topic | None, Topic | None], None]
 """Told what a topic was before, and what it is after; None for a topic that is not there."""
 
 _log = get_logger(__name__)
 
 
-class TopicView:
+class TopicCache:
     """All topics, by name and by id, and the deleted ones whose objects are not all gone."""
 
     def __init__(self, store: MetadataStore) -> None:
         self._topics: dict[str, Topic] = {}
         self._by_id: dict[bytes, Topic] = {}
         self._deletions: dict[str, Topic] = {}
-        self._listeners: list[Listener] = []
+        self._listeners: list[TopicListener] = []
         self._deletion_listeners: list[Callable[[], None]] = []
         self.topics: Mapping[str, Topic] = MappingProxyType(self._topics)
         self.by_id: Mapping[bytes, Topic] = MappingProxyType(self._by_id)
         self.deletions: Mapping[str, Topic] = MappingProxyType(self._deletions)
-        self.configs_mirror = Mirror(store, keys.TOPICS, self._config_changed, _is_config)
-        self.deletions_mirror = Mirror(store, keys.DELETIONS, self._deletion_changed)
+        self.configs_cache = WatchCache(store, keys.TOPICS, self._config_changed, _is_config)
+        self.deletions_cache = WatchCache(store, keys.DELETIONS, self._deletion_changed)
 
     @property
     def connected(self) -> bool:
-        return self.configs_mirror.connected and self.deletions_mirror.connected
+        return self.configs_cache.connected and self.deletions_cache.connected
 
     async def start(self) -> None:
-        await self.deletions_mirror.start()
-        await self.configs_mirror.start()
+        await self.deletions_cache.start()
+        await self.configs_cache.start()
 
     async def close(self) -> None:
-        await self.configs_mirror.close()
-        await self.deletions_mirror.close()
+        await self.configs_cache.close()
+        await self.deletions_cache.close()
 
-    def subscribe(self, listener: Listener) -> None:
+    def subscribe(self, listener: TopicListener) -> None:
         self._listeners.append(listener)
 
     def subscribe_deletions(self, listener: Callable[[], None]) -> None:

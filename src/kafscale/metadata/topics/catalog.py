@@ -40,7 +40,7 @@ from kafscale.metadata.store.base import (
     unchanged,
 )
 from kafscale.metadata.topics import names
-from kafscale.metadata.topics.cache import Listener, TopicView
+from kafscale.metadata.topics.cache import TopicCache, TopicListener
 
 TIMEOUT_MS: Final = 30_000
 """How long a change may take, waiting for an old topic of the same name to be gone included."""
@@ -59,51 +59,53 @@ class Catalog:
         self._store = store
         self._namespace = namespace
         self._timeout_ms = timeout_ms
-        self._view = TopicView(store)
-        self.topics: Mapping[str, Topic] = self._view.topics
-        self.by_id: Mapping[bytes, Topic] = self._view.by_id
-        self.deletions: Mapping[str, Topic] = self._view.deletions
+        self._cache = TopicCache(store)
+        self.topics: Mapping[str, Topic] = self._cache.topics
+        self.by_id: Mapping[bytes, Topic] = self._cache.by_id
+        self.deletions: Mapping[str, Topic] = self._cache.deletions
         """Topics that are deleted, but whose objects may not all be gone yet, by name."""
 
     @property
     def connected(self) -> bool:
         """Whether the store's changes arrive here; if not, the catalog may be out of date."""
-        return self._view.connected
+        return self._cache.connected
 
     @property
     def revision(self) -> int:
         """The revision of the store at which the topics were exactly those that are seen here."""
-        return self._view.configs_mirror.revision
+        return self._cache.configs_cache.revision
 
     async def start(self) -> None:
         """Read all topics, then follow the store in the background until `close`."""
-        await self._view.start()
+        await self._cache.start()
 
     async def close(self) -> None:
-        await self._view.close()
+        await self._cache.close()
 
-    async def reached(self, revision: int) -> None:
+    async def wait_for_revision(self, revision: int) -> None:
         """Wait until the change of a topic that was made at this revision can be seen here."""
-        await self._view.configs_mirror.reached(revision)
+        await self._cache.configs_cache.wait_for_revision(revision)
 
     async def current(self) -> None:
         """Wait until all topics that the store has now can be seen here, as they are there."""
         snapshot = await self._store.range(keys.TOPICS)
-        await self.reached(max((entry.mod_revision for entry in snapshot.entries), default=0))
+        await self.wait_for_revision(
+            max((entry.mod_revision for entry in snapshot.entries), default=0)
+        )
 
     def get(self, name: str) -> Topic | None:
         return self.topics.get(name)
 
-    def subscribe(self, listener: Listener) -> None:
+    def subscribe(self, listener: TopicListener) -> None:
         """Tell `listener` of every change from now on, once it can be seen; it must not wait.
 
         Who subscribes before `start` is told of all the topics that there are, too.
         """
-        self._view.subscribe(listener)
+        self._cache.subscribe(listener)
 
     def subscribe_deletions(self, listener: Callable[[], None]) -> None:
         """Call `listener` whenever a deletion has begun or is finished."""
-        self._view.subscribe_deletions(listener)
+        self._cache.subscribe_deletions(listener)
 
     def check_new(self, name: str, partitions: int) -> None:
         """Raise what `create` would, as far as it can be seen from here (`validate_only`)."""
@@ -142,7 +144,7 @@ class Catalog:
             while True:
                 done = await self._store.commit(compares, [Put(key, encode_topic(topic))])
                 if done.succeeded:
-                    await self._view.configs_mirror.reached(done.revision)
+                    await self._cache.configs_cache.wait_for_revision(done.revision)
                     return replace(topic, create_revision=done.revision, mod_revision=done.revision)
                 if await self._store.get(key):
                     raise TopicExistsError(f"topic {name!r} exists")
@@ -162,8 +164,8 @@ class Catalog:
                     ],
                 )
                 if done.succeeded:
-                    await self._view.deletions_mirror.reached(done.revision)
-                    await self._view.configs_mirror.reached(done.revision)
+                    await self._cache.deletions_cache.wait_for_revision(done.revision)
+                    await self._cache.configs_cache.wait_for_revision(done.revision)
                     return topic
 
     async def is_deleting(self, name: str, topic_id: bytes) -> bool:
@@ -180,7 +182,7 @@ class Catalog:
             done = await self._store.commit([unchanged(entry)], [Delete(entry.key)])
             # Where the compare does not hold, another broker has finished the same deletion.
             if done.succeeded:
-                await self._view.deletions_mirror.reached(done.revision)
+                await self._cache.deletions_cache.wait_for_revision(done.revision)
 
     async def grow(self, name: str, partitions: int) -> Topic:
         """Give a topic more partitions; the new ones are empty."""
@@ -215,7 +217,7 @@ class Catalog:
                     [unchanged(entry)], [Put(entry.key, encode_topic(after))]
                 )
                 if done.succeeded:
-                    await self._view.configs_mirror.reached(done.revision)
+                    await self._cache.configs_cache.wait_for_revision(done.revision)
                     return replace(after, mod_revision=done.revision)
 
     async def _read(self, name: str) -> tuple[Entry, Topic]:
@@ -229,10 +231,10 @@ class Catalog:
         tombstone = await self._store.get(keys.deletion(name))
         if tombstone is None:
             return
-        mirror = self._view.deletions_mirror
-        await mirror.reached(tombstone.mod_revision)
-        while tombstone.key in mirror.entries:
-            await mirror.news()
+        cache = self._cache.deletions_cache
+        await cache.wait_for_revision(tombstone.mod_revision)
+        while tombstone.key in cache.entries:
+            await cache.wait_for_change()
 
     @asynccontextmanager
     async def _limit(self, late: str, timeout_ms: int | None = None) -> AsyncIterator[None]:

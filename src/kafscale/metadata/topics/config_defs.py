@@ -19,12 +19,12 @@ from typing import Final
 from kafscale.metadata.topics.config_types import (
     INT_MAX,
     LONG_MAX,
-    Flag,
-    Kind,
-    OneOf,
+    Boolean,
+    Enum,
+    Integer,
     Ratio,
-    Whole,
-    Words,
+    StringList,
+    ValueType,
 )
 
 WEEK_MS: Final = 7 * 24 * 3600 * 1000
@@ -33,8 +33,8 @@ WEEK_MS: Final = 7 * 24 * 3600 * 1000
 class Effect(enum.Enum):
     """How a config keeps the law."""
 
-    HONOURED = "honoured"
-    SETTLED = "settled"
+    APPLIED = "applied"
+    ACCEPTED = "accepted"
     FIXED = "fixed"
 
 
@@ -44,7 +44,7 @@ class TopicConfig:
 
     effect: Effect
     name: str
-    kind: Kind
+    type: ValueType
     default: str
     """What holds where neither the topic nor the broker says anything."""
     _: KW_ONLY
@@ -53,50 +53,50 @@ class TopicConfig:
     documentation: str
 
 
-HONOURED: Final = Effect.HONOURED
-SETTLED: Final = Effect.SETTLED
+APPLIED: Final = Effect.APPLIED
+ACCEPTED: Final = Effect.ACCEPTED
 FIXED: Final = Effect.FIXED
 
-_MILLISECONDS: Final = Whole(0)
-_LIMIT: Final = Whole(-1)
+_MILLISECONDS: Final = Integer(0)
+_LIMIT: Final = Integer(-1)
 
 _ROWS: Final = (
     TopicConfig(
-        HONOURED,
+        APPLIED,
         "cleanup.policy",
-        Words(),
+        StringList(),
         "delete",
         synonym="log.cleanup.policy",
         documentation="What happens to old records: delete removes them by retention.ms and"
         " retention.bytes; compact leaves the newest of each key, whenever the job compact runs.",
     ),
     TopicConfig(
-        HONOURED,
+        APPLIED,
         "compression.type",
-        OneOf(("none", "uncompressed", "producer", "gzip", "snappy", "lz4", "zstd")),
+        Enum(("none", "uncompressed", "producer", "gzip", "snappy", "lz4", "zstd")),
         "snappy",
         synonym="compression.type",
         documentation="What segments compress batches with that came uncompressed; with producer,"
         " uncompressed and none they stay so. Batches that came compressed stay as they are.",
     ),
     TopicConfig(
-        HONOURED,
+        APPLIED,
         "max.message.bytes",
-        Whole(0, INT_MAX),
+        Integer(0, INT_MAX),
         "1048588",
         synonym="message.max.bytes",
         documentation="The largest record batch, after compression, that is taken.",
     ),
     TopicConfig(
-        HONOURED,
+        APPLIED,
         "message.timestamp.type",
-        OneOf(("CreateTime", "LogAppendTime")),
+        Enum(("CreateTime", "LogAppendTime")),
         "CreateTime",
         synonym="log.message.timestamp.type",
         documentation="Whose clock records are stamped by: the producer's or the broker's.",
     ),
     TopicConfig(
-        HONOURED,
+        APPLIED,
         "retention.bytes",
         _LIMIT,
         "-1",
@@ -104,7 +104,7 @@ _ROWS: Final = (
         documentation="How many bytes of a partition are kept, to whole segments; -1 for all.",
     ),
     TopicConfig(
-        HONOURED,
+        APPLIED,
         "retention.ms",
         _LIMIT,
         str(WEEK_MS),
@@ -112,32 +112,32 @@ _ROWS: Final = (
         documentation="How long records are kept, to whole segments; -1 for ever.",
     ),
     TopicConfig(
-        HONOURED,
+        APPLIED,
         "segment.bytes",
-        Whole(1, INT_MAX),
+        Integer(1, INT_MAX),
         "104857600",
         synonym="log.segment.bytes",
         documentation="The size at which a segment is complete.",
     ),
     TopicConfig(
-        HONOURED,
+        APPLIED,
         "segment.ms",
-        Whole(1),
+        Integer(1),
         str(WEEK_MS),
         synonym="log.roll.ms",
         documentation="The age at which a segment is complete, however small it is.",
     ),
     TopicConfig(
-        SETTLED,
+        ACCEPTED,
         "min.insync.replicas",
-        Whole(1, INT_MAX),
+        Integer(1, INT_MAX),
         "1",
         synonym="min.insync.replicas",
         documentation="Met by any number: records are durable in the store before acks=all is"
         " answered, and the store replicates them.",
     ),
     TopicConfig(
-        SETTLED,
+        ACCEPTED,
         "delete.retention.ms",
         _MILLISECONDS,
         "86400000",
@@ -145,15 +145,15 @@ _ROWS: Final = (
         documentation="How long a compacted topic keeps the marks of deleted keys.",
     ),
     TopicConfig(
-        SETTLED,
+        ACCEPTED,
         "max.compaction.lag.ms",
-        Whole(1),
+        Integer(1),
         str(LONG_MAX),
         synonym="log.cleaner.max.compaction.lag.ms",
         documentation="How long a record of a compacted topic may stay uncompacted.",
     ),
     TopicConfig(
-        SETTLED,
+        ACCEPTED,
         "min.compaction.lag.ms",
         _MILLISECONDS,
         "0",
@@ -161,7 +161,7 @@ _ROWS: Final = (
         documentation="How long a record of a compacted topic stays uncompacted.",
     ),
     TopicConfig(
-        SETTLED,
+        ACCEPTED,
         "min.cleanable.dirty.ratio",
         Ratio(),
         "0.5",
@@ -179,7 +179,7 @@ _ROWS: Final = (
     TopicConfig(
         FIXED,
         "flush.messages",
-        Whole(1),
+        Integer(1),
         str(LONG_MAX),
         synonym="log.flush.interval.messages",
         documentation="Nothing to force: what is acknowledged with acks=all is durable.",
@@ -195,14 +195,14 @@ _ROWS: Final = (
     TopicConfig(
         FIXED,
         "follower.replication.throttled.replicas",
-        Words(),
+        StringList(),
         "",
         documentation="Of replication between brokers, which there is none of.",
     ),
     TopicConfig(
         FIXED,
         "index.interval.bytes",
-        Whole(0, INT_MAX),
+        Integer(0, INT_MAX),
         "4096",
         synonym="log.index.interval.bytes",
         documentation="How far the entries of an index lie apart: one setting for all topics.",
@@ -210,14 +210,14 @@ _ROWS: Final = (
     TopicConfig(
         FIXED,
         "leader.replication.throttled.replicas",
-        Words(),
+        StringList(),
         "",
         documentation="Of replication between brokers, which there is none of.",
     ),
     TopicConfig(
         FIXED,
         "local.retention.bytes",
-        Whole(-2),
+        Integer(-2),
         "-2",
         synonym="log.local.retention.bytes",
         documentation="Of tiered storage: every record is in the store from the beginning.",
@@ -225,7 +225,7 @@ _ROWS: Final = (
     TopicConfig(
         FIXED,
         "local.retention.ms",
-        Whole(-2),
+        Integer(-2),
         "-2",
         synonym="log.local.retention.ms",
         documentation="Of tiered storage: every record is in the store from the beginning.",
@@ -233,7 +233,7 @@ _ROWS: Final = (
     TopicConfig(
         FIXED,
         "message.downconversion.enable",
-        Flag(),
+        Boolean(),
         "true",
         synonym="log.message.downconversion.enable",
         documentation="Old consumers get records in their own format.",
@@ -241,7 +241,7 @@ _ROWS: Final = (
     TopicConfig(
         FIXED,
         "message.format.version",
-        OneOf(("3.0-IV1",)),
+        Enum(("3.0-IV1",)),
         "3.0-IV1",
         synonym="log.message.format.version",
         documentation="Records are stored in format 2, which came last.",
@@ -265,7 +265,7 @@ _ROWS: Final = (
     TopicConfig(
         FIXED,
         "preallocate",
-        Flag(),
+        Boolean(),
         "false",
         synonym="log.preallocate",
         documentation="Of files on a broker's disk, which keeps none.",
@@ -273,28 +273,28 @@ _ROWS: Final = (
     TopicConfig(
         FIXED,
         "remote.log.copy.disable",
-        Flag(),
+        Boolean(),
         "false",
         documentation="Of tiered storage: every record is in the store from the beginning.",
     ),
     TopicConfig(
         FIXED,
         "remote.log.delete.on.disable",
-        Flag(),
+        Boolean(),
         "false",
         documentation="Of tiered storage: every record is in the store from the beginning.",
     ),
     TopicConfig(
         FIXED,
         "remote.storage.enable",
-        Flag(),
+        Boolean(),
         "false",
         documentation="Of tiered storage: every record is in the store from the beginning.",
     ),
     TopicConfig(
         FIXED,
         "segment.index.bytes",
-        Whole(4, INT_MAX),
+        Integer(4, INT_MAX),
         "10485760",
         synonym="log.index.size.max.bytes",
         documentation="Of files on a broker's disk, which keeps none.",
@@ -310,7 +310,7 @@ _ROWS: Final = (
     TopicConfig(
         FIXED,
         "unclean.leader.election.enable",
-        Flag(),
+        Boolean(),
         "false",
         synonym="unclean.leader.election.enable",
         documentation="Every new leader has every acknowledged record.",
@@ -320,4 +320,4 @@ _ROWS: Final = (
 TOPIC_CONFIGS: Final = {row.name: row for row in sorted(_ROWS, key=lambda row: row.name)}
 
 assert len(TOPIC_CONFIGS) == len(_ROWS)
-assert all(row.kind.read(row.default) == row.default for row in _ROWS)
+assert all(row.type.parse(row.default) == row.default for row in _ROWS)

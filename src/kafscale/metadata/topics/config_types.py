@@ -40,34 +40,34 @@ class ConfigSource(enum.IntEnum):
     DEFAULT = 5
 
 
-class Kind(Protocol):
+class ValueType(Protocol):
     """What a config may be."""
 
     @property
     def type(self) -> ConfigType: ...
 
-    def read(self, text: str) -> str: ...
+    def parse(self, text: str) -> str: ...
 
 
 @dataclass(frozen=True, slots=True)
-class Whole:
+class Integer:
     """A whole number between two bounds, which are allowed."""
 
-    least: int
-    most: int = LONG_MAX
+    minimum: int
+    maximum: int = LONG_MAX
 
     @property
     def type(self) -> ConfigType:
-        return ConfigType.INT if self.most <= INT_MAX else ConfigType.LONG
+        return ConfigType.INT if self.maximum <= INT_MAX else ConfigType.LONG
 
-    def read(self, text: str) -> str:
+    def parse(self, text: str) -> str:
         if not _WHOLE.fullmatch(text.strip()):
             raise ValueError(f"Not a number of type {self.type.name}")
         value = int(text)
-        if value < self.least:
-            raise ValueError(f"Value must be at least {self.least}")
-        if value > self.most:
-            raise ValueError(f"Value must be at most {self.most}")
+        if value < self.minimum:
+            raise ValueError(f"Value must be at least {self.minimum}")
+        if value > self.maximum:
+            raise ValueError(f"Value must be at most {self.maximum}")
         return str(value)
 
 
@@ -77,7 +77,7 @@ class Ratio:
 
     type = ConfigType.DOUBLE
 
-    def read(self, text: str) -> str:
+    def parse(self, text: str) -> str:
         try:
             value = float(text)
         except ValueError:
@@ -88,12 +88,12 @@ class Ratio:
 
 
 @dataclass(frozen=True, slots=True)
-class Flag:
+class Boolean:
     """True or false."""
 
     type = ConfigType.BOOLEAN
 
-    def read(self, text: str) -> str:
+    def parse(self, text: str) -> str:
         value = text.strip().lower()
         if value not in {"true", "false"}:
             raise ValueError("Expected value to be either true or false")
@@ -101,29 +101,29 @@ class Flag:
 
 
 @dataclass(frozen=True, slots=True)
-class OneOf:
+class Enum:
     """One of a few words."""
 
-    words: tuple[str, ...]
+    choices: tuple[str, ...]
     type = ConfigType.STRING
 
-    def read(self, text: str) -> str:
+    def parse(self, text: str) -> str:
         value = text.strip()
-        if value not in self.words:
-            raise ValueError(f"String must be one of: {', '.join(self.words)}")
+        if value not in self.choices:
+            raise ValueError(f"String must be one of: {', '.join(self.choices)}")
         return value
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class StringList:
     """A list of words, separated by commas; the only kind that can be appended to."""
 
     type = ConfigType.LIST
 
-    def read(self, text: str) -> str:
-        return ",".join(split(text))
+    def parse(self, text: str) -> str:
+        return ",".join(split_list(text))
 
 
-def split(text: str) -> list[str]:
+def split_list(text: str) -> list[str]:
     """The words of a list."""
     return [word for word in (part.strip() for part in text.split(",")) if word]

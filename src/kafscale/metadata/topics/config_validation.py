@@ -15,7 +15,7 @@ from kafscale.config import Config
 from kafscale.config.model import DEFAULT
 from kafscale.errors import InvalidConfigError
 from kafscale.metadata.topics.config_defs import TOPIC_CONFIGS, Effect, TopicConfig
-from kafscale.metadata.topics.config_types import split
+from kafscale.metadata.topics.config_types import split_list
 
 COMPACT: Final = "compact"
 DELETE: Final = "delete"
@@ -31,7 +31,7 @@ class TopicDefaults:
     """Which of them the broker's settings say, rather than nobody."""
 
     @classmethod
-    def of(cls, config: Config) -> Self:
+    def from_config(cls, config: Config) -> Self:
         settings = {
             "compression.type": ("compression.type", config.compression.type),
             "index.interval.bytes": (
@@ -47,23 +47,23 @@ class TopicDefaults:
         )
 
 
-def parse(configs: Mapping[str, str | None], defaults: TopicDefaults) -> dict[str, str]:
+def validate(configs: Mapping[str, str | None], defaults: TopicDefaults) -> dict[str, str]:
     """What somebody wants to be stored, as it is stored; refused as a whole if any is wrong."""
     absent = sorted(name for name, value in configs.items() if value is None)
     if absent:
         raise InvalidConfigError(f"Null value not supported for topic configs: {','.join(absent)}")
     return {
-        name: parse_value(name, value, defaults)
+        name: validate_value(name, value, defaults)
         for name, value in configs.items()
         if value is not None
     }
 
 
-def parse_value(name: str, text: str, defaults: TopicDefaults) -> str:
+def validate_value(name: str, text: str, defaults: TopicDefaults) -> str:
     """A single value as it is stored."""
-    row = find(name)
+    row = definition(name)
     try:
-        value = row.kind.read(text)
+        value = row.type.parse(text)
         if name == "cleanup.policy":
             _check_policy(value)
         if row.effect is Effect.FIXED:
@@ -75,7 +75,7 @@ def parse_value(name: str, text: str, defaults: TopicDefaults) -> str:
     return value
 
 
-def find(name: str) -> TopicConfig:
+def definition(name: str) -> TopicConfig:
     """The row of a config that there is."""
     row = TOPIC_CONFIGS.get(name)
     if row is None:
@@ -84,7 +84,7 @@ def find(name: str) -> TopicConfig:
 
 
 def _check_policy(value: str) -> None:
-    policies = set(split(value))
+    policies = set(split_list(value))
     if not policies or policies - {COMPACT, DELETE}:
         raise ValueError("String must be one of: compact, delete")
 

@@ -7,16 +7,12 @@ declarations, so that it cannot say anything else than a scrape.
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from kafscale.observability.metrics.broker import DECLARATIONS
-from kafscale.observability.metrics.declaration import Declared
-from kafscale.observability.metrics.jobs import PIPELINE_DECLARATIONS
-from kafscale.observability.metrics.operator import OPERATOR_DECLARATIONS
+from kafscale.observability.metrics.broker import BROKER_METRICS
+from kafscale.observability.metrics.declaration import Metric
+from kafscale.observability.metrics.jobs import PIPELINE_METRICS
+from kafscale.observability.metrics.operator import OPERATOR_METRICS
 
-METRICS: Final[tuple[Declared[Any], ...]] = (
-    *DECLARATIONS,
-    *OPERATOR_DECLARATIONS,
-    *PIPELINE_DECLARATIONS,
-)
+METRICS: Final[tuple[Metric[Any], ...]] = (*BROKER_METRICS, *OPERATOR_METRICS, *PIPELINE_METRICS)
 
 TARGET_LABELS: Final = frozenset({"cluster", "namespace", "pod", "service"})
 """Labels that every series has from where it was read: ServiceMonitors see to that."""

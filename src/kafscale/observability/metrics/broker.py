@@ -12,10 +12,10 @@ from typing import Final
 
 import kafscale
 from kafscale.observability.metrics import cardinality
-from kafscale.observability.metrics.counters import GroupTraffic, PartitionTraffic, Traffic
-from kafscale.observability.metrics.declaration import Declaration, counter, gauge
-from kafscale.observability.metrics.security import ACCESS_DECLARATIONS
-from kafscale.observability.metrics.storage import STORAGE_DECLARATIONS
+from kafscale.observability.metrics.counters import Counters, GroupCounters, PartitionCounters
+from kafscale.observability.metrics.declaration import BrokerMetric, counter, gauge
+from kafscale.observability.metrics.security import SECURITY_METRICS
+from kafscale.observability.metrics.storage import STORAGE_METRICS
 from kafscale.observability.metrics.text_format import Series, render
 
 ADMIN_APIS: Final = (
@@ -30,7 +30,7 @@ ADMIN_APIS: Final = (
 )
 
 
-class Metrics(Traffic):
+class Metrics(Counters):
     """The metrics of one process; two of these share nothing."""
 
     def __init__(self, timer: Callable[[], float] = monotonic) -> None:
@@ -42,78 +42,78 @@ class Metrics(Traffic):
 
     def families(self) -> Iterator[bytes]:
         """The same, metric by metric, for those who have other things to do in between."""
-        for declared in DECLARATIONS:
+        for declared in BROKER_METRICS:
             yield render(
                 declared.name, declared.type, declared.meaning, declared.labels, declared.read(self)
             ).encode()
 
 
 def _partition(
-    name: str, kind: str, meaning: str, read: Callable[[PartitionTraffic], float]
-) -> Declaration:
-    def series(traffic: Traffic) -> Series:
+    name: str, kind: str, meaning: str, read: Callable[[PartitionCounters], float]
+) -> BrokerMetric:
+    def series(traffic: Counters) -> Series:
         for labels, found in cardinality.partitions(traffic.by_partition):
             yield labels, read(found)
 
-    return Declaration(name, kind, ("topic", "partition"), meaning, series)
+    return BrokerMetric(name, kind, ("topic", "partition"), meaning, series)
 
 
 def _outcomes(
     name: str,
     meaning: str,
-    succeeded: Callable[[PartitionTraffic], int],
-    failed: Callable[[PartitionTraffic], int],
-) -> Declaration:
-    def series(traffic: Traffic) -> Series:
+    succeeded: Callable[[PartitionCounters], int],
+    failed: Callable[[PartitionCounters], int],
+) -> BrokerMetric:
+    def series(traffic: Counters) -> Series:
         for labels, found in cardinality.partitions(traffic.by_partition):
             yield (*labels, "success"), succeeded(found)
             yield (*labels, "error"), failed(found)
 
-    return Declaration(name, "counter", ("topic", "partition", "status"), meaning, series)
+    return BrokerMetric(name, "counter", ("topic", "partition", "status"), meaning, series)
 
 
-def _requests(traffic: Traffic) -> Series:
+def _requests(traffic: Counters) -> Series:
     for (api, version), found in traffic.by_request.items():
         yield (api, str(version), "NONE"), found.succeeded
         for error, count in found.refusals.items():
             yield (api, str(version), error), count
 
 
-def _produce_seconds(traffic: Traffic) -> Series:
+def _produce_seconds(traffic: Counters) -> Series:
     for topic, found in cardinality.topics(traffic.by_topic):
         for acks, seconds in found.produce_seconds.items():
             yield (topic, str(acks)), seconds
 
 
-def _fetch_seconds(traffic: Traffic) -> Series:
+def _fetch_seconds(traffic: Counters) -> Series:
     for topic, found in cardinality.topics(traffic.by_topic):
         for cache_hit, seconds in found.fetch_seconds.items():
             yield (topic, str(cache_hit).lower()), seconds
 
 
-def _lags(traffic: Traffic) -> Series:
+def _lags(traffic: Counters) -> Series:
     series = (
         ((group, topic, str(partition)), lag)
         for group, topic, partition, lag in traffic.group_lags()
     )
-    return cardinality.figures(series, cardinality.LAGS_TOLD_MAX)
+    return cardinality.limit_totals(series, cardinality.LAG_SERIES_MAX)
 
 
 def _sizes(found: Iterable[tuple[str, int, int]]) -> Series:
     series = (((topic, str(partition)), size) for topic, partition, size in found)
-    return cardinality.figures(series, cardinality.PARTITIONS_TOLD_MAX)
+    return cardinality.limit_totals(series, cardinality.PARTITION_SERIES_MAX)
 
 
-def _group(name: str, meaning: str, read: Callable[[GroupTraffic], float]) -> Declaration:
-    def series(traffic: Traffic) -> Series:
+def _group(name: str, meaning: str, read: Callable[[GroupCounters], float]) -> BrokerMetric:
+    def series(traffic: Counters) -> Series:
         return ((labels, read(found)) for labels, found in cardinality.groups(traffic.by_group))
 
-    return Declaration(name, "counter", ("group",), meaning, series)
+    return BrokerMetric(name, "counter", ("group",), meaning, series)
 
 
-DECLARATIONS: Final = (
+BROKER_METRICS: Final = (
     # --- the process ------------------------------------------------------------------------------
-    Declaration(
+    BrokerMetric(
         "kafscale_build_info",
         "gauge",
         ("version",),
@@ -125,14 +125,14 @@ DECLARATIONS: Final = (
         "How long this process has been running.",
         lambda traffic: traffic.timer() - traffic.started,
     ),
-    Declaration(
+    BrokerMetric(
         "kafscale_event_loop_lag_seconds",
         "histogram",
         (),
         "How late a timer runs that is due: what everything else has to wait as well.",
         lambda traffic: (((), traffic.event_loop_lag_seconds),),
     ),
-    *ACCESS_DECLARATIONS,
+    *SECURITY_METRICS,
     # --- clients ----------------------------------------------------------------------------------
     gauge(
         "kafscale_active_connections",
@@ -150,7 +150,7 @@ DECLARATIONS: Final = (
         "Connections closed as they arrived, because there were too many.",
         lambda traffic: traffic.connections.refused,
     ),
-    Declaration(
+    BrokerMetric(
         "kafscale_requests_total",
         "counter",
         ("api", "version", "error"),
@@ -158,7 +158,7 @@ DECLARATIONS: Final = (
         "and partitions stand inside of an answer and are not told here.",
         _requests,
     ),
-    Declaration(
+    BrokerMetric(
         "kafscale_request_seconds",
         "histogram",
         ("api",),
@@ -180,7 +180,7 @@ DECLARATIONS: Final = (
         "Fetch requests per second, over the last minute.",
         lambda traffic: traffic.per_second("Fetch"),
     ),
-    Declaration(
+    BrokerMetric(
         "kafscale_admin_requests_total",
         "counter",
         ("api",),
@@ -212,14 +212,14 @@ DECLARATIONS: Final = (
         "Bytes of records sent to readers.",
         lambda partition: partition.fetch_bytes,
     ),
-    Declaration(
+    BrokerMetric(
         "kafscale_produce_latency_seconds",
         "histogram",
         ("topic", "acks"),
         "The time from reading a produce request until its answer, by the acks asked for.",
         _produce_seconds,
     ),
-    Declaration(
+    BrokerMetric(
         "kafscale_fetch_latency_seconds",
         "histogram",
         ("topic", "cache_hit"),
@@ -233,14 +233,14 @@ DECLARATIONS: Final = (
         "The share of reads that spared the object store.",
         lambda partition: partition.cache_hit_rate,
     ),
-    Declaration(
+    BrokerMetric(
         "kafscale_buffer_size_bytes",
         "gauge",
         ("topic", "partition"),
         "Records in memory that are not durable yet.",
         lambda traffic: _sizes(traffic.buffered_bytes()),
     ),
-    Declaration(
+    BrokerMetric(
         "kafscale_stored_bytes",
         "gauge",
         ("topic", "partition"),
@@ -248,14 +248,14 @@ DECLARATIONS: Final = (
         lambda traffic: _sizes(traffic.stored_bytes()),
     ),
     # --- consumer groups --------------------------------------------------------------------------
-    Declaration(
+    BrokerMetric(
         "kafscale_consumer_lag",
         "gauge",
         ("group", "topic", "partition"),
         "Records that a group has yet to read, counted from what it has committed.",
         _lags,
     ),
-    Declaration(
+    BrokerMetric(
         "kafscale_consumer_groups",
         "gauge",
         ("state",),
@@ -304,5 +304,5 @@ DECLARATIONS: Final = (
         "Shards of consumer groups that this broker answers for.",
         lambda traffic: traffic.cluster().shards,
     ),
-    *STORAGE_DECLARATIONS,
+    *STORAGE_METRICS,
 )

@@ -11,27 +11,27 @@ from itertools import islice
 from typing import Final, TypeVar
 
 from kafscale.observability.metrics.counters import (
-    ANSWER_BOUNDS,
-    GroupTraffic,
-    PartitionTraffic,
-    TopicTraffic,
+    REQUEST_SECONDS_BOUNDS,
+    GroupCounters,
+    PartitionCounters,
+    TopicLatencies,
 )
-from kafscale.observability.metrics.histogram import Distribution
+from kafscale.observability.metrics.histogram import Histogram
 
 OTHER: Final = "other"
 """The value of a label for all that is not told by name."""
 
-PARTITIONS_TOLD_MAX: Final = 5000
-TOPICS_TOLD_MAX: Final = 1000
-GROUPS_TOLD_MAX: Final = 1000
-LAGS_TOLD_MAX: Final = 10_000
+PARTITION_SERIES_MAX: Final = 5000
+TOPIC_SERIES_MAX: Final = 1000
+GROUP_SERIES_MAX: Final = 1000
+LAG_SERIES_MAX: Final = 10_000
 """Of groups in partitions."""
 
 Key = TypeVar("Key")
 Numbers = TypeVar("Numbers")
 
 
-def told(
+def limit_series(
     by_key: Mapping[Key, Numbers],
     most: int,
     labels: Callable[[Key], tuple[str, ...]],
@@ -39,7 +39,7 @@ def told(
 ) -> Iterator[tuple[tuple[str, ...], Numbers]]:
     """The numbers with their labels: `most` of them by name, the rest as one.
 
-    >>> list(told({"a": 1, "b": 2, "c": 3}, 1, lambda key: (key,), sum))
+    >>> list(limit_series({"a": 1, "b": 2, "c": 3}, 1, lambda key: (key,), sum))
     [(('a',), 1), (('other',), 5)]
     """
     items = iter(by_key.items())
@@ -53,25 +53,27 @@ def told(
 
 
 def partitions(
-    by_partition: Mapping[tuple[str, int], PartitionTraffic],
-) -> Iterator[tuple[tuple[str, ...], PartitionTraffic]]:
-    return told(by_partition, PARTITIONS_TOLD_MAX, _place, _all_partitions)
+    by_partition: Mapping[tuple[str, int], PartitionCounters],
+) -> Iterator[tuple[tuple[str, ...], PartitionCounters]]:
+    return limit_series(by_partition, PARTITION_SERIES_MAX, _place, _all_partitions)
 
 
-def topics(by_topic: Mapping[str, TopicTraffic]) -> Iterator[tuple[str, TopicTraffic]]:
-    for (topic,), found in told(by_topic, TOPICS_TOLD_MAX, _name, _all_topics):
+def topics(by_topic: Mapping[str, TopicLatencies]) -> Iterator[tuple[str, TopicLatencies]]:
+    for (topic,), found in limit_series(by_topic, TOPIC_SERIES_MAX, _name, _all_topics):
         yield topic, found
 
 
-def groups(by_group: Mapping[str, GroupTraffic]) -> Iterator[tuple[tuple[str, ...], GroupTraffic]]:
-    return told(by_group, GROUPS_TOLD_MAX, _name, _all_groups)
+def groups(
+    by_group: Mapping[str, GroupCounters],
+) -> Iterator[tuple[tuple[str, ...], GroupCounters]]:
+    return limit_series(by_group, GROUP_SERIES_MAX, _name, _all_groups)
 
 
-def figures(
+def limit_totals(
     series: Iterable[tuple[tuple[str, ...], int]], most: int
 ) -> Iterator[tuple[tuple[str, ...], int]]:
     """The same for plain numbers, which are added up."""
-    return told(dict(series), most, tuple, sum)
+    return limit_series(dict(series), most, tuple, sum)
 
 
 def _place(key: tuple[str, int]) -> tuple[str, str]:
@@ -82,24 +84,24 @@ def _name(key: str) -> tuple[str]:
     return (key,)
 
 
-def _all_partitions(found: Iterable[PartitionTraffic]) -> PartitionTraffic:
-    whole = PartitionTraffic()
+def _all_partitions(found: Iterable[PartitionCounters]) -> PartitionCounters:
+    whole = PartitionCounters()
     for one in found:
-        for name in PartitionTraffic.__slots__:
+        for name in PartitionCounters.__slots__:
             setattr(whole, name, getattr(whole, name) + getattr(one, name))
     return whole
 
 
-def _all_groups(found: Iterable[GroupTraffic]) -> GroupTraffic:
-    whole = GroupTraffic()
+def _all_groups(found: Iterable[GroupCounters]) -> GroupCounters:
+    whole = GroupCounters()
     for one in found:
         whole.rebalances += one.rebalances
         whole.commits += one.commits
     return whole
 
 
-def _all_topics(found: Iterable[TopicTraffic]) -> TopicTraffic:
-    whole = TopicTraffic()
+def _all_topics(found: Iterable[TopicLatencies]) -> TopicLatencies:
+    whole = TopicLatencies()
     for one in found:
         for acks, seconds in one.produce_seconds.items():
             _add(whole.produce_seconds, acks, seconds)
@@ -108,5 +110,5 @@ def _all_topics(found: Iterable[TopicTraffic]) -> TopicTraffic:
     return whole
 
 
-def _add(into: dict[Key, Distribution], key: Key, more: Distribution) -> None:
-    into.setdefault(key, Distribution(ANSWER_BOUNDS)).add(more)
+def _add(into: dict[Key, Histogram], key: Key, more: Histogram) -> None:
+    into.setdefault(key, Histogram(REQUEST_SECONDS_BOUNDS)).add(more)

@@ -8,21 +8,21 @@ sees a number a moment old does no harm. How they are named to the world is left
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final, NamedTuple
 
-from kafscale.observability.metrics.histogram import Distribution, Rate
+from kafscale.observability.metrics.histogram import Histogram, Rate
 
-ANSWER_BOUNDS: Final = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5)
+REQUEST_SECONDS_BOUNDS: Final = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5)
 """Seconds within which clients are answered."""
 
-STORE_BOUNDS: Final = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+STORE_SECONDS_BOUNDS: Final = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 """Seconds within which the object store answers."""
 
 
-class RequestTraffic:
+class RequestCounters:
     """The requests of one API in one version."""
 
     __slots__ = ("_seconds", "refusals", "succeeded")
 
-    def __init__(self, seconds: Distribution) -> None:
+    def __init__(self, seconds: Histogram) -> None:
         """`seconds` is shared by all versions of the API."""
         self._seconds = seconds
         self.succeeded = 0
@@ -41,7 +41,7 @@ class RequestTraffic:
         return self.succeeded + sum(self.refusals.values())
 
 
-class ConnectionTraffic:
+class ConnectionCounters:
     """The connections of clients."""
 
     __slots__ = ("active", "handshakes_failed", "left_at", "refused")
@@ -54,7 +54,7 @@ class ConnectionTraffic:
         self.handshakes_failed = 0
 
 
-class AccessTraffic:
+class SecurityCounters:
     """Who was let in, and who was not."""
 
     __slots__ = ("denied", "logins", "throttled")
@@ -72,7 +72,7 @@ class AccessTraffic:
         self.logins[kind] = self.logins.get(kind, 0) + 1
 
 
-class PartitionTraffic:
+class PartitionCounters:
     """What happens to one partition. Whoever serves it keeps this and moves the numbers."""
 
     __slots__ = (
@@ -102,31 +102,31 @@ class PartitionTraffic:
         return self.cache_hits / reads if reads else 0.0
 
 
-class TopicTraffic:
+class TopicLatencies:
     """How long the clients of one topic wait."""
 
     __slots__ = ("fetch_seconds", "produce_seconds")
 
     def __init__(self) -> None:
-        self.produce_seconds: dict[int, Distribution] = {}
+        self.produce_seconds: dict[int, Histogram] = {}
         """By the acks that were asked for."""
-        self.fetch_seconds: dict[bool, Distribution] = {}
+        self.fetch_seconds: dict[bool, Histogram] = {}
         """By whether the object store was spared."""
 
     def produced(self, acks: int, seconds: float) -> None:
         found = self.produce_seconds.get(acks)
         if found is None:
-            found = self.produce_seconds[acks] = Distribution(ANSWER_BOUNDS)
+            found = self.produce_seconds[acks] = Histogram(REQUEST_SECONDS_BOUNDS)
         found.observe(seconds)
 
     def fetched(self, cache_hit: bool, seconds: float) -> None:
         found = self.fetch_seconds.get(cache_hit)
         if found is None:
-            found = self.fetch_seconds[cache_hit] = Distribution(ANSWER_BOUNDS)
+            found = self.fetch_seconds[cache_hit] = Histogram(REQUEST_SECONDS_BOUNDS)
         found.observe(seconds)
 
 
-class OperationTraffic:
+class OperationCounters:
     """One kind of request to the object store."""
 
     __slots__ = ("failed", "seconds", "succeeded")
@@ -134,7 +134,7 @@ class OperationTraffic:
     def __init__(self) -> None:
         self.succeeded = 0
         self.failed = 0
-        self.seconds = Distribution(STORE_BOUNDS)
+        self.seconds = Histogram(STORE_SECONDS_BOUNDS)
 
     def observe(self, seconds: float, *, succeeded: bool) -> None:
         if succeeded:
@@ -144,7 +144,7 @@ class OperationTraffic:
         self.seconds.observe(seconds)
 
 
-class GroupTraffic:
+class GroupCounters:
     """What happens to one consumer group."""
 
     __slots__ = ("commits", "rebalances")
@@ -166,7 +166,7 @@ class StoreHealth:
         self.error_rate = 0.0
 
 
-class LogTraffic:
+class LogCounters:
     """Records on their way from memory to the object store, over all partitions."""
 
     __slots__ = (
@@ -197,7 +197,7 @@ class LogTraffic:
         """Blocks of segments in the cache."""
 
 
-class ClusterStanding(NamedTuple):
+class ClusterStatus(NamedTuple):
     """A broker's place in the cluster."""
 
     brokers: int = 0
@@ -210,7 +210,7 @@ class ClusterStanding(NamedTuple):
     shards: int = 0
 
 
-class Traffic:
+class Counters:
     """Everything that one process counts.
 
     What is asked for by name is made when it is first asked for; whoever moves its numbers keeps
@@ -221,17 +221,17 @@ class Traffic:
     def __init__(self, timer: Callable[[], float]) -> None:
         self.timer = timer
         self.started = timer()
-        self.connections = ConnectionTraffic(self.started)
-        self.access = AccessTraffic()
-        self.log = LogTraffic()
+        self.connections = ConnectionCounters(self.started)
+        self.access = SecurityCounters()
+        self.log = LogCounters()
         self.store_health = StoreHealth()
-        self.event_loop_lag_seconds = Distribution(ANSWER_BOUNDS)
-        self.by_request: dict[tuple[str, int], RequestTraffic] = {}
-        self.by_api: dict[str, Distribution] = {}
-        self.by_partition: dict[tuple[str, int], PartitionTraffic] = {}
-        self.by_topic: dict[str, TopicTraffic] = {}
-        self.by_operation: dict[str, OperationTraffic] = {}
-        self.by_group: dict[str, GroupTraffic] = {}
+        self.event_loop_lag_seconds = Histogram(REQUEST_SECONDS_BOUNDS)
+        self.by_request: dict[tuple[str, int], RequestCounters] = {}
+        self.by_api: dict[str, Histogram] = {}
+        self.by_partition: dict[tuple[str, int], PartitionCounters] = {}
+        self.by_topic: dict[str, TopicLatencies] = {}
+        self.by_operation: dict[str, OperationCounters] = {}
+        self.by_group: dict[str, GroupCounters] = {}
         self.group_states: Callable[[], Mapping[str, int]] = dict
         """How many groups are in which state; asked when a scrape comes."""
         self.group_lags: Callable[[], Iterable[tuple[str, str, int, int]]] = tuple
@@ -242,40 +242,40 @@ class Traffic:
         """Topic, partition, and how many bytes are kept of those served here; the same."""
         self.metadata_writes: Callable[[], int] = int
         """How many transactions the groups have written; the same."""
-        self.cluster: Callable[[], ClusterStanding] = ClusterStanding
+        self.cluster: Callable[[], ClusterStatus] = ClusterStatus
         """Where this broker stands; the same."""
         self._rates: dict[str, Rate] = {}
 
-    def requests(self, api: str, version: int) -> RequestTraffic:
+    def requests(self, api: str, version: int) -> RequestCounters:
         found = self.by_request.get((api, version))
         if found is None:
-            seconds = self.by_api.setdefault(api, Distribution(ANSWER_BOUNDS))
-            found = self.by_request[api, version] = RequestTraffic(seconds)
+            seconds = self.by_api.setdefault(api, Histogram(REQUEST_SECONDS_BOUNDS))
+            found = self.by_request[api, version] = RequestCounters(seconds)
         return found
 
-    def partition(self, topic: str, partition: int) -> PartitionTraffic:
+    def partition(self, topic: str, partition: int) -> PartitionCounters:
         found = self.by_partition.get((topic, partition))
         if found is None:
-            found = self.by_partition[topic, partition] = PartitionTraffic()
+            found = self.by_partition[topic, partition] = PartitionCounters()
         return found
 
-    def topic(self, topic: str) -> TopicTraffic:
+    def topic(self, topic: str) -> TopicLatencies:
         found = self.by_topic.get(topic)
         if found is None:
-            found = self.by_topic[topic] = TopicTraffic()
+            found = self.by_topic[topic] = TopicLatencies()
         return found
 
-    def operation(self, operation: str) -> OperationTraffic:
+    def operation(self, operation: str) -> OperationCounters:
         """One kind of request to the object store: `put`, `get`, `list`, ..."""
         found = self.by_operation.get(operation)
         if found is None:
-            found = self.by_operation[operation] = OperationTraffic()
+            found = self.by_operation[operation] = OperationCounters()
         return found
 
-    def group(self, group_id: str) -> GroupTraffic:
+    def group(self, group_id: str) -> GroupCounters:
         found = self.by_group.get(group_id)
         if found is None:
-            found = self.by_group[group_id] = GroupTraffic()
+            found = self.by_group[group_id] = GroupCounters()
         return found
 
     def forget_group(self, group_id: str) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, TypeAlias, TypeVar
 
-from kafscale.observability.metrics.counters import Traffic
+from kafscale.observability.metrics.counters import Counters
 from kafscale.observability.metrics.text_format import Series
 
 Figures = TypeVar("Figures")
@@ -12,7 +12,7 @@ Figures = TypeVar("Figures")
 
 
 @dataclass(frozen=True)
-class Declared(Generic[Figures]):
+class Metric(Generic[Figures]):
     """One metric: what the documentation says about it, and where a scrape finds it."""
 
     name: str
@@ -22,13 +22,13 @@ class Declared(Generic[Figures]):
     read: Callable[[Figures], Series]
 
 
-Declaration: TypeAlias = Declared[Traffic]
+BrokerMetric: TypeAlias = Metric[Counters]
 """A metric of brokers."""
 
 
-def gauge(name: str, meaning: str, read: Callable[[Traffic], float]) -> Declaration:
-    return Declaration(name, "gauge", (), meaning, lambda traffic: (((), read(traffic)),))
+def gauge(name: str, meaning: str, read: Callable[[Counters], float]) -> BrokerMetric:
+    return BrokerMetric(name, "gauge", (), meaning, lambda traffic: (((), read(traffic)),))
 
 
-def counter(name: str, meaning: str, read: Callable[[Traffic], float]) -> Declaration:
-    return Declaration(name, "counter", (), meaning, lambda traffic: (((), read(traffic)),))
+def counter(name: str, meaning: str, read: Callable[[Counters], float]) -> BrokerMetric:
+    return BrokerMetric(name, "counter", (), meaning, lambda traffic: (((), read(traffic)),))

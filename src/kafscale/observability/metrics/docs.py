@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 from typing import Any
 
-from kafscale.observability.metrics.broker import DECLARATIONS
-from kafscale.observability.metrics.declaration import Declared
-from kafscale.observability.metrics.jobs import PIPELINE_DECLARATIONS
-from kafscale.observability.metrics.operator import OPERATOR_DECLARATIONS
+from kafscale.observability.metrics.broker import BROKER_METRICS
+from kafscale.observability.metrics.declaration import Metric
+from kafscale.observability.metrics.jobs import PIPELINE_METRICS
+from kafscale.observability.metrics.operator import OPERATOR_METRICS
 
 _INTRODUCTION = """\
 <!-- Written by `make docs` from the metrics in the code; edit those instead. -->
@@ -34,13 +34,13 @@ _HEAD = """\
 def page() -> str:
     """`docs/metrics.md`."""
     return (
-        f"{_INTRODUCTION}## Brokers\n\n{_table(DECLARATIONS)}"
-        f"\n## Operator\n\n{_table(OPERATOR_DECLARATIONS)}"
-        f"\n## Pipeline\n\n{_PIPELINE}{_table(PIPELINE_DECLARATIONS)}"
+        f"{_INTRODUCTION}## Brokers\n\n{_table(BROKER_METRICS)}"
+        f"\n## Operator\n\n{_table(OPERATOR_METRICS)}"
+        f"\n## Pipeline\n\n{_PIPELINE}{_table(PIPELINE_METRICS)}"
     )
 
 
-def _table(declarations: Iterable[Declared[Any]]) -> str:
+def _table(declarations: Iterable[Metric[Any]]) -> str:
     rows = (
         f"| `{declared.name}` | {declared.type} "
         f"| {', '.join(f'`{label}`' for label in declared.labels)} | {declared.meaning} |\n"

@@ -5,10 +5,10 @@ from collections import deque
 from collections.abc import Sequence
 
 
-class Distribution:
+class Histogram:
     """A histogram: how many values fell between its bounds, and their sum.
 
-    >>> seconds = Distribution((1, 2))
+    >>> seconds = Histogram((1, 2))
     >>> for value in (0.5, 1, 1.5, 7):
     ...     seconds.observe(value)
     >>> seconds.counts, seconds.sum
@@ -26,7 +26,7 @@ class Distribution:
         self.counts[bisect_left(self.bounds, value)] += 1
         self.sum += value
 
-    def add(self, other: "Distribution") -> None:
+    def add(self, other: "Histogram") -> None:
         """Take in what another one with the same bounds has seen."""
         assert other.bounds == self.bounds
         self.counts = [

@@ -9,14 +9,14 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Final
 
-from kafscale.observability.metrics.declaration import Declared
-from kafscale.observability.metrics.histogram import Distribution
+from kafscale.observability.metrics.declaration import Metric
+from kafscale.observability.metrics.histogram import Histogram
 from kafscale.observability.metrics.text_format import Series, render
 
 RECONCILE_SECONDS: Final = (0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300)
 
 
-class SnapshotFigures:
+class SnapshotMetrics:
     """The backups of a cluster's etcd."""
 
     __slots__ = (
@@ -44,29 +44,29 @@ class SnapshotFigures:
         self.failures += 1
 
 
-class ClusterFigures:
+class ClusterMetrics:
     """One cluster."""
 
     __slots__ = (
+        "brokers_desired",
         "brokers_ready",
-        "brokers_wanted",
         "etcd_database_bytes",
+        "etcd_members_desired",
         "etcd_members_ready",
-        "etcd_members_wanted",
         "snapshots",
         "topics",
     )
 
     def __init__(self) -> None:
         self.brokers_ready = 0
-        self.brokers_wanted: int | None = None
+        self.brokers_desired: int | None = None
         """None before that is known; 0 while the cluster sleeps."""
         self.topics = 0
         self.etcd_members_ready: int | None = None
         """None for an etcd that somebody else looks after."""
-        self.etcd_members_wanted: int | None = None
+        self.etcd_members_desired: int | None = None
         self.etcd_database_bytes: int | None = None
-        self.snapshots: SnapshotFigures | None = None
+        self.snapshots: SnapshotMetrics | None = None
         """None where none are taken."""
 
 
@@ -76,16 +76,16 @@ class OperatorMetrics:
     def __init__(self, clock: Callable[[], int]) -> None:
         """`clock` tells the time in milliseconds, for ages."""
         self.clock: Final = clock
-        self.clusters: dict[tuple[str, str], ClusterFigures] = {}
+        self.clusters: dict[tuple[str, str], ClusterMetrics] = {}
         self.is_leader = False
         self.rollouts = 0
         self.drains: Counter[str] = Counter()
         self._reconciles: Counter[tuple[str, str]] = Counter()
-        self._reconcile_seconds: dict[str, Distribution] = {}
+        self._reconcile_seconds: dict[str, Histogram] = {}
 
-    def cluster(self, namespace: str, name: str) -> ClusterFigures:
+    def cluster(self, namespace: str, name: str) -> ClusterMetrics:
         """The numbers of a cluster, to be moved; they are new if it is."""
-        return self.clusters.setdefault((namespace, name), ClusterFigures())
+        return self.clusters.setdefault((namespace, name), ClusterMetrics())
 
     def forget(self, namespace: str, name: str) -> None:
         """A cluster is gone."""
@@ -94,7 +94,7 @@ class OperatorMetrics:
     def reconciled(self, kind: str, seconds: float, *, succeeded: bool) -> None:
         """A resource has been brought to what is wanted, or could not be."""
         self._reconciles[kind, "success" if succeeded else "error"] += 1
-        taken = self._reconcile_seconds.setdefault(kind, Distribution(RECONCILE_SECONDS))
+        taken = self._reconcile_seconds.setdefault(kind, Histogram(RECONCILE_SECONDS))
         taken.observe(seconds)
 
     def reconciles(self) -> Series:
@@ -107,28 +107,28 @@ class OperatorMetrics:
         """All metrics in Prometheus' text format: what `/metrics` answers."""
         return "".join(
             render(each.name, each.type, each.meaning, each.labels, each.read(self))
-            for each in OPERATOR_DECLARATIONS
+            for each in OPERATOR_METRICS
         ).encode()
 
 
-OperatorDeclaration = Declared[OperatorMetrics]
+OperatorMetric = Metric[OperatorMetrics]
 
 
 def _cluster(
-    name: str, meaning: str, read: Callable[[ClusterFigures], float | None], kind: str = "gauge"
-) -> OperatorDeclaration:
+    name: str, meaning: str, read: Callable[[ClusterMetrics], float | None], kind: str = "gauge"
+) -> OperatorMetric:
     def series(metrics: OperatorMetrics) -> Series:
         for labels, figures in metrics.clusters.items():
             value = read(figures)
             if value is not None:
                 yield labels, value
 
-    return Declared(name, kind, ("namespace", "cluster"), meaning, series)
+    return Metric(name, kind, ("namespace", "cluster"), meaning, series)
 
 
 def _snapshot(
-    name: str, meaning: str, read: Callable[[SnapshotFigures], float | None], kind: str = "gauge"
-) -> OperatorDeclaration:
+    name: str, meaning: str, read: Callable[[SnapshotMetrics], float | None], kind: str = "gauge"
+) -> OperatorMetric:
     return _cluster(
         f"kafscale_operator_etcd_snapshot_{name}",
         meaning,
@@ -151,29 +151,29 @@ def _flag(value: bool | None) -> int | None:
     return None if value is None else int(value)
 
 
-OPERATOR_DECLARATIONS: Final[tuple[OperatorDeclaration, ...]] = (
-    Declared(
+OPERATOR_METRICS: Final[tuple[OperatorMetric, ...]] = (
+    Metric(
         "kafscale_operator_leader",
         "gauge",
         (),
         "1 at the one operator that acts, 0 at those that stand by.",
         lambda metrics: [((), int(metrics.is_leader))],
     ),
-    Declared(
+    Metric(
         "kafscale_operator_reconcile_total",
         "counter",
         ("kind", "result"),
         "How often resources were brought to what is wanted; `result` is `success` or `error`.",
         OperatorMetrics.reconciles,
     ),
-    Declared(
+    Metric(
         "kafscale_operator_reconcile_duration_seconds",
         "histogram",
         ("kind",),
         "How long that took.",
         OperatorMetrics.reconcile_seconds,
     ),
-    Declared(
+    Metric(
         "kafscale_operator_clusters",
         "gauge",
         (),
@@ -188,17 +188,17 @@ OPERATOR_DECLARATIONS: Final[tuple[OperatorDeclaration, ...]] = (
     _cluster(
         "kafscale_operator_brokers_wanted",
         "Brokers that a cluster should have; 0 while it sleeps.",
-        lambda cluster: cluster.brokers_wanted,
+        lambda cluster: cluster.brokers_desired,
     ),
     _cluster("kafscale_operator_topics", "Topics of a cluster.", lambda cluster: cluster.topics),
-    Declared(
+    Metric(
         "kafscale_operator_rollouts_total",
         "counter",
         (),
         "Brokers that were restarted to be brought up to date, one after the other.",
         lambda metrics: [((), metrics.rollouts)],
     ),
-    Declared(
+    Metric(
         "kafscale_operator_drains_total",
         "counter",
         ("result",),
@@ -213,14 +213,14 @@ OPERATOR_DECLARATIONS: Final[tuple[OperatorDeclaration, ...]] = (
     _cluster(
         "kafscale_operator_etcd_members_wanted",
         "Members that the managed etcd should have.",
-        lambda cluster: cluster.etcd_members_wanted,
+        lambda cluster: cluster.etcd_members_desired,
     ),
     _cluster(
         "kafscale_operator_etcd_database_bytes",
         "The size of the largest database among the members of the managed etcd.",
         lambda cluster: cluster.etcd_database_bytes,
     ),
-    Declared(
+    Metric(
         "kafscale_operator_etcd_snapshot_age_seconds",
         "gauge",
         ("namespace", "cluster"),

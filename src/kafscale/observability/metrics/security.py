@@ -2,17 +2,17 @@
 
 from typing import Final
 
-from kafscale.observability.metrics.counters import Traffic
-from kafscale.observability.metrics.declaration import Declaration, counter
+from kafscale.observability.metrics.counters import Counters
+from kafscale.observability.metrics.declaration import BrokerMetric, counter
 from kafscale.observability.metrics.text_format import Series
 
 
-def _logins(traffic: Traffic) -> Series:
+def _logins(traffic: Counters) -> Series:
     for (mechanism, succeeded), count in traffic.access.logins.items():
         yield (mechanism, "success" if succeeded else "error"), count
 
 
-ACCESS_DECLARATIONS: Final = (
+SECURITY_METRICS: Final = (
     counter(
         "kafscale_handshakes_failed_total",
         "Connections that ended before their first request, most of them because TLS failed.",
@@ -23,14 +23,14 @@ ACCESS_DECLARATIONS: Final = (
         "Things that clients asked for and may not do.",
         lambda traffic: traffic.access.denied,
     ),
-    Declaration(
+    BrokerMetric(
         "kafscale_logins_total",
         "counter",
         ("mechanism", "status"),
         "Attempts to log in, and to log in again.",
         _logins,
     ),
-    Declaration(
+    BrokerMetric(
         "kafscale_throttled_answers_total",
         "counter",
         ("quota",),

@@ -2,33 +2,33 @@
 
 from typing import Final
 
-from kafscale.observability.metrics.counters import StoreHealth, Traffic
-from kafscale.observability.metrics.declaration import Declaration, counter, gauge
+from kafscale.observability.metrics.counters import Counters, StoreHealth
+from kafscale.observability.metrics.declaration import BrokerMetric, counter, gauge
 from kafscale.observability.metrics.text_format import Series
 
 
-def _operations(traffic: Traffic) -> Series:
+def _operations(traffic: Counters) -> Series:
     for operation, found in traffic.by_operation.items():
         yield (operation, "success"), found.succeeded
         yield (operation, "error"), found.failed
 
 
-STORAGE_DECLARATIONS: Final = (
-    Declaration(
+STORAGE_METRICS: Final = (
+    BrokerMetric(
         "kafscale_s3_operations_total",
         "counter",
         ("operation", "status"),
         "Requests to the object store.",
         _operations,
     ),
-    Declaration(
+    BrokerMetric(
         "kafscale_s3_latency_seconds",
         "histogram",
         ("operation",),
         "How long the object store took to answer.",
         lambda traffic: (((name,), found.seconds) for name, found in traffic.by_operation.items()),
     ),
-    Declaration(
+    BrokerMetric(
         "kafscale_s3_health_state",
         "gauge",
         ("state",),

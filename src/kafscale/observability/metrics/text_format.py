@@ -12,9 +12,9 @@ partitions a scrape would stop the event loop for a fifth of a second.
 from collections.abc import Iterable, Iterator
 from itertools import accumulate
 
-from kafscale.observability.metrics.histogram import Distribution
+from kafscale.observability.metrics.histogram import Histogram
 
-Series = Iterable[tuple[tuple[str, ...], float | Distribution]]
+Series = Iterable[tuple[tuple[str, ...], float | Histogram]]
 """The values of the labels, and the number or the distribution that they lead to."""
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -38,7 +38,7 @@ def _distributions(name: str, labels: tuple[str, ...], series: Series) -> Iterat
     total = name + "_sum" + _template(labels) + " %s\n"
     count = name + "_count" + _template(labels) + " %d\n"
     for values, value in series:
-        assert isinstance(value, Distribution)
+        assert isinstance(value, Histogram)
         escaped = tuple(map(_escaped, values))
         counts = list(accumulate(value.counts))
         for bound, below in zip((*value.bounds, "+Inf"), counts, strict=True):

@@ -9,9 +9,9 @@ import msgspec
 
 from kafscale.admin.etcd.backups import object_keys as snapshot_keys
 from kafscale.admin.etcd.backups.store import Snapshots
-from kafscale.config.sections.stores import Etcd
+from kafscale.config.sections.etcd import Etcd
 from kafscale.errors import KafscaleError
-from kafscale.observability.metrics.operator import OperatorMetrics, SnapshotFigures
+from kafscale.observability.metrics.operator import OperatorMetrics, SnapshotMetrics
 from kafscale.operator.cluster.bucket import BucketKeeper
 from kafscale.operator.conditions import Condition, bad
 from kafscale.operator.etcd.backups.conditions import ACCESS, SNAPSHOT, disabled
@@ -68,7 +68,7 @@ class BackupKeeper:
             await self.forget(cluster.namespace, cluster.name)
             figures.snapshots = None
             return Backup(None, disabled())
-        figures.snapshots = figures.snapshots or SnapshotFigures()
+        figures.snapshots = figures.snapshots or SnapshotMetrics()
         try:
             keeper = await self._keeper(cluster, settings, figures.snapshots)
         except KafscaleError as error:
@@ -103,7 +103,7 @@ class BackupKeeper:
             await self.forget(namespace, name)
 
     async def _keeper(
-        self, cluster: Cluster, settings: Etcd, figures: SnapshotFigures
+        self, cluster: Cluster, settings: Etcd, figures: SnapshotMetrics
     ) -> SnapshotKeeper:
         """The keeper of a cluster; another one when anything has changed that it was made from."""
         spec = cluster.spec.etcd.snapshots

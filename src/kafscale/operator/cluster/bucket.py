@@ -13,7 +13,7 @@ import msgspec
 from kafscale.errors import KafscaleError, KubeError
 from kafscale.metadata.schema.model import Topic
 from kafscale.metadata.topics.config_defs import WEEK_MS
-from kafscale.metadata.topics.config_types import split
+from kafscale.metadata.topics.config_types import split_list
 from kafscale.metadata.topics.config_validation import DELETE
 from kafscale.observability.logging import get_logger
 from kafscale.operator.cluster import secrets
@@ -230,7 +230,7 @@ def retention_ms(configs: Mapping[str, str]) -> int:
     >>> retention_ms({"retention.ms": "1000"}), retention_ms({"cleanup.policy": "compact"})
     (1000, -1)
     """
-    if DELETE not in split(configs.get("cleanup.policy", DELETE)):
+    if DELETE not in split_list(configs.get("cleanup.policy", DELETE)):
         return FOREVER
     return int(configs.get("retention.ms", WEEK_MS))
 

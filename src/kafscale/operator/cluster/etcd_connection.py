@@ -14,7 +14,7 @@ from typing import Final
 
 import msgspec
 
-from kafscale.config.sections.stores import Etcd, Tls
+from kafscale.config.sections.etcd import Etcd, EtcdTls
 from kafscale.errors import OperatingError
 from kafscale.operator.cluster import secrets
 from kafscale.operator.kube.api import Kube
@@ -30,7 +30,7 @@ PASSWORD: Final = "KAFSCALE_ETCD_PASSWORD"  # noqa: S105 - the name of an entry.
 
 async def etcd_settings(kube: Kube, namespace: str, access: EtcdAccess, directory: Path) -> Etcd:
     """The settings for an etcd; raises `OperatingError` where a Secret is missing."""
-    tls, login = Tls(enabled=access.uses_tls), {}
+    tls, login = EtcdTls(enabled=access.uses_tls), {}
     if access.tls_secret:
         shown = await _entries(kube, namespace, access.tls_secret)
         place = directory / namespace / access.tls_secret
@@ -52,7 +52,7 @@ async def _entries(kube: Kube, namespace: str, name: str) -> dict[str, str]:
     return secrets.data(secret)
 
 
-def _written(place: Path, entries: Mapping[str, str]) -> Tls:
+def _written(place: Path, entries: Mapping[str, str]) -> EtcdTls:
     """The files of a Secret; those that it had before are removed."""
     shown = {name: entries[name] for name in (AUTHORITY, CERTIFICATE, KEY) if entries.get(name)}
     digest = hashlib.sha256(msgspec.json.encode(shown, order="sorted")).hexdigest()[:16]
@@ -61,7 +61,7 @@ def _written(place: Path, entries: Mapping[str, str]) -> Tls:
         shutil.rmtree(place, ignore_errors=True)
         _write_all(directory, shown)
     paths = {name: str(directory / name) for name in shown}
-    return Tls(
+    return EtcdTls(
         enabled=True,
         ca_file=paths.get(AUTHORITY, ""),
         cert_file=paths.get(CERTIFICATE, ""),

@@ -7,7 +7,7 @@ container may have, brokers are killed. Both are told before they happen.
 
 from typing import Final
 
-from kafscale.config.sections.stores import Storage
+from kafscale.config.sections.storage import Storage
 from kafscale.operator.conditions import Condition, bad, ok
 from kafscale.operator.manifests.settings_tree import value_at
 from kafscale.operator.spec.cluster import Cluster

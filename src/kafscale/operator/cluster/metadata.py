@@ -10,10 +10,10 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Final, NamedTuple
 
-from kafscale.config.sections.stores import Etcd
+from kafscale.config.sections.etcd import Etcd
 from kafscale.errors import StoreUnavailableError
-from kafscale.metadata.cluster.cluster_cache import ClusterView
-from kafscale.metadata.cluster.restore_marker import find_restored
+from kafscale.metadata.cluster.cluster_cache import ClusterCache
+from kafscale.metadata.cluster.restore_marker import find_pending_restore
 from kafscale.metadata.schema import keys
 from kafscale.metadata.schema.model import BrokerInfo, Topic
 from kafscale.metadata.store.base import MetadataStore
@@ -35,7 +35,7 @@ class ClusterMetadata:
         self._store = store
         self.catalog = Catalog(store, namespace=object_namespace, timeout_ms=CHANGE_MS_MAX)
         """Where topics are looked up and changed."""
-        self.view = ClusterView(store)
+        self.view = ClusterCache(store)
         """Who is alive, who is the controller, and who owns what."""
         self._cluster_id = ""
         self._closed: list[Callable[[], None]] = []
@@ -56,7 +56,7 @@ class ClusterMetadata:
 
     async def is_settled(self) -> bool:
         """Whether it is not older than the bucket, from a snapshot; if so, brokers come first."""
-        return await find_restored(self._store) is None
+        return await find_pending_restore(self._store) is None
 
     async def cluster_id(self) -> str:
         """The id that brokers have given the cluster; empty before the first of them came."""

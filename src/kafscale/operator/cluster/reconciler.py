@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
-from kafscale.config.sections.stores import Etcd
+from kafscale.config.sections.etcd import Etcd
 from kafscale.errors import KafscaleError
 from kafscale.observability.logging import get_logger
 from kafscale.observability.metrics.operator import OperatorMetrics
@@ -208,11 +208,11 @@ class ClusterReconciler:
     def _measure(self, cluster: Cluster, found: Found) -> None:
         figures = self._metrics.cluster(cluster.namespace, cluster.name)
         figures.brokers_ready = found.ready_brokers or 0
-        figures.brokers_wanted = found.replicas
+        figures.brokers_desired = found.replicas
         figures.topics = found.topic_count or 0
         if found.etcd is not None and found.etcd.managed:
             figures.etcd_members_ready = found.etcd.members_ready
-            figures.etcd_members_wanted = cluster.spec.etcd.managed.replicas
+            figures.etcd_members_desired = cluster.spec.etcd.managed.replicas
             figures.etcd_database_bytes = found.etcd.database_bytes
 
 

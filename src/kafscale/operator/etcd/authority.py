@@ -13,7 +13,7 @@ from typing import Final, NamedTuple, Self
 from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 
-from kafscale.security.tls.dev_ca import CLOCK_SKEW, DevAuthority, Issued
+from kafscale.security.tls.dev_ca import CLOCK_SKEW, DevCa, IssuedCertificate
 
 LIFE_DAYS: Final = 3650
 PROBATION: Final = dt.timedelta(days=1)
@@ -30,7 +30,7 @@ Entries = Mapping[str, bytes]
 class Authority(NamedTuple):
     """Who issues certificates, and who has done so before."""
 
-    own: Issued
+    own: IssuedCertificate
     predecessors: tuple[x509.Certificate, ...]
 
     @classmethod
@@ -41,7 +41,7 @@ class Authority(NamedTuple):
         own = read(entries)
         known = [each for found in (entries or {}, *others) for each in _certificates(found)]
         if own is None or is_due(own.certificate, now):
-            own = DevAuthority.create(now, LIFE_DAYS, name).own
+            own = DevCa.create(now, LIFE_DAYS, name).own
         lasting = [each for each in known if each.not_valid_after_utc > now]
         predecessors = dict.fromkeys(each for each in lasting if each != own.certificate)
         return cls(own, tuple(predecessors))
@@ -67,10 +67,10 @@ class Authority(NamedTuple):
         }
 
 
-def read(entries: Entries | None) -> Issued | None:
+def read(entries: Entries | None) -> IssuedCertificate | None:
     """The certificate and key in a Secret; None where they are missing, damaged or others'."""
     try:
-        return Issued.read(entries[CERTIFICATE], entries[KEY]) if entries else None
+        return IssuedCertificate.read(entries[CERTIFICATE], entries[KEY]) if entries else None
     except (KeyError, ValueError, TypeError):
         return None
 

@@ -22,7 +22,7 @@ from kafscale.operator.manifests import names
 from kafscale.operator.manifests.etcd import pods, stateful_set
 from kafscale.operator.manifests.names import Platform
 from kafscale.operator.spec.cluster import Cluster
-from kafscale.security.tls.dev_ca import DevAuthority, Issued
+from kafscale.security.tls.dev_ca import DevCa, IssuedCertificate
 
 LIFE_DAYS: Final = 365
 CLIENT_NAME: Final = "kafscale-client"
@@ -94,7 +94,7 @@ def _leaf(
     """What the Secret of a certificate holds."""
     issued = read(found)
     if issued is None or not _is_good(authority, issued, wanted_hosts, now):
-        issuer = DevAuthority(authority.own, now, LIFE_DAYS)
+        issuer = DevCa(authority.own, now, LIFE_DAYS)
         issued = issuer.server(name, wanted_hosts) if wanted_hosts else issuer.client(name)
     return {
         "tls.crt": issued.certificate_pem,
@@ -104,7 +104,7 @@ def _leaf(
 
 
 def _is_good(
-    authority: Authority, issued: Issued, wanted_hosts: Sequence[str], now: dt.datetime
+    authority: Authority, issued: IssuedCertificate, wanted_hosts: Sequence[str], now: dt.datetime
 ) -> bool:
     """Whether a certificate may stay; also one that should go, until its issuer may issue."""
     certificate = issued.certificate

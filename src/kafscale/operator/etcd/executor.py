@@ -8,7 +8,7 @@ finds an empty volume and an open door.
 from functools import partial
 from typing import Final
 
-from kafscale.config.sections.stores import Etcd
+from kafscale.config.sections.etcd import Etcd
 from kafscale.metadata.store.etcd.errors import EtcdError
 from kafscale.observability.logging import get_logger
 from kafscale.operator.etcd.actions import (

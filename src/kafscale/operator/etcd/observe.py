@@ -11,7 +11,7 @@ from typing import Final, NamedTuple, Protocol, Self
 
 import msgspec
 
-from kafscale.config.sections.stores import Etcd
+from kafscale.config.sections.etcd import Etcd
 from kafscale.errors import KafscaleError
 from kafscale.metadata.store.etcd.maintenance import Alarm, EtcdMember, MemberStatus, statuses
 from kafscale.observability.logging import get_logger
@@ -99,7 +99,7 @@ async def ask(
         given = {key: each for key, each in told.items() if isinstance(each, MemberStatus)}
         failures = {key: str(each) for key, each in told.items() if key not in given}
         for endpoint, status in given.items():
-            if status.speaks_for_all:
+            if status.has_quorum_view:
                 member = members[endpoint]
                 try:
                     return Answers(given, failures, await member.members(), await member.alarms())

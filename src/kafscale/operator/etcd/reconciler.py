@@ -14,7 +14,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from kafscale.admin.etcd.backups.object_keys import LATEST
-from kafscale.config.sections.stores import Etcd
+from kafscale.config.sections.etcd import Etcd
 from kafscale.errors import KafscaleError, OperatingError
 from kafscale.observability.logging import get_logger
 from kafscale.operator.cluster.etcd_connection import etcd_settings

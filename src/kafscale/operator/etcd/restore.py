@@ -28,7 +28,7 @@ import msgspec
 
 from kafscale.admin.etcd.backups.checksum import SnapshotDigest
 from kafscale.errors import DamagedObjectError, OperatingError
-from kafscale.metadata.cluster.restore_marker import REVISION_LEAP
+from kafscale.metadata.cluster.restore_marker import REVISION_BUMP
 
 MEMBER: Final = "member"
 """The directory in which etcd keeps everything."""
@@ -120,7 +120,7 @@ def restore(
             identity.initial_cluster_token,
             "--initial-advertise-peer-urls",
             identity.advertise_peer_urls,
-            *([_LEAP, str(REVISION_LEAP), "--mark-compacted"] if can_leap else []),
+            *([_LEAP, str(REVISION_BUMP), "--mark-compacted"] if can_leap else []),
         ]
     )
     _force_to_disk(room / "data" / MEMBER)

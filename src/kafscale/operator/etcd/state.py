@@ -2,7 +2,7 @@
 
 import msgspec
 
-from kafscale.config.sections.stores import Etcd
+from kafscale.config.sections.etcd import Etcd
 from kafscale.operator.conditions import Condition
 from kafscale.operator.manifests.names import EtcdAccess
 from kafscale.operator.spec.status import EtcdStatus

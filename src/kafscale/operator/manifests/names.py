@@ -4,7 +4,7 @@ from typing import Any, Final
 
 import msgspec
 
-from kafscale.config.sections.serving import Operator
+from kafscale.config.sections.operator import Operator
 from kafscale.operator.kube.kinds import CLUSTERS
 from kafscale.operator.spec.cluster import Cluster
 

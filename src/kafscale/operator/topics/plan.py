@@ -129,7 +129,7 @@ def wanted_configs(spec: TopicSpec) -> dict[str, str]:
         if name in spec.config:
             raise InvalidConfigError(f"{name} has a field of its own: use {field}")
     fields = {RETENTION_MS: str(spec.retention_ms), RETENTION_BYTES: str(spec.retention_bytes)}
-    return config_validation.parse({**fields, **spec.config}, _DEFAULTS)
+    return config_validation.validate({**fields, **spec.config}, _DEFAULTS)
 
 
 def refused(before: TopicStatus, reason: str, message: str) -> Plan:

@@ -13,7 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from kafscale.control_plane.partition import Partition
-from kafscale.metadata.cluster.cluster_cache import NOBODY
+from kafscale.metadata.cluster.cluster_cache import NO_BROKER
 from kafscale.metadata.schema.model import Topic
 from kafscale.operator.conditions import Condition, written
 from kafscale.operator.spec.status import (
@@ -28,7 +28,7 @@ from kafscale.operator.spec.topic import TopicResource
 OFFSETS_MS: Final = 30_000
 
 Leader = Callable[[str, int], tuple[int, int]]
-"""The broker that serves a partition of a topic, or `NOBODY`, and its leader epoch."""
+"""The broker that serves a partition of a topic, or `NO_BROKER`, and its leader epoch."""
 
 
 def read(status: Mapping[str, Any]) -> TopicStatus:
@@ -51,7 +51,9 @@ def partitions(
         end = log_end_offsets.get(Partition(topic.name, number), known.get(number))
         found.append(
             PartitionStatus(
-                id=number, leader="" if leader_id == NOBODY else str(leader_id), log_end_offset=end
+                id=number,
+                leader="" if leader_id == NO_BROKER else str(leader_id),
+                log_end_offset=end,
             )
         )
     return found

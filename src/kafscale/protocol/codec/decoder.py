@@ -27,7 +27,7 @@ from kafscale.protocol.codec.schema import (
     fields,
 )
 from kafscale.protocol.codec.source import Source
-from kafscale.protocol.codec.wire import Kind, Message
+from kafscale.protocol.codec.wire import Message, PrimitiveType
 
 LENGTH_FORMATS = {"string": "h", "bytes": "i", "records": "i", "record_slices": "i"}
 """How a length is written before flexible versions; arrays count in int32 too."""
@@ -49,15 +49,15 @@ def malformed(what: str, why: object) -> ProtocolError:
     return ProtocolError(f"malformed {what}: {why}")
 
 
-def refuse_length(field: str, length: int) -> None:
+def raise_bad_length(field: str, length: int) -> None:
     raise ProtocolError(f"{field} has a length of {length}")
 
 
-def refuse_count(field: str, count: int) -> None:
+def raise_bad_count(field: str, count: int) -> None:
     raise ProtocolError(f"{field} claims {count} elements, more than the bytes that are left")
 
 
-def refuse_tag(field: str) -> None:
+def raise_bad_tag(field: str) -> None:
     raise ProtocolError(f"{field} does not fill its tag")
 
 
@@ -67,9 +67,9 @@ RUNTIME: dict[str, Any] = {
     "long_uvarint": varint.continued_from_two,
     "skip_tags": varint.skip_tags,
     "malformed": malformed,
-    "refuse_length": refuse_length,
-    "refuse_count": refuse_count,
-    "refuse_tag": refuse_tag,
+    "raise_bad_length": raise_bad_length,
+    "raise_bad_count": raise_bad_count,
+    "raise_bad_tag": raise_bad_tag,
     "unpack_from": struct.unpack_from,
     "TRUNCATED": (IndexError, struct.error),
     "REFUSED": (UnicodeDecodeError, ProtocolError),
@@ -153,7 +153,7 @@ class _Decoder:
                 self._flush()
                 source.line(f"{values[field.name]} = {value}")
                 with source.block(f"if position != {stop}:"):
-                    source.line(f'refuse_tag("{field.name}")')
+                    source.line(f'raise_bad_tag("{field.name}")')
             word = "elif"
         source.line(f"position = {stop}")
 
@@ -163,9 +163,9 @@ class _Decoder:
         """Emit the reading of a field; the variable that holds it once the run is flushed."""
         variable = self._source.name(field.name)
         match field.type:
-            case Kind(format="") as kind:
+            case PrimitiveType(format="") as kind:
                 self._sized(field, kind, variable)
-            case Kind() as kind:
+            case PrimitiveType() as kind:
                 self._read(variable, kind.format)
             case Array() as array:
                 self._array(field, array, variable)
@@ -186,7 +186,7 @@ class _Decoder:
         with source.block(f"if {present} >= 0:"):
             source.line(f"{variable} = {self._struct(inner)}")
 
-    def _sized(self, field: Field, kind: Kind, variable: str) -> None:
+    def _sized(self, field: Field, kind: PrimitiveType, variable: str) -> None:
         source = self._source
         length = self._length(field, LENGTH_FORMATS[kind.name])
         less_one = " - 1" if self._flexible else ""
@@ -203,14 +203,14 @@ class _Decoder:
                 source.line(f"{count} -= 1")
             size_bytes_min = self._size_bytes_min(array.element)
             with source.block(f"if {count} * {size_bytes_min} > end - position:"):
-                source.line(f'refuse_count("{field.name}", {count})')
+                source.line(f'raise_bad_count("{field.name}", {count})')
             match array.element:
-                case Kind(format="16s"):
+                case PrimitiveType(format="16s"):
                     source.line(f"stop = position + 16 * {count}")
                     each = "view[at : at + 16].tobytes() for at in range(position, stop, 16)"
                     source.line(f"{variable} = [{each}]")
                     source.line("position = stop")
-                case Kind(format=character) if character:
+                case PrimitiveType(format=character) if character:
                     values = f'unpack_from(f">{{{count}}}{character}", view, position)'
                     source.line(f"{variable} = list({values})")
                     source.line(f"position += {size_bytes_min} * {count}")
@@ -221,7 +221,7 @@ class _Decoder:
         source = self._source
         source.line(f"{variable} = []")
         with source.block(f"for _ in range({count}):"):
-            if isinstance(element, Kind):
+            if isinstance(element, PrimitiveType):
                 item = self._value(Field(_singular(field.name), element, False, None, None))
             else:
                 assert isinstance(element, type)
@@ -261,7 +261,7 @@ class _Decoder:
         lowest = null if field.nullable else null + 1
         if lowest != 0 or not self._flexible:  # A compact length is never below 0.
             with source.block(f"if {length} < {lowest}:"):
-                source.line(f'refuse_length("{field.name}", {length})')
+                source.line(f'raise_bad_length("{field.name}", {length})')
         if not field.nullable:
             return nullcontext()
         source.line(f"{variable} = None")
@@ -270,9 +270,9 @@ class _Decoder:
     def _size_bytes_min(self, wire_type: WireType) -> int:
         """The fewest bytes that a value of this type can take."""
         match wire_type:
-            case Kind(format="", name=name):
+            case PrimitiveType(format="", name=name):
                 return 1 if self._flexible else struct.calcsize(LENGTH_FORMATS[name])
-            case Kind() as kind:
+            case PrimitiveType() as kind:
                 return kind.size_bytes
             case Array():
                 return 1 if self._flexible else 4

@@ -13,7 +13,7 @@ from kafscale.protocol.codec import varint
 from kafscale.protocol.codec.decoder import LENGTH_FORMATS
 from kafscale.protocol.codec.schema import Array, Field, MessageType, WireType, fields, structs
 from kafscale.protocol.codec.source import Source
-from kafscale.protocol.codec.wire import Kind
+from kafscale.protocol.codec.wire import PrimitiveType
 
 RECORD_KINDS = ("records", "record_slices")
 
@@ -23,7 +23,7 @@ def write_encoder(message: MessageType, version: int, *, flexible: bool) -> Sour
     return _Encoder(version, flexible=flexible).write(message)
 
 
-def unwritable(what: str, why: object) -> EncodeError:
+def encode_error(what: str, why: object) -> EncodeError:
     return EncodeError(f"cannot write {what}: {why}")
 
 
@@ -31,7 +31,7 @@ RUNTIME: dict[str, Any] = {
     "uvarint": varint.encode,
     "SMALL": varint.SMALL,
     "write_tags": varint.write_tags,
-    "unwritable": unwritable,
+    "unwritable": encode_error,
     "join": b"".join,
     "pack": struct.pack,
     # What a value of the wrong type, range or nullness raises on its way through the code below.
@@ -69,7 +69,7 @@ class _Encoder:
 
     def _carries_records(self, message: MessageType) -> bool:
         return any(
-            isinstance(field.type, Kind) and field.type.name in RECORD_KINDS
+            isinstance(field.type, PrimitiveType) and field.type.name in RECORD_KINDS
             for struct_ in structs(message)
             for field in fields(struct_, self._version)
         )
@@ -122,13 +122,13 @@ class _Encoder:
 
     def _value(self, field: Field, value: str) -> None:
         match field.type:
-            case Kind(name="string"):
+            case PrimitiveType(name="string"):
                 self._sized(field, value, ".encode()")
-            case Kind(name="bytes"):
+            case PrimitiveType(name="bytes"):
                 self._sized(field, value, "")
-            case Kind(name="records" | "record_slices", format="") as kind:
+            case PrimitiveType(name="records" | "record_slices", format="") as kind:
                 self._records(field, value, kind)
-            case Kind() as kind:
+            case PrimitiveType() as kind:
                 self._run.append((kind.format, value))
             case Array() as array:
                 self._array(field, value, array)
@@ -165,12 +165,12 @@ class _Encoder:
         else:
             source.line(f"{variable} = {value}{convert}")
             source.line(f"{length} = {size}")
-        assert isinstance(field.type, Kind)
+        assert isinstance(field.type, PrimitiveType)
         self._length(length, LENGTH_FORMATS[field.type.name])
         with source.block(f"if {variable}:"):
             source.line(f"write({variable})")
 
-    def _records(self, field: Field, value: str, kind: Kind) -> None:
+    def _records(self, field: Field, value: str, kind: PrimitiveType) -> None:
         source = self._source
         slices = kind.name == "record_slices"
         size = "sum(map(len, {}))" if slices else "len({})"
@@ -186,10 +186,10 @@ class _Encoder:
         variable, length = self._measured(field, value, "len({})")
         self._length(length, "i")
         match array.element:
-            case Kind(format="16s"):
+            case PrimitiveType(format="16s"):
                 with source.block(f"if {variable}:"):
                     source.line(f'write(pack(">" + "16s" * len({variable}), *{variable}))')
-            case Kind(format=character) if character:
+            case PrimitiveType(format=character) if character:
                 with source.block(f"if {variable}:"):
                     source.line(f'write(pack(f">{{len({variable})}}{character}", *{variable}))')
             case element:
@@ -200,7 +200,7 @@ class _Encoder:
         item = source.name("item")
         every = f"{variable} or ()" if field.nullable else variable
         with source.block(f"for {item} in {every}:"):
-            if isinstance(element, Kind):
+            if isinstance(element, PrimitiveType):
                 self._value(Field(field.name, element, False, None, None), item)
             else:
                 assert isinstance(element, type)

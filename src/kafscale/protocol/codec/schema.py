@@ -11,7 +11,7 @@ from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from kafscale.protocol.codec.wire import Kind, Message, Nullable, Tag, Versions
+from kafscale.protocol.codec.wire import Message, Nullable, PrimitiveType, Tag, Versions
 
 MessageType = type[Message]
 
@@ -20,10 +20,10 @@ MessageType = type[Message]
 class Array:
     """Any number of elements of one type."""
 
-    element: Kind | MessageType
+    element: PrimitiveType | MessageType
 
 
-WireType = Kind | Array | MessageType
+WireType = PrimitiveType | Array | MessageType
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +99,8 @@ def _declaration(message: MessageType, info: msgspec.structs.FieldInfo, hint: An
     # Annotated[Annotated[int, Kind], since(2)] comes flattened; only a Kind may remain inside.
     if get_origin(hint) is Annotated:
         hint, *extras = get_args(hint)
-        kinds = [e for e in extras if isinstance(e, Kind)]
-        marks = tuple(e for e in extras if not isinstance(e, Kind))
+        kinds = [e for e in extras if isinstance(e, PrimitiveType)]
+        marks = tuple(e for e in extras if not isinstance(e, PrimitiveType))
         if kinds:
             hint = Annotated[hint, kinds[0]]
     optional = get_origin(hint) in (Union, UnionType)
@@ -133,7 +133,7 @@ def _declaration(message: MessageType, info: msgspec.structs.FieldInfo, hint: An
 def _wire_type(hint: Any, where: str) -> WireType:
     if get_origin(hint) is Annotated:
         kind = get_args(hint)[1]
-        assert isinstance(kind, Kind), f"{where} has no wire type"
+        assert isinstance(kind, PrimitiveType), f"{where} has no wire type"
         return kind
     if get_origin(hint) is list:
         element = _wire_type(get_args(hint)[0], where)
@@ -147,6 +147,6 @@ def _wire_type(hint: Any, where: str) -> WireType:
 def _type_name(wire_type: WireType) -> str:
     if isinstance(wire_type, Array):
         return f"[]{_type_name(wire_type.element)}"
-    if isinstance(wire_type, Kind):
+    if isinstance(wire_type, PrimitiveType):
         return "records" if wire_type.name == "record_slices" else wire_type.name
     return wire_type.__name__

@@ -42,7 +42,7 @@ class Message(msgspec.Struct, gc=False):
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class PrimitiveType:
     """A wire type. Those of fixed size have a `struct` format, the others bring a length."""
 
     name: str
@@ -53,27 +53,27 @@ class Kind:
         return struct.calcsize(">" + self.format)
 
 
-Int8 = Annotated[int, Kind("int8", "b")]
-Int16 = Annotated[int, Kind("int16", "h")]
-UInt16 = Annotated[int, Kind("uint16", "H")]
-Int32 = Annotated[int, Kind("int32", "i")]
-UInt32 = Annotated[int, Kind("uint32", "I")]
-Int64 = Annotated[int, Kind("int64", "q")]
-Float64 = Annotated[float, Kind("float64", "d")]
-Boolean = Annotated[bool, Kind("bool", "?")]
+Int8 = Annotated[int, PrimitiveType("int8", "b")]
+Int16 = Annotated[int, PrimitiveType("int16", "h")]
+UInt16 = Annotated[int, PrimitiveType("uint16", "H")]
+Int32 = Annotated[int, PrimitiveType("int32", "i")]
+UInt32 = Annotated[int, PrimitiveType("uint32", "I")]
+Int64 = Annotated[int, PrimitiveType("int64", "q")]
+Float64 = Annotated[float, PrimitiveType("float64", "d")]
+Boolean = Annotated[bool, PrimitiveType("bool", "?")]
 
-Uuid = Annotated[bytes, Kind("uuid", "16s")]
+Uuid = Annotated[bytes, PrimitiveType("uuid", "16s")]
 """Sixteen bytes as they are: cheaper to read and to hash than `uuid.UUID`."""
 
-String = Annotated[str, Kind("string")]
+String = Annotated[str, PrimitiveType("string")]
 
-Bytes = Annotated[bytes, Kind("bytes")]
+Bytes = Annotated[bytes, PrimitiveType("bytes")]
 """Opaque bytes, copied out of the frame because they outlive it (group metadata, SASL tokens)."""
 
-Records = Annotated[memoryview, Kind("records")]
+Records = Annotated[memoryview, PrimitiveType("records")]
 """Record batches of a request: a slice of the frame, never a copy."""
 
-RecordSlices = Annotated[list[memoryview], Kind("record_slices")]
+RecordSlices = Annotated[list[memoryview], PrimitiveType("record_slices")]
 """Record batches of an answer: any number of slices, to follow each other on the wire."""
 
 UUID_ZERO = bytes(16)

@@ -1,4 +1,4 @@
-"""`Rules`: ACLs in an order in which they can be asked. Pure.
+"""`AclIndex`: ACLs in an order in which they can be asked. Pure.
 
 The laws are Kafka's:
 
@@ -31,7 +31,7 @@ from kafscale.metadata.access.model import (
     ResourceType,
 )
 from kafscale.net.canonical_ip import canonical
-from kafscale.security.acl.pattern_index import Patterns
+from kafscale.security.acl.pattern_index import PatternIndex
 
 _IMPLIED: Final = {
     Operation.READ: Operation.DESCRIBE,
@@ -66,13 +66,13 @@ _DENYING: Final = {
 """The same, for a rule to deny it."""
 
 
-class Rules:
+class AclIndex:
     """All rules of a cluster, by whom they are for."""
 
     def __init__(self, acls: Iterable[Acl] = ()) -> None:
-        self._by_principal: dict[tuple[ResourceType, str], Patterns[list[Acl]]] = {}
-        self._counts: dict[ResourceType, Patterns[int]] = {
-            each: Patterns() for each in ResourceType
+        self._by_principal: dict[tuple[ResourceType, str], PatternIndex[list[Acl]]] = {}
+        self._counts: dict[ResourceType, PatternIndex[int]] = {
+            each: PatternIndex() for each in ResourceType
         }
         """How many rules there are for a pattern, whoever they are for."""
         for acl in acls:
@@ -82,7 +82,7 @@ class Rules:
         """Add a rule that is not there yet."""
         acl = _with_canonical_host(acl)
         kind, name = acl.pattern_type, acl.resource_name
-        patterns = self._by_principal.setdefault((acl.resource_type, acl.principal), Patterns())
+        patterns = self._by_principal.setdefault((acl.resource_type, acl.principal), PatternIndex())
         found = patterns.get(kind, name)
         if found is None:
             patterns.put(kind, name, [acl])

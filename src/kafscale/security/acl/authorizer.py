@@ -8,10 +8,10 @@ one that forbids it. Decisions are remembered until a rule changes.
 from typing import Final
 
 from kafscale.config.sections.security import Authorization
-from kafscale.metadata.access.model import ANYBODY, Acl, Operation, ResourceType
-from kafscale.metadata.access.store import AccessStore
-from kafscale.security.acl.acl_index import Rules
-from kafscale.security.principal import Identity
+from kafscale.metadata.access.model import ANY_PRINCIPAL, Acl, Operation, ResourceType
+from kafscale.metadata.access.store import AclStore
+from kafscale.security.acl.acl_index import AclIndex
+from kafscale.security.principal import Principal
 
 DECISIONS_COUNT_MAX: Final = 65_536
 """How many decisions are remembered; then all are forgotten, which is cheaper than choosing."""
@@ -22,17 +22,17 @@ NAME_LENGTH_MAX: Final = 249
 class Authorizer:
     """Decides by rules."""
 
-    def __init__(self, settings: Authorization, rules: AccessStore) -> None:
+    def __init__(self, settings: Authorization, rules: AclStore) -> None:
         self._super_users = frozenset(settings.super_users)
         self._by_default = settings.allow_everyone_if_no_acl_found
         self._damaged = rules.damaged
-        self._rules = Rules(rules.acls)
+        self._rules = AclIndex(rules.acls)
         self._decisions: dict[tuple[object, ...], bool] = {}
         rules.subscribe_acls(self._changed)
 
     def allows(
         self,
-        identity: Identity,
+        principal: Principal,
         host: str,
         operation: Operation,
         resource_type: ResourceType,
@@ -40,12 +40,12 @@ class Authorizer:
     ) -> bool:
         """Whether somebody may do something to a resource."""
         if self._damaged:
-            return self._is_super(identity)
-        question = (identity.principal, identity.groups, host, operation, resource_type, name)
+            return self._is_super(principal)
+        question = (principal.full_name, principal.groups, host, operation, resource_type, name)
         decision = self._decisions.get(question)
         if decision is None:
-            decision = self._is_super(identity) or self._rules.allows(
-                _principals(identity),
+            decision = self._is_super(principal) or self._rules.allows(
+                _principals(principal),
                 host,
                 operation,
                 resource_type,
@@ -57,23 +57,23 @@ class Authorizer:
         return decision
 
     def allows_any(
-        self, identity: Identity, host: str, operation: Operation, resource_type: ResourceType
+        self, principal: Principal, host: str, operation: Operation, resource_type: ResourceType
     ) -> bool:
         """Whether there is, or could be, a resource of that type that they may do it to."""
         if self._damaged:
-            return self._is_super(identity)
-        question = (identity.principal, identity.groups, host, operation, resource_type)
+            return self._is_super(principal)
+        question = (principal.full_name, principal.groups, host, operation, resource_type)
         decision = self._decisions.get(question)
         if decision is None:
-            decision = self._is_super(identity) or self._rules.allows_any(
-                _principals(identity), host, operation, resource_type, by_default=self._by_default
+            decision = self._is_super(principal) or self._rules.allows_any(
+                _principals(principal), host, operation, resource_type, by_default=self._by_default
             )
             self._remember(question, decision=decision)
         return decision
 
-    def _is_super(self, identity: Identity) -> bool:
-        return identity.principal in self._super_users or not self._super_users.isdisjoint(
-            identity.groups
+    def _is_super(self, principal: Principal) -> bool:
+        return principal.full_name in self._super_users or not self._super_users.isdisjoint(
+            principal.groups
         )
 
     def _remember(self, question: tuple[object, ...], *, decision: bool) -> None:
@@ -89,6 +89,6 @@ class Authorizer:
             self._rules.add(after)
 
 
-def _principals(identity: Identity) -> tuple[str, ...]:
+def _principals(principal: Principal) -> tuple[str, ...]:
     """All that a rule may call somebody."""
-    return (identity.principal, ANYBODY, *identity.groups)
+    return (principal.full_name, ANY_PRINCIPAL, *principal.groups)

@@ -1,4 +1,4 @@
-"""`Patterns`: things kept by the names that they are for, found again by one name. Pure.
+"""`PatternIndex`: things kept by the names that they are for, found again by one name. Pure.
 
 The law: a literal pattern is for its own name, and `*` for every name; a prefix is for every name
 that begins with it, itself included. Finding takes as long as there are different lengths of
@@ -14,7 +14,7 @@ from kafscale.metadata.access.model import ANY_NAME, PatternType
 Value = TypeVar("Value")
 
 
-class Patterns(Generic[Value]):
+class PatternIndex(Generic[Value]):
     """Values, by pattern."""
 
     __slots__ = ("_lengths", "_literals", "_prefixes")

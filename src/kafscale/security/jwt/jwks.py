@@ -1,51 +1,81 @@
-"""`Jwks`: the keys of tokens, from a file, from a URL, or from both; kept fresh.
+"""`Jwks`: the public keys that verify tokens, from a file, a URL, or both, kept current.
 
-The laws: without keys there is no start. Later, whatever goes wrong is told and leaves the keys as
-they were. A file is read again when it has changed. A URL is fetched again at the interval of the
-setting, sooner after a failure or when a token names a key that is not known, but not more often
-than every 10 seconds, however many such tokens come.
+Invariants:
+
+* The broker does not start without keys. Later failures are logged and leave the keys unchanged.
+* A file is read again when it changes. A URL is fetched again at `sasl.oauthJwksRefreshMs`, and
+  sooner after a failure or when a token names an unknown key, but at most every 10 seconds, however
+  many such tokens arrive.
+* A fetch is bounded in size and time and follows no redirects. Failures are `OperatingError`s.
 """
 
 import asyncio
 from collections.abc import Callable
+from http.client import HTTPException, HTTPMessage
 from pathlib import Path
-from typing import Final
+from typing import IO, Final
+from urllib.error import HTTPError
+from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from kafscale.config.sections.security import Sasl
 from kafscale.errors import ConfigError, OperatingError
 from kafscale.observability.logging import get_logger
-from kafscale.security.jwt import jwks_fetch, keys
+from kafscale.security.jwt import keys
 from kafscale.security.jwt.keys import PublicKey, TokenKey
-from kafscale.security.reloading_file import FileSource
+from kafscale.security.reloading_file import ReloadingFile
 
 log = get_logger(__name__)
 
 Fetch = Callable[[str, Callable[[], int]], bytes]
-"""What is at a URL; it may block, and raises `OperatingError`."""
+"""Returns the content of a URL; it may block, and raises `OperatingError`."""
 
+TIME_MS_MAX: Final = 10_000
+CONTENT_BYTES_MAX: Final = 1024 * 1024
 FETCH_INTERVAL_MS_MIN: Final = 10_000
 RETRY_MS: Final = 60_000
-"""How long after a failure it is tried again."""
+"""How long to wait after a failed fetch."""
+
+_CHUNK_BYTES: Final = 64 * 1024
+
+
+class _NoRedirects(HTTPRedirectHandler):
+    def redirect_request(  # noqa: PLR0917 - the signature of the standard library.
+        self, req: Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
+    ) -> None:
+        """Follow no redirect: keys are trusted because of the URL that is configured."""
+
+
+def fetch(url: str, clock: Callable[[], int]) -> bytes:
+    """Return the content of a URL; it blocks, and raises `OperatingError`."""
+    assert url.startswith(("https://", "http://")), "the setting accepts no other scheme"
+    request = Request(  # noqa: S310 - see the assertion.
+        url, headers={"Accept": "application/json", "User-Agent": "kafscale"}
+    )
+    try:
+        return _read_response(request, clock)
+    except HTTPError as error:
+        error.close()
+        raise OperatingError(f"the response is {error.code} {error.reason}") from None
+    except (OSError, HTTPException, ValueError) as error:
+        raise OperatingError(str(error) or type(error).__name__) from None
 
 
 class Jwks:
     """The keys that are trusted at the moment."""
 
-    def __init__(
-        self, settings: Sasl, clock: Callable[[], int], fetch: Fetch = jwks_fetch.fetch
-    ) -> None:
+    def __init__(self, settings: Sasl, clock: Callable[[], int], fetch: Fetch = fetch) -> None:
         self._path = settings.oauth_jwks_file
         self._url = settings.oauth_jwks_url
         self._refresh_ms = settings.oauth_jwks_refresh_ms
         self._clock = clock
         self._fetch = fetch
-        self._file: FileSource[tuple[TokenKey, ...]] | None = None
+        self._file: ReloadingFile[tuple[TokenKey, ...]] | None = None
         self._fetched: tuple[TokenKey, ...] = ()
-        self._is_wanted = asyncio.Event()
+        self._key_missing = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Get the keys for the first time; raises `ConfigError`."""
+        """Load the keys for the first time; raises `ConfigError`."""
         assert self._task is None, "started twice"
         if not self._path and not self._url:
             raise ConfigError(
@@ -53,15 +83,15 @@ class Jwks:
                 " with; set sasl.oauthJwksFile or sasl.oauthJwksUrl"
             )
         if self._path:
-            self._file = FileSource(Path(self._path), _read_file, self._clock)
+            self._file = ReloadingFile(Path(self._path), _read_file, self._clock)
         if self._url:
             try:
                 await self._refresh()
             except OperatingError as error:
                 raise ConfigError(
-                    f"sasl.oauthJwksUrl names {self._url}, from where no keys came: {error}"
+                    f"sasl.oauthJwksUrl: no keys could be fetched from {self._url}: {error}"
                 ) from None
-            self._task = asyncio.create_task(self._follow(), name="keys of tokens")
+            self._task = asyncio.create_task(self._run(), name="JWKS refresh")
 
     async def close(self) -> None:
         if self._task is not None:
@@ -69,14 +99,14 @@ class Jwks:
             await asyncio.wait([self._task])
 
     def find(self, key_id: str | None, algorithm: str) -> list[PublicKey]:
-        """The keys that may have signed a token; if there is none, there may be one later."""
+        """Return the keys that may have signed a token; if there are none, schedule a fetch."""
         from_file = self._file.value() if self._file is not None else ()
-        found = keys.fitting((*from_file, *self._fetched), key_id, algorithm)
+        found = keys.matching_keys((*from_file, *self._fetched), key_id, algorithm)
         if not found:
-            self._is_wanted.set()
+            self._key_missing.set()
         return found
 
-    async def _follow(self) -> None:
+    async def _run(self) -> None:
         pause_ms = self._refresh_ms
         while True:
             await self._wait(pause_ms)
@@ -85,41 +115,54 @@ class Jwks:
                 await self._refresh()
                 pause_ms = self._refresh_ms
             except OperatingError as error:
-                log.warning("keys of tokens not fetched", url=self._url, reason=str(error))
+                log.warning("JWKS not fetched", url=self._url, reason=str(error))
             except Exception:
-                log.exception("keys of tokens not fetched", url=self._url)
+                log.exception("JWKS not fetched", url=self._url)
 
     async def _wait(self, pause_ms: int) -> None:
-        """Wait until keys are due, or until a key is missed; the least time passes in any case."""
-        least_ms = min(pause_ms, FETCH_INTERVAL_MS_MIN)
-        await asyncio.sleep(least_ms / 1000)
+        """Wait for the next refresh or a missing key, but at least `FETCH_INTERVAL_MS_MIN`."""
+        minimum_ms = min(pause_ms, FETCH_INTERVAL_MS_MIN)
+        await asyncio.sleep(minimum_ms / 1000)
         try:
-            async with asyncio.timeout((pause_ms - least_ms) / 1000):
-                await self._is_wanted.wait()
+            async with asyncio.timeout((pause_ms - minimum_ms) / 1000):
+                await self._key_missing.wait()
         except TimeoutError:
-            pass  # They are due.
+            pass  # The refresh is due.
 
     async def _refresh(self) -> None:
-        self._is_wanted.clear()
+        self._key_missing.clear()
         try:
-            async with asyncio.timeout(jwks_fetch.TIME_MS_MAX / 1000):
+            async with asyncio.timeout(TIME_MS_MAX / 1000):
                 content = await asyncio.to_thread(self._fetch, self._url, self._clock)
-            self._fetched = keys.read(content)
+            self._fetched = keys.parse_jwks(content)
         except TimeoutError:
-            raise OperatingError("there is no answer") from None
+            raise OperatingError("timed out") from None
         except ValueError as error:
-            raise OperatingError(f"the answer {error}") from None
+            raise OperatingError(f"the response {error}") from None
 
 
 def _read_file(path: Path) -> tuple[TokenKey, ...]:
     try:
         with path.open("rb") as file:
-            content = file.read(jwks_fetch.CONTENT_BYTES_MAX)
-        return keys.read(content)
+            content = file.read(CONTENT_BYTES_MAX)
+        return keys.parse_jwks(content)
     except OSError as error:
         raise ConfigError(
-            f"sasl.oauthJwksFile names {path}, which cannot be read: {error.strerror}; name a file"
-            " that this process may read"
+            f"sasl.oauthJwksFile: {path} cannot be read: {error.strerror}; name a file that this"
+            " process may read"
         ) from None
     except ValueError as error:
-        raise ConfigError(f"sasl.oauthJwksFile names {path}, which {error}") from None
+        raise ConfigError(f"sasl.oauthJwksFile: {path} {error}") from None
+
+
+def _read_response(request: Request, clock: Callable[[], int]) -> bytes:
+    deadline_ms = clock() + TIME_MS_MAX
+    content = bytearray()
+    with build_opener(_NoRedirects).open(request, timeout=TIME_MS_MAX / 1000) as response:
+        while chunk := response.read1(_CHUNK_BYTES):
+            content += chunk
+            if len(content) > CONTENT_BYTES_MAX:
+                raise OperatingError(f"the response is larger than {CONTENT_BYTES_MAX} bytes")
+            if clock() > deadline_ms:
+                raise OperatingError(f"the response takes longer than {TIME_MS_MAX} ms")
+    return bytes(content)

@@ -70,7 +70,7 @@ class _Jwk(msgspec.Struct, omit_defaults=True):
     key_ops: list[str] | None = None
 
 
-def read(content: bytes) -> tuple[TokenKey, ...]:
+def parse_jwks(content: bytes) -> tuple[TokenKey, ...]:
     """The keys of a JWKS that can be used; raises `ValueError` if there is none, or no JWKS."""
     try:
         written = msgspec.json.decode(content, type=_Jwks).keys
@@ -84,7 +84,7 @@ def read(content: bytes) -> tuple[TokenKey, ...]:
     return keys
 
 
-def fitting(keys: Iterable[TokenKey], key_id: str | None, algorithm: str) -> list[PublicKey]:
+def matching_keys(keys: Iterable[TokenKey], key_id: str | None, algorithm: str) -> list[PublicKey]:
     """The keys that may have signed a token; without names, all that could have."""
     found = [
         key.key

@@ -16,7 +16,7 @@ from jwt import PyJWS, PyJWTError
 from kafscale.config.sections.security import Sasl
 from kafscale.errors import AuthenticationError
 from kafscale.security.jwt.keys import ALGORITHMS, PublicKey
-from kafscale.security.principal import GROUP, USER, Identity
+from kafscale.security.principal import GROUP_PREFIX, USER_PREFIX, Principal
 
 FindKeys = Callable[[str | None, str], Sequence[PublicKey]]
 """The keys that may have signed a token, by the name of the key and that of the algorithm."""
@@ -46,7 +46,7 @@ class TokenVerifier:
         self._clock = clock
         self._signatures = PyJWS(algorithms=sorted(_ACCEPTED))
 
-    def identity(self, token: str) -> Identity:
+    def verify(self, token: str) -> Principal:
         """Whom a token is for; raises `TokenError`."""
         claims = _Claims(self._payload(token))
         expires_ms = self._check_times(claims)
@@ -56,7 +56,9 @@ class TokenVerifier:
         if not name.strip():
             raise TokenError(f"the token has no claim {self._settings.oauth_principal_claim}")
         groups = claims.texts(self._settings.oauth_groups_claim)
-        return Identity(USER + name, tuple(GROUP + group for group in groups), expires_ms)
+        return Principal(
+            USER_PREFIX + name, tuple(GROUP_PREFIX + group for group in groups), expires_ms
+        )
 
     def _payload(self, token: str) -> bytes:
         """What was signed."""

@@ -1,6 +1,6 @@
 """What can be limited: the keys of quotas, for whom each may be set, and how strictly it is kept.
 
-    KINDS["producer_byte_rate"].check(1_048_576.0)
+    QUOTA_TYPES["producer_byte_rate"].check(1_048_576.0)
 
 The keys are Kafka's, but for `request_rate`, and for `connection_creation_rate` of users. All are
 rates: so much a second, on each broker. How fast a client may be for a moment, and how long it may
@@ -32,7 +32,7 @@ _INT_MAX: Final = 2**31 - 1
 _LONG_MAX: Final = 2**63 - 1
 
 
-class Kind(msgspec.Struct, frozen=True, kw_only=True):
+class QuotaType(msgspec.Struct, frozen=True, kw_only=True):
     """Something that can be limited."""
 
     key: str
@@ -42,59 +42,59 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True):
     """Unused rate of how much time can be used at once."""
     wait_seconds_max: float = 10.0
     """The longest time that a client is told to wait, and the longest debt that is remembered."""
-    whole_max: int | None = None
+    integer_max: int | None = None
     """Up to where values go that have to be whole numbers; None for others."""
 
     def check(self, value: float) -> None:
         """Raise what is wrong about a value, in Kafka's words."""
         if not value > 0:  # What is no number at all is not greater either.
             raise InvalidRequestError(f"Quota {self.key} must be greater than 0")
-        if self.whole_max is not None and value > self.whole_max:
-            integer = "an INT" if self.whole_max == _INT_MAX else "a LONG"
+        if self.integer_max is not None and value > self.integer_max:
+            integer = "an INT" if self.integer_max == _INT_MAX else "a LONG"
             raise InvalidRequestError(f"Proposed value for {self.key} is too large for {integer}.")
         if math.isinf(value):
             raise InvalidRequestError(f"Proposed value for {self.key} is too large.")
-        if self.whole_max is not None and value % 1.0 > 1e-6:
+        if self.integer_max is not None and value % 1.0 > 1e-6:
             raise InvalidRequestError(f"{self.key} cannot be a fractional value.")
 
 
-KINDS: Final = {
+QUOTA_TYPES: Final = {
     kind.key: kind
     for kind in (
-        Kind(
+        QuotaType(
             key=PRODUCER_BYTE_RATE,
             counts="bytes of requests to produce",
             wait_seconds_max=60,
-            whole_max=_LONG_MAX,
+            integer_max=_LONG_MAX,
         ),
-        Kind(
+        QuotaType(
             key=CONSUMER_BYTE_RATE,
             counts="bytes of fetched records",
             wait_seconds_max=60,
-            whole_max=_LONG_MAX,
+            integer_max=_LONG_MAX,
         ),
-        Kind(key=REQUEST_RATE, counts="requests"),
-        Kind(
+        QuotaType(key=REQUEST_RATE, counts="requests"),
+        QuotaType(
             key=REQUEST_PERCENTAGE,
             counts="percents of the time of a broker's event loop",
             wait_seconds_max=1,
         ),
-        Kind(
+        QuotaType(
             key=CONTROLLER_MUTATION_RATE,
             counts="partitions that are created or deleted",
             burst_seconds=11,
             wait_seconds_max=60,
         ),
-        Kind(key=CONNECTION_CREATION_RATE, counts="new connections", whole_max=_INT_MAX),
+        QuotaType(key=CONNECTION_CREATION_RATE, counts="new connections", integer_max=_INT_MAX),
     )
 }
 """All that can be limited, by key."""
 
-_OF_CLIENTS: Final = KINDS.keys() - {CONNECTION_CREATION_RATE}
+_OF_CLIENTS: Final = QUOTA_TYPES.keys() - {CONNECTION_CREATION_RATE}
 _OF_ADDRESSES: Final = frozenset({CONNECTION_CREATION_RATE})
 
 
-def kind_for(entity: QuotaEntity, key: str) -> Kind:
+def quota_type_for(entity: QuotaEntity, key: str) -> QuotaType:
     """The kind of a key that may be set for somebody; raises where it may not."""
     if entity.ip is not None:
         allowed = key in _OF_ADDRESSES
@@ -102,7 +102,7 @@ def kind_for(entity: QuotaEntity, key: str) -> Kind:
         # A connection is opened before its client has a name, and a request may change the name.
         allowed = key in _OF_CLIENTS
     else:
-        allowed = key in KINDS
+        allowed = key in QUOTA_TYPES
     if not allowed:
         raise InvalidRequestError(f"Invalid configuration key {key}")
-    return KINDS[key]
+    return QUOTA_TYPES[key]

@@ -1,6 +1,6 @@
-"""`Exchange`: one attempt to show who one is, by one SASL mechanism: bytes in, bytes out.
+"""`SaslServer`: one attempt to show who one is, by one SASL mechanism: bytes in, bytes out.
 
-    exchange = mechanisms.exchange("SCRAM-SHA-256")
+    exchange = mechanisms.create_server("SCRAM-SHA-256")
     step = exchange.step(token)      # AuthenticationError: wrong, and this attempt is over.
     answer(step.token)
     if step.identity is not None:    # Done: this is who it is.
@@ -13,36 +13,36 @@ from typing import Protocol
 
 import msgspec
 
-from kafscale.security.principal import Identity
+from kafscale.security.principal import Principal
 
 
-class Step(msgspec.Struct, frozen=True):
+class SaslStep(msgspec.Struct, frozen=True):
     """What is answered to a token."""
 
     token: bytes
-    identity: Identity | None = None
+    principal: Principal | None = None
     """Who it is, when this was the last step; None asks for another token."""
-    refusal: str = ""
+    failure: str = ""
     """Why the next token cannot help any more, where a mechanism has the client ask for it."""
 
 
-class Exchange(Protocol):
+class SaslServer(Protocol):
     """The server's side of a mechanism, for one attempt."""
 
-    claimed: str
+    claimed_user: str
     """Who the client says it is, for the log; empty as long as it has not said it."""
 
-    def step(self, token: bytes) -> Step:
+    def evaluate_response(self, token: bytes) -> SaslStep:
         """Take the client's token; raises `AuthenticationError` where it does not convince."""
 
 
-class Initiation(Protocol):
+class SaslClient(Protocol):
     """The client's side of a mechanism, for one attempt."""
 
-    def first(self) -> bytes:
+    def initial_response(self) -> bytes:
         """What to send first."""
 
-    def next(self, challenge: bytes) -> bytes | None:
+    def evaluate_challenge(self, challenge: bytes) -> bytes | None:
         """What to send next; None when the server has said all that it has to.
 
         Raises `AuthenticationError` where the server is not the right one.

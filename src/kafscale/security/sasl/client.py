@@ -18,7 +18,7 @@ import msgspec
 from kafscale.errors import AuthenticationError, UnsupportedMechanismError
 from kafscale.metadata.access.model import ScramMechanism
 from kafscale.security.sasl import scram, scram_messages
-from kafscale.security.sasl.authenticator import Initiation
+from kafscale.security.sasl.authenticator import SaslClient
 
 ITERATIONS_MAX: Final = 1_000_000
 """How much work a server may ask for: about a second of it."""
@@ -27,55 +27,55 @@ _HEADER: Final = b"n,,"
 _UNDERSTOOD: Final = b"\x01"
 
 
-def initiation(
+def create_client(
     mechanism: str, username: str, password: str, token: str, random: Random
-) -> Initiation:
+) -> SaslClient:
     """An attempt by a mechanism, with what it needs out of the rest."""
     if mechanism == "PLAIN":
-        return PlainInitiation(username, password)
+        return PlainSaslClient(username, password)
     if mechanism == "OAUTHBEARER":
-        return OAuthInitiation(token)
+        return OAuthBearerSaslClient(token)
     for kind in ScramMechanism:
         if kind.label == mechanism:
-            return ScramInitiation(kind, username, password, scram.new_nonce(random))
+            return ScramSaslClient(kind, username, password, scram.new_nonce(random))
     raise UnsupportedMechanismError(f"{mechanism} is no mechanism that is known here")
 
 
-class PlainInitiation:
+class PlainSaslClient:
     """The user and the password, as they are."""
 
     def __init__(self, username: str, password: str) -> None:
         self._token = f"\0{username}\0{password}".encode()
 
-    def first(self) -> bytes:
+    def initial_response(self) -> bytes:
         return self._token
 
-    def next(self, challenge: bytes) -> bytes | None:
+    def evaluate_challenge(self, challenge: bytes) -> bytes | None:
         if challenge:
             raise AuthenticationError("the server asks for more than PLAIN has to say")
         return None
 
 
-class OAuthInitiation:
+class OAuthBearerSaslClient:
     """A token."""
 
     def __init__(self, token: str) -> None:
         self._token = token
-        self._refusal: AuthenticationError | None = None
+        self._failure: AuthenticationError | None = None
 
-    def first(self) -> bytes:
+    def initial_response(self) -> bytes:
         return f"n,,\x01auth=Bearer {self._token}\x01\x01".encode()
 
-    def next(self, challenge: bytes) -> bytes | None:
-        if self._refusal is not None:
-            raise self._refusal
+    def evaluate_challenge(self, challenge: bytes) -> bytes | None:
+        if self._failure is not None:
+            raise self._failure
         if not challenge:
             return None
-        self._refusal = AuthenticationError(f"the server refuses the token: {_reason(challenge)}")
+        self._failure = AuthenticationError(f"the server refuses the token: {_reason(challenge)}")
         return _UNDERSTOOD
 
 
-class ScramInitiation:
+class ScramSaslClient:
     """A proof that we know the password; the server proves that it knows something of it, too."""
 
     def __init__(self, mechanism: ScramMechanism, username: str, password: str, nonce: str) -> None:
@@ -83,13 +83,13 @@ class ScramInitiation:
         self._mechanism = mechanism
         self._password = password
         self._nonce = nonce
-        self._bare = f"n={scram_messages.escaped(username)},r={nonce}".encode()
+        self._bare = f"n={scram_messages.escape_name(username)},r={nonce}".encode()
         self._expected: bytes | None = None
 
-    def first(self) -> bytes:
+    def initial_response(self) -> bytes:
         return _HEADER + self._bare
 
-    def next(self, challenge: bytes) -> bytes | None:
+    def evaluate_challenge(self, challenge: bytes) -> bytes | None:
         if self._expected is None:
             return self._prove(challenge)
         if not hmac.compare_digest(scram_messages.server_final(challenge), self._expected):
@@ -105,15 +105,15 @@ class ScramInitiation:
                 f"the server asks for {iterations} iterations, which is not within"
                 f" {scram.ITERATIONS_MIN} and {ITERATIONS_MAX}"
             )
-        salted = scram.salted(self._password, self._mechanism, salt, iterations)
-        unproven = f"c={scram_messages.text(_HEADER)},r={nonce}".encode()
+        salted = scram.salt_password(self._password, self._mechanism, salt, iterations)
+        unproven = f"c={scram_messages.encode_base64(_HEADER)},r={nonce}".encode()
         signed = b",".join((self._bare, challenge, unproven))
         key = scram.client_key(self._mechanism, salted)
         stored = scram.stored_key(self._mechanism, key)
         proof = scram.xor(key, scram.signature(self._mechanism, stored, signed))
         server = scram.server_key(self._mechanism, salted)
         self._expected = scram.signature(self._mechanism, server, signed)
-        return unproven + f",p={scram_messages.text(proof)}".encode()
+        return unproven + f",p={scram_messages.encode_base64(proof)}".encode()
 
 
 class _Explanation(msgspec.Struct):

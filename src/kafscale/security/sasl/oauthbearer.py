@@ -1,4 +1,4 @@
-r"""`OAuthExchange`: a server that recognizes a user by a token (RFC 7628), as Kafka speaks it.
+r"""`OAuthBearerSaslServer`: the server side of OAUTHBEARER (RFC 7628), as Kafka implements it.
 
     n,[a=authorization id],\x01auth=Bearer token\x01[name=value\x01...]\x01
 
@@ -16,9 +16,9 @@ import msgspec
 
 from kafscale.errors import AuthenticationError
 from kafscale.security.jwt.verifier import TokenError
-from kafscale.security.principal import Identity
-from kafscale.security.sasl.authenticator import Step
-from kafscale.security.sasl.scram_messages import unescaped
+from kafscale.security.principal import Principal
+from kafscale.security.sasl.authenticator import SaslStep
+from kafscale.security.sasl.scram_messages import unescape_name
 
 TOKEN_BYTES_MAX: Final = 128 * 1024
 """Tokens that list many groups are large."""
@@ -29,30 +29,30 @@ _FIRST = re.compile(rf"n,(?:a=(?P<authorization_id>{_NAME}))?,\x01(?P<pairs>(?:{
 _BEARER = re.compile(r"bearer +(?P<token>[-_.A-Za-z0-9]+)", re.IGNORECASE)
 
 
-class OAuthExchange:
+class OAuthBearerSaslServer:
     """One attempt; it takes one token, or two where the first does not convince."""
 
-    def __init__(self, verify: Callable[[str], Identity]) -> None:
+    def __init__(self, verify: Callable[[str], Principal]) -> None:
         """`verify` says whom a token is for, or raises `TokenError`."""
         self._verify = verify
-        self._refusal: TokenError | None = None
-        self.claimed = ""
+        self._failure: TokenError | None = None
+        self.claimed_user = ""
 
-    def step(self, token: bytes) -> Step:
-        if self._refusal is not None:
-            raise self._refusal
+    def evaluate_response(self, token: bytes) -> SaslStep:
+        if self._failure is not None:
+            raise self._failure
         authorization_id, bearer = _parse(token)
         try:
-            identity = self._verify(bearer)
+            principal = self._verify(bearer)
         except TokenError as error:
-            self._refusal = error
-            return Step(_explanation(error), refusal=error.reason)
-        if authorization_id not in {"", identity.user}:
+            self._failure = error
+            return SaslStep(_explanation(error), failure=error.reason)
+        if authorization_id not in {"", principal.user}:
             raise AuthenticationError(
                 "Authentication failed: Client requested an authorization id that is different"
                 " from the token's principal name"
             )
-        return Step(b"", identity)
+        return SaslStep(b"", principal)
 
 
 def _explanation(error: TokenError) -> bytes:
@@ -72,7 +72,7 @@ def _parse(message: bytes) -> tuple[str, str]:
     bearer = _BEARER.fullmatch(values.get("auth", ""))
     if bearer is None:
         raise _malformed()
-    return unescaped(found["authorization_id"] or ""), bearer["token"]
+    return unescape_name(found["authorization_id"] or ""), bearer["token"]
 
 
 def _text(message: bytes) -> str:

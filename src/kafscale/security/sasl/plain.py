@@ -1,4 +1,4 @@
-"""`PlainExchange`: a server that is told the user and the password as they are (RFC 4616).
+"""`PlainSaslServer`: a server that is told the user and the password as they are (RFC 4616).
 
     [authorization id] NUL user NUL password
 
@@ -12,36 +12,36 @@ from contextlib import suppress
 from typing import Final
 
 from kafscale.errors import AuthenticationError
-from kafscale.security.principal import USER, Identity
-from kafscale.security.sasl.authenticator import Step
+from kafscale.security.principal import USER_PREFIX, Principal
+from kafscale.security.sasl.authenticator import SaslStep
 
 TOKEN_BYTES_MAX: Final = 4 * 1024
 """Far more than the 255 bytes of each part that RFC 4616 asks for."""
 
 
-class PlainExchange:
+class PlainSaslServer:
     """One attempt; it takes one token."""
 
-    def __init__(self, is_right: Callable[[str, str], bool]) -> None:
-        """`is_right` says whether that user has that password."""
-        self._is_right = is_right
-        self.claimed = ""
+    def __init__(self, verify_password: Callable[[str, str], bool]) -> None:
+        """`verify_password` says whether that user has that password."""
+        self._verify_password = verify_password
+        self.claimed_user = ""
 
-    def step(self, token: bytes) -> Step:
+    def evaluate_response(self, token: bytes) -> SaslStep:
         authorization_id, user, password = _parts(token)
-        self.claimed = user
+        self.claimed_user = user
         if not user:
             raise AuthenticationError("Authentication failed: username not specified")
         if not password:
             raise AuthenticationError("Authentication failed: password not specified")
-        if not self._is_right(user, password):
+        if not self._verify_password(user, password):
             raise AuthenticationError("Authentication failed: Invalid username or password")
         if authorization_id not in {"", user}:
             raise AuthenticationError(
                 "Authentication failed: Client requested an authorization id that is different"
                 " from username"
             )
-        return Step(b"", Identity(USER + user))
+        return SaslStep(b"", Principal(USER_PREFIX + user))
 
 
 def _parts(token: bytes) -> tuple[str, str, str]:

@@ -48,7 +48,7 @@ def credential(
         raise UnacceptableCredentialError("Too many iterations")
     if salted_password is None:
         assert password is not None
-        salted_password = salted(password, mechanism, salt, iterations)
+        salted_password = salt_password(password, mechanism, salt, iterations)
     return credential_from_salted(user, mechanism, salt, iterations, salted_password)
 
 
@@ -86,7 +86,7 @@ def salt_of(number: int) -> bytes:
     return (digits or "0").encode()
 
 
-def salted(password: str, mechanism: ScramMechanism, salt: bytes, iterations: int) -> bytes:
+def salt_password(password: str, mechanism: ScramMechanism, salt: bytes, iterations: int) -> bytes:
     """The salted password; it takes as long as the iterations say, on purpose."""
     return hashlib.pbkdf2_hmac(mechanism.digest, password.encode(), salt, iterations)
 

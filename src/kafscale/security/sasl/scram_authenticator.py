@@ -1,4 +1,4 @@
-"""`ScramExchange`: a server that recognizes a user by SCRAM (RFC 5802), as Kafka speaks it.
+"""`ScramSaslServer`: a server that recognizes a user by SCRAM (RFC 5802), as Kafka speaks it.
 
 The laws:
 
@@ -17,9 +17,9 @@ from typing import Final, NamedTuple
 
 from kafscale.errors import AuthenticationError
 from kafscale.metadata.access.model import ScramCredential, ScramMechanism
-from kafscale.security.principal import USER, Identity
+from kafscale.security.principal import USER_PREFIX, Principal
 from kafscale.security.sasl import scram, scram_messages
-from kafscale.security.sasl.authenticator import Step
+from kafscale.security.sasl.authenticator import SaslStep
 
 Credentials = Callable[[str, ScramMechanism], ScramCredential | None]
 
@@ -37,7 +37,7 @@ class _Challenge(NamedTuple):
     """What was said so far, as both sides sign it."""
 
 
-class ScramExchange:
+class ScramSaslServer:
     """One attempt; it takes two tokens."""
 
     def __init__(
@@ -49,19 +49,19 @@ class ScramExchange:
         self._nonce = nonce
         self._secret = secret
         self._challenge: _Challenge | None = None
-        self._is_over = False
-        self.claimed = ""
+        self._finished = False
+        self.claimed_user = ""
 
-    def step(self, token: bytes) -> Step:
-        if self._is_over:
-            raise self._refusal()
+    def evaluate_response(self, token: bytes) -> SaslStep:
+        if self._finished:
+            raise self._failure()
         challenge = self._challenge
-        self._is_over = True  # Unless this step proves to be the first.
+        self._finished = True  # Unless this step proves to be the first.
         return self._begin(token) if challenge is None else self._finish(token, challenge)
 
-    def _begin(self, token: bytes) -> Step:
+    def _begin(self, token: bytes) -> SaslStep:
         first = scram_messages.client_first(token)
-        self.claimed = first.user
+        self.claimed_user = first.user
         if first.extensions.get(_DELEGATION_TOKEN, "").lower() == "true":
             raise AuthenticationError("delegation tokens are not known here; log in as a user")
         if first.authorization_id not in {"", first.user}:
@@ -73,7 +73,7 @@ class ScramExchange:
         found = self._credentials(first.user, self._mechanism)
         credential = found or decoy
         nonce = first.nonce + self._nonce
-        salt = scram_messages.text(credential.salt)
+        salt = scram_messages.encode_base64(credential.salt)
         answer = f"r={nonce},s={salt},i={credential.iterations}".encode()
         self._challenge = _Challenge(
             credential=credential,
@@ -82,15 +82,15 @@ class ScramExchange:
             nonce=nonce,
             signed=first.bare + b"," + answer,
         )
-        self._is_over = False
-        return Step(answer)
+        self._finished = False
+        return SaslStep(answer)
 
-    def _finish(self, token: bytes, challenge: _Challenge) -> Step:
+    def _finish(self, token: bytes, challenge: _Challenge) -> SaslStep:
         final = scram_messages.client_final(token)
         credential = challenge.credential
         signed = challenge.signed + b"," + final.unproven
         signature = scram.signature(self._mechanism, credential.stored_key, signed)
-        is_right = (
+        verify_password = (
             len(final.proof) == len(signature)
             and self._is_proof(final.proof, signature, credential)
             # Theirs and ours; librdkafka before 2.6.1 says its own twice, and many still use it.
@@ -98,11 +98,11 @@ class ScramExchange:
             and final.nonce.endswith(self._nonce)
             and final.binding == challenge.header
         )
-        if not (is_right and challenge.is_real):
-            raise self._refusal()
+        if not (verify_password and challenge.is_real):
+            raise self._failure()
         verifier = scram.signature(self._mechanism, credential.server_key, signed)
-        answer = f"v={scram_messages.text(verifier)}".encode()
-        return Step(answer, Identity(USER + credential.user))
+        answer = f"v={scram_messages.encode_base64(verifier)}".encode()
+        return SaslStep(answer, Principal(USER_PREFIX + credential.user))
 
     def _is_proof(self, proof: bytes, signature: bytes, credential: ScramCredential) -> bool:
         shown = scram.stored_key(self._mechanism, scram.xor(proof, signature))
@@ -120,7 +120,7 @@ class ScramExchange:
             server_key=b"",
         )
 
-    def _refusal(self) -> AuthenticationError:
+    def _failure(self) -> AuthenticationError:
         return AuthenticationError(
             "Authentication failed during authentication due to invalid credentials with SASL"
             f" mechanism {self._mechanism.label}"

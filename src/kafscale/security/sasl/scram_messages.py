@@ -76,8 +76,8 @@ def client_first(message: bytes) -> ClientFirst:
     return ClientFirst(
         header=found["header"].encode(),
         bare=found["bare"].encode(),
-        user=unescaped(found["user"]),
-        authorization_id=unescaped(found["authorization_id"] or ""),
+        user=unescape_name(found["user"]),
+        authorization_id=unescape_name(found["authorization_id"] or ""),
         nonce=found["nonce"],
         extensions={name: value for name, _, value in (pair.partition("=") for pair in pairs)},
     )
@@ -107,21 +107,21 @@ def server_final(message: bytes) -> bytes:
     return _bytes(found["signature"], "server final")
 
 
-def text(value: bytes) -> str:
+def encode_base64(value: bytes) -> str:
     """Bytes as messages carry them."""
     return base64.b64encode(value).decode()
 
 
-def escaped(name: str) -> str:
+def escape_name(name: str) -> str:
     """A name as messages carry it.
 
-    >>> escaped("a,b=c")
+    >>> escape_name("a,b=c")
     'a=2Cb=3Dc'
     """
     return name.replace("=", "=3D").replace(",", "=2C")
 
 
-def unescaped(name: str) -> str:
+def unescape_name(name: str) -> str:
     """A name that a message has carried."""
     return name.replace("=2C", ",").replace("=3D", "=")
 

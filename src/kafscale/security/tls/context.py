@@ -3,7 +3,7 @@
     tls = ListenerTls(config.tls, "EXTERNAL")
     tls.context                  # What new connections are accepted with.
     tls.refresh()                # Every now and then: files may have changed.
-    tls.identity(ssl_object)     # Who a client is, by its certificate.
+    tls.principal(ssl_object)     # Who a client is, by its certificate.
 
 The laws: nothing older than TLS 1.2 is spoken, and of that only ciphers that keep the past secret.
 A start with files that are of no use is refused, with the name of the setting. While running, they
@@ -17,11 +17,11 @@ from kafscale.config.sections.security import ClientTls, Tls, for_listener
 from kafscale.errors import ConfigError
 from kafscale.net import tls_files
 from kafscale.observability.logging import get_logger
-from kafscale.security.principal import NOBODY, USER, Identity
+from kafscale.security.principal import ANONYMOUS, USER_PREFIX, Principal
+from kafscale.security.reloading_file import WatchedFiles
 from kafscale.security.tls import distinguished_name
 from kafscale.security.tls.alerts import AlertingContext
-from kafscale.security.tls.principal_mapping import PrincipalRules
-from kafscale.security.watched_file import WatchedFiles
+from kafscale.security.tls.principal_mapping import PrincipalMapper
 
 log = get_logger(__name__)
 
@@ -57,7 +57,7 @@ class ListenerTls:
                 "tls.caFile names nobody who may have issued them; set it, or set tls.clientAuth"
                 " to none"
             )
-        self._rules = PrincipalRules(settings.principal_mapping_rules)
+        self._principal_mapper = PrincipalMapper(settings.principal_mapping_rules)
         files = (self._certificate, self._key, self._authorities)
         self._files = WatchedFiles(path for path in files if path)
         self.context = self._build()
@@ -76,16 +76,16 @@ class ListenerTls:
         log.info("certificate reloaded", listener=self._listener, file=self._certificate)
         return True
 
-    def identity(self, connection: ssl.SSLObject | ssl.SSLSocket) -> Identity:
+    def principal(self, connection: ssl.SSLObject | ssl.SSLSocket) -> Principal:
         """Who is at the other end, by the certificate; raises `AuthenticationError` by the rules.
 
         Nobody is who shows none, where that is allowed.
         """
         certificate = connection.getpeercert(binary_form=True)
         if certificate is None:
-            return NOBODY
+            return ANONYMOUS
         name = distinguished_name.subject(certificate)
-        return Identity(USER + self._rules.principal(name))
+        return Principal(USER_PREFIX + self._principal_mapper.principal(name))
 
     def _build(self) -> ssl.SSLContext:
         context = AlertingContext(ssl.PROTOCOL_TLS_SERVER)

@@ -1,18 +1,22 @@
-"""`DevAuthority`: an authority that issues certificates for trying TLS out. In memory.
+"""`DevCa`: a certificate authority for trying TLS, and the files that it creates.
 
-    authority = DevAuthority.create(now, days=30)
-    server = authority.server("localhost", hosts)
-    alice = authority.client("alice")
+    ca = DevCa.create(now, days=30)
+    server = ca.server("localhost", hosts)
+    alice = ca.client("alice")
 
-The law: what it issues holds up against the strictest of those who check: OpenSSL, BoringSSL and
-Java. Keys are of P-256, which all of them know. A server may show its certificate as a client as
-well, because brokers talk to each other. Where keys are kept is left to the caller; production
-wants an authority that keeps its own in a safer place.
+Certificates pass the strictest verifiers in use: OpenSSL, BoringSSL and Java. Keys are P-256, which
+all of them support. A server certificate is valid as a client certificate too, because brokers
+connect to each other. Do not use this CA in production: its private key is a plain file.
+
+`create_dev_certificates` writes files for a CA, a server and users. Invariants: private keys are
+readable by their owner only, and existing files are not overwritten unless `overwrites` is set.
 """
 
 import datetime as dt
 import ipaddress
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Final, NamedTuple, Self
 
 from cryptography import x509
@@ -21,15 +25,17 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import pkcs12
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-NAME: Final = "Kafscale development CA"
+from kafscale.errors import ConfigError
+
+CA_NAME: Final = "Kafscale development CA"
 CLOCK_SKEW: Final = dt.timedelta(minutes=5)
-"""How far behind the clocks of others may be."""
+"""How far the clocks of clients may be behind."""
 
-_SERVER: Final = (ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH)
-_CLIENT: Final = (ExtendedKeyUsageOID.CLIENT_AUTH,)
+_SERVER_USAGES: Final = (ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH)
+_CLIENT_USAGES: Final = (ExtendedKeyUsageOID.CLIENT_AUTH,)
 
 
-class Issued(NamedTuple):
+class IssuedCertificate(NamedTuple):
     """A certificate and its private key."""
 
     certificate: x509.Certificate
@@ -37,13 +43,13 @@ class Issued(NamedTuple):
 
     @classmethod
     def read(cls, certificate_pem: bytes, key_pem: bytes) -> Self:
-        """What was issued earlier; raises `ValueError` where the two do not belong together."""
+        """Load a certificate and its key; raises `ValueError` if they do not match."""
         certificate = x509.load_pem_x509_certificate(certificate_pem)
         key = serialization.load_pem_private_key(key_pem, None)
         if not isinstance(key, ec.EllipticCurvePrivateKey):
-            raise ValueError("not a key on an elliptic curve")  # noqa: TRY004 - of the content.
+            raise ValueError("not a key on an elliptic curve")  # noqa: TRY004 - invalid content.
         if certificate.public_key() != key.public_key():
-            raise ValueError("the key is not that of the certificate")
+            raise ValueError("the key does not match the certificate")
         return cls(certificate, key)
 
     @property
@@ -59,35 +65,35 @@ class Issued(NamedTuple):
         )
 
 
-class DevAuthority:
-    """Issues certificates that are valid for some days."""
+class DevCa:
+    """Issues certificates that are valid for `days` days."""
 
-    def __init__(self, own: Issued, now: dt.datetime, days: int) -> None:
+    def __init__(self, own: IssuedCertificate, now: dt.datetime, days: int) -> None:
         self.own = own
         self._now = now
         self._days = days
 
     @classmethod
-    def create(cls, now: dt.datetime, days: int, name: str = NAME) -> Self:
-        """A new one, whom nobody trusts yet."""
+    def create(cls, now: dt.datetime, days: int, name: str = CA_NAME) -> Self:
+        """Create a CA with a new key and a self-signed certificate."""
         key = _new_key()
         builder = (
             _builder(_name(name), _name(name), key, now, days)
             .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
             .add_extension(_usage(signs_certificates=True), critical=True)
         )
-        return cls(Issued(builder.sign(key, hashes.SHA256()), key), now, days)
+        return cls(IssuedCertificate(builder.sign(key, hashes.SHA256()), key), now, days)
 
-    def server(self, name: str, hosts: Sequence[str]) -> Issued:
-        """For a server that is reached by any of the host names and addresses."""
-        return self._issue(name, _SERVER, x509.SubjectAlternativeName([*map(_host, hosts)]))
+    def server(self, name: str, hosts: Sequence[str]) -> IssuedCertificate:
+        """Issue a server certificate for these host names and addresses."""
+        return self._issue(name, _SERVER_USAGES, x509.SubjectAlternativeName([*map(_host, hosts)]))
 
-    def client(self, name: str) -> Issued:
-        """For somebody whom Kafka will know as `User:CN=name`."""
-        return self._issue(name, _CLIENT)
+    def client(self, name: str) -> IssuedCertificate:
+        """Issue a client certificate; Kafka's default principal for it is `User:CN=name`."""
+        return self._issue(name, _CLIENT_USAGES)
 
-    def keystore(self, issued: Issued, password: str) -> bytes:
-        """A certificate and its key as PKCS#12, for Java."""
+    def keystore(self, issued: IssuedCertificate, password: str) -> bytes:
+        """Return a certificate and its key as PKCS#12, for Java."""
         return pkcs12.serialize_key_and_certificates(
             b"kafscale",
             issued.key,
@@ -97,7 +103,7 @@ class DevAuthority:
         )
 
     def truststore(self, password: str) -> bytes:
-        """This authority as PKCS#12, for Java to trust."""
+        """Return the CA certificate as a PKCS#12 truststore, for Java."""
         entry = pkcs12.PKCS12Certificate(self.own.certificate, b"kafscale-ca")
         return pkcs12.serialize_java_truststore([entry], _encryption(password))
 
@@ -106,7 +112,7 @@ class DevAuthority:
         name: str,
         purposes: Sequence[x509.ObjectIdentifier],
         hosts: x509.SubjectAlternativeName | None = None,
-    ) -> Issued:
+    ) -> IssuedCertificate:
         key, issuer = _new_key(), self.own
         identifier = x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer.key.public_key())
         builder = (
@@ -118,7 +124,7 @@ class DevAuthority:
         )
         if hosts is not None:
             builder = builder.add_extension(hosts, critical=False)
-        return Issued(builder.sign(issuer.key, hashes.SHA256()), key)
+        return IssuedCertificate(builder.sign(issuer.key, hashes.SHA256()), key)
 
 
 def _new_key() -> ec.EllipticCurvePrivateKey:
@@ -178,3 +184,98 @@ def _encryption(password: str) -> serialization.KeySerializationEncryption:
         .hmac_hash(hashes.SHA256())
         .build(password.encode())
     )
+
+
+LOCAL_HOSTS: Final = ("localhost", "127.0.0.1", "::1")
+PASSWORD: Final = "changeit"  # noqa: S105 - the usual password of Java keystores.
+"""The password of the PKCS#12 files."""
+
+_SERVER: Final = "server"
+_PUBLIC: Final = 0o644
+_PRIVATE: Final = 0o600
+
+
+@dataclass(frozen=True)
+class Credential:
+    """The files of one certificate."""
+
+    certificate: Path
+    key: Path
+    keystore: Path
+    """Certificate, key and CA certificate as PKCS#12."""
+
+
+@dataclass(frozen=True)
+class DevCertificates:
+    """The paths of all files."""
+
+    authority: Path
+    authority_key: Path
+    truststore: Path
+    """The CA certificate as PKCS#12."""
+    server: Credential
+    users: Mapping[str, Credential]
+
+    @classmethod
+    def at(cls, directory: Path, users: Sequence[str]) -> "DevCertificates":
+        """The paths of the files in a directory."""
+        return cls(
+            directory / "ca.crt",
+            directory / "ca.key",
+            directory / "truststore.p12",
+            _credential(directory, _SERVER),
+            {user: _credential(directory, user) for user in users},
+        )
+
+    def __iter__(self) -> Iterator[Path]:
+        yield from (self.authority, self.authority_key, self.truststore)
+        for each in (self.server, *self.users.values()):
+            yield from (each.certificate, each.key, each.keystore)
+
+
+def create_dev_certificates(
+    directory: Path,
+    *,
+    hosts: Sequence[str] = (),
+    users: Sequence[str] = (),
+    now: dt.datetime,
+    days: int,
+    overwrites: bool = False,
+    authority_name: str = CA_NAME,
+) -> DevCertificates:
+    """Write all files; the server certificate is for this machine and the other `hosts`."""
+    files = DevCertificates.at(directory, users)
+    existing = [path for path in files if path.exists()]
+    if existing and not overwrites:
+        raise ConfigError(f"{existing[0]} exists; it is not overwritten unless you force it")
+    if reserved := {"ca", "truststore", _SERVER}.intersection(users):
+        raise ConfigError(f"a user cannot be named {min(reserved)}: that file name is reserved")
+    ca = DevCa.create(now, days, authority_name)
+    names = list(dict.fromkeys((*LOCAL_HOSTS, *hosts)))
+    directory.mkdir(parents=True, exist_ok=True)
+    _write(files.authority, ca.own.certificate_pem, _PUBLIC)
+    _write(files.authority_key, ca.own.key_pem, _PRIVATE)
+    _write(files.truststore, ca.truststore(PASSWORD), _PUBLIC)
+    _write_credential(files.server, ca, ca.server(names[0], names))
+    for user, credential in files.users.items():
+        _write_credential(credential, ca, ca.client(user))
+    return files
+
+
+def _credential(directory: Path, name: str) -> Credential:
+    return Credential(
+        directory / f"{name}.crt", directory / f"{name}.key", directory / f"{name}.p12"
+    )
+
+
+def _write_credential(files: Credential, ca: DevCa, issued: IssuedCertificate) -> None:
+    _write(files.certificate, issued.certificate_pem, _PUBLIC)
+    _write(files.key, issued.key_pem, _PRIVATE)
+    _write(files.keystore, ca.keystore(issued, PASSWORD), _PRIVATE)
+
+
+def _write(path: Path, content: bytes, mode: int) -> None:
+    """Replace a file; it has its final permissions before it has any content."""
+    path.unlink(missing_ok=True)
+    path.touch(mode, exist_ok=False)
+    path.write_bytes(content)

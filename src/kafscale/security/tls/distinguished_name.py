@@ -45,10 +45,10 @@ def subject(certificate: bytes) -> str:
     if parts[0].tag == _VERSION_TAG:
         del parts[0]
     _serial, _algorithm, _issuer, _validity, name, *_ = parts
-    return written(name.content)
+    return format_name(name.content)
 
 
-def written(name: bytes) -> str:
+def format_name(name: bytes) -> str:
     """A name, given as what its DER holds."""
     parts = [
         "+".join(_attribute(attribute.content) for attribute in _elements(part.content))

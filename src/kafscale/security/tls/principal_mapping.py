@@ -53,7 +53,7 @@ class _Rule(NamedTuple):
         )
 
 
-class PrincipalRules:
+class PrincipalMapper:
     """The rules of a listener."""
 
     def __init__(self, text: str) -> None:

@@ -128,7 +128,7 @@ class WalWriter:
         """Bytes appended but not yet durable."""
         self.fenced: asyncio.Future[None] = self._loop.create_future()
         """Resolved when another broker has fenced this epoch."""
-        self._causes = tracing.causes()
+        self._span_links = tracing.collect_links()
         self._closed_reason: NotOwnerError | None = None
         """Why the writer is closed; None while it is open."""
 
@@ -157,8 +157,8 @@ class WalWriter:
             log, batch, base_offset, last_offset, count, max_timestamp_ms, self._steady_ms()
         )
         self.unflushed_bytes += size_bytes
-        if self._causes is not None:
-            self._causes.note()
+        if self._span_links is not None:
+            self._span_links.add_current()
         if self._soon is None and (
             self._timer is None or self._seal_policy.should_decide_now(self._open)
         ):
@@ -264,8 +264,8 @@ class WalWriter:
         sealed = SealedObject(
             key, wal_object.encode(header, pieces), runs, self._open_future, self._open.size_bytes
         )
-        if self._causes is not None:
-            sealed.causes = self._causes.take()
+        if self._span_links is not None:
+            sealed.causes = self._span_links.take()
         self._open = self._seal_policy.next_object(self._open)
         self._open_future = self._new_future()
         self._sealed.append(sealed)

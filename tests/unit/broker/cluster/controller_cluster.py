@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from kafscale.broker.cluster.controller.controller import Controller, ControllerSettings
 from kafscale.errors import StoreUnavailableError
-from kafscale.metadata.cluster.cluster_cache import ClusterView
+from kafscale.metadata.cluster.cluster_cache import ClusterCache
 from kafscale.metadata.cluster.group_shards import SHARD_COUNT, SHARDS_TOPIC
 from kafscale.metadata.schema import keys
 from kafscale.metadata.schema.cluster_codec import encode_assignment, encode_broker
@@ -102,7 +102,7 @@ class ControllerNode:
     def __init__(self, store, broker_id, settings):
         self.store = FlakyStore(store)
         self.broker_id = broker_id
-        self.view = ClusterView(self.store)
+        self.view = ClusterCache(self.store)
         self.catalog = Catalog(self.store)
         self.streams = Streams()
         self.cleaner = StreamCleaner()
@@ -153,7 +153,7 @@ class ControllerCluster:
     def __init__(self, settings):
         self.store = MemoryStore(virtual_time.clock_ms)
         self.settings = settings
-        self.view = ClusterView(self.store)
+        self.view = ClusterCache(self.store)
         self.catalog = Catalog(self.store)
         self.nodes = {}
         self._closing = AsyncExitStack()
@@ -223,7 +223,7 @@ class ControllerCluster:
                 return False
             for assignment in found.values():
                 owner = self.view.brokers.get(assignment.broker_id)
-                if not assignment.is_of(owner) or assignment.reassigning_to is not None:
+                if not assignment.is_owned_by(owner) or assignment.reassigning_to is not None:
                     return False
         return True
 

@@ -66,7 +66,8 @@ class PlannedCluster:
         moving = [
             found
             for found in self.assignments.values()
-            if found.reassigning_to is not None and found.is_of(self.brokers.get(found.broker_id))
+            if found.reassigning_to is not None
+            and found.is_owned_by(self.brokers.get(found.broker_id))
         ]
         for found in moving:
             self.transfer_one(found)

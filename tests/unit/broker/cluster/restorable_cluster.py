@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from kafscale.broker.bootstrap import keep_catalog
 from kafscale.errors import ObjectNotFoundError
-from kafscale.metadata.cluster.restore_marker import REVISION_LEAP, mark_restored
+from kafscale.metadata.cluster.restore_marker import REVISION_BUMP, mark_restored
 from kafscale.metadata.store.base import Entry
 from kafscale.metadata.store.local_history import COMMITS_MAX, History
 from kafscale.metadata.store.memory import MemoryStore
@@ -91,7 +91,7 @@ class RestorableCluster:
     async def restore(self, backup: Backup, *, leap: bool) -> None:
         """Replace the metadata by a backup; no broker is running."""
         assert not self._tasks
-        self.metadata = BackedUpStore.restored(backup, REVISION_LEAP if leap else 0)
+        self.metadata = BackedUpStore.restored(backup, REVISION_BUMP if leap else 0)
         if not leap:
             now_ms = virtual_time.clock_ms()
             await mark_restored(

@@ -7,10 +7,10 @@ import pytest
 from kafscale.broker.cluster.restore_guard import RestoreGuard
 from kafscale.errors import FencedError
 from kafscale.metadata.cluster.restore_marker import (
-    REVISION_LEAP,
-    find_restored,
+    REVISION_BUMP,
+    complete_restore,
+    find_pending_restore,
     mark_restored,
-    settle,
 )
 from kafscale.metadata.store.base import Put
 from kafscale.metadata.store.memory import MemoryStore
@@ -50,7 +50,7 @@ def test_guard_waits_for_a_restore_that_was_pending_at_start():
             await restore_guard.check()
             await asyncio.sleep(1)
             assert not waiting.done()
-        await settle(store, await find_restored(store))
+        await complete_restore(store, await find_pending_restore(store))
         await restore_guard.check()
         await asyncio.wait_for(waiting, 1)
 
@@ -85,7 +85,7 @@ def test_guard_detects_a_revision_leap_without_a_marker():
     async def body(store):
         store = BackedUpStore(virtual_time.clock_ms)
         await store.commit([], [Put("/kafscale/cluster/id", b"one")])
-        restored = BackedUpStore.restored(store.backup(), REVISION_LEAP)
+        restored = BackedUpStore.restored(store.backup(), REVISION_BUMP)
 
         class Replaced:
             """A connection to one store, and then to the other."""

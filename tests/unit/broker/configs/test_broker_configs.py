@@ -4,9 +4,11 @@ import pytest
 
 from kafscale.broker.configs import broker_configs
 from kafscale.config import Config
+from kafscale.config.sections.etcd import Etcd
 from kafscale.config.sections.groups import Group, Offsets
-from kafscale.config.sections.serving import Topics
-from kafscale.config.sections.stores import S3, Cache, Etcd, Storage
+from kafscale.config.sections.s3 import S3
+from kafscale.config.sections.storage import Cache, Storage
+from kafscale.config.sections.topics import Topics
 from kafscale.metadata.topics.config_types import ConfigSource, ConfigType
 from kafscale.metadata.topics.config_validation import TopicDefaults
 
@@ -25,7 +27,7 @@ CONFIG = Config(
 def describe(config=CONFIG):
     rows = broker_configs.describe(
         config,
-        TopicDefaults.of(config),
+        TopicDefaults.from_config(config),
         broker_id=3,
         advertised_listeners="PLAINTEXT://broker-3:9092",
     )
@@ -74,7 +76,7 @@ def test_the_names_that_tools_look_for_have_their_true_values(name, value):
 
 def test_every_config_is_read_only_described_and_there_once():
     rows = broker_configs.describe(
-        CONFIG, TopicDefaults.of(CONFIG), broker_id=3, advertised_listeners=""
+        CONFIG, TopicDefaults.from_config(CONFIG), broker_id=3, advertised_listeners=""
     )
     assert [row.name for row in rows] == sorted({row.name for row in rows})
     for row in rows:

@@ -5,7 +5,8 @@ import pytest
 from kafscale.broker.configs import topic_configs
 from kafscale.broker.configs.topic_configs import Operation
 from kafscale.config import Config
-from kafscale.config.sections.stores import Compression, Storage
+from kafscale.config.sections.storage import Storage
+from kafscale.config.sections.topics import Compression
 from kafscale.errors import InvalidConfigError, InvalidRequestError
 from kafscale.metadata.topics import config_validation
 from kafscale.metadata.topics.config_defs import TOPIC_CONFIGS
@@ -14,7 +15,7 @@ from kafscale.metadata.topics.config_validation import TopicDefaults
 from kafscale.protocol.messages.incremental_alter_configs import ConfigToAlter
 from kafscale.records import Codec, TimestampType
 
-DEFAULTS = TopicDefaults.of(Config())
+DEFAULTS = TopicDefaults.from_config(Config())
 
 
 def alter(current, *operations):
@@ -42,7 +43,7 @@ def test_a_topic_that_says_nothing_has_the_defaults():
 
 
 def test_a_topic_s_own_configs_win_over_the_broker_s_and_those_over_the_defaults():
-    defaults = TopicDefaults.of(
+    defaults = TopicDefaults.from_config(
         Config(storage=Storage(segment_bytes=5000), compression=Compression(type="zstd"))
     )
     own = {"segment.bytes": "6000", "message.timestamp.type": "LogAppendTime"}
@@ -72,7 +73,7 @@ def test_a_compacted_topic_takes_what_kafka_s_cleaner_takes():
         "min.cleanable.dirty.ratio": "0.01",
         "min.compaction.lag.ms": "60000",
     }
-    assert config_validation.parse(own, DEFAULTS) == own
+    assert config_validation.validate(own, DEFAULTS) == own
     defaults = {name: described({}, name).value for name in own}
     assert defaults == {
         "cleanup.policy": "delete",
@@ -175,12 +176,12 @@ def test_a_value_says_where_it_comes_from_and_what_it_hides():
     config = Config(
         storage=Storage(segment_bytes=5000), origins={"storage.segmentBytes": "kafscale.yaml:3"}
     )
-    row = described({"segment.bytes": "6000"}, "segment.bytes", TopicDefaults.of(config))
+    row = described({"segment.bytes": "6000"}, "segment.bytes", TopicDefaults.from_config(config))
     assert (row.value, row.source, row.is_default) == ("6000", ConfigSource.TOPIC, False)
     assert [(synonym.name, synonym.value, synonym.source) for synonym in row.synonyms] == [
         ("segment.bytes", "6000", ConfigSource.TOPIC),
         ("log.segment.bytes", "5000", ConfigSource.STATIC_BROKER),
         ("log.segment.bytes", "104857600", ConfigSource.DEFAULT),
     ]
-    inherited = described({}, "segment.bytes", TopicDefaults.of(config))
+    inherited = described({}, "segment.bytes", TopicDefaults.from_config(config))
     assert (inherited.value, inherited.source) == ("5000", ConfigSource.STATIC_BROKER)

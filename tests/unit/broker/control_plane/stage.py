@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 from types import SimpleNamespace
 
 from kafscale.broker.control_plane.service import BrokerControlService, BrokerParts
-from kafscale.metadata.cluster.cluster_cache import ClusterView
+from kafscale.metadata.cluster.cluster_cache import ClusterCache
 from kafscale.metadata.schema import keys
 from kafscale.metadata.schema.cluster_codec import encode_assignment, encode_broker
 from kafscale.metadata.schema.model import Assignment, BrokerInfo
@@ -110,7 +110,7 @@ class Stage:
 
     def __init__(self, store):
         self.store = store
-        self.view = ClusterView(store)
+        self.view = ClusterCache(store)
         self.catalog = Catalog(store)
         self.storage = Storage(log("orders", 0), log("orders", 1))
         self.drainer = Drainer()

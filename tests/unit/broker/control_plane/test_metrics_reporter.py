@@ -11,7 +11,7 @@ from kafscale.broker.control_plane.metrics_reporter import Reporter, sample
 from kafscale.control_plane.errors import UnreachableError
 from kafscale.control_plane.messages import Ack, MetricsSample
 from kafscale.observability.metrics.broker import Metrics
-from kafscale.observability.metrics.counters import ClusterStanding
+from kafscale.observability.metrics.counters import ClusterStatus
 from kafscale.testing import virtual_time
 
 AWAY = UnreachableError("operator:9094", "UNAVAILABLE", "connection refused")
@@ -20,7 +20,7 @@ AWAY = UnreachableError("operator:9094", "UNAVAILABLE", "connection refused")
 def test_a_sample_has_totals_under_the_names_of_the_metrics():
     metrics = Metrics(lambda: 100.0)
     metrics.connections.active = 4
-    metrics.cluster = lambda: ClusterStanding(3, True, True, 12, 17)
+    metrics.cluster = lambda: ClusterStatus(3, True, True, 12, 17)
     metrics.log.unflushed_bytes = 9
     metrics.requests("Produce", 9).answered(0.1)
     metrics.requests("Fetch", 12).refused("NOT_LEADER", 0.1)

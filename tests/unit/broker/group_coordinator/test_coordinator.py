@@ -7,7 +7,7 @@ import pytest
 
 from kafscale.config import Config
 from kafscale.config.sections.groups import Group, Offsets
-from kafscale.config.sections.stores import S3
+from kafscale.config.sections.s3 import S3
 from kafscale.errors import (
     CoordinatorUnavailableError,
     GroupNotFoundError,

@@ -11,8 +11,8 @@ import msgspec
 from kafscale.broker.requests.context import ClientInfo
 from kafscale.broker.security.permissions import Grant, Need
 from kafscale.config import Config
+from kafscale.config.sections.s3 import S3
 from kafscale.config.sections.security import Authorization
-from kafscale.config.sections.stores import S3
 from kafscale.metadata.access.model import (
     ANY_HOST,
     ANY_NAME,
@@ -26,11 +26,11 @@ from kafscale.metadata.schema.model import Topic
 from kafscale.protocol.api import Api
 from kafscale.protocol.codec.wire import Message
 from kafscale.protocol.error_codes import ErrorCode
-from kafscale.security.principal import ANONYMOUS, Identity
+from kafscale.security.principal import ANONYMOUS_NAME, Principal
 from unit.broker.handlers.serving import Served
 
 AUTHORIZED = Config(
-    s3=S3(use_memory=True), authorization=Authorization(enabled=True, super_users=(ANONYMOUS,))
+    s3=S3(use_memory=True), authorization=Authorization(enabled=True, super_users=(ANONYMOUS_NAME,))
 )
 ALICE = "User:alice"
 TOPIC = "orders"
@@ -51,7 +51,7 @@ RESOURCE_TYPES = (
 
 def client(principal: str = ALICE) -> ClientInfo:
     return ClientInfo(
-        "10.0.0.2", 50_000, served_host="10.0.0.9", served_port=9092, identity=Identity(principal)
+        "10.0.0.2", 50_000, served_host="10.0.0.9", served_port=9092, identity=Principal(principal)
     )
 
 

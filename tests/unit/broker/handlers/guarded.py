@@ -3,9 +3,9 @@
 from msgspec.structs import replace
 
 from kafscale.config import Config
+from kafscale.config.sections.broker import Broker
+from kafscale.config.sections.s3 import S3
 from kafscale.config.sections.security import Authorization
-from kafscale.config.sections.serving import Broker
-from kafscale.config.sections.stores import S3
 from kafscale.metadata.access.model import (
     ANY_HOST,
     CLUSTER_NAME,
@@ -15,7 +15,7 @@ from kafscale.metadata.access.model import (
     Permission,
     ResourceType,
 )
-from kafscale.security.principal import Identity
+from kafscale.security.principal import Principal
 from unit.broker.handlers.serving import CLIENT
 
 AUTHORIZATION = Authorization(enabled=True, super_users=("User:root",))
@@ -24,8 +24,8 @@ GUARDED_WITHOUT_ADMINISTRATION = Config(
     s3=S3(use_memory=True), authorization=AUTHORIZATION, broker=Broker(allow_admin_apis=False)
 )
 
-ROOT = replace(CLIENT, identity=Identity("User:root"))
-ALICE = replace(CLIENT, identity=Identity("User:alice"))
+ROOT = replace(CLIENT, identity=Principal("User:root"))
+ALICE = replace(CLIENT, identity=Principal("User:alice"))
 
 
 def on_cluster(operation, principal="User:alice"):

@@ -43,10 +43,10 @@ from kafscale.broker.security.authorization import Access
 from kafscale.broker.security.quotas import Throttling
 from kafscale.broker.services import Services
 from kafscale.config import Config
-from kafscale.config.sections.serving import Broker
-from kafscale.config.sections.stores import S3
-from kafscale.metadata.access.store import AccessStore
-from kafscale.metadata.cluster.cluster_cache import ClusterView
+from kafscale.config.sections.broker import Broker
+from kafscale.config.sections.s3 import S3
+from kafscale.metadata.access.store import AclStore
+from kafscale.metadata.cluster.cluster_cache import ClusterCache
 from kafscale.metadata.schema.model import BrokerInfo, Topic
 from kafscale.metadata.store.memory import MemoryStore
 from kafscale.metadata.topics.catalog import Catalog
@@ -164,9 +164,9 @@ async def life(
     metrics = Metrics()
     catalog = Catalog(stores.metadata, namespace=config.s3.namespace)
     await catalog.start()
-    view = ClusterView(stores.metadata)
+    view = ClusterCache(stores.metadata)
     await view.start()
-    rules = AccessStore(stores.metadata)
+    rules = AclStore(stores.metadata)
     await rules.start()
     node, services = _assembled(
         stores, config, catalog=catalog, view=view, rules=rules, metrics=metrics, node_id=node_id
@@ -201,7 +201,7 @@ def _assembled(stores, config, *, catalog, view, rules, metrics, node_id):
     clock = virtual_time.clock_ms
     audit = Audit(metrics.access, clock)
     namespace = config.s3.namespace
-    defaults = TopicDefaults.of(config)
+    defaults = TopicDefaults.from_config(config)
     registration = Registration(
         stores.metadata,
         BrokerInfo(id=node_id, epoch=0, host=f"broker-{node_id}", port=9092),

@@ -4,8 +4,9 @@ import pytest
 
 from kafscale.broker.configs.resources import ResourceType
 from kafscale.config import Config
-from kafscale.config.sections.serving import Broker, Logging
-from kafscale.config.sections.stores import S3
+from kafscale.config.sections.broker import Broker
+from kafscale.config.sections.observability import Logging
+from kafscale.config.sections.s3 import S3
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.describe_configs import (
     DESCRIBE_CONFIGS,

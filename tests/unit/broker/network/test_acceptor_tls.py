@@ -130,8 +130,8 @@ def test_without_the_certificate_that_is_asked_for_nobody_comes_in(loop, files):
             streams = await found.connect(trust(files, shows_certificate=True))
             assert await is_served(streams)
             [connection] = found.connections
-            assert connection.client.identity.principal.startswith("User:")
-            assert "ANONYMOUS" not in connection.client.identity.principal
+            assert connection.client.identity.full_name.startswith("User:")
+            assert "ANONYMOUS" not in connection.client.identity.full_name
             streams[1].close()
 
     with capture_logs():
@@ -152,7 +152,7 @@ def test_a_flood_of_failures_becomes_a_few_lines(loop, files):
     with capture_logs() as logs:
         run(story, loop)
     assert len(logs) <= 30
-    assert len(logs) + logs[-1]["left_out"] <= 60
+    assert len(logs) + logs[-1]["suppressed"] <= 60
 
 
 @on_both_loops

@@ -6,8 +6,8 @@ from kafscale.broker.network.advertised import advertised
 from kafscale.broker.network.listener_config import listeners
 from kafscale.broker.requests.context import ClientInfo
 from kafscale.config import Config
-from kafscale.config.sections.serving import Broker
-from kafscale.config.sections.stores import S3
+from kafscale.config.sections.broker import Broker
+from kafscale.config.sections.s3 import S3
 from kafscale.protocol.messages.metadata import METADATA
 from unit.broker.handlers.serving import serve
 

@@ -13,8 +13,8 @@ from kafscale.broker.network.server import Server, Settings
 from kafscale.broker.requests.context import Drain
 from kafscale.broker.requests.route import route
 from kafscale.config import Config
+from kafscale.config.sections.broker import Broker
 from kafscale.config.sections.security import Sasl, Tls
-from kafscale.config.sections.serving import Broker
 from kafscale.errors import ConfigError, OperatingError
 from kafscale.observability.metrics.broker import Metrics
 from kafscale.protocol.messages.heartbeat import HEARTBEAT

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafscale.broker.network.http import AdminHttp, Head, parse
-from kafscale.observability.metrics.broker import DECLARATIONS, Metrics
+from kafscale.observability.metrics.broker import BROKER_METRICS, Metrics
 from unit.broker.harness import run
 
 
@@ -64,8 +64,8 @@ def test_a_scrape_gives_way_after_every_metric():
         while not scrape.done():
             turns += 1
             await asyncio.sleep(0)
-        assert turns >= len(DECLARATIONS)
-        assert scrape.result().count(b"# TYPE") == len(DECLARATIONS)
+        assert turns >= len(BROKER_METRICS)
+        assert scrape.result().count(b"# TYPE") == len(BROKER_METRICS)
 
     run(story)
 

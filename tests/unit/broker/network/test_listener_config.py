@@ -4,7 +4,7 @@ import pytest
 
 from kafscale.broker.network.listener_config import EVERY_ADDRESS, Listener, Protocol, listeners
 from kafscale.config import Config
-from kafscale.config.sections.serving import Broker
+from kafscale.config.sections.broker import Broker
 from kafscale.errors import ConfigError
 
 

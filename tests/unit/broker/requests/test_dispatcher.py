@@ -22,7 +22,7 @@ from kafscale.protocol.messages.api_versions import (
 )
 from kafscale.protocol.messages.heartbeat import HEARTBEAT, HeartbeatRequest, HeartbeatResponse
 from kafscale.protocol.messages.metadata import METADATA
-from kafscale.security.principal import ANONYMOUS
+from kafscale.security.principal import ANONYMOUS_NAME
 from unit.broker.harness import (
     NOW_MS,
     REQUEST_SECONDS_MAX,
@@ -91,7 +91,7 @@ def test_a_handler_is_told_who_asks_what():
     [(context, asked)] = seen
     assert asked.group_id == "readers"
     assert context.client is client
-    assert (context.client_id, context.client.identity.principal) == ("tester", ANONYMOUS)
+    assert (context.client_id, context.client.identity.full_name) == ("tester", ANONYMOUS_NAME)
     assert (context.api, context.version, context.correlation_id) == (HEARTBEAT, 4, 7)
     assert (context.received_ms, context.started) == (NOW_MS, 100.0)
     assert not context.drain.begun

@@ -7,9 +7,9 @@ from kafscale.broker.network.listener_config import Listener, Protocol
 from kafscale.broker.requests.context import ClientInfo, Drain, RequestContext
 from kafscale.broker.security.audit import KINDS_COUNT_MAX, Audit
 from kafscale.metadata.access.model import Operation, ResourceType
-from kafscale.observability.metrics.counters import AccessTraffic
+from kafscale.observability.metrics.counters import SecurityCounters
 from kafscale.protocol.messages.produce import PRODUCE
-from kafscale.security.principal import Identity
+from kafscale.security.principal import Principal
 
 WHO = {"principal": "User:alice", "client": "10.0.0.1:50000", "listener": "OUTSIDE"}
 
@@ -19,7 +19,7 @@ class Trail:
 
     def __init__(self):
         self.now_ms = 5_000
-        self.traffic = AccessTraffic()
+        self.traffic = SecurityCounters()
         self.audit = Audit(self.traffic, lambda: self.now_ms)
 
     def deny(self, name="orders", client=None):
@@ -32,7 +32,7 @@ def alice(host="10.0.0.1"):
     return ClientInfo(
         host,
         50_000,
-        identity=Identity("User:alice"),
+        identity=Principal("User:alice"),
         listener=Listener("OUTSIDE", Protocol.SASL_SSL),
     )
 

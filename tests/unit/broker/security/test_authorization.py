@@ -7,7 +7,7 @@ from kafscale.broker.security.authorization import Access
 from kafscale.errors import TopicAuthorizationError
 from kafscale.metadata.access.model import Operation, ResourceType
 from kafscale.protocol.messages.produce import PRODUCE
-from kafscale.security.principal import Identity
+from kafscale.security.principal import Principal
 
 TOPIC, WRITE = ResourceType.TOPIC, Operation.WRITE
 MINE = "mine"
@@ -21,11 +21,11 @@ class Rules:
 
     def allows(self, *question):
         self.asked.append(question)
-        return question == (Identity("User:alice"), "10.0.0.1", WRITE, TOPIC, MINE)
+        return question == (Principal("User:alice"), "10.0.0.1", WRITE, TOPIC, MINE)
 
     def allows_any(self, *question):
         self.asked.append(question)
-        return question == (Identity("User:alice"), "10.0.0.1", WRITE, TOPIC)
+        return question == (Principal("User:alice"), "10.0.0.1", WRITE, TOPIC)
 
 
 class Trail:
@@ -45,7 +45,7 @@ class Broker:
         self.access = Access(self.rules, self.trail) if has_rules else None
 
     def context(self, principal="User:alice"):
-        client = ClientInfo("10.0.0.1", 50_000, identity=Identity(principal))
+        client = ClientInfo("10.0.0.1", 50_000, identity=Principal(principal))
         return RequestContext(client, "app", PRODUCE, 9, 7, 0, 0.0, self, Drain())
 
 

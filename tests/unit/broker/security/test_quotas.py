@@ -10,9 +10,9 @@ from kafscale.broker.requests.context import ClientInfo, Drain, RequestContext
 from kafscale.broker.security.quotas import Throttling
 from kafscale.errors import ThrottledError
 from kafscale.metadata.access.model import QuotaEntity
-from kafscale.metadata.access.store import AccessStore
+from kafscale.metadata.access.store import AclStore
 from kafscale.metadata.store.memory import MemoryStore
-from kafscale.observability.metrics.counters import AccessTraffic
+from kafscale.observability.metrics.counters import SecurityCounters
 from kafscale.protocol.messages.api_versions import API_VERSIONS
 from kafscale.protocol.messages.create_topics import (
     CREATE_TOPICS,
@@ -23,10 +23,10 @@ from kafscale.protocol.messages.fetch import FETCH, FetchedPartition, FetchedTop
 from kafscale.protocol.messages.heartbeat import HEARTBEAT, HeartbeatResponse
 from kafscale.protocol.messages.produce import PRODUCE, ProduceResponse
 from kafscale.protocol.messages.sasl_authenticate import SASL_AUTHENTICATE
-from kafscale.security.principal import NOBODY, Identity
+from kafscale.security.principal import ANONYMOUS, Principal
 from kafscale.testing import virtual_time
 
-ALICE = Identity("User:alice")
+ALICE = Principal("User:alice")
 ALICES = QuotaEntity(user="alice")
 EVERYBODY = QuotaEntity(user="")
 SASL = Listener(protocol=Protocol.SASL_PLAINTEXT)
@@ -36,7 +36,7 @@ class Desk:
     """Throttling by quotas that a test sets."""
 
     def __init__(self, rules):
-        self.traffic = AccessTraffic()
+        self.traffic = SecurityCounters()
         self.rules = rules
         self.throttling = Throttling(rules, self.traffic, asyncio.get_running_loop().time)
 
@@ -75,7 +75,7 @@ class Desk:
 
 def at_desk(body):
     async def scenario(_random: Random) -> None:
-        rules = AccessStore(MemoryStore(virtual_time.clock_ms))
+        rules = AclStore(MemoryStore(virtual_time.clock_ms))
         await rules.start()
         try:
             await body(Desk(rules))
@@ -169,11 +169,11 @@ def test_the_longest_wait_is_what_is_told_and_counted():
 def test_what_logging_in_takes_is_free():
     async def body(desk):
         await desk.limit(EVERYBODY, request_rate=0.1)
-        stranger = desk.context(API_VERSIONS, identity=NOBODY, listener=SASL)
+        stranger = desk.context(API_VERSIONS, identity=ANONYMOUS, listener=SASL)
         again = desk.context(SASL_AUTHENTICATE, listener=SASL)
         for context in [stranger, again] * 5:
             assert desk.throttling.charge(context, None, 1.0) == 0
-        nobody = [desk.beat(identity=NOBODY) for _ in range(2)]
+        nobody = [desk.beat(identity=ANONYMOUS) for _ in range(2)]
         assert nobody == [0, 10_000], "where nobody logs in, all are ANONYMOUS, and limited so"
 
     at_desk(body)
@@ -244,7 +244,7 @@ def test_users_who_come_too_often_have_to_wait():
         assert desk.throttling.login_delay_ms(ALICE) == 0
         await desk.limit(connection_creation_rate=1.0)
         assert [desk.throttling.login_delay_ms(ALICE) for _ in range(3)] == [0, 1000, 2000]
-        assert desk.throttling.login_delay_ms(Identity("User:bob")) == 0
+        assert desk.throttling.login_delay_ms(Principal("User:bob")) == 0
         assert desk.beat() == 0
 
     at_desk(body)

@@ -43,7 +43,7 @@ def test_before_somebody_is_in_nothing_is_admitted_but_what_logging_in_takes():
 def test_a_token_that_convinces_lets_its_owner_in():
     story = Story()
     assert story.enter() == Passed(b"welcome")
-    assert story.client.identity.principal == "User:alice"
+    assert story.client.identity.full_name == "User:alice"
     assert story.login.admits(PRODUCE.key)
     assert story.audit.told == [("in", "User:alice", "PLAIN")]
     assert not story.client.is_leaving
@@ -54,7 +54,7 @@ def test_an_exchange_may_take_several_tokens():
     story.login.handshake(story.client, "SCRAM-SHA-512", 1)
     for _ in range(3):
         assert story.login.authenticate(story.client, b"more") == Passed(b"go on")
-        assert story.client.identity.principal == "User:ANONYMOUS"
+        assert story.client.identity.full_name == "User:ANONYMOUS"
     assert story.login.authenticate(story.client, b"User:bob") == Passed(b"welcome")
     assert story.audit.told == [("in", "User:bob", "SCRAM-SHA-512")]
 
@@ -158,7 +158,7 @@ def test_who_logs_in_again_has_to_be_the_same():
         story.enter(b"User:mallory")
     assert story.client.is_leaving
     assert not story.login.admits(PRODUCE.key)
-    assert story.client.identity.principal == "User:alice", "what is in flight is still hers"
+    assert story.client.identity.full_name == "User:alice", "what is in flight is still hers"
 
 
 def test_who_logs_in_again_has_to_use_the_same_mechanism():
@@ -209,7 +209,7 @@ def test_a_refusal_that_is_to_be_acknowledged_is_told_and_counted_once():
 def test_only_the_first_login_of_a_connection_counts_as_a_new_connection():
     story = Story(max_reauth_ms=5_000)
     asked = []
-    story.logins.throttled_ms = lambda identity: asked.append(identity.principal) or 250
+    story.logins.throttled_ms = lambda identity: asked.append(identity.full_name) or 250
     story.enter()
     assert story.client.throttled_ms == 250
     story.client.throttled_ms = 0

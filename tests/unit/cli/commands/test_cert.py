@@ -25,7 +25,7 @@ def test_its_settings_work_as_they_stand(made):
     assert client.control_servers == (f"localhost:{broker.broker.control_port}",)
     listener = ListenerTls(broker.tls, "CLIENTS")
     pair = shake_hands(client_context(client.tls), listener.context)
-    assert listener.identity(pair.server).principal == user["principal"] == "User:CN=alice"
+    assert listener.principal(pair.server).full_name == user["principal"] == "User:CN=alice"
 
 
 def test_people_can_copy_what_it_prints(kafscale, tmp_path):

@@ -3,8 +3,8 @@
 import pytest
 
 from kafscale.cli.connection.command_config import applied
+from kafscale.config.sections.client import Client
 from kafscale.config.sections.security import ClientTls
-from kafscale.config.sections.serving import Client
 
 SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule"
 OAUTH = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule"

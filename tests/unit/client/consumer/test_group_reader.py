@@ -9,7 +9,7 @@ import pytest
 from kafscale.client.consumer.group_reader import GroupReader
 from kafscale.client.consumer.reader import Chunk
 from kafscale.client.errors import AnsweredError, UnreachableError
-from kafscale.config.sections.serving import Consumer
+from kafscale.config.sections.client import Consumer
 from kafscale.protocol.error_codes import ErrorCode
 
 A, B = ("orders", 0), ("orders", 1)

@@ -18,7 +18,7 @@ from kafscale.metadata.access.model import (
     ScramCredential,
     ScramMechanism,
 )
-from kafscale.metadata.access.store import AccessStore
+from kafscale.metadata.access.store import AclStore
 from kafscale.metadata.store.base import Delete, Put
 from unit.metadata.breakable import BreakableStore
 
@@ -39,7 +39,7 @@ ALICE = QuotaEntity(user="alice")
 
 @asynccontextmanager
 async def brokers(store, count=1):
-    made = [AccessStore(store, timeout_ms=2_000) for _ in range(count)]
+    made = [AclStore(store, timeout_ms=2_000) for _ in range(count)]
     for each in made:
         await each.start()
     yield made if count > 1 else made[0]

@@ -2,7 +2,7 @@ import asyncio
 
 from msgspec.structs import replace
 
-from kafscale.metadata.cluster.cluster_cache import NOBODY, ClusterView
+from kafscale.metadata.cluster.cluster_cache import NO_BROKER, ClusterCache
 from kafscale.metadata.schema import keys
 from kafscale.metadata.schema.cluster_codec import encode_assignment, encode_broker
 from kafscale.metadata.schema.model import Assignment, BrokerInfo
@@ -33,7 +33,7 @@ async def shown(view, condition):
 
 def with_view(play, body):
     async def whole(store):
-        view = ClusterView(store)
+        view = ClusterCache(store)
         await view.start()
         await body(store, view)
         await view.close()
@@ -46,12 +46,12 @@ def test_what_was_there_before_is_shown(play):
         await store.commit(
             [], [put_broker(BROKER), put_assignment(OWNED), Put(keys.CONTROLLER, b"1")]
         )
-        view = ClusterView(store)
+        view = ClusterCache(store)
         await view.start()
         assert view.brokers[1].rack == "z"
         assert view.controller_id == 1
         assert view.leader("orders", 2) == (1, 7)
-        assert view.leader("orders", 0) == (NOBODY, -1)
+        assert view.leader("orders", 0) == (NO_BROKER, -1)
         assert view.assigned_topics() == ["orders"]
         await view.close()
 
@@ -63,10 +63,10 @@ def test_a_leader_of_an_earlier_life_is_nobody(play):
         await store.commit([], [put_broker(BROKER), put_assignment(OWNED)])
         await shown(view, lambda: view.leader("orders", 2) == (1, 7))
         await store.commit([], [put_broker(replace(BROKER, epoch=5))])
-        await shown(view, lambda: view.leader("orders", 2) == (NOBODY, 7))
+        await shown(view, lambda: view.leader("orders", 2) == (NO_BROKER, 7))
         await store.commit([], [Delete(keys.broker("1"))])
         await shown(view, lambda: not view.brokers)
-        assert view.leader("orders", 2) == (NOBODY, 7)
+        assert view.leader("orders", 2) == (NO_BROKER, 7)
 
     with_view(play, body)
 
@@ -75,7 +75,7 @@ def test_listeners_are_told_after_the_view_shows_it(play):
     async def body(store, view):
         seen = []
         view.subscribe(lambda: seen.append((dict(view.brokers), view.controller_id)))
-        assert view.controller_id == NOBODY
+        assert view.controller_id == NO_BROKER
         await store.commit([], [Put(keys.CONTROLLER, b"1")])
         await shown(view, lambda: view.controller_id == 1)
         assert seen[-1] == ({}, 1)
@@ -88,7 +88,7 @@ def test_a_damaged_record_counts_as_not_there(play):
         await store.commit([], [put_assignment(OWNED), put_broker(BROKER)])
         await shown(view, lambda: view.leader("orders", 2) == (1, 7))
         await store.commit([], [Put(keys.assignment("orders", 2), b"\xff\xff")])
-        await shown(view, lambda: view.leader("orders", 2) == (NOBODY, -1))
+        await shown(view, lambda: view.leader("orders", 2) == (NO_BROKER, -1))
         assert view.assigned_topics() == []
 
     with_view(play, body)

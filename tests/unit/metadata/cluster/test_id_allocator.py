@@ -3,8 +3,13 @@ import asyncio
 import pytest
 
 from kafscale.errors import DamagedObjectError
-from kafscale.metadata.cluster.cluster_id import cluster_id
-from kafscale.metadata.cluster.id_allocator import broker_epoch, next_value, raise_to, read
+from kafscale.metadata.cluster.id_allocator import (
+    advance_to,
+    allocate,
+    broker_epoch_counter,
+    cluster_id,
+    peek,
+)
 from kafscale.metadata.schema import keys
 from kafscale.metadata.store.base import Put
 
@@ -12,7 +17,7 @@ from kafscale.metadata.store.base import Put
 def test_no_number_is_given_out_twice(play):
     async def body(store):
         async def take(step):
-            return [(await next_value(store, "producer-id", step), step) for _ in range(5)]
+            return [(await allocate(store, "producer-id", step), step) for _ in range(5)]
 
         taken = await asyncio.gather(*(take(step) for step in (1, 1, 10, 1000)))
         for blocks in taken:
@@ -26,8 +31,8 @@ def test_no_number_is_given_out_twice(play):
 
 def test_counters_do_not_know_each_other(play):
     async def body(store):
-        assert [await next_value(store, broker_epoch("0")) for _ in range(3)] == [0, 1, 2]
-        assert await next_value(store, broker_epoch("1")) == 0
+        assert [await allocate(store, broker_epoch_counter("0")) for _ in range(3)] == [0, 1, 2]
+        assert await allocate(store, broker_epoch_counter("1")) == 0
         assert (await store.get("/kafscale/counters/broker-epoch/0")).value == b"3"
 
     play(body)
@@ -35,22 +40,22 @@ def test_counters_do_not_know_each_other(play):
 
 def test_numbers_can_be_asked_for_above_another(play):
     async def body(store):
-        assert await read(store, "n") is None
-        assert await next_value(store, "n", above=6) == 7
-        assert await next_value(store, "n", above=6) == 8
-        assert await read(store, "n") == 9
+        assert await peek(store, "n") is None
+        assert await allocate(store, "n", above=6) == 7
+        assert await allocate(store, "n", above=6) == 8
+        assert await peek(store, "n") == 9
 
     play(body)
 
 
 def test_a_counter_that_is_raised_never_goes_back(play):
     async def body(store):
-        await raise_to(store, "n", 5)
-        assert await next_value(store, "n") == 5
-        await raise_to(store, "n", 3)
-        assert await next_value(store, "n") == 6
+        await advance_to(store, "n", 5)
+        assert await allocate(store, "n") == 5
+        await advance_to(store, "n", 3)
+        assert await allocate(store, "n") == 6
         before = await store.get(keys.counter("n"))
-        await raise_to(store, "n", 7)
+        await advance_to(store, "n", 7)
         assert await store.get(keys.counter("n")) == before, "it was there already"
 
     play(body)
@@ -60,7 +65,7 @@ def test_a_damaged_counter_gives_out_nothing(play):
     async def body(store):
         await store.commit([], [Put(keys.counter("n"), b"many")])
         with pytest.raises(DamagedObjectError, match="not a number"):
-            await next_value(store, "n")
+            await allocate(store, "n")
 
     play(body)
 

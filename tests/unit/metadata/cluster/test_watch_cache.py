@@ -3,7 +3,7 @@ import asyncio
 import pytest
 
 from kafscale.errors import StoreUnavailableError
-from kafscale.metadata.cluster.watch_cache import RETRY_MS, Mirror
+from kafscale.metadata.cluster.watch_cache import RETRY_MS, WatchCache
 from kafscale.metadata.store.base import Delete, Put
 from unit.metadata.breakable import BreakableStore
 
@@ -16,7 +16,7 @@ async def started(store, wanted=lambda _key: True):
         assert mirror.entries.get(key) == entry
         told.append((key, entry and entry.value))
 
-    mirror = Mirror(store, "/t/", changed, wanted)
+    mirror = WatchCache(store, "/t/", changed, wanted)
     await mirror.start()
     return mirror, told
 
@@ -40,7 +40,7 @@ def test_a_mirror_shows_what_was_there_and_what_comes(play):
         await put(store, "/t/b", b"2")
         await put(store, "/t/a", b"3")
         revision = (await store.commit([], [Delete("/t/b")])).revision
-        await mirror.reached(revision)
+        await mirror.wait_for_revision(revision)
         assert told == [("/t/a", b"1"), ("/t/b", b"2"), ("/t/a", b"3"), ("/t/b", None)]
         assert await shown(store, mirror)
         assert mirror.connected
@@ -55,7 +55,7 @@ def test_a_mirror_keeps_only_what_is_wanted(play):
         await put(store, "/t/a/partitions/0")
         mirror, told = await started(store, lambda key: key.endswith("/config"))
         await put(store, "/t/b/partitions/0")
-        await mirror.reached(await put(store, "/t/b/config"))
+        await mirror.wait_for_revision(await put(store, "/t/b/config"))
         assert list(mirror.entries) == ["/t/a/config", "/t/b/config"]
         assert len(told) == 2
         await mirror.close()
@@ -66,7 +66,7 @@ def test_a_mirror_keeps_only_what_is_wanted(play):
 def test_a_revision_counts_as_reached_though_none_of_its_keys_is_wanted(play):
     async def body(store):
         mirror, told = await started(store, lambda _key: False)
-        await mirror.reached(await put(store, "/t/a"))
+        await mirror.wait_for_revision(await put(store, "/t/a"))
         assert told == []
         await mirror.close()
 
@@ -79,7 +79,7 @@ def test_a_mirror_goes_on_where_a_broken_watch_stopped(play, silent):
         store = BreakableStore(real)
         store.silent = silent
         mirror, told = await started(store)
-        await mirror.reached(await put(store, "/t/a", b"1"))
+        await mirror.wait_for_revision(await put(store, "/t/a", b"1"))
         store.broken = True
         await put(store, "/t/b", b"2")
         await put(store, "/t/a", b"3")
@@ -88,7 +88,7 @@ def test_a_mirror_goes_on_where_a_broken_watch_stopped(play, silent):
         assert told == [("/t/a", b"1")]
         assert store.watches > 2
         store.broken = False
-        await mirror.reached(await put(store, "/t/c", b"4"))
+        await mirror.wait_for_revision(await put(store, "/t/c", b"4"))
         assert mirror.connected
         assert told[1:] == [("/t/b", b"2"), ("/t/a", b"3"), ("/t/c", b"4")]
         await mirror.close()
@@ -111,11 +111,11 @@ def test_a_mirror_tells_the_difference_when_the_store_has_forgotten_what_happene
             await put(store, "/t/passing", b"%d" % i)
         last = (await store.commit([], [Delete("/t/passing")])).revision
         store.broken = False
-        await mirror.reached(last)
+        await mirror.wait_for_revision(last)
         assert sorted(told) == [("/t/changed", b"2"), ("/t/gone", None), ("/t/new", b"1")]
         assert await shown(store, mirror)
         # And the watch goes on from there.
-        await mirror.reached(await put(store, "/t/later", b"1"))
+        await mirror.wait_for_revision(await put(store, "/t/later", b"1"))
         assert told[-1] == ("/t/later", b"1")
         await mirror.close()
 
@@ -131,10 +131,10 @@ def test_a_mirror_outlives_a_fault_in_what_it_tells(play):
             if len(told) == 1:
                 raise ZeroDivisionError
 
-        mirror = Mirror(store, "/t/", changed)
+        mirror = WatchCache(store, "/t/", changed)
         await mirror.start()
         await put(store, "/t/a")
-        await mirror.reached(await put(store, "/t/b"))
+        await mirror.wait_for_revision(await put(store, "/t/b"))
         assert told == ["/t/a", "/t/b"]
         assert await shown(store, mirror)
         await mirror.close()

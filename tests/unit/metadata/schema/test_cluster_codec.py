@@ -78,7 +78,7 @@ def test_an_owner_is_this_registration_and_no_other():
     owned = Assignment(
         topic="orders", partition=0, broker_id=3, broker_epoch=5, leader_epoch=0, fully_rolled=True
     )
-    assert owned.is_of(broker)
-    assert not owned.is_of(None)
-    assert not owned.is_of(replace(broker, epoch=6))
-    assert not owned.is_of(replace(broker, id=4))
+    assert owned.is_owned_by(broker)
+    assert not owned.is_owned_by(None)
+    assert not owned.is_owned_by(replace(broker, epoch=6))
+    assert not owned.is_owned_by(replace(broker, id=4))

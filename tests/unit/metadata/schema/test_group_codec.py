@@ -24,7 +24,7 @@ from kafscale.metadata.schema.group_codec import (
     encode_group,
     encode_offset,
 )
-from kafscale.metadata.schema.timestamps import TIME_MS_MAX
+from kafscale.metadata.schema.protobuf import TIME_MS_MAX
 from kafscale.metadata.store.base import Entry
 
 INT32 = st.integers(-(2**31), 2**31 - 1)

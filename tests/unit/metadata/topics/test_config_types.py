@@ -3,21 +3,21 @@
 import pytest
 
 from kafscale.metadata.topics.config_types import (
+    Boolean,
     ConfigType,
-    Flag,
-    OneOf,
+    Enum,
+    Integer,
     Ratio,
-    Whole,
-    Words,
-    split,
+    StringList,
+    split_list,
 )
 
-NUMBER = Whole(-1)
-SMALL = Whole(1, 10)
+NUMBER = Integer(-1)
+SMALL = Integer(1, 10)
 RATIO = Ratio()
-FLAG = Flag()
-WORD = OneOf(("some", "none"))
-WORDS = Words()
+FLAG = Boolean()
+WORD = Enum(("some", "none"))
+WORDS = StringList()
 
 
 @pytest.mark.parametrize(
@@ -73,4 +73,4 @@ def test_a_number_is_described_by_its_size():
 
 
 def test_a_list_has_no_empty_words():
-    assert split(" , a,") == ["a"]
+    assert split_list(" , a,") == ["a"]

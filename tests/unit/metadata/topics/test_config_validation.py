@@ -3,13 +3,13 @@
 import pytest
 
 from kafscale.config import Config
-from kafscale.config.sections.stores import Storage
+from kafscale.config.sections.storage import Storage
 from kafscale.errors import InvalidConfigError
 from kafscale.metadata.topics.config_defs import TOPIC_CONFIGS, Effect
 from kafscale.metadata.topics.config_types import ConfigType
-from kafscale.metadata.topics.config_validation import TopicDefaults, parse
+from kafscale.metadata.topics.config_validation import TopicDefaults, validate
 
-DEFAULTS = TopicDefaults.of(Config())
+DEFAULTS = TopicDefaults.from_config(Config())
 
 
 def test_what_tools_set_when_they_create_topics_is_taken():
@@ -24,11 +24,11 @@ def test_what_tools_set_when_they_create_topics_is_taken():
         "segment.bytes": "1073741824",
         "segment.ms": "3600000",
     }
-    assert parse(configs, DEFAULTS) == configs
+    assert validate(configs, DEFAULTS) == configs
 
 
 def test_values_are_stored_in_one_form():
-    assert parse({"retention.ms": " 0100 "}, DEFAULTS) == {"retention.ms": "100"}
+    assert validate({"retention.ms": " 0100 "}, DEFAULTS) == {"retention.ms": "100"}
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_values_are_stored_in_one_form():
 )
 def test_what_cannot_be_kept_is_refused_with_a_reason(name, value, reason):
     with pytest.raises(InvalidConfigError, match=reason):
-        parse({"segment.ms": "1000", name: value}, DEFAULTS)
+        validate({"segment.ms": "1000", name: value}, DEFAULTS)
 
 
 FIXED = [row for row in TOPIC_CONFIGS.values() if row.effect is Effect.FIXED]
@@ -60,17 +60,17 @@ def test_a_fixed_config_takes_its_default_only(row):
     other = {
         ConfigType.BOOLEAN: "false" if row.default == "true" else "true",
         ConfigType.LIST: "0:1",
-    }.get(row.kind.type, "5")
-    assert parse({row.name: row.default}, DEFAULTS) == {row.name: row.default}
+    }.get(row.type.type, "5")
+    assert validate({row.name: row.default}, DEFAULTS) == {row.name: row.default}
     with pytest.raises(InvalidConfigError, match=row.name):
-        parse({row.name: other}, DEFAULTS)
+        validate({row.name: other}, DEFAULTS)
 
 
 def test_a_fixed_config_is_what_the_broker_says():
-    defaults = TopicDefaults.of(Config(storage=Storage(index_interval_bytes=8192)))
-    assert parse({"index.interval.bytes": "8192"}, defaults)
+    defaults = TopicDefaults.from_config(Config(storage=Storage(index_interval_bytes=8192)))
+    assert validate({"index.interval.bytes": "8192"}, defaults)
     with pytest.raises(InvalidConfigError, match="Value must be '8192'"):
-        parse({"index.interval.bytes": "4096"}, defaults)
+        validate({"index.interval.bytes": "4096"}, defaults)
 
 
 def test_the_table_has_the_defaults_that_the_settings_have():

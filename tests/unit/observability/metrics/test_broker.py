@@ -4,8 +4,8 @@ import pytest
 
 import kafscale
 from kafscale.observability.metrics import docs
-from kafscale.observability.metrics.broker import ADMIN_APIS, DECLARATIONS, Metrics
-from kafscale.observability.metrics.counters import ClusterStanding
+from kafscale.observability.metrics.broker import ADMIN_APIS, BROKER_METRICS, Metrics
+from kafscale.observability.metrics.counters import ClusterStatus
 from kafscale.protocol.apis import BY_NAME
 from unit.observability.scraping import scrape, values
 
@@ -24,7 +24,7 @@ def busy():
     metrics.access.logged_in("PLAIN", succeeded=False)
     metrics.access.throttled["producer_byte_rate"] = 1
     metrics.group_states = lambda: {"Stable": 1}
-    metrics.cluster = lambda: ClusterStanding(3, True, True, 12, 17)
+    metrics.cluster = lambda: ClusterStatus(3, True, True, 12, 17)
     metrics.group_lags = lambda: [("readers", "orders", 0, 3)]
     metrics.stored_bytes = lambda: [("orders", 0, 4096)]
     metrics.buffered_bytes = lambda: [("orders", 0, 17)]
@@ -37,19 +37,19 @@ def test_the_version_is_told():
 
 def test_a_scrape_shows_exactly_what_is_declared(busy):
     shown = {(family.name, family.type, family.documentation) for family in scrape(busy)}
-    assert shown == {(d.name.removesuffix("_total"), d.type, d.meaning) for d in DECLARATIONS}
-    assert len(shown) == len(DECLARATIONS)
+    assert shown == {(d.name.removesuffix("_total"), d.type, d.meaning) for d in BROKER_METRICS}
+    assert len(shown) == len(BROKER_METRICS)
 
 
 def test_every_series_has_the_labels_that_are_declared(busy):
-    for declared, family in zip(DECLARATIONS, scrape(busy), strict=True):
+    for declared, family in zip(BROKER_METRICS, scrape(busy), strict=True):
         assert family.samples, declared.name
         for sample in family.samples:
             assert tuple(name for name in sample.labels if name != "le") == declared.labels
 
 
 def test_counters_and_only_they_are_called_total():
-    for declared in DECLARATIONS:
+    for declared in BROKER_METRICS:
         assert declared.name.endswith("_total") == (declared.type == "counter"), declared.name
 
 
@@ -62,7 +62,7 @@ def test_two_sets_of_metrics_do_not_know_each_other():
 
 def test_the_page_names_every_metric_with_its_labels():
     page = docs.page()
-    for declared in DECLARATIONS:
+    for declared in BROKER_METRICS:
         labels = ", ".join(f"`{label}`" for label in declared.labels)
         row = f"| `{declared.name}` | {declared.type} | {labels} | {declared.meaning} |\n"
         assert row in page

@@ -3,18 +3,18 @@
 import pytest
 
 from kafscale.observability.metrics import cardinality
-from kafscale.observability.metrics.broker import DECLARATIONS, Metrics
+from kafscale.observability.metrics.broker import BROKER_METRICS, Metrics
 from kafscale.observability.metrics.cardinality import (
-    GROUPS_TOLD_MAX,
-    LAGS_TOLD_MAX,
-    PARTITIONS_TOLD_MAX,
-    TOPICS_TOLD_MAX,
+    GROUP_SERIES_MAX,
+    LAG_SERIES_MAX,
+    PARTITION_SERIES_MAX,
+    TOPIC_SERIES_MAX,
 )
 from unit.observability.scraping import scrape, values
 
-TOPICS = TOPICS_TOLD_MAX + 7
-PARTITIONS = PARTITIONS_TOLD_MAX // TOPICS_TOLD_MAX + 1
-GROUPS = GROUPS_TOLD_MAX + 3
+TOPICS = TOPIC_SERIES_MAX + 7
+PARTITIONS = PARTITION_SERIES_MAX // TOPIC_SERIES_MAX + 1
+GROUPS = GROUP_SERIES_MAX + 3
 NAMED_BY_CLIENTS = {"topic", "partition", "group"}
 
 
@@ -37,7 +37,7 @@ def crowded():
     metrics.group_lags = lambda: (
         (f"group-{group}", "orders", partition, 5)
         for group in range(GROUPS)
-        for partition in range(LAGS_TOLD_MAX // GROUPS + 2)
+        for partition in range(LAG_SERIES_MAX // GROUPS + 2)
     )
     metrics.stored_bytes = metrics.buffered_bytes = lambda: (
         (f"topic-{topic}", partition, 100)
@@ -59,7 +59,7 @@ def told(crowded):
 
 @pytest.mark.parametrize(
     "declared",
-    [each for each in DECLARATIONS if NAMED_BY_CLIENTS & set(each.labels)],
+    [each for each in BROKER_METRICS if NAMED_BY_CLIENTS & set(each.labels)],
     ids=lambda declared: declared.name,
 )
 def test_what_clients_name_is_bounded(crowded, declared):
@@ -67,12 +67,12 @@ def test_what_clients_name_is_bounded(crowded, declared):
         zip(declared.labels, zip(*_labels(crowded, declared), strict=True), strict=True)
     )
     most = {
-        "topic": TOPICS_TOLD_MAX if "partition" not in declared.labels else PARTITIONS_TOLD_MAX,
-        "partition": PARTITIONS_TOLD_MAX,
-        "group": GROUPS_TOLD_MAX,
+        "topic": TOPIC_SERIES_MAX if "partition" not in declared.labels else PARTITION_SERIES_MAX,
+        "partition": PARTITION_SERIES_MAX,
+        "group": GROUP_SERIES_MAX,
     }
     if declared.name == "kafscale_consumer_lag":
-        assert len(by_label["group"]) == LAGS_TOLD_MAX + 1
+        assert len(by_label["group"]) == LAG_SERIES_MAX + 1
         return
     for label in NAMED_BY_CLIENTS & by_label.keys():
         assert len(set(by_label[label])) <= most[label] + 1
@@ -87,10 +87,10 @@ def test_the_whole_exposition_is_bounded(crowded):
     lines = crowded.exposition().count(b"\n")
     histogram = 14
     assert lines < (
-        9 * (PARTITIONS_TOLD_MAX + 1)
-        + 5 * histogram * (TOPICS_TOLD_MAX + 1)
-        + 2 * (GROUPS_TOLD_MAX + 1)
-        + LAGS_TOLD_MAX
+        9 * (PARTITION_SERIES_MAX + 1)
+        + 5 * histogram * (TOPIC_SERIES_MAX + 1)
+        + 2 * (GROUP_SERIES_MAX + 1)
+        + LAG_SERIES_MAX
         + 1000
     )
 
@@ -102,7 +102,7 @@ def test_the_whole_exposition_is_bounded(crowded):
         ("kafscale_produce_requests_total", TOPICS * PARTITIONS),
         ("kafscale_stored_bytes", TOPICS * PARTITIONS * 100),
         ("kafscale_consumer_commits_total", GROUPS * 2),
-        ("kafscale_consumer_lag", GROUPS * (LAGS_TOLD_MAX // GROUPS + 2) * 5),
+        ("kafscale_consumer_lag", GROUPS * (LAG_SERIES_MAX // GROUPS + 2) * 5),
         ("kafscale_produce_latency_seconds_count", TOPICS * 3),
         ("kafscale_fetch_latency_seconds_count", TOPICS * 2),
     ],
@@ -115,7 +115,7 @@ def test_rates_of_the_rest_are_those_of_all_of_it(told):
     assert told["kafscale_cache_hit_rate"]["other", "other"] == 0.75
     counts = told["kafscale_produce_latency_seconds_bucket"]
     assert counts["other", "-1", "0.01"] == 0
-    assert counts["other", "-1", "0.025"] == TOPICS - TOPICS_TOLD_MAX
+    assert counts["other", "-1", "0.025"] == TOPICS - TOPIC_SERIES_MAX
 
 
 def test_few_are_told_by_name_alone():
@@ -126,10 +126,10 @@ def test_few_are_told_by_name_alone():
 
 def test_who_leaves_makes_room_for_another():
     metrics = Metrics()
-    for number in range(GROUPS_TOLD_MAX + 1):
+    for number in range(GROUP_SERIES_MAX + 1):
         metrics.group(f"group-{number}")
     assert ("other",) in values(metrics, "kafscale_consumer_commits_total")
     metrics.forget_group("group-0")
     left = values(metrics, "kafscale_consumer_commits_total")
     assert ("other",) not in left
-    assert (f"group-{GROUPS_TOLD_MAX}",) in left
+    assert (f"group-{GROUP_SERIES_MAX}",) in left

@@ -7,10 +7,10 @@ import pytest
 from kafscale.observability.metrics import docs
 from kafscale.observability.metrics.all_series import METRICS
 from kafscale.observability.metrics.jobs import (
-    PIPELINE_DECLARATIONS,
-    RUNS_TOLD_MAX,
+    PIPELINE_METRICS,
+    RUNS_MAX,
     LastRun,
-    PipelineFigures,
+    PipelineStatus,
     exposition,
 )
 from unit.observability.scraping import scrape, values
@@ -32,7 +32,7 @@ class Told:
     """What tells of some runs, as other metrics are told."""
 
     def __init__(self, *runs: LastRun) -> None:
-        self.figures = PipelineFigures.of(NOW_MS, runs)
+        self.figures = PipelineStatus.of(NOW_MS, runs)
 
     def exposition(self) -> bytes:
         return exposition(self.figures)
@@ -40,7 +40,7 @@ class Told:
 
 def test_a_scrape_shows_exactly_what_is_declared():
     shown = [(family.name, family.type, family.documentation) for family in scrape(Told(RUN))]
-    assert shown == [(each.name, each.type, each.meaning) for each in PIPELINE_DECLARATIONS]
+    assert shown == [(each.name, each.type, each.meaning) for each in PIPELINE_METRICS]
     for family in scrape(Told(RUN)):
         assert [tuple(sample.labels) for sample in family.samples] == [("job", "topic")]
 
@@ -82,18 +82,17 @@ def test_of_each_job_and_topic_the_newest_run_is_told():
 
 def test_however_many_there_are_the_newest_are_told():
     runs = [
-        replace(RUN, topic=f"topic-{number}", ended_at_ms=number)
-        for number in range(RUNS_TOLD_MAX + 5)
+        replace(RUN, topic=f"topic-{number}", ended_at_ms=number) for number in range(RUNS_MAX + 5)
     ]
     told = values(Told(*runs), "kafscale_pipeline_last_run_success")
-    assert len(told) == RUNS_TOLD_MAX
+    assert len(told) == RUNS_MAX
     assert ("lake", "topic-4") not in told
     assert ("lake", "topic-5") in told
 
 
 def test_the_page_names_every_metric():
     page = docs.page()
-    for declared in PIPELINE_DECLARATIONS:
+    for declared in PIPELINE_METRICS:
         assert f"| `{declared.name}` | gauge | `job`, `topic` | {declared.meaning} |\n" in page
 
 

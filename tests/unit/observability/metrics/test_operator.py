@@ -3,11 +3,11 @@
 import pytest
 
 from kafscale.observability.metrics import docs
-from kafscale.observability.metrics.broker import DECLARATIONS
+from kafscale.observability.metrics.broker import BROKER_METRICS
 from kafscale.observability.metrics.operator import (
-    OPERATOR_DECLARATIONS,
+    OPERATOR_METRICS,
     OperatorMetrics,
-    SnapshotFigures,
+    SnapshotMetrics,
 )
 from unit.observability.scraping import scrape, values
 
@@ -27,8 +27,8 @@ def busy(metrics):
     metrics.drains["success"] += 1
     cluster = metrics.cluster(*LABELS)
     cluster.etcd_members_ready, cluster.etcd_database_bytes = 3, 20_480
-    cluster.brokers_wanted, cluster.etcd_members_wanted = 3, 3
-    snapshots = cluster.snapshots = SnapshotFigures()
+    cluster.brokers_desired, cluster.etcd_members_desired = 3, 3
+    snapshots = cluster.snapshots = SnapshotMetrics()
     snapshots.newest_at_ms, snapshots.size_bytes = NOW_MS - 90_500, 4096
     snapshots.succeeded, snapshots.is_accessible, snapshots.duration_seconds = True, False, 1.5
     return metrics
@@ -37,29 +37,28 @@ def busy(metrics):
 def test_a_scrape_shows_exactly_what_is_declared(busy):
     shown = [(family.name, family.type, family.documentation) for family in scrape(busy)]
     declared = [
-        (each.name.removesuffix("_total"), each.type, each.meaning)
-        for each in OPERATOR_DECLARATIONS
+        (each.name.removesuffix("_total"), each.type, each.meaning) for each in OPERATOR_METRICS
     ]
     assert shown == declared
 
 
 def test_every_series_has_the_labels_that_are_declared(busy):
-    for declared, family in zip(OPERATOR_DECLARATIONS, scrape(busy), strict=True):
+    for declared, family in zip(OPERATOR_METRICS, scrape(busy), strict=True):
         assert family.samples, declared.name
         for sample in family.samples:
             assert tuple(name for name in sample.labels if name != "le") == declared.labels
 
 
 def test_counters_and_only_they_are_called_total_and_no_name_is_taken():
-    for declared in OPERATOR_DECLARATIONS:
+    for declared in OPERATOR_METRICS:
         assert declared.name.endswith("_total") == (declared.type == "counter"), declared.name
-    names = [declared.name for declared in (*DECLARATIONS, *OPERATOR_DECLARATIONS)]
+    names = [declared.name for declared in (*BROKER_METRICS, *OPERATOR_METRICS)]
     assert len(set(names)) == len(names)
 
 
 def test_the_page_names_every_metric():
     page = docs.page()
-    for declared in OPERATOR_DECLARATIONS:
+    for declared in OPERATOR_METRICS:
         assert f"| `{declared.name}` | {declared.type} |" in page
 
 
@@ -77,7 +76,7 @@ def test_what_is_not_known_is_not_told(metrics):
     cluster = metrics.cluster(*LABELS)
     for name in ("etcd_members_ready", "etcd_snapshot_failures_total"):
         assert values(metrics, f"kafscale_operator_{name}") == {}
-    cluster.snapshots = SnapshotFigures()
+    cluster.snapshots = SnapshotMetrics()
     for name in ("age_seconds", "size_bytes", "success", "access", "duration_seconds"):
         assert values(metrics, f"kafscale_operator_etcd_snapshot_{name}") == {}
     assert values(metrics, "kafscale_operator_etcd_snapshot_failures_total") == {LABELS: 0}

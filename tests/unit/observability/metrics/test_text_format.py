@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
-from kafscale.observability.metrics.histogram import Distribution
+from kafscale.observability.metrics.histogram import Histogram
 from kafscale.observability.metrics.text_format import render
 
 finite = st.floats(allow_nan=False)
@@ -26,7 +26,7 @@ def test_numbers_are_read_back_with_their_labels(series):
 
 @given(st.lists(st.floats(0, 10)))
 def test_distributions_are_cumulated(observed):
-    seconds = Distribution((0.5, 1, 5))
+    seconds = Histogram((0.5, 1, 5))
     for value in observed:
         seconds.observe(value)
     family = read(render("kafscale_x", "histogram", "Why.", ("a",), [(("b",), seconds)]))

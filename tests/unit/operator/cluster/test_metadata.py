@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from kafscale.config.sections.stores import Etcd
+from kafscale.config.sections.etcd import Etcd
 from kafscale.errors import StoreUnavailableError
-from kafscale.metadata.cluster.cluster_id import cluster_id
+from kafscale.metadata.cluster.id_allocator import cluster_id
 from kafscale.metadata.store.memory import MemoryStore
 from kafscale.metadata.topics.catalog import Catalog
 from kafscale.operator.cluster.metadata import MetadataRegistry

@@ -6,7 +6,7 @@ from typing import Any, Self
 import pytest
 from msgspec.structs import replace
 
-from kafscale.config.sections.stores import Etcd
+from kafscale.config.sections.etcd import Etcd
 from kafscale.errors import KubeError, OperatingError, StoreUnavailableError
 from kafscale.metadata.store.etcd.maintenance import Alarm, EtcdMember, MemberStatus
 from kafscale.operator.etcd.keeping import EtcdKeeper

@@ -6,7 +6,7 @@ import stat
 import pytest
 
 from kafscale.errors import DamagedObjectError, OperatingError
-from kafscale.metadata.cluster.restore_marker import REVISION_LEAP
+from kafscale.metadata.cluster.restore_marker import REVISION_BUMP
 from kafscale.operator.etcd import restore as etcd_restore
 from kafscale.operator.etcd.restore import Identity
 from unit.operator.etcd.members import whole
@@ -77,7 +77,7 @@ def test_a_member_is_made_and_nothing_else(program, snapshot, tmp_path):
         "--initial-cluster etcd-0=http://etcd-0:2380",
         "--initial-cluster-token test",
         "--initial-advertise-peer-urls http://etcd-0:2380",
-        f"--bump-revision {REVISION_LEAP} --mark-compacted",
+        f"--bump-revision {REVISION_BUMP} --mark-compacted",
     ):
         assert expected in arguments
 

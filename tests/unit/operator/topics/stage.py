@@ -3,7 +3,7 @@
 import asyncio
 from contextlib import asynccontextmanager
 
-from kafscale.config.sections.stores import Etcd
+from kafscale.config.sections.etcd import Etcd
 from kafscale.control_plane.messages import BrokerStatusResponse, PartitionStatus
 from kafscale.metadata.schema import keys
 from kafscale.metadata.schema.cluster_codec import encode_assignment, encode_broker

@@ -5,7 +5,11 @@ import asyncio
 import pytest
 
 from kafscale.errors import KubeError
-from kafscale.metadata.cluster.restore_marker import find_restored, mark_restored, settle
+from kafscale.metadata.cluster.restore_marker import (
+    complete_restore,
+    find_pending_restore,
+    mark_restored,
+)
 from kafscale.metadata.schema import keys
 from kafscale.metadata.store.base import Put
 from kafscale.operator.kube.kinds import TOPICS
@@ -40,7 +44,7 @@ def test_restored_metadata_are_for_brokers_first():
         await stage.apply()
         assert await stage.reconcile() == SOON_SECONDS
         before = await stage.ready(), stage.api.get("orders")
-        assert await settle(stage.store, await find_restored(stage.store))
+        assert await complete_restore(stage.store, await find_pending_restore(stage.store))
         await stage.reconcile()
         return before, await stage.ready()
 

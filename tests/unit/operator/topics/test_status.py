@@ -3,13 +3,13 @@
 from msgspec.structs import replace
 
 from kafscale.control_plane.partition import Partition
-from kafscale.metadata.cluster.cluster_cache import NOBODY
+from kafscale.metadata.cluster.cluster_cache import NO_BROKER
 from kafscale.operator.conditions import bad, ok
 from kafscale.operator.spec.status import PartitionStatus, TopicStatus
 from kafscale.operator.topics import status
 from unit.operator.topics.resources import ID, ours, resource, topic
 
-LEADERS = {0: (4, 1), 1: (NOBODY, -1), 2: (5, 1)}
+LEADERS = {0: (4, 1), 1: (NO_BROKER, -1), 2: (5, 1)}
 BEFORE = replace(
     ours(), partitions=[PartitionStatus(id=0, leader="3", log_end_offset=7), PartitionStatus(id=1)]
 )

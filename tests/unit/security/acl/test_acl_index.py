@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafscale.metadata.access.model import ROLES, Operation, PatternType, Permission, ResourceType
-from kafscale.security.acl.acl_index import Rules
+from kafscale.security.acl.acl_index import AclIndex
 from unit.security.acls import ACLS, HOSTS, NAMES, OPERATIONS, SETS, acl, deny, prefixed
 
 READ, WRITE, DESCRIBE = Operation.READ, Operation.WRITE, Operation.DESCRIBE
@@ -29,7 +29,7 @@ QUESTIONS = st.fixed_dictionaries(
 
 
 def allows(acls, operation=READ, name="orders", *, principals=ALICE, kind=TOPIC, host=HOST, **more):
-    return Rules(acls).allows(principals, host, operation, kind, name, **more)
+    return AclIndex(acls).allows(principals, host, operation, kind, name, **more)
 
 
 def speaks_of(rule, kind, name):
@@ -173,18 +173,18 @@ def test_only_what_no_rule_speaks_of_is_allowed_by_default():
 
 @given(acls=SETS, name=st.sampled_from(ASKED_NAMES), question=QUESTIONS, by_default=st.booleans())
 def test_decisions_are_kafkas(acls, name, question, by_default):
-    decision = Rules(acls).allows(**question, name=name, by_default=by_default)
+    decision = AclIndex(acls).allows(**question, name=name, by_default=by_default)
     assert decision == by_the_book(acls, question, name, by_default=by_default)
 
 
 @given(acls=SETS, question=QUESTIONS)
 def test_whether_anything_is_allowed_is_kafkas(acls, question):
-    assert Rules(acls).allows_any(**question) == any_by_the_book(acls, question)
+    assert AclIndex(acls).allows_any(**question) == any_by_the_book(acls, question)
 
 
 @given(acls=SETS, question=QUESTIONS, by_default=st.booleans())
 def test_what_is_allowed_somewhere_is_allowed_at_all(acls, question, by_default):
-    rules = Rules(acls)
+    rules = AclIndex(acls)
     if any(
         rules.allows(**question, name=name, by_default=by_default)
         for name in ASKED_NAMES
@@ -195,7 +195,7 @@ def test_what_is_allowed_somewhere_is_allowed_at_all(acls, question, by_default)
 
 def test_by_default_something_is_allowed_unless_rules_speak_of_everything():
     def allows_any(*acls):
-        return Rules(acls).allows_any(ALICE, HOST, WRITE, TOPIC, by_default=True)
+        return AclIndex(acls).allows_any(ALICE, HOST, WRITE, TOPIC, by_default=True)
 
     assert allows_any()
     assert allows_any(deny(WRITE))
@@ -210,10 +210,10 @@ def test_by_default_something_is_allowed_unless_rules_speak_of_everything():
     by_default=st.booleans(),
 )
 def test_rules_that_are_removed_leave_nothing(acls, gone, name, question, by_default):
-    changed = Rules([*gone, *(each for each in acls if each not in gone)])
+    changed = AclIndex([*gone, *(each for each in acls if each not in gone)])
     for each in gone:
         changed.remove(each)
-    never = Rules(each for each in acls if each not in gone)
+    never = AclIndex(each for each in acls if each not in gone)
     assert changed.allows(**question, name=name, by_default=by_default) == never.allows(
         **question, name=name, by_default=by_default
     )

@@ -7,19 +7,19 @@ import pytest
 from kafscale.config.sections.security import Authorization
 from kafscale.metadata.access import keys
 from kafscale.metadata.access.model import Operation, ResourceType
-from kafscale.metadata.access.store import AccessStore
+from kafscale.metadata.access.store import AclStore
 from kafscale.metadata.store.base import Delete, Put
 from kafscale.metadata.store.memory import MemoryStore
 from kafscale.security.acl import authorizer
 from kafscale.security.acl.authorizer import Authorizer
-from kafscale.security.principal import NOBODY, Identity
+from kafscale.security.principal import ANONYMOUS, Principal
 from kafscale.testing import virtual_time
 from unit.security.acls import acl, deny
 
 READ, WRITE, TOPIC = Operation.READ, Operation.WRITE, ResourceType.TOPIC
-ALICE = Identity("User:alice")
-ROOT = Identity("User:root")
-ANALYST = Identity("User:carol", groups=("Group:analysts",))
+ALICE = Principal("User:alice")
+ROOT = Principal("User:root")
+ANALYST = Principal("User:carol", groups=("Group:analysts",))
 HOST = "10.0.0.1"
 
 
@@ -41,7 +41,7 @@ class Court:
 @asynccontextmanager
 async def opened(*acls, **settings):
     store = MemoryStore(virtual_time.clock_ms)
-    rules = AccessStore(store)
+    rules = AclStore(store)
     await rules.start()
     await rules.add_acls(acls)
     yield Court(store, rules, Authorization(enabled=True, **settings))
@@ -68,8 +68,8 @@ def test_rules_that_are_there_already_are_obeyed(hold):
         assert court.allows_any()
         assert not court.allows(operation=WRITE)
         assert not court.allows_any(operation=WRITE)
-        assert not court.allows(NOBODY)
-        assert not court.allows_any(NOBODY)
+        assert not court.allows(ANONYMOUS)
+        assert not court.allows_any(ANONYMOUS)
 
     hold(body, acl())
 
@@ -103,16 +103,16 @@ def test_super_users_may_do_everything(hold):
 def test_groups_count_for_those_who_are_in_them(hold):
     async def body(court):
         assert court.allows(ANALYST)
-        assert not court.allows(Identity("User:carol"))
+        assert not court.allows(Principal("User:carol"))
 
     hold(body, acl(principal="Group:analysts"))
 
 
 def test_everybody_may_use_what_no_rule_speaks_of_if_settings_say_so(hold):
     async def body(court):
-        assert court.allows(NOBODY, name="payments")
-        assert not court.allows(NOBODY)
-        assert court.allows_any(NOBODY)
+        assert court.allows(ANONYMOUS, name="payments")
+        assert not court.allows(ANONYMOUS)
+        assert court.allows_any(ANONYMOUS)
 
     hold(body, acl(), allow_everyone_if_no_acl_found=True)
 
@@ -126,7 +126,7 @@ def test_while_a_rule_cannot_be_read_only_super_users_may_do_anything(hold, is_r
         assert court.allows_any()
         await court.store.commit([], [Put(key, b"\xff")])
         await court.rules.add_acls([acl(principal="User:dave")])  # Seen later than the damage.
-        for identity in (ALICE, NOBODY):
+        for identity in (ALICE, ANONYMOUS):
             assert not court.allows(identity)
             assert not court.allows(identity, name="payments")
             assert not court.allows_any(identity)

@@ -1,13 +1,13 @@
 """Things kept by pattern, found by name."""
 
 from kafscale.metadata.access.model import PatternType
-from kafscale.security.acl.pattern_index import Patterns
+from kafscale.security.acl.pattern_index import PatternIndex
 
 LITERAL, PREFIXED = PatternType.LITERAL, PatternType.PREFIXED
 
 
 def kept(*patterns):
-    found = Patterns()
+    found = PatternIndex()
     for kind, name in patterns:
         found.put(kind, name, (kind, name))
     return found

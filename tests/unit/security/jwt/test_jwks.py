@@ -97,7 +97,7 @@ def test_a_flood_of_keys_that_are_not_known_is_no_flood_of_questions():
 
 
 @pytest.mark.parametrize(
-    "fault", [OperatingError("the answer is 500"), RuntimeError("a fault of ours")]
+    "fault", [OperatingError("the response is 500"), RuntimeError("a fault of ours")]
 )
 def test_a_failure_keeps_the_old_keys_and_is_tried_again(fault):
     async def body(issuer, keys):
@@ -105,7 +105,7 @@ def test_a_failure_keeps_the_old_keys_and_is_tried_again(fault):
         with capture_logs() as events:
             await asyncio.sleep(3600 + 90)
         assert has(keys, "old")
-        assert [event["event"] for event in events] == ["keys of tokens not fetched"] * 2
+        assert [event["event"] for event in events] == ["JWKS not fetched"] * 2
         issuer.fault, issuer.keys = None, {"new": NEW}
         await asyncio.sleep(60)
         assert has(keys, "new")
@@ -128,9 +128,9 @@ def test_an_answer_without_keys_keeps_the_old_ones():
 def test_there_is_no_start_without_the_first_answer():
     async def scenario(_random):
         issuer = Issuer()
-        issuer.fault = OperatingError("the answer is 404 Not Found")
+        issuer.fault = OperatingError("the response is 404 Not Found")
         keys = Jwks(Sasl(oauth_jwks_url="https://issuer/keys"), clock_ms, issuer)
-        with pytest.raises(ConfigError, match=r"sasl\.oauthJwksUrl .* 404 Not Found"):
+        with pytest.raises(ConfigError, match=r"sasl\.oauthJwksUrl: .* 404 Not Found"):
             await keys.start()
         await keys.close()
 
@@ -177,7 +177,7 @@ def test_there_is_no_start_without_a_file_of_use(tmp_path, content, reason):
         file.write_bytes(content)
 
     async def scenario(_random):
-        with pytest.raises(ConfigError, match=rf"sasl\.oauthJwksFile names .*{reason}"):
+        with pytest.raises(ConfigError, match=rf"sasl\.oauthJwksFile: .*{reason}"):
             await Jwks(Sasl(oauth_jwks_file=str(file)), clock_ms).start()
 
     virtual_time.run(scenario, seed=0)

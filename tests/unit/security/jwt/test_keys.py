@@ -26,14 +26,14 @@ RSA_ALGORITHMS = {"RS256", "RS384", "RS512", "PS256", "PS384", "PS512"}
 )
 def test_a_key_is_for_what_it_is_made_for(kind, algorithms):
     key = private_key(kind)
-    (read,) = jwt_keys.read(jwks(jwk(key, kid="a")))
+    (read,) = jwt_keys.parse_jwks(jwks(jwk(key, kid="a")))
     assert read.key == key.public_key()
     assert set(read.algorithms) == algorithms
     assert read.id == "a"
 
 
 def test_a_key_may_be_for_less():
-    (read,) = jwt_keys.read(jwks(jwk(private_key("RSA"), alg="PS384", use="sig")))
+    (read,) = jwt_keys.parse_jwks(jwks(jwk(private_key("RSA"), alg="PS384", use="sig")))
     assert read.algorithms == ("PS384",)
     assert read.id is None
 
@@ -59,19 +59,19 @@ NO_KEYS = {
 @pytest.mark.parametrize("other", NO_KEYS.values(), ids=NO_KEYS)
 def test_what_is_no_public_key_to_trust_is_left_out(other):
     with pytest.raises(ValueError, match="no public key"):
-        jwt_keys.read(jwks(other))
-    assert len(jwt_keys.read(jwks(other, jwk(private_key("P-256"))))) == 1
+        jwt_keys.parse_jwks(jwks(other))
+    assert len(jwt_keys.parse_jwks(jwks(other, jwk(private_key("P-256"))))) == 1
 
 
 def test_an_rsa_key_cannot_pass_for_a_curve():
-    (read,) = jwt_keys.read(jwks(jwk(private_key("RSA"), crv="P-256")))
+    (read,) = jwt_keys.parse_jwks(jwks(jwk(private_key("RSA"), crv="P-256")))
     assert set(read.algorithms) == RSA_ALGORITHMS
 
 
 def test_private_parts_are_not_looked_at():
     private = RSAAlgorithm.to_jwk(private_key("RSA"), as_dict=True) | {"key_ops": ["verify"]}
     assert "d" in private
-    (read,) = jwt_keys.read(jwks(private))
+    (read,) = jwt_keys.parse_jwks(jwks(private))
     assert read.key == private_key("RSA").public_key()
 
 
@@ -80,12 +80,12 @@ def test_private_parts_are_not_looked_at():
 )
 def test_what_is_no_jwks_is_refused(content):
     with pytest.raises(ValueError, match="is not a JWKS"):
-        jwt_keys.read(content)
+        jwt_keys.parse_jwks(content)
 
 
 def test_there_is_a_limit():
     with pytest.raises(ValueError, match="more than"):
-        jwt_keys.read(jwks(*[{}] * (jwt_keys.KEY_COUNT_MAX + 1)))
+        jwt_keys.parse_jwks(jwks(*[{}] * (jwt_keys.KEY_COUNT_MAX + 1)))
 
 
 JSON = st.recursive(
@@ -101,18 +101,18 @@ JSON = st.recursive(
 @given(st.lists(JSON))
 def test_keys_of_any_form_break_nothing(keys):
     with pytest.raises(ValueError, match="no public key"):
-        jwt_keys.read(json.dumps({"keys": keys}).encode())
+        jwt_keys.parse_jwks(json.dumps({"keys": keys}).encode())
 
 
 def test_keys_are_found_by_name_and_kind():
     named, other, bare = (private_key("P-256", name) for name in "abc")
     edwards = private_key("Ed25519")
-    keys = jwt_keys.read(
+    keys = jwt_keys.parse_jwks(
         jwks(jwk(named, kid="a"), jwk(other, kid="b"), jwk(bare), jwk(edwards, kid="a"))
     )
 
     def found(name, algorithm):
-        return jwt_keys.fitting(keys, name, algorithm)
+        return jwt_keys.matching_keys(keys, name, algorithm)
 
     assert found("a", "ES256") == [named.public_key(), bare.public_key()]
     assert found("z", "ES256") == [bare.public_key()]
@@ -123,5 +123,5 @@ def test_keys_are_found_by_name_and_kind():
 
 
 def test_few_keys_are_tried_on_one_token():
-    keys = jwt_keys.read(jwks(*[jwk(private_key("P-256"))] * 100))
-    assert len(jwt_keys.fitting(keys, None, "ES256")) == jwt_keys.CANDIDATE_COUNT_MAX
+    keys = jwt_keys.parse_jwks(jwks(*[jwk(private_key("P-256"))] * 100))
+    assert len(jwt_keys.matching_keys(keys, None, "ES256")) == jwt_keys.CANDIDATE_COUNT_MAX

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from kafscale.config.sections.security import Sasl
 from kafscale.security.jwt import keys as jwt_keys
 from kafscale.security.jwt.verifier import TokenError, TokenVerifier
-from kafscale.security.principal import Identity
+from kafscale.security.principal import Principal
 from unit.security.signing import NOW_MS, NOW_S, jwk, jwks, private_key, token
 
 KINDS = {
@@ -29,20 +29,22 @@ KINDS = {
     "ES512": "P-521",
     "EdDSA": "Ed25519",
 }
-KEYS = jwt_keys.read(jwks(*(jwk(private_key(kind), kid=kind) for kind in set(KINDS.values()))))
+KEYS = jwt_keys.parse_jwks(
+    jwks(*(jwk(private_key(kind), kid=kind) for kind in set(KINDS.values())))
+)
 KEY = private_key("P-256")
 
 
 def verifier(now_ms=NOW_MS, keys=KEYS, **settings):
     return TokenVerifier(
         Sasl(**settings),
-        lambda key_id, algorithm: jwt_keys.fitting(keys, key_id, algorithm),
+        lambda key_id, algorithm: jwt_keys.matching_keys(keys, key_id, algorithm),
         lambda: now_ms,
     )
 
 
 def identity(now_ms=NOW_MS, settings=None, **claims):
-    return verifier(now_ms, **settings or {}).identity(token(KEY, "ES256", **claims))
+    return verifier(now_ms, **settings or {}).verify(token(KEY, "ES256", **claims))
 
 
 def encoded(part):
@@ -55,13 +57,13 @@ def encoded(part):
 def test_a_token_says_who_it_is_for(algorithm, has_key_id):
     headers = {"kid": KINDS[algorithm]} if has_key_id else None
     made = token(private_key(KINDS[algorithm]), algorithm, headers=headers)
-    assert verifier().identity(made) == Identity("User:alice", (), (NOW_S + 3600) * 1000)
+    assert verifier().verify(made) == Principal("User:alice", (), (NOW_S + 3600) * 1000)
 
 
 def test_ed448_signs_as_well():
     key = private_key("Ed448")
-    keys = jwt_keys.read(jwks(jwk(key)))
-    assert verifier(keys=keys).identity(token(key, "EdDSA")).user == "alice"
+    keys = jwt_keys.parse_jwks(jwks(jwk(key)))
+    assert verifier(keys=keys).verify(token(key, "EdDSA")).user == "alice"
 
 
 # --- signatures ---------------------------------------------------------------------------------
@@ -69,12 +71,12 @@ def test_ed448_signs_as_well():
 
 def test_a_signature_by_another_key_is_wrong():
     with pytest.raises(TokenError, match="the signature of the token is wrong"):
-        verifier().identity(token(private_key("P-256", "other"), "ES256"))
+        verifier().verify(token(private_key("P-256", "other"), "ES256"))
 
 
 def test_a_key_that_is_not_known_is_told():
     with pytest.raises(TokenError, match="a key that is not known"):
-        verifier().identity(token(KEY, "ES256", headers={"kid": "new"}))
+        verifier().verify(token(KEY, "ES256", headers={"kid": "new"}))
 
 
 def test_a_token_that_was_changed_is_refused():
@@ -82,7 +84,7 @@ def test_a_token_that_was_changed_is_refused():
     claims = json.loads(base64.urlsafe_b64decode(payload + "=="))
     forged = encoded(claims | {"sub": "root"})
     with pytest.raises(TokenError, match="the signature of the token is wrong"):
-        verifier().identity(f"{header}.{forged}.{signature}")
+        verifier().verify(f"{header}.{forged}.{signature}")
 
 
 @pytest.mark.parametrize("algorithm", ["none", "None", "NONE", "", "HS256", "ES256K", None, 1, []])
@@ -91,7 +93,7 @@ def test_only_public_keys_sign(algorithm):
     payload = encoded({"sub": "root", "exp": NOW_S + 3600})
     for signature in ("", encoded(b"signed")):
         with pytest.raises(TokenError, match="in a way that is not accepted"):
-            verifier().identity(f"{header}.{payload}.{signature}")
+            verifier().verify(f"{header}.{payload}.{signature}")
 
 
 @pytest.mark.parametrize("kind", ["RSA", "P-256"])
@@ -105,13 +107,13 @@ def test_a_public_key_is_no_shared_secret(kind):
         signed = f"{encoded({'alg': 'HS256', 'kid': kind})}.{encoded({'sub': 'root'})}"
         forged = encoded(hmac.digest(form, signed.encode(), hashlib.sha256))
         with pytest.raises(TokenError, match="in a way that is not accepted"):
-            verifier().identity(f"{signed}.{forged}")
+            verifier().verify(f"{signed}.{forged}")
 
 
 def test_a_key_does_not_sign_by_the_rules_of_another_kind():
     made = token(private_key("RSA"), "RS256", headers={"kid": "P-256"})
     with pytest.raises(TokenError, match="a key that is not known"):
-        verifier().identity(made)
+        verifier().verify(made)
 
 
 def test_a_key_in_the_token_itself_counts_for_nothing():
@@ -122,12 +124,12 @@ def test_a_key_in_the_token_itself_counts_for_nothing():
         "x5u": "https://example.com",
     }
     with pytest.raises(TokenError, match="the signature of the token is wrong"):
-        verifier().identity(token(stranger, "ES256", headers=headers))
+        verifier().verify(token(stranger, "ES256", headers=headers))
 
 
 def test_an_extension_that_has_to_be_understood_is_not():
     with pytest.raises(TokenError, match="is not a signed JWT"):
-        verifier().identity(token(KEY, "ES256", headers={"crit": ["future"], "future": 1}))
+        verifier().verify(token(KEY, "ES256", headers={"crit": ["future"], "future": 1}))
 
 
 # --- claims -------------------------------------------------------------------------------------
@@ -164,7 +166,7 @@ def test_a_time_is_a_number(claim, value):
         json.dumps({"sub": "alice", "exp": NOW_S + 3600} | {claim: value}).encode(), KEY, "ES256"
     )
     with pytest.raises(TokenError, match=f"the claim {claim} of the token is not a time"):
-        verifier().identity(made)
+        verifier().verify(made)
 
 
 def test_a_time_may_have_a_fraction():
@@ -202,7 +204,7 @@ def test_a_token_allows_all_that_is_asked_for(scope):
 
 def test_the_name_may_be_in_another_claim():
     settings = {"oauth_principal_claim": "client_id"}
-    assert identity(settings=settings, client_id="shop").principal == "User:shop"
+    assert identity(settings=settings, client_id="shop").full_name == "User:shop"
 
 
 @pytest.mark.parametrize("name", [None, "", " "])
@@ -215,7 +217,7 @@ def test_a_token_names_somebody(name):
 def test_a_name_is_text(name):
     made = jwt.PyJWS().encode(json.dumps({"sub": name, "exp": NOW_S + 3600}).encode(), KEY, "ES256")
     with pytest.raises(TokenError, match="the claim sub of the token is not text"):
-        verifier().identity(made)
+        verifier().verify(made)
 
 
 def test_groups_come_with_the_token():
@@ -240,7 +242,7 @@ def test_groups_that_cannot_be_read_are_not_left_out(groups):
 @pytest.mark.parametrize("payload", [b"", b"[]", b"1", b"\xff", b"{", b"[" * 50_000])
 def test_what_is_signed_are_claims(payload):
     with pytest.raises(TokenError, match="holds no claims"):
-        verifier().identity(jwt.PyJWS().encode(payload, KEY, "ES256"))
+        verifier().verify(jwt.PyJWS().encode(payload, KEY, "ES256"))
 
 
 @pytest.mark.parametrize(
@@ -258,20 +260,20 @@ def test_what_is_signed_are_claims(payload):
 )
 def test_what_is_no_token_is_refused(made):
     with pytest.raises(TokenError, match="is not a signed JWT"):
-        verifier().identity(made)
+        verifier().verify(made)
 
 
 @given(st.from_regex(r"[-_.a-zA-Z0-9]{0,60}", fullmatch=True))
 def test_garbage_is_refused(made):
     with pytest.raises(TokenError):
-        verifier().identity(made)
+        verifier().verify(made)
 
 
 @given(st.binary(max_size=80))
 def test_a_signature_is_not_guessed(signature):
     signed = token(KEY, "ES256").rpartition(".")[0]
     with pytest.raises(TokenError):
-        verifier().identity(f"{signed}.{encoded(signature)}")
+        verifier().verify(f"{signed}.{encoded(signature)}")
 
 
 NAMES = st.sampled_from(["alg", "kid", "crit", "b64", "typ", "zip", "x5c"])
@@ -281,4 +283,4 @@ VALUES = st.none() | st.booleans() | st.integers() | st.text() | st.lists(st.tex
 @given(st.dictionaries(NAMES, VALUES))
 def test_a_header_of_any_form_is_refused(header):
     with pytest.raises(TokenError):
-        verifier().identity(f"{encoded(header)}.{encoded({'sub': 'root'})}.{encoded(b'x')}")
+        verifier().verify(f"{encoded(header)}.{encoded({'sub': 'root'})}.{encoded(b'x')}")

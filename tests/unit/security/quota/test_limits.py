@@ -20,7 +20,7 @@ ORDER = [
 
 
 def rate(quotas, user="alice", client_id="loader", key=PRODUCER_BYTE_RATE):
-    bucket = quotas.of_client(user, client_id, 0).get(key)
+    bucket = quotas.for_client(user, client_id, 0).get(key)
     return bucket and bucket.rate
 
 
@@ -55,12 +55,12 @@ def test_each_key_has_its_own_most_specific_limit():
 )
 def test_a_limit_is_shared_by_what_its_entity_tells_apart(entity, shared_with):
     quotas = Quotas({entity: {PRODUCER_BYTE_RATE: 1.0}})
-    ours = quotas.of_client("alice", "loader", 0)[PRODUCER_BYTE_RATE]
+    ours = quotas.for_client("alice", "loader", 0)[PRODUCER_BYTE_RATE]
     same = {
         (user, client_id)
         for user in ("alice", "bob")
         for client_id in ("loader", "other")
-        if quotas.of_client(user, client_id, 0).get(PRODUCER_BYTE_RATE) is ours
+        if quotas.for_client(user, client_id, 0).get(PRODUCER_BYTE_RATE) is ours
     }
     assert same == shared_with
 
@@ -76,45 +76,45 @@ def test_addresses_have_limits_of_their_own():
     }
     quotas = Quotas(rules)
     first, second, third = (
-        quotas.of_address(f"10.0.0.{last}", 0)[CONNECTION_CREATION_RATE] for last in (1, 2, 3)
+        quotas.for_address(f"10.0.0.{last}", 0)[CONNECTION_CREATION_RATE] for last in (1, 2, 3)
     )
     assert (first.rate, second.rate, third.rate) == (5, 2, 2)
     assert second is not third
-    assert quotas.of_client("alice", "loader", 0) == {}
+    assert quotas.for_client("alice", "loader", 0) == {}
 
 
 def test_what_was_used_stays_used_when_the_rules_change():
     rules = {ORDER[2]: {PRODUCER_BYTE_RATE: 10.0}}
     quotas = Quotas(rules)
-    quotas.of_client("alice", "loader", 0)[PRODUCER_BYTE_RATE].spend(50, 0)
+    quotas.for_client("alice", "loader", 0)[PRODUCER_BYTE_RATE].consume(50, 0)
     rules[ORDER[2]] = {PRODUCER_BYTE_RATE: 20.0}
-    quotas.changed()
-    bucket = quotas.of_client("alice", "loader", 0)[PRODUCER_BYTE_RATE]
+    quotas.invalidate()
+    bucket = quotas.for_client("alice", "loader", 0)[PRODUCER_BYTE_RATE]
     assert bucket.debt_seconds(0) == 2
 
     rules.clear()
-    quotas.changed()
+    quotas.invalidate()
     assert quotas.is_empty
     assert rate(quotas) is None
 
 
 def test_what_nobody_here_understands_limits_nothing():
     quotas = Quotas({ORDER[2]: {"happiness": 1.0, PRODUCER_BYTE_RATE: 0.0}})
-    assert quotas.of_client("alice", "loader", 0) == {}
+    assert quotas.for_client("alice", "loader", 0) == {}
 
 
 def test_many_names_are_not_remembered_for_ever_but_debts_are_first():
-    quotas = Quotas({QuotaEntity(client_id=""): {REQUEST_RATE: 1.0}}, remembered_count_max=10)
-    quotas.of_client("alice", "debtor", 0)[REQUEST_RATE].spend(9, 0)
+    quotas = Quotas({QuotaEntity(client_id=""): {REQUEST_RATE: 1.0}}, clients_max=10)
+    quotas.for_client("alice", "debtor", 0)[REQUEST_RATE].consume(9, 0)
     for number in range(1000):
-        assert quotas.of_client("alice", f"client-{number}", 0)[REQUEST_RATE].debt_seconds(0) == 0
-    assert quotas.of_client("alice", "debtor", 0)[REQUEST_RATE].debt_seconds(0) == 8
-    assert len(quotas._found) <= 10
+        assert quotas.for_client("alice", f"client-{number}", 0)[REQUEST_RATE].debt_seconds(0) == 0
+    assert quotas.for_client("alice", "debtor", 0)[REQUEST_RATE].debt_seconds(0) == 8
+    assert len(quotas._buckets_by_client) <= 10
     assert len(quotas._buckets) <= 20
 
 
 def test_a_flood_of_debtors_is_forgotten_as_well():
-    quotas = Quotas({QuotaEntity(client_id=""): {REQUEST_RATE: 1.0}}, remembered_count_max=10)
+    quotas = Quotas({QuotaEntity(client_id=""): {REQUEST_RATE: 1.0}}, clients_max=10)
     for number in range(1000):
-        quotas.of_client("alice", f"client-{number}", 0)[REQUEST_RATE].spend(9, 0)
+        quotas.for_client("alice", f"client-{number}", 0)[REQUEST_RATE].consume(9, 0)
     assert len(quotas._buckets) <= 20

@@ -6,7 +6,7 @@ import pytest
 
 from kafscale.errors import InvalidRequestError
 from kafscale.metadata.access.model import QuotaEntity
-from kafscale.security.quota.types import KINDS, kind_for
+from kafscale.security.quota.types import QUOTA_TYPES, quota_type_for
 
 ALICE = QuotaEntity(user="alice")
 LOADER = QuotaEntity(client_id="loader")
@@ -28,7 +28,7 @@ ADDRESS = QuotaEntity(ip="10.0.0.1")
 )
 def test_what_is_wrong_about_a_value_is_said(key, value, told):
     with pytest.raises(InvalidRequestError, match=told.replace(".", r"\.")):
-        KINDS[key].check(value)
+        QUOTA_TYPES[key].check(value)
 
 
 @pytest.mark.parametrize(
@@ -42,27 +42,27 @@ def test_what_is_wrong_about_a_value_is_said(key, value, told):
     ],
 )
 def test_what_makes_sense_is_taken(key, value):
-    KINDS[key].check(value)
+    QUOTA_TYPES[key].check(value)
 
 
 @pytest.mark.parametrize(
     ("entity", "allowed"),
     [
-        (ALICE, set(KINDS)),
-        (LOADER, set(KINDS) - {"connection_creation_rate"}),
-        (BOTH, set(KINDS) - {"connection_creation_rate"}),
+        (ALICE, set(QUOTA_TYPES)),
+        (LOADER, set(QUOTA_TYPES) - {"connection_creation_rate"}),
+        (BOTH, set(QUOTA_TYPES) - {"connection_creation_rate"}),
         (ADDRESS, {"connection_creation_rate"}),
     ],
 )
 def test_not_everything_can_be_limited_for_everybody(entity, allowed):
-    for key in KINDS:
+    for key in QUOTA_TYPES:
         if key in allowed:
-            assert kind_for(entity, key).key == key
+            assert quota_type_for(entity, key).key == key
         else:
             with pytest.raises(InvalidRequestError, match=f"Invalid configuration key {key}"):
-                kind_for(entity, key)
+                quota_type_for(entity, key)
 
 
 def test_what_nobody_knows_cannot_be_limited():
     with pytest.raises(InvalidRequestError, match="Invalid configuration key happiness"):
-        kind_for(ALICE, "happiness")
+        quota_type_for(ALICE, "happiness")

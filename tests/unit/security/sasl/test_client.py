@@ -10,15 +10,15 @@ from kafscale.errors import AuthenticationError, UnsupportedMechanismError
 from kafscale.metadata.access.model import ScramMechanism
 from kafscale.security.sasl.client import (
     ITERATIONS_MAX,
-    OAuthInitiation,
-    PlainInitiation,
-    ScramInitiation,
-    initiation,
+    OAuthBearerSaslClient,
+    PlainSaslClient,
+    ScramSaslClient,
+    create_client,
 )
 
 
 def scram_client():
-    return ScramInitiation(ScramMechanism.SHA_512, "user", "pencil", "nonce")
+    return ScramSaslClient(ScramMechanism.SHA_512, "user", "pencil", "nonce")
 
 
 @pytest.mark.parametrize(
@@ -31,20 +31,20 @@ def scram_client():
     ],
 )
 def test_every_mechanism_begins_in_its_own_way(mechanism, begins):
-    made = initiation(mechanism, "alice", "secret", "a.b.c", Random(0))
-    assert made.first().startswith(begins)
+    made = create_client(mechanism, "alice", "secret", "a.b.c", Random(0))
+    assert made.initial_response().startswith(begins)
 
 
 def test_other_mechanisms_are_not_known():
     with pytest.raises(UnsupportedMechanismError, match="GSSAPI"):
-        initiation("GSSAPI", "alice", "secret", "", Random(0))
+        create_client("GSSAPI", "alice", "secret", "", Random(0))
 
 
 def test_plain_has_nothing_more_to_say():
-    client = PlainInitiation("alice", "secret")
-    assert client.next(b"") is None
+    client = PlainSaslClient("alice", "secret")
+    assert client.evaluate_challenge(b"") is None
     with pytest.raises(AuthenticationError):
-        client.next(b"more")
+        client.evaluate_challenge(b"more")
 
 
 @pytest.mark.parametrize(
@@ -57,38 +57,42 @@ def test_plain_has_nothing_more_to_say():
     ],
 )
 def test_a_token_that_is_refused_is_told_about_once_the_server_has_heard_back(challenge, reason):
-    client = OAuthInitiation("a.b.c")
-    assert client.next(challenge) == b"\x01"
+    client = OAuthBearerSaslClient("a.b.c")
+    assert client.evaluate_challenge(challenge) == b"\x01"
     with pytest.raises(AuthenticationError, match=reason):
-        client.next(b"")
+        client.evaluate_challenge(b"")
 
 
 @pytest.mark.parametrize("iterations", [1, 4095, ITERATIONS_MAX + 1, 2**31])
 def test_a_server_cannot_have_the_password_cheaply_nor_at_any_price(iterations):
     with pytest.raises(AuthenticationError, match="iterations"):
-        scram_client().next(f"r=nonce1,s=aaaa,i={iterations}".encode())
+        scram_client().evaluate_challenge(f"r=nonce1,s=aaaa,i={iterations}".encode())
 
 
 @pytest.mark.parametrize("nonce", ["other", "nonce", "nonc"])
 def test_a_server_has_to_add_to_the_nonce(nonce):
     with pytest.raises(AuthenticationError, match="was not asked"):
-        scram_client().next(f"r={nonce},s=aaaa,i=4096".encode())
+        scram_client().evaluate_challenge(f"r={nonce},s=aaaa,i=4096".encode())
 
 
 @pytest.mark.parametrize("final", [b"v=aaaa", b"", b"e=other-error", b"v="])
 def test_a_server_that_does_not_know_the_password_is_not_believed(final):
     client = scram_client()
-    assert client.next(b"r=nonce1,s=aaaa,i=4096").startswith(b"c=biws,r=nonce1,p=")
+    assert client.evaluate_challenge(b"r=nonce1,s=aaaa,i=4096").startswith(b"c=biws,r=nonce1,p=")
     with pytest.raises(AuthenticationError):
-        client.next(final)
+        client.evaluate_challenge(final)
 
 
 @given(st.binary(max_size=100))
 def test_garbage_of_a_server_is_refused(challenge):
     with pytest.raises(AuthenticationError):
-        scram_client().next(challenge)
+        scram_client().evaluate_challenge(challenge)
 
 
 def test_no_secret_shows():
-    for client in (scram_client(), PlainInitiation("alice", "pencil"), OAuthInitiation("pencil")):
+    for client in (
+        scram_client(),
+        PlainSaslClient("alice", "pencil"),
+        OAuthBearerSaslClient("pencil"),
+    ):
         assert "pencil" not in repr(client)

@@ -7,9 +7,9 @@ import pytest
 
 from kafscale.config.sections.security import MECHANISMS, Sasl
 from kafscale.errors import AuthenticationError, ConfigError, UnsupportedMechanismError
-from kafscale.security.principal import Identity
+from kafscale.security.principal import Principal
 from kafscale.security.sasl import scram
-from kafscale.security.sasl.client import initiation
+from kafscale.security.sasl.client import create_client
 from kafscale.security.sasl.mechanisms import Mechanisms
 from unit.security.signing import NOW_MS, jwk, jwks, private_key, token
 
@@ -49,20 +49,20 @@ def start(settings):
 
 
 def log_in(mechanisms, mechanism, password="secret", made=""):  # noqa: S107
-    server = mechanisms.exchange(mechanism)
-    client = initiation(mechanism, "alice", password, made, Random(1))
-    answer = client.first()
+    server = mechanisms.create_server(mechanism)
+    client = create_client(mechanism, "alice", password, made, Random(1))
+    answer = client.initial_response()
     while answer is not None:
-        step = server.step(answer)
-        answer = client.next(step.token)
-    return step.identity
+        step = server.evaluate_response(answer)
+        answer = client.evaluate_challenge(step.token)
+    return step.principal
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_who_has_what_it_takes_gets_in(settings, mechanism):
     mechanisms = start(settings(mechanism))
     made = token(KEY, "ES256")
-    assert log_in(mechanisms, mechanism, made=made).principal == "User:alice"
+    assert log_in(mechanisms, mechanism, made=made).full_name == "User:alice"
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
@@ -78,7 +78,7 @@ def test_each_listener_offers_its_own(settings):
     assert mechanisms.offered("INTERNAL") == ("SCRAM-SHA-512", "PLAIN")
     assert mechanisms.offered("EXTERNAL") == ("OAUTHBEARER",)
     made = token(KEY, "ES256")
-    expected = Identity("User:alice", (), NOW_MS + 3_600_000)
+    expected = Principal("User:alice", (), NOW_MS + 3_600_000)
     assert log_in(mechanisms, "OAUTHBEARER", made=made) == expected
 
 
@@ -86,13 +86,14 @@ def test_what_is_not_enabled_is_not_there(settings):
     mechanisms = start(settings("SCRAM-SHA-512"))
     for mechanism in ("PLAIN", "SCRAM-SHA-256", "OAUTHBEARER", "GSSAPI", ""):
         with pytest.raises(UnsupportedMechanismError, match="is not offered here"):
-            mechanisms.exchange(mechanism)
+            mechanisms.create_server(mechanism)
 
 
 def test_a_nonce_is_used_once(settings):
     mechanisms = start(settings("SCRAM-SHA-256"))
     answers = {
-        mechanisms.exchange("SCRAM-SHA-256").step(b"n,,n=alice,r=x").token for _ in range(100)
+        mechanisms.create_server("SCRAM-SHA-256").evaluate_response(b"n,,n=alice,r=x").token
+        for _ in range(100)
     }
     assert len(answers) == 100
 

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from kafscale.errors import AuthenticationError
 from kafscale.security.jwt.verifier import INSUFFICIENT_SCOPE, TokenError
-from kafscale.security.principal import Identity
-from kafscale.security.sasl.client import OAuthInitiation
-from kafscale.security.sasl.oauthbearer import TOKEN_BYTES_MAX, OAuthExchange
+from kafscale.security.principal import Principal
+from kafscale.security.sasl.client import OAuthBearerSaslClient
+from kafscale.security.sasl.oauthbearer import TOKEN_BYTES_MAX, OAuthBearerSaslServer
 
-ALICE = Identity("User:alice")
+ALICE = Principal("User:alice")
 
 
 def exchange():
@@ -25,7 +25,7 @@ def exchange():
             raise TokenError("the token does not have the required scopes", INSUFFICIENT_SCOPE)
         raise TokenError("the token has expired")
 
-    return OAuthExchange(verify)
+    return OAuthBearerSaslServer(verify)
 
 
 @pytest.mark.parametrize(
@@ -39,12 +39,15 @@ def exchange():
     ],
 )
 def test_a_good_token_gets_in(message):
-    step = exchange().step(message)
-    assert (step.token, step.identity) == (b"", ALICE)
+    step = exchange().evaluate_response(message)
+    assert (step.token, step.principal) == (b"", ALICE)
 
 
 def test_a_client_of_ours_gets_in():
-    assert exchange().step(OAuthInitiation("a.b.c").first()).identity == ALICE
+    assert (
+        exchange().evaluate_response(OAuthBearerSaslClient("a.b.c").initial_response()).principal
+        == ALICE
+    )
 
 
 def test_a_client_of_aiokafka_gets_in():
@@ -57,7 +60,7 @@ def test_a_client_of_aiokafka_gets_in():
 
     client = OAuthAuthenticator(sasl_oauth_token_provider=Provider())
     message, _ = asyncio.run(client.step(b""))
-    assert exchange().step(message).identity == ALICE
+    assert exchange().evaluate_response(message).principal == ALICE
 
 
 @pytest.mark.parametrize(
@@ -68,25 +71,25 @@ def test_a_client_of_aiokafka_gets_in():
     ],
 )
 def test_a_bad_token_is_explained_before_the_attempt_fails(token, status, reason):
-    server, client = exchange(), OAuthInitiation(token)
-    step = server.step(client.first())
-    assert step.identity is None
+    server, client = exchange(), OAuthBearerSaslClient(token)
+    step = server.evaluate_response(client.initial_response())
+    assert step.principal is None
     assert msgspec.json.decode(step.token) == {"status": status, "error_description": reason}
-    assert client.next(step.token) == b"\x01"
+    assert client.evaluate_challenge(step.token) == b"\x01"
     with pytest.raises(AuthenticationError, match=f"Authentication failed: {reason}"):
-        server.step(b"\x01")
+        server.evaluate_response(b"\x01")
 
 
 def test_a_second_token_does_not_help():
     server = exchange()
-    server.step(OAuthInitiation("x.y.z").first())
+    server.evaluate_response(OAuthBearerSaslClient("x.y.z").initial_response())
     with pytest.raises(AuthenticationError, match="expired"):
-        server.step(OAuthInitiation("a.b.c").first())
+        server.evaluate_response(OAuthBearerSaslClient("a.b.c").initial_response())
 
 
 def test_nobody_speaks_for_somebody_else():
     with pytest.raises(AuthenticationError, match="authorization id"):
-        exchange().step(b"n,a=root,\x01auth=Bearer a.b.c\x01\x01")
+        exchange().evaluate_response(b"n,a=root,\x01auth=Bearer a.b.c\x01\x01")
 
 
 @pytest.mark.parametrize(
@@ -115,10 +118,10 @@ def test_nobody_speaks_for_somebody_else():
 )
 def test_a_malformed_message_is_refused(message):
     with pytest.raises(AuthenticationError, match="Invalid OAUTHBEARER client first message"):
-        exchange().step(message)
+        exchange().evaluate_response(message)
 
 
 @given(st.binary(max_size=100))
 def test_garbage_is_refused(message):
     with pytest.raises(AuthenticationError):
-        exchange().step(message)
+        exchange().evaluate_response(message)

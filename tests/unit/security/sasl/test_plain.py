@@ -6,22 +6,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafscale.errors import AuthenticationError
-from kafscale.security.principal import Identity
-from kafscale.security.sasl.client import PlainInitiation
-from kafscale.security.sasl.plain import TOKEN_BYTES_MAX, PlainExchange
+from kafscale.security.principal import Principal
+from kafscale.security.sasl.client import PlainSaslClient
+from kafscale.security.sasl.plain import TOKEN_BYTES_MAX, PlainSaslServer
 
 USERS = {"alice": "secret", "päivi": "salasana: ä"}
 
 
 def exchange():
-    return PlainExchange(lambda user, password: USERS.get(user) == password)
+    return PlainSaslServer(lambda user, password: USERS.get(user) == password)
 
 
 @pytest.mark.parametrize("user", USERS)
 def test_who_knows_the_password_gets_in(user):
-    client = PlainInitiation(user, USERS[user])
-    step = exchange().step(client.first())
-    assert (step.token, step.identity) == (b"", Identity(f"User:{user}"))
+    client = PlainSaslClient(user, USERS[user])
+    step = exchange().evaluate_response(client.initial_response())
+    assert (step.token, step.principal) == (b"", Principal(f"User:{user}"))
 
 
 def test_a_client_of_aiokafka_gets_in():
@@ -29,14 +29,14 @@ def test_a_client_of_aiokafka_gets_in():
         loop=None, sasl_plain_username="alice", sasl_plain_password=USERS["alice"]
     )
     token, _ = next(client.authenticator_plain())
-    assert exchange().step(token).identity == Identity("User:alice")
+    assert exchange().evaluate_response(token).principal == Principal("User:alice")
 
 
 def test_a_wrong_password_and_a_wrong_user_are_the_same():
     refusals = set()
     for token in (b"\0alice\0guessed", b"\0bob\0secret"):
         with pytest.raises(AuthenticationError) as refusal:
-            exchange().step(token)
+            exchange().evaluate_response(token)
         refusals.add(str(refusal.value))
     assert refusals == {"Authentication failed: Invalid username or password"}
 
@@ -55,15 +55,15 @@ def test_a_wrong_password_and_a_wrong_user_are_the_same():
 )
 def test_what_is_not_right_is_refused(token, reason):
     with pytest.raises(AuthenticationError, match=reason):
-        exchange().step(token)
+        exchange().evaluate_response(token)
 
 
 def test_the_wish_to_speak_for_somebody_else_says_nothing_about_the_password():
     with pytest.raises(AuthenticationError, match="Invalid username or password"):
-        exchange().step(b"root\0alice\0guessed")
+        exchange().evaluate_response(b"root\0alice\0guessed")
 
 
 @given(st.binary(max_size=100))
 def test_garbage_is_refused(token):
     with pytest.raises(AuthenticationError):
-        exchange().step(token)
+        exchange().evaluate_response(token)

@@ -35,7 +35,7 @@ def test_the_keys_are_those_of_rfc_7677():
 
 @pytest.mark.parametrize("mechanism", ScramMechanism)
 def test_a_salted_password_leads_to_the_same_credential(mechanism):
-    salted = scram.salted(PASSWORD, mechanism, SALT, 4096)
+    salted = scram.salt_password(PASSWORD, mechanism, SALT, 4096)
     from_password = scram.credential("user", mechanism, SALT, 4096, password=PASSWORD)
     assert from_password == scram.credential("user", mechanism, SALT, 4096, salted_password=salted)
     assert from_password == scram.credential_from_salted("user", mechanism, SALT, 4096, salted)

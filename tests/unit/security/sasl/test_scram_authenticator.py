@@ -11,10 +11,10 @@ from kafka.net.sasl.scram import ScramClient
 
 from kafscale.errors import AuthenticationError
 from kafscale.metadata.access.model import ScramMechanism
-from kafscale.security.principal import Identity
+from kafscale.security.principal import Principal
 from kafscale.security.sasl import scram
-from kafscale.security.sasl.client import ScramInitiation
-from kafscale.security.sasl.scram_authenticator import ScramExchange
+from kafscale.security.sasl.client import ScramSaslClient
+from kafscale.security.sasl.scram_authenticator import ScramSaslServer
 
 PASSWORD = "pencil"  # noqa: S105 - that of the RFC.
 SALT = base64.b64decode("W22ZaJ0SNY7soEsUEjb6gQ==")
@@ -38,7 +38,7 @@ CREDENTIALS = {
 
 
 def exchange(mechanism=SHA_256, nonce="%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0", secret=b"secret"):
-    return ScramExchange(
+    return ScramSaslServer(
         mechanism,
         lambda user, mechanism: CREDENTIALS.get((user, mechanism)),
         nonce=nonce,
@@ -52,25 +52,25 @@ def salt_of(server_first):
 
 def test_the_conversation_is_that_of_rfc_7677():
     server = exchange()
-    client = ScramInitiation(SHA_256, "user", PASSWORD, "rOprNGfwEbeRWgbNEkqO")
-    assert client.first() == CLIENT_FIRST
-    step = server.step(CLIENT_FIRST)
-    assert (step.token, step.identity) == (SERVER_FIRST, None)
-    assert client.next(SERVER_FIRST) == CLIENT_FINAL
-    step = server.step(CLIENT_FINAL)
-    assert (step.token, step.identity) == (SERVER_FINAL, Identity("User:user"))
-    assert client.next(SERVER_FINAL) is None
+    client = ScramSaslClient(SHA_256, "user", PASSWORD, "rOprNGfwEbeRWgbNEkqO")
+    assert client.initial_response() == CLIENT_FIRST
+    step = server.evaluate_response(CLIENT_FIRST)
+    assert (step.token, step.principal) == (SERVER_FIRST, None)
+    assert client.evaluate_challenge(SERVER_FIRST) == CLIENT_FINAL
+    step = server.evaluate_response(CLIENT_FINAL)
+    assert (step.token, step.principal) == (SERVER_FINAL, Principal("User:user"))
+    assert client.evaluate_challenge(SERVER_FINAL) is None
 
 
 @pytest.mark.parametrize("mechanism", ScramMechanism)
 @pytest.mark.parametrize("user", ["user", "a,b=c", "päivi"])
 def test_a_client_of_ours_gets_in(mechanism, user):
     server = exchange(mechanism, scram.new_nonce(Random(1)))
-    client = ScramInitiation(mechanism, user, PASSWORD, scram.new_nonce(Random(2)))
-    answer = client.next(server.step(client.first()).token)
-    step = server.step(answer)
-    assert step.identity == Identity(f"User:{user}")
-    assert client.next(step.token) is None
+    client = ScramSaslClient(mechanism, user, PASSWORD, scram.new_nonce(Random(2)))
+    answer = client.evaluate_challenge(server.evaluate_response(client.initial_response()).token)
+    step = server.evaluate_response(answer)
+    assert step.principal == Principal(f"User:{user}")
+    assert client.evaluate_challenge(step.token) is None
 
 
 @pytest.mark.parametrize("mechanism", ScramMechanism)
@@ -83,11 +83,11 @@ def test_a_client_of_aiokafka_gets_in(mechanism, user):
         sasl_plain_password=PASSWORD,
         sasl_mechanism=mechanism.label,
     )
-    first = server.step(client.first_message().encode())
+    first = server.evaluate_response(client.first_message().encode())
     client.process_server_first_message(first.token.decode())
-    step = server.step(client.final_message().encode())
+    step = server.evaluate_response(client.final_message().encode())
     client.process_server_final_message(step.token.decode())
-    assert step.identity == Identity(f"User:{user}")
+    assert step.principal == Principal(f"User:{user}")
 
 
 @pytest.mark.parametrize("mechanism", ScramMechanism)
@@ -95,67 +95,69 @@ def test_a_client_of_aiokafka_gets_in(mechanism, user):
 def test_a_client_of_kafka_python_gets_in_with_the_right_password(mechanism, password):
     server = exchange(mechanism)
     client = ScramClient("user", password, mechanism.label)
-    client.process_server_first_message(server.step(client.first_message()).token)
+    client.process_server_first_message(server.evaluate_response(client.first_message()).token)
     if password == PASSWORD:
-        step = server.step(client.final_message())
+        step = server.evaluate_response(client.final_message())
         client.process_server_final_message(step.token)
-        assert step.identity == Identity("User:user")
+        assert step.principal == Principal("User:user")
     else:
         with pytest.raises(AuthenticationError, match=f"{REFUSAL}{mechanism.value * 256}"):
-            server.step(client.final_message())
+            server.evaluate_response(client.final_message())
 
 
 def test_a_user_who_does_not_exist_cannot_be_told_from_one_with_another_password():
     refusals = []
     for user in ("user", "nobody"):
         server = exchange()
-        client = ScramInitiation(SHA_256, user, "guessed", "abc")
-        first = server.step(client.first())
-        assert first.identity is None
+        client = ScramSaslClient(SHA_256, user, "guessed", "abc")
+        first = server.evaluate_response(client.initial_response())
+        assert first.principal is None
         with pytest.raises(AuthenticationError) as refusal:
-            server.step(client.next(first.token))
+            server.evaluate_response(client.evaluate_challenge(first.token))
         refusals.append(str(refusal.value))
     assert refusals[0] == refusals[1]
 
 
 def test_a_user_who_does_not_exist_seems_to_have_been_made_by_our_commands():
-    asked = exchange().step(b"n,,n=nobody,r=x").token
+    asked = exchange().evaluate_response(b"n,,n=nobody,r=x").token
     assert asked.endswith(b",i=%d" % scram.ITERATIONS_DEFAULT)
 
 
 def test_the_salt_of_a_user_who_does_not_exist_stays_the_same():
     salts = {
-        (user, secret): salt_of(exchange(secret=secret).step(b"n,,n=%b,r=x" % user).token)
+        (user, secret): salt_of(
+            exchange(secret=secret).evaluate_response(b"n,,n=%b,r=x" % user).token
+        )
         for user in (b"nobody", b"neither")
         for secret in (b"one", b"two")
     }
     assert len(set(salts.values())) == 4
-    again = exchange(nonce="other", secret=b"one").step(b"n,,n=nobody,r=y").token
+    again = exchange(nonce="other", secret=b"one").evaluate_response(b"n,,n=nobody,r=y").token
     assert salt_of(again) == salts[b"nobody", b"one"]
 
 
 def test_who_does_not_exist_is_refused_even_with_a_proof_that_is_right():
     server = exchange()
-    client = ScramInitiation(SHA_256, "nobody", PASSWORD, "abc")
-    final = client.next(server.step(client.first()).token)
+    client = ScramSaslClient(SHA_256, "nobody", PASSWORD, "abc")
+    final = client.evaluate_challenge(server.evaluate_response(client.initial_response()).token)
     stand_in = server._challenge.credential
     lucky = scram.credential("nobody", SHA_256, stand_in.salt, 4096, password=PASSWORD)
     server._challenge = server._challenge._replace(credential=lucky)
     with pytest.raises(AuthenticationError, match=REFUSAL):
-        server.step(final)
+        server.evaluate_response(final)
 
 
 def test_delegation_tokens_are_refused_with_words_of_their_own():
     with pytest.raises(AuthenticationError, match="delegation tokens"):
-        exchange().step(CLIENT_FIRST + b",tokenauth=true")
+        exchange().evaluate_response(CLIENT_FIRST + b",tokenauth=true")
 
 
 def test_other_extensions_are_signed_and_mean_nothing():
     server = exchange()
-    client = ScramInitiation(SHA_256, "user", PASSWORD, "abc")
+    client = ScramSaslClient(SHA_256, "user", PASSWORD, "abc")
     client._bare += b",future=1"
-    final = client.next(server.step(client.first()).token)
-    assert server.step(final).identity == Identity("User:user")
+    final = client.evaluate_challenge(server.evaluate_response(client.initial_response()).token)
+    assert server.evaluate_response(final).principal == Principal("User:user")
 
 
 @pytest.mark.parametrize(("authorization_id", "is_right"), [("user", True), ("root", False)])
@@ -163,10 +165,10 @@ def test_nobody_speaks_for_somebody_else(authorization_id, is_right):
     server = exchange()
     first = b"n,a=%b,n=user,r=abc" % authorization_id.encode()
     if is_right:
-        server.step(first)
+        server.evaluate_response(first)
     else:
         with pytest.raises(AuthenticationError, match="authorization id"):
-            server.step(first)
+            server.evaluate_response(first)
 
 
 @pytest.mark.parametrize(
@@ -179,9 +181,9 @@ def test_nobody_speaks_for_somebody_else(authorization_id, is_right):
 )
 def test_a_proof_that_is_not_right_is_refused(final):
     server = exchange()
-    server.step(CLIENT_FIRST)
+    server.evaluate_response(CLIENT_FIRST)
     with pytest.raises(AuthenticationError, match=REFUSAL):
-        server.step(final)
+        server.evaluate_response(final)
 
 
 @pytest.mark.parametrize(
@@ -196,40 +198,40 @@ def test_a_proof_that_is_not_right_is_refused(final):
 def test_a_proof_is_for_what_was_said_before(before, after, is_right):
     """The proof fits what it comes with; that does not fit the rest."""
     server = exchange()
-    server.step(CLIENT_FIRST)
+    server.evaluate_response(CLIENT_FIRST)
     unproven = CLIENT_FINAL.partition(b",p=")[0].replace(before, after)
-    key = scram.client_key(SHA_256, scram.salted(PASSWORD, SHA_256, SALT, 4096))
+    key = scram.client_key(SHA_256, scram.salt_password(PASSWORD, SHA_256, SALT, 4096))
     signed = CLIENT_FIRST.removeprefix(b"n,,") + b"," + SERVER_FIRST + b"," + unproven
     signature = scram.signature(SHA_256, scram.stored_key(SHA_256, key), signed)
     final = unproven + b",p=" + base64.b64encode(scram.xor(key, signature))
     if is_right:
-        assert server.step(final).identity
+        assert server.evaluate_response(final).principal
     else:
         with pytest.raises(AuthenticationError, match=REFUSAL):
-            server.step(final)
+            server.evaluate_response(final)
 
 
 def test_an_attempt_is_over_after_one_failure():
     server = exchange()
-    server.step(CLIENT_FIRST)
+    server.evaluate_response(CLIENT_FIRST)
     for final in (CLIENT_FINAL.replace(b"p=dHzb", b"p=dHzc"), CLIENT_FINAL):
         with pytest.raises(AuthenticationError, match=REFUSAL):
-            server.step(final)
+            server.evaluate_response(final)
 
 
 def test_an_attempt_is_over_when_it_has_succeeded():
     server = exchange()
-    server.step(CLIENT_FIRST)
-    assert server.step(CLIENT_FINAL).identity
+    server.evaluate_response(CLIENT_FIRST)
+    assert server.evaluate_response(CLIENT_FINAL).principal
     with pytest.raises(AuthenticationError, match=REFUSAL):
-        server.step(CLIENT_FINAL)
+        server.evaluate_response(CLIENT_FINAL)
 
 
 @given(st.lists(st.binary(max_size=100), min_size=1, max_size=3), st.booleans())
 def test_garbage_gets_nobody_in(tokens, begins_well):
     server = exchange()
     if begins_well:
-        server.step(CLIENT_FIRST)
+        server.evaluate_response(CLIENT_FIRST)
     for token in tokens:
         with pytest.raises(AuthenticationError):
-            server.step(token)
+            server.evaluate_response(token)

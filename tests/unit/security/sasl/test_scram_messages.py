@@ -18,9 +18,9 @@ every_reader = pytest.mark.parametrize("read", READERS, ids=lambda read: read.__
 
 @given(st.text(st.characters(codec="utf-8"), min_size=1))
 def test_names_survive_what_messages_do_to_them(name):
-    escaped = scram_messages.escaped(name)
+    escaped = scram_messages.escape_name(name)
     assert "," not in escaped
-    assert scram_messages.unescaped(escaped) == name
+    assert scram_messages.unescape_name(escaped) == name
 
 
 def test_a_first_message_says_who_and_keeps_the_bytes_that_are_signed():

@@ -8,7 +8,7 @@ from structlog.testing import capture_logs
 
 from kafscale.config.sections.security import ClientTls, Tls
 from kafscale.errors import AuthenticationError, ConfigError
-from kafscale.security.principal import NOBODY
+from kafscale.security.principal import ANONYMOUS
 from kafscale.security.tls.context import ListenerTls, client_context
 from services.certificates import make_certificates
 from unit.security.handshake import exchange, shake_hands
@@ -66,29 +66,29 @@ def test_only_the_newest_version_is_spoken_where_that_is_set(made):
 def test_who_shows_no_certificate_is_nobody(made):
     for mode in ("none", "requested"):
         tls = listener(made, client_auth=(mode,))
-        assert tls.identity(shake_hands(client(made), tls.context).server) is NOBODY
+        assert tls.principal(shake_hands(client(made), tls.context).server) is ANONYMOUS
 
 
 def test_who_shows_a_certificate_is_known_by_its_name(made):
     for mode in ("requested", "required"):
         tls = listener(made, client_auth=(mode,))
         pair = shake_hands(client(made, "alice"), tls.context)
-        assert tls.identity(pair.server).principal == "User:CN=alice"
+        assert tls.principal(pair.server).full_name == "User:CN=alice"
 
 
 def test_a_certificate_that_is_not_asked_for_says_nothing(made):
     tls = listener(made, client_auth=("none",))
-    assert tls.identity(shake_hands(client(made, "alice"), tls.context).server) is NOBODY
+    assert tls.principal(shake_hands(client(made, "alice"), tls.context).server) is ANONYMOUS
 
 
 def test_names_become_principals_by_the_rules(made):
     rules = "RULE:^CN=(a.*)$/$1/U"
     tls = listener(made, client_auth=("required",), principal_mapping_rules=rules)
     pair = shake_hands(client(made, "alice"), tls.context)
-    assert tls.identity(pair.server).principal == "User:ALICE"
+    assert tls.principal(pair.server).full_name == "User:ALICE"
     pair = shake_hands(client(made, "client"), tls.context)
     with pytest.raises(AuthenticationError):
-        tls.identity(pair.server)
+        tls.principal(pair.server)
 
 
 def test_who_has_to_show_a_certificate_and_does_not_is_refused(made, stranger):

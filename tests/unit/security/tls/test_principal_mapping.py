@@ -3,13 +3,13 @@
 import pytest
 
 from kafscale.errors import AuthenticationError, ConfigError
-from kafscale.security.tls.principal_mapping import PrincipalRules
+from kafscale.security.tls.principal_mapping import PrincipalMapper
 from unit.security.rules import OTHERS, RULES
 
 
 @pytest.mark.parametrize(("rules", "name", "principal"), RULES + OTHERS)
 def test_rules_make_of_a_name_what_kafka_makes_of_it(rules, name, principal):
-    assert PrincipalRules(rules).principal(name) == principal
+    assert PrincipalMapper(rules).principal(name) == principal
 
 
 @pytest.mark.parametrize(
@@ -27,7 +27,7 @@ def test_rules_make_of_a_name_what_kafka_makes_of_it(rules, name, principal):
 )
 def test_what_is_no_rule_is_refused(rules):
     with pytest.raises(ConfigError, match=r"tls.principalMappingRules: .* is no rule"):
-        PrincipalRules(rules)
+        PrincipalMapper(rules)
 
 
 @pytest.mark.parametrize(
@@ -41,9 +41,9 @@ def test_what_is_no_rule_is_refused(rules):
 )
 def test_what_would_fail_with_the_first_client_is_refused_at_once(rule, complaint):
     with pytest.raises(ConfigError, match=complaint):
-        PrincipalRules(rule)
+        PrincipalMapper(rule)
 
 
 def test_a_name_that_no_rule_takes_is_nobody_s():
     with pytest.raises(AuthenticationError, match="no rule"):
-        PrincipalRules("RULE:^CN=(.*),O=Org$/$1/").principal("CN=mallory,O=Other")
+        PrincipalMapper("RULE:^CN=(.*),O=Org$/$1/").principal("CN=mallory,O=Other")

@@ -16,7 +16,7 @@ from kafscale.admin.etcd.backups.store import (
     SourceError,
     StoredSnapshot,
 )
-from kafscale.config.sections.stores import Etcd
+from kafscale.config.sections.etcd import Etcd
 from kafscale.errors import KafscaleError, StoreUnavailableError
 from kafscale.metadata.store.etcd.maintenance import MemberStatus, statuses
 from kafscale.observability.logging import get_logger
@@ -64,7 +64,7 @@ def in_order(told: dict[str, MemberStatus | KafscaleError]) -> Sequence[str]:
     well = [
         (status.is_leader, -status.revision, endpoint)
         for endpoint, status in told.items()
-        if isinstance(status, MemberStatus) and status.speaks_for_all
+        if isinstance(status, MemberStatus) and status.has_quorum_view
     ]
     return [endpoint for *_, endpoint in sorted(well)]
 

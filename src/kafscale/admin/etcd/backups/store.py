@@ -29,7 +29,7 @@ from kafscale.errors import (
     OperatingError,
     StoreUnavailableError,
 )
-from kafscale.metadata.schema.timestamps import format_time
+from kafscale.metadata.schema.protobuf import format_time
 from kafscale.metadata.store.etcd.maintenance import MemberStatus
 from kafscale.storage.objects.store import ObjectInfo, ObjectStore
 

@@ -22,7 +22,7 @@ from kafscale.broker.cluster.controller.transactions import (
     build_transactions,
 )
 from kafscale.errors import OperatingError
-from kafscale.metadata.cluster.cluster_cache import ClusterView
+from kafscale.metadata.cluster.cluster_cache import ClusterCache
 from kafscale.metadata.cluster.group_shards import SHARD_COUNT, SHARDS_TOPIC
 from kafscale.metadata.store.base import Delete, Entry, MetadataStore
 from kafscale.metadata.topics.catalog import Catalog
@@ -48,7 +48,7 @@ class Assigner:
     def __init__(
         self,
         store: MetadataStore,
-        view: ClusterView,
+        view: ClusterCache,
         catalog: Catalog,
         *,
         moves_max: int,
@@ -75,7 +75,7 @@ class Assigner:
     def move_count(self) -> int:
         """How many moves are under way."""
         return sum(
-            assignment.reassigning_to is not None for assignment in self._view.every_assignment()
+            assignment.reassigning_to is not None for assignment in self._view.all_assignments()
         )
 
     async def plan_and_write(self, controller: Entry, fencer: Fencer) -> bool:
@@ -104,7 +104,7 @@ class Assigner:
             return
         owned = Counter(
             (assignment.broker_id, assignment.broker_epoch)
-            for assignment in self._view.every_assignment()
+            for assignment in self._view.all_assignments()
             if assignment.topic != SHARDS_TOPIC
         )
         for owner in sorted(owners):
@@ -116,7 +116,7 @@ class Assigner:
             partitions={**partitions, SHARDS_TOPIC: SHARD_COUNT},
             brokers=self._view.brokers,
             assignments={
-                (found.topic, found.partition): found for found in self._view.every_assignment()
+                (found.topic, found.partition): found for found in self._view.all_assignments()
             },
             fenced=fencer.fenced,
             now_ms=self._clock(),

@@ -22,7 +22,7 @@ from kafscale.broker.cluster.controller.fencer import Fencer, StreamFencer
 from kafscale.broker.cluster.controller.metadata_snapshot import SnapshotPublisher
 from kafscale.broker.cluster.controller.wal_cleanup import DeadStreamCleanup, StreamCleaner
 from kafscale.errors import InvalidRequestError, OperatingError, StoreUnavailableError
-from kafscale.metadata.cluster.cluster_cache import ClusterView
+from kafscale.metadata.cluster.cluster_cache import ClusterCache
 from kafscale.metadata.schema.model import BrokerInfo, Topic
 from kafscale.metadata.store.base import Entry, MetadataStore
 from kafscale.metadata.topics.catalog import Catalog
@@ -76,7 +76,7 @@ class Controller:
     def __init__(
         self,
         store: MetadataStore,
-        view: ClusterView,
+        view: ClusterCache,
         catalog: Catalog,
         streams: StreamFencer,
         reaper: StreamCleaner,

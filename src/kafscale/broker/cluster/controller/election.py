@@ -6,7 +6,7 @@ controller only while the cluster cache shows that very entry, and every write o
 compares it.
 """
 
-from kafscale.metadata.cluster.cluster_cache import ClusterView
+from kafscale.metadata.cluster.cluster_cache import ClusterCache
 from kafscale.metadata.schema import keys
 from kafscale.metadata.schema.model import BrokerInfo
 from kafscale.metadata.store.base import Entry, MetadataStore, Put, absent
@@ -15,7 +15,7 @@ from kafscale.metadata.store.base import Entry, MetadataStore, Put, absent
 class Election:
     """One broker's part in the elections."""
 
-    def __init__(self, store: MetadataStore, view: ClusterView) -> None:
+    def __init__(self, store: MetadataStore, view: ClusterCache) -> None:
         self._store = store
         self._view = view
         self.broker: BrokerInfo | None = None

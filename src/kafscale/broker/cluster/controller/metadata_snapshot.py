@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
-from kafscale.metadata.cluster.cluster_cache import ClusterView
+from kafscale.metadata.cluster.cluster_cache import ClusterCache
 from kafscale.metadata.schema import keys
 from kafscale.metadata.schema.model import BrokerInfo, Topic
 from kafscale.metadata.store.base import Entry, MetadataStore, Put, unchanged
@@ -27,7 +27,7 @@ class SnapshotPublisher:
     """Writes snapshots to the metadata store."""
 
     def __init__(
-        self, store: MetadataStore, view: ClusterView, topics: Mapping[str, Topic], cluster_id: str
+        self, store: MetadataStore, view: ClusterCache, topics: Mapping[str, Topic], cluster_id: str
     ) -> None:
         self._store = store
         self._view = view
@@ -50,7 +50,7 @@ class SnapshotPublisher:
                 self._published = snapshot
 
 
-def build_document(view: ClusterView, topics: Mapping[str, Topic], cluster_id: str) -> Document:
+def build_document(view: ClusterCache, topics: Mapping[str, Topic], cluster_id: str) -> Document:
     """The cluster as the cache shows it."""
     return {
         "controller_id": view.controller_id,
@@ -77,7 +77,7 @@ def _broker_document(broker: BrokerInfo) -> Document:
     return {"id": broker.id, "host": broker.host, "port": broker.port, "rack": broker.rack}
 
 
-def _topic_document(view: ClusterView, topic: Topic) -> Document:
+def _topic_document(view: ClusterCache, topic: Topic) -> Document:
     partitions: list[Document] = []
     for number in range(topic.partitions):
         leader, leader_epoch = view.leader(topic.name, number)

@@ -16,7 +16,7 @@ from kafscale.broker.cluster.controller.plan.planner import Change, Plan
 from kafscale.metadata.cluster.group_shards import SHARDS_TOPIC
 from kafscale.metadata.schema import keys
 from kafscale.metadata.schema.cluster_codec import encode_assignment
-from kafscale.metadata.schema.model import NEVER_SAVED, Assignment, BrokerInfo, Topic
+from kafscale.metadata.schema.model import NO_REVISION, Assignment, BrokerInfo, Topic
 from kafscale.metadata.store.base import (
     OPERATIONS_MAX,
     Compare,
@@ -84,7 +84,7 @@ def _change_op(
     before, after = change.before, change.after
     key = keys.assignment(after.topic, after.partition)
     compares = [
-        Compare(key=key, mod_revision=before.mod_revision if before else NEVER_SAVED),
+        Compare(key=key, mod_revision=before.mod_revision if before else NO_REVISION),
         *(_registration_compare(broker_id, brokers) for broker_id in _brokers_of(change)),
     ]
     if after.topic != SHARDS_TOPIC:
@@ -98,7 +98,7 @@ def _removal_op(assignment: Assignment, topics: Mapping[str, Topic]) -> Assignme
     compares = [Compare(key=key, mod_revision=assignment.mod_revision)]
     if assignment.topic != SHARDS_TOPIC:
         topic = topics.get(assignment.topic)
-        revision = topic.mod_revision if topic else NEVER_SAVED
+        revision = topic.mod_revision if topic else NO_REVISION
         compares.append(Compare(key=keys.topic_config(assignment.topic), mod_revision=revision))
     return AssignmentOp(assignment, Delete(key), compares)
 
@@ -117,5 +117,5 @@ def _brokers_of(change: Change) -> set[int]:
 def _registration_compare(broker_id: int, brokers: Mapping[int, BrokerInfo]) -> Compare:
     broker = brokers.get(broker_id)
     return Compare(
-        key=keys.broker(str(broker_id)), mod_revision=broker.mod_revision if broker else NEVER_SAVED
+        key=keys.broker(str(broker_id)), mod_revision=broker.mod_revision if broker else NO_REVISION
     )

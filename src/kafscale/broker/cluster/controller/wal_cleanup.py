@@ -12,7 +12,7 @@ from typing import Final, Protocol
 
 import msgspec
 
-from kafscale.metadata.cluster.cluster_cache import ClusterView
+from kafscale.metadata.cluster.cluster_cache import ClusterCache
 from kafscale.metadata.schema import keys
 from kafscale.metadata.schema.topic_codec import decode_partition_state, decode_topic
 from kafscale.metadata.store.base import Entry, MetadataStore
@@ -45,7 +45,7 @@ class _Rolled(msgspec.Struct, frozen=True, gc=False):
 class DeadStreamCleanup:
     """Runs the cleaner with the offsets from the metadata store."""
 
-    def __init__(self, store: MetadataStore, view: ClusterView, cleaner: StreamCleaner) -> None:
+    def __init__(self, store: MetadataStore, view: ClusterCache, cleaner: StreamCleaner) -> None:
         self._store = store
         self._view = view
         self._cleaner = cleaner

@@ -15,7 +15,7 @@ from kafscale.broker.cluster.restore.topics import TopicRepair
 from kafscale.errors import DamagedObjectError, StoreUnavailableError
 from kafscale.metadata.schema import keys
 from kafscale.metadata.schema.cluster_codec import decode_assignment, encode_assignment
-from kafscale.metadata.schema.model import NEVER_SAVED, Assignment, PartitionState, Topic
+from kafscale.metadata.schema.model import NO_REVISION, Assignment, PartitionState, Topic
 from kafscale.metadata.schema.topic_codec import (
     decode_partition_state,
     decode_topic,
@@ -145,4 +145,4 @@ class MetadataRepair:
 
 
 def _unchanged_topic(key: str, topic: Topic | None) -> Compare:
-    return Compare(key=key, mod_revision=topic.mod_revision if topic else NEVER_SAVED)
+    return Compare(key=key, mod_revision=topic.mod_revision if topic else NO_REVISION)

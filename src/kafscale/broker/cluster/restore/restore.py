@@ -27,7 +27,12 @@ from kafscale.broker.cluster.restore.metadata_repair import MetadataRepair
 from kafscale.broker.cluster.restore.topics import TopicEvidence
 from kafscale.errors import StoreUnavailableError
 from kafscale.metadata.cluster import id_allocator
-from kafscale.metadata.cluster.restore_marker import REVISION_LEAP, Unsettled, find_restored, settle
+from kafscale.metadata.cluster.restore_marker import (
+    REVISION_BUMP,
+    PendingRestore,
+    complete_restore,
+    find_pending_restore,
+)
 from kafscale.metadata.schema import keys
 from kafscale.metadata.schema.cluster_codec import decode_broker
 from kafscale.metadata.schema.model import TOPIC_ID_BYTES
@@ -39,7 +44,7 @@ from kafscale.storage.wal.streams import Stream
 
 log = get_logger(__name__)
 
-_EPOCHS: Final = keys.counter(id_allocator.broker_epoch(""))
+_EPOCHS: Final = keys.counter(id_allocator.broker_epoch_counter(""))
 
 
 class BucketScanner(Protocol):
@@ -84,15 +89,15 @@ class MetadataRestore:
 
     async def complete(self, controller: Entry) -> None:
         """Complete the restore of the metadata, if one is pending."""
-        pending = await find_restored(self._store)
+        pending = await find_pending_restore(self._store)
         if pending is None:
             return
         began_ms = self._clock()
         log.warning(
             "metadata restore started",
-            snapshot=pending.restored.snapshot,
-            taken_at=pending.restored.taken_at,
-            restored_at=pending.restored.restored_at,
+            snapshot=pending.info.snapshot,
+            taken_at=pending.info.taken_at,
+            restored_at=pending.info.restored_at,
         )
         since_revision = _since_revision(pending)
         metadata = MetadataRepair(self._store, controller)
@@ -111,8 +116,8 @@ class MetadataRestore:
         await self._restore_partitions(metadata, scan, live_sessions)
         await self._raise_counters(streams)
         # Later duties act on the catalog, and would undo changes that it does not show yet.
-        await self._catalog.reached(metadata.topics_revision)
-        if not await settle(self._store, pending):
+        await self._catalog.wait_for_revision(metadata.topics_revision)
+        if not await complete_restore(self._store, pending):
             raise StoreUnavailableError("another restore was started or completed concurrently")
         duration = round((self._clock() - began_ms) / 1000, 3)
         log.warning("metadata restore completed", duration=duration)
@@ -123,7 +128,7 @@ class MetadataRestore:
         """The sessions that started since the restore; call it after the streams were listed."""
         snapshot = await self._store.range(_EPOCHS)
         return {
-            (int(broker_id), id_allocator.value_of(entry) - 1)
+            (int(broker_id), id_allocator.counter_value(entry) - 1)
             for entry in snapshot.entries
             if entry.mod_revision >= since_revision
             and (broker_id := entry.key.removeprefix(_EPOCHS)).isdecimal()
@@ -210,18 +215,18 @@ class MetadataRestore:
         for stream in streams:
             newest[stream.broker_id] = max(newest[stream.broker_id], stream.epoch)
         for broker_id, epoch in newest.items():
-            await id_allocator.raise_to(
-                self._store, id_allocator.broker_epoch(str(broker_id)), epoch + 1
+            await id_allocator.advance_to(
+                self._store, id_allocator.broker_epoch_counter(str(broker_id)), epoch + 1
             )
-        given = await id_allocator.read(self._store, id_allocator.PRODUCER_IDS) or 0
+        given = await id_allocator.peek(self._store, id_allocator.PRODUCER_ID_COUNTER) or 0
         first = partitions.producer_id(given, self._clock())
-        await id_allocator.raise_to(self._store, id_allocator.PRODUCER_IDS, first)
+        await id_allocator.advance_to(self._store, id_allocator.PRODUCER_ID_COUNTER, first)
         log.info("counters raised", brokers=len(newest), producer_id=first)
 
 
-def _since_revision(pending: Unsettled) -> int:
+def _since_revision(pending: PendingRestore) -> int:
     """The revision that separates the snapshot's content from later writes."""
-    settled_count = int(pending.settled.value) if pending.settled else 0
-    if pending.restoration_count > settled_count or pending.mark is None:
-        return pending.restoration_count * REVISION_LEAP
-    return pending.mark.mod_revision
+    settled_count = int(pending.completed.value) if pending.completed else 0
+    if pending.restore_count > settled_count or pending.marker is None:
+        return pending.restore_count * REVISION_BUMP
+    return pending.marker.mod_revision

@@ -24,7 +24,7 @@ from kafscale.protocol.error_codes import ErrorCode
 from kafscale.text.formatting import clock
 
 if TYPE_CHECKING:
-    from kafscale.config.sections.serving import Consumer
+    from kafscale.config.sections.client import Consumer
 
 PATIENCE_SECONDS: Final = 1.0
 """How long an interrupted consumer waits for what it is about to print."""

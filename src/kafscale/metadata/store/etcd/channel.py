@@ -11,11 +11,11 @@ from typing import Final
 
 import grpc
 
-from kafscale.config.sections.stores import Etcd, Tls
+from kafscale.config.sections.etcd import Etcd, EtcdTls
 from kafscale.net import tls_files
 
-ANSWER_BYTES_MAX: Final = 32 << 20
-"""What one answer may hold; ranges come in pages that fit, watches in fragments."""
+RESPONSE_BYTES_MAX: Final = 32 << 20
+"""What one response may hold; ranges come in pages that fit, watches in fragments."""
 
 _PING_AFTER_MS: Final = 7_000
 """How long a connection in use may be silent before it is asked for a sign of life. etcd hangs up
@@ -34,7 +34,7 @@ def open_channel(
     options = (
         ("grpc.enable_http_proxy", 0),
         ("grpc.use_local_subchannel_pool", 1),
-        ("grpc.max_receive_message_length", ANSWER_BYTES_MAX),
+        ("grpc.max_receive_message_length", RESPONSE_BYTES_MAX),
         ("grpc.keepalive_time_ms", _PING_AFTER_MS),
         ("grpc.keepalive_timeout_ms", _PING_TIMEOUT_MS),
         ("grpc.http2.max_pings_without_data", 0),
@@ -72,7 +72,7 @@ def channel_credentials(settings: Etcd) -> grpc.ChannelCredentials | None:
     return grpc.ssl_channel_credentials(authorities, key, certificate)
 
 
-def _check(tls: Tls) -> None:
+def _check(tls: EtcdTls) -> None:
     """Refuse files that are of no use; gRPC would only tell of members that cannot be reached."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     if tls.ca_file:

@@ -2,13 +2,13 @@
 
 The laws:
 
-1. What changes keys is sent a second time only where etcd surely has not done it (`Verdict.UNDONE`,
-   or before it was sent at all). Its answer is waited for as long as a request may take.
-2. Whatever does no harm twice is given a share of that time at each member, until one answers.
+1. Writes are sent again only if etcd certainly has not applied them (`ErrorKind.NOT_APPLIED`), or
+   before they were sent at all. The response is awaited for the whole request timeout.
+2. Whatever does no harm twice is given a share of that time at each member, until one responses.
 3. Nobody waits longer than a request may take, whatever the members do.
 
 Leases are changes too, but not of keys: one that is granted twice ends by itself, and one that is
-revoked twice ends once. So they count as harmless.
+revoked twice ends once. So they count as idempotent.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from typing import Final, TypeVar
 
 from kafscale.errors import StoreUnavailableError
 from kafscale.metadata._generated import rpc_pb2 as rpc
-from kafscale.metadata.store.etcd.errors import EtcdError, Verdict
+from kafscale.metadata.store.etcd.errors import ErrorKind, EtcdError
 from kafscale.metadata.store.etcd.member import Member, Metadata
 from kafscale.metadata.store.etcd.members import Members
 from kafscale.metadata.store.etcd.methods import RANGE, Method, Request, Response
@@ -28,40 +28,42 @@ Attempt = Callable[[Member, Metadata, float], Awaitable[Result]]
 """Something done at a member, with the metadata to send and the seconds that it may take."""
 
 _SHARES: Final = 4
-"""How many silent members a harmless request outlasts: more than any cluster can do without."""
+"""How many silent members a idempotent request outlasts: more than any cluster can do without."""
 
-_PAUSE_S: Final = 0.1
-"""Between rounds, where every member answers that it cannot: while they elect a leader."""
+_RETRY_PAUSE_S: Final = 0.1
+"""Between rounds, where every member responses that it cannot: while they elect a leader."""
 
-_SIGN_INS_MAX: Final = 2
+_AUTHENTICATIONS_MAX: Final = 2
 
 
 class Client:
-    """Sends requests as somebody, to whoever answers."""
+    """Sends requests as somebody, to whoever responses."""
 
     def __init__(self, members: Members, session: Session, request_timeout_ms: int) -> None:
         self.members: Final = members
         self._session = session
         self._request_s = request_timeout_ms / 1000
 
-    async def ask(self, method: Method[Request, Response], request: Request) -> Response:
+    async def call_idempotent(
+        self, method: Method[Request, Response], request: Request
+    ) -> Response:
         """Send what does no harm twice."""
         return await self.attempt(
             lambda member, metadata, seconds: member.call(method, request, metadata, seconds),
-            harmless=True,
+            idempotent=True,
         )
 
-    async def tell(self, method: Method[Request, Response], request: Request) -> Response:
+    async def call_once(self, method: Method[Request, Response], request: Request) -> Response:
         """Send what must not be done twice; where that fails, it may or may not have been done."""
         return await self.attempt(
             lambda member, metadata, seconds: member.call(method, request, metadata, seconds),
-            harmless=False,
+            idempotent=False,
         )
 
-    async def attempt(self, attempt: Attempt[Result], *, harmless: bool) -> Result:
+    async def attempt(self, attempt: Attempt[Result], *, idempotent: bool) -> Result:
         """Do something at a member, and at others if it fails and that is safe."""
         try:
-            return await self._attempt(attempt, harmless=harmless)
+            return await self._attempt(attempt, idempotent=idempotent)
         except asyncio.CancelledError:
             # A channel that is closed cancels its calls, but not the tasks that wait for them.
             task = asyncio.current_task()
@@ -69,44 +71,46 @@ class Client:
                 raise StoreUnavailableError("the metadata store is closed") from None
             raise
 
-    async def _attempt(self, attempt: Attempt[Result], *, harmless: bool) -> Result:
+    async def _attempt(self, attempt: Attempt[Result], *, idempotent: bool) -> Result:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self._request_s
         share_s = self._request_s / _SHARES
-        failures = sign_ins = 0
+        failures = authentications = 0
         while True:
             member = await self.members.connected(deadline)
             metadata: Metadata | None = None
             try:
                 metadata = await self._session.metadata(member, share_s)
                 remaining_s = max(deadline - loop.time(), 0)
-                seconds = min(remaining_s, share_s) if harmless else remaining_s
+                seconds = min(remaining_s, share_s) if idempotent else remaining_s
                 result = await attempt(member, metadata, seconds)
             except EtcdError as error:
-                match error.verdict:
-                    case Verdict.UNKNOWN_TOKEN if metadata and sign_ins < _SIGN_INS_MAX:
+                match error.kind:
+                    case ErrorKind.INVALID_TOKEN if (
+                        metadata and authentications < _AUTHENTICATIONS_MAX
+                    ):
                         self._session.forget(metadata)
-                        sign_ins += 1
+                        authentications += 1
                         continue
-                    case Verdict.UNDONE:
+                    case ErrorKind.NOT_APPLIED:
                         may_repeat = True
-                    case Verdict.IN_DOUBT:
-                        may_repeat = harmless or metadata is None
+                    case ErrorKind.UNKNOWN_OUTCOME:
+                        may_repeat = idempotent or metadata is None
                     case _:
                         raise
-                self.members.leave(member, str(error))
+                self.members.mark_failed(member, str(error))
                 if not may_repeat or loop.time() >= deadline:
                     raise
             else:
-                self.members.answered(member)
+                self.members.mark_healthy(member)
                 return result
             failures += 1
             if failures >= len(self.members):
-                await asyncio.sleep(_PAUSE_S)
+                await asyncio.sleep(_RETRY_PAUSE_S)
 
     async def check(self, seconds: float) -> None:
-        """Ask all members at once, and prefer the first to answer; else the error tells why."""
-        tries = [asyncio.ensure_future(self._greet(m, seconds)) for m in self.members.all]
+        """Ask all members at once, and prefer the first to response; else the error tells why."""
+        tries = [asyncio.ensure_future(self._ping(m, seconds)) for m in self.members.all]
         errors = []
         try:
             for answered in asyncio.as_completed(tries):
@@ -120,9 +124,9 @@ class Client:
             for attempt in tries:
                 attempt.cancel()
             await asyncio.gather(*tries, return_exceptions=True)
-        raise max(errors, key=lambda error: error.verdict is Verdict.REFUSED)
+        raise max(errors, key=lambda error: error.kind is ErrorKind.REJECTED)
 
-    async def _greet(self, member: Member, seconds: float) -> Member:
+    async def _ping(self, member: Member, seconds: float) -> Member:
         metadata = await self._session.metadata(member, seconds)
         await member.call(RANGE, rpc.RangeRequest(key=b"/", keys_only=True), metadata, seconds)
         return member

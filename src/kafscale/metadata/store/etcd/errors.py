@@ -14,52 +14,52 @@ import grpc
 from kafscale.errors import StoreUnavailableError
 
 
-class Verdict(enum.Enum):
+class ErrorKind(enum.Enum):
     """What a failed request is to be followed by."""
 
-    UNDONE = "undone"
+    NOT_APPLIED = "not applied"
     """Nothing has happened; another member may do it."""
-    IN_DOUBT = "in doubt"
+    UNKNOWN_OUTCOME = "unknown outcome"
     """It may have been done, or may still be; only what does no harm twice may be repeated."""
-    UNKNOWN_TOKEN = "unknown token"  # noqa: S105 - a name, not a secret.
+    INVALID_TOKEN = "invalid token"  # noqa: S105 - a name, not a secret.
     """Nothing has happened; sign in again first."""
-    REFUSED = "refused"
+    REJECTED = "rejected"
     """Nothing has happened, and it is no use to ask again: we may not, or do not trust them."""
-    LEASE_ENDED = "lease ended"
+    LEASE_NOT_FOUND = "lease not found"
     COMPACTED = "compacted"
     """The revision that was asked for is forgotten."""
-    ANSWER_TOO_LARGE = "answer too large"
+    RESPONSE_TOO_LARGE = "response too large"
 
 
 class EtcdError(StoreUnavailableError):
     """A request that failed at one member; to everybody else, a store that is unavailable."""
 
-    def __init__(self, endpoint: str, reason: str, verdict: Verdict) -> None:
+    def __init__(self, endpoint: str, reason: str, kind: ErrorKind) -> None:
         super().__init__(f"etcd at {endpoint}: {reason}")
-        self.verdict = verdict
+        self.kind = kind
 
 
 # Parts of etcd's messages, which are fixed in its API, and of gRPC's own where it did not get as
-# far as that. Codes say less: UNAVAILABLE is a lost answer as well as a member without a leader.
-_MEANINGS: Final = (
-    ("requested lease not found", Verdict.LEASE_ENDED),
-    ("required revision has been compacted", Verdict.COMPACTED),
-    ("Received message larger than max", Verdict.ANSWER_TOO_LARGE),
-    ("invalid auth token", Verdict.UNKNOWN_TOKEN),
-    ("revision of auth store is old", Verdict.UNKNOWN_TOKEN),
-    ("invalid user ID or password", Verdict.REFUSED),
-    ("user name is empty", Verdict.REFUSED),
-    ("permission denied", Verdict.REFUSED),
-    ("ALERT_BAD_CERTIFICATE", Verdict.REFUSED),
-    ("ALERT_CERTIFICATE_REQUIRED", Verdict.REFUSED),
-    ("Hostname Verification Check failed", Verdict.REFUSED),
-    ("TSI_PROTOCOL_FAILURE", Verdict.REFUSED),
-    ("failed to connect to all addresses", Verdict.UNDONE),
-    ("etcdserver: no leader", Verdict.UNDONE),
-    ("etcdserver: not capable", Verdict.UNDONE),
-    ("etcdserver: too many requests", Verdict.UNDONE),
-    ("etcdserver: rpc not supported for learner", Verdict.UNDONE),
-    ("raft proposal dropped", Verdict.UNDONE),
+# far as that. Codes say less: UNAVAILABLE is a lost response as well as a member without a leader.
+_KNOWN_MESSAGES: Final = (
+    ("requested lease not found", ErrorKind.LEASE_NOT_FOUND),
+    ("required revision has been compacted", ErrorKind.COMPACTED),
+    ("Received message larger than max", ErrorKind.RESPONSE_TOO_LARGE),
+    ("invalid auth token", ErrorKind.INVALID_TOKEN),
+    ("revision of auth store is old", ErrorKind.INVALID_TOKEN),
+    ("invalid user ID or password", ErrorKind.REJECTED),
+    ("user name is empty", ErrorKind.REJECTED),
+    ("permission denied", ErrorKind.REJECTED),
+    ("ALERT_BAD_CERTIFICATE", ErrorKind.REJECTED),
+    ("ALERT_CERTIFICATE_REQUIRED", ErrorKind.REJECTED),
+    ("Hostname Verification Check failed", ErrorKind.REJECTED),
+    ("TSI_PROTOCOL_FAILURE", ErrorKind.REJECTED),
+    ("failed to connect to all addresses", ErrorKind.NOT_APPLIED),
+    ("etcdserver: no leader", ErrorKind.NOT_APPLIED),
+    ("etcdserver: not capable", ErrorKind.NOT_APPLIED),
+    ("etcdserver: too many requests", ErrorKind.NOT_APPLIED),
+    ("etcdserver: rpc not supported for learner", ErrorKind.NOT_APPLIED),
+    ("raft proposal dropped", ErrorKind.NOT_APPLIED),
 )
 
 _FINAL: Final = frozenset(
@@ -75,9 +75,9 @@ _FINAL: Final = frozenset(
         grpc.StatusCode.UNIMPLEMENTED,
     }
 )
-"""The codes of an answer that is an answer, where its words are not known here."""
+"""The codes of an response that is an response, where its words are not known here."""
 
-_WORDS: Final = {
+_EXPLANATIONS: Final = {
     "user name is empty": "it wants a user and a password, and there are none in the settings",
     "ALERT_BAD_CERTIFICATE": "it does not accept our certificate, or wants one (etcd.tls.certFile)",
     "ALERT_CERTIFICATE_REQUIRED": "it wants a certificate of ours (etcd.tls.certFile)",
@@ -89,12 +89,14 @@ _PREAMBLE: Final = re.compile(r"failed to connect to all addresses; last error: 
 """What gRPC says before the reason why there is no connection."""
 
 
-def failure(endpoint: str, code: grpc.StatusCode, details: str) -> EtcdError:
-    """The error for an answer that is one, or for none at all."""
+def to_etcd_error(endpoint: str, code: grpc.StatusCode, details: str) -> EtcdError:
+    """The error for an response that is one, or for none at all."""
     if code is grpc.StatusCode.DEADLINE_EXCEEDED:
-        return EtcdError(endpoint, "no answer in time", Verdict.IN_DOUBT)
+        return EtcdError(endpoint, "no response in time", ErrorKind.UNKNOWN_OUTCOME)
     reason = _PREAMBLE.sub("", details) or code.name
-    for part, verdict in _MEANINGS:
+    for part, kind in _KNOWN_MESSAGES:
         if part in details:
-            return EtcdError(endpoint, _WORDS.get(part, reason), verdict)
-    return EtcdError(endpoint, reason, Verdict.REFUSED if code in _FINAL else Verdict.IN_DOUBT)
+            return EtcdError(endpoint, _EXPLANATIONS.get(part, reason), kind)
+    return EtcdError(
+        endpoint, reason, ErrorKind.REJECTED if code in _FINAL else ErrorKind.UNKNOWN_OUTCOME
+    )

@@ -20,7 +20,7 @@ from typing import Final, Protocol, Self
 
 import msgspec
 
-from kafscale.config.sections.stores import Etcd
+from kafscale.config.sections.etcd import Etcd
 from kafscale.errors import KafscaleError
 from kafscale.metadata._generated import rpc_pb2 as rpc
 from kafscale.metadata.store.etcd.channel import address, channel_credentials, open_channel
@@ -75,7 +75,7 @@ class MemberStatus(msgspec.Struct, frozen=True):
         return self.leader_id == self.member_id
 
     @property
-    def speaks_for_all(self) -> bool:
+    def has_quorum_view(self) -> bool:
         """Whether it can be asked what most members agree on: learners are not told."""
         return bool(self.leader_id) and not self.is_learner
 
@@ -106,14 +106,14 @@ class HasStatus(Protocol):
 
 async def statuses(members: Mapping[str, HasStatus]) -> dict[str, MemberStatus | KafscaleError]:
     """How members are, all asked at once, or why one does not say."""
-    answers = await asyncio.gather(
+    responses = await asyncio.gather(
         *(member.status() for member in members.values()), return_exceptions=True
     )
     told: dict[str, MemberStatus | KafscaleError] = {}
-    for endpoint, answer in zip(members, answers, strict=True):
-        if not isinstance(answer, MemberStatus | KafscaleError):
-            raise answer
-        told[endpoint] = answer
+    for endpoint, response in zip(members, responses, strict=True):
+        if not isinstance(response, MemberStatus | KafscaleError):
+            raise response
+        told[endpoint] = response
     return told
 
 
@@ -144,17 +144,17 @@ class Maintenance:
         async def ask(member: Member, metadata: Metadata, seconds: float) -> rpc.StatusResponse:
             return await member.call(STATUS, rpc.StatusRequest(), _leaderless(metadata), seconds)
 
-        answer = await self._client.attempt(ask, harmless=True)
+        response = await self._client.attempt(ask, idempotent=True)
         return MemberStatus(
-            version=answer.version,
-            database_bytes=answer.dbSize,
-            database_used_bytes=answer.dbSizeInUse,
-            leader_id=answer.leader,
-            member_id=answer.header.member_id,
-            cluster_id=answer.header.cluster_id,
-            revision=answer.header.revision,
-            errors=tuple(answer.errors),
-            is_learner=answer.isLearner,
+            version=response.version,
+            database_bytes=response.dbSize,
+            database_used_bytes=response.dbSizeInUse,
+            leader_id=response.leader,
+            member_id=response.header.member_id,
+            cluster_id=response.header.cluster_id,
+            revision=response.header.revision,
+            errors=tuple(response.errors),
+            is_learner=response.isLearner,
         )
 
     async def snapshot(self) -> AsyncGenerator[bytes, None]:
@@ -163,26 +163,26 @@ class Maintenance:
         async def begin(
             member: Member, metadata: Metadata, _seconds: float
         ) -> tuple[bytes, AsyncGenerator[rpc.SnapshotResponse, None]]:
-            answers = member.download(SNAPSHOT, rpc.SnapshotRequest(), _leaderless(metadata))
-            return (await anext(answers)).blob, answers
+            responses = member.download(SNAPSHOT, rpc.SnapshotRequest(), _leaderless(metadata))
+            return (await anext(responses)).blob, responses
 
         # Until the first piece has come, nobody has seen anything, and it can begin again.
-        first, answers = await self._client.attempt(begin, harmless=True)
-        async with contextlib.aclosing(answers):
+        first, responses = await self._client.attempt(begin, idempotent=True)
+        async with contextlib.aclosing(responses):
             yield first
-            async for answer in answers:
-                yield answer.blob
+            async for response in responses:
+                yield response.blob
 
     async def defragment(self) -> None:
         """Write the database anew, without what is free in it.
 
-        The member answers nobody until that is done, so it is done to one member at a time.
+        The member responses nobody until that is done, so it is done to one member at a time.
         """
 
         async def rewrite(member: Member, metadata: Metadata, _seconds: float) -> None:
             await member.call(DEFRAGMENT, rpc.DefragmentRequest(), metadata, _REWRITE_S_MAX)
 
-        await self._client.attempt(rewrite, harmless=False)
+        await self._client.attempt(rewrite, idempotent=False)
 
     async def compact(self, revision: int) -> None:
         """Forget what happened before the revision, at all members; nothing, if it is forgotten."""
@@ -192,48 +192,50 @@ class Maintenance:
             await member.call(COMPACT, request, metadata, _REWRITE_S_MAX)
 
         try:
-            await self._client.attempt(forget, harmless=False)
+            await self._client.attempt(forget, idempotent=False)
         except EtcdError as error:
             if _FORGOTTEN not in str(error):
                 raise
 
     async def alarms(self) -> list[Alarm]:
         """The alarms of all members."""
-        answer = await self._client.ask(ALARM, rpc.AlarmRequest())
-        return [Alarm(each.memberID, rpc.AlarmType.Name(each.alarm)) for each in answer.alarms]
+        response = await self._client.call_idempotent(ALARM, rpc.AlarmRequest())
+        return [Alarm(each.memberID, rpc.AlarmType.Name(each.alarm)) for each in response.alarms]
 
     async def disarm(self, alarm: Alarm) -> None:
         """Say that it is over. Where that is not so, the member raises it again."""
         request = rpc.AlarmRequest(
             action=rpc.AlarmRequest.DEACTIVATE, memberID=alarm.member_id, alarm=alarm.kind
         )
-        await self._client.ask(ALARM, request)
+        await self._client.call_idempotent(ALARM, request)
 
     async def members(self) -> list[EtcdMember]:
         """All members, as most of them have agreed."""
-        answer = await self._client.ask(MEMBER_LIST, rpc.MemberListRequest(linearizable=True))
-        return [_member(each) for each in answer.members]
+        response = await self._client.call_idempotent(
+            MEMBER_LIST, rpc.MemberListRequest(linearizable=True)
+        )
+        return [_member(each) for each in response.members]
 
     async def add_member(self, peer_urls: Sequence[str], *, learner: bool = False) -> EtcdMember:
         """Let somebody in, who counts from now on unless it is a learner."""
         request = rpc.MemberAddRequest(peerURLs=peer_urls, isLearner=learner)
-        return _member((await self._client.tell(MEMBER_ADD, request)).member)
+        return _member((await self._client.call_once(MEMBER_ADD, request)).member)
 
     async def promote_member(self, member_id: int) -> None:
         """Let a learner count; it is refused while the learner has not caught up."""
-        await self._client.tell(MEMBER_PROMOTE, rpc.MemberPromoteRequest(ID=member_id))
+        await self._client.call_once(MEMBER_PROMOTE, rpc.MemberPromoteRequest(ID=member_id))
 
     async def remove_member(self, member_id: int) -> None:
         """Shut a member out for good; nothing, if it is not in."""
         try:
-            await self._client.tell(MEMBER_REMOVE, rpc.MemberRemoveRequest(ID=member_id))
+            await self._client.call_once(MEMBER_REMOVE, rpc.MemberRemoveRequest(ID=member_id))
         except EtcdError as error:
             if _NO_SUCH_MEMBER not in str(error):
                 raise
 
 
 def _leaderless(metadata: Metadata) -> Metadata:
-    """The same, but an answer is wanted also of a member that knows no leader."""
+    """The same, but an response is wanted also of a member that knows no leader."""
     return tuple(pair for pair in metadata if pair[0] != "hasleader")
 
 

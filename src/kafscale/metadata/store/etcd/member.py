@@ -12,10 +12,10 @@ from typing import Any, Final, Generic, cast
 
 import grpc
 
-from kafscale.metadata.store.etcd.errors import EtcdError, Verdict, failure
+from kafscale.metadata.store.etcd.errors import ErrorKind, EtcdError, to_etcd_error
 from kafscale.metadata.store.etcd.methods import Method, Request, Response
 from kafscale.observability import tracing
-from kafscale.observability.tracing import Kind
+from kafscale.observability.tracing import SpanKind
 
 Metadata = Sequence[tuple[str, str]]
 """What goes with a request besides its message."""
@@ -43,14 +43,14 @@ class Member:
         metadata: Metadata,
         seconds: float,
     ) -> Response:
-        """Send one request and wait for its answer."""
+        """Send one request and wait for its response."""
         send = self._channel.unary_unary(method.path, method.encode, method.decode)
         service, _, name = method.path.rpartition("/")
         with (
-            _translated(self.endpoint),
+            _converted_errors(self.endpoint),
             tracing.span(
                 f"etcd {name}",
-                Kind.CLIENT,
+                SpanKind.CLIENT,
                 {
                     "rpc.system": "grpc",
                     "rpc.service": service.lstrip("/"),
@@ -71,23 +71,23 @@ class Member:
     async def download(
         self, method: Method[Request, Response], request: Request, metadata: Metadata
     ) -> AsyncGenerator[Response, None]:
-        """Send one request, and receive as many answers as there are."""
+        """Send one request, and receive as many responses as there are."""
         start = self._channel.unary_stream(method.path, method.encode, method.decode)
         call = start(request, metadata=metadata)
         try:
-            with _translated(self.endpoint):
-                async for answer in call:
-                    yield answer
+            with _converted_errors(self.endpoint):
+                async for response in call:
+                    yield response
         finally:
             call.cancel()
 
-    def leave(self) -> None:
+    def cancel_streams(self) -> None:
         """End all streams: they fail, and may go on elsewhere."""
         for stream in list(self._streams):
-            stream.abandon()
+            stream.abort()
 
     async def close(self) -> None:
-        self.leave()
+        self.cancel_streams()
         await self._channel.close()
 
 
@@ -103,23 +103,23 @@ class Stream(Generic[Request, Response]):
         self.endpoint: Final = endpoint
         self._call = call
         self._streams = streams
-        self._abandoned = False
+        self._aborted = False
         streams.add(self)
 
     async def send(self, request: Request) -> None:
-        with self._translated():
+        with self._converted_errors():
             await self._call.write(request)
 
     async def receive(self) -> Response:
-        with self._translated():
+        with self._converted_errors():
             response = await self._call.read()
         if response is grpc.aio.EOF:
-            raise EtcdError(self.endpoint, "it ended the conversation", Verdict.IN_DOUBT)
+            raise EtcdError(self.endpoint, "it ended the conversation", ErrorKind.UNKNOWN_OUTCOME)
         return cast("Response", response)
 
-    def abandon(self) -> None:
+    def abort(self) -> None:
         """End it for whoever is waiting for the next message."""
-        self._abandoned = True
+        self._aborted = True
         self._call.cancel()
 
     def close(self) -> None:
@@ -127,21 +127,23 @@ class Stream(Generic[Request, Response]):
         self._call.cancel()
 
     @contextmanager
-    def _translated(self) -> Iterator[None]:
+    def _converted_errors(self) -> Iterator[None]:
         try:
-            with _translated(self.endpoint):
+            with _converted_errors(self.endpoint):
                 yield
         except asyncio.CancelledError:
             # Both a call and the task that waits for it end so; only the task's end is to go on.
             task = asyncio.current_task()
-            if not self._abandoned or (task and task.cancelling()):
+            if not self._aborted or (task and task.cancelling()):
                 raise
-            raise EtcdError(self.endpoint, "it does not answer", Verdict.IN_DOUBT) from None
+            raise EtcdError(
+                self.endpoint, "it does not response", ErrorKind.UNKNOWN_OUTCOME
+            ) from None
 
 
 @contextmanager
-def _translated(endpoint: str) -> Iterator[None]:
+def _converted_errors(endpoint: str) -> Iterator[None]:
     try:
         yield
     except grpc.aio.AioRpcError as error:
-        raise failure(endpoint, error.code(), error.details() or "") from None
+        raise to_etcd_error(endpoint, error.code(), error.details() or "") from None

@@ -14,7 +14,7 @@ from kafscale.errors import StoreUnavailableError
 from kafscale.metadata.store.etcd.member import Member
 from kafscale.observability.logging import get_logger
 
-_CHANCE_S: Final = 0.25
+_RECONNECT_GRACE_S: Final = 0.25
 """How long others may take to connect before a member that has failed is asked again."""
 
 _SETTLE_S: Final = 0.05
@@ -39,7 +39,7 @@ class Members:
         return len(self._members)
 
     @property
-    def best(self) -> Member:
+    def preferred(self) -> Member:
         """The one that is asked next, if it can be."""
         return self._members[0]
 
@@ -54,13 +54,13 @@ class Members:
     async def connected(self, deadline: float) -> Member:
         """A member with a connection, waited for until the loop's clock shows `deadline`."""
         loop = asyncio.get_running_loop()
-        chance = loop.time() + _CHANCE_S
+        grace_end = loop.time() + _RECONNECT_GRACE_S
         while True:
             if self._closed:
                 raise StoreUnavailableError("the metadata store is closed")
             member = next((member for member in self._members if member.is_connected()), None)
-            is_last_choice = member in self._failing and member is not self.best
-            if member and not (is_last_choice and loop.time() < chance):
+            is_last_choice = member in self._failing and member is not self.preferred
+            if member and not (is_last_choice and loop.time() < grace_end):
                 self.prefer(member)
                 return member
             if loop.time() >= deadline:
@@ -71,7 +71,7 @@ class Members:
             if self._connecting is None or self._connecting.done():
                 self._connecting = asyncio.create_task(self._connect(), name="connect to etcd")
             # The task is shared by all who wait, and outlasts those who give up.
-            until = chance if member else deadline
+            until = grace_end if member else deadline
             await asyncio.wait([self._connecting], timeout=max(0, until - loop.time()))
 
     def prefer(self, member: Member) -> None:
@@ -80,7 +80,7 @@ class Members:
             self._members.remove(member)
             self._members.insert(0, member)
 
-    def leave(self, member: Member, reason: str) -> None:
+    def mark_failed(self, member: Member, reason: str) -> None:
         """Ask others first from now on."""
         self._reason = reason
         self._members.remove(member)
@@ -88,13 +88,13 @@ class Members:
         if member not in self._failing and not self._closed:
             self._failing.add(member)
             _log.warning("etcd member fails", endpoint=member.endpoint, reason=reason)
-        member.leave()
+        member.cancel_streams()
 
-    def answered(self, member: Member) -> None:
+    def mark_healthy(self, member: Member) -> None:
         """Nothing is wrong with it, or not any more."""
         if member in self._failing:
             self._failing.remove(member)
-            _log.info("etcd member answers again", endpoint=member.endpoint)
+            _log.info("etcd member responses again", endpoint=member.endpoint)
 
     async def close(self) -> None:
         self._closed = True

@@ -22,8 +22,8 @@ class Method(Generic[Request, Response]):
     def encode(self, request: Request) -> bytes:
         return request.SerializeToString()
 
-    def decode(self, answer: bytes) -> Response:
-        return self.response.FromString(answer)
+    def decode(self, response: bytes) -> Response:
+        return self.response.FromString(response)
 
 
 RANGE: Final = Method("/etcdserverpb.KV/Range", rpc.RangeRequest, rpc.RangeResponse)

@@ -42,7 +42,7 @@ def transaction(compares: Sequence[Compare], operations: Sequence[Operation]) ->
         success=[_operation(operation) for operation in operations],
     )
     if not operations:
-        # A member answers a transaction that has nothing in it from what it happens to know. One
+        # A member responses a transaction that has nothing in it from what it happens to know. One
         # that reads is answered, as a read is, from what has been committed.
         look = rpc.RequestOp(request_range=rpc.RangeRequest(key=b"/", keys_only=True))
         request.success.append(look)

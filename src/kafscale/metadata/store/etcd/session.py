@@ -29,15 +29,15 @@ class Session:
         self._username = username
         self._password = password
         self._metadata: Metadata | None = None if username else _HAS_LEADER
-        self._signing_in = asyncio.Lock()
+        self._authenticating = asyncio.Lock()
 
     async def metadata(self, member: Member, seconds: float) -> Metadata:
         """What to send along, after signing in if that has to be done first."""
         if self._metadata is not None:
             return self._metadata
-        async with self._signing_in:
+        async with self._authenticating:
             if self._metadata is None:
-                self._metadata = await self._sign_in(member, seconds)
+                self._metadata = await self._authenticate(member, seconds)
             return self._metadata
 
     def forget(self, metadata: Metadata) -> None:
@@ -45,13 +45,13 @@ class Session:
         if self._username and self._metadata is metadata:
             self._metadata = None
 
-    async def _sign_in(self, member: Member, seconds: float) -> Metadata:
+    async def _authenticate(self, member: Member, seconds: float) -> Metadata:
         request = rpc.AuthenticateRequest(name=self._username, password=self._password)
         try:
-            answer = await member.call(AUTHENTICATE, request, _HAS_LEADER, seconds)
+            response = await member.call(AUTHENTICATE, request, _HAS_LEADER, seconds)
         except EtcdError as error:
             if _NOT_ENABLED not in str(error):
                 raise
             _log.warning("etcd lets everybody in", endpoint=member.endpoint)
             return _HAS_LEADER
-        return (*_HAS_LEADER, ("token", answer.token))
+        return (*_HAS_LEADER, ("token", response.token))

@@ -1,7 +1,7 @@
 """The metadata store that brokers share: etcd v3, spoken over gRPC.
 
 Every law of `store` is etcd's own, but for the edges, which are kept here: a put under a lease that
-has ended is an answer and not an error, a range comes in as many pages as it needs, all of one
+has ended is an response and not an error, a range comes in as many pages as it needs, all of one
 revision. What a lost member means is left to `client`, for watches to `watch`.
 
 A lease lasts whole seconds, and no less than etcd's own least (one and a half times its election
@@ -15,7 +15,7 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import closing
 from typing import Final
 
-from kafscale.config.sections.stores import Etcd
+from kafscale.config.sections.etcd import Etcd
 from kafscale.errors import OperatingError
 from kafscale.metadata._generated import rpc_pb2 as rpc
 from kafscale.metadata.store.base import (
@@ -30,7 +30,7 @@ from kafscale.metadata.store.base import (
 from kafscale.metadata.store.etcd import protobuf
 from kafscale.metadata.store.etcd.channel import address, channel_credentials, open_channel
 from kafscale.metadata.store.etcd.client import Client
-from kafscale.metadata.store.etcd.errors import EtcdError, Verdict
+from kafscale.metadata.store.etcd.errors import ErrorKind, EtcdError
 from kafscale.metadata.store.etcd.member import Member, Metadata
 from kafscale.metadata.store.etcd.members import Members
 from kafscale.metadata.store.etcd.methods import (
@@ -46,7 +46,7 @@ from kafscale.metadata.store.etcd.watch import watch
 PAGE_ENTRIES: Final = 1000
 """How many entries of a range are asked for at once; fewer, where these are too large together."""
 
-_NOWHERE: Final = rpc.RangeRequest(key=b"/", keys_only=True)
+_REVISION_PROBE: Final = rpc.RangeRequest(key=b"/", keys_only=True)
 """Something to ask for where only the revision is of interest."""
 
 
@@ -70,20 +70,20 @@ class EtcdStore:
     @property
     def endpoint(self) -> str:
         """The member that is asked at present."""
-        return self._members.best.endpoint
+        return self._members.preferred.endpoint
 
     async def check(self) -> None:
-        """Make sure that etcd answers; where it never will, the error is not `unavailable`."""
+        """Make sure that etcd responses; where it never will, the error is not `unavailable`."""
         try:
             await self._client.check(self._dial_s)
         except EtcdError as error:
-            if error.verdict is Verdict.REFUSED:
+            if error.kind is ErrorKind.REJECTED:
                 raise OperatingError(str(error)) from None
             raise
 
     async def get(self, key: str) -> Entry | None:
-        answer = await self._client.ask(RANGE, rpc.RangeRequest(key=key.encode()))
-        return protobuf.entry(answer.kvs[0]) if answer.kvs else None
+        response = await self._client.call_idempotent(RANGE, rpc.RangeRequest(key=key.encode()))
+        return protobuf.entry(response.kvs[0]) if response.kvs else None
 
     async def range(self, prefix: str) -> Snapshot:
         while True:
@@ -91,7 +91,7 @@ class EtcdStore:
                 return await self._range(prefix)
             except EtcdError as error:
                 # The revision of the first page was compacted before the last one was read.
-                if error.verdict is not Verdict.COMPACTED:
+                if error.kind is not ErrorKind.COMPACTED:
                     raise
 
     async def commit(
@@ -100,12 +100,12 @@ class EtcdStore:
         check_commit(compares, operations)
         request = protobuf.transaction(compares, operations)
         try:
-            answer = await self._client.tell(TXN, request)
+            response = await self._client.call_once(TXN, request)
         except EtcdError as error:
-            if error.verdict is not Verdict.LEASE_ENDED:
+            if error.kind is not ErrorKind.LEASE_NOT_FOUND:
                 raise
             return Committed(succeeded=False, revision=await self._revision())
-        return Committed(answer.succeeded, answer.header.revision)
+        return Committed(response.succeeded, response.header.revision)
 
     def watch(self, prefix: str, after_revision: int) -> AsyncGenerator[list[Event], None]:
         return watch(self._client, prefix, after_revision)
@@ -113,7 +113,7 @@ class EtcdStore:
     async def grant(self, ttl_ms: int) -> int:
         assert ttl_ms > 0, ttl_ms
         request = rpc.LeaseGrantRequest(TTL=-(-ttl_ms // 1000))
-        return (await self._client.ask(LEASE_GRANT, request)).ID
+        return (await self._client.call_idempotent(LEASE_GRANT, request)).ID
 
     async def keep_alive(self, lease: int) -> bool:
         async def prolong(member: Member, metadata: Metadata, seconds: float) -> int:
@@ -121,13 +121,13 @@ class EtcdStore:
                 await stream.send(rpc.LeaseKeepAliveRequest(ID=lease))
                 return (await stream.receive()).TTL
 
-        return await self._client.attempt(prolong, harmless=True) > 0
+        return await self._client.attempt(prolong, idempotent=True) > 0
 
     async def revoke(self, lease: int) -> None:
         try:
-            await self._client.ask(LEASE_REVOKE, rpc.LeaseRevokeRequest(ID=lease))
+            await self._client.call_idempotent(LEASE_REVOKE, rpc.LeaseRevokeRequest(ID=lease))
         except EtcdError as error:
-            if error.verdict is not Verdict.LEASE_ENDED:
+            if error.kind is not ErrorKind.LEASE_NOT_FOUND:
                 raise
 
     async def close(self) -> None:
@@ -140,9 +140,9 @@ class EtcdStore:
         while True:
             request = rpc.RangeRequest(key=first, range_end=end, limit=limit, revision=revision)
             try:
-                page = await self._client.ask(RANGE, request)
+                page = await self._client.call_idempotent(RANGE, request)
             except EtcdError as error:
-                if error.verdict is not Verdict.ANSWER_TOO_LARGE or limit == 1:
+                if error.kind is not ErrorKind.RESPONSE_TOO_LARGE or limit == 1:
                     raise
                 limit = max(1, limit // 10)
                 continue
@@ -153,4 +153,4 @@ class EtcdStore:
             first = page.kvs[-1].key + b"\0"
 
     async def _revision(self) -> int:
-        return (await self._client.ask(RANGE, _NOWHERE)).header.revision
+        return (await self._client.call_idempotent(RANGE, _REVISION_PROBE)).header.revision

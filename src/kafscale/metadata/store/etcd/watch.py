@@ -15,7 +15,7 @@ from kafscale.metadata._generated import rpc_pb2 as rpc
 from kafscale.metadata.store.base import Event, EventKind
 from kafscale.metadata.store.etcd import protobuf
 from kafscale.metadata.store.etcd.client import Client
-from kafscale.metadata.store.etcd.errors import EtcdError, Verdict, failure
+from kafscale.metadata.store.etcd.errors import ErrorKind, EtcdError, to_etcd_error
 from kafscale.metadata.store.etcd.member import Member, Metadata, Stream
 from kafscale.metadata.store.etcd.methods import WATCH
 
@@ -46,7 +46,7 @@ async def watch(
                         # A sign of life: what is not told by now has not happened.
                         told = max(told, response.header.revision)
             except EtcdError as error:
-                client.members.leave(member, str(error))
+                client.members.mark_failed(member, str(error))
 
 
 async def _open(client: Client, prefix: str, start_revision: int) -> tuple[Member, WatchStream]:
@@ -72,23 +72,25 @@ async def _open(client: Client, prefix: str, start_revision: int) -> tuple[Membe
                 _check(member, await stream.receive())
         except TimeoutError:
             stream.close()
-            raise EtcdError(member.endpoint, "no answer in time", Verdict.IN_DOUBT) from None
+            raise EtcdError(
+                member.endpoint, "no response in time", ErrorKind.UNKNOWN_OUTCOME
+            ) from None
         except BaseException:
             stream.close()
             raise
         return member, stream
 
-    return await client.attempt(begin, harmless=True)
+    return await client.attempt(begin, idempotent=True)
 
 
 def _check(member: Member, response: rpc.WatchResponse) -> None:
     if not response.canceled:
         return
     reason = response.cancel_reason or "it ended the watch"
-    error = failure(member.endpoint, grpc.StatusCode.UNKNOWN, reason)
-    if error.verdict is Verdict.REFUSED:
+    error = to_etcd_error(member.endpoint, grpc.StatusCode.UNKNOWN, reason)
+    if error.kind is ErrorKind.REJECTED:
         # That is what etcd says to a watch, and only to a watch, whose token it does not know.
-        error.verdict = Verdict.UNKNOWN_TOKEN
+        error.kind = ErrorKind.INVALID_TOKEN
     raise error
 
 

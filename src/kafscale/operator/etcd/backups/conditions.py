@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from kafscale.metadata.schema.timestamps import format_time
+from kafscale.metadata.schema.protobuf import format_time
 from kafscale.operator.conditions import Condition, bad, ok, unknown
 from kafscale.operator.etcd.backups.schedule import Failures, is_stale
 

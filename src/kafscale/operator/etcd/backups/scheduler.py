@@ -15,12 +15,12 @@ import msgspec
 
 from kafscale.admin.etcd.backups.source_selection import Connect, take_from_any
 from kafscale.admin.etcd.backups.store import Snapshots, StoredSnapshot
-from kafscale.config.sections.stores import Etcd
+from kafscale.config.sections.etcd import Etcd
 from kafscale.errors import KafscaleError
-from kafscale.metadata.schema.timestamps import format_time
+from kafscale.metadata.schema.protobuf import format_time
 from kafscale.metadata.store.etcd.maintenance import Maintenance
 from kafscale.observability.logging import get_logger
-from kafscale.observability.metrics.operator import SnapshotFigures
+from kafscale.observability.metrics.operator import SnapshotMetrics
 from kafscale.operator.conditions import Condition
 from kafscale.operator.etcd.backups.conditions import SnapshotView, conditions
 from kafscale.operator.etcd.backups.schedule import Failures, is_due, is_retry_due
@@ -55,7 +55,7 @@ class SnapshotKeeper:
         snapshots: Snapshots,
         spec: SnapshotsSpec,
         settings: Etcd,
-        figures: SnapshotFigures,
+        figures: SnapshotMetrics,
         *,
         random: Random,
         timer: Callable[[], float],

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from kafscale.metadata.schema.timestamps import parse_time
+from kafscale.metadata.schema.protobuf import parse_time
 from kafscale.operator.kube.api import Manifest
 
 REVISION: Final = "controller-revision-hash"

@@ -14,7 +14,7 @@ from typing import Final, Protocol, TypeVar
 
 from kafscale.errors import ObjectExistsError, ObjectNotFoundError, StoreUnavailableError
 from kafscale.observability import tracing
-from kafscale.observability.tracing import Kind
+from kafscale.observability.tracing import SpanKind
 from kafscale.records.checksum import Buffer
 from kafscale.storage.objects.store import ObjectInfo, ObjectStore
 
@@ -116,7 +116,7 @@ class ObservedObjectStore:
         started = self._clock()
         status = SUCCESS
         try:
-            if tracing.is_on():
+            if tracing.is_enabled():
                 result = await _traced(operation, key, request, size_bytes)
             else:
                 result = await request
@@ -137,9 +137,9 @@ async def _traced(
     """Await a request in a span of its own; a name is told, what is stored under it never."""
     with tracing.span(
         f"objects {operation}",
-        Kind.CLIENT,
+        SpanKind.CLIENT,
         {"kafscale.object.key": key},
-        answers=(ObjectNotFoundError, ObjectExistsError),
+        expected=(ObjectNotFoundError, ObjectExistsError),
     ) as span:
         result = await request
         if span is not None:

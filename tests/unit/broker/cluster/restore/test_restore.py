@@ -8,7 +8,7 @@ import structlog
 
 from kafscale.broker.cluster.restore.topics import CATALOG_LATE_MS
 from kafscale.errors import FencedError
-from kafscale.metadata.cluster.restore_marker import find_restored, mark_restored
+from kafscale.metadata.cluster.restore_marker import find_pending_restore, mark_restored
 from kafscale.metadata.schema import keys
 from kafscale.testing import virtual_time
 from kafscale.testing.faulty_object_store import Fault, Rule
@@ -64,7 +64,7 @@ def test_records_of_sessions_unknown_to_the_metadata_are_recovered(leap):
         await cluster.restore(backup, leap=leap)
         await cluster.start(3)
         await cluster.check()
-        assert await find_restored(cluster.metadata) is None
+        assert await find_pending_restore(cluster.metadata) is None
         await cluster.start(1, 2)
         await asyncio.sleep(30)
         await cluster.check()

@@ -3,7 +3,7 @@
 import asyncio
 
 from kafscale.metadata._generated import rpc_pb2 as rpc
-from kafscale.metadata.store.etcd.errors import EtcdError, Verdict
+from kafscale.metadata.store.etcd.errors import ErrorKind, EtcdError
 from kafscale.metadata.store.etcd.methods import AUTHENTICATE
 
 SILENT = "silent"
@@ -44,11 +44,11 @@ class ScriptedMember:
         word = self.script.pop(0) if self.script else None
         await asyncio.sleep(LATENCY_S)
         match word:
-            case Verdict() as verdict:
+            case ErrorKind() as verdict:
                 raise EtcdError(self.endpoint, verdict.value, verdict)
             case "silent":
                 await asyncio.sleep(seconds - LATENCY_S)
-                raise EtcdError(self.endpoint, "no answer in time", Verdict.IN_DOUBT)
+                raise EtcdError(self.endpoint, "no answer in time", ErrorKind.UNKNOWN_OUTCOME)
         return method.response()
 
     def leave(self):

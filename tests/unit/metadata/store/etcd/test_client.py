@@ -7,7 +7,7 @@ import pytest
 from kafscale.errors import StoreUnavailableError
 from kafscale.metadata._generated import rpc_pb2 as rpc
 from kafscale.metadata.store.etcd.client import Client
-from kafscale.metadata.store.etcd.errors import Verdict
+from kafscale.metadata.store.etcd.errors import ErrorKind
 from kafscale.metadata.store.etcd.members import Members
 from kafscale.metadata.store.etcd.methods import RANGE, TXN
 from kafscale.metadata.store.etcd.session import Session
@@ -57,7 +57,7 @@ def test_the_member_that_answers_is_asked_again():
 @pytest.mark.parametrize("send", [ask, tell])
 def test_what_surely_was_not_done_is_sent_to_another(send):
     async def body():
-        first, second = ScriptedMember("a", Verdict.UNDONE), ScriptedMember("b")
+        first, second = ScriptedMember("a", ErrorKind.NOT_APPLIED), ScriptedMember("b")
         client = client_of(first, second)
         await send(client)
         assert (len(first.asked), len(second.asked)) == (1, 1)
@@ -71,12 +71,12 @@ def test_what_surely_was_not_done_is_sent_to_another(send):
 
 def test_a_write_in_doubt_is_never_sent_again_and_a_read_is():
     async def body():
-        first, second = ScriptedMember("a", Verdict.IN_DOUBT), ScriptedMember("b")
+        first, second = ScriptedMember("a", ErrorKind.UNKNOWN_OUTCOME), ScriptedMember("b")
         with pytest.raises(StoreUnavailableError, match="etcd at a: in doubt"):
             await tell(client_of(first, second))
         assert second.asked == []
         assert first.left == 1
-        first, second = ScriptedMember("a", Verdict.IN_DOUBT), ScriptedMember("b")
+        first, second = ScriptedMember("a", ErrorKind.UNKNOWN_OUTCOME), ScriptedMember("b")
         await ask(client_of(first, second))
         assert len(second.asked) == 1
 
@@ -111,10 +111,10 @@ def test_members_without_a_leader_are_asked_until_they_have_one(send):
     """All answer at once that they cannot: there is a pause in between, and time in the end."""
 
     async def body():
-        members = [ScriptedMember(name, *[Verdict.UNDONE] * 5) for name in "abc"]
+        members = [ScriptedMember(name, *[ErrorKind.NOT_APPLIED] * 5) for name in "abc"]
         await send(client_of(*members))
         assert 1 < now() < 2
-        members = [ScriptedMember(name, *[Verdict.UNDONE] * 999) for name in "abc"]
+        members = [ScriptedMember(name, *[ErrorKind.NOT_APPLIED] * 999) for name in "abc"]
         with pytest.raises(StoreUnavailableError, match="undone"):
             await send(client_of(*members))
         assert sum(len(member.asked) for member in members) < 100
@@ -123,7 +123,9 @@ def test_members_without_a_leader_are_asked_until_they_have_one(send):
 
 
 @pytest.mark.parametrize("send", [ask, tell])
-@pytest.mark.parametrize("verdict", [Verdict.REFUSED, Verdict.LEASE_ENDED, Verdict.COMPACTED])
+@pytest.mark.parametrize(
+    "verdict", [ErrorKind.REJECTED, ErrorKind.LEASE_NOT_FOUND, ErrorKind.COMPACTED]
+)
 def test_an_answer_is_an_answer(send, verdict):
     async def body():
         first, second = ScriptedMember("a", verdict), ScriptedMember("b")
@@ -157,7 +159,7 @@ def test_others_have_a_chance_to_connect_before_a_member_that_failed_is_asked_ag
         asyncio.get_running_loop().call_later(2.1, idle.come_up)
         await ask(client)
         assert (len(silent.asked), len(idle.asked)) == (1, 1)
-        assert client.members.best is idle
+        assert client.members.preferred is idle
         await client.members.close()
 
     play(body)
@@ -165,7 +167,10 @@ def test_others_have_a_chance_to_connect_before_a_member_that_failed_is_asked_ag
 
 def test_a_member_that_failed_is_asked_again_if_there_is_no_other():
     async def body():
-        failed, gone = ScriptedMember("a", Verdict.UNDONE), ScriptedMember("b", connected=False)
+        failed, gone = (
+            ScriptedMember("a", ErrorKind.NOT_APPLIED),
+            ScriptedMember("b", connected=False),
+        )
         client = client_of(failed, gone)
         for _ in range(2):
             await tell(client)
@@ -194,7 +199,7 @@ def test_a_request_gives_up_when_no_member_can_be_connected():
 @pytest.mark.parametrize("send", [ask, tell])
 def test_a_token_that_is_not_known_is_renewed_once_for_all_who_come(send):
     async def body():
-        member = ScriptedMember("a", Verdict.UNKNOWN_TOKEN, Verdict.UNKNOWN_TOKEN)
+        member = ScriptedMember("a", ErrorKind.INVALID_TOKEN, ErrorKind.INVALID_TOKEN)
         client = client_of(member, username="user")
         await asyncio.gather(send(client), send(client))
         signed_in = [index for index, (who, _) in enumerate(member.asked) if who == "sign in"]
@@ -208,7 +213,7 @@ def test_a_token_that_is_not_known_is_renewed_once_for_all_who_come(send):
 
 def test_a_token_that_is_never_known_is_given_up():
     async def body():
-        member = ScriptedMember("a", *[Verdict.UNKNOWN_TOKEN] * 9)
+        member = ScriptedMember("a", *[ErrorKind.INVALID_TOKEN] * 9)
         with pytest.raises(StoreUnavailableError, match="unknown token"):
             await ask(client_of(member, username="user"))
         assert len(member.asked) == 6
@@ -220,14 +225,14 @@ def test_a_check_prefers_the_first_to_answer_and_tells_why_there_is_none():
     async def body():
         slow, refusing, good = (
             ScriptedMember("a", SILENT),
-            ScriptedMember("b", Verdict.REFUSED),
+            ScriptedMember("b", ErrorKind.REJECTED),
             ScriptedMember("c"),
         )
         client = client_of(slow, refusing, good)
         await client.check(5)
         assert now() == LATENCY_S
-        assert client.members.best is good
-        client = client_of(ScriptedMember("a", SILENT), ScriptedMember("b", Verdict.REFUSED))
+        assert client.members.preferred is good
+        client = client_of(ScriptedMember("a", SILENT), ScriptedMember("b", ErrorKind.REJECTED))
         with pytest.raises(StoreUnavailableError, match="etcd at b: refused"):
             await client.check(5)
 

@@ -2,7 +2,7 @@ import grpc
 import pytest
 
 from kafscale.errors import StoreUnavailableError
-from kafscale.metadata.store.etcd.errors import Verdict, failure
+from kafscale.metadata.store.etcd.errors import ErrorKind, to_etcd_error
 
 UNAVAILABLE = grpc.StatusCode.UNAVAILABLE
 UNKNOWN = grpc.StatusCode.UNKNOWN
@@ -19,7 +19,7 @@ NO_CONNECTION = "failed to connect to all addresses; last error: UNKNOWN: ipv4:1
     ],
 )
 def test_what_the_member_refused_to_begin_is_undone(code, details):
-    assert failure("a", code, details).verdict is Verdict.UNDONE
+    assert to_etcd_error("a", code, details).verdict is ErrorKind.NOT_APPLIED
 
 
 @pytest.mark.parametrize(
@@ -40,41 +40,41 @@ def test_what_the_member_refused_to_begin_is_undone(code, details):
     ],
 )
 def test_every_doubt_is_one(code, details):
-    assert failure("a", code, details).verdict is Verdict.IN_DOUBT
+    assert to_etcd_error("a", code, details).verdict is ErrorKind.UNKNOWN_OUTCOME
 
 
 @pytest.mark.parametrize(
     ("code", "details", "verdict"),
     [
-        ("NOT_FOUND", "etcdserver: requested lease not found", Verdict.LEASE_ENDED),
+        ("NOT_FOUND", "etcdserver: requested lease not found", ErrorKind.LEASE_NOT_FOUND),
         (
             "OUT_OF_RANGE",
             "etcdserver: mvcc: required revision has been compacted",
-            Verdict.COMPACTED,
+            ErrorKind.COMPACTED,
         ),
         (
             "RESOURCE_EXHAUSTED",
             "CLIENT: Received message larger than max (9 vs. 4)",
-            Verdict.ANSWER_TOO_LARGE,
+            ErrorKind.RESPONSE_TOO_LARGE,
         ),
-        ("UNAUTHENTICATED", "etcdserver: invalid auth token", Verdict.UNKNOWN_TOKEN),
-        ("INVALID_ARGUMENT", "etcdserver: user name is empty", Verdict.REFUSED),
-        ("PERMISSION_DENIED", "etcdserver: permission denied", Verdict.REFUSED),
-        ("RESOURCE_EXHAUSTED", "etcdserver: mvcc: database space exceeded", Verdict.REFUSED),
-        ("UNIMPLEMENTED", "", Verdict.REFUSED),
+        ("UNAUTHENTICATED", "etcdserver: invalid auth token", ErrorKind.INVALID_TOKEN),
+        ("INVALID_ARGUMENT", "etcdserver: user name is empty", ErrorKind.REJECTED),
+        ("PERMISSION_DENIED", "etcdserver: permission denied", ErrorKind.REJECTED),
+        ("RESOURCE_EXHAUSTED", "etcdserver: mvcc: database space exceeded", ErrorKind.REJECTED),
+        ("UNIMPLEMENTED", "", ErrorKind.REJECTED),
         (
             "UNAVAILABLE",
             NO_CONNECTION + "Tls handshake failed (TSI_PROTOCOL_FAILURE): it says",
-            Verdict.REFUSED,
+            ErrorKind.REJECTED,
         ),
     ],
 )
 def test_an_answer_means_what_it_says(code, details, verdict):
-    assert failure("a", grpc.StatusCode[code], details).verdict is verdict
+    assert to_etcd_error("a", grpc.StatusCode[code], details).verdict is verdict
 
 
 def test_an_error_names_the_member_and_the_reason_and_spares_us_the_preamble():
-    error = failure("etcd-0:2379", UNAVAILABLE, NO_CONNECTION + "Connection refused")
+    error = to_etcd_error("etcd-0:2379", UNAVAILABLE, NO_CONNECTION + "Connection refused")
     assert str(error) == "etcd at etcd-0:2379: Connection refused"
-    assert str(failure("a", UNAVAILABLE, "")) == "etcd at a: UNAVAILABLE"
+    assert str(to_etcd_error("a", UNAVAILABLE, "")) == "etcd at a: UNAVAILABLE"
     assert isinstance(error, StoreUnavailableError)

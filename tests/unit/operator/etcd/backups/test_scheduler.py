@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from kafscale.admin.etcd.backups.store import Snapshots
-from kafscale.config.sections.stores import Etcd
-from kafscale.observability.metrics.operator import SnapshotFigures
+from kafscale.config.sections.etcd import Etcd
+from kafscale.observability.metrics.operator import SnapshotMetrics
 from kafscale.operator.etcd.backups.scheduler import LOOK_MS, SnapshotKeeper
 from kafscale.operator.spec.cluster import SnapshotsSpec
 from kafscale.storage.objects import MemoryObjectStore
@@ -26,7 +26,7 @@ class World:
         self.bucket = FaultyObjectStore(self.memory, random=random)
         self.snapshots = Snapshots(self.bucket, "prefix", virtual_time.clock_ms)
         self.member = FakeMember()
-        self.figures = SnapshotFigures()
+        self.figures = SnapshotMetrics()
         self.random = random
         self.keeper = self.start()
 

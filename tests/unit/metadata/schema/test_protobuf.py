@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafscale.metadata.schema.timestamps import TIME_MS_MAX, format_time, parse_time
+from kafscale.metadata.schema.protobuf import TIME_MS_MAX, format_time, parse_time
 
 
 @given(st.integers(0, TIME_MS_MAX))

@@ -8,7 +8,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives.serialization import pkcs12
 
 from kafscale.errors import ConfigError
-from kafscale.security.tls.dev_certificates import PASSWORD, make
+from kafscale.security.tls.dev_ca import PASSWORD, create_dev_certificates
 from unit.security.handshake import exchange, shake_hands
 
 NOW = dt.datetime.now(dt.UTC)
@@ -16,7 +16,7 @@ NOW = dt.datetime.now(dt.UTC)
 
 @pytest.fixture
 def made(tmp_path):
-    return make(
+    return create_dev_certificates(
         tmp_path / "certs", hosts=["broker-0.example.com"], users=["alice"], now=NOW, days=2
     )
 
@@ -75,16 +75,16 @@ def test_java_finds_the_same_in_its_own_format(made):
 def test_nothing_is_overwritten_unless_that_is_asked_for(made):
     directory, before = made.authority.parent, made.server.key.read_bytes()
     with pytest.raises(ConfigError, match=r"ca.crt exists"):
-        make(directory, users=["bob"], now=NOW, days=2)
+        create_dev_certificates(directory, users=["bob"], now=NOW, days=2)
     assert made.server.key.read_bytes() == before
     assert not (directory / "bob.crt").exists()
-    make(directory, users=["bob"], now=NOW, days=2, overwrites=True)
+    create_dev_certificates(directory, users=["bob"], now=NOW, days=2, overwrites=True)
     assert made.server.key.read_bytes() != before
     assert made.server.key.stat().st_mode & 0o777 == 0o600
 
 
 @pytest.mark.parametrize("user", ["server", "ca"])
 def test_a_user_whose_files_would_be_another_s_is_refused(tmp_path, user):
-    with pytest.raises(ConfigError, match=f"cannot be called {user}"):
-        make(tmp_path, users=[user], now=NOW, days=2)
+    with pytest.raises(ConfigError, match=f"cannot be named {user}"):
+        create_dev_certificates(tmp_path, users=[user], now=NOW, days=2)
     assert list(tmp_path.iterdir()) == []
