@@ -288,7 +288,7 @@ def test_a_group_too_large_to_say_everything_twice_says_it_once():
     [
         (b"\xff\xff\xff", "not a ConsumerGroup message"),
         (messages.ConsumerGroup(group_id="other"), "it holds a group named 'other'"),
-        (messages.ConsumerGroup(group_id="billing", kind="share"), "of the kind 'share'"),
+        (messages.ConsumerGroup(group_id="billing", kind="share"), "unknown group type 'share'"),
         (messages.ConsumerGroup(group_id="billing", state_since="?"), "not a time"),
         (
             messages.ConsumerGroup(

@@ -38,8 +38,8 @@ WORDS = StringList()
     ],
 )
 def test_what_is_right_is_stored_in_one_form(kind, text, value):
-    assert kind.read(text) == value
-    assert kind.read(value) == value
+    assert kind.parse(text) == value
+    assert kind.parse(value) == value
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_what_is_right_is_stored_in_one_form(kind, text, value):
 )
 def test_what_is_wrong_says_what_would_be_right(kind, text, reason):
     with pytest.raises(ValueError, match=reason):
-        kind.read(text)
+        kind.parse(text)
 
 
 def test_a_number_is_described_by_its_size():

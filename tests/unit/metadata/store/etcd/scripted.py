@@ -51,7 +51,7 @@ class ScriptedMember:
                 raise EtcdError(self.endpoint, "no answer in time", ErrorKind.UNKNOWN_OUTCOME)
         return method.response()
 
-    def leave(self):
+    def cancel_streams(self):
         self.left += 1
 
     async def close(self):

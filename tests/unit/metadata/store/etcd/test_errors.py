@@ -19,7 +19,7 @@ NO_CONNECTION = "failed to connect to all addresses; last error: UNKNOWN: ipv4:1
     ],
 )
 def test_what_the_member_refused_to_begin_is_undone(code, details):
-    assert to_etcd_error("a", code, details).verdict is ErrorKind.NOT_APPLIED
+    assert to_etcd_error("a", code, details).kind is ErrorKind.NOT_APPLIED
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def test_what_the_member_refused_to_begin_is_undone(code, details):
     ],
 )
 def test_every_doubt_is_one(code, details):
-    assert to_etcd_error("a", code, details).verdict is ErrorKind.UNKNOWN_OUTCOME
+    assert to_etcd_error("a", code, details).kind is ErrorKind.UNKNOWN_OUTCOME
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_every_doubt_is_one(code, details):
     ],
 )
 def test_an_answer_means_what_it_says(code, details, verdict):
-    assert to_etcd_error("a", grpc.StatusCode[code], details).verdict is verdict
+    assert to_etcd_error("a", grpc.StatusCode[code], details).kind is verdict
 
 
 def test_an_error_names_the_member_and_the_reason_and_spares_us_the_preamble():
