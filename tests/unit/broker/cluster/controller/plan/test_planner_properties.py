@@ -57,7 +57,7 @@ def change_topic(cluster, event, name):
 
 
 def _is_alive(cluster, assignment):
-    return assignment.is_of(cluster.brokers.get(assignment.broker_id))
+    return assignment.is_owned_by(cluster.brokers.get(assignment.broker_id))
 
 
 def check(cluster, planned):
