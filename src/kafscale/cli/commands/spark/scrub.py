@@ -66,7 +66,7 @@ def _print(report: "ScrubReport") -> None:
         print_table(
             ("finding", "object", ""),
             (
-                (each.kind, each.key, ("made anew", "green") if each.is_repaired else each.reason)
+                (each.kind, each.key, ("rebuilt", "green") if each.is_repaired else each.reason)
                 for each in others
             ),
         )

@@ -1,1 +1,1 @@
-"""The scrub job: verify every object of a bucket."""
+"""The scrub job: verify all objects of a namespace."""

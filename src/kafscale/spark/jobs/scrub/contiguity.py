@@ -1,8 +1,8 @@
-"""Whether the segments of partitions follow each other, and the WAL follows them.
+"""Checks that the segments of a partition have contiguous offsets, and the WAL continues them.
 
-The law: what was read at different times may not fit although nothing is missing, because segments
-were swapped meanwhile. Where it does not, the partition is looked at once more, by names and
-footers alone, until two looks see the same.
+Segments that were read at different times may not fit although no offset is missing, because
+segments were swapped in between. If they do not fit, the keys and footers of the partition are
+listed again until two listings are equal.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -12,56 +12,61 @@ from operator import attrgetter
 from typing import Final
 
 from kafscale.errors import DamagedObjectError, ObjectNotFoundError
-from kafscale.spark.jobs.scrub.findings import Finding, Kind
-from kafscale.spark.jobs.scrub.task import Checked
+from kafscale.spark.jobs.scrub.listing import Finding, FindingKind
+from kafscale.spark.jobs.scrub.task import CheckedSegment
 from kafscale.spark.plan.offset_map import OffsetMap, TopicPartition
 from kafscale.storage.formats import object_keys, segment
 from kafscale.storage.objects.blocking import BlockingObjectStore
 
-LOOKS_MAX: Final = 10
+LISTINGS_MAX: Final = 10
 
 _Ends = Mapping[int, int | None]
-"""Where segments end, by where they begin; None if they cannot be read."""
+"""The end offset of each segment by its base offset; None if it is damaged."""
 
 
-def holes(
-    store: BlockingObjectStore, namespace: str, checked: Iterable[Checked]
+def check_segments(
+    store: BlockingObjectStore, namespace: str, checked: Iterable[CheckedSegment]
 ) -> Iterator[Finding]:
-    """Offsets that are missing between segments, or in two of them."""
-    ordered = sorted(checked, key=attrgetter("place", "base_offset"))
-    for place, several in groupby(ordered, key=attrgetter("place")):
-        ends = {each.base_offset: each.next_offset for each in several}
-        if not _fits(ends):
-            yield from _findings(namespace, place, _settled(store, namespace, place))
+    """Return offsets that are missing between segments, or in two of them."""
+    ordered = sorted(checked, key=attrgetter("topic_partition", "base_offset"))
+    for topic_partition, segments in groupby(ordered, key=attrgetter("topic_partition")):
+        ends: _Ends = {each.base_offset: each.next_offset for each in segments}
+        if not _is_contiguous(ends):
+            ends = _stable_ends(store, namespace, topic_partition)
+            yield from _findings(namespace, topic_partition, ends)
 
 
-def wal_holes(found: OffsetMap) -> list[Finding]:
-    """Offsets that are missing between segments and the WAL, or within that."""
+def check_wal(offset_map: OffsetMap) -> list[Finding]:
+    """Return offsets that are missing between segments and the WAL, or within the WAL."""
     return [
-        _hole(place, before.end_offset, after.start_offset, after.key)
-        for place, partition in found.partitions.items()
+        _gap(topic_partition, before.end_offset, after.start_offset, after.key)
+        for topic_partition, partition in offset_map.partitions.items()
         for before, after in pairwise(partition.extents)
         if after.is_wal and before.end_offset < after.start_offset
     ]
 
 
-def _fits(ends: _Ends) -> bool:
+def _is_contiguous(ends: _Ends) -> bool:
     return all(ends[base] in (None, after) for base, after in pairwise(sorted(ends)))
 
 
-def _settled(store: BlockingObjectStore, namespace: str, place: TopicPartition) -> _Ends:
-    """What a partition looks like when nobody changes it."""
+def _stable_ends(
+    store: BlockingObjectStore, namespace: str, topic_partition: TopicPartition
+) -> _Ends:
+    """List the segments of a partition until two listings are equal."""
     ends: _Ends = {}
-    for _ in range(LOOKS_MAX):
-        before, ends = ends, _ends(store, namespace, place)
+    for _ in range(LISTINGS_MAX):
+        before, ends = ends, _list_ends(store, namespace, topic_partition)
         if ends == before:
             break
     return ends
 
 
-def _ends(store: BlockingObjectStore, namespace: str, place: TopicPartition) -> _Ends:
+def _list_ends(
+    store: BlockingObjectStore, namespace: str, topic_partition: TopicPartition
+) -> _Ends:
     ends: dict[int, int | None] = {}
-    for item in store.list(object_keys.partition_prefix(namespace, *place)):
+    for item in store.list(object_keys.partition_prefix(namespace, *topic_partition)):
         ref = object_keys.parse_segment(namespace, item.key)
         if ref is None or ref.is_index:
             continue
@@ -74,19 +79,18 @@ def _ends(store: BlockingObjectStore, namespace: str, place: TopicPartition) -> 
     return ends
 
 
-def _findings(namespace: str, place: TopicPartition, ends: _Ends) -> Iterator[Finding]:
+def _findings(namespace: str, topic_partition: TopicPartition, ends: _Ends) -> Iterator[Finding]:
     for base, after in pairwise(sorted(ends)):
         end = ends[base]
-        key = object_keys.segment_key(namespace, *place, base)
+        key = object_keys.segment_key(namespace, *topic_partition, base)
         if end is not None and end < after:
-            yield _hole(place, end, after, key)
+            yield _gap(topic_partition, end, after, key)
         elif end is not None and end > after:
-            reason = f"offsets {after} to {end - 1} are in the next one, too"
-            yield Finding(Kind.OVERLAP, key, reason, place[0])
+            reason = f"offsets {after} to {end - 1} are also in the next segment"
+            yield Finding(FindingKind.OVERLAP, key, reason, topic_partition[0])
 
 
-def _hole(place: TopicPartition, start: int, end: int, key: str) -> Finding:
-    topic, partition = place
-    return Finding(
-        Kind.HOLE, key, f"{topic}/{partition} lacks the offsets {start} to {end - 1}", topic
-    )
+def _gap(topic_partition: TopicPartition, start: int, end: int, key: str) -> Finding:
+    topic, partition = topic_partition
+    reason = f"{topic}/{partition} lacks the offsets {start} to {end - 1}"
+    return Finding(FindingKind.GAP, key, reason, topic)

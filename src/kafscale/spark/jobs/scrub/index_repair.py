@@ -1,13 +1,14 @@
-"""Indexes made anew beside a broker that may be about to replace the same segment.
+"""Rebuilds indexes while a broker may be about to replace the same segment.
 
-The laws: an index that is missing is created, and whoever was faster has written as good a one. One
-that is damaged is written over only if its segment is the one that was read, before and after; if
-it is not so after, an owner has swapped the segment meanwhile, and what was written is taken away
-again: readers make it anew, while an index of another segment would mislead them.
+Invariants: a missing index is created only if it does not exist; one that a broker has written in
+the meantime is as good. A damaged index is overwritten only if its segment is the one that was
+read, before and after the write. If it is not after the write, the owner has swapped the segment,
+and the new index is deleted again: readers rebuild a missing index, while the index of another
+segment would mislead them.
 
-What a log knew at the end of a segment, its producers and leader epochs, is kept if it can be read:
-each has a checksum of its own. Not so of an index that is whole, and does not fit: it is of another
-segment, and knows what was known elsewhere. Whoever opens the log learns it from the batches then.
+The producer state and the leader epochs in a damaged index are kept if they can be read; each has
+its own checksum. They are dropped from an undamaged index that does not fit its segment: it belongs
+to another segment. The broker that opens the log then rebuilds them from the batches.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,29 +31,29 @@ _COUNT: Final = Struct(">6xi")
 _SECTION: Final = Struct(">4sI")
 
 
-def remade(
+def rebuild_index(
     key: str, batches: Sequence[BatchView], damaged: bytes, prior_max_timestamp_ms: int | None
 ) -> Index:
-    """The index of a segment, with what can be saved of a damaged one; that may be empty."""
-    made = index.rebuild(batches, INTERVAL_BYTES, prior_max_timestamp_ms=prior_max_timestamp_ms)
+    """Rebuild the index of a segment, with the readable sections of a damaged index."""
+    rebuilt = index.rebuild(batches, INTERVAL_BYTES, prior_max_timestamp_ms=prior_max_timestamp_ms)
     with suppress(DamagedObjectError):
         index.decode(key, damaged)
-        return made
-    made.sections.update(_sections(key, damaged))
-    return made
+        return rebuilt
+    rebuilt.sections.update(_readable_sections(key, damaged))
+    return rebuilt
 
 
-def install(
+def install_index(
     store: BlockingObjectStore,
     segment_key: str,
     checksum: int,
     key: str,
-    made: Index,
+    rebuilt: Index,
     *,
     is_missing: bool,
 ) -> bool:
-    """Write an index for the segment that has this checksum; whether it is there now."""
-    data = made.encode()
+    """Write an index for the segment with this checksum; return whether it is in place."""
+    data = rebuilt.encode()
     if is_missing:
         try:
             store.put(key, [data], create=True)
@@ -80,8 +81,8 @@ def _checksum(store: BlockingObjectStore, segment_key: str) -> int | None:
         return None
 
 
-def _sections(key: str, damaged: bytes) -> Mapping[bytes, bytes]:
-    """The sections that can be read, each of which has a checksum of its own."""
+def _readable_sections(key: str, damaged: bytes) -> Mapping[bytes, bytes]:
+    """Return the sections whose own checksums are correct."""
     found: dict[bytes, bytes] = {}
     if len(damaged) < index.HEADER_BYTES:
         return found
@@ -91,13 +92,13 @@ def _sections(key: str, damaged: bytes) -> Mapping[bytes, bytes]:
         start = position + _SECTION.size
         position = start + length
         content = damaged[start:position]
-        if len(content) == length and _is_whole(key, magic, content):
+        if len(content) == length and _is_readable(key, magic, content):
             found[magic] = content
     return found
 
 
-def _is_whole(key: str, magic: bytes, content: bytes) -> bool:
-    """Whether a section is one that we know, and can be read."""
+def _is_readable(key: str, magic: bytes, content: bytes) -> bool:
+    """Whether a section has a known type and can be decoded."""
     try:
         if magic == PRODUCERS_SECTION:
             Producers.decode(key, content)

@@ -1,11 +1,11 @@
-"""`scrub`: everything in a namespace is read and proven, in parallel, while brokers go on.
+"""The scrub job: reads and verifies all objects of a namespace while brokers keep working.
 
-    listing       what there is, and what belongs to nobody
-    tasks         checksums of segments, WAL objects and each batch; records; indexes
-    contiguity    whether segments, and the WAL, follow each other
+    listing       list objects, and find orphans
+    task          verify checksums of segments, WAL objects and batches; records; indexes
+    contiguity    check that offsets of segments and WAL are contiguous
 
-The laws: what vanishes meanwhile is no finding. `--repair` makes lost and damaged indexes anew, and
-touches nothing else: a segment is what its owner says.
+Invariants: an object that is deleted in the meantime is no finding. `--repair` rebuilds missing and
+damaged indexes and changes nothing else: only the owner of a partition replaces its segments.
 """
 
 from collections import Counter, defaultdict
@@ -18,9 +18,8 @@ import msgspec
 
 from kafscale.errors import DamagedObjectError, UnknownTopicError
 from kafscale.spark.jobs.scrub import contiguity
-from kafscale.spark.jobs.scrub import listing as scrub_listing
-from kafscale.spark.jobs.scrub.findings import Finding, Kind
-from kafscale.spark.jobs.scrub.task import Checked, items_of, scrub_one
+from kafscale.spark.jobs.scrub.listing import Finding, FindingKind, list_namespace
+from kafscale.spark.jobs.scrub.task import CheckedSegment, plan_items, scrub_objects
 from kafscale.spark.log.bucket_listing import list_bucket
 from kafscale.spark.plan.offset_map import OffsetMap
 from kafscale.spark.runtime.job_result import Cell, JobResult
@@ -34,29 +33,29 @@ if TYPE_CHECKING:
 
 JOB: Final = "scrub"
 TASK_BYTES: Final = 128 * 1024 * 1024
-"""How much a task reads, roughly."""
+"""About how many bytes a task reads."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ScrubSettings:
-    """What to check."""
+    """What to verify."""
 
     location: Location
     topics: tuple[str, ...] = ()
-    """Their names; none is everything, the WAL included."""
+    """Topic names; empty for all topics and the WAL."""
     repair: bool = False
-    """Whether indexes are made anew."""
+    """Whether to rebuild indexes."""
 
 
 class ScrubReport(msgspec.Struct, frozen=True):
-    """What a scrub says."""
+    """The result of a scrub."""
 
     summary: JobResult
     findings: tuple[Finding, ...] = ()
 
     def data(self) -> dict[str, object]:
-        """The report for programs."""
-        told = [
+        """Return the report as JSON data."""
+        findings = [
             {
                 "kind": str(each.kind),
                 "object": each.key,
@@ -67,7 +66,7 @@ class ScrubReport(msgspec.Struct, frozen=True):
             }
             for each in self.findings
         ]
-        return self.summary.data() | {"findings": told}
+        return self.summary.data() | {"findings": findings}
 
 
 def run(
@@ -77,49 +76,50 @@ def run(
     clock: Callable[[], int],
     progress: bool = True,
 ) -> ScrubReport:
-    """Check everything, or some topics."""
-    began_ms = clock()
+    """Verify everything, or some topics."""
+    started_ms = clock()
     location, names = settings.location, frozenset(settings.topics)
     with location.open() as store:
-        found, findings = _survey(store, settings)
-        listing = scrub_listing.look(
-            store, location.namespace, found.catalog, began_ms, partial(_is_wanted, names)
+        offset_map, findings = _build_offset_map(store, settings)
+        listing = list_namespace(
+            store, location.namespace, offset_map.catalog, started_ms, partial(_is_selected, names)
         )
-        for name in names - found.catalog.keys() - {each.place[0] for each in listing.segments}:
+        listed = {each.topic_partition[0] for each in listing.segments}
+        for name in names - offset_map.catalog.keys() - listed:
             raise UnknownTopicError(f"there is no topic {name!r}")
         wal = [] if names else [(item.key, item.size_bytes) for item in listing.wal]
         results = parallel_map(
             spark,
-            items_of(listing.segments, wal, TASK_BYTES),
-            partial(scrub_one, location, began_ms, repair=settings.repair),
-            description="checking objects",
+            plan_items(listing.segments, wal, TASK_BYTES),
+            partial(scrub_objects, location, started_ms, repair=settings.repair),
+            description="verifying objects",
             progress=progress,
         )
         checked = [each for result in results for each in result.checked]
         findings += listing.findings
         findings += [each for result in results for each in result.findings]
-        findings += contiguity.holes(store, location.namespace, checked)
-        if wal_holes := contiguity.wal_holes(found):
-            again, _ = _survey(store, settings)
-            findings += [each for each in contiguity.wal_holes(again) if each in wal_holes]
+        findings += contiguity.check_segments(store, location.namespace, checked)
+        if gaps := contiguity.check_wal(offset_map):
+            again, _ = _build_offset_map(store, settings)
+            findings += [each for each in contiguity.check_wal(again) if each in gaps]
     facts = {
         "objects": listing.count,
         "walObjects": sum(result.wal_count for result in results),
-        "seconds": (clock() - began_ms) / 1000,
+        "seconds": (clock() - started_ms) / 1000,
     }
-    return report(checked, findings, facts)
+    return build_report(checked, findings, facts)
 
 
-def report(
-    checked: Sequence[Checked], findings: Sequence[Finding], facts: Mapping[str, Cell]
+def build_report(
+    checked: Sequence[CheckedSegment], findings: Sequence[Finding], facts: Mapping[str, Cell]
 ) -> ScrubReport:
-    """What is told of objects that were checked."""
+    """Sum up the verified objects by topic."""
     totals: dict[str, Counter[str]] = defaultdict(Counter)
-    partitions = {each.place for each in checked}
+    partitions = {each.topic_partition for each in checked}
     for topic, _ in partitions:
         totals[topic]["partitions"] += 1
     for each in checked:
-        total = totals[each.place[0]]
+        total = totals[each.topic_partition[0]]
         total["segments"] += 1
         total["records"] += each.record_count
         total["bytes"] += each.size_bytes
@@ -143,16 +143,18 @@ def report(
     return ScrubReport(summary, tuple(findings))
 
 
-def _survey(store: BlockingObjectStore, settings: ScrubSettings) -> tuple[OffsetMap, list[Finding]]:
-    """A map, as far as one can be made; where the log is damaged, the tasks find out."""
+def _build_offset_map(
+    store: BlockingObjectStore, settings: ScrubSettings
+) -> tuple[OffsetMap, list[Finding]]:
+    """Return the offset map, or an empty one if the log is damaged, which the tasks report."""
     namespace = settings.location.namespace
     try:
         return list_bucket(store, namespace, settings.topics or None), []
     except DamagedObjectError as error:
         if error.key == object_keys.catalog_key(namespace):
-            return OffsetMap({}), [Finding(Kind.CATALOG, error.key, error.reason)]
+            return OffsetMap({}), [Finding(FindingKind.CATALOG, error.key, error.reason)]
         return OffsetMap({}), []
 
 
-def _is_wanted(names: Collection[str], topic: str) -> bool:
+def _is_selected(names: Collection[str], topic: str) -> bool:
     return not names or topic in names

@@ -1,10 +1,11 @@
-"""Everything in a namespace, sorted by what it is: what to check, and what belongs to nobody.
+"""Lists a namespace: the objects to verify, and the objects that belong to no topic and no job.
 
-The law: a listing takes a while, and a broker goes on meanwhile. What looks like nobody's is looked
-at once more before it is told. Left-overs of jobs are told after a day, because jobs take their
-time.
+A finding is about the current state: an object that was deleted or replaced since it was listed is
+none. Brokers keep working while the listing runs, so an orphan is checked once more before it is
+reported. Staged objects are reported after a day, because jobs may run for long.
 """
 
+import enum
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Final
@@ -13,22 +14,67 @@ import msgspec
 
 from kafscale.errors import ObjectNotFoundError
 from kafscale.spark.jobs.compact.dirty_ratio import checkpoint_prefix
-from kafscale.spark.jobs.scrub.findings import Finding, Kind
 from kafscale.spark.plan.offset_map import CatalogTopic, TopicPartition
 from kafscale.storage.formats import object_keys
 from kafscale.storage.objects.blocking import BlockingObjectStore
 from kafscale.storage.objects.store import ObjectInfo
 
-LEFT_MS: Final = 24 * 3600 * 1000
-"""After this time, what a job has put aside, or a broker has tried out, is taken for left over."""
+LEFTOVER_MS: Final = 24 * 3600 * 1000
+"""The age from which staged objects of jobs and probes of brokers count as leftovers."""
 
-_PASSING: Final = (object_keys.STAGING_DIRECTORY, object_keys.PROBE_DIRECTORY)
+_TEMPORARY: Final = (object_keys.STAGING_DIRECTORY, object_keys.PROBE_DIRECTORY)
+
+
+class FindingKind(enum.StrEnum):
+    """What is wrong with an object."""
+
+    SEGMENT = "damaged segment"
+    INDEX = "damaged index"
+    MISSING_INDEX = "missing index"
+    WAL = "damaged WAL object"
+    CATALOG = "damaged catalog"
+    GAP = "missing offsets"
+    OVERLAP = "offsets in two segments"
+    ORPHAN_INDEX = "index without a segment"
+    ORPHAN_TOPIC = "unknown topic"
+    STAGED = "leftover of a job"
+    UNKNOWN = "unknown object"
+
+
+_DAMAGE = frozenset(
+    {
+        FindingKind.SEGMENT,
+        FindingKind.INDEX,
+        FindingKind.MISSING_INDEX,
+        FindingKind.WAL,
+        FindingKind.CATALOG,
+        FindingKind.GAP,
+    }
+)
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """A damaged, missing or superfluous object."""
+
+    kind: FindingKind
+    key: str
+    reason: str = ""
+    topic: str = ""
+    is_repaired: bool = False
+
+    @property
+    def is_damage(self) -> bool:
+        """Whether records or their index are damaged; other findings only waste space."""
+        return self.kind in _DAMAGE and not self.is_repaired
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.key}" + (f": {self.reason}" if self.reason else "")
 
 
 class ListedSegment(msgspec.Struct, frozen=True):
-    """A segment to check, with its index."""
+    """A segment to verify, with its index."""
 
-    place: TopicPartition
+    topic_partition: TopicPartition
     base_offset: int
     key: str
     size_bytes: int
@@ -40,7 +86,7 @@ class ListedSegment(msgspec.Struct, frozen=True):
 
 
 class Listing(msgspec.Struct):
-    """What a namespace holds."""
+    """The objects of a namespace."""
 
     segments: list[ListedSegment] = []
     """Ascending within each partition."""
@@ -49,43 +95,47 @@ class Listing(msgspec.Struct):
     count: int = 0
 
 
-def look(
+def list_namespace(
     store: BlockingObjectStore,
     namespace: str,
     known: Mapping[str, CatalogTopic],
     now_ms: int,
-    wanted: Callable[[str], bool],
+    is_selected: Callable[[str], bool],
 ) -> Listing:
-    """List everything; what is of topics that are not wanted is passed over."""
+    """List all objects, except segments of topics that are not selected."""
     listing = Listing()
     indexes: dict[str, ObjectInfo] = {}
-    strangers: list[tuple[str, Kind, str]] = []
+    orphans: list[tuple[str, FindingKind, str]] = []
     for item in store.list(f"{namespace}/"):
         listing.count += 1
         ref = object_keys.parse_segment(namespace, item.key)
         if ref is not None:
-            if not wanted(ref.topic):
+            if not is_selected(ref.topic):
                 continue
             if ref.is_index:
                 indexes[item.key] = item
             else:
-                place = (ref.topic, ref.partition)
+                topic_partition = (ref.topic, ref.partition)
                 listing.segments.append(
                     ListedSegment(
-                        place, ref.base_offset, item.key, item.size_bytes, item.modified_ms
+                        topic_partition,
+                        ref.base_offset,
+                        item.key,
+                        item.size_bytes,
+                        item.modified_ms,
                     )
                 )
             if known and not _is_known(known, ref.topic, ref.partition):
-                strangers.append((item.key, Kind.ORPHAN_TOPIC, ref.topic))
+                orphans.append((item.key, FindingKind.ORPHAN_TOPIC, ref.topic))
         elif object_keys.parse_wal(namespace, item.key):
             listing.wal.append(item)
         else:
-            strangers += _stranger(namespace, item, now_ms)
+            orphans += _orphan(namespace, item, now_ms)
     for segment in listing.segments:
         indexes.pop(segment.index_key, None)
-    strangers += [(key, Kind.ORPHAN_INDEX, _topic_of(namespace, key)) for key in indexes]
-    listing.findings += _still_there(store, strangers)
-    listing.segments.sort(key=lambda each: (each.place, each.base_offset))
+    orphans += [(key, FindingKind.ORPHAN_INDEX, _topic_of(namespace, key)) for key in indexes]
+    listing.findings += _check_again(store, orphans)
+    listing.segments.sort(key=lambda each: (each.topic_partition, each.base_offset))
     return listing
 
 
@@ -93,19 +143,21 @@ def _is_known(known: Mapping[str, CatalogTopic], topic: str, partition: int) -> 
     return topic in known and partition < known[topic].partitions
 
 
-def _stranger(namespace: str, item: ObjectInfo, now_ms: int) -> Iterator[tuple[str, Kind, str]]:
-    """What to make of an object that is neither a segment nor of the WAL."""
+def _orphan(
+    namespace: str, item: ObjectInfo, now_ms: int
+) -> Iterator[tuple[str, FindingKind, str]]:
+    """Return the orphan, if an object that is neither a segment nor a WAL object is one."""
     directory = item.key.removeprefix(f"{namespace}/").partition("/")[0]
-    if directory in _PASSING:
-        if now_ms - item.modified_ms > LEFT_MS:
-            yield item.key, Kind.STAGED, ""
+    if directory in _TEMPORARY:
+        if now_ms - item.modified_ms > LEFTOVER_MS:
+            yield item.key, FindingKind.STAGED, ""
     elif not (
         object_keys.parse_log_start(namespace, item.key)
         or item.key == object_keys.catalog_key(namespace)
         or item.key.startswith(checkpoint_prefix(namespace))
         or object_keys.parse_job_run(namespace, item.key)
     ):
-        yield item.key, Kind.UNKNOWN, ""
+        yield item.key, FindingKind.UNKNOWN, ""
 
 
 def _topic_of(namespace: str, key: str) -> str:
@@ -114,13 +166,14 @@ def _topic_of(namespace: str, key: str) -> str:
     return ref.topic
 
 
-def _still_there(
-    store: BlockingObjectStore, strangers: Iterable[tuple[str, Kind, str]]
+def _check_again(
+    store: BlockingObjectStore, orphans: Iterable[tuple[str, FindingKind, str]]
 ) -> Iterator[Finding]:
-    for key, kind, topic in strangers:
+    """Return findings for the orphans that still exist."""
+    for key, kind, topic in orphans:
         with suppress(ObjectNotFoundError):
             store.head(key)
-            if kind is Kind.ORPHAN_INDEX and _has_segment(store, key):
+            if kind is FindingKind.ORPHAN_INDEX and _has_segment(store, key):
                 continue
             yield Finding(kind, key, topic=topic)
 

@@ -1,66 +1,136 @@
-"""What a task of a scrub does: reads objects, proves them, and makes lost indexes anew if asked to.
+"""The task of a scrub: reads objects, verifies them, and rebuilds indexes if requested.
 
-The law: a broker goes on meanwhile. An object that is gone is passed over; one that looks wrong is
-read again before it is told, because it may have been replaced between two requests.
+Reading a segment or WAL object verifies its own checksums. In addition, the task verifies the
+checksum of each batch inside, and decodes its records as any reader would.
+
+Brokers keep working while a scrub runs: an object that no longer exists is skipped, and one that
+looks damaged is read again before it is reported, because it may have been replaced between two
+requests.
 """
 
 from collections.abc import Sequence
 from typing import Final
 
 import msgspec
+import numpy as np
 
-from kafscale.errors import DamagedObjectError, ObjectNotFoundError
+from kafscale.errors import DamagedObjectError, ObjectNotFoundError, RecordsError
+from kafscale.records import BatchView, iterate, split
+from kafscale.records.checksum import Buffer
 from kafscale.spark.jobs.scrub import index_repair
-from kafscale.spark.jobs.scrub.findings import Finding, Kind
-from kafscale.spark.jobs.scrub.listing import ListedSegment
-from kafscale.spark.jobs.scrub.verify import ProvenSegment, prove_segment, prove_wal
+from kafscale.spark.jobs.scrub.listing import Finding, FindingKind, ListedSegment
+from kafscale.spark.jobs.shared.record_scan import chunk_batches, scan
 from kafscale.spark.plan.offset_map import TopicPartition
 from kafscale.spark.source.location import Location
-from kafscale.storage.formats import index, object_keys
+from kafscale.storage.formats import index, object_keys, segment, wal_object
 from kafscale.storage.formats.index import Index
 from kafscale.storage.objects.blocking import BlockingObjectStore
 
 GRACE_MS: Final = 60_000
-"""How long an index may come later than its segment."""
+"""How much later than a segment its index may be written."""
 
 READS_MAX: Final = 3
-"""How often an object is read that looks wrong, before it is."""
+"""How often an object must look damaged before it is reported."""
+
+
+# --- verification ---------------------------------------------------------------------------------
+
+
+class VerifiedSegment(msgspec.Struct, frozen=True):
+    """A segment without damage."""
+
+    batches: list[BatchView]
+    next_offset: int
+    checksum: int
+    record_count: int
+
+
+def verify_segment(key: str, base_offset: int, data: Buffer) -> VerifiedSegment:
+    """Verify a segment with the base offset of its key; raise `DamagedObjectError`."""
+    found = segment.read(key, data)
+    if found.header.base_offset != base_offset:
+        raise DamagedObjectError(key, f"its first offset is {found.header.base_offset}")
+    verify_batches(key, found.batches)
+    return VerifiedSegment(
+        found.batches, found.footer.last_offset + 1, found.footer.checksum, found.header.count
+    )
+
+
+def verify_wal_object(key: str, ref: object_keys.WalRef, data: Buffer) -> None:
+    """Verify a WAL object with the stream and sequence of its key; raise `DamagedObjectError`."""
+    found = wal_object.decode(key, data)
+    header = found.header
+    if ref != object_keys.WalRef(header.broker_id, header.epoch, header.sequence):
+        raise DamagedObjectError(key, "its header has another stream or sequence than its key")
+    for each in found.ranges:
+        try:
+            batches = split(found.body(each))
+        except RecordsError as error:
+            raise DamagedObjectError(key, f"{each.topic}/{each.partition}: {error}") from error
+        next_offset = each.base_offset
+        for batch in batches:
+            if batch.base_offset != next_offset:
+                raise DamagedObjectError(key, f"{batch!r} should be at offset {next_offset}")
+            next_offset = batch.next_offset
+        if next_offset != each.last_offset + 1:
+            raise DamagedObjectError(key, f"{each.topic}/{each.partition} ends at {next_offset}")
+        verify_batches(key, batches)
+
+
+def verify_batches(key: str, batches: Sequence[BatchView]) -> None:
+    """Verify batches with all their records."""
+    for batch in batches:
+        try:
+            batch.validate(from_producer=False)
+            if batch.is_control:
+                for _ in iterate(batch):
+                    pass
+        except RecordsError as error:
+            reason = f"the batch at offset {batch.base_offset}: {error}"
+            raise DamagedObjectError(key, reason) from error
+    for chunk in chunk_batches(batches):
+        offsets = scan(key, chunk).offsets
+        if (np.diff(offsets) <= 0).any():
+            raise DamagedObjectError(key, "the offsets of its records do not ascend")
+
+
+# --- tasks ----------------------------------------------------------------------------------------
 
 
 class ScrubItem(msgspec.Struct, frozen=True):
-    """What one task checks."""
+    """The objects that one task verifies."""
 
     segments: tuple[ListedSegment, ...] = ()
-    """Neighbours of one partition, or of several."""
+    """Neighbouring segments of one or more partitions."""
     wal_keys: tuple[str, ...] = ()
 
 
-class Checked(msgspec.Struct, frozen=True):
-    """A segment that was looked at."""
+class CheckedSegment(msgspec.Struct, frozen=True):
+    """A segment that was read."""
 
-    place: TopicPartition
+    topic_partition: TopicPartition
     base_offset: int
     next_offset: int | None
-    """None where it cannot be read."""
+    """None if it is damaged."""
     record_count: int
     size_bytes: int
 
 
 class ScrubResult(msgspec.Struct):
-    """What a task tells."""
+    """The result of a task."""
 
-    checked: list[Checked] = []
+    checked: list[CheckedSegment] = []
     findings: list[Finding] = []
     wal_count: int = 0
 
 
-def scrub_one(location: Location, now_ms: int, item: ScrubItem, *, repair: bool) -> ScrubResult:
-    """Check some objects."""
+def scrub_objects(location: Location, now_ms: int, item: ScrubItem, *, repair: bool) -> ScrubResult:
+    """Verify some objects."""
     result = ScrubResult()
     with location.open() as store:
         task = _Task(store, now_ms, result, repair=repair)
-        for segment in item.segments:
-            task.check_segment(segment)
+        for listed in item.segments:
+            task.check_segment(listed)
         for key in item.wal_keys:
             task.check_wal(location.namespace, key)
     return result
@@ -74,8 +144,8 @@ class _Task:
         self._now_ms = now_ms
         self._result = result
         self._repair = repair
-        self._reached: tuple[TopicPartition, int, int | None] | None = None
-        """The place, the end and the greatest time of the log there, of the segment before."""
+        self._previous: tuple[TopicPartition, int, int | None] | None = None
+        """Partition, end offset and greatest timestamp of the log up to the previous segment."""
 
     # --- segments -----------------------------------------------------------------------------
 
@@ -83,96 +153,102 @@ class _Task:
         for reads_left in reversed(range(READS_MAX)):
             try:
                 data = self._store.get(listed.key)
-                proven = prove_segment(listed.key, listed.base_offset, data)
+                verified = verify_segment(listed.key, listed.base_offset, data)
             except ObjectNotFoundError:
                 return
             except DamagedObjectError as error:
                 if not reads_left:
-                    self._find(Kind.SEGMENT, listed.key, error.reason, listed.place[0])
+                    self._add_finding(
+                        FindingKind.SEGMENT, listed.key, error.reason, listed.topic_partition[0]
+                    )
                     self._note(listed, None)
                 continue
-            finding, entries = self._check_index(listed, proven)
+            finding, entries = self._check_index(listed, verified)
             if finding is None or not reads_left:
-                self._note(listed, proven)
-                self._settle(listed, proven, finding, entries)
+                self._note(listed, verified)
+                self._report(listed, verified, finding, entries)
                 return
 
-    def _note(self, listed: ListedSegment, proven: ProvenSegment | None) -> None:
+    def _note(self, listed: ListedSegment, verified: VerifiedSegment | None) -> None:
         self._result.checked.append(
-            Checked(
-                listed.place,
+            CheckedSegment(
+                listed.topic_partition,
                 listed.base_offset,
-                proven.next_offset if proven else None,
-                proven.record_count if proven else 0,
+                verified.next_offset if verified else None,
+                verified.record_count if verified else 0,
                 listed.size_bytes,
             )
         )
 
     def _check_index(
-        self, listed: ListedSegment, proven: ProvenSegment
+        self, listed: ListedSegment, verified: VerifiedSegment
     ) -> tuple[Finding | None, Index | None]:
-        """What is wrong with the index of a segment, if anything is."""
-        key, topic = listed.index_key, listed.place[0]
+        """Return what is wrong with the index of a segment, or the index."""
+        key, topic = listed.index_key, listed.topic_partition[0]
         try:
             entries = index.decode(key, self._store.get(key))
-            index.verify(key, entries, proven.batches)
+            index.verify(key, entries, verified.batches)
         except ObjectNotFoundError:
             if self._now_ms - listed.modified_ms < GRACE_MS:
                 return None, None
-            return Finding(Kind.MISSING_INDEX, key, topic=topic), None
+            return Finding(FindingKind.MISSING_INDEX, key, topic=topic), None
         except DamagedObjectError as error:
-            return Finding(Kind.INDEX, key, error.reason, topic), None
+            return Finding(FindingKind.INDEX, key, error.reason, topic), None
         return None, entries
 
-    def _settle(
+    def _report(
         self,
         listed: ListedSegment,
-        proven: ProvenSegment,
+        verified: VerifiedSegment,
         finding: Finding | None,
         entries: Index | None,
     ) -> None:
-        """Tell a finding, after it was mended if that is wanted."""
+        """Report a finding, after repairing the index if requested."""
         prior_ms = None
-        if self._reached and self._reached[:2] == (listed.place, listed.base_offset):
-            prior_ms = self._reached[2]
+        if self._previous and self._previous[:2] == (listed.topic_partition, listed.base_offset):
+            prior_ms = self._previous[2]
         if finding is not None:
             if self._repair:
-                entries = self._remade(listed, proven, finding, prior_ms)
+                entries = self._repair_index(listed, verified, finding, prior_ms)
             is_repaired = self._repair and entries is not None
             self._result.findings.append(msgspec.structs.replace(finding, is_repaired=is_repaired))
-        reached_ms = entries.log_max_timestamp_ms if entries else None
-        self._reached = (listed.place, proven.next_offset, reached_ms)
+        greatest_ms = entries.log_max_timestamp_ms if entries else None
+        self._previous = (listed.topic_partition, verified.next_offset, greatest_ms)
 
-    def _remade(
-        self, listed: ListedSegment, proven: ProvenSegment, finding: Finding, prior_ms: int | None
+    def _repair_index(
+        self,
+        listed: ListedSegment,
+        verified: VerifiedSegment,
+        finding: Finding,
+        prior_ms: int | None,
     ) -> Index | None:
-        """Make an index anew; None if it could not be put into its place."""
+        """Rebuild an index; None if it could not be installed."""
         key = listed.index_key
-        is_missing = finding.kind is Kind.MISSING_INDEX
+        is_missing = finding.kind is FindingKind.MISSING_INDEX
         damaged = b""
         if not is_missing:
             try:
                 damaged = bytes(self._store.get(key))
             except ObjectNotFoundError:
                 is_missing = True
-        made = index_repair.remade(key, proven.batches, damaged, prior_ms)
-        is_there = index_repair.install(
-            self._store, listed.key, proven.checksum, key, made, is_missing=is_missing
+        rebuilt = index_repair.rebuild_index(key, verified.batches, damaged, prior_ms)
+        is_installed = index_repair.install_index(
+            self._store, listed.key, verified.checksum, key, rebuilt, is_missing=is_missing
         )
-        return made if is_there else None
+        return rebuilt if is_installed else None
 
-    # --- the WAL ------------------------------------------------------------------------------
+    # --- WAL ----------------------------------------------------------------------------------
 
     def check_wal(self, namespace: str, key: str) -> None:
-        named = object_keys.parse_wal(namespace, key)
-        assert named is not None
+        ref = object_keys.parse_wal(namespace, key)
+        assert ref is not None
         reason = ""
         for _ in range(READS_MAX):
             try:
                 data = self._store.get(key)
-                # As long as the name is there, its file was not given to another object meanwhile.
+                # While the object exists, its local file was not reused for another object.
                 self._store.head(key)
-                prove_wal(key, named, data)
+                verify_wal_object(key, ref, data)
             except ObjectNotFoundError:
                 return
             except DamagedObjectError as error:
@@ -180,35 +256,35 @@ class _Task:
             else:
                 self._result.wal_count += 1
                 return
-        self._find(Kind.WAL, key, reason)
+        self._add_finding(FindingKind.WAL, key, reason)
 
-    def _find(self, kind: Kind, key: str, reason: str, topic: str = "") -> None:
+    def _add_finding(self, kind: FindingKind, key: str, reason: str, topic: str = "") -> None:
         self._result.findings.append(Finding(kind, key, reason, topic))
 
 
-def items_of(
+def plan_items(
     segments: Sequence[ListedSegment], wal: Sequence[tuple[str, int]], bytes_max: int
 ) -> list[ScrubItem]:
-    """What each task checks: about so many bytes, neighbours together."""
+    """Split objects into tasks of about `bytes_max`, with neighbouring segments together."""
     items: list[ScrubItem] = []
-    waiting: list[ListedSegment] = []
-    waiting_bytes = 0
-    for segment in segments:
-        if waiting and waiting_bytes + segment.size_bytes > bytes_max:
-            items.append(ScrubItem(tuple(waiting)))
-            waiting, waiting_bytes = [], 0
-        waiting.append(segment)
-        waiting_bytes += segment.size_bytes
-    if waiting:
-        items.append(ScrubItem(tuple(waiting)))
+    pending: list[ListedSegment] = []
+    pending_bytes = 0
+    for listed in segments:
+        if pending and pending_bytes + listed.size_bytes > bytes_max:
+            items.append(ScrubItem(tuple(pending)))
+            pending, pending_bytes = [], 0
+        pending.append(listed)
+        pending_bytes += listed.size_bytes
+    if pending:
+        items.append(ScrubItem(tuple(pending)))
     keys: list[str] = []
-    waiting_bytes = 0
+    pending_bytes = 0
     for key, size_bytes in wal:
-        if keys and waiting_bytes + size_bytes > bytes_max:
+        if keys and pending_bytes + size_bytes > bytes_max:
             items.append(ScrubItem(wal_keys=tuple(keys)))
-            keys, waiting_bytes = [], 0
+            keys, pending_bytes = [], 0
         keys.append(key)
-        waiting_bytes += size_bytes
+        pending_bytes += size_bytes
     if keys:
         items.append(ScrubItem(wal_keys=tuple(keys)))
     return items

@@ -1,20 +1,19 @@
-"""A scrub finds everything that is wrong, and nothing that is not."""
+"""A scrub reports all damage, and no damage where there is none."""
 
 import pytest
 
-from kafscale.spark.jobs.scrub.contiguity import wal_holes
-from kafscale.spark.jobs.scrub.findings import Kind
-from kafscale.spark.jobs.scrub.listing import LEFT_MS
+from kafscale.spark.jobs.scrub.contiguity import check_wal
+from kafscale.spark.jobs.scrub.listing import LEFTOVER_MS, FindingKind
 from kafscale.spark.jobs.scrub.task import GRACE_MS
 from kafscale.spark.log.bucket_listing import list_bucket
 from kafscale.storage.formats import object_keys, segment
 from kafscale.storage.objects.blocking import BlockingObjectStore
 from unit.spark.jobs.keyed_log import NOW_MS as WRITTEN_MS
 from unit.spark.jobs.keyed_log import MemoryLocation
-from unit.spark.jobs.scrubbing import NOW_MS, kinds, only, scrubbed
+from unit.spark.jobs.scrub.local_scrub import NOW_MS, kinds, only, scrub
 from unit.spark.stored_log import NAMESPACE, TOPIC, batch, put_fence, put_segment, put_wal
 
-pytestmark = pytest.mark.timeout(120)  # The first test compiles, if nobody did before.
+pytestmark = pytest.mark.timeout(120)  # The first test compiles, unless the cache is warm.
 
 
 @pytest.fixture
@@ -46,13 +45,13 @@ def put_log(store):
     put_fence(store, 2)
 
 
-def test_a_whole_log_has_no_findings(location, store):
+def test_undamaged_log_has_no_findings(location, store):
     put_log(store)
     store.put(object_keys.catalog_key(NAMESPACE), [b"{}"])
     store.put(f"{NAMESPACE}/_catalog/compaction/{TOPIC}.json", [b"{}"])
     store.put(object_keys.log_start_key(NAMESPACE, TOPIC, 0), [b"5"])
     store.put(f"{NAMESPACE}/_staging/merge-1-0/{TOPIC}/0/segment-0.kfs", [b"x"])
-    report = scrubbed(location, store, now_ms=WRITTEN_MS)
+    report = scrub(location, store, now_ms=WRITTEN_MS)
     assert report.findings == ()
     assert report.summary.data()["rows"] == [
         {
@@ -82,67 +81,67 @@ def test_a_whole_log_has_no_findings(location, store):
 def test_every_damaged_byte_of_a_segment_is_found(location, store, position, reason):
     put_log(store)
     damage(store, key_of(20), position)
-    report = scrubbed(location, store)
-    assert (Kind.SEGMENT, key_of(20)) in kinds(report)
+    report = scrub(location, store)
+    assert (FindingKind.SEGMENT, key_of(20)) in kinds(report)
     assert any(reason in each.reason for each in report.findings)
     assert report.summary.problems
 
 
-def test_records_are_read_to_the_last(location, store):
-    """A batch whose checksums hold, but not what it says of itself."""
+def test_undecodable_record_is_found(location, store):
+    """The checksums of the batch are correct, but its last record is not."""
     wrong = batch(0, 5)
-    wrong.buffer[len(wrong.buffer) - 1] = 2  # The last record says it has a header.
+    wrong.buffer[len(wrong.buffer) - 1] = 2  # The last record claims to have a header.
     wrong.write_checksum()
     builder = segment.Builder(0, 1, compression=None, prior_max_timestamp_ms=None)
     builder.append(wrong)
     built = builder.finish()
     store.put(key_of(0), built.parts)
     store.put(key_of(0, object_keys.INDEX_SUFFIX), [built.index])
-    assert only(scrubbed(location, store)).kind is Kind.SEGMENT
+    assert only(scrub(location, store)).kind is FindingKind.SEGMENT
 
 
-def test_a_segment_under_another_name_is_found(location, store):
+def test_segment_under_another_key_is_found(location, store):
     put_segment(store, range(20))
     store.put(key_of(5), [store.get(key_of(0))])
-    report = scrubbed(location, store)
-    assert (Kind.SEGMENT, key_of(5)) in kinds(report)
+    report = scrub(location, store)
+    assert (FindingKind.SEGMENT, key_of(5)) in kinds(report)
 
 
-def test_wal_objects_are_read(location, store):
+def test_damaged_and_misplaced_wal_objects_are_found(location, store):
     key = put_wal(store, 0, range(10))
-    assert scrubbed(location, store).findings == ()
+    assert scrub(location, store).findings == ()
     damage(store, key, 60)
-    assert only(scrubbed(location, store)).kind is Kind.WAL
+    assert only(scrub(location, store)).kind is FindingKind.WAL
     data = store.get(put_wal(store, 1, range(10, 20)))
     store.put(key, [data], create=False)
-    assert "another place" in only(scrubbed(location, store)).reason
+    assert "another stream or sequence" in only(scrub(location, store)).reason
 
 
 def test_missing_offsets_are_found(location, store):
     put_log(store)
     store.delete([key_of(20), key_of(20, object_keys.INDEX_SUFFIX)])
-    hole = only(scrubbed(location, store))
-    assert (hole.kind, hole.topic) == (Kind.HOLE, TOPIC)
-    assert hole.reason == f"{TOPIC}/0 lacks the offsets 20 to 39"
+    gap = only(scrub(location, store))
+    assert (gap.kind, gap.topic) == (FindingKind.GAP, TOPIC)
+    assert gap.reason == f"{TOPIC}/0 lacks the offsets 20 to 39"
 
 
 def test_missing_offsets_before_the_wal_are_found(store):
     put_segment(store, range(20))
     put_wal(store, 0, range(25, 30))
-    [hole] = wal_holes(list_bucket(store, NAMESPACE, [TOPIC]))
-    assert hole.reason == f"{TOPIC}/0 lacks the offsets 20 to 24"
+    [gap] = check_wal(list_bucket(store, NAMESPACE, [TOPIC]))
+    assert gap.reason == f"{TOPIC}/0 lacks the offsets 20 to 24"
 
 
-def test_what_a_crash_has_left_beside_its_successor_is_no_damage(location, store):
+def test_segment_that_a_crash_left_beside_its_successor_is_no_damage(location, store):
     put_segment(store, range(40))
     put_segment(store, range(20, 40))
-    report = scrubbed(location, store)
-    assert only(report).kind is Kind.OVERLAP
+    report = scrub(location, store)
+    assert only(report).kind is FindingKind.OVERLAP
     assert report.summary.problems == ()
 
 
-class Swapping(MemoryLocation):
-    """A location where the whole log is swapped after its first segment was read."""
+class SwappingLocation(MemoryLocation):
+    """A location where all segments are swapped after the first one was read."""
 
     def __init__(self, objects):
         self.objects = objects
@@ -169,10 +168,10 @@ class Swapping(MemoryLocation):
         return data
 
 
-def test_segments_that_are_swapped_meanwhile_are_no_findings(location, store):
+def test_segments_that_are_swapped_during_the_scrub_are_no_findings(location, store):
     put_log(store)
-    swapping = Swapping(location.objects)
-    report = scrubbed(swapping, store)
+    swapping = SwappingLocation(location.objects)
+    report = scrub(swapping, store)
     assert swapping.is_swapped
     assert report.findings == ()
 
@@ -180,39 +179,39 @@ def test_segments_that_are_swapped_meanwhile_are_no_findings(location, store):
 @pytest.mark.parametrize(
     ("key", "kind"),
     [
-        (f"{NAMESPACE}/{TOPIC}/0/segment-{70:020d}.index", Kind.ORPHAN_INDEX),
-        (f"{NAMESPACE}/_staging/merge-1-0/{TOPIC}/0/segment-{0:020d}.kfs", Kind.STAGED),
-        (f"{NAMESPACE}/_probe/0123456789abcdef", Kind.STAGED),
-        (f"{NAMESPACE}/notes.txt", Kind.UNKNOWN),
-        (f"{NAMESPACE}/_wal/notes.txt", Kind.UNKNOWN),
-        (f"{NAMESPACE}/{TOPIC}/0/segment-7.kfs", Kind.UNKNOWN),
+        (f"{NAMESPACE}/{TOPIC}/0/segment-{70:020d}.index", FindingKind.ORPHAN_INDEX),
+        (f"{NAMESPACE}/_staging/merge-1-0/{TOPIC}/0/segment-{0:020d}.kfs", FindingKind.STAGED),
+        (f"{NAMESPACE}/_probe/0123456789abcdef", FindingKind.STAGED),
+        (f"{NAMESPACE}/notes.txt", FindingKind.UNKNOWN),
+        (f"{NAMESPACE}/_wal/notes.txt", FindingKind.UNKNOWN),
+        (f"{NAMESPACE}/{TOPIC}/0/segment-7.kfs", FindingKind.UNKNOWN),
     ],
 )
-def test_what_belongs_to_nobody_is_told_and_no_damage(location, store, key, kind):
+def test_orphans_are_reported_but_are_no_damage(location, store, key, kind):
     put_log(store)
     store.put(key, [b"x"])
-    report = scrubbed(location, store, now_ms=WRITTEN_MS + LEFT_MS + 1)
+    report = scrub(location, store, now_ms=WRITTEN_MS + LEFTOVER_MS + 1)
     assert kinds(report) == [(kind, key)]
     assert report.summary.problems == ()
     assert report.data()["findings"][0]["kind"] == kind
 
 
-def test_what_is_of_no_topic_is_told(location, store):
+def test_segments_of_unknown_topics_are_reported(location, store):
     put_segment(store, range(20), topic="gone")
     put_segment(store, range(20), partition=1)
-    report = scrubbed(location, store)
-    assert {kind for kind, _ in kinds(report)} == {Kind.ORPHAN_TOPIC}
+    report = scrub(location, store)
+    assert {kind for kind, _ in kinds(report)} == {FindingKind.ORPHAN_TOPIC}
     assert len(report.findings) == 4
-    assert scrubbed(location, store, known={}).findings == (), "nobody knows which topics exist"
+    assert scrub(location, store, known={}).findings == (), "there is no catalog"
 
 
-def test_only_some_topics_are_checked(location, store):
+def test_only_selected_topics_are_verified(location, store):
     put_log(store)
     damage(store, put_segment(store, range(20), topic="other"), 40)
-    assert scrubbed(location, store, topics=(TOPIC,)).findings == ()
+    assert scrub(location, store, topics=(TOPIC,)).findings == ()
 
 
-def test_an_index_may_come_later_than_its_segment(location, store):
+def test_index_may_be_written_later_than_its_segment(location, store):
     put_segment(store, range(20), indexed=False)
-    assert scrubbed(location, store, now_ms=WRITTEN_MS + GRACE_MS - 1).findings == ()
-    assert only(scrubbed(location, store, now_ms=NOW_MS)).kind is Kind.MISSING_INDEX
+    assert scrub(location, store, now_ms=WRITTEN_MS + GRACE_MS - 1).findings == ()
+    assert only(scrub(location, store, now_ms=NOW_MS)).kind is FindingKind.MISSING_INDEX

@@ -6,13 +6,13 @@ import pytest
 
 from kafscale.errors import StoreUnavailableError, UnknownTopicError
 from kafscale.spark.jobs.report.figures import figures
-from kafscale.spark.jobs.scrub.findings import Kind
+from kafscale.spark.jobs.scrub.listing import FindingKind
 from kafscale.spark.jobs.shared.run_record import PROGRESS_INTERVAL_MS, record_run
 from kafscale.spark.runtime.job_result import JobResult
 from kafscale.storage.job_runs import JobRuns, Outcome
 from unit.spark.jobs.keyed_log import MemoryLocation
 from unit.spark.jobs.report.test_job import NOW_MS, TODAY, made, tally
-from unit.spark.jobs.scrubbing import kinds, scrubbed
+from unit.spark.jobs.scrub.local_scrub import kinds, scrub
 
 DONE = JobResult(
     "lake",
@@ -133,10 +133,10 @@ def test_scrub_recognizes_run_records(location):
     with record_run(location, "lake"):
         pass
     with location.open() as store:
-        assert scrubbed(location, store).findings == ()
+        assert scrub(location, store).findings == ()
         store.put("default/_jobs/lake/mine.json", [b"{}"])
-        found = kinds(scrubbed(location, store))
-    assert list(found) == [(Kind.UNKNOWN, "default/_jobs/lake/mine.json")]
+        found = kinds(scrub(location, store))
+    assert list(found) == [(FindingKind.UNKNOWN, "default/_jobs/lake/mine.json")]
 
 
 def test_record_of_a_report_has_the_cost_of_topics(location):

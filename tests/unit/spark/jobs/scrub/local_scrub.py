@@ -1,24 +1,23 @@
-"""Namespaces to scrub, and scrubbing without Spark."""
+"""Scrubs a namespace without Spark."""
 
 from functools import partial
 from typing import Any
 
 from kafscale.spark.jobs.scrub import contiguity, job
-from kafscale.spark.jobs.scrub import listing as scrub_listing
-from kafscale.spark.jobs.scrub.findings import Finding, Kind
-from kafscale.spark.jobs.scrub.task import items_of, scrub_one
+from kafscale.spark.jobs.scrub.listing import Finding, FindingKind, list_namespace
+from kafscale.spark.jobs.scrub.task import plan_items, scrub_objects
 from kafscale.spark.plan.offset_map import CatalogTopic
 from kafscale.storage.objects.blocking import BlockingObjectStore
 from unit.spark.jobs.keyed_log import MemoryLocation
 from unit.spark.stored_log import NAMESPACE, TOPIC, TOPIC_ID
 
 NOW_MS = 1_760_000_000_000
-"""Later than anything that is stored."""
+"""Later than all objects."""
 
 KNOWN = {TOPIC: CatalogTopic(TOPIC, TOPIC_ID, 1)}
 
 
-def scrubbed(
+def scrub(
     location: MemoryLocation,
     store: BlockingObjectStore,
     *,
@@ -28,22 +27,21 @@ def scrubbed(
     topics: tuple[str, ...] = (),
     bytes_max: int = 1000,
 ) -> job.ScrubReport:
-    """What a scrub says, each task in turn."""
-    listing = scrub_listing.look(
-        store, NAMESPACE, KNOWN if known is None else known, now_ms, partial(job._is_wanted, topics)
-    )
+    """Scrub, one task after the other."""
+    known = KNOWN if known is None else known
+    listing = list_namespace(store, NAMESPACE, known, now_ms, partial(job._is_selected, topics))
     wal = [(item.key, item.size_bytes) for item in listing.wal]
     results = [
-        scrub_one(location, now_ms, item, repair=repair)
-        for item in items_of(listing.segments, wal, bytes_max)
+        scrub_objects(location, now_ms, item, repair=repair)
+        for item in plan_items(listing.segments, wal, bytes_max)
     ]
     checked = [each for result in results for each in result.checked]
     findings = [*listing.findings, *(each for result in results for each in result.findings)]
-    findings += contiguity.holes(store, NAMESPACE, checked)
-    return job.report(checked, findings, {})
+    findings += contiguity.check_segments(store, NAMESPACE, checked)
+    return job.build_report(checked, findings, {})
 
 
-def kinds(report: job.ScrubReport) -> list[tuple[Kind, str]]:
+def kinds(report: job.ScrubReport) -> list[tuple[FindingKind, str]]:
     return [(each.kind, each.key) for each in report.findings]
 
 

@@ -1,19 +1,19 @@
-"""Indexes are made anew, and an owner that is at work at the same time is not disturbed."""
+"""Indexes are rebuilt without disturbing an owner that swaps segments at the same time."""
 
 import pytest
 
 from kafscale.spark.jobs.scrub import index_repair
-from kafscale.spark.jobs.scrub.findings import Kind
-from kafscale.spark.jobs.scrub.verify import prove_segment
+from kafscale.spark.jobs.scrub.listing import FindingKind
+from kafscale.spark.jobs.scrub.task import verify_segment
 from kafscale.storage.formats import index, object_keys, segment
 from kafscale.storage.log.state.leader_epochs import LeaderEpochs
 from kafscale.storage.log.state.producer_state import Producers
 from kafscale.storage.segments.segment_writer import EPOCHS_SECTION, PRODUCERS_SECTION
 from unit.spark.jobs.keyed_log import MemoryLocation
-from unit.spark.jobs.scrubbing import only, scrubbed
+from unit.spark.jobs.scrub.local_scrub import only, scrub
 from unit.spark.stored_log import NAMESPACE, TOPIC, batch, batches, put_segment
 
-pytestmark = pytest.mark.timeout(120)  # The first test compiles, if nobody did before.
+pytestmark = pytest.mark.timeout(120)  # The first test compiles, unless the cache is warm.
 
 KEY = object_keys.segment_key(NAMESPACE, TOPIC, 0, 0)
 INDEX_KEY = object_keys.index_key(NAMESPACE, TOPIC, 0, 0)
@@ -38,7 +38,7 @@ def sections():
 
 
 def put_with_sections(store, count=100):
-    """A segment whose index tells of a producer and an epoch."""
+    """Write a segment whose index has producer state and a leader epoch."""
     builder = segment.Builder(0, 1, compression=None, prior_max_timestamp_ms=999)
     for one in batches(range(count)):
         builder.append(one)
@@ -50,64 +50,64 @@ def put_with_sections(store, count=100):
 
 def check_index(store):
     found = index.decode(INDEX_KEY, store.get(INDEX_KEY))
-    index.verify(INDEX_KEY, found, prove_segment(KEY, 0, store.get(KEY)).batches)
+    index.verify(INDEX_KEY, found, verify_segment(KEY, 0, store.get(KEY)).batches)
     return found
 
 
-def test_a_missing_index_is_made_anew(location, store):
+def test_missing_index_is_rebuilt(location, store):
     put_segment(store, range(100), indexed=False)
     before = bytes(store.get(KEY))
-    report = scrubbed(location, store, repair=True)
-    assert (only(report).kind, only(report).is_repaired) == (Kind.MISSING_INDEX, True)
+    report = scrub(location, store, repair=True)
+    assert (only(report).kind, only(report).is_repaired) == (FindingKind.MISSING_INDEX, True)
     assert report.summary.problems == ()
     check_index(store)
     assert bytes(store.get(KEY)) == before
-    assert scrubbed(location, store).findings == ()
+    assert scrub(location, store).findings == ()
 
 
 @pytest.mark.parametrize("position", [-5, 20])
-def test_a_damaged_index_keeps_what_can_be_read_of_it(location, store, position):
+def test_rebuilt_index_keeps_readable_sections(location, store, position):
     was = put_with_sections(store)
     data = bytearray(store.get(INDEX_KEY))
     data[position] ^= 1
     store.put(INDEX_KEY, [data], create=False)
-    assert only(scrubbed(location, store)).kind is Kind.INDEX
-    assert only(scrubbed(location, store, repair=True)).is_repaired
+    assert only(scrub(location, store)).kind is FindingKind.INDEX
+    assert only(scrub(location, store, repair=True)).is_repaired
     assert check_index(store).sections == was.sections
 
 
-def test_a_damaged_section_is_left_out(location, store):
+def test_rebuilt_index_drops_a_damaged_section(location, store):
     was = put_with_sections(store)
     data = bytearray(store.get(INDEX_KEY))
     at = data.index(was.sections[EPOCHS_SECTION])
     data[at + len(was.sections[EPOCHS_SECTION]) - 1] ^= 1
     store.put(INDEX_KEY, [data], create=False)
-    scrubbed(location, store, repair=True)
+    scrub(location, store, repair=True)
     assert check_index(store).sections == {PRODUCERS_SECTION: was.sections[PRODUCERS_SECTION]}
 
 
-def test_the_index_of_another_segment_is_not_believed(location, store):
-    """What it tells is what the log knew elsewhere."""
+def test_sections_of_another_segments_index_are_dropped(location, store):
+    """They describe the log at another offset."""
     put_with_sections(store)
     builder = segment.Builder(0, 1, compression=None, prior_max_timestamp_ms=None)
     for base in range(0, 98, 7):
         builder.append(batch(base, 7))
     store.put(KEY, builder.finish().parts, create=False)
-    assert only(scrubbed(location, store, repair=True)).is_repaired
+    assert only(scrub(location, store, repair=True)).is_repaired
     assert check_index(store).sections == {}
 
 
-def test_the_greatest_time_before_is_known_from_the_segment_before(location, store):
+def test_rebuilt_index_has_the_greatest_timestamp_of_earlier_segments(location, store):
     put_segment(store, range(50))
     put_segment(store, range(50, 100), indexed=False)
-    scrubbed(location, store, repair=True, bytes_max=1 << 20)
+    scrub(location, store, repair=True, bytes_max=1 << 20)
     key = object_keys.index_key(NAMESPACE, TOPIC, 0, 50)
     before = index.decode(INDEX_KEY, store.get(INDEX_KEY))
     found = index.decode(key, store.get(key))
     assert found.prior_max_timestamp_ms == before.log_max_timestamp_ms == 1049
 
 
-class Swapping:
+class SwappingStore:
     """A store in which an owner swaps the segment before or after an index is written."""
 
     def __init__(self, store, when) -> None:
@@ -130,21 +130,28 @@ class Swapping:
 
 @pytest.mark.parametrize("is_missing", [True, False])
 @pytest.mark.parametrize("when", ["before", "after"])
-def test_a_swap_at_the_same_time_wins(store, is_missing, when):
+def test_concurrent_swap_wins(store, is_missing, when):
     put_segment(store, range(100), indexed=not is_missing)
-    proven = prove_segment(KEY, 0, store.get(KEY))
-    made = index_repair.remade(INDEX_KEY, proven.batches, b"", None)
-    index_repair.install(
-        Swapping(store, when), KEY, proven.checksum, INDEX_KEY, made, is_missing=is_missing
+    verified = verify_segment(KEY, 0, store.get(KEY))
+    rebuilt = index_repair.rebuild_index(INDEX_KEY, verified.batches, b"", None)
+    index_repair.install_index(
+        SwappingStore(store, when),
+        KEY,
+        verified.checksum,
+        INDEX_KEY,
+        rebuilt,
+        is_missing=is_missing,
     )
     if INDEX_KEY in {item.key for item in store.list(f"{NAMESPACE}/")}:
-        check_index(store)  # None is as good: readers make it anew.
+        check_index(store)  # No index is correct, too: readers rebuild it.
 
 
-def test_an_index_of_a_segment_that_was_swapped_is_not_written(store):
+def test_index_of_a_swapped_segment_is_not_written(store):
     put_segment(store, range(100))
-    proven = prove_segment(KEY, 0, store.get(KEY))
-    made = index_repair.remade(INDEX_KEY, proven.batches, b"", None)
+    verified = verify_segment(KEY, 0, store.get(KEY))
+    rebuilt = index_repair.rebuild_index(INDEX_KEY, verified.batches, b"", None)
     put_segment(store, range(200))
-    assert not index_repair.install(store, KEY, proven.checksum, INDEX_KEY, made, is_missing=False)
+    assert not index_repair.install_index(
+        store, KEY, verified.checksum, INDEX_KEY, rebuilt, is_missing=False
+    )
     check_index(store)
