@@ -8,7 +8,7 @@ import pytest
 
 from kafscale.errors import InvalidRequestError, KafscaleError
 from kafscale.spark.jobs.replay import job
-from kafscale.spark.jobs.replay.progress import SOURCE_HEADER, mark
+from kafscale.spark.jobs.replay.progress import SOURCE_HEADER, format_source
 from kafscale.spark.source.location import Location
 from services.broker import BrokerProcess
 from services.kafka_records import Sent, create, produce, read
@@ -72,7 +72,7 @@ def as_replayed(source, wanted=lambda _: True):
 
 
 def source_of(partition, offset):
-    return SOURCE_HEADER, mark("orders", partition, offset).encode()
+    return SOURCE_HEADER, format_source("orders", partition, offset).encode()
 
 
 def test_everything_is_replayed_with_where_it_is_from(broker, settings):
@@ -233,8 +233,8 @@ def test_a_function_makes_several_records_of_one(broker, settings, spark):
     [
         ({"where": "nonsense = 1"}, "nonsense"),
         ({"where": "key ="}, "yntax error"),
-        ({"select": ("upper(text)",)}, "name them with AS"),
-        ({"select": ("1 AS offset",)}, "name them with AS"),
+        ({"select": ("upper(text)",)}, "name each expression with AS"),
+        ({"select": ("1 AS offset",)}, "name each expression with AS"),
     ],
 )
 def test_sql_that_cannot_be_understood_is_told_in_a_sentence(settings, spark, more, problem):

@@ -123,6 +123,6 @@ def mirror(  # noqa: PLR0917 - typer makes options of them.
         record,
     ):
         notify = partial(typer.echo, err=True)
-        summary = job.run(spark, settings, notify=notify, tell=record.update_progress)
+        summary = job.run(spark, settings, notify=notify, on_progress=record.update_progress)
         record.set_summary(summary)
     show(summary, output)

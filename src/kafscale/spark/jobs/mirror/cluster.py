@@ -1,7 +1,7 @@
-"""One side of a mirror: a Kafka cluster of any kind, reached through librdkafka.
+"""The source or target of a mirror: any Kafka cluster, accessed through librdkafka.
 
-Its settings are librdkafka's, which knows every kind of security that Kafka has. The law: they are
-part of no `repr`, because some are secret; they reach tasks inside of pickled bytes only.
+The settings are those of librdkafka, which supports all of Kafka's security mechanisms. Invariant:
+settings are not part of `repr`, because some are secret; they reach tasks only as pickled bytes.
 """
 
 import time
@@ -16,17 +16,17 @@ from confluent_kafka.admin import AdminClient
 from kafscale.errors import InvalidRequestError, KafscaleError, OperatingError
 from kafscale.protocol.error_codes import ErrorCode
 
-_Answer = TypeVar("_Answer")
+_Result = TypeVar("_Result")
 
-ANSWER_S_MAX: Final = 30.0
+REQUEST_TIMEOUT_S: Final = 30.0
 ATTEMPTS_MAX: Final = 8
 PAUSE_S_FIRST: Final = 0.1
 PAUSE_S_MAX: Final = 3.0
 GROUP_PREFIX: Final = "kafscale-mirror"
 MESSAGE_BYTES_MAX: Final = 100 * 1024 * 1024
-"""What a client takes; what a topic takes is for the topic to say."""
+"""The limit of the client; the topic has its own limit."""
 
-_OWN: Final = frozenset(
+_RESERVED: Final = frozenset(
     {
         "auto.offset.reset",
         "bootstrap.servers",
@@ -39,32 +39,33 @@ _OWN: Final = frozenset(
         "transactional.id",
     }
 )
-"""What a mirror decides itself: it would not keep its promises else."""
+"""Set by the mirror, because its delivery guarantees depend on them."""
 
 
 @dataclass(frozen=True)
 class Cluster:
-    """Where a cluster is, and how to get in."""
+    """The address of a cluster, and the client settings to connect."""
 
     bootstrap: str
     settings: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """Those of librdkafka."""
+    """Settings of librdkafka."""
 
     def __post_init__(self) -> None:
-        refused = sorted(_OWN & self.settings.keys())
-        if refused:
-            raise InvalidRequestError(f"a mirror decides itself about {', '.join(refused)}")
+        reserved = sorted(_RESERVED & self.settings.keys())
+        if reserved:
+            raise InvalidRequestError(f"the mirror sets {', '.join(reserved)}; remove them")
 
     def admin(self) -> AdminClient:
-        with explained(self):
+        with wrap_errors(self):
             return AdminClient(self._common())
 
     def consumer(self, group: str, *, wait_ms: int = 500) -> Any:
-        """A consumer of whatever it is told to; the group is only for what it may commit.
+        """Create a consumer for manual assignment; it uses the group only to commit offsets.
 
-        At the end of a partition brokers wait so long for more, and answer nothing else meanwhile.
+        At the end of a partition the broker delays its response by `wait_ms`, and with it the
+        responses to other requests of the connection.
         """
-        return self._made(
+        return self._create(
             Consumer,
             {
                 "auto.offset.reset": "error",
@@ -79,8 +80,8 @@ class Cluster:
         )
 
     def producer(self, codec: str) -> Any:
-        """A producer that writes what it is given once, and in order."""
-        return self._made(
+        """Create an idempotent producer."""
+        return self._create(
             Producer,
             {
                 "compression.type": codec,
@@ -90,12 +91,12 @@ class Cluster:
             },
         )
 
-    def _made(self, kind: Any, settings: Mapping[str, Any]) -> Any:
-        with explained(self):
-            return kind({**settings, **self._common()})
+    def _create(self, client_type: Any, settings: Mapping[str, Any]) -> Any:
+        with wrap_errors(self):
+            return client_type({**settings, **self._common()})
 
     def _common(self) -> dict[str, Any]:
-        # What goes wrong is raised where it matters; librdkafka would also print it.
+        # Errors are raised by the calls that fail; librdkafka would also print them.
         return {
             **self.settings,
             "bootstrap.servers": self.bootstrap,
@@ -105,42 +106,39 @@ class Cluster:
 
 
 @contextmanager
-def explained(cluster: Cluster) -> Iterator[None]:
-    """Raise what librdkafka raises as an error of ours, with the name of the cluster."""
+def wrap_errors(cluster: Cluster) -> Iterator[None]:
+    """Raise errors of librdkafka as Kafscale errors that name the cluster."""
     try:
         yield
     except KafkaException as error:
-        raise problem(cluster, error.args[0]) from None
+        raise to_error(cluster, error.args[0]) from None
 
 
-def asked(
-    cluster: Cluster,
-    question: Callable[[], _Answer],
-    *,
-    sleep: Callable[[float], None] = time.sleep,
-) -> _Answer:
-    """The answer to a question, asked again while what is in the way may pass."""
+def retry(
+    cluster: Cluster, request: Callable[[], _Result], *, sleep: Callable[[float], None] = time.sleep
+) -> _Result:
+    """Return the result of a request, retried with backoff after transient errors."""
     for attempt in range(ATTEMPTS_MAX):
         try:
-            with explained(cluster):
-                return question()
+            with wrap_errors(cluster):
+                return request()
         except OperatingError:
             if attempt + 1 == ATTEMPTS_MAX:
                 raise
             sleep(min(PAUSE_S_FIRST * 2**attempt, PAUSE_S_MAX))
-    raise AssertionError("the last attempt answers or raises")
+    raise AssertionError("the last attempt returns or raises")
 
 
-def problem(cluster: Cluster, error: Any) -> KafscaleError:
-    """An error of librdkafka as one of ours: what may pass by itself, or what does not."""
-    said = error.str() if isinstance(error, KafkaError) else str(error)
-    sentence = f"the cluster at {cluster.bootstrap}: {said}"
-    # Below zero are librdkafka's own: brokers that are away, answers that do not come.
-    is_answer = isinstance(error, KafkaError) and error.code() >= 0
-    if is_answer and not ErrorCode.of(error.code()).retriable:
+def to_error(cluster: Cluster, error: Any) -> KafscaleError:
+    """Convert an error of librdkafka: `OperatingError` if it is transient."""
+    message = error.str() if isinstance(error, KafkaError) else str(error)
+    sentence = f"the cluster at {cluster.bootstrap}: {message}"
+    # Negative codes are librdkafka's own: unreachable brokers and timeouts.
+    is_response = isinstance(error, KafkaError) and error.code() >= 0
+    if is_response and not ErrorCode.of(error.code()).retriable:
         return InvalidRequestError(f"{sentence} ({error.name()})")
     return OperatingError(sentence)
 
 
 def _ignore(_error: KafkaError) -> None:
-    """Leave it to whoever waits for an answer."""
+    """Ignore the error: the call that waits for the result raises it."""

@@ -1,14 +1,13 @@
-"""Copying some partitions from one cluster to another, from where the target ends on.
+"""The task of a mirror: copies some partitions from the end of the target to the end of the source.
 
-The laws: a record is written to the partition of the same number, with its key, value, headers and
-timestamp, and a header that says where it is from. A pass begins where the target tells (see
-`mirror_mapping`) and ends where the source ended when the pass began. Of a partition, records are
-written in order by an idempotent producer; what a pass that was killed has left is found by the
-next one. Two mirrors of the same topics at the same time would both write: that is for whoever
-starts them to avoid.
+Invariants: a record is written to the partition of the same index, with its key, value, headers and
+timestamp, and a header with its origin. A pass starts at the progress in the target (see
+`offset_mapping`), and ends where the source ended when the pass started. An idempotent producer
+writes the records of a partition in order; the next pass finds what a killed pass has written. Two
+mirrors of the same topics at the same time would write duplicates: do not start them.
 
-Records go through Python one by one here. Any cluster can be mirrored, of any version and behind
-any kind of security; that is worth more than speed.
+Every record goes through Python. Any cluster, of any version and with any security mechanism, can
+be mirrored; that is worth more than speed.
 """
 
 import time
@@ -19,31 +18,31 @@ import msgspec
 from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, KafkaError, TopicPartition
 
 from kafscale.errors import InvalidRequestError, OperatingError
-from kafscale.spark.jobs.mirror.cluster import Cluster, explained, problem
+from kafscale.spark.jobs.mirror.cluster import Cluster, to_error, wrap_errors
 from kafscale.spark.jobs.mirror.offset_mapping import (
     MIRROR_HEADER,
     POLL_S_MAX,
     Origin,
-    Reader,
+    TargetReader,
     bounds,
 )
 
 CHUNK_COUNT_MAX: Final = 500
 CHUNK_S_MAX: Final = 0.1
 FLUSH_S_MAX: Final = 310.0
-"""Longer than librdkafka tries to deliver a record."""
+"""Longer than the delivery timeout of librdkafka."""
 
-FULL_S: Final = 0.1
+QUEUE_FULL_POLL_S: Final = 0.1
 
 
-class Line(msgspec.Struct, frozen=True):
+class PartitionCopy(msgspec.Struct, frozen=True):
     """A partition of the source, and the topic that it is copied to."""
 
     topic: str
     target: str
     partition: int
     position: int | None = None
-    """Up to where an earlier pass of the same mirror has read."""
+    """The end of what an earlier pass of the same run has read."""
 
 
 class MirrorItem(msgspec.Struct, frozen=True):
@@ -53,33 +52,33 @@ class MirrorItem(msgspec.Struct, frozen=True):
     target: Cluster
     source_id: str
     target_id: str
-    lines: tuple[Line, ...]
+    partitions: tuple[PartitionCopy, ...]
     codec: str
 
 
-class Mirrored(msgspec.Struct):
-    """What became of a partition in one pass."""
+class PartitionResult(msgspec.Struct):
+    """The result of copying a partition in one pass."""
 
     topic: str
     target: str
     partition: int
     position: int
-    """Up to where the source was read."""
+    """The end of what was read from the source."""
     record_count: int = 0
     size_bytes: int = 0
     lost_count: int = 0
-    """Offsets that the source no longer had when they were due."""
+    """The number of offsets that the source had deleted before they were copied."""
     returned_count: int = 0
-    """Records that had come from the target, and were not sent back."""
+    """The number of records that came from the target, and were not copied back."""
     newest_ms: int | None = None
-    """The time of the newest record that was copied."""
+    """The greatest timestamp of a copied record."""
 
 
 def mirror_partitions(
     item: MirrorItem, step: Callable[[str], None] = lambda _: None
-) -> list[Mirrored]:
-    """Copy what is new; `step` is told what was done, for tests that stop there."""
-    reader = Reader(item.target, item.source_id)
+) -> list[PartitionResult]:
+    """Copy new records; `step` gets the name of each finished step, for tests."""
+    reader = TargetReader(item.target, item.source_id)
     consumer = item.source.consumer("source")
     try:
         copy = _Pass(item, reader, consumer)
@@ -88,7 +87,7 @@ def mirror_partitions(
         try:
             copy.run(producer, step)
         finally:
-            # Another attempt may begin at once: nothing of this one shall arrive after it.
+            # Another attempt may start at once: no record of this one may arrive after it.
             producer.purge(in_queue=True, in_flight=False)
             producer.flush(FLUSH_S_MAX)
         step("flushed")
@@ -103,64 +102,66 @@ def mirror_partitions(
 class _Pass:
     """One pass over the partitions of a task."""
 
-    def __init__(self, item: MirrorItem, reader: Reader, consumer: Any) -> None:
+    def __init__(self, item: MirrorItem, reader: TargetReader, consumer: Any) -> None:
         self._item = item
         self._reader = reader
         self._consumer = consumer
         self._failure: KafkaError | None = None
         self._ends: dict[tuple[str, int], int] = {}
-        self._results: dict[tuple[str, int], Mirrored] = {}
-        for line in item.lines:
-            self._begin(line)
+        self._results: dict[tuple[str, int], PartitionResult] = {}
+        for copy in item.partitions:
+            self._start(copy)
 
     @property
-    def results(self) -> list[Mirrored]:
+    def results(self) -> list[PartitionResult]:
         return list(self._results.values())
 
-    def _begin(self, line: Line) -> None:
-        place = (line.topic, line.partition)
-        first, end = bounds(self._item.source, self._consumer, *place)
-        due = self._reader.next_offset(place, (line.target, line.partition))
-        due = max(due or 0, line.position or 0)
+    def _start(self, copy: PartitionCopy) -> None:
+        source = (copy.topic, copy.partition)
+        first, end = bounds(self._item.source, self._consumer, *source)
+        due = self._reader.next_offset(source, (copy.target, copy.partition))
+        due = max(due or 0, copy.position or 0)
         if due > end:
             raise InvalidRequestError(
-                f"{line.topic}/{line.partition} ends at {end}, but was mirrored up to {due}:"
-                " it was deleted and created anew; mirror it under another name"
+                f"{copy.topic}/{copy.partition} ends at {end}, but was mirrored up to {due}:"
+                " it was deleted and created again; mirror it under another name"
             )
         start = max(due, first)
-        self._ends[place] = end
-        self._results[place] = Mirrored(
-            line.topic, line.target, line.partition, start, lost_count=start - due if due else 0
+        self._ends[source] = end
+        self._results[source] = PartitionResult(
+            copy.topic, copy.target, copy.partition, start, lost_count=start - due if due else 0
         )
 
     def run(self, producer: Any, step: Callable[[str], None]) -> None:
-        waiting = {
-            place for place, one in self._results.items() if one.position < self._ends[place]
+        pending = {
+            source for source, one in self._results.items() if one.position < self._ends[source]
         }
-        with explained(self._item.source):
+        with wrap_errors(self._item.source):
             self._consumer.assign(
-                [TopicPartition(*place, self._results[place].position) for place in waiting]
+                [TopicPartition(*source, self._results[source].position) for source in pending]
             )
-        silent_since = time.monotonic()
-        while waiting:
-            # It waits for as many as it is asked for, so it must not wait for long.
+        last_received = time.monotonic()
+        while pending:
+            # It waits until it has all messages or the timeout, so the timeout must be short.
             messages = self._consumer.consume(CHUNK_COUNT_MAX, CHUNK_S_MAX)
             if messages:
-                silent_since = time.monotonic()
-            elif time.monotonic() - silent_since > POLL_S_MAX:
-                raise OperatingError(f"the cluster at {self._item.source.bootstrap} is silent")
+                last_received = time.monotonic()
+            elif time.monotonic() - last_received > POLL_S_MAX:
+                raise OperatingError(
+                    f"the cluster at {self._item.source.bootstrap} sends no records"
+                )
             for message in messages:
-                place = (message.topic(), message.partition())
-                result = self._results[place]
+                source = (message.topic(), message.partition())
+                result = self._results[source]
                 if message.error() is not None:
-                    # The end that readers may see, before which a transaction may be open.
-                    self._check(message.error())
+                    # The last stable offset: a transaction after it may be open.
+                    self._check_end(message.error())
                     result.position = max(result.position, message.offset())
-                    waiting.discard(place)
-                elif place in waiting and message.offset() < self._ends[place]:
+                    pending.discard(source)
+                elif source in pending and message.offset() < self._ends[source]:
                     self._copy(producer, result, message)
-                if result.position >= self._ends[place]:
-                    waiting.discard(place)
+                if result.position >= self._ends[source]:
+                    pending.discard(source)
             producer.poll(0)
             self._check_delivery()
             step("produced")
@@ -168,14 +169,14 @@ class _Pass:
         self._check_delivery()
 
     def commit(self) -> None:
-        """Note how far the source was read, where that says more than the target does."""
-        for place, one in self._results.items():
+        """Commit the position in the source, which may be after the last copied record."""
+        for source, one in self._results.items():
             target = (one.target, one.partition)
-            position = Origin(self._item.source_id, *place, one.position)
+            position = Origin(self._item.source_id, *source, one.position)
             _, end = self._reader.bounds(*target)
             self._reader.commit(target, end, position)
 
-    def _copy(self, producer: Any, result: Mirrored, message: Any) -> None:
+    def _copy(self, producer: Any, result: PartitionResult, message: Any) -> None:
         headers = message.headers() or []
         result.position = message.offset() + 1
         before = Origin.last_of(headers)
@@ -188,8 +189,8 @@ class _Pass:
         origin = Origin(
             self._item.source_id, message.topic(), message.partition(), message.offset()
         )
-        kind, timestamp_ms = message.timestamp()
-        times = {} if kind == TIMESTAMP_NOT_AVAILABLE else {"timestamp": timestamp_ms}
+        timestamp_type, timestamp_ms = message.timestamp()
+        times = {} if timestamp_type == TIMESTAMP_NOT_AVAILABLE else {"timestamp": timestamp_ms}
         while True:
             try:
                 producer.produce(
@@ -203,7 +204,7 @@ class _Pass:
                 )
                 break
             except BufferError:
-                producer.poll(FULL_S)
+                producer.poll(QUEUE_FULL_POLL_S)
         result.record_count += 1
         result.size_bytes += len(message)
         if times:
@@ -215,9 +216,9 @@ class _Pass:
 
     def _check_delivery(self) -> None:
         if self._failure is not None:
-            raise problem(self._item.target, self._failure)
+            raise to_error(self._item.target, self._failure)
 
-    def _check(self, error: KafkaError) -> None:
-        """Raise unless a partition has only come to its end."""
+    def _check_end(self, error: KafkaError) -> None:
+        """Raise unless the error is the end of the partition."""
         if error.code() != KafkaError._PARTITION_EOF:  # noqa: SLF001 - its public name.
-            raise problem(self._item.source, error)
+            raise to_error(self._item.source, error)

@@ -1,1 +1,1 @@
-"""The replay job: produce records again through a user function."""
+"""The replay job: copy records to another topic, filtered and transformed."""

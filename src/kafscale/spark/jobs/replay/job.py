@@ -1,16 +1,15 @@
-"""Replays a topic into another: a stretch of it, filtered and changed on its way.
+"""The replay job: copies a range of a topic to another topic, filtered and transformed.
 
     run(spark, ReplaySettings(location=location, topic="orders", target="large-orders",
                               bootstrap="localhost:9092", where="json:amount::int > 1000"))
 
-Key, value, headers, timestamp and partition are kept, unless an expression or a function makes them
-anew. The laws:
+Key, value, headers, timestamp and partition are kept, unless an expression or a function sets them.
+Invariants:
 
-* Exactly once: run again, whether it was killed or not, a replay writes what is missing and nothing
-  else. What is the same replay is told by its definition: source topic, beginning, filter,
-  expressions, function and partitioner; another one into the same topic stands beside it.
-* Records of a partition stay in order, so one task reads a partition of the source from its
-  beginning to its end.
+* Exactly once: a second run, after a killed or a finished one, writes only what is missing. Runs
+  belong to the same replay if their definitions are equal: source topic, start, filter,
+  expressions, function and partitioner. Other replays may write to the same topic.
+* Records of a partition stay in order, so one task reads a source partition from start to end.
 """
 
 import pickle
@@ -29,10 +28,15 @@ from kafscale.client.partition import Partition
 from kafscale.client.security import PLAINTEXT, Security
 from kafscale.errors import InvalidRequestError, KafscaleError
 from kafscale.records import Codec
-from kafscale.spark.jobs.replay import query as replay_query
-from kafscale.spark.jobs.replay.progress import Progress, Written, find
-from kafscale.spark.jobs.replay.sink import KEEP, KEY, Replayed, ReplayItem, Sink
-from kafscale.spark.jobs.replay.user_function import Function, apply, load
+from kafscale.spark.jobs.replay.progress import LastWritten, Progress, find_last_written
+from kafscale.spark.jobs.replay.sink import KEEP, KEY, PartitionResult, ReplayItem, Sink
+from kafscale.spark.jobs.replay.transform import (
+    Function,
+    apply_function,
+    filter_and_select,
+    load_function,
+    read_slices,
+)
 from kafscale.spark.jobs.shared.progress import collect_with_progress
 from kafscale.spark.jobs.shared.target_topic import TargetTopic, configs_like, partition_count_of
 from kafscale.spark.log.bucket_listing import BucketLister
@@ -50,44 +54,46 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 MESSAGE_BYTES_DEFAULT: Final = 1_048_588
-MARK_BYTES_MAX: Final = 512
-"""What the header of a record that says where it is from may take."""
+SOURCE_HEADER_BYTES_MAX: Final = 512
+"""The most bytes that the source header adds to a record."""
 
 _RESULT: Final = pa.schema([("result", pa.binary())])
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReplaySettings:
-    """What to replay, how, and into what."""
+    """What to replay, how to transform it, and the target topic."""
 
     location: Location
     topic: str
     target: str
     bootstrap: str
-    """Brokers of the cluster that gets the records."""
+    """Bootstrap servers of the target cluster."""
     security: Security = PLAINTEXT
-    """How to talk to them; the files that it names have to be where tasks run, too."""
+    """How to connect to them; its files must exist where tasks run, too."""
     where: str = ""
     select: tuple[str, ...] = ()
     function: str = ""
-    """As `module:function`; it is called after the filter and the expressions."""
+    """As `module:function`; called after the filter and the expressions."""
     partitioner: str = KEEP
     bounds: Mapping[str, str] = field(default_factory=dict)
-    """Where to begin and to end, by the options of the source: startingOffsets and so on."""
+    """Start and end, as options of the Spark source: startingOffsets and so on."""
     codec: Codec = Codec.LZ4
     partition_count: int | None = None
-    """Of a new topic; by default as many as the source has."""
+    """Of a new topic; the default is that of the source."""
     configs: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.partitioner not in {KEEP, KEY}:
-            raise InvalidRequestError(f"the partitioner is keep or key, not {self.partitioner!r}")
+            raise InvalidRequestError(
+                f"invalid partitioner {self.partitioner!r}: expected keep or key"
+            )
         if self.topic == self.target:
             raise InvalidRequestError("a topic cannot be replayed into itself")
 
     @property
     def definition(self) -> tuple[object, ...]:
-        """What makes it the same replay in every run. Its end may move on, its beginning not."""
+        """What identifies a replay across runs. The end may change, the start may not."""
         starting = sorted(item for item in self.bounds.items() if item[0].startswith("starting"))
         return (
             self.topic,
@@ -101,13 +107,13 @@ class ReplaySettings:
 
 def run(spark: "SparkSession", settings: ReplaySettings, *, progress: bool = True) -> JobResult:
     """Replay a topic."""
-    began = monotonic()
-    function = load(settings.function) if settings.function else None
+    started = monotonic()
+    function = load_function(settings.function) if settings.function else None
     slices, items = prepare(settings)
     if not slices:
-        return summarize(settings, slices, [], monotonic() - began)
-    records = replay_query.records_of(spark, settings.location, slices)
-    rows = replay_query.changed(records, settings.where, settings.select)
+        return summarize(settings, slices, [], monotonic() - started)
+    records = read_slices(spark, settings.location, slices)
+    rows = filter_and_select(records, settings.where, settings.select)
     outcomes = [
         pickle.loads(row.result)  # noqa: S301 - written by our own tasks.
         for row in collect_with_progress(
@@ -120,11 +126,11 @@ def run(spark: "SparkSession", settings: ReplaySettings, *, progress: bool = Tru
     for outcome in outcomes:
         if isinstance(outcome, TaskFailure):
             raise outcome.error()
-    return summarize(settings, slices, outcomes, monotonic() - began)
+    return summarize(settings, slices, outcomes, monotonic() - started)
 
 
 def prepare(settings: ReplaySettings) -> tuple[list[Slice], dict[int, ReplayItem]]:
-    """Look at the source and at the target: what is left to do, by partition of the source."""
+    """List the source and read the progress; return what is left to do."""
     bootstrap = addresses(settings.bootstrap)
     options = parse(
         {
@@ -135,26 +141,28 @@ def prepare(settings: ReplaySettings) -> tuple[list[Slice], dict[int, ReplayItem
     )
     query = Query(settings.location, options, ())
     with settings.location.open() as store:
-        log = query.list_offsets(BucketLister(store, settings.location.namespace))
-        partitions = options.subscription.require(log)
+        offset_map = query.list_offsets(BucketLister(store, settings.location.namespace))
+        partitions = options.subscription.require(offset_map)
         ranges = ranges_of(query, partitions, query.search(store, partitions))
-    count = partition_count_of(log, settings.topic)
+    count = partition_count_of(offset_map, settings.topic)
     target = TargetTopic(
-        settings.target, settings.partition_count or count, _configs(settings, log)
+        settings.target, settings.partition_count or count, _target_configs(settings, offset_map)
     )
     if settings.partitioner == KEEP and target.partition_count != count:
         raise InvalidRequestError(
-            f"{settings.topic} has {count} partitions; to spread its records over"
-            f" {target.partition_count}, set the partitioner to key"
+            f"{settings.topic} has {count} partitions, {settings.target} would have"
+            f" {target.partition_count}: set the partitioner to key"
         )
     with BlockingClient(bootstrap, settings.security) as client:
-        ids, progress = client.run(partial(_progress, settings, target, count))
+        ids, progress = client.run(partial(_read_progress, settings, target, count))
     slices = []
     for one in ranges:
         start = max(one.start_offset, progress[one.partition].resume_offset())
         if start < one.end_offset:
             extents = tuple(
-                log.partitions[one.topic, one.partition].extents_between(start, one.end_offset)
+                offset_map.partitions[one.topic, one.partition].extents_between(
+                    start, one.end_offset
+                )
             )
             slices.append(Slice(one.topic, one.partition, start, one.end_offset, extents))
     items = {
@@ -181,23 +189,23 @@ def write(
     batches: Iterable[pa.RecordBatch],
     step: Callable[[str], None] = lambda _: None,
 ) -> Iterator[pa.RecordBatch]:
-    """What a task does with its records; `step` is told of it, for tests that stop there."""
-    outcome: Replayed | TaskFailure | None = None
+    """Write the records of a task; `step` gets the name of each finished step, for tests."""
+    outcome: PartitionResult | TaskFailure | None = None
     try:
-        outcome = _written(items, function, batches, step)
+        outcome = _write_partition(items, function, batches, step)
     except KafscaleError as error:
         outcome = TaskFailure.of(error)
     if outcome is not None:
         yield pa.RecordBatch.from_arrays([pa.array([pickle.dumps(outcome)])], schema=_RESULT)
 
 
-def _written(
+def _write_partition(
     items: Mapping[int, ReplayItem],
     function: Function | None,
     batches: Iterable[pa.RecordBatch],
     step: Callable[[str], None],
-) -> Replayed | None:
-    """The outcome for the one partition that the records are of; None if there are none."""
+) -> PartitionResult | None:
+    """Write the records of one source partition; None if there are none."""
     sink: Sink | None = None
     client: BlockingClient | None = None
     try:
@@ -209,7 +217,7 @@ def _written(
                 client = BlockingClient(item.bootstrap, item.security)
                 sink = Sink(item, client)
                 step("opened")
-            sink.write(apply(function, batch) if function else batch)
+            sink.write(apply_function(function, batch) if function else batch)
             step("written")
         return sink.finish() if sink is not None else None
     finally:
@@ -218,7 +226,10 @@ def _written(
 
 
 def summarize(
-    settings: ReplaySettings, slices: Sequence[Slice], results: Sequence[Replayed], seconds: float
+    settings: ReplaySettings,
+    slices: Sequence[Slice],
+    results: Sequence[PartitionResult],
+    seconds: float,
 ) -> JobResult:
     read = {one.partition: one.count for one in slices}
     return JobResult(
@@ -246,27 +257,30 @@ def summarize(
     )
 
 
-def _configs(settings: ReplaySettings, log: OffsetMap) -> dict[str, str]:
-    """Those of the source, with room for what is added to each record."""
-    configs = configs_like(log, settings.topic, {})
+def _target_configs(settings: ReplaySettings, offset_map: OffsetMap) -> dict[str, str]:
+    """Return the configs of the source, with a message size that allows for the source header."""
+    configs = configs_like(offset_map, settings.topic, {})
     largest = int(configs.get("max.message.bytes", MESSAGE_BYTES_DEFAULT))
-    return {**configs, "max.message.bytes": str(largest + MARK_BYTES_MAX), **settings.configs}
+    size = str(largest + SOURCE_HEADER_BYTES_MAX)
+    return {**configs, "max.message.bytes": size, **settings.configs}
 
 
-async def _progress(
+async def _read_progress(
     settings: ReplaySettings, target: TargetTopic, source_count: int, client: Client
 ) -> tuple[dict[int, int], dict[int, Progress]]:
-    """The producer of each partition of the source, and how far it has come."""
+    """Return the producer id and the progress of each source partition."""
     topic, _ = await target.find_or_create(client)
     ids = {
         source: producer_id_of("replay", topic.topic_id, *settings.definition, source)
         for source in range(source_count)
     }
     ends: dict[int, int] = {}
-    found: dict[int, dict[int, Written]] = {}
+    found: dict[int, dict[int, LastWritten]] = {}
     for index in range(target.partition_count):
         expected = [ids[index]] if settings.partitioner == KEEP else list(ids.values())
-        ends[index], found[index] = await find(Partition(client, topic, index), expected)
+        ends[index], found[index] = await find_last_written(
+            Partition(client, topic, index), expected
+        )
     progress = {}
     for source, producer_id in ids.items():
         own = [source] if settings.partitioner == KEEP else list(ends)

@@ -1,16 +1,14 @@
-"""Restores a topic, as it was at a time or up to offsets, into a new topic, exact to the record.
+"""The restore job: copies a topic, as of a time or up to given offsets, into a new topic.
 
-It works from the bucket alone: from that of a running cluster, a copy of one, or one whose topic is
-deleted while its objects are still there. The laws:
+The job reads the bucket only: that of a running cluster, a copy, or one whose topic was deleted
+while its objects still exist. Invariants:
 
-* As of a time means every record whose timestamp is at or before it. Where timestamps do not
-  ascend, a late record of an early time is in, and an early record of a late time is out.
-* Key, value, headers and timestamp are those of the source, and so is the partition; so are the
-  codecs. Offsets count up from 0: they are equal where the source begins at 0 and nothing before
-  the last record is left out.
-* The new topic is written by this job alone, and is the record of its own progress: run again after
-  it was killed, the job goes on. A topic that holds anything else is refused before anything is
-  written.
+* As of a time means every record whose timestamp is at or before it. If timestamps do not ascend, a
+  late offset with an early timestamp is included, and an early offset with a late one is not.
+* Key, value, headers, timestamp, partition and codec are those of the source. Offsets start at 0:
+  they equal those of the source if it starts at 0 and no record before the last is omitted.
+* Only this job writes to the new topic, which also holds its progress: a run after a killed one
+  continues. A topic with other records is rejected before anything is written.
 """
 
 from collections.abc import Mapping
@@ -25,7 +23,12 @@ from kafscale.client.partition import Partition
 from kafscale.client.security import PLAINTEXT, Security
 from kafscale.errors import InvalidRequestError, UnknownTopicError
 from kafscale.protocol.messages.metadata import TopicMetadata
-from kafscale.spark.jobs.restore.task import Restored, RestoreItem, identity, restore_partition
+from kafscale.spark.jobs.restore.task import (
+    PartitionResult,
+    RestoreItem,
+    producer_id_for,
+    restore_partition,
+)
 from kafscale.spark.jobs.shared.target_topic import TargetTopic, configs_like, partition_count_of
 from kafscale.spark.log.bucket_listing import list_bucket
 from kafscale.spark.plan import offsets
@@ -41,33 +44,33 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class RestoreSettings:
-    """What to restore, and into what."""
+    """What to restore, and the new topic."""
 
     location: Location
     topic: str
     target: str
     bootstrap: str
-    """Brokers of the cluster that gets the new topic."""
+    """Bootstrap servers of the cluster that gets the new topic."""
     security: Security = PLAINTEXT
-    """How to talk to them; the files that it names have to be where tasks run, too."""
+    """How to connect to them; its files must exist where tasks run, too."""
     until_ms: int | None = None
-    """The time of the latest record that is wanted."""
+    """The greatest timestamp to restore."""
     end_offsets: str = ""
-    """Where partitions end, as JSON: {"topic": {"0": 23}}."""
+    """End offsets of partitions, as JSON: {"topic": {"0": 23}}."""
     partition_count: int | None = None
-    """Of the new topic, where the source no longer tells."""
+    """Of the new topic, if the source is no longer in the catalog."""
     configs: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.until_ms is not None and self.end_offsets:
-            raise InvalidRequestError("as of a time, or up to offsets: not both")
+            raise InvalidRequestError("restore as of a time or up to offsets, not both")
 
 
 def run(spark: "SparkSession", settings: RestoreSettings, *, progress: bool = True) -> JobResult:
     """Restore a topic."""
     from kafscale.spark.runtime.parallel_map import parallel_map  # noqa: PLC0415 - it loads Spark.
 
-    began = monotonic()
+    started = monotonic()
     items = prepare(settings)
     results = parallel_map(
         spark,
@@ -76,30 +79,30 @@ def run(spark: "SparkSession", settings: RestoreSettings, *, progress: bool = Tr
         description=f"restoring {settings.topic}",
         progress=progress,
     )
-    return summarize(settings, items, results, monotonic() - began)
+    return summarize(settings, items, results, monotonic() - started)
 
 
 def prepare(settings: RestoreSettings) -> list[RestoreItem]:
-    """Look at the source, make the new topic or find it, and see that it may be written to."""
+    """List the source, find or create the new topic, and check that it may be written to."""
     bootstrap = addresses(settings.bootstrap)
     with settings.location.open() as store:
-        log = list_bucket(store, settings.location.namespace, [settings.topic])
-    slices = _slices(settings, log)
+        offset_map = list_bucket(store, settings.location.namespace, [settings.topic])
+    slices = _slices(settings, offset_map)
     target = TargetTopic(
         settings.target,
-        settings.partition_count or partition_count_of(log, settings.topic),
-        configs_like(log, settings.topic, settings.configs),
+        settings.partition_count or partition_count_of(offset_map, settings.topic),
+        configs_like(offset_map, settings.topic, settings.configs),
     )
     if len(slices) > target.partition_count:
         raise InvalidRequestError(
-            f"{settings.topic} has {len(slices)} partitions, which do not fit into"
+            f"{settings.topic} has {len(slices)} partitions, but {settings.target} would have"
             f" {target.partition_count}"
         )
     with BlockingClient(bootstrap, settings.security) as client:
-        topic = client.run(partial(_ready, target))
-        ids = {part: identity(topic.topic_id, part, settings.until_ms) for part in slices}
+        topic = client.run(partial(_find_or_create, target))
+        ids = {part: producer_id_for(topic.topic_id, part, settings.until_ms) for part in slices}
         for part, producer_id in ids.items():
-            client.run(partial(_check, topic=topic, part=part, producer_id=producer_id))
+            client.run(partial(_check_writable, topic=topic, part=part, producer_id=producer_id))
     return [
         RestoreItem(
             settings.location,
@@ -115,10 +118,13 @@ def prepare(settings: RestoreSettings) -> list[RestoreItem]:
 
 
 def summarize(
-    settings: RestoreSettings, items: list[RestoreItem], results: list[Restored], seconds: float
+    settings: RestoreSettings,
+    items: list[RestoreItem],
+    results: list[PartitionResult],
+    seconds: float,
 ) -> JobResult:
     has_equal_offsets = all(
-        item.source.start_offset == 0 and result.left_out_count == 0
+        item.source.start_offset == 0 and result.omitted_count == 0
         for item, result in zip(items, results, strict=True)
     )
     return JobResult(
@@ -129,7 +135,7 @@ def summarize(
                 one.partition,
                 one.record_count,
                 one.written_count,
-                one.left_out_count,
+                one.omitted_count,
                 one.batch_count,
                 one.rebuilt_count,
                 one.written_bytes,
@@ -147,44 +153,46 @@ def summarize(
     )
 
 
-def _slices(settings: RestoreSettings, log: OffsetMap) -> list[Slice]:
-    partitions = {place: found for place, found in log.partitions.items() if found.topic}
+def _slices(settings: RestoreSettings, offset_map: OffsetMap) -> list[Slice]:
+    partitions = {key: found for key, found in offset_map.partitions.items() if found.topic}
     if not partitions:
-        raise UnknownTopicError(f"{settings.location} holds nothing of a topic {settings.topic}")
+        raise UnknownTopicError(f"{settings.location} has no objects of topic {settings.topic}")
     bound: Bound = Everywhere(LATEST)
     if settings.end_offsets:
         bound = Named(offsets.parse("offsets", settings.end_offsets))
     ends = offsets.resolve(bound, partitions, Side("ending", needs_record=False), _no_search)
-    return [_slice(found, ends[place]) for place, found in sorted(partitions.items())]
+    return [_slice(partition, ends[key]) for key, partition in sorted(partitions.items())]
 
 
-def _slice(found: PartitionOffsets, end_offset: int) -> Slice:
-    start_offset = found.start_offset
+def _slice(partition: PartitionOffsets, end_offset: int) -> Slice:
+    start_offset = partition.start_offset
     return Slice(
-        found.topic,
-        found.partition,
+        partition.topic,
+        partition.partition,
         start_offset,
         max(end_offset, start_offset),
-        tuple(found.extents_between(start_offset, end_offset)),
+        tuple(partition.extents_between(start_offset, end_offset)),
     )
 
 
 def _no_search(times: Mapping[tuple[str, int], int]) -> Mapping[tuple[str, int], int | None]:
-    raise AssertionError(f"no bound of a restore is a time: {times}")
+    raise AssertionError(f"a restore has no bound by time: {times}")
 
 
-async def _ready(target: TargetTopic, client: Client) -> TopicMetadata:
+async def _find_or_create(target: TargetTopic, client: Client) -> TopicMetadata:
     topic, _ = await target.find_or_create(client)
     return topic
 
 
-async def _check(client: Client, topic: TopicMetadata, part: Slice, producer_id: int) -> None:
-    """Raise unless a partition is empty, or holds what an earlier run of this job has written."""
+async def _check_writable(
+    client: Client, topic: TopicMetadata, part: Slice, producer_id: int
+) -> None:
+    """Raise unless a partition is empty or was written by an earlier run of this job."""
     partition = Partition(client, topic, part.partition)
     _, end_offset = await partition.bounds()
     last = await partition.last_batch() if end_offset else None
     if end_offset and (last is None or last.producer_id != producer_id):
         raise InvalidRequestError(
-            f"{topic.name} exists and holds records of somebody else, or of another restore:"
+            f"{topic.name} exists and has other records, or those of another restore:"
             f" name a new topic, or delete {topic.name} first"
         )

@@ -1,10 +1,15 @@
-"""Restoring one partition: batches out of the bucket, into a partition of the new topic.
+"""The task of a restore: copies one partition from the bucket to a partition of the new topic.
 
-The new partition is its own record of progress. It holds the first so many of the records that are
-chosen, because one producer, the same one in every run, has written them in order (see
-`client.idempotent_appender`): its sequence is the offset. What is there already is passed over, and
-the last batch of it is compared, record by record, so that a source which has changed in between
-(by retention, by compaction) is never mistaken for the one that the first run has read.
+A record is selected by its own offset and timestamp. A batch of which all records are selected is
+copied unchanged. Other batches are rebuilt from the selected records with the same codec; so are
+batches that a producer may not send: those with LogAppendTime, which become CreateTime, those with
+gaps from compaction, and those of transactions. Control batches have no records.
+
+The new partition holds the progress: a prefix of the selected records, because one producer with
+the same id in every run appends them in order (see `client.idempotent_appender`), and its sequence
+is the offset. Existing records are skipped, and the last existing batch is compared record by
+record, so that a source that has changed since the first run (by retention or compaction) is
+detected.
 """
 
 from collections.abc import Callable
@@ -20,22 +25,69 @@ from kafscale.client.security import PLAINTEXT, Security
 from kafscale.client.topics import led
 from kafscale.errors import InvalidRequestError
 from kafscale.net.host_port import Address
-from kafscale.records import BatchView, iterate
+from kafscale.records import BatchView, Codec, Record, build, iterate
+from kafscale.records.compression import CODEC_MASK
 from kafscale.spark.codec.decoder import Decoder
-from kafscale.spark.jobs.restore.selection import Selection, rebuilt
 from kafscale.spark.plan.task_planner import Slice
 from kafscale.spark.read.slice_reader import BatchGroup, SliceReader
 from kafscale.spark.source.columns import Columns
 from kafscale.spark.source.location import Location
 
-_TIMES: Final = Columns(("offset", "timestamp"))
-_BEGIN_AGAIN: Final = (
-    "the source has changed since the restore began; delete the new topic and begin again"
+_TIMESTAMPS: Final = Columns(("offset", "timestamp"))
+_START_AGAIN: Final = (
+    "the source has changed since the restore began; delete the new topic and start again"
 )
 
 
+class Selection(msgspec.Struct, frozen=True):
+    """The records of a partition to restore. Pure."""
+
+    start_offset: int
+    end_offset: int
+    """Exclusive."""
+    until_ms: int | None = None
+    """The greatest timestamp, inclusive."""
+
+    def contains(self, record: Record) -> bool:
+        return self.start_offset <= record.offset < self.end_offset and (
+            self.until_ms is None or record.timestamp_ms <= self.until_ms
+        )
+
+    def select(self, batch: BatchView) -> bytearray | None:
+        """Return the selected records of a batch as a batch to produce; None if there are none."""
+        if batch.is_control:
+            return None
+        if self.is_copyable(batch):
+            return bytearray(batch.buffer)
+        return build_batch(
+            [record for record in iterate(batch) if self.contains(record)], batch.codec
+        )
+
+    def is_copyable(self, batch: BatchView) -> bool:
+        """Whether a batch can be copied unchanged."""
+        header = batch.header()
+        return (
+            # Bits other than those of the codec are not set by a plain producer.
+            header.attributes & ~CODEC_MASK == 0
+            and header.record_count == header.last_offset_delta + 1
+            and header.base_offset >= self.start_offset
+            and header.base_offset + header.last_offset_delta < self.end_offset
+            and (self.until_ms is None or header.max_timestamp_ms <= self.until_ms)
+        )
+
+
+def build_batch(records: list[Record], codec: Codec) -> bytearray | None:
+    """Return a batch of the records, with offsets from 0; None if there are none."""
+    if not records:
+        return None
+    return build(
+        [msgspec.structs.replace(record, offset=index) for index, record in enumerate(records)],
+        codec=codec,
+    )
+
+
 class RestoreItem(msgspec.Struct, frozen=True):
-    """A partition to restore; it travels to the task that does it."""
+    """A partition to restore, as it is sent to a task."""
 
     location: Location
     source: Slice
@@ -50,49 +102,51 @@ class RestoreItem(msgspec.Struct, frozen=True):
         return Selection(self.source.start_offset, self.source.end_offset, self.until_ms)
 
 
-class Restored(msgspec.Struct):
-    """What became of a partition."""
+class PartitionResult(msgspec.Struct):
+    """The result of restoring a partition."""
 
     partition: int
     record_count: int = 0
-    """Those that the new partition holds now."""
+    """Of the new partition."""
     written_count: int = 0
-    """Those of them that this run has written."""
+    """Of those that this run has written."""
     written_bytes: int = 0
     batch_count: int = 0
     rebuilt_count: int = 0
-    """The batches that could not be copied as they were."""
-    left_out_count: int = 0
-    """Offsets of the source that were not chosen, or hold no record."""
+    """The number of batches that could not be copied unchanged."""
+    omitted_count: int = 0
+    """The number of offsets of the source that were not selected or have no record."""
 
 
-def identity(topic_id: bytes, source: Slice, until_ms: int | None) -> int:
-    """The producer of a partition: whoever restores the same into the same topic is the same one.
+def producer_id_for(topic_id: bytes, source: Slice, until_ms: int | None) -> int:
+    """Return the producer id of a partition, equal for all runs of the same restore.
 
-    The end of the source is part of it only through the time: a run without one goes on where the
-    one before it ended, although the source has grown.
+    The end offset is not part of it, only the time: a run without a time continues an earlier one
+    although the source has grown.
     """
     return producer_id_of(
         "restore", topic_id, source.topic, source.partition, source.start_offset, until_ms
     )
 
 
-def restore_partition(item: RestoreItem, step: Callable[[str], None] = lambda _: None) -> Restored:
-    """Restore a partition; `step` is told what was done, for tests that stop there."""
+def restore_partition(
+    item: RestoreItem, step: Callable[[str], None] = lambda _: None
+) -> PartitionResult:
+    """Restore a partition; `step` gets the name of each finished step, for tests."""
     with item.location.open() as store, BlockingClient(item.bootstrap, item.security) as client:
-        partition, there = client.run(lambda cluster: _open(cluster, item))
+        partition, existing = client.run(lambda cluster: _open(cluster, item))
         step("opened")
         reader = SliceReader(store, item.location.namespace)
-        copy = _Copy(item, client, partition, there, step)
-        for found in reader.read(item.source):
-            if _is_in_time(found, item):
-                for batch in found.batches:
-                    copy.take(batch)
+        copy = _Copy(item, client, partition, existing, step)
+        for read in reader.read(item.source):
+            if _may_have_selected(read, item):
+                for batch in read.batches:
+                    copy.add(batch)
         return copy.finish()
 
 
-class _There:
-    """What the new partition holds when a run begins."""
+class _Existing:
+    """The records of the new partition when a run starts."""
 
     def __init__(self, end_offset: int, last: BatchView | None) -> None:
         self.end_offset = end_offset
@@ -100,8 +154,8 @@ class _There:
         self._last = {record.offset: record for record in records}
         self._last_offset = min(self._last, default=end_offset)
 
-    def pass_over(self, offset: int, batch: BatchView) -> tuple[int, bytearray | None]:
-        """How many records of a batch are there already, from an offset on; and the others."""
+    def skip(self, offset: int, batch: BatchView) -> tuple[int, bytearray | None]:
+        """Return how many records of a batch at an offset exist already, and the other records."""
         if offset + batch.count <= self._last_offset:
             return batch.count, None
         records = list(iterate(batch))
@@ -110,96 +164,97 @@ class _There:
             known = self._last.get(index)
             if known is not None and msgspec.structs.replace(record, offset=index) != known:
                 raise InvalidRequestError(
-                    f"the record at offset {index} differs from the source's: {_BEGIN_AGAIN}"
+                    f"the record at offset {index} differs from the source: {_START_AGAIN}"
                 )
-        return known_count, rebuilt(records[known_count:], batch.codec)
+        return known_count, build_batch(records[known_count:], batch.codec)
 
 
 class _Copy:
-    """The way of the chosen records into the new partition."""
+    """Appends the selected records to the new partition."""
 
     def __init__(
         self,
         item: RestoreItem,
         client: BlockingClient,
         partition: Partition,
-        there: _There,
+        existing: _Existing,
         step: Callable[[str], None],
     ) -> None:
         self._item = item
         self._selection = item.selection
         self._client = client
-        self._there = there
+        self._existing = existing
         self._step = step
-        self._appender = Appender(partition, item.producer_id, there.end_offset)
+        self._appender = Appender(partition, item.producer_id, existing.end_offset)
         self._next_offset = 0
         """Of the next record in the new partition."""
         self._sent_offsets: list[int] = []
-        """Where the batches are to come that were not acknowledged yet."""
-        self._result = Restored(item.source.partition)
+        """The expected offsets of batches that are not acknowledged yet."""
+        self._result = PartitionResult(item.source.partition)
 
-    def take(self, batch: BatchView) -> None:
-        chosen = self._selection.chosen(batch)
-        is_rebuilt = not self._selection.is_whole(batch)
-        if chosen is not None and self._next_offset < self._there.end_offset:
-            known_count, chosen = self._there.pass_over(self._next_offset, BatchView(chosen))
+    def add(self, batch: BatchView) -> None:
+        selected = self._selection.select(batch)
+        is_rebuilt = not self._selection.is_copyable(batch)
+        if selected is not None and self._next_offset < self._existing.end_offset:
+            known_count, selected = self._existing.skip(self._next_offset, BatchView(selected))
             self._next_offset += known_count
             is_rebuilt = True
-        if chosen is None:
+        if selected is None:
             return
         self._result.batch_count += 1
         self._result.rebuilt_count += is_rebuilt
-        self._result.written_bytes += len(chosen)
+        self._result.written_bytes += len(selected)
         self._sent_offsets.append(self._next_offset)
-        self._next_offset += BatchView(chosen).count
-        self._confirm(self._client.run(lambda _: self._appender.add(chosen)))
+        self._next_offset += BatchView(selected).count
+        self._confirm(self._client.run(lambda _: self._appender.add(selected)))
 
-    def finish(self) -> Restored:
+    def finish(self) -> PartitionResult:
         self._confirm(self._client.run(lambda _: self._appender.flush()))
-        if self._next_offset < self._there.end_offset:
+        if self._next_offset < self._existing.end_offset:
             raise InvalidRequestError(
-                f"{self._item.target}/{self._item.source.partition} holds"
-                f" {self._there.end_offset} records, the source {self._next_offset}: {_BEGIN_AGAIN}"
+                f"{self._item.target}/{self._item.source.partition} has"
+                f" {self._existing.end_offset} records, the source {self._next_offset}:"
+                f" {_START_AGAIN}"
             )
         self._result.record_count = self._next_offset
-        self._result.written_count = self._next_offset - self._there.end_offset
-        self._result.left_out_count = self._item.source.count - self._next_offset
+        self._result.written_count = self._next_offset - self._existing.end_offset
+        self._result.omitted_count = self._item.source.count - self._next_offset
         return self._result
 
     def _confirm(self, offsets: list[int]) -> None:
-        """Check that batches came to where they belong."""
+        """Check that batches were appended at the expected offsets."""
         if not offsets:
             return
-        for offset, wanted in zip(offsets, self._sent_offsets, strict=True):
-            if offset not in {wanted, UNTOLD}:
+        for offset, expected in zip(offsets, self._sent_offsets, strict=True):
+            if offset not in {expected, UNTOLD}:
                 raise InvalidRequestError(
-                    f"somebody else writes to {self._item.target}/{self._item.source.partition}:"
-                    f" a batch came to offset {offset} instead of {wanted}"
+                    f"another producer writes to {self._item.target}/{self._item.source.partition}:"
+                    f" a batch was appended at offset {offset}, expected {expected}"
                 )
         self._sent_offsets.clear()
         self._step("appended")
 
 
-def _is_in_time(found: BatchGroup, item: RestoreItem) -> bool:
-    """Whether some batches may hold a record in time, found out in compiled code."""
+def _may_have_selected(read: BatchGroup, item: RestoreItem) -> bool:
+    """Whether batches may have a selected timestamp, decoded in compiled code."""
     until_ms, source = item.until_ms, item.source
-    if until_ms is None or any(batch.max_timestamp_ms <= until_ms for batch in found.batches):
+    if until_ms is None or any(batch.max_timestamp_ms <= until_ms for batch in read.batches):
         return True
     return any(
         int(part.column("timestamp").cast("int64").to_numpy().min()) <= until_ms * 1000
-        for part in Decoder(_TIMES).decode_in_parts(
-            found.key,
+        for part in Decoder(_TIMESTAMPS).decode_in_parts(
+            read.key,
             source.topic,
             source.partition,
-            found.batches,
+            read.batches,
             source.start_offset,
             source.end_offset,
         )
     )
 
 
-async def _open(client: Client, item: RestoreItem) -> tuple[Partition, _There]:
+async def _open(client: Client, item: RestoreItem) -> tuple[Partition, _Existing]:
     topic = await led(client, item.target)
     partition = Partition(client, topic, item.source.partition)
     _, end_offset = await partition.bounds()
-    return partition, _There(end_offset, await partition.last_batch())
+    return partition, _Existing(end_offset, await partition.last_batch())

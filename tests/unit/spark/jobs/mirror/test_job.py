@@ -1,11 +1,11 @@
-"""What a mirror is told: refused where it cannot be, and kept secret where it has to be."""
+"""Settings of a mirror, retries, and the header with the origin of a record."""
 
 import pickle
 
 import pytest
 
 from kafscale.errors import InvalidRequestError, OperatingError
-from kafscale.spark.jobs.mirror.cluster import ATTEMPTS_MAX, Cluster, asked
+from kafscale.spark.jobs.mirror.cluster import ATTEMPTS_MAX, Cluster, retry
 from kafscale.spark.jobs.mirror.job import MirrorSettings
 from kafscale.spark.jobs.mirror.offset_mapping import MIRROR_HEADER, Origin
 
@@ -17,7 +17,7 @@ def settings(**more):
     return MirrorSettings(**(clusters | {"topics": ("orders",)} | more))
 
 
-def test_no_secret_is_shown_and_all_travel():
+def test_secrets_are_not_in_repr_but_are_pickled():
     assert "sesame" not in repr(settings())
     assert pickle.loads(pickle.dumps(settings())) == settings()  # noqa: S301
     assert settings().source.settings == SECRET
@@ -31,17 +31,17 @@ def test_no_secret_is_shown_and_all_travel():
         ({"target": Cluster("a:1")}, "into itself"),
     ],
 )
-def test_what_cannot_be_is_refused(more, problem):
+def test_invalid_settings_are_rejected(more, problem):
     with pytest.raises(InvalidRequestError, match=problem):
         settings(**more)
 
 
-def test_a_mirror_decides_itself_about_what_its_promises_need():
+def test_reserved_client_settings_are_rejected():
     with pytest.raises(InvalidRequestError, match=r"enable.idempotence, group.id"):
         Cluster("a:1", {"group.id": "mine", "enable.idempotence": "false", "client.id": "me"})
 
 
-def test_the_last_header_tells_where_a_record_was_before():
+def test_origin_is_read_from_the_last_header():
     first, second = Origin("a", "orders", 0, 7), Origin("b", "shop.orders", 3, 9)
     headers = [
         (MIRROR_HEADER, str(first).encode()),
@@ -55,31 +55,31 @@ def test_the_last_header_tells_where_a_record_was_before():
 
 
 @pytest.mark.parametrize("text", ["", "orders/0/1", "a/orders/x/1", "a/orders/0/-1", "a/orders/0/"])
-def test_what_is_no_origin_is_passed_over(text):
+def test_invalid_origin_is_ignored(text):
     assert Origin.parse(text) is None
 
 
-def test_an_id_with_a_slash_is_read_back():
+def test_cluster_id_with_a_slash_is_parsed():
     origin = Origin("localhost:9092/1", "orders", 0, 1)
     assert Origin.parse(str(origin)) == origin
 
 
-def test_what_may_pass_is_asked_again_but_not_for_ever():
+def test_transient_errors_are_retried_a_limited_number_of_times():
     pauses = []
-    answers = [OperatingError("not yet"), OperatingError("not yet"), "now"]
+    responses = [OperatingError("not yet"), OperatingError("not yet"), "now"]
 
-    def question():
-        answer = answers.pop(0)
-        if isinstance(answer, OperatingError):
-            raise answer
-        return answer
+    def request():
+        response = responses.pop(0)
+        if isinstance(response, OperatingError):
+            raise response
+        return response
 
-    assert asked(Cluster("a:1"), question, sleep=pauses.append) == "now"
+    assert retry(Cluster("a:1"), request, sleep=pauses.append) == "now"
     assert pauses == [0.1, 0.2]
 
     def never():
         raise OperatingError("never")
 
     with pytest.raises(OperatingError, match="never"):
-        asked(Cluster("a:1"), never, sleep=pauses.append)
+        retry(Cluster("a:1"), never, sleep=pauses.append)
     assert len(pauses) == 2 + ATTEMPTS_MAX - 1

@@ -1,4 +1,4 @@
-"""Which records of a batch are restored, against a plain reading of the rule."""
+"""The selected records of a batch, compared with a direct implementation of the rule."""
 
 import msgspec
 from hypothesis import given
@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from kafscale.records import BatchView, Codec, Header, Record, TimestampType, build, iterate
 from kafscale.records.control_batch import ControlType, build_end_marker
-from kafscale.spark.jobs.restore.selection import Selection
+from kafscale.spark.jobs.restore.task import Selection
 
 BASE = 100
 times = st.integers(0, 20)
@@ -31,44 +31,44 @@ def batches(draw):
 
 
 @given(batches(), st.integers(95, 125), st.integers(95, 125), st.none() | times)
-def test_what_is_chosen_is_what_the_rule_says(batch, start, end, until_ms):
+def test_selected_records_are_those_within_the_bounds(batch, start, end, until_ms):
     selection = Selection(start, end, until_ms)
-    wanted = [
+    expected = [
         msgspec.structs.replace(record, offset=0)
         for record in iterate(batch)
         if start <= record.offset < end and (until_ms is None or record.timestamp_ms <= until_ms)
     ]
-    chosen = selection.chosen(batch)
-    if chosen is None:
-        assert wanted == []
+    selected = selection.select(batch)
+    if selected is None:
+        assert expected == []
         return
-    view = BatchView(chosen)
-    view.validate()  # As a broker does with what a producer sends.
-    assert [msgspec.structs.replace(record, offset=0) for record in iterate(view)] == wanted
+    view = BatchView(selected)
+    view.validate()  # As a broker validates batches of producers.
+    assert [msgspec.structs.replace(record, offset=0) for record in iterate(view)] == expected
     assert view.codec is batch.codec
 
 
 @given(batches())
-def test_a_batch_of_which_all_is_wanted_is_copied_as_it_is(batch):
+def test_fully_selected_plain_batch_is_copied(batch):
     selection = Selection(0, 1000, None)
     is_plain = (
         batch.timestamp_type is TimestampType.CREATE_TIME
         and batch.count == batch.last_offset_delta + 1
     )
-    assert selection.is_whole(batch) == is_plain
-    assert (selection.chosen(batch) == bytes(batch.buffer)) == is_plain
+    assert selection.is_copyable(batch) == is_plain
+    assert (selection.select(batch) == bytes(batch.buffer)) == is_plain
 
 
-def test_batches_of_transactions_become_plain_and_their_markers_vanish():
+def test_transactional_batch_becomes_plain_and_its_marker_is_dropped():
     records = [Record(0, 5, b"key", b"value")]
     batch = BatchView(
         build(records, producer_id=1, producer_epoch=0, base_sequence=0, transactional=True)
     )
     selection = Selection(0, 10)
-    chosen = BatchView(selection.chosen(batch))
-    assert not chosen.is_transactional
-    assert list(iterate(chosen)) == records
+    selected = BatchView(selection.select(batch))
+    assert not selected.is_transactional
+    assert list(iterate(selected)) == records
     marker = build_end_marker(
         ControlType.COMMIT, offset=1, timestamp_ms=0, producer_id=1, producer_epoch=0
     )
-    assert selection.chosen(BatchView(marker)) is None
+    assert selection.select(BatchView(marker)) is None
