@@ -224,10 +224,13 @@ def test_a_query_may_end_early(table):
 @pytest.mark.parametrize(
     ("options", "refusal"),
     [
-        ({"startingOfsets": "earliest"}, "unknown option startingofsets; is it startingOffsets?"),
+        (
+            {"startingOfsets": "earliest"},
+            "unknown option startingofsets; did you mean startingOffsets?",
+        ),
         (
             {"startingOffsets": '{"orders": {"0": 99999, "1": 0, "2": 0}}'},
-            "startingOffsets: orders/0 has no offset 99999, but those from 0 to",
+            "startingOffsets: orders/0 has no offset 99999, only offsets from 0 to",
         ),
     ],
 )

@@ -1,1 +1,1 @@
-"""Record batches to Arrow and back, compiled by numba."""
+"""Converts record batches to Arrow and back, compiled with numba."""

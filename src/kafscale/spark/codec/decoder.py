@@ -1,14 +1,13 @@
-"""Record batches turned into Arrow batches, in compiled code.
+"""Decodes record batches into Arrow batches, in compiled code.
 
-The laws: every batch handed in is verified by its checksum, here or by whoever read it; also one
-that is then skipped, because what lets it be skipped is under that checksum. A batch is decoded
-whole or not at all. Whatever is wrong raises `DamagedObjectError` with the name of the object,
-exactly where `decoder_reference` does, which says the same in plain Python.
+Invariants: the checksum of every batch is verified, here or by the caller; also of a skipped batch,
+because the fields by which it is skipped are covered by the checksum. A batch is decoded whole or
+not at all. Errors raise `DamagedObjectError` with the key of the object, exactly where
+`testing.reference_decoder` does.
 
-Nothing here is done per record, and little per batch: payloads are laid into one source, without
-a copy where they are uncompressed and lie in one buffer already, and one call of the kernel finds
-the records of all. Which batches to hand in, and that no offsets are missing between them, is left
-to the reader.
+No Python code runs per record, and little per batch: payloads are put into one source array,
+without a copy if they are uncompressed and share a buffer, and one call of the kernel scans the
+records of all batches. The caller chooses the batches and checks that they are contiguous.
 """
 
 from collections.abc import Iterator, Sequence
@@ -29,17 +28,22 @@ from kafscale.records import (
 from kafscale.records.record import RECORD_BYTES_MIN
 from kafscale.spark.codec import decoder_arrays as arrays
 from kafscale.spark.codec import decoder_kernel as kernel
-from kafscale.spark.codec.decoder_batches import Chosen, choose, entries, lay_out
+from kafscale.spark.codec.decoder_batches import (
+    SelectedBatches,
+    join_payloads,
+    kernel_batches,
+    select,
+)
 from kafscale.spark.source.columns import ALL_WITH_HEADERS, Columns
 
 PART_BYTES: Final = 4 * 1024 * 1024
-"""How many bytes of records make an Arrow batch where the caller names no number."""
+"""The default size of the records of an Arrow batch."""
 PAYLOAD_BYTES_MAX: Final = 2**31 - 1
-"""All records of one Arrow batch together: what its bounds of 32 bits can count."""
+"""The limit for the records of one Arrow batch, which has 32-bit offsets."""
 
 
-class _Range(NamedTuple):
-    """Which records are wanted, and what they are called."""
+class _Selection(NamedTuple):
+    """The selected records and their object."""
 
     key: str
     topic: str
@@ -49,19 +53,19 @@ class _Range(NamedTuple):
 
 
 class Decoder:
-    """Decodes batches of any partition into the columns that are wanted."""
+    """Decodes batches of any partition into the selected columns."""
 
     __slots__ = ("_columns", "_decompressed_bytes_max", "_schema")
 
     def __init__(
         self, columns: Columns, *, decompressed_bytes_max: int = DECOMPRESSED_BYTES_MAX
     ) -> None:
-        """Make a decoder; the records of a single batch may decompress to so many bytes."""
+        """`decompressed_bytes_max` limits the decompressed records of a single batch."""
         self._columns = columns
         self._schema = columns.schema
         self._decompressed_bytes_max = decompressed_bytes_max
 
-    def decode(  # noqa: PLR0917 - an object, a partition, a range: as readers say it.
+    def decode(  # noqa: PLR0917 - an object, a partition, a range.
         self,
         key: str,
         topic: str,
@@ -72,15 +76,14 @@ class Decoder:
         *,
         from_ms: int | None = None,
     ) -> pa.RecordBatch:
-        """The records from `start_offset` to before `end_offset`, in the order of the batches.
+        """Decode the records from `start_offset` to before `end_offset`, in order.
 
-        Control batches are left out, and so are batches whose greatest timestamp is before
-        `from_ms`: whole ones only, exact filtering is the caller's. The object that the batches are
-        of is called `key`.
+        Control batches are skipped, and so are whole batches whose maximum timestamp is before
+        `from_ms`; the caller filters exactly. `key` is the object that holds the batches.
         """
-        wanted = _Range(key, topic, partition, start_offset, end_offset)
-        chosen = choose(key, batches, start_offset, end_offset, from_ms)
-        return self._decode(wanted, chosen, list(self._payloads(key, chosen)))
+        selection = _Selection(key, topic, partition, start_offset, end_offset)
+        selected = select(key, batches, start_offset, end_offset, from_ms)
+        return self._decode(selection, selected, list(self._payloads(key, selected)))
 
     def decode_in_parts(  # noqa: PLR0917 - as above.
         self,
@@ -95,30 +98,30 @@ class Decoder:
         part_bytes: int = PART_BYTES,
         is_verified: bool = False,
     ) -> Iterator[pa.RecordBatch]:
-        """The same as several Arrow batches, none of which is empty.
+        """Decode into several Arrow batches, none of which is empty.
 
-        Each is ended as soon as it holds `part_bytes` of records, decompressed: the memory that it
-        takes is bounded by that and one batch, however well the batches are compressed. Checksums
-        are left alone where the caller has compared them, and says so by `is_verified`.
+        An Arrow batch ends as soon as it holds `part_bytes` of decompressed records, so its memory
+        is bounded by that and one record batch. Checksums are not compared again if
+        `is_verified`.
         """
-        wanted = _Range(key, topic, partition, start_offset, end_offset)
-        chosen = choose(key, batches, start_offset, end_offset, from_ms, is_verified=is_verified)
+        selection = _Selection(key, topic, partition, start_offset, end_offset)
+        selected = select(key, batches, start_offset, end_offset, from_ms, is_verified=is_verified)
         payloads: list[memoryview] = []
         start = size_bytes = 0
-        for end, payload in enumerate(self._payloads(key, chosen), 1):
+        for end, payload in enumerate(self._payloads(key, selected), 1):
             payloads.append(payload)
             size_bytes += len(payload)
-            if size_bytes >= part_bytes or end == len(chosen.batches):
-                part = self._decode(wanted, chosen.part(start, end), payloads)
+            if size_bytes >= part_bytes or end == len(selected.batches):
+                part = self._decode(selection, selected.part(start, end), payloads)
                 if part.num_rows:
                     yield part
                 payloads = []
                 start, size_bytes = end, 0
 
-    def _payloads(self, key: str, chosen: Chosen) -> Iterator[memoryview]:
-        """The records of each batch, decompressed when they are asked for."""
+    def _payloads(self, key: str, selected: SelectedBatches) -> Iterator[memoryview]:
+        """Yield the decompressed records of each batch."""
         size_bytes_max = self._decompressed_bytes_max
-        for batch, is_compressed in zip(chosen.batches, chosen.compressed, strict=True):
+        for batch, is_compressed in zip(selected.batches, selected.compressed, strict=True):
             try:
                 payload = batch.payload
                 if is_compressed or len(payload) > size_bytes_max:
@@ -128,31 +131,31 @@ class Decoder:
             yield payload
 
     def _decode(
-        self, wanted: _Range, chosen: Chosen, payloads: Sequence[memoryview]
+        self, selection: _Selection, selected: SelectedBatches, payloads: Sequence[memoryview]
     ) -> pa.RecordBatch:
         if not payloads:
             return pa.RecordBatch.from_pylist([], schema=self._schema)
         if sum(map(len, payloads)) > PAYLOAD_BYTES_MAX:
-            raise BatchTooLargeError(f"{wanted.key}: too many records to decode them at once")
-        source, positions = lay_out(payloads)
-        batches = entries(chosen.headers, payloads, positions)
+            raise BatchTooLargeError(f"{selection.key}: too many records to decode at once")
+        source, positions = join_payloads(payloads)
+        batches = kernel_batches(selected.headers, payloads, positions)
         counts = batches["record_count"]
-        miscounted = (counts < 0) | (counts > batches["size_bytes"] // RECORD_BYTES_MIN)
-        if miscounted.any():
-            raise self._damage(wanted.key, chosen.batches[int(miscounted.argmax())])
-        table = arrays.table(self._columns, int(counts.sum()))
-        first_offset = max(wanted.start_offset, 0)
-        last_offset = min(wanted.end_offset - 1, kernel.INT64_MAX)
+        is_invalid = (counts < 0) | (counts > batches["size_bytes"] // RECORD_BYTES_MIN)
+        if is_invalid.any():
+            raise self._damage_error(selection.key, selected.batches[int(is_invalid.argmax())])
+        table = arrays.allocate(self._columns, int(counts.sum()))
+        first_offset = max(selection.start_offset, 0)
+        last_offset = min(selection.end_offset - 1, kernel.INT64_MAX)
         count = kernel.scan(source, batches, first_offset, last_offset, table)
         if count < 0:
-            raise self._damage(wanted.key, chosen.batches[-1 - count])
-        columns = arrays.columns(source, table, count, wanted.topic, wanted.partition)
+            raise self._damage_error(selection.key, selected.batches[-1 - count])
+        columns = arrays.columns(source, table, count, selection.topic, selection.partition)
         return pa.RecordBatch.from_arrays(
             [columns[name]() for name in self._columns.names], schema=self._schema
         )
 
-    def _damage(self, key: str, batch: BatchView) -> DamagedObjectError:
-        """What to raise for a batch that was refused: plain Python tells what is wrong with it."""
+    def _damage_error(self, key: str, batch: BatchView) -> DamagedObjectError:
+        """Return the error for an invalid batch; the Python decoder finds the reason."""
         reason = f"the records of {batch!r} cannot be decoded"
         try:
             for _ in iterate(batch, decompressed_bytes_max=self._decompressed_bytes_max):
@@ -163,6 +166,6 @@ class Decoder:
 
 
 def warm_up() -> None:
-    """Compile everything, or load what an earlier process compiled, before it is waited for."""
+    """Compile the kernel ahead of use, or load it from numba's cache."""
     batch = BatchView(build([Record(0, 0, b"key", b"value", (Header("name", b"text"),))]))
     Decoder(ALL_WITH_HEADERS).decode("warm-up", "warm-up", 0, [batch], 0, 1)

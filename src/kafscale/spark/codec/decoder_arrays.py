@@ -1,7 +1,7 @@
-"""Arrow arrays around what the kernel fills, without a copy of it.
+"""Builds Arrow arrays from the arrays that the kernel fills, without copying.
 
-The one thing decided here is what Arrow cannot hold: header keys must be UTF-8, and those that are
-not are read with replacement characters, as `kafscale.records` reads them.
+Arrow strings must be UTF-8: header keys that are not are decoded with replacement characters, as in
+`kafscale.records`.
 """
 
 from collections.abc import Callable
@@ -19,8 +19,8 @@ _TYPES: Final = ALL_WITH_HEADERS.schema
 _HEADERS: Final = _TYPES.field("headers").type
 
 
-def table(columns: Columns, capacity: int) -> Table:
-    """Room for so many records, in the columns that are wanted."""
+def allocate(columns: Columns, capacity: int) -> Table:
+    """Allocate the arrays of the selected columns for `capacity` records."""
 
     def size(name: str) -> int:
         return capacity if name in columns else 0
@@ -38,7 +38,7 @@ def table(columns: Columns, capacity: int) -> Table:
 def columns(
     source: NDArray[np.uint8], table: Table, count: int, topic: str, partition: int
 ) -> dict[str, Callable[[], pa.Array]]:
-    """How to make each column of the first `count` records; only what is wanted should be made."""
+    """Return a builder of each column of the first `count` records."""
     return {
         "key": lambda: _binary(source, table.keys, count),
         "value": lambda: _binary(source, table.values, count),
@@ -60,15 +60,15 @@ def _fixed(name: str, numbers: NDArray[np.int64] | NDArray[np.int32], count: int
 
 
 def _binary(source: NDArray[np.uint8], spans: Spans, count: int) -> pa.Array:
-    gathered = np.empty(spans.bounds[count], np.uint8)
-    kernel.gather(source, spans, count, gathered)
+    data = np.empty(spans.bounds[count], np.uint8)
+    kernel.gather(source, spans, count, data)
     is_null = spans.positions[:count] == NULL
-    buffers = [_validity(is_null), pa.py_buffer(spans.bounds), pa.py_buffer(gathered)]
+    buffers = [_validity(is_null), pa.py_buffer(spans.bounds), pa.py_buffer(data)]
     return pa.Array.from_buffers(pa.binary(), count, buffers)
 
 
 def _headers(source: NDArray[np.uint8], headers: Spans, count: int) -> pa.Array:
-    """Lists of headers; null where a record has none, as in Spark's Kafka source."""
+    """Build lists of headers; null for a record without headers, as in Spark's Kafka source."""
     entries = int(headers.bounds[count])
     keys, values = _spans(entries), _spans(entries)
     kernel.locate_headers(source, headers, count, keys, values)
@@ -90,5 +90,5 @@ def _text(names: pa.Array) -> pa.Array:
 
 
 def _validity(is_null: NDArray[np.bool_]) -> pa.Buffer | None:
-    """Arrow's bitmap, which may be left out where nothing is null."""
+    """Return Arrow's validity bitmap; None if nothing is null."""
     return pa.py_buffer(np.packbits(~is_null, bitorder="little")) if is_null.any() else None

@@ -1,9 +1,9 @@
-"""The batches of one call of the decoder, handled as columns: verified, chosen, laid out.
+"""Verifies and selects the batches of one decoder call, with vectorized headers.
 
-Small batches are common, and a Python object for each field of each header would cost more than
-their records do; so the headers of all are read as one array. The laws: every batch is verified by
-its checksum before anything that it says is believed, also where that only lets it be skipped; and
-the offsets of a batch that passed ascend and fit 64 bits.
+Small batches are common, and a Python object for each header field would cost more than their
+records; so the headers of all batches are read as one numpy array. Invariants: the checksum of a
+batch is verified before any of its fields is used, also if it is then skipped; the offsets of a
+verified batch ascend and fit 64 bits.
 """
 
 from collections.abc import Sequence
@@ -30,30 +30,30 @@ from kafscale.spark.codec.decoder_kernel import BATCH
 _HEADER: Final = np.dtype(
     [(name, ">" + code) for name, code in zip(BatchHeader._fields, HEADER.format[1:], strict=True)]
 )
-"""The header of a batch, for numpy."""
-_TAKEN: Final = tuple(name for name in BatchHeader._fields if name in (BATCH.names or ()))
-"""What the kernel must know of a header."""
+"""The batch header as a numpy type."""
+_KERNEL_FIELDS: Final = tuple(name for name in BatchHeader._fields if name in (BATCH.names or ()))
+"""The header fields that the kernel needs."""
 
 assert _HEADER.itemsize == HEADER_BYTES
-assert {"position", "size_bytes", *_TAKEN} == set(BATCH.names or ())
+assert {"position", "size_bytes", *_KERNEL_FIELDS} == set(BATCH.names or ())
 
 
-class Chosen(NamedTuple):
-    """Verified batches that may hold wanted records, and their headers."""
+class SelectedBatches(NamedTuple):
+    """Verified batches that may hold selected records, and their headers."""
 
     batches: Sequence[BatchView]
     headers: NDArray[np.void]
 
     @property
     def compressed(self) -> list[bool]:
-        """Of each batch, whether its records must be decompressed."""
+        """For each batch, whether its records are compressed."""
         return list((self.headers["attributes"] & CODEC_MASK != Codec.NONE).tolist())
 
-    def part(self, start: int, end: int) -> "Chosen":
-        return Chosen(self.batches[start:end], self.headers[start:end])
+    def part(self, start: int, end: int) -> "SelectedBatches":
+        return SelectedBatches(self.batches[start:end], self.headers[start:end])
 
 
-def choose(
+def select(
     key: str,
     batches: Sequence[BatchView],
     start_offset: int,
@@ -61,27 +61,29 @@ def choose(
     from_ms: int | None,
     *,
     is_verified: bool = False,
-) -> Chosen:
-    """Verify all batches of the object `key`, and leave out those of which nothing is wanted.
+) -> SelectedBatches:
+    """Verify the batches of an object, and select those with records in the range.
 
-    Where all that is read `is_verified`, whoever read it has compared the checksums already.
+    `is_verified` means that the caller has compared the checksums.
     """
     joined = b"".join([batch.buffer[:HEADER_BYTES] for batch in batches])
     headers = np.frombuffer(pa.py_buffer(joined), _HEADER)
     _verify(key, batches, headers, is_verified=is_verified)
     base_offsets = headers["base_offset"]
     last_offsets = base_offsets + headers["last_offset_delta"]
-    wanted = (base_offsets < end_offset) & (last_offsets >= start_offset)
-    wanted &= headers["attributes"] & CONTROL_BIT == 0
+    is_selected = (base_offsets < end_offset) & (last_offsets >= start_offset)
+    is_selected &= headers["attributes"] & CONTROL_BIT == 0
     if from_ms is not None:
-        wanted &= headers["max_timestamp_ms"] >= from_ms
-    return Chosen([batches[index] for index in np.flatnonzero(wanted).tolist()], headers[wanted])
+        is_selected &= headers["max_timestamp_ms"] >= from_ms
+    return SelectedBatches(
+        [batches[index] for index in np.flatnonzero(is_selected).tolist()], headers[is_selected]
+    )
 
 
-def lay_out(payloads: Sequence[memoryview]) -> tuple[NDArray[np.uint8], list[int]]:
-    """One array that holds all payloads, and where in it each begins.
+def join_payloads(payloads: Sequence[memoryview]) -> tuple[NDArray[np.uint8], list[int]]:
+    """Return one array that holds all payloads, and the position of each in it.
 
-    Batches of one object are mostly slices of what was read at once: then it is that, uncopied.
+    Payloads that are slices of one buffer are not copied.
     """
     owners = {id(payload.obj) for payload in payloads}
     if len(owners) == 1:
@@ -91,20 +93,20 @@ def lay_out(payloads: Sequence[memoryview]) -> tuple[NDArray[np.uint8], list[int
         whole = pa.py_buffer(b"".join(payloads))
         positions = [0, *accumulate(map(len, payloads))][:-1]
     source = np.frombuffer(whole, np.uint8)
-    source.flags.writeable = False  # So that it has one type for the compiler, whoever owns it.
+    source.flags.writeable = False  # One type for the compiler, for any owner.
     return source, positions
 
 
-def entries(
+def kernel_batches(
     headers: NDArray[np.void], payloads: Sequence[memoryview], positions: Sequence[int]
 ) -> NDArray[np.void]:
-    """What the kernel must know of the batches."""
-    table = np.empty(len(headers), BATCH)
-    table["position"] = positions
-    table["size_bytes"] = [len(payload) for payload in payloads]
-    for name in _TAKEN:
-        table[name] = headers[name]
-    return table
+    """Return the batches as the kernel needs them."""
+    batches = np.empty(len(headers), BATCH)
+    batches["position"] = positions
+    batches["size_bytes"] = [len(payload) for payload in payloads]
+    for name in _KERNEL_FIELDS:
+        batches[name] = headers[name]
+    return batches
 
 
 def _verify(
@@ -112,13 +114,13 @@ def _verify(
 ) -> None:
     base_offsets = headers["base_offset"]
     last_offsets = base_offsets + headers["last_offset_delta"]
-    # A sum that does not fit 64 bits comes out negative.
-    wrong = (base_offsets < 0) | (last_offsets < base_offsets)
+    # A sum that overflows 64 bits is negative.
+    is_invalid = (base_offsets < 0) | (last_offsets < base_offsets)
     if not is_verified:
         computed = [crc32c(batch.buffer[ATTRIBUTES_POSITION:]) for batch in batches]
-        wrong |= headers["checksum"] != computed
-    if wrong.any():
-        batch = batches[int(wrong.argmax())]
+        is_invalid |= headers["checksum"] != computed
+    if is_invalid.any():
+        batch = batches[int(is_invalid.argmax())]
         try:
             batch.verify_checksum()
         except CorruptBatchError as error:

@@ -1,19 +1,20 @@
-"""The compiled part of the decoder: finds every record in the bytes, then gathers what is wanted.
+"""The compiled part of the decoder: finds the records in the payloads and copies their fields.
 
-Three loops, so that each array can have its exact size before it is filled:
+Three loops, so that each array has its exact size before it is filled:
 
-    scan            checks all records; notes offsets, times, and where keys and values lie
-    locate_headers  notes where the keys and the values of the headers lie
-    gather          copies what was noted into one run of bytes, as Arrow wants it
+    scan            checks all records; stores offsets, timestamps, and positions of keys and values
+    locate_headers  stores the positions of the keys and values of headers
+    gather          copies the bytes at stored positions into one contiguous array, for Arrow
 
-The laws. Compiled code has no net: every index is proven to be inside its array before it is used,
-whatever the bytes say and whatever the tables say. Bytes are refused exactly where
-`kafscale.records.iterate` refuses them; which rule they broke is for that to tell. An array that
-nobody wants is empty, and nothing is written beyond an array's size, which makes one check of two.
+Invariants: compiled code has no bounds checks, so every index is checked against its array before
+use, whatever the payload and the tables contain. A payload is rejected exactly where
+`kafscale.records.iterate` rejects it; that function is then called to find the reason. The array of
+a column that is not selected is empty, and nothing is written beyond the size of an array; one
+check covers both.
 
-A position that went wrong becomes `OUTSIDE` and stays so through all further reads, as a NaN would,
-so that one look at the end of a record finds it. All of it stays in one file, because that is how
-far numba looks for changes before it trusts what it compiled in an earlier process.
+An invalid position becomes `OUTSIDE` and stays so through further reads, like a NaN, so that one
+check at the end of a record finds it. All functions are in one file, because numba checks only that
+file for changes before it uses code from its cache.
 """
 
 from collections.abc import Callable
@@ -37,29 +38,29 @@ BATCH: Final = np.dtype(
         ("max_timestamp_ms", np.int64),
     ]
 )
-"""What `scan` must know of a batch: where its payload lies in the source, and some of its header.
+"""The input of `scan` for a batch: its payload in the source, and header fields.
 
-The offset of its last record has been found to fit 64 bits.
+The caller has checked that the last offset fits 64 bits.
 """
 
 OUTSIDE: Final = -1
 NULL: Final = -1
 INT64_MAX: Final = 2**63 - 1
 TIMESTAMP_MS_MAX: Final = INT64_MAX // 1000
-"""Times beyond, in both directions, do not fit 64 bits as microseconds and are drawn to it."""
+"""Greater timestamps, and less than its negative, overflow as microseconds and are clamped."""
 
 
 class Spans(NamedTuple):
-    """A column of bytes before they are gathered."""
+    """A column of byte strings before they are copied."""
 
     positions: NDArray[np.int64]
-    """Where each begins in the source, or `NULL`."""
+    """The position of each in the source, or `NULL`."""
     bounds: NDArray[np.int32]
-    """Where each begins in what is gathered; one more than there are, as in Arrow."""
+    """Offsets into the copied bytes, one more than there are strings, as in Arrow."""
 
 
 class Table(NamedTuple):
-    """What `scan` fills, a row for each record; what is not wanted is empty."""
+    """The output of `scan`, a row for each record; columns that are not selected are empty."""
 
     offsets: NDArray[np.int64]
     timestamps_us: NDArray[np.int64]
@@ -67,14 +68,14 @@ class Table(NamedTuple):
     keys: Spans
     values: Spans
     headers: Spans
-    """The positions are those of a record's first header, and the bounds count headers."""
+    """Positions are those of the first header of a record; bounds count headers."""
 
 
 class _Fields(NamedTuple):
-    """A record as it is read, or as far as it could be."""
+    """The fields of a record; incomplete if it is invalid."""
 
     position: int
-    """Where the next one begins, or `OUTSIDE`."""
+    """The position of the next record, or `OUTSIDE`."""
     timestamp_delta: int
     offset_delta: int
     key_position: int
@@ -90,10 +91,10 @@ _Result = TypeVar("_Result")
 
 
 def compiled(function: Callable[_Parameters, _Result]) -> Callable[_Parameters, _Result]:
-    """Compile a function when it is first called, and keep the outcome for later processes.
+    """Compile a function on its first call, and cache the result on disk.
 
-    It is kept beside the module or else in the user's cache directory. A process that may write to
-    neither, as in many a container, compiles for itself.
+    The cache is beside the module, or else in the cache directory of the user. A process that can
+    write to neither, as in many containers, compiles without a cache.
     """
     try:
         dispatcher: Any = numba.njit(cache=True, nogil=True)(function)
@@ -103,21 +104,21 @@ def compiled(function: Callable[_Parameters, _Result]) -> Callable[_Parameters, 
 
 
 def inlined(function: Callable[_Parameters, _Result]) -> Callable[_Parameters, _Result]:
-    """Compile a function into its callers: for those whose work is less than a call."""
+    """Inline a function into its callers; for small functions."""
     dispatcher: Any = numba.njit(inline="always")(function)
     return cast("Callable[_Parameters, _Result]", dispatcher)
 
 
 @inlined
 def _read_varint(source: NDArray[np.uint8], position: int, end: int, bits: int) -> tuple[int, int]:
-    """The number at `position`, and the position after it."""
+    """Read the varint at `position`; return it and the position after it."""
     raw = 0
     shift = 0
     while 0 <= position < end:
         byte = int(source[position])
         position += 1
         if shift + 7 > bits and byte >> (bits - shift):
-            break  # It is too wide, or goes on where it must not.
+            break  # It exceeds the width, or does not end.
         raw |= (byte & 0x7F) << shift
         if byte < 0x80:
             return ((raw >> 1) & INT64_MAX) ^ -(raw & 1), position
@@ -127,7 +128,7 @@ def _read_varint(source: NDArray[np.uint8], position: int, end: int, bits: int) 
 
 @inlined
 def _read_bytes(source: NDArray[np.uint8], position: int, end: int) -> tuple[int, int, int]:
-    """Where a field lies, how long it is, and the position after it."""
+    """Return the position and length of a field, and the position after it."""
     length, position = _read_varint(source, position, end, 32)
     if position == OUTSIDE or length < NULL or length > end - position:
         return NULL, 0, OUTSIDE
@@ -138,7 +139,7 @@ def _read_bytes(source: NDArray[np.uint8], position: int, end: int) -> tuple[int
 
 @inlined
 def _skip_headers(source: NDArray[np.uint8], position: int, end: int, count: int) -> int:
-    """The position after so many headers."""
+    """Return the position after `count` headers."""
     if count < 0:
         return OUTSIDE
     for _ in range(count):
@@ -177,24 +178,24 @@ def _read_record(source: NDArray[np.uint8], position: int, batch_end: int) -> _F
 
 
 @compiled
-def _note(spans: Spans, index: int, position: int, length: int) -> None:
-    """Enter one span, after those before it."""
+def _set_span(spans: Spans, index: int, position: int, length: int) -> None:
+    """Set one span; those before it must be set."""
     if index < spans.positions.size and index + 1 < spans.bounds.size:
         spans.positions[index] = position
         spans.bounds[index + 1] = spans.bounds[index] + length
 
 
 @compiled
-def _enter(table: Table, row: int, offset: int, timestamp_ms: int, fields: _Fields) -> None:
-    """Enter one record into whatever is wanted of it."""
+def _set_row(table: Table, row: int, offset: int, timestamp_ms: int, fields: _Fields) -> None:
+    """Set the selected columns of one record."""
     if row < table.offsets.size:
         table.offsets[row] = offset
     if row < table.timestamps_us.size:
         clamped_ms = max(-TIMESTAMP_MS_MAX, min(timestamp_ms, TIMESTAMP_MS_MAX))
         table.timestamps_us[row] = 1000 * clamped_ms
-    _note(table.keys, row, fields.key_position, fields.key_length)
-    _note(table.values, row, fields.value_position, fields.value_length)
-    _note(table.headers, row, fields.headers_position, fields.header_count)
+    _set_span(table.keys, row, fields.key_position, fields.key_length)
+    _set_span(table.values, row, fields.value_position, fields.value_length)
+    _set_span(table.headers, row, fields.headers_position, fields.header_count)
 
 
 @compiled
@@ -205,9 +206,9 @@ def scan(
     last_offset: int,
     table: Table,
 ) -> int:
-    """Enter the records from `first_offset` to `last_offset`; how many they are.
+    """Scan the records from `first_offset` to `last_offset`; return their number.
 
-    If the batch at an index is wrong anywhere, then -1 less that index.
+    If the batch at an index is invalid, return -1 - index.
     """
     row = 0
     for index in range(batches.size):
@@ -221,7 +222,7 @@ def scan(
             fields = _read_record(source, position, end)
             timestamp_delta = fields.timestamp_delta
             timestamp_ms = batch.base_timestamp_ms + timestamp_delta
-            # The sum of two numbers with the same sign must have that sign, or did not fit.
+            # The sum of two numbers of the same sign has that sign, unless it overflows.
             over = (batch.base_timestamp_ms ^ timestamp_ms) & (timestamp_delta ^ timestamp_ms)
             position = fields.position
             in_batch = 0 <= fields.offset_delta <= batch.last_offset_delta
@@ -231,11 +232,11 @@ def scan(
             if is_append_time:
                 timestamp_ms = batch.max_timestamp_ms
             if first_offset <= offset <= last_offset:
-                _enter(table, row, offset, timestamp_ms, fields)
+                _set_row(table, row, offset, timestamp_ms, fields)
                 row += 1
         if position != end:
             return -1 - index
-        table.timestamp_types[first_row:row] = is_append_time  # A slice ends with its array.
+        table.timestamp_types[first_row:row] = is_append_time  # The slice is clipped to the array.
     return row
 
 
@@ -243,15 +244,15 @@ def scan(
 def locate_headers(
     source: NDArray[np.uint8], headers: Spans, count: int, keys: Spans, values: Spans
 ) -> None:
-    """Note where all headers of the first `count` records lie, which `scan` has found sound."""
+    """Store the positions of all headers of the first `count` records, which `scan` has checked."""
     entry = 0
     for row in range(min(count, headers.positions.size, headers.bounds.size - 1)):
         position = headers.positions[row]
         for _ in range(headers.bounds[row + 1] - headers.bounds[row]):
             key_position, length, position = _read_bytes(source, position, source.size)
-            _note(keys, entry, key_position, length)
+            _set_span(keys, entry, key_position, length)
             value_position, length, position = _read_bytes(source, position, source.size)
-            _note(values, entry, value_position, length)
+            _set_span(values, entry, value_position, length)
             if position == OUTSIDE:
                 return
             entry += 1
@@ -259,7 +260,7 @@ def locate_headers(
 
 @compiled
 def gather(source: NDArray[np.uint8], spans: Spans, count: int, output: NDArray[np.uint8]) -> None:
-    """Copy the first `count` spans one behind the other; nulls take no bytes."""
+    """Copy the first `count` spans to consecutive bytes; nulls take none."""
     for index in range(min(count, spans.positions.size, spans.bounds.size - 1)):
         position = spans.positions[index]
         start, end = spans.bounds[index], spans.bounds[index + 1]
@@ -269,9 +270,9 @@ def gather(source: NDArray[np.uint8], spans: Spans, count: int, output: NDArray[
             and 0 <= position <= source.size - length
             and 0 <= start <= output.size - length
         ):
-            # A plain loop over two views is what LLVM turns into a copy by whole vectors; to assign
-            # one slice to the other is five times slower.
-            taken = source[position : position + length]
-            placed = output[start:end]
-            for place in range(length):
-                placed[place] = taken[place]
+            # LLVM vectorizes a plain loop over two views; assigning one slice to the other is
+            # five times slower.
+            origin = source[position : position + length]
+            target = output[start:end]
+            for at in range(length):
+                target[at] = origin[at]

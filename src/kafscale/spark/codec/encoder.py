@@ -1,7 +1,7 @@
-"""Arrow columns turned into record batches, in compiled code: the decoder's counterpart.
+"""Encodes Arrow columns as record batches, in compiled code: the counterpart of the decoder.
 
-The law: what is encoded here reads back equal, times to the millisecond. Nothing is done per record
-in Python. Who produces a batch, and where it comes to lie, is left to whoever sends it.
+Invariant: encoded records read back equal, with timestamps in milliseconds. No Python code runs per
+record. The sender sets the producer fields and the offsets.
 """
 
 from collections.abc import Iterator
@@ -36,51 +36,55 @@ from kafscale.spark.codec.encoder_kernel import (
 )
 
 BATCH_BYTES: Final = 512 * 1024
-"""How many bytes of records make a batch, before they are compressed."""
+"""The uncompressed size of the records of a batch."""
 
-_NONE: Final = Column(np.zeros(1, np.int32), np.empty(0, np.uint8), np.empty(0, np.bool_))
+_EMPTY: Final = Column(np.zeros(1, np.int32), np.empty(0, np.uint8), np.empty(0, np.bool_))
 
 
 class Encoder:
-    """Some records in columns: `key`, `value`, `timestamp`, and perhaps `headers`."""
+    """Encodes records with the columns `key`, `value`, `timestamp` and optionally `headers`."""
 
     __slots__ = ("_rows", "_sizes")
 
-    def __init__(self, records: pa.RecordBatch, mark_key: str = "", marks: pa.Array = None) -> None:
-        """Every record gets a header `mark_key` beside its own, if there is one, from `marks`."""
+    def __init__(
+        self, records: pa.RecordBatch, extra_header: str = "", extra_values: pa.Array = None
+    ) -> None:
+        """If `extra_header` is set, every record also gets that header, from `extra_values`."""
         self._rows = Rows(
             _milliseconds(records.column("timestamp")),
             _column("key", records.column("key")),
             _column("value", records.column("value")),
             *_headers(records),
-            np.frombuffer(mark_key.encode(), np.uint8),
-            _NONE if marks is None else _column(mark_key, marks),
+            np.frombuffer(extra_header.encode(), np.uint8),
+            _EMPTY if extra_values is None else _column(extra_header, extra_values),
         )
         self._sizes = _sizes(self._rows)
 
-    def partitions(self, partition_count: int, otherwise: NDArray[np.int32]) -> NDArray[np.int32]:
-        """The partition of each record by its key, as Kafka's producers choose it."""
-        output = np.empty(len(otherwise), np.int32)
-        partitions_of(self._rows.keys, partition_count, otherwise, output)
+    def partitions(self, partition_count: int, keyless: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Return the partition of each record by its key, like Kafka's default partitioner."""
+        output = np.empty(len(keyless), np.int32)
+        partitions_of(self._rows.keys, partition_count, keyless, output)
         return output
 
     def batches(
         self, chosen: NDArray[np.int64], codec: Codec, batch_bytes: int = BATCH_BYTES
     ) -> Iterator[bytearray]:
-        """Batches of the chosen rows, in their order."""
+        """Yield batches of the chosen rows, in their order."""
         if not chosen.size:
             return
         output = np.empty(batch_bytes + int(self._sizes[chosen].max()), np.uint8)
         done = 0
         while done < chosen.size:
             size, after = write_records(self._rows, chosen, done, output, batch_bytes)
-            assert size != FULL, "the largest record always has room"
+            assert size != FULL, "the output fits the largest record"
             times = self._rows.timestamps_ms[chosen[done:after]]
-            yield _assembled(output[:size], times, codec)
+            yield _build_batch(output[:size], times, codec)
             done = after
 
 
-def _assembled(payload: NDArray[np.uint8], times_ms: NDArray[np.int64], codec: Codec) -> bytearray:
+def _build_batch(
+    payload: NDArray[np.uint8], times_ms: NDArray[np.int64], codec: Codec
+) -> bytearray:
     body = compress(codec, payload.data)
     output = bytearray(
         HEADER.pack(
@@ -106,17 +110,17 @@ def _assembled(payload: NDArray[np.uint8], times_ms: NDArray[np.int64], codec: C
 
 def _milliseconds(times: pa.Array) -> NDArray[np.int64]:
     if times.null_count:
-        raise InvalidRequestError("a record has no timestamp: null is not one")
+        raise InvalidRequestError("a record has a null timestamp")
     microseconds = times.cast(pa.timestamp("us", times.type.tz)).cast(pa.int64())
-    found: NDArray[np.int64] = microseconds.to_numpy(zero_copy_only=False) // 1000
-    return found
+    milliseconds: NDArray[np.int64] = microseconds.to_numpy(zero_copy_only=False) // 1000
+    return milliseconds
 
 
 def _column(name: str, values: pa.Array) -> Column:
     if pa.types.is_string(values.type) or pa.types.is_large_binary(values.type):
         values = values.cast(pa.binary())
     if not pa.types.is_binary(values.type):
-        raise InvalidRequestError(f"{name} is {values.type}, and has to be text or bytes")
+        raise InvalidRequestError(f"{name} has type {values.type}, but must be text or bytes")
     _, bounds, data = values.buffers()
     if not len(values) or bounds is None:
         return Column(np.zeros(1, np.int32), np.empty(0, np.uint8), np.empty(0, np.bool_))
@@ -127,9 +131,9 @@ def _column(name: str, values: pa.Array) -> Column:
 
 def _headers(records: pa.RecordBatch) -> tuple[NDArray[np.int32], Column, Column]:
     if "headers" not in records.schema.names:
-        return np.zeros(records.num_rows + 1, np.int32), _NONE, _NONE
+        return np.zeros(records.num_rows + 1, np.int32), _EMPTY, _EMPTY
     lists = records.column("headers")
-    # A list that is null has no place of its own to be empty at.
+    # `flatten` skips null lists; make them empty.
     lists = lists.fill_null([]) if lists.null_count else lists
     entries = lists.flatten()
     lengths = pc.list_value_length(lists).to_numpy(zero_copy_only=False)
@@ -137,23 +141,23 @@ def _headers(records: pa.RecordBatch) -> tuple[NDArray[np.int32], Column, Column
     np.cumsum(lengths, out=bounds[1:])
     keys = entries.field("key")
     if keys.null_count:
-        raise InvalidRequestError("the key of a header is null")
+        raise InvalidRequestError("a header key is null")
     return (
         bounds,
-        _column("the key of a header", keys),
-        _column("the value of a header", entries.field("value")),
+        _column("a header key", keys),
+        _column("a header value", entries.field("value")),
     )
 
 
 def _sizes(rows: Rows) -> NDArray[np.int64]:
-    """How many bytes each record takes at most."""
+    """Return the maximum encoded size of each record."""
     names, values = _lengths(rows.header_keys), _lengths(rows.header_values)
     sums = np.zeros(names.size + 1, np.int64)
     np.cumsum(names + values + HEADER_BYTES_MAX, out=sums[1:])
     headers = sums[rows.header_bounds[1:]] - sums[rows.header_bounds[:-1]]
-    marks = _lengths(rows.marks) + rows.mark_key.size + HEADER_BYTES_MAX
+    extra = _lengths(rows.extra_values) + rows.extra_header.size + HEADER_BYTES_MAX
     total: NDArray[np.int64] = headers + _lengths(rows.keys) + _lengths(rows.values)
-    return total + FIELDS_BYTES_MAX + (marks if rows.mark_key.size else 0)
+    return total + FIELDS_BYTES_MAX + (extra if rows.extra_header.size else 0)
 
 
 def _lengths(column: Column) -> NDArray[np.int64]:

@@ -1,1 +1,1 @@
-"""Driver: what the bucket holds, as offset ranges and tasks."""
+"""Reads the bucket on the driver: listing, and lookup of offsets by timestamp."""

@@ -1,9 +1,9 @@
-"""Which offset belongs to a time: that of the first record at or after it, as brokers answer.
+"""Looks up offsets by timestamp: the first record at or after it, like ListOffsets of a broker.
 
-Producers' times need not ascend, but the greatest time of a log up to the end of each segment does,
-and indexes keep it: so the segment is found by binary search, and the stretch within it by its
-index. Where an index does not know (upstream wrote it, it was rebuilt, it is gone), records are
-looked at one by one. What is rolled, merged or deleted meanwhile is found by `SliceReader`.
+Timestamps of producers need not ascend, but the maximum timestamp of a log up to the end of each
+segment does, and indexes store it. So the segment is found by binary search, and the offsets within
+it by its index. If an index lacks timestamps (written by upstream, rebuilt, or missing), records
+are read one by one. `SliceReader` handles segments that are rolled, merged or deleted meanwhile.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,20 +19,20 @@ from kafscale.spark.read.slice_reader import SliceReader
 from kafscale.storage.objects.blocking import BlockingObjectStore
 
 SEARCHES_MAX: Final = 16
-"""How many partitions are searched at a time."""
+"""The number of partitions that are searched concurrently."""
 
 
 def offset_for_timestamp(
-    store: BlockingObjectStore, namespace: str, found: PartitionOffsets, timestamp_ms: int
+    store: BlockingObjectStore, namespace: str, partition: PartitionOffsets, timestamp_ms: int
 ) -> int | None:
-    """The offset of the first record at or after a time; None if all are older."""
+    """Return the offset of the first record at or after a timestamp; None if all are older."""
     reader = SliceReader(store, namespace, fail_on_data_loss=False)
-    for start, end in _stretches(Prefetcher(store, namespace), found, timestamp_ms):
-        extents = tuple(found.extents_between(start, end))
-        for batches in reader.read(Slice(found.topic, found.partition, start, end, extents)):
-            for batch in batches.batches:
+    for start, end in _candidates(Prefetcher(store, namespace), partition, timestamp_ms):
+        extents = tuple(partition.extents_between(start, end))
+        for group in reader.read(Slice(partition.topic, partition.partition, start, end, extents)):
+            for batch in group.batches:
                 offset = _first_in(batch, timestamp_ms, start)
-                if offset is not None and offset < found.end_offset:
+                if offset is not None and offset < partition.end_offset:
                     return offset
     return None
 
@@ -40,60 +40,60 @@ def offset_for_timestamp(
 def offsets_for_timestamps(
     store: BlockingObjectStore,
     namespace: str,
-    wanted: Mapping[TopicPartition, int],
+    timestamps_ms: Mapping[TopicPartition, int],
     partitions: Mapping[TopicPartition, PartitionOffsets],
 ) -> dict[TopicPartition, int | None]:
-    """The same for many partitions at once, each with a time of its own."""
-    places = [place for place in wanted if place in partitions]
-    with ThreadPoolExecutor(SEARCHES_MAX, thread_name_prefix="times") as threads:
+    """Look up many partitions concurrently, each with its own timestamp."""
+    topic_partitions = [key for key in timestamps_ms if key in partitions]
+    with ThreadPoolExecutor(SEARCHES_MAX, thread_name_prefix="timestamp-lookup") as threads:
         offsets = threads.map(
-            lambda place: offset_for_timestamp(store, namespace, partitions[place], wanted[place]),
-            places,
+            lambda key: offset_for_timestamp(store, namespace, partitions[key], timestamps_ms[key]),
+            topic_partitions,
         )
-        return dict(zip(places, offsets, strict=True))
+        return dict(zip(topic_partitions, offsets, strict=True))
 
 
-def _stretches(
-    fetcher: Prefetcher, found: PartitionOffsets, timestamp_ms: int
+def _candidates(
+    prefetcher: Prefetcher, partition: PartitionOffsets, timestamp_ms: int
 ) -> Iterator[tuple[int, int]]:
-    """Offsets in ascending order, among which all records are that have reached the time."""
-    extents = found.extents_between(found.start_offset, found.end_offset)
+    """Yield ascending offset ranges that include every record at or after the timestamp."""
+    extents = partition.extents_between(partition.start_offset, partition.end_offset)
     segments = [extent for extent in extents if not extent.is_wal]
-    for extent in segments[_first_segment(fetcher, segments, timestamp_ms) :]:
-        yield from _stretches_of(fetcher, extent, timestamp_ms)
+    for extent in segments[_first_segment(prefetcher, segments, timestamp_ms) :]:
+        yield from _candidates_in_segment(prefetcher, extent, timestamp_ms)
     for extent in extents[len(segments) :]:
         if extent.max_timestamp_ms is None or extent.max_timestamp_ms >= timestamp_ms:
             yield extent.start_offset, extent.end_offset
 
 
-def _first_segment(fetcher: Prefetcher, segments: Sequence[Extent], timestamp_ms: int) -> int:
-    """The number of the first segment that can hold a record at or after the time."""
+def _first_segment(prefetcher: Prefetcher, segments: Sequence[Extent], timestamp_ms: int) -> int:
+    """Return the index of the first segment that can hold such a record."""
     low, high = 0, len(segments)
     while low < high:
         middle = (low + high) // 2
-        entries = fetcher.index(segments[middle].key)
-        reached_ms = entries.log_max_timestamp_ms if entries else None
-        if reached_ms is None:
-            return 0  # Nobody knows: look at all.
-        if reached_ms >= timestamp_ms:
+        index = prefetcher.read_index(segments[middle].key)
+        max_timestamp_ms = index.log_max_timestamp_ms if index else None
+        if max_timestamp_ms is None:
+            return 0  # Unknown: search all segments.
+        if max_timestamp_ms >= timestamp_ms:
             high = middle
         else:
             low = middle + 1
     return low
 
 
-def _stretches_of(
-    fetcher: Prefetcher, extent: Extent, timestamp_ms: int
+def _candidates_in_segment(
+    prefetcher: Prefetcher, extent: Extent, timestamp_ms: int
 ) -> Iterator[tuple[int, int]]:
-    """The same within a segment, as far as its index tells."""
-    entries = fetcher.index(extent.key)
-    if entries is None or entries.max_timestamps is None:
+    """Yield offset ranges within a segment, according to its index."""
+    index = prefetcher.read_index(extent.key)
+    if index is None or index.max_timestamps is None:
         yield extent.start_offset, extent.end_offset
         return
-    starts = [*entries.offsets, extent.end_offset]
-    for (start, end), reached_ms in zip(pairwise(starts), entries.max_timestamps, strict=True):
+    starts = [*index.offsets, extent.end_offset]
+    for (start, end), max_timestamp_ms in zip(pairwise(starts), index.max_timestamps, strict=True):
         start, end = max(start, extent.start_offset), min(end, extent.end_offset)  # noqa: PLW2901
-        if reached_ms >= timestamp_ms and start < end:
+        if max_timestamp_ms >= timestamp_ms and start < end:
             yield start, end
 
 

@@ -1,1 +1,1 @@
-"""Offset ranges, tasks and pushed-down filters. Pure."""
+"""Offset maps, offset bounds, tasks and filter pushdown. Pure."""

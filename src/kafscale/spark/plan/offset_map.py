@@ -1,17 +1,17 @@
-"""Which offsets lie in which objects, as one look at the store shows it.
+"""Maps offsets to the objects that hold them, as one listing of the bucket shows them.
 
-The laws:
+Invariants:
 
-* A segment ends where the next one begins, so of the listing alone everything but the last end is
-  known; where segments overlap, because merged ones are beside those that they replace, each still
-  holds at least what the map says.
-* Beyond the segments lies what the WAL holds, as far as it is contiguous: the end of a map is a
-  high watermark, because only objects that count are handed in. What comes after a gap is not
-  shown, unless the gap is known to be a loss.
-* A map may be outdated the moment it is made. Whoever reads by it checks what is found, and looks
-  again where objects have gone.
+* A segment ends where the next one begins, so a listing gives every end except the last. Where
+  segments overlap, because merged segments exist beside those they replace, each still holds at
+  least the offsets that the map assigns to it.
+* After the segments come the offsets of the WAL, as far as they are contiguous. Only acknowledged
+  WAL objects are passed in, so the end of a partition is a high watermark. Offsets after a gap are
+  left out, unless the gap is known to be a loss.
+* A map may be outdated as soon as it is built. Readers verify what they find, and list the bucket
+  again when objects are missing.
 
-Pure: listing and reading is left to `survey`.
+Pure: `log.bucket_listing` lists and reads objects.
 """
 
 from bisect import bisect_right
@@ -24,15 +24,14 @@ import msgspec
 from kafscale.storage.formats import segment
 
 TopicPartition = tuple[str, int]
-"""A topic and a partition."""
 
-_end_of = attrgetter("end_offset")
+_end_offset = attrgetter("end_offset")
 
 _OVERHEAD_BYTES: Final = segment.HEADER_BYTES + segment.FOOTER_BYTES
 
 
 class Extent(msgspec.Struct, frozen=True, gc=False):
-    """A run of offsets, and the bytes of an object that hold it, perhaps with others around."""
+    """A range of offsets, and the byte range of an object that holds them and maybe others."""
 
     start_offset: int
     end_offset: int
@@ -41,13 +40,13 @@ class Extent(msgspec.Struct, frozen=True, gc=False):
     length: int
     is_wal: bool = False
     max_timestamp_ms: int | None = None
-    """Of all records there, where it is known without reading more."""
+    """The greatest timestamp of the records, if known without further reads."""
     is_cut: bool = False
-    """Whether the bytes hold later offsets, too."""
+    """Whether the bytes also hold later offsets."""
 
 
 class WalRun(msgspec.Struct, frozen=True, gc=False):
-    """What a WAL object that counts holds of a partition."""
+    """The batches of one partition in an acknowledged WAL object."""
 
     key: str
     topic_id: bytes
@@ -60,7 +59,7 @@ class WalRun(msgspec.Struct, frozen=True, gc=False):
 
 
 class CatalogTopic(msgspec.Struct, frozen=True):
-    """A topic in the catalog that brokers publish."""
+    """A topic in the topic catalog that brokers publish."""
 
     name: str
     id: bytes
@@ -69,17 +68,17 @@ class CatalogTopic(msgspec.Struct, frozen=True):
 
 
 class PartitionOffsets(msgspec.Struct, frozen=True):
-    """Where the records of a partition are."""
+    """Where the records of a partition are stored."""
 
     topic: str
     partition: int
     start_offset: int
     end_offset: int
     extents: tuple[Extent, ...] = ()
-    """Ascending, and none overlaps another."""
+    """Ascending, without overlaps."""
 
     def extents_between(self, start_offset: int, end_offset: int) -> list[Extent]:
-        """The extents that hold these offsets; their bytes are still those of the whole."""
+        """Return the extents of these offsets, clipped to them; byte ranges stay whole."""
         return [
             msgspec.structs.replace(
                 extent,
@@ -87,31 +86,31 @@ class PartitionOffsets(msgspec.Struct, frozen=True):
                 end_offset=min(extent.end_offset, end_offset),
                 is_cut=extent.end_offset > end_offset,
             )
-            for extent in self._touched(start_offset, end_offset)
+            for extent in self._overlapping(start_offset, end_offset)
         ]
 
     def bytes_between(self, start_offset: int, end_offset: int) -> int:
-        """How many bytes these offsets take, roughly where they end within an extent."""
+        """Return the size of these offsets; an estimate where they end within an extent."""
         total = 0
-        for extent in self._touched(start_offset, end_offset):
-            held = min(extent.end_offset, end_offset) - max(extent.start_offset, start_offset)
-            total += extent.length * held // (extent.end_offset - extent.start_offset)
+        for extent in self._overlapping(start_offset, end_offset):
+            count = min(extent.end_offset, end_offset) - max(extent.start_offset, start_offset)
+            total += extent.length * count // (extent.end_offset - extent.start_offset)
         return total
 
-    def _touched(self, start_offset: int, end_offset: int) -> Iterator[Extent]:
-        extents = self.extents  # There may be a great many, so none but the touched are looked at.
-        for number in range(bisect_right(extents, start_offset, key=_end_of), len(extents)):
-            if extents[number].start_offset >= end_offset:
+    def _overlapping(self, start_offset: int, end_offset: int) -> Iterator[Extent]:
+        extents = self.extents  # There may be very many: only overlapping ones are visited.
+        for index in range(bisect_right(extents, start_offset, key=_end_offset), len(extents)):
+            if extents[index].start_offset >= end_offset:
                 break
-            yield extents[number]
+            yield extents[index]
 
 
 class OffsetMap(msgspec.Struct, frozen=True):
-    """The partitions of the topics that were asked for."""
+    """The partitions of the listed topics."""
 
     partitions: Mapping[TopicPartition, PartitionOffsets]
     catalog: Mapping[str, CatalogTopic] = {}
-    """The catalog, by name; empty where there is none."""
+    """The topic catalog by topic name; empty if brokers publish none."""
 
     @property
     def topics(self) -> list[str]:
@@ -127,14 +126,14 @@ def build(
     start_offset: int = 0,
     allow_gaps: bool = False,
 ) -> tuple[PartitionOffsets, bool]:
-    """The map of a partition, and whether something lies beyond a gap that it does not show.
+    """Build the map of a partition; also return whether offsets after a gap were left out.
 
-    Segments are given by key, base offset and size, ascending; with where the last one ends.
+    Segments are given as key, base offset and size, ascending, with the end of the last one.
     """
     extents = []
-    for number, (key, base_offset, size_bytes) in enumerate(segments):
-        is_last = number + 1 == len(segments)
-        end_offset = segments_end if is_last else segments[number + 1][1]
+    for index, (key, base_offset, size_bytes) in enumerate(segments):
+        is_last = index + 1 == len(segments)
+        end_offset = segments_end if is_last else segments[index + 1][1]
         extents.append(
             Extent(base_offset, end_offset, key, segment.HEADER_BYTES, size_bytes - _OVERHEAD_BYTES)
         )
@@ -161,4 +160,5 @@ def build(
         )
     first = extents[0].start_offset if extents else 0
     start = max(first, start_offset)
-    return PartitionOffsets(*topic_partition, start, max(end or 0, start), tuple(extents)), has_gap
+    partition = PartitionOffsets(*topic_partition, start, max(end or 0, start), tuple(extents))
+    return partition, has_gap

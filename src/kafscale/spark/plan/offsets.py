@@ -1,10 +1,10 @@
-"""Offsets as queries say them: in words, in JSON, as times; and what they come to in a log.
+"""Offset bounds of queries: parsing, JSON, and resolution to offsets of a log.
 
 The JSON is that of Spark's Kafka source: {"topic": {"0": 23, "1": -2}}, where -2 is the earliest
-offset and -1 the latest. The laws: JSON names every partition of a subscription and no other;
-an offset that the log does not hold is refused by name, with what the log holds, unless loss is
-allowed; what is encoded is in one order, so that equal offsets are equal text. Pure: where times
-are asked for, the caller is told which, and comes back with offsets.
+offset and -1 the latest. Invariants: the JSON names every partition of a subscription and no other;
+an offset outside of the log is rejected with the offsets that exist, unless data loss is allowed;
+JSON is written in one order, so that equal offsets are equal text. Pure: the caller passes in the
+function that finds offsets by timestamp.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -19,47 +19,46 @@ EARLIEST: Final = -2
 LATEST: Final = -1
 
 Offsets = dict[TopicPartition, int]
-Document = dict[str, dict[str, int]]
-"""Offsets as they stand in JSON."""
+OffsetsJson = dict[str, dict[str, int]]
 
-Search = Callable[[Mapping[TopicPartition, int]], Mapping[TopicPartition, int | None]]
-"""For times in milliseconds, the offsets of the first records at or after them, if there are."""
+TimestampSearch = Callable[[Mapping[TopicPartition, int]], Mapping[TopicPartition, int | None]]
+"""Returns the offset of the first record at or after a timestamp in ms, None if there is none."""
 
 
-class Everywhere(msgspec.Struct, frozen=True):
+class GlobalOffset(msgspec.Struct, frozen=True):
     """The earliest or the latest offset of every partition."""
 
     offset: int
 
 
-class Named(msgspec.Struct, frozen=True):
+class SpecificOffsets(msgspec.Struct, frozen=True):
     """An offset for each partition."""
 
     offsets: Offsets
 
 
-class Since(msgspec.Struct, frozen=True):
-    """The first record of every partition at or after a time."""
+class GlobalTimestamp(msgspec.Struct, frozen=True):
+    """The first record of every partition at or after a timestamp."""
 
     timestamp_ms: int
 
 
-class SinceEach(msgspec.Struct, frozen=True):
-    """The same, with a time for each partition."""
+class SpecificTimestamps(msgspec.Struct, frozen=True):
+    """The first record at or after a timestamp, given for each partition."""
 
     timestamps_ms: Offsets
 
 
-Bound = Everywhere | Named | Since | SinceEach
-"""Where a query begins, or ends."""
+Bound = GlobalOffset | SpecificOffsets | GlobalTimestamp | SpecificTimestamps
+"""Where a query starts or ends."""
 
 
 def is_latest(bound: Bound) -> bool:
-    """Whether a bound depends on when it is looked at."""
+    """Whether a bound means the latest offset, which depends on when it is resolved."""
     match bound:
-        case Everywhere(offset):
+        case GlobalOffset(offset):
             return offset == LATEST
-        case Named(offsets):
+        case SpecificOffsets(offsets):
             return LATEST in offsets.values()
     return False
 
@@ -68,7 +67,7 @@ def is_latest(bound: Bound) -> bool:
 
 
 def parse(option: str, text: str) -> Offsets:
-    """The numbers in the JSON of an option, which are offsets or times.
+    """Parse the JSON of an option; the numbers are offsets or timestamps.
 
     >>> parse("startingOffsets", '{"orders": {"0": 23, "1": -2}}')
     {('orders', 0): 23, ('orders', 1): -2}
@@ -77,7 +76,7 @@ def parse(option: str, text: str) -> Offsets:
         document = msgspec.json.decode(text, type=dict[str, dict[int, int]])
     except msgspec.MsgspecError as error:
         raise InvalidRequestError(
-            f'{option} is like {{"topic": {{"0": 23, "1": -2}}}}, not {text!r}: {error}'
+            f'{option} must be JSON like {{"topic": {{"0": 23, "1": -2}}}}, not {text!r}: {error}'
         ) from None
     return {
         (topic, partition): number
@@ -86,13 +85,13 @@ def parse(option: str, text: str) -> Offsets:
     }
 
 
-def encode(offsets: Mapping[TopicPartition, int]) -> Document:
-    """Offsets for JSON, always in the same order.
+def encode(offsets: Mapping[TopicPartition, int]) -> OffsetsJson:
+    """Encode offsets for JSON, in a fixed order.
 
     >>> encode({("b", 0): 1, ("a", 10): 3, ("a", 9): 2})
     {'a': {'9': 2, '10': 3}, 'b': {'0': 1}}
     """
-    document: Document = {}
+    document: OffsetsJson = {}
     for (topic, partition), offset in sorted(offsets.items()):
         document.setdefault(topic, {})[str(partition)] = offset
     return document
@@ -106,90 +105,101 @@ def decode(document: Mapping[str, Mapping[str, int]]) -> Offsets:
     }
 
 
-def show(places: Iterable[TopicPartition]) -> str:
-    """Partitions in a message.
+def format_partitions(topic_partitions: Iterable[TopicPartition]) -> str:
+    """Format partitions for a message.
 
-    >>> show([("orders", 1), ("orders", 0)])
+    >>> format_partitions([("orders", 1), ("orders", 0)])
     'orders/0, orders/1'
     """
-    return ", ".join(f"{topic}/{partition}" for topic, partition in sorted(places))
+    return ", ".join(f"{topic}/{partition}" for topic, partition in sorted(topic_partitions))
 
 
-# --- what they come to ----------------------------------------------------------------------------
+# --- resolution -----------------------------------------------------------------------------------
 
 
 class Side(msgspec.Struct, frozen=True):
-    """The beginning or the end of a query: how its options are called, and what they may do."""
+    """The start or the end of a query: the prefix of its options, and how bounds are resolved."""
 
     name: str
-    """What the names of its options begin with: starting, or ending."""
+    """The prefix of its option names: `starting` or `ending`."""
     needs_record: bool
-    """Whether a time that no record has reached is an error; it means the latest offset if not."""
+    """Whether a timestamp after the last record is an error; if not, it means the latest offset."""
     clips: bool = False
-    """Whether offsets that are not there give way to the nearest ones that are."""
+    """Whether an offset outside of the log is replaced by the nearest one in it."""
 
 
 def resolve(
-    bound: Bound, partitions: Mapping[TopicPartition, PartitionOffsets], side: Side, search: Search
+    bound: Bound,
+    partitions: Mapping[TopicPartition, PartitionOffsets],
+    side: Side,
+    search: TimestampSearch,
 ) -> Offsets:
-    """The offset in each partition that a bound means."""
+    """Resolve a bound to an offset in each partition."""
     match bound:
-        case Everywhere(offset):
-            return {place: _meant(offset, found) for place, found in partitions.items()}
-        case Named(named):
-            _check_complete(f"{side.name}Offsets", named.keys(), partitions.keys())
+        case GlobalOffset(offset):
             return {
-                place: _checked(side, place, named[place], found)
-                for place, found in partitions.items()
+                topic_partition: _absolute(offset, partition)
+                for topic_partition, partition in partitions.items()
             }
-        case Since(timestamp_ms):
-            wanted = dict.fromkeys(partitions, timestamp_ms)
-        case SinceEach(wanted):
-            _check_complete(f"{side.name}OffsetsByTimestamp", wanted.keys(), partitions.keys())
-    found_offsets = search(wanted)
-    missing = [place for place in partitions if found_offsets[place] is None]
+        case SpecificOffsets(offsets):
+            _check_complete(f"{side.name}Offsets", offsets.keys(), partitions.keys())
+            return {
+                topic_partition: _in_range(side, offsets[topic_partition], partition)
+                for topic_partition, partition in partitions.items()
+            }
+        case GlobalTimestamp(timestamp_ms):
+            timestamps_ms = dict.fromkeys(partitions, timestamp_ms)
+        case SpecificTimestamps(timestamps_ms):
+            option = f"{side.name}OffsetsByTimestamp"
+            _check_complete(option, timestamps_ms.keys(), partitions.keys())
+    found = search(timestamps_ms)
+    missing = [topic_partition for topic_partition in partitions if found[topic_partition] is None]
     if missing and side.needs_record:
         raise OffsetOutOfRangeError(
             f"{side.name}Timestamp: there is no record at or after "
-            + ", ".join(f"{wanted[place]} ms in {show([place])}" for place in sorted(missing))
-            + "; startingOffsetsByTimestampStrategy=latest begins there with what is to come"
+            + ", ".join(
+                f"{timestamps_ms[topic_partition]} ms in {format_partitions([topic_partition])}"
+                for topic_partition in sorted(missing)
+            )
+            + "; set startingOffsetsByTimestampStrategy=latest to start at the latest offset there"
         )
     return {
-        place: found.end_offset if offset is None else offset
-        for place, found in partitions.items()
-        for offset in [found_offsets[place]]
+        topic_partition: partition.end_offset if offset is None else offset
+        for topic_partition, partition in partitions.items()
+        for offset in [found[topic_partition]]
     }
 
 
-def _meant(offset: int, found: PartitionOffsets) -> int:
+def _absolute(offset: int, partition: PartitionOffsets) -> int:
     if offset == EARLIEST:
-        return found.start_offset
-    return found.end_offset if offset == LATEST else offset
+        return partition.start_offset
+    return partition.end_offset if offset == LATEST else offset
 
 
-def _checked(side: Side, place: TopicPartition, offset: int, found: PartitionOffsets) -> int:
-    meant = _meant(offset, found)
-    nearest = min(max(meant, found.start_offset), found.end_offset)
-    if meant != nearest and not side.clips:
+def _in_range(side: Side, offset: int, partition: PartitionOffsets) -> int:
+    offset = _absolute(offset, partition)
+    nearest = min(max(offset, partition.start_offset), partition.end_offset)
+    if offset != nearest and not side.clips:
         raise OffsetOutOfRangeError(
-            f"{side.name}Offsets: {show([place])} has no offset {meant}, but those from "
-            f"{found.start_offset} to {found.end_offset}; failOnDataLoss=false takes the nearest"
+            f"{side.name}Offsets: {partition.topic}/{partition.partition} has no offset {offset}, "
+            f"only offsets from {partition.start_offset} to {partition.end_offset}; "
+            "set failOnDataLoss=false to use the nearest one"
         )
     return nearest
 
 
 def _check_complete(
-    option: str, named: Collection[TopicPartition], there: Collection[TopicPartition]
+    option: str, named: Collection[TopicPartition], existing: Collection[TopicPartition]
 ) -> None:
-    left_out = set(there) - set(named)
+    left_out = set(existing) - set(named)
     if left_out:
         raise InvalidRequestError(
-            f"{option} leaves out {show(left_out)}: it has to name every partition that is read; "
-            "-2 is the earliest offset, -1 the latest"
+            f"{option} lacks {format_partitions(left_out)}: it must name every partition that is "
+            "read; -2 is the earliest offset, -1 the latest"
         )
-    unknown = set(named) - set(there)
+    unknown = set(named) - set(existing)
     if unknown:
         raise UnknownTopicError(
-            f"{option} names {show(unknown)}, which is not read or not there; "
-            f"there is {show(there) or 'nothing'}"
+            f"{option} names {format_partitions(unknown)}, which does not exist or is not read; "
+            f"the partitions are {format_partitions(existing) or 'none'}"
         )

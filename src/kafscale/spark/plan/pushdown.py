@@ -1,10 +1,10 @@
-"""What the filters of a query say about where its records can lie.
+"""Filter pushdown: turns the filters of a query into bounds of the scan.
 
-Spark hands the parts of a condition that are all to hold, each about one column. The laws: what is
-taken here in full, about topic, partition and offset, holds for every record that is then planned,
-so that Spark need not look again; what only narrows the search, a lower bound of time, is handed
-back to Spark as well; and everything else is handed back untouched. A wrong answer here would lose
-records without a word, so that whoever is in doubt hands back.
+Spark passes the conjuncts of a condition, each about one column. Invariants: filters on topic,
+partition and offset that are accepted hold for every planned record, so Spark does not evaluate
+them again; a lower bound of the timestamp only narrows the scan and is also returned to Spark; all
+other filters are returned unchanged. An error here would silently lose records, so a doubtful
+filter is returned to Spark.
 """
 
 import operator
@@ -47,12 +47,12 @@ _COMPARISONS: Final[Mapping[type[Filter], Callable[[Any, Any], bool]]] = {
     StringEndsWith: str.endswith,
     StringContains: operator.contains,
 }
-"""Filters as functions of a value and of what it is compared with; of strings, Spark compares the
-bytes in UTF-8, whose order is that of their characters."""
+"""Filters as functions of a column value and the operand. Spark compares strings by their UTF-8
+bytes, whose order is that of the code points."""
 
 
 class Comparison(msgspec.Struct, frozen=True):
-    """A comparison that the name of a topic, or the number of a partition, has to pass."""
+    """A comparison that a topic name or a partition index must pass."""
 
     kind: type[Filter]
     value: Any
@@ -62,100 +62,104 @@ class Comparison(msgspec.Struct, frozen=True):
         return _COMPARISONS[self.kind](value, self.value) is not self.is_negated
 
 
-class Scope(msgspec.Struct):
-    """Where records can lie that pass all filters so far."""
+class ScanBounds(msgspec.Struct):
+    """Bounds of the records that can pass the accepted filters."""
 
-    topic_tests: list[Comparison] = []
-    partition_tests: list[Comparison] = []
+    topic_comparisons: list[Comparison] = []
+    partition_comparisons: list[Comparison] = []
     start_offset: int = 0
     end_offset: int = INT64_MAX
     since_ms: int | None = None
     is_empty: bool = False
 
-    def has(self, topic: str, partition: int) -> bool:
-        """Whether a partition can hold some."""
+    def includes(self, topic: str, partition: int) -> bool:
+        """Whether a partition can hold such records."""
         return (
             not self.is_empty
-            and all(test.passes(topic) for test in self.topic_tests)
-            and all(test.passes(partition) for test in self.partition_tests)
+            and all(comparison.passes(topic) for comparison in self.topic_comparisons)
+            and all(comparison.passes(partition) for comparison in self.partition_comparisons)
         )
 
     def clip(self, start_offset: int, end_offset: int) -> tuple[int, int]:
-        """The offsets among these that can have some."""
+        """Clip a range of offsets to the bounds."""
         start_offset = max(start_offset, self.start_offset)
         return start_offset, max(start_offset, min(end_offset, self.end_offset))
 
 
-def narrow(filters: Iterable[Filter]) -> tuple[Scope, list[Filter]]:
-    """The scope that filters leave, and those that Spark has to apply itself."""
-    scope = Scope()
-    left = [found for found in filters if not _takes(scope, found)]
-    return scope, left
+def push_down(filters: Iterable[Filter]) -> tuple[ScanBounds, list[Filter]]:
+    """Return the bounds of the scan, and the filters that Spark has to evaluate."""
+    bounds = ScanBounds()
+    remaining = [filter_ for filter_ in filters if not _accept(bounds, filter_)]
+    return bounds, remaining
 
 
-def _takes(scope: Scope, found: Filter) -> bool:
-    """Narrow the scope; whether the filter holds then for everything in it."""
-    is_negated = isinstance(found, Not)
-    inner = found.child if isinstance(found, Not) else found
+def _accept(bounds: ScanBounds, filter_: Filter) -> bool:
+    """Narrow the bounds; return whether every record within them passes the filter."""
+    is_negated = isinstance(filter_, Not)
+    inner = filter_.child if isinstance(filter_, Not) else filter_
     path: tuple[str, ...] = getattr(inner, "attribute", ())
     column = path[0] if len(path) == 1 else None
     if isinstance(inner, IsNull | IsNotNull) and column in _NEVER_NULL:
-        # A column without nulls passes one of them always, and the other never.
-        scope.is_empty |= isinstance(inner, IsNull) is not is_negated
+        # In a column without nulls, one of the two always holds and the other never.
+        bounds.is_empty |= isinstance(inner, IsNull) is not is_negated
         return True
     match column:
         case "topic":
-            return _takes_name(scope.topic_tests, str, inner, is_negated=is_negated)
+            return _accept_comparison(bounds.topic_comparisons, str, inner, is_negated=is_negated)
         case "partition":
-            return _takes_name(scope.partition_tests, int, inner, is_negated=is_negated)
+            return _accept_comparison(
+                bounds.partition_comparisons, int, inner, is_negated=is_negated
+            )
         case "offset":
-            return _takes_offset(scope, found)
+            return _accept_offset(bounds, filter_)
         case "timestamp":
-            _see_time(scope, found)
+            _narrow_timestamp(bounds, filter_)
     return False
 
 
-def _takes_name(tests: list[Comparison], kind: type, inner: Filter, *, is_negated: bool) -> bool:
+def _accept_comparison(
+    comparisons: list[Comparison], kind: type, inner: Filter, *, is_negated: bool
+) -> bool:
     value = getattr(inner, "value", None)
     values = value if isinstance(inner, In) else [value]
-    if type(inner) not in _COMPARISONS or any(type(one) is not kind for one in values or ()):
+    if type(inner) not in _COMPARISONS or any(type(each) is not kind for each in values or ()):
         return False
     if isinstance(inner, StringContains | StringStartsWith | StringEndsWith) and kind is not str:
         return False
-    tests.append(Comparison(type(inner), value, is_negated))
+    comparisons.append(Comparison(type(inner), value, is_negated))
     return True
 
 
-# --- offsets and times ----------------------------------------------------------------------------
+# --- offsets and timestamps -----------------------------------------------------------------------
 
 
-def _takes_offset(scope: Scope, found: Filter) -> bool:
-    match found:
+def _accept_offset(bounds: ScanBounds, filter_: Filter) -> bool:
+    match filter_:
         case EqualTo(_, int(value)) | EqualNullSafe(_, int(value)):
-            _narrow(scope, value, value + 1)
+            _narrow_offsets(bounds, value, value + 1)
         case GreaterThan(_, int(value)):
-            _narrow(scope, value + 1, INT64_MAX)
+            _narrow_offsets(bounds, value + 1, INT64_MAX)
         case GreaterThanOrEqual(_, int(value)):
-            _narrow(scope, value, INT64_MAX)
+            _narrow_offsets(bounds, value, INT64_MAX)
         case LessThan(_, int(value)):
-            _narrow(scope, 0, value)
+            _narrow_offsets(bounds, 0, value)
         case LessThanOrEqual(_, int(value)):
-            _narrow(scope, 0, value + 1)
+            _narrow_offsets(bounds, 0, value + 1)
         case In(_, values) if values and all(type(value) is int for value in values):
-            _narrow(scope, min(values), max(values) + 1)
+            _narrow_offsets(bounds, min(values), max(values) + 1)
             return bool(len(set(values)) == max(values) - min(values) + 1)
         case _:
             return False
     return True
 
 
-def _narrow(scope: Scope, start_offset: int, end_offset: int) -> None:
-    scope.start_offset = max(scope.start_offset, start_offset)
-    scope.end_offset = min(scope.end_offset, end_offset)
+def _narrow_offsets(bounds: ScanBounds, start_offset: int, end_offset: int) -> None:
+    bounds.start_offset = max(bounds.start_offset, start_offset)
+    bounds.end_offset = min(bounds.end_offset, end_offset)
 
 
-def _see_time(scope: Scope, found: Filter) -> None:
-    match found:
+def _narrow_timestamp(bounds: ScanBounds, filter_: Filter) -> None:
+    match filter_:
         case (
             GreaterThan(_, datetime() as value)
             | GreaterThanOrEqual(_, datetime() as value)
@@ -168,12 +172,12 @@ def _see_time(scope: Scope, found: Filter) -> None:
         case _:
             return
     since_ms = _milliseconds(earliest)
-    if since_ms is not None and (scope.since_ms is None or since_ms > scope.since_ms):
-        scope.since_ms = since_ms
+    if since_ms is not None and (bounds.since_ms is None or since_ms > bounds.since_ms):
+        bounds.since_ms = since_ms
 
 
 def _milliseconds(value: datetime) -> int | None:
-    """A time in milliseconds, rounded down; None where it depends on a zone that is not said."""
+    """Return a time in ms, rounded down; None if it has no time zone."""
     if value.tzinfo is None:
         return None
     return (value - _EPOCH) // timedelta(milliseconds=1)

@@ -1,1 +1,1 @@
-"""Executor: reads a task's offset range from the bucket."""
+"""Reads the slices of a task on an executor."""

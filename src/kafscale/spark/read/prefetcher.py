@@ -1,8 +1,9 @@
-"""Reading the bytes of extents, ahead of whoever needs them.
+"""Reads the bytes of extents ahead of the decoder.
 
-The laws: bytes come in the order of the extents; so many requests are under way at a time, and no
-more bytes than a few blocks; what a request has met is raised when its turn comes. Of an object
-whose file may become another's, bytes are handed on only if its name outlived the reading.
+Invariants: blocks are yielded in the order of the extents; the number of concurrent requests and of
+prefetched bytes is bounded; the error of a request is raised when its block is due. A local store
+may reuse the file of a deleted WAL object, so bytes of a WAL object are yielded only if its key
+still exists after the read.
 """
 
 from collections import deque
@@ -22,11 +23,11 @@ BLOCK_BYTES: Final = 8 * 1024 * 1024
 BLOCKS_AHEAD: Final = 2
 REQUESTS_AHEAD: Final = 16
 INDEXED_BYTES_MIN: Final = 1024 * 1024
-"""Below this, reading all of an object is cheaper than asking its index what to read."""
+"""Below this size, reading the whole object is cheaper than reading its index first."""
 
 
 class Block(NamedTuple):
-    """Some bytes of an extent, and whether they are its last."""
+    """Some bytes of an extent, and whether they are its last ones."""
 
     extent: Extent
     data: memoryview
@@ -34,14 +35,14 @@ class Block(NamedTuple):
 
 
 class Prefetcher:
-    """Reads for one task."""
+    """Prefetches blocks for one task."""
 
     def __init__(self, store: BlockingObjectStore, namespace: str) -> None:
         self._store = store
         self._namespace = namespace
 
     def blocks(self, extents: Iterable[Extent]) -> Iterator[Block]:
-        """The bytes of the extents, from the batch on that holds their first offset."""
+        """Yield the bytes of the extents, from the batch that holds their first offset."""
         requests = self._requests(extents)
         ahead: deque[tuple[Extent, int, bool, Future[memoryview]]] = deque()
         ahead_bytes = 0
@@ -70,29 +71,29 @@ class Prefetcher:
         if not extent.is_wal:
             return self._store.begin_range(extent.key, start, stop)
 
-        async def proven(store: ObjectStore) -> memoryview:
+        async def read_and_check(store: ObjectStore) -> memoryview:
             data = await store.get_range(extent.key, start, stop)
             await store.head(extent.key)
             return data
 
-        return self._store.begin(proven)
+        return self._store.begin(read_and_check)
 
     def _requests(self, extents: Iterable[Extent]) -> Iterator[tuple[Extent, int, int, bool]]:
         for extent in extents:
-            start, stop = self._span(extent)
+            start, stop = self._byte_range(extent)
             while start < stop:
                 end = min(start + BLOCK_BYTES, stop)
                 yield extent, start, end, end == stop
                 start = end
 
-    def _span(self, extent: Extent) -> tuple[int, int]:
-        """The bytes to read: all that there are, or less where an index tells."""
+    def _byte_range(self, extent: Extent) -> tuple[int, int]:
+        """Return the byte range to read: the whole extent, or less if an index allows it."""
         start, stop = extent.position, extent.position + extent.length
-        place = object_keys.parse_segment(self._namespace, extent.key)
-        if place is None or extent.length < INDEXED_BYTES_MIN:
+        parsed = object_keys.parse_segment(self._namespace, extent.key)
+        if parsed is None or extent.length < INDEXED_BYTES_MIN:
             return start, stop
-        is_within = extent.start_offset > place.base_offset
-        entries = self.index(extent.key) if is_within or extent.is_cut else None
+        is_within = extent.start_offset > parsed.base_offset
+        entries = self.read_index(extent.key) if is_within or extent.is_cut else None
         if entries is None:
             return start, stop
         if is_within:
@@ -102,8 +103,8 @@ class Prefetcher:
             stop = entries.positions[after]
         return start, stop
 
-    def index(self, segment_key: str) -> Index | None:
-        """The index of a segment; None if there is none that can be used."""
+    def read_index(self, segment_key: str) -> Index | None:
+        """Read the index of a segment; None if it is missing or damaged."""
         key = segment_key.removesuffix(object_keys.SEGMENT_SUFFIX) + object_keys.INDEX_SUFFIX
         with suppress(ObjectNotFoundError, DamagedObjectError):
             return index.decode(key, self._store.get(key))

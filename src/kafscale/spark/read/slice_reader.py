@@ -1,13 +1,13 @@
-"""The batches of a slice, wherever they are by now.
+"""Reads the batches of a slice, even if they have moved since planning.
 
-The laws: every batch that holds an offset of the slice comes once, in order, whole, and with a
-checksum that holds; the first may begin before the slice, and the last may end after it. What is
-found is compared with the offset that is due. Where an object has gone, has changed or does not
-hold what the plan said, because the log was rolled, merged or compacted meanwhile, the store is
-looked at again, and reading goes on from the same offset.
+Invariants: every batch that holds an offset of the slice is yielded once, in order, whole, with a
+verified checksum; the first may begin before the slice, and the last may end after it. Each batch
+must continue at the next expected offset. If an object is missing, has changed or does not hold the
+planned offsets, because the log was rolled, merged or compacted meanwhile, the reader lists the
+bucket again and continues at the same offset.
 
-What cannot be found then is lost: deleted by retention, or with its topic. That is an error, unless
-the reader was told to go on without. A batch that stays damaged is an error always.
+Offsets that are still missing were lost: deleted by retention, or with their topic. That is an
+error if `fail_on_data_loss` is set. A batch that stays damaged is always an error.
 """
 
 import time
@@ -33,23 +33,23 @@ from kafscale.storage.objects.blocking import BlockingObjectStore
 
 log = get_logger(__name__)
 
-LOOKS_MAX: Final = 5
-"""How often in a row the store is looked at again for one offset."""
+RELISTS_MAX: Final = 5
+"""How often in a row the bucket is listed again for one offset."""
 
-LOOK_PAUSE_SECONDS: Final = 0.2
+RELIST_PAUSE_SECONDS: Final = 0.2
 
 _LENGTH: Final = Struct(">i")
 
 
 class BatchGroup(NamedTuple):
-    """Batches that follow each other in one buffer, and the object that they are from."""
+    """Consecutive batches of one object, in one buffer."""
 
     key: str
     batches: list[BatchView]
 
 
 class SliceReader:
-    """Reads slices from a store."""
+    """Reads the slices of a task."""
 
     def __init__(
         self,
@@ -63,58 +63,60 @@ class SliceReader:
         self._namespace = namespace
         self._fail_on_data_loss = fail_on_data_loss
         self._sleep = sleep
-        self._fetcher = Prefetcher(store, namespace)
+        self._prefetcher = Prefetcher(store, namespace)
 
     def read(self, part: Slice) -> Iterator[BatchGroup]:
         extents: Sequence[Extent] = part.extents
         next_offset = part.start_offset
-        looks = 0
+        relists = 0
         while next_offset < part.end_offset:
             problem: ObjectNotFoundError | DamagedObjectError | None = None
             try:
-                for found in self._follow(extents, next_offset, part.end_offset):
-                    yield found
-                    next_offset = found.batches[-1].next_offset
-                    looks = 0
+                for group in self._read_extents(extents, next_offset, part.end_offset):
+                    yield group
+                    next_offset = group.batches[-1].next_offset
+                    relists = 0
             except (ObjectNotFoundError, DamagedObjectError) as error:
                 problem = error
             if next_offset >= part.end_offset:
                 return
-            if looks == LOOKS_MAX and problem is not None:
+            if relists == RELISTS_MAX and problem is not None:
                 raise problem
-            if looks:
-                self._sleep(LOOK_PAUSE_SECONDS)
-            is_missing = looks == LOOKS_MAX
-            resumed, extents = self._look_again(part, next_offset, is_missing=is_missing)
-            looks = looks + 1 if resumed == next_offset else 0
+            if relists:
+                self._sleep(RELIST_PAUSE_SECONDS)
+            is_missing = relists == RELISTS_MAX
+            resumed, extents = self._relist(part, next_offset, is_missing=is_missing)
+            relists = relists + 1 if resumed == next_offset else 0
             next_offset = resumed
 
-    def _look_again(
+    def _relist(
         self, part: Slice, next_offset: int, *, is_missing: bool
     ) -> tuple[int, Sequence[Extent]]:
-        """From which offset to go on, and where that is now.
+        """List the bucket again; return the offset to continue at, and its extents.
 
-        An offset `is_missing` if the object that should hold it is there, again and again, and has
-        it not.
+        `is_missing` means that the object which should hold the offset exists, but after several
+        attempts still lacks it.
         """
-        place = (part.topic, part.partition)
-        now = list_bucket(self._store, self._namespace, [part.topic]).partitions.get(place)
-        extents = now.extents_between(next_offset, part.end_offset) if now else []
+        offset_map = list_bucket(self._store, self._namespace, [part.topic])
+        partition = offset_map.partitions.get((part.topic, part.partition))
+        extents = partition.extents_between(next_offset, part.end_offset) if partition else []
         if extents and extents[0].start_offset == next_offset:
             if not is_missing:
                 return next_offset, extents
             extents = extents[1:]
         resumed = extents[0].start_offset if extents else part.end_offset
-        self._lose(part, next_offset, resumed)
+        self._report_loss(part, next_offset, resumed)
         return resumed, extents
 
-    def _lose(self, part: Slice, from_offset: int, to_offset: int) -> None:
+    def _report_loss(self, part: Slice, from_offset: int, to_offset: int) -> None:
         text = (
-            f"offsets {from_offset} to {to_offset - 1} of {part.topic}/{part.partition} are gone:"
-            " retention has passed them, or the topic was deleted"
+            f"offsets {from_offset} to {to_offset - 1} of {part.topic}/{part.partition} no longer "
+            "exist: they were deleted by retention, or the topic was deleted"
         )
         if self._fail_on_data_loss:
-            raise OffsetOutOfRangeError(f"{text}; set failOnDataLoss to false to go on without")
+            raise OffsetOutOfRangeError(
+                f"{text}; set failOnDataLoss=false to continue without them"
+            )
         log.warning(
             "offsets skipped",
             topic=part.topic,
@@ -123,23 +125,23 @@ class SliceReader:
             to_offset=to_offset,
         )
 
-    # --- following a plan ---------------------------------------------------------------------
+    # --- reading planned extents --------------------------------------------------------------
 
-    def _follow(
+    def _read_extents(
         self, extents: Sequence[Extent], next_offset: int, end_offset: int
     ) -> Iterator[BatchGroup]:
-        """The batches as the plan says; less, where it does not hold."""
+        """Yield the batches of planned extents; stop early where the plan is outdated."""
         rest = b""
-        for block in self._fetcher.blocks(extents):
+        for block in self._prefetcher.blocks(extents):
             key = block.extent.key
             try:
                 first, position, rest = _complete(rest, block)
                 several, end = _split(block.data, position)
                 rest = rest or bytes(block.data[end:])
                 if rest and block.is_last:
-                    raise DamagedObjectError(key, f"{len(rest)} bytes are left after its batches")
+                    raise DamagedObjectError(key, f"{len(rest)} bytes follow its last batch")
                 for batches in (first, several):
-                    due = _due(batches, next_offset, end_offset)
+                    due = _contiguous(batches, next_offset, end_offset)
                     if due:
                         for batch in due:
                             batch.verify_checksum()
@@ -150,11 +152,11 @@ class SliceReader:
             except RecordsError as error:
                 raise DamagedObjectError(key, str(error)) from error
             if block.is_last and next_offset < block.extent.end_offset:
-                return  # The object ends earlier than the plan says.
+                return  # The object ends before the planned offset.
 
 
-def _due(batches: Sequence[BatchView], next_offset: int, end_offset: int) -> list[BatchView]:
-    """The batches from the one on that holds an offset, as far as each follows the one before."""
+def _contiguous(batches: Sequence[BatchView], next_offset: int, end_offset: int) -> list[BatchView]:
+    """Return the contiguous batches from the one that holds `next_offset` on."""
     due: list[BatchView] = []
     for batch in batches:
         header = batch.header()
@@ -174,13 +176,13 @@ def _due(batches: Sequence[BatchView], next_offset: int, end_offset: int) -> lis
 
 
 def _split(data: memoryview, position: int) -> tuple[list[BatchView], int]:
-    """The whole batches from a position on, and where what is left begins."""
+    """Return the complete batches from a position on, and the position of the rest."""
     batches = []
     while len(data) - position >= LENGTH_OVERHEAD_BYTES:
         (length,) = _LENGTH.unpack_from(data, position + LENGTH_POSITION)
         end = position + LENGTH_OVERHEAD_BYTES + length
         if length < HEADER_BYTES - LENGTH_OVERHEAD_BYTES:
-            raise CorruptBatchError(f"a batch says it has {length} bytes")
+            raise CorruptBatchError(f"invalid batch length {length}")
         if end > len(data):
             break
         batches.append(BatchView(data[position:end]))
@@ -189,7 +191,7 @@ def _split(data: memoryview, position: int) -> tuple[list[BatchView], int]:
 
 
 def _complete(rest: bytes, block: Block) -> tuple[list[BatchView], int, bytes]:
-    """The batch that began in the block before, where the next begins, and what is still short."""
+    """Return the batch that began in the block before, the next position, and a partial batch."""
     if not rest:
         return [], 0, b""
     data = block.data

@@ -1,7 +1,7 @@
-"""What a task does: the records of its slices, as Arrow batches that are bounded by bytes.
+"""Reads the slices of a task as Arrow batches of bounded size.
 
-The law: records come in the order of their offsets, those of the slices and no others. Where they
-are, is found by `batches`; what is in them, by `decoder`.
+Invariant: exactly the records of the slices are returned, in the order of their offsets.
+`slice_reader` finds the batches, and `codec.decoder` decodes them.
 """
 
 from collections.abc import Iterator
@@ -18,17 +18,17 @@ from kafscale.spark.source.location import Location
 def read_task(
     location: Location, task: Task, columns: Columns, *, fail_on_data_loss: bool = True
 ) -> Iterator[pa.RecordBatch]:
-    """The records of a task."""
+    """Yield the records of a task."""
     decoder = Decoder(columns)
     with location.open() as store:
         reader = SliceReader(store, location.namespace, fail_on_data_loss=fail_on_data_loss)
         for part in task.slices:
-            for found in reader.read(part):
+            for group in reader.read(part):
                 yield from decoder.decode_in_parts(
-                    found.key,
+                    group.key,
                     part.topic,
                     part.partition,
-                    found.batches,
+                    group.batches,
                     part.start_offset,
                     part.end_offset,
                     from_ms=part.since_ms,

@@ -1,1 +1,1 @@
-"""The `kafscale` data source: batch, stream, options, offsets."""
+"""The `kafscale` data source: batches, streams, options."""

@@ -1,10 +1,9 @@
-"""The columns of a topic as Spark sees it: their names, their order, their Arrow types.
+"""The columns of a topic in Spark: names, order and Arrow types.
 
-They are those of Spark's own Kafka source, so that a query moves over unchanged. Spark compares the
-schema of every first batch with the one that it planned for, exactly; hence the time zone, and the
-name of the lists' elements. Spark's interface for sources does not tell a reader which columns
-a query needs, so they can be named in an option, which is read here. Filling them is the
-decoder's.
+They are those of Spark's own Kafka source, so that queries work unchanged. Spark compares the
+schema of each first batch exactly with the planned one; hence the time zone and the name of list
+elements. Spark's interface for Python data sources has no column pruning, so the option `columns`
+names the columns that a query needs. The decoder fills the columns.
 """
 
 from typing import Final
@@ -27,11 +26,11 @@ _TYPES: Final = {
     ),
 }
 NAMES: Final = tuple(_TYPES)
-"""All there are, in the order of Spark's Kafka source."""
+"""All columns, in the order of Spark's Kafka source."""
 
 
 class Columns(msgspec.Struct, frozen=True):
-    """Which columns are wanted: at least one, none twice, in the order of `NAMES`."""
+    """Selected columns: at least one, without duplicates, in the order of `NAMES`."""
 
     names: tuple[str, ...]
 
@@ -49,24 +48,24 @@ class Columns(msgspec.Struct, frozen=True):
 
 ALL_WITH_HEADERS: Final = Columns(NAMES)
 ALL: Final = Columns(NAMES[: NAMES.index("headers")])
-"""What Spark's Kafka source gives where headers are not asked for."""
+"""The columns of Spark's Kafka source without `includeHeaders`."""
 
 
 def parse(text: str) -> Columns:
-    """The columns that an option like "offset, value" names, in any order and case.
+    """Parse the option `columns`, such as "offset, value", in any order and case.
 
     >>> parse("offset, VALUE").names
     ('value', 'offset')
     """
-    spelled = {name.lower(): name for name in NAMES}
-    asked = [name.strip() for name in text.split(",")]
-    unknown = [name for name in asked if name.lower() not in spelled]
+    canonical = {name.lower(): name for name in NAMES}
+    given = [name.strip() for name in text.split(",")]
+    unknown = [name for name in given if name.lower() not in canonical]
     if unknown:
         raise InvalidRequestError(
-            f"no such columns: {', '.join(map(repr, unknown))}; there are {', '.join(NAMES)}"
+            f"unknown columns {', '.join(map(repr, unknown))}; the columns are {', '.join(NAMES)}"
         )
-    found = [spelled[name.lower()] for name in asked]
-    repeated = sorted({name for name in found if found.count(name) > 1})
+    names = [canonical[name.lower()] for name in given]
+    repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
-        raise InvalidRequestError(f"columns named more than once: {', '.join(repeated)}")
-    return Columns(tuple(name for name in NAMES if name in found))
+        raise InvalidRequestError(f"columns are repeated: {', '.join(repeated)}")
+    return Columns(tuple(name for name in NAMES if name in names))

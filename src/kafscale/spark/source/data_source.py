@@ -1,18 +1,18 @@
-"""The source `kafscale`: topics as tables, read from where they are kept, without a broker.
+"""The data source `kafscale`: reads topics as tables from the bucket, without a broker.
 
     kafscale.spark.register(spark)
     spark.read.format("kafscale").option("subscribe", "orders").load("s3://records/production")
 
-Spark runs this in Python processes of its own: options are read in one, a plan is made in another,
-and each task runs in a third; what they share is pickled. The law: a query gives the right rows
-whatever Spark's settings are. Two traps of Spark 4.2 lie in the way of filters:
+Spark runs this code in several Python processes: one parses the options, another plans, and each
+task runs in a third; shared objects are pickled. Invariant: a query returns the right rows whatever
+Spark's settings are. Two properties of Spark 4.2 complicate filter pushdown:
 
-* It refuses a reader that takes filters while its switch for them is off, but does not tell whether
-  it is. So there are two readers, and which one is made depends on the process that asks: there is
-  a program for plans with filters, which nobody loads without the switch.
-* What the filters of one query have left to read is kept for all queries of the same `load()`, and
-  for all of its scans in one query: `frame.filter(...)`, then `frame.count()` would miss records.
-  So filters are taken only where `pushFilters` says that what was loaded is used once.
+* Spark rejects a reader that implements `pushFilters` while its setting for pushdown is off, and
+  does not expose the setting to the source. So there are two readers. `FilteringReader` is used
+  only in the worker program for pushdown, which Spark starts only if the setting is on.
+* The result of pushdown in one query is reused for all queries of the same `load()`, and for all of
+  its scans in one query: `frame.filter(...)` and then `frame.count()` would miss records. So
+  filters are accepted only if the option `pushFilters` says that the frame is used once.
 """
 
 import sys
@@ -26,8 +26,8 @@ from pyspark.sql.types import StructType
 from kafscale.errors import InvalidRequestError
 from kafscale.spark.log.bucket_listing import BucketLister
 from kafscale.spark.plan.offset_map import PartitionOffsets, TopicPartition
-from kafscale.spark.plan.offsets import Named, Search, resolve, show
-from kafscale.spark.plan.pushdown import Scope, narrow
+from kafscale.spark.plan.offsets import SpecificOffsets, TimestampSearch, format_partitions, resolve
+from kafscale.spark.plan.pushdown import ScanBounds, push_down
 from kafscale.spark.plan.task_planner import OffsetRange
 from kafscale.spark.source.options import parse
 from kafscale.spark.source.query import Query, spark_schema
@@ -35,14 +35,14 @@ from kafscale.spark.source.session_defaults import SessionDefaults
 from kafscale.spark.source.stream import StreamReader
 
 NAME: Final = "kafscale"
-_FILTERING_PROGRAM: Final = "pyspark.sql.worker.data_source_pushdown_filters"
+_PUSHDOWN_WORKER: Final = "pyspark.sql.worker.data_source_pushdown_filters"
 
 
 class KafscaleSource(DataSource):
-    """What `format("kafscale")` makes."""
+    """The implementation of `format("kafscale")`."""
 
     defaults: ClassVar[SessionDefaults] = SessionDefaults()
-    """What the session says about buckets; `register` fills it in."""
+    """The S3 settings of the session; `register` sets them."""
 
     def __init__(self, options: MutableMapping[str, str]) -> None:
         super().__init__(options)
@@ -58,70 +58,83 @@ class KafscaleSource(DataSource):
 
     def reader(self, schema: StructType) -> DataSourceReader:
         query = Query.of(self._location, self._options, schema)
-        is_asked = self._options.pushes_filters and _FILTERING_PROGRAM in sys.modules
-        return FilteringReader(query) if is_asked else BatchReader(query)
+        pushes_filters = self._options.pushes_filters and _PUSHDOWN_WORKER in sys.modules
+        return FilteringReader(query) if pushes_filters else BatchReader(query)
 
     def streamReader(self, schema: StructType) -> StreamReader:  # noqa: N802 - Spark's name.
         return StreamReader(Query.of(self._location, self._options, schema))
 
 
 class BatchReader(DataSourceReader):
-    """Reads once, from a beginning to an end that are settled by one look at the log."""
+    """Reads a topic once; one listing of the bucket fixes the start and end offsets."""
 
     def __init__(self, query: Query) -> None:
         self._query = query
         self._query.options.batch_bounds()
-        self._scope = Scope()
+        self._bounds = ScanBounds()
 
     def partitions(self) -> list[InputPartition]:
         query = self._query
         with query.location.open() as store:
-            log = query.list_offsets(BucketLister(store, query.location.namespace))
-            partitions = query.options.subscription.require(log)
-            search = query.search(store, partitions)
-            ranges = ranges_of(query, partitions, search)
-            return query.plan(log, list(narrowed(ranges, self._scope, search)))
+            offset_map = query.list_offsets(BucketLister(store, query.location.namespace))
+            partitions = query.options.subscription.require(offset_map)
+            search = query.timestamp_search(store, partitions)
+            ranges = batch_ranges(query, partitions, search)
+            return query.plan(offset_map, list(_apply_bounds(ranges, self._bounds, search)))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        return self._query.rows(partition)
+        return self._query.read(partition)
 
 
 class FilteringReader(BatchReader):
-    """The same, for a Spark that hands its filters over, and a frame that is used once."""
+    """A batch reader with filter pushdown, for a frame that is used once."""
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802 - Spark's name.
-        self._scope, left = narrow(filters)
-        return left
+        self._bounds, remaining = push_down(filters)
+        return remaining
 
 
-def ranges_of(
-    query: Query, partitions: Mapping[TopicPartition, PartitionOffsets], search: Search
+def batch_ranges(
+    query: Query, partitions: Mapping[TopicPartition, PartitionOffsets], search: TimestampSearch
 ) -> list[OffsetRange]:
-    """What the options of a batch ask for."""
+    """Return the offsets that the options of a batch query select."""
     starting, ending = query.options.batch_bounds()
     starts = resolve(starting, partitions, query.options.starting_side, search)
     ends = resolve(ending, partitions, query.options.ending_side, search)
-    reversed_places = [place for place in partitions if starts[place] > ends[place]]
-    if reversed_places and isinstance(starting, Named) and isinstance(ending, Named):
+    inverted = [
+        topic_partition
+        for topic_partition in partitions
+        if starts[topic_partition] > ends[topic_partition]
+    ]
+    is_specific = isinstance(starting, SpecificOffsets) and isinstance(ending, SpecificOffsets)
+    if inverted and is_specific:
         raise InvalidRequestError(
-            f"startingOffsets lies behind endingOffsets for {show(reversed_places)}"
+            f"startingOffsets is greater than endingOffsets for {format_partitions(inverted)}"
         )
     return [
-        OffsetRange(*place, starts[place], max(starts[place], ends[place]))
-        for place in sorted(partitions)
+        OffsetRange(
+            *topic_partition,
+            starts[topic_partition],
+            max(starts[topic_partition], ends[topic_partition]),
+        )
+        for topic_partition in sorted(partitions)
     ]
 
 
-def narrowed(ranges: Iterable[OffsetRange], scope: Scope, search: Search) -> Iterator[OffsetRange]:
-    """The ranges without what filters exclude."""
-    left: dict[TopicPartition, tuple[int, int]] = {}
-    for one in ranges:
-        start, end = scope.clip(one.start_offset, one.end_offset)
-        if start < end and scope.has(one.topic, one.partition):
-            left[one.topic, one.partition] = start, end
-    firsts = search(dict.fromkeys(left, scope.since_ms)) if scope.since_ms is not None else {}
-    for place, (start, end) in left.items():
-        first = firsts.get(place, start)
-        # No record has reached the time, or the first that has says where to begin.
+def _apply_bounds(
+    ranges: Iterable[OffsetRange], bounds: ScanBounds, search: TimestampSearch
+) -> Iterator[OffsetRange]:
+    """Restrict ranges to the bounds that filters set."""
+    clipped: dict[TopicPartition, tuple[int, int]] = {}
+    for range_ in ranges:
+        start, end = bounds.clip(range_.start_offset, range_.end_offset)
+        if start < end and bounds.includes(range_.topic, range_.partition):
+            clipped[range_.topic, range_.partition] = start, end
+    firsts: Mapping[TopicPartition, int | None] = {}
+    if bounds.since_ms is not None:
+        firsts = search(dict.fromkeys(clipped, bounds.since_ms))
+    for topic_partition, (start, end) in clipped.items():
+        first = firsts.get(topic_partition, start)
+        # None means that every record is older than the bound.
         if first is not None and first < end:
-            yield OffsetRange(*place, max(start, first), end, scope.since_ms)
+            yield OffsetRange(*topic_partition, max(start, first), end, bounds.since_ms)

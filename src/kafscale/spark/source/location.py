@@ -1,8 +1,8 @@
-"""Where the records are: a bucket and a namespace, or the data directory of an embedded Kafscale.
+"""The location of a cluster's records: a bucket and namespace, or a local data directory.
 
-A location is made on the driver and travels to the tasks, each of which opens a store of its own.
-The law: no key and no token is part of its `repr`, so that it may stand in plans and logs; keys
-come from wherever the machine that runs a task keeps them, unless they were handed in.
+A location is created on the driver and sent to the tasks, each of which opens its own store.
+Invariant: its `repr` contains no access key and no token, so that it may appear in plans and logs.
+Credentials come from the machine that runs the task, unless they are given explicitly.
 """
 
 import re
@@ -24,11 +24,11 @@ from kafscale.storage.objects.store import ObjectStore
 
 DEFAULT_NAMESPACE: Final = "default"
 REQUESTS_MAX: Final = 32
-"""How many requests one task has under way at a time."""
+"""The maximum number of concurrent requests of one task."""
 
 RETRIES_MAX: Final = 8
 
-_BUCKET: Final = re.compile(r"s3[an]?://([^/]+)/?(.*)")
+_S3_URL: Final = re.compile(r"s3[an]?://([^/]+)/?(.*)")
 _SETTINGS: Final = {
     "s3.endpoint": "endpoint",
     "s3.region": "region",
@@ -39,9 +39,9 @@ _SETTINGS: Final = {
     "s3.roleArn": "role_arn",
     "s3.stsEndpoint": "sts_endpoint",
 }
-"""The options that say how to reach a bucket, named as the settings of a broker are."""
+"""The options for access to a bucket, named like the settings of a broker."""
 
-_YES_OR_NO: Final = {"true": True, "false": False}
+_BOOLEANS: Final = {"true": True, "false": False}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,11 +53,11 @@ class Location:
     namespace: str
     bucket: S3Bucket | None = None
     directory: str = ""
-    """Of the objects; absolute, because tasks have other working directories."""
+    """The directory of the objects; absolute, because tasks have other working directories."""
 
     @classmethod
     def parse(cls, path: str, options: Mapping[str, str] | None = None) -> "Location":
-        """The location that a path and options mean.
+        """Parse a path and options.
 
         >>> print(Location.parse("s3://records/production"))
         s3://records/production
@@ -65,14 +65,18 @@ class Location:
         options = options or {}
         namespace = options.get("namespace", "")
         if not path:
-            raise InvalidRequestError("path is missing: s3://bucket/namespace, or a data directory")
-        found = _BUCKET.fullmatch(path)
-        if found is None:
+            raise InvalidRequestError(
+                "path is missing: give s3://bucket/namespace or a data directory"
+            )
+        match = _S3_URL.fullmatch(path)
+        if match is None:
             return cls._of_directory(path.removeprefix("file://"), namespace)
-        in_path = found[2].strip("/")
+        in_path = match[2].strip("/")
         if namespace and in_path and namespace != in_path:
-            raise InvalidRequestError(f"path names {in_path!r}, namespace says {namespace!r}")
-        bucket = S3Bucket(name=found[1], **_settings(options))
+            raise InvalidRequestError(
+                f"path names the namespace {in_path!r}, but the option namespace is {namespace!r}"
+            )
+        bucket = S3Bucket(name=match[1], **_settings(options))
         return cls(namespace=in_path or namespace or DEFAULT_NAMESPACE, bucket=bucket)
 
     @classmethod
@@ -85,7 +89,7 @@ class Location:
         objects = root if root.name == OBJECTS_DIRECTORY else root / OBJECTS_DIRECTORY
         if not objects.is_dir():
             raise InvalidRequestError(
-                f"{path} is no data directory of Kafscale: there is no {OBJECTS_DIRECTORY!r} in it"
+                f"{path} is not a data directory of Kafscale: it has no {OBJECTS_DIRECTORY!r} in it"
             )
         return cls(namespace=namespace or DEFAULT_NAMESPACE, directory=str(objects))
 
@@ -93,11 +97,6 @@ class Location:
         if self.bucket is not None:
             return f"s3://{self.bucket.short_name}/{self.namespace}"
         return f"{self.directory}/{self.namespace}"
-
-    @property
-    def is_local(self) -> bool:
-        """Whether objects are files, which may be written over while they are read."""
-        return self.bucket is None
 
     def open(self) -> BlockingObjectStore:
         return BlockingObjectStore(self._store)
@@ -117,8 +116,8 @@ def _settings(options: Mapping[str, str]) -> dict[str, Any]:
             continue
         if attribute != "path_style":
             settings[attribute] = value
-        elif value.lower() in _YES_OR_NO:
-            settings[attribute] = _YES_OR_NO[value.lower()]
+        elif value.lower() in _BOOLEANS:
+            settings[attribute] = _BOOLEANS[value.lower()]
         else:
-            raise InvalidRequestError(f"{name} is true or false, not {value!r}")
+            raise InvalidRequestError(f"{name} must be true or false, not {value!r}")
     return settings

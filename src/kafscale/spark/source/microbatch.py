@@ -1,26 +1,26 @@
-"""One step of a stream: how far it goes, what it reads, and what was lost before it came.
+"""Computes a micro-batch of a stream: its end offsets, its offset ranges, and lost offsets.
 
-Offsets are those of Spark's checkpoints, the log may have moved on since: partitions have come,
-retention has passed a slow reader, a topic was deleted, or created again under its name. The laws:
-a partition that is new is read from its earliest offset; nothing is read twice; whatever is
-skipped is told, as a loss, and whether that is an error is the caller's to say. The rules are those
-of Spark's Kafka source. Pure.
+Start offsets come from Spark's checkpoint. Meanwhile partitions may have been added, retention may
+have deleted records, a topic may have been deleted, or recreated under its name. Invariants: a new
+partition is read from its earliest offset; no offset is read twice; every skipped offset is
+reported as a loss, and the caller decides whether that is an error. The rules are those of Spark's
+Kafka source. Pure.
 """
 
 from collections.abc import Mapping
 from math import ceil, floor
 
 from kafscale.spark.plan.offset_map import PartitionOffsets, TopicPartition
-from kafscale.spark.plan.offsets import Offsets, show
+from kafscale.spark.plan.offsets import Offsets, format_partitions
 from kafscale.spark.plan.task_planner import OffsetRange
 
 
-def begin(start: Mapping[TopicPartition, int], found: PartitionOffsets) -> int:
-    """From where a partition is read, given up to where it was read before."""
-    offset = start.get((found.topic, found.partition))
-    if offset is None or offset > found.end_offset:
-        return found.start_offset  # It is new, or new under an old name.
-    return max(offset, found.start_offset)
+def first_offset(start: Mapping[TopicPartition, int], partition: PartitionOffsets) -> int:
+    """Return the first offset of a partition to read, after the checkpointed offsets `start`."""
+    offset = start.get((partition.topic, partition.partition))
+    if offset is None or offset > partition.end_offset:
+        return partition.start_offset  # A new partition, or one of a recreated topic.
+    return max(offset, partition.start_offset)
 
 
 def count(
@@ -28,8 +28,11 @@ def count(
     end: Mapping[TopicPartition, int],
     partitions: Mapping[TopicPartition, PartitionOffsets],
 ) -> int:
-    """How many offsets there are to read."""
-    return sum(max(end[place] - begin(start, partitions[place]), 0) for place in end)
+    """Return the number of offsets to read."""
+    return sum(
+        max(end_offset - first_offset(start, partitions[topic_partition]), 0)
+        for topic_partition, end_offset in end.items()
+    )
 
 
 def limit(
@@ -38,17 +41,17 @@ def limit(
     partitions: Mapping[TopicPartition, PartitionOffsets],
     offsets_max: int,
 ) -> Offsets:
-    """How far to go with so many offsets: each partition in proportion to what it has.
+    """Limit a micro-batch to about `offsets_max` offsets, shared in proportion to what is new.
 
-    Not quite so many, as shares are rounded; but every partition that has records moves.
+    Shares are rounded, so the sum may differ; every partition with new records advances.
     """
     total = count(start, end, partitions)
     limited: Offsets = {}
-    for place, end_offset in end.items():
-        begin_offset = begin(start, partitions[place])
-        share = offsets_max * max(end_offset - begin_offset, 0) / max(total, 1)
+    for topic_partition, end_offset in end.items():
+        begin = first_offset(start, partitions[topic_partition])
+        share = offsets_max * max(end_offset - begin, 0) / max(total, 1)
         step = ceil(share) if share < 1 else floor(share)
-        limited[place] = min(end_offset, begin_offset + step)
+        limited[topic_partition] = min(end_offset, begin + step)
     return limited
 
 
@@ -59,46 +62,46 @@ def ranges(
     *,
     is_first: bool = False,
 ) -> tuple[list[OffsetRange], list[str]]:
-    """What to read between two offsets, and what is lost.
+    """Return the ranges between two checkpoints, and a description of each loss.
 
-    In the first step of a stream that is tried again, the start may lie beyond the end: it was
-    looked up anew, later.
+    When the first micro-batch of a stream is retried, the start may lie after the end, because it
+    was resolved again later.
     """
-    wanted: list[OffsetRange] = []
+    found: list[OffsetRange] = []
     losses: list[str] = []
-    for place, end_offset in end.items():
-        name = show([place])
-        found = partitions.get(place)
-        if found is None:
-            losses.append(f"{name} is gone, as is everything up to offset {end_offset}")
+    for topic_partition, end_offset in end.items():
+        name = format_partitions([topic_partition])
+        partition = partitions.get(topic_partition)
+        if partition is None:
+            losses.append(f"{name} no longer exists; offsets below {end_offset} are lost")
             continue
-        start_offset = start.get(place)
+        start_offset = start.get(topic_partition)
         if start_offset is not None and is_first:
             start_offset = min(start_offset, end_offset)
         if start_offset is None:
             start_offset = 0
-            begin_offset = found.start_offset
+            begin = partition.start_offset
         elif start_offset > end_offset:
             losses.append(
-                f"{name} was created anew: it was read up to offset {start_offset} before, "
-                f"and goes up to {end_offset} now"
+                f"{name} was recreated: it was read up to offset {start_offset}, "
+                f"and now ends at {end_offset}"
             )
-            start_offset = begin_offset = found.start_offset
+            start_offset = begin = partition.start_offset
         else:
-            begin_offset = max(start_offset, found.start_offset)
-        if begin_offset > start_offset < end_offset:
+            begin = max(start_offset, partition.start_offset)
+        if begin > start_offset < end_offset:
             losses.append(
-                f"{name} has lost the offsets {start_offset} to "
-                f"{min(begin_offset, end_offset) - 1} to retention"
+                f"offsets {start_offset} to {min(begin, end_offset) - 1} of {name} were deleted "
+                "by retention"
             )
-        if end_offset > found.end_offset:
-            losses.append(f"{name} ends at {found.end_offset} instead of {end_offset}")
-        stop_offset = min(end_offset, found.end_offset)
-        if begin_offset < stop_offset:
-            wanted.append(OffsetRange(*place, begin_offset, stop_offset))
+        if end_offset > partition.end_offset:
+            losses.append(f"{name} ends at {partition.end_offset} instead of {end_offset}")
+        stop = min(end_offset, partition.end_offset)
+        if begin < stop:
+            found.append(OffsetRange(*topic_partition, begin, stop))
     losses += [
-        f"{show([place])} is gone; it was read up to offset {offset}"
-        for place, offset in start.items()
-        if place not in end
+        f"{format_partitions([topic_partition])} no longer exists; it was read up to {offset}"
+        for topic_partition, offset in start.items()
+        if topic_partition not in end
     ]
-    return wanted, losses
+    return found, losses

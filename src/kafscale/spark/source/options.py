@@ -1,9 +1,9 @@
-"""The options of the source: those of Spark's Kafka source, with its rules, and a few of our own.
+"""The options of the data source: those of Spark's Kafka source, with its rules, and our own.
 
-The laws: names may be written in any case; an option that is unknown, or has no meaning where no
-Kafka is asked, is refused by name, with what to write instead; what is parsed here is complete and
-consistent, except for what only a look at the log can tell. Whether a query is a batch or a stream
-is known later than its options, so each has a say of its own: `batch_bounds`, `stream_start`.
+Invariants: option names are case-insensitive; an option that is unknown, or that only makes sense
+for a Kafka consumer, is rejected by name, with what to use instead; parsed options are complete and
+consistent, except for checks that need the offset map. Whether a query is a batch or a stream is
+known only after parsing, so each has its own check: `batch_bounds` and `stream_start`.
 """
 
 import re
@@ -19,11 +19,11 @@ from kafscale.spark.plan.offsets import (
     EARLIEST,
     LATEST,
     Bound,
-    Everywhere,
-    Named,
+    GlobalOffset,
+    GlobalTimestamp,
     Side,
-    Since,
-    SinceEach,
+    SpecificOffsets,
+    SpecificTimestamps,
 )
 from kafscale.spark.source import columns
 from kafscale.spark.source.columns import Columns
@@ -56,10 +56,10 @@ NAMES: Final = frozenset(
     }
     | Location.OPTIONS
 )
-"""Every option there is."""
+"""All options."""
 
-_SPELLED: Final = {name.lower(): name for name in NAMES}
-_OF_CONSUMERS: Final = frozenset(
+_CANONICAL: Final = {name.lower(): name for name in NAMES}
+_CONSUMER_OPTIONS: Final = frozenset(
     {
         "groupidprefix",
         "kafkaconsumer.polltimeoutms",
@@ -84,19 +84,19 @@ _Value = TypeVar("_Value")
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
-    """What a query asks for."""
+    """The parsed options of a query."""
 
     subscription: Subscription
     location: Mapping[str, str]
-    """The options that say where the log is."""
+    """The options of the location, for `SessionDefaults.resolve_location`."""
     columns: Columns
     starting: Bound | None
     ending: Bound | None
     starts_late: bool
-    """Whether a time that no record has reached yet is a place to start, the latest offset."""
+    """Whether a starting timestamp after the last record means the latest offset."""
     fail_on_data_loss: bool
     pushes_filters: bool
-    """Whether conditions of a query narrow what is read; see `source`."""
+    """Whether filters are pushed down; see `data_source`."""
     task_bytes: int
     tasks_min: int
     records_per_task_max: int
@@ -113,47 +113,47 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         return Side("ending", needs_record=False, clips=not self.fail_on_data_loss)
 
     def batch_bounds(self) -> tuple[Bound, Bound]:
-        """Where a batch begins and ends: not at the latest offset, and not at the earliest."""
-        starting = self.starting or Everywhere(EARLIEST)
-        ending = self.ending or Everywhere(LATEST)
-        _refuse_end("startingOffsets", starting, LATEST, "latest (-1): a batch would be empty")
-        _refuse_end("endingOffsets", ending, EARLIEST, "earliest (-2): a batch would be empty")
+        """Return the bounds of a batch, which cannot start at latest or end at earliest."""
+        starting = self.starting or GlobalOffset(EARLIEST)
+        ending = self.ending or GlobalOffset(LATEST)
+        _reject_offset("startingOffsets", starting, LATEST, "latest (-1): the batch is empty")
+        _reject_offset("endingOffsets", ending, EARLIEST, "earliest (-2): the batch is empty")
         return starting, ending
 
     def stream_start(self) -> Bound:
-        """Where a stream begins; it has no end."""
+        """Return where a stream starts."""
         if self.ending is not None:
             raise InvalidRequestError(
-                "endingOffsets, endingOffsetsByTimestamp and endingTimestamp are for batches; "
-                "a stream has no end"
+                "endingOffsets, endingOffsetsByTimestamp and endingTimestamp are not supported for "
+                "streams, which have no end"
             )
-        return self.starting or Everywhere(LATEST)
+        return self.starting or GlobalOffset(LATEST)
 
 
 def parse(options: Mapping[str, str]) -> Options:
-    """The options of a query, however their names are written."""
-    given = _Given(_spelled(options))
-    asked = given.text("columns")
-    if asked is not None:
-        wanted = columns.parse(asked)
+    """Parse the options of a query."""
+    given = _Given(_canonical(options))
+    names = given.text("columns")
+    if names is not None:
+        selected = columns.parse(names)
     elif given.flag("includeHeaders", default=False):
-        wanted = columns.ALL_WITH_HEADERS
+        selected = columns.ALL_WITH_HEADERS
     else:
-        wanted = columns.ALL
+        selected = columns.ALL
     least, most = given.count("minOffsetsPerTrigger"), given.count("maxOffsetsPerTrigger")
     if least is not None and most is not None and least > most:
         raise InvalidRequestError(
-            f"minOffsetsPerTrigger is {least}, which is more than maxOffsetsPerTrigger, {most}"
+            f"minOffsetsPerTrigger ({least}) is greater than maxOffsetsPerTrigger ({most})"
         )
     strategy = (given.text("startingOffsetsByTimestampStrategy") or "error").lower()
     if strategy not in {"error", "latest"}:
         raise InvalidRequestError(
-            f"startingOffsetsByTimestampStrategy is error or latest, not {strategy!r}"
+            f"startingOffsetsByTimestampStrategy must be error or latest, not {strategy!r}"
         )
     return Options(
         subscription=_subscription(given),
         location={name: given.values[name] for name in Location.OPTIONS & given.values.keys()},
-        columns=wanted,
+        columns=selected,
         starting=_bound(given, "starting"),
         ending=_bound(given, "ending"),
         starts_late=strategy == "latest",
@@ -171,27 +171,27 @@ def parse(options: Mapping[str, str]) -> Options:
 # --- names ----------------------------------------------------------------------------------------
 
 
-def _spelled(options: Mapping[str, str]) -> dict[str, str]:
-    """The options by the names that we know them by."""
-    spelled = {}
+def _canonical(options: Mapping[str, str]) -> dict[str, str]:
+    """Return the options by their canonical names."""
+    canonical = {}
     for name, value in options.items():
-        known = _SPELLED.get(name.lower())
+        known = _CANONICAL.get(name.lower())
         if known is None:
-            raise InvalidRequestError(_refusal(name))
-        spelled[known] = value
-    return spelled
+            raise InvalidRequestError(_unknown_option(name))
+        canonical[known] = value
+    return canonical
 
 
-def _refusal(name: str) -> str:
+def _unknown_option(name: str) -> str:
     if name.lower().startswith("kafka."):
         return (
-            f"option {name} has no meaning here: records are read from where they are kept, no "
-            "broker is asked; give path instead, s3://bucket/namespace or a data directory"
+            f"option {name} is not supported: records are read from the bucket, not from a broker; "
+            "set path to s3://bucket/namespace or to a data directory instead"
         )
-    if name.lower() in _OF_CONSUMERS:
-        return f"option {name} has no meaning here, as there is no consumer; leave it out"
-    near = get_close_matches(name.lower(), _SPELLED, n=1)
-    hint = f"is it {_SPELLED[near[0]]}?" if near else f"there are {', '.join(sorted(NAMES))}"
+    if name.lower() in _CONSUMER_OPTIONS:
+        return f"option {name} is not supported, because there is no consumer; remove it"
+    near = get_close_matches(name.lower(), _CANONICAL, n=1)
+    hint = f"did you mean {_CANONICAL[near[0]]}?" if near else f"known: {', '.join(sorted(NAMES))}"
     return f"unknown option {name}; {hint}"
 
 
@@ -199,7 +199,7 @@ def _refusal(name: str) -> str:
 
 
 class _Given(msgspec.Struct, frozen=True):
-    """The options that are there."""
+    """The given options, by canonical name."""
 
     values: Mapping[str, str]
 
@@ -219,93 +219,92 @@ class _Given(msgspec.Struct, frozen=True):
         return self.parsed(name, _count)
 
     def flag(self, name: str, *, default: bool) -> bool:
-        found = self.parsed(name, _flag)
-        return default if found is None else found
+        value = self.parsed(name, _flag)
+        return default if value is None else value
 
 
 def _count(text: str) -> int:
     if not text.strip().isdecimal() or int(text) < 1:
-        raise ValueError("is a number from 1 on")
+        raise ValueError("must be an integer of at least 1")
     return int(text)
 
 
 def _flag(text: str) -> bool:
     if text.strip().lower() not in {"true", "false"}:
-        raise ValueError("is true or false")
+        raise ValueError("must be true or false")
     return text.strip().lower() == "true"
 
 
 def _task_bytes(text: str) -> int:
-    found = parse_size(text)
-    if found < 1:
-        raise ValueError("is a size from 1 byte on")
-    return found
+    size_bytes = parse_size(text)
+    if size_bytes < 1:
+        raise ValueError("must be a size of at least 1 byte")
+    return size_bytes
 
 
 def _timestamp_ms(text: str) -> int:
     if not text.strip().isdecimal():
-        raise ValueError("is a time in milliseconds since 1970")
+        raise ValueError("must be a timestamp in milliseconds since 1970")
     return int(text)
 
 
 def _delay_ms(text: str) -> int:
-    found = _DELAY.fullmatch(text.strip().lower())
-    if found is None:
-        raise ValueError("is a time like 90s, 15m or 1h")
-    return int(int(found[1]) * _DELAY_UNITS_MS[found[2] or "ms"])
+    match = _DELAY.fullmatch(text.strip().lower())
+    if match is None:
+        raise ValueError("must be a duration like 90s, 15m or 1h")
+    return int(int(match[1]) * _DELAY_UNITS_MS[match[2] or "ms"])
 
 
 def _subscription(given: _Given) -> Subscription:
-    ways = {
+    constructors = {
         "subscribe": Subscription.to_topics,
         "subscribePattern": Subscription.to_pattern,
         "assign": Subscription.to_partitions,
     }
-    chosen = [name for name in ways if name in given.values]
+    chosen = [name for name in constructors if name in given.values]
     if len(chosen) != 1:
         raise InvalidRequestError(
-            f"exactly one of {', '.join(ways)} says what is read, "
-            f"not {' and '.join(chosen) or 'none'}"
+            f"set exactly one of {', '.join(constructors)}, not {' and '.join(chosen) or 'none'}"
         )
-    return ways[chosen[0]](given.values[chosen[0]])
+    return constructors[chosen[0]](given.values[chosen[0]])
 
 
 def _bound(given: _Given, side: str) -> Bound | None:
-    """What the options of one side say; a time for all wins over times, and those over offsets."""
+    """Parse the bound of one side: a global timestamp precedes timestamps, and those offsets."""
     timestamp_ms = given.parsed(f"{side}Timestamp", _timestamp_ms)
     if timestamp_ms is not None:
-        return Since(timestamp_ms)
+        return GlobalTimestamp(timestamp_ms)
     by_timestamp = f"{side}OffsetsByTimestamp"
     if by_timestamp in given.values:
         times = offsets.parse(by_timestamp, given.values[by_timestamp])
-        _refuse_below(by_timestamp, times, 0)
-        return SinceEach(times)
+        _reject_below(by_timestamp, times, 0)
+        return SpecificTimestamps(times)
     option = f"{side}Offsets"
     text = given.text(option)
     if text is None:
         return None
     word = text.strip().lower()
     if word in {"earliest", "latest"}:
-        return Everywhere(EARLIEST if word == "earliest" else LATEST)
+        return GlobalOffset(EARLIEST if word == "earliest" else LATEST)
     if not word.startswith("{"):
-        raise InvalidRequestError(f"{option} is earliest, latest or JSON, not {text!r}")
+        raise InvalidRequestError(f"{option} must be earliest, latest or JSON, not {text!r}")
     named = offsets.parse(option, text)
-    _refuse_below(option, named, EARLIEST)
-    return Named(named)
+    _reject_below(option, named, EARLIEST)
+    return SpecificOffsets(named)
 
 
-def _refuse_below(option: str, numbers: Mapping[tuple[str, int], int], least: int) -> None:
-    for place, number in numbers.items():
+def _reject_below(option: str, numbers: Mapping[tuple[str, int], int], least: int) -> None:
+    for topic_partition, number in numbers.items():
         if number < least:
-            raise InvalidRequestError(
-                f"{option}: {number} for {offsets.show([place])} is below {least}"
-            )
+            name = offsets.format_partitions([topic_partition])
+            raise InvalidRequestError(f"{option}: {number} for {name} is below {least}")
 
 
-def _refuse_end(option: str, bound: Bound, refused: int, why: str) -> None:
+def _reject_offset(option: str, bound: Bound, rejected: int, reason: str) -> None:
     match bound:
-        case Everywhere(offset) if offset == refused:
-            raise InvalidRequestError(f"{option} cannot be {why}")
-        case Named(named) if refused in named.values():
-            places = [place for place, offset in named.items() if offset == refused]
-            raise InvalidRequestError(f"{option} of {offsets.show(places)} cannot be {why}")
+        case GlobalOffset(offset) if offset == rejected:
+            raise InvalidRequestError(f"{option} cannot be {reason}")
+        case SpecificOffsets(named) if rejected in named.values():
+            partitions = [key for key, offset in named.items() if offset == rejected]
+            names = offsets.format_partitions(partitions)
+            raise InvalidRequestError(f"{option} of {names} cannot be {reason}")

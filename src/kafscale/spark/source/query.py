@@ -1,8 +1,8 @@
-"""What a query asks for, in the form in which it travels: from the planner to every task.
+"""A query as it is sent from the driver to every task.
 
-Here meets what a batch and a stream have in common: the look at the log, the plan, the records of
-one task in the columns and in the order that Spark has planned for. The law: no key and no token is
-part of its `repr`, as `Location` promises.
+It holds what batches and streams share: listing the bucket, planning, and reading the records of a
+task in the columns and the order that Spark planned. Invariant: its `repr` contains no credentials
+(see `Location`).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -29,7 +29,7 @@ from kafscale.spark.log.bucket_listing import BucketLister
 from kafscale.spark.log.timestamp_lookup import offsets_for_timestamps
 from kafscale.spark.plan import task_planner
 from kafscale.spark.plan.offset_map import OffsetMap, PartitionOffsets, TopicPartition
-from kafscale.spark.plan.offsets import Search
+from kafscale.spark.plan.offsets import TimestampSearch
 from kafscale.spark.plan.task_planner import OffsetRange, Task
 from kafscale.spark.read.task import read_task
 from kafscale.spark.source import columns
@@ -53,14 +53,14 @@ _TYPES: Final[Mapping[str, DataType]] = {
 assert tuple(_TYPES) == columns.NAMES
 
 
-def spark_schema(wanted: Columns) -> StructType:
-    """The columns as Spark knows them."""
-    return StructType([StructField(name, _TYPES[name]) for name in wanted.names])
+def spark_schema(columns_: Columns) -> StructType:
+    """Return the Spark schema of the columns."""
+    return StructType([StructField(name, _TYPES[name]) for name in columns_.names])
 
 
 @dataclass(frozen=True)
 class Query:
-    """Where to look, for what, and which columns to give in which order."""
+    """A location, the options, and the columns in the order of the result."""
 
     location: Location
     options: Options
@@ -68,39 +68,41 @@ class Query:
 
     @classmethod
     def of(cls, location: Location, options: Options, schema: StructType) -> "Query":
-        """A query for the columns of a schema, ours or one that the user gave."""
+        """Create a query for the columns of a schema, which the user may have given."""
         for field in schema.fields:
             if field.name not in _TYPES:
                 raise InvalidRequestError(
-                    f"no such column: {field.name!r}; there are {', '.join(_TYPES)}"
+                    f"unknown column {field.name!r}; the columns are {', '.join(_TYPES)}"
                 )
             if field.dataType != _TYPES[field.name]:
                 raise InvalidRequestError(
-                    f"column {field.name} is {_TYPES[field.name].simpleString()}, "
+                    f"column {field.name} has type {_TYPES[field.name].simpleString()}, "
                     f"not {field.dataType.simpleString()}"
                 )
             if not field.nullable:
-                raise InvalidRequestError(f"column {field.name} cannot be NOT NULL here")
+                raise InvalidRequestError(f"column {field.name} cannot be NOT NULL")
         names = tuple(schema.names)
         if not names or len(set(names)) < len(names):
-            raise InvalidRequestError(f"a schema has columns, each once, not {', '.join(names)}")
+            raise InvalidRequestError(
+                f"the schema has no columns, or repeats some: {', '.join(names)}"
+            )
         return cls(location, options, names)
 
     def list_offsets(self, lister: BucketLister) -> OffsetMap:
         subscription = self.options.subscription
         return lister.list(subscription.topics, subscription.matches)
 
-    def search(
+    def timestamp_search(
         self, store: BlockingObjectStore, partitions: Mapping[TopicPartition, PartitionOffsets]
-    ) -> Search:
-        """How to find offsets by their times."""
+    ) -> TimestampSearch:
+        """Return a function that finds offsets by timestamp."""
         return partial(
             offsets_for_timestamps, store, self.location.namespace, partitions=partitions
         )
 
-    def plan(self, log: OffsetMap, ranges: Sequence[OffsetRange]) -> list[InputPartition]:
+    def plan(self, offset_map: OffsetMap, ranges: Sequence[OffsetRange]) -> list[InputPartition]:
         tasks = task_planner.plan(
-            log,
+            offset_map,
             ranges,
             task_bytes=self.options.task_bytes,
             min_tasks=self.options.tasks_min,
@@ -108,13 +110,13 @@ class Query:
         )
         return [InputPartition(task) for task in tasks]
 
-    def rows(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The records of one task; none of a plan that is empty, which Spark hands as nothing."""
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Read the records of one task; Spark passes None as the only task of an empty plan."""
         task: Task | None = partition.value
         if task is None:
             return
-        wanted = columns.parse(",".join(self.names))
+        decoded = columns.parse(",".join(self.names))
         for batch in read_task(
-            self.location, task, wanted, fail_on_data_loss=self.options.fail_on_data_loss
+            self.location, task, decoded, fail_on_data_loss=self.options.fail_on_data_loss
         ):
-            yield batch if self.names == wanted.names else batch.select(list(self.names))
+            yield batch if self.names == decoded.names else batch.select(list(self.names))

@@ -1,4 +1,4 @@
-"""Making the source `kafscale` known to a session, with what the session knows of buckets."""
+"""Registers the data source `kafscale` in a Spark session, with the S3 settings of the session."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
@@ -8,40 +8,40 @@ from kafscale.spark.source.session_defaults import OUR_PREFIX, S3A_PREFIX, Sessi
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-FILTERS_SWITCH: Final = "spark.sql.python.filterPushdown.enabled"
+PUSHDOWN_SETTING: Final = "spark.sql.python.filterPushdown.enabled"
 
 
 def register(spark: "SparkSession") -> None:
-    """Make `format("kafscale")` known, for batches and for streams.
+    """Register `format("kafscale")`, for batches and for streams.
 
-    What the session says about S3 is taken along as it is now: whoever changes it registers again.
-    The class that is registered is a new one, so that it is pickled with what it was given. Spark's
-    switch for filters is put on, unless somebody has put it off.
+    The S3 settings of the session are copied; register again after changing them. The registered
+    class is a new one, so that it is pickled with these settings. Spark's setting for filter
+    pushdown is turned on, unless the session sets it.
     """
     from kafscale.spark.source.data_source import KafscaleSource  # noqa: PLC0415 - it loads Spark and Arrow.
 
     class Source(KafscaleSource):
-        defaults = SessionDefaults.of(settings_of(spark))
+        defaults = SessionDefaults.of(session_settings(spark))
 
     spark.dataSource.register(Source)
-    if spark.conf.get(FILTERS_SWITCH, None) is None:
-        spark.conf.set(FILTERS_SWITCH, "true")
+    if spark.conf.get(PUSHDOWN_SETTING, None) is None:
+        spark.conf.set(PUSHDOWN_SETTING, "true")
 
 
-def settings_of(spark: "SparkSession") -> Mapping[str, str]:
-    """All that the session says about S3, to Hadoop and to us."""
-    said = {
+def session_settings(spark: "SparkSession") -> Mapping[str, str]:
+    """Return the S3 settings of the session, both Hadoop's and ours."""
+    settings = {
         name: value
         for name, value in spark.conf.getAll.items()
         if name.removeprefix("spark.hadoop.").startswith(S3A_PREFIX) or name.startswith(OUR_PREFIX)
     }
-    return _hadoop_settings(spark) | said
+    return _hadoop_settings(spark) | settings
 
 
 def _hadoop_settings(spark: "SparkSession") -> dict[str, str]:
-    """What Hadoop was told beside: by files of its own, and by the driver's environment."""
+    """Return Hadoop's S3 settings from its own files and from the driver's environment."""
     context = getattr(spark, "sparkContext", None)
     if context is None:
-        return {}  # The session is a remote one.
-    found = context._jsc.hadoopConfiguration().getPropsWithPrefix(S3A_PREFIX)  # noqa: SLF001
-    return {S3A_PREFIX + name: value for name, value in dict(found).items()}
+        return {}  # A Spark Connect session.
+    properties = context._jsc.hadoopConfiguration().getPropsWithPrefix(S3A_PREFIX)  # noqa: SLF001
+    return {S3A_PREFIX + name: value for name, value in dict(properties).items()}

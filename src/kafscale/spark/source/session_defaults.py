@@ -1,12 +1,12 @@
-"""What a session says about buckets: how to reach them, and with whose keys.
+"""S3 settings of a Spark session: endpoints and credentials for queries that give none.
 
-Whoever reads S3 with Spark has said it already, for Hadoop's S3A: `spark.hadoop.fs.s3a.access.key`
-and its like, for all buckets or for one, or as variables of the driver's environment, which Spark
-turns into the same. `spark.kafscale.*` says it to us alone; the options of a query say it last. The
-nearer one wins: option, `spark.kafscale.*`, S3A's for this bucket, S3A's for all.
+Sessions that read S3 already have Hadoop's S3A settings: `spark.hadoop.fs.s3a.access.key` and so
+on, for all buckets or for one, or environment variables of the driver, which Spark converts to
+them. `spark.kafscale.*` settings apply to this source only. Precedence: option of the query,
+`spark.kafscale.*`, S3A settings of the bucket, S3A settings for all buckets.
 
-The law: keys go from the driver to planners and tasks inside of pickled bytes only. They are part
-of no `repr`, no plan, no option and no error.
+Invariant: credentials reach planners and tasks only as pickled bytes. They are part of no `repr`,
+plan, option or error message.
 """
 
 from collections.abc import Mapping
@@ -33,26 +33,26 @@ _SETTINGS: Final = {
     "s3.roleArn": "assumed.role.arn",
     "s3.stsEndpoint": "assumed.role.sts.endpoint",
 }
-"""What S3A calls our options."""
+"""The S3A names of our options."""
 
-_OWN_SOURCES: Final = frozenset({"s3.credentialSource", "s3.profile", "s3.credentialsFile"})
-"""Options that say where keys come from; those of S3A are then not meant."""
+_CREDENTIAL_SOURCES: Final = frozenset({"s3.credentialSource", "s3.profile", "s3.credentialsFile"})
+"""Options that select a source of credentials; the credentials of S3A are then ignored."""
 
-_ENCRYPTED: Final = "connection.ssl.enabled"
+_TLS_ENABLED: Final = "connection.ssl.enabled"
 
 
 @dataclass(frozen=True)
 class SessionDefaults:
-    """What holds for queries that do not say otherwise."""
+    """Defaults of the location options of queries."""
 
     own: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """By our names for options, and three more for keys."""
+    """By the names of our options, and three more for credentials."""
     s3a: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """By Hadoop's names without `fs.s3a.`."""
+    """By Hadoop's names, without `fs.s3a.`."""
 
     @classmethod
     def of(cls, settings: Mapping[str, str]) -> "SessionDefaults":
-        """The defaults among the settings of a session, or of Hadoop."""
+        """Pick the defaults from the settings of a session."""
         own: dict[str, str] = {}
         s3a: dict[str, str] = {}
         for name, value in settings.items():
@@ -65,22 +65,22 @@ class SessionDefaults:
         return cls(own, s3a)
 
     def resolve_location(self, options: Mapping[str, str]) -> Location:
-        """The location that the options of a query mean here."""
-        said = {name: value for name, value in self.own.items() if name in Location.OPTIONS}
+        """Resolve the location options of a query with these defaults."""
+        merged = {name: value for name, value in self.own.items() if name in Location.OPTIONS}
         if "path" in options:
-            said.pop("namespace", None)  # It belongs to the path that is not taken.
-        said |= options
-        path = said.pop("path", "")
-        location = Location.parse(path, said)
+            merged.pop("namespace", None)  # It belongs to the default path, which is not used.
+        merged |= options
+        path = merged.pop("path", "")
+        location = Location.parse(path, merged)
         if location.bucket is None:
             return location
-        s3a = self._s3a_of(location.bucket.short_name)
+        s3a = self._s3a_settings(location.bucket.short_name)
         for ours, theirs in _SETTINGS.items():
             if s3a.get(theirs):
-                said.setdefault(ours, s3a[theirs])
-        location = Location.parse(path, said)
+                merged.setdefault(ours, s3a[theirs])
+        location = Location.parse(path, merged)
         assert location.bucket is not None
-        if _OWN_SOURCES & said.keys():
+        if _CREDENTIAL_SOURCES & merged.keys():
             return location
         access_key, secret_key, session_token = (
             self.own.get(ours) or s3a.get(theirs) or "" for ours, theirs in _KEYS.items()
@@ -93,20 +93,20 @@ class SessionDefaults:
         )
         return replace(location, bucket=bucket)
 
-    def _s3a_of(self, bucket: str) -> dict[str, str]:
-        """S3A's settings for a bucket."""
+    def _s3a_settings(self, bucket: str) -> dict[str, str]:
+        """Return the S3A settings of a bucket."""
         prefix = f"{_BUCKET_PREFIX}{bucket}."
-        found = dict(self.s3a)
-        found |= {
+        settings = dict(self.s3a)
+        settings |= {
             name.removeprefix(prefix): value
             for name, value in self.s3a.items()
             if name.startswith(prefix)
         }
-        endpoint = found.get("endpoint", "")
+        endpoint = settings.get("endpoint", "")
         if endpoint and "://" not in endpoint:
-            is_plain = found.get(_ENCRYPTED, "true").lower() == "false"
-            found["endpoint"] = f"{'http' if is_plain else 'https'}://{endpoint}"
-        return found
+            is_plain = settings.get(_TLS_ENABLED, "true").lower() == "false"
+            settings["endpoint"] = f"{'http' if is_plain else 'https'}://{endpoint}"
+        return settings
 
 
 def _check(own: Mapping[str, str]) -> None:
@@ -114,5 +114,5 @@ def _check(own: Mapping[str, str]) -> None:
     for name in own:
         if name.startswith("s3.") and name not in known:
             near = get_close_matches(name, known, n=1)
-            hint = f"; is it {OUR_PREFIX}{near[0]}?" if near else ""
+            hint = f"; did you mean {OUR_PREFIX}{near[0]}?" if near else ""
             raise InvalidRequestError(f"unknown setting {OUR_PREFIX}{name}{hint}")

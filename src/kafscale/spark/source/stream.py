@@ -1,15 +1,15 @@
-"""The source `kafscale` as a stream: what is new in a log since the last time, again and again.
+"""The data source `kafscale` as a stream: reads the new records of each micro-batch.
 
-Spark keeps one reader in a process of its own as long as a query runs, and asks it, for each step:
-how far can it go, and what is to be read up to there. The laws:
+Spark keeps one reader in a process of its own while a query runs. For each micro-batch it asks for
+the end offsets and then for the tasks. Invariants:
 
-* Offsets are Spark's to remember, in its checkpoint, and nowhere else. They are JSON as that of the
-  Kafka source, and equal offsets are equal text.
-* The store is looked at once a step.
-* A stream that begins at the latest offset reads nothing in its first step. Spark does not write
-  down where a stream began, only where a step ended; so everything after that is read exactly once,
-  even if the first steps fail.
-* Under `Trigger.AvailableNow`, nothing is read beyond what was there at the beginning.
+* Offsets are stored only in Spark's checkpoint. They have the JSON form of the Kafka source, and
+  equal offsets are equal text.
+* The bucket is listed once per micro-batch.
+* A stream that starts at the latest offset reads nothing in its first micro-batch. Spark stores
+  only where a micro-batch ended, not where a stream started; so every later record is read exactly
+  once, even if the first micro-batches fail.
+* With `Trigger.AvailableNow`, nothing is read beyond the end offsets at the start of the query.
 """
 
 import time
@@ -43,7 +43,7 @@ def now_ms() -> int:
 
 
 class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Reads what comes, step by step."""
+    """Reads new records in micro-batches."""
 
     def __init__(self, query: Query, clock: Callable[[], int] = now_ms) -> None:
         self._query = query
@@ -51,26 +51,26 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._bound = query.options.stream_start()
         self._store: BlockingObjectStore | None = None
         self._lister: BucketLister | None = None
-        self._seen: OffsetMap | None = None
-        self._initial: Offsets | None = None
-        self._has_stepped = False
+        self._offset_map: OffsetMap | None = None
+        self._initial_offsets: Offsets | None = None
+        self._has_planned = False
         self._target: Offsets | None = None
-        self._stepped_ms: int | None = None
+        self._triggered_ms: int | None = None
 
-    # --- how far to go ------------------------------------------------------------------------
+    # --- offsets ------------------------------------------------------------------------------
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name.
-        """Where a new stream begins: the same, however often it is asked."""
-        if self._initial is None:
-            partitions = self._look()
+        """Return where a new stream starts; repeated calls return the same."""
+        if self._initial_offsets is None:
+            partitions = self._list()
             assert self._store is not None
-            search = self._query.search(self._store, partitions)
+            search = self._query.timestamp_search(self._store, partitions)
             side = self._query.options.starting_side
-            self._initial = resolve(self._bound, partitions, side, search)
-        return encode(self._initial)
+            self._initial_offsets = resolve(self._bound, partitions, side, search)
+        return encode(self._initial_offsets)
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name.
-        """What the options allow a step; Spark knows one limit only, and we know the other."""
+        """Return the limit of a micro-batch; Spark applies one, and `latestOffset` the other."""
         options = self._query.options
         if options.offsets_per_trigger_max is not None:
             return ReadMaxRows(options.offsets_per_trigger_max)
@@ -79,107 +79,116 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadAllAvailable()
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's name.
-        self._target = {place: found.end_offset for place, found in self._look().items()}
+        self._target = _end_offsets(self._list())
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
-        """Where the next step ends; where it starts, if there is nothing to do."""
-        begun = decode(start)
-        partitions = self._look()
-        is_first, self._has_stepped = not self._has_stepped, True
-        if is_first and is_latest(self._bound) and begun == self._initial:
-            return encode(begun)
-        end = self._available(begun, partitions)
+        """Return the end of the next micro-batch; its start if there is nothing to read."""
+        start_offsets = decode(start)
+        partitions = self._list()
+        is_first, self._has_planned = not self._has_planned, True
+        if is_first and is_latest(self._bound) and start_offsets == self._initial_offsets:
+            return encode(start_offsets)
+        end = self._available(start_offsets, partitions)
         if isinstance(limit, ReadAllAvailable):
             return encode(end)
-        if self._waits(microbatch.count(begun, end, partitions)):
-            return encode(begun)
+        if self._should_wait(microbatch.count(start_offsets, end, partitions)):
+            return encode(start_offsets)
         if isinstance(limit, ReadMaxRows):
-            end = microbatch.limit(begun, end, partitions, limit.max_rows)
+            end = microbatch.limit(start_offsets, end, partitions, limit.max_rows)
         return encode(end)
 
     def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802 - Spark's name.
-        """What there is, for Spark's reports of a query's progress."""
-        if self._seen is None:
+        """Return the end of all partitions, for Spark's progress reports."""
+        if self._offset_map is None:
             return None
-        return encode({place: found.end_offset for place, found in self._partitions().items()})
+        return encode(_end_offsets(self._partitions()))
 
     def _available(
-        self, begun: Offsets, partitions: Mapping[TopicPartition, PartitionOffsets]
+        self, start_offsets: Offsets, partitions: Mapping[TopicPartition, PartitionOffsets]
     ) -> Offsets:
-        """The ends of all partitions, as far as the trigger lets them be seen."""
+        """Return the end of all partitions, limited to the target of `Trigger.AvailableNow`."""
         if self._target is None:
-            return {place: found.end_offset for place, found in partitions.items()}
+            return _end_offsets(partitions)
         end: Offsets = {}
-        for place, found in partitions.items():
-            reached = begun.get(place, 0)
-            target = self._target.get(place, 0)
-            if place in self._target or place in begun:
-                # A stream that began at the latest offset may have done so beyond the target.
-                is_beyond = target < reached <= found.end_offset
-                end[place] = reached if is_beyond else min(target, found.end_offset)
+        for key, partition in partitions.items():
+            reached = start_offsets.get(key, 0)
+            target = self._target.get(key, 0)
+            if key in self._target or key in start_offsets:
+                # A stream that started at the latest offset may have started beyond the target.
+                is_beyond = target < reached <= partition.end_offset
+                end[key] = reached if is_beyond else min(target, partition.end_offset)
         return end
 
-    def _waits(self, new_count: int) -> bool:
-        """Whether too little has come for a step, and there is time for more."""
+    def _should_wait(self, new_count: int) -> bool:
+        """Whether there are too few new offsets, and the trigger delay has not passed."""
         options = self._query.options
         if options.offsets_per_trigger_min is None or self._target is not None:
             return False
         now = self._clock()
-        is_due = self._stepped_ms is None or now - self._stepped_ms >= options.trigger_delay_ms_max
+        is_due = (
+            self._triggered_ms is None or now - self._triggered_ms >= options.trigger_delay_ms_max
+        )
         if new_count < options.offsets_per_trigger_min and not is_due:
             return True
-        self._stepped_ms = now
+        self._triggered_ms = now
         return False
 
-    # --- what to read -------------------------------------------------------------------------
+    # --- tasks --------------------------------------------------------------------------------
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
-        """The tasks of a step."""
-        begun, ended = decode(start), decode(end)
-        if begun == ended:
+        """Return the tasks of a micro-batch."""
+        start_offsets, end_offsets = decode(start), decode(end)
+        if start_offsets == end_offsets:
             return []
-        if not self._covers(ended):
-            self._look()
-        # A step whose end was never asked for is one that is tried again.
-        is_first = begun == self._initial and not self._has_stepped
-        ranges, losses = microbatch.ranges(begun, ended, self._partitions(), is_first=is_first)
+        if not self._covers(end_offsets):
+            self._list()
+        # If `latestOffset` was never called, Spark retries a micro-batch of an earlier run.
+        is_first = start_offsets == self._initial_offsets and not self._has_planned
+        ranges, losses = microbatch.ranges(
+            start_offsets, end_offsets, self._partitions(), is_first=is_first
+        )
         if losses and self._query.options.fail_on_data_loss:
             raise OffsetOutOfRangeError(
-                f"{'; '.join(losses)}; set failOnDataLoss to false to go on with what is left"
+                f"{'; '.join(losses)}; set failOnDataLoss=false to continue without these records"
             )
         for loss in losses:
             log.warning("records lost", loss=loss)
-        assert self._seen is not None
-        return self._query.plan(self._seen, ranges)
+        assert self._offset_map is not None
+        return self._query.plan(self._offset_map, ranges)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        return self._query.rows(partition)
+        return self._query.read(partition)
 
     def stop(self) -> None:
         if self._store is not None:
             self._store.close()
             self._store = None
 
-    # --- the log ------------------------------------------------------------------------------
+    # --- offset map ---------------------------------------------------------------------------
 
-    def _look(self) -> Mapping[TopicPartition, PartitionOffsets]:
-        """The partitions as they are now."""
+    def _list(self) -> Mapping[TopicPartition, PartitionOffsets]:
+        """List the bucket and return the subscribed partitions."""
         if self._store is None or self._lister is None:
             self._store = self._query.location.open()
             self._lister = BucketLister(self._store, self._query.location.namespace)
-        self._seen = self._query.list_offsets(self._lister)
+        self._offset_map = self._query.list_offsets(self._lister)
         return self._partitions()
 
     def _partitions(self) -> Mapping[TopicPartition, PartitionOffsets]:
-        """The partitions as they were seen last."""
-        assert self._seen is not None
-        return self._query.options.subscription.select(self._seen)
+        """Return the subscribed partitions of the last listing."""
+        assert self._offset_map is not None
+        return self._query.options.subscription.select(self._offset_map)
 
     def _covers(self, offsets: Offsets) -> bool:
-        """Whether what was seen last reaches as far as these offsets."""
-        if self._seen is None:
+        """Whether the last listing reaches these offsets."""
+        if self._offset_map is None:
             return False
-        seen = self._partitions()
+        partitions = self._partitions()
         return all(
-            place in seen and offset <= seen[place].end_offset for place, offset in offsets.items()
+            key in partitions and offset <= partitions[key].end_offset
+            for key, offset in offsets.items()
         )
+
+
+def _end_offsets(partitions: Mapping[TopicPartition, PartitionOffsets]) -> Offsets:
+    return {key: partition.end_offset for key, partition in partitions.items()}

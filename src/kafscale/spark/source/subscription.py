@@ -1,7 +1,7 @@
-"""Which topics and partitions a query reads: by name, by a pattern, or one by one.
+"""Selects the topics and partitions of a query: by name, by pattern, or explicitly.
 
-Topics that match may come and go while a stream goes on, so a subscription is asked anew with every
-map of the log. Pure: what is there is in the map.
+Matching topics may appear and disappear while a stream runs, so a subscription is evaluated against
+every new offset map. Pure.
 """
 
 import re
@@ -10,11 +10,11 @@ import msgspec
 
 from kafscale.errors import InvalidRequestError, UnknownTopicError
 from kafscale.spark.plan.offset_map import OffsetMap, PartitionOffsets, TopicPartition
-from kafscale.spark.plan.offsets import show
+from kafscale.spark.plan.offsets import format_partitions
 
 
 class Subscription(msgspec.Struct, frozen=True):
-    """Exactly one of the three."""
+    """Exactly one attribute is set."""
 
     names: frozenset[str] | None = None
     pattern: str | None = None
@@ -33,10 +33,10 @@ class Subscription(msgspec.Struct, frozen=True):
             re.compile(text)
         except re.error as error:
             raise InvalidRequestError(
-                f"subscribePattern {text!r} is no regular expression: {error}"
+                f"subscribePattern {text!r} is not a regular expression: {error}"
             ) from None
         if not text.strip():
-            raise InvalidRequestError("subscribePattern is empty: no topic would match it")
+            raise InvalidRequestError("subscribePattern is empty and matches no topic")
         return cls(pattern=text)
 
     @classmethod
@@ -45,57 +45,58 @@ class Subscription(msgspec.Struct, frozen=True):
             assigned = msgspec.json.decode(text, type=dict[str, list[int]])
         except msgspec.MsgspecError as error:
             raise InvalidRequestError(
-                f'assign is like {{"topic": [0, 1]}}, not {text!r}: {error}'
+                f'assign must be JSON like {{"topic": [0, 1]}}, not {text!r}: {error}'
             ) from None
         topic_partitions = frozenset(
             (topic, partition) for topic, partitions in assigned.items() for partition in partitions
         )
         if not topic_partitions or min(partition for _, partition in topic_partitions) < 0:
-            raise InvalidRequestError(f"assign names no partition, or one below 0: {text!r}")
+            raise InvalidRequestError(f"assign names no partition, or a negative one: {text!r}")
         return cls(topic_partitions=topic_partitions)
 
     @property
     def topics(self) -> frozenset[str] | None:
-        """The topics by name; None if only a look at all of them can tell."""
+        """The topics by name; None for a pattern."""
         if self.topic_partitions is not None:
             return frozenset(topic for topic, _ in self.topic_partitions)
         return self.names
 
     def matches(self, topic: str) -> bool:
-        """Whether a topic may be read from; a pattern has to match the whole of its name."""
+        """Whether a topic is subscribed; a pattern must match the whole name."""
         if self.pattern is not None:
             return re.fullmatch(self.pattern, topic) is not None
         return topic in (self.topics or ())
 
-    def select(self, log: OffsetMap) -> dict[TopicPartition, PartitionOffsets]:
-        """The partitions to read, as far as they are there."""
+    def select(self, offset_map: OffsetMap) -> dict[TopicPartition, PartitionOffsets]:
+        """Return the subscribed partitions that exist."""
+        partitions = offset_map.partitions
         if self.topic_partitions is not None:
             return {
-                topic_partition: log.partitions[topic_partition]
-                for topic_partition in self.topic_partitions & log.partitions.keys()
+                topic_partition: partitions[topic_partition]
+                for topic_partition in self.topic_partitions & partitions.keys()
             }
         return {
-            topic_partition: found
-            for topic_partition, found in log.partitions.items()
-            if self.matches(topic_partition[0])
+            topic_partition: partition
+            for topic_partition, partition in partitions.items()
+            if self.matches(partition.topic)
         }
 
-    def require(self, log: OffsetMap) -> dict[TopicPartition, PartitionOffsets]:
-        """The partitions to read, all of which have to be there; a pattern may match none.
+    def require(self, offset_map: OffsetMap) -> dict[TopicPartition, PartitionOffsets]:
+        """Return the subscribed partitions; raise if one does not exist. A pattern may match none.
 
-        Where brokers publish no catalog, a partition without records cannot be seen. One that is
-        assigned is taken for such, if its topic is there.
+        Without a topic catalog, a partition without records is not visible. An assigned partition
+        of an existing topic is then taken to be empty.
         """
-        found = self.select(log)
-        there = {topic for topic, _ in log.partitions} | log.catalog.keys()
-        missing = (self.topics or frozenset()) - there
+        selected = self.select(offset_map)
+        existing = {topic for topic, _ in offset_map.partitions} | offset_map.catalog.keys()
+        missing = (self.topics or frozenset()) - existing
         if missing:
             raise UnknownTopicError(f"no such topic: {', '.join(sorted(missing))}")
-        for topic, partition in (self.topic_partitions or frozenset()) - found.keys():
-            if topic in log.catalog:
+        for topic, partition in (self.topic_partitions or frozenset()) - selected.keys():
+            if topic in offset_map.catalog:
                 raise UnknownTopicError(
-                    f"assign: {show([(topic, partition)])} is not there; "
-                    f"{topic} has {log.catalog[topic].partitions} partitions"
+                    f"assign: {format_partitions([(topic, partition)])} does not exist; "
+                    f"{topic} has {offset_map.catalog[topic].partitions} partitions"
                 )
-            found[topic, partition] = PartitionOffsets(topic, partition, 0, 0)
-        return found
+            selected[topic, partition] = PartitionOffsets(topic, partition, 0, 0)
+        return selected

@@ -25,7 +25,7 @@ from pyspark.errors import PySparkException
 from kafscale.spark.log.bucket_listing import BucketLister
 from kafscale.spark.plan.offset_map import OffsetMap
 from kafscale.spark.source.location import Location
-from kafscale.spark.source.registration import FILTERS_SWITCH
+from kafscale.spark.source.registration import PUSHDOWN_SETTING
 from kafscale.spark.sql import columns, errors, statements
 from kafscale.spark.sql.columns import COLUMNS, Shape
 from kafscale.spark.sql.errors import QueryError
@@ -132,15 +132,15 @@ class Sql:
 
     @contextmanager
     def _pushing_filters(self, wanted: bool) -> Iterator[None]:
-        before = self._spark.conf.get(FILTERS_SWITCH, None)
-        self._spark.conf.set(FILTERS_SWITCH, wanted)
+        before = self._spark.conf.get(PUSHDOWN_SETTING, None)
+        self._spark.conf.set(PUSHDOWN_SETTING, wanted)
         try:
             yield
         finally:
             if before is None:
-                self._spark.conf.unset(FILTERS_SWITCH)
+                self._spark.conf.unset(PUSHDOWN_SETTING)
             else:
-                self._spark.conf.set(FILTERS_SWITCH, before)
+                self._spark.conf.set(PUSHDOWN_SETTING, before)
 
 
 def _topic(parts: Sequence[str], topics: Sequence[str], named: Collection[str]) -> str:

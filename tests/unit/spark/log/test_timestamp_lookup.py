@@ -1,4 +1,4 @@
-"""The first record at or after a time is found, wherever it is, as a broker would find it."""
+"""Tests of the lookup of offsets by timestamp."""
 
 import pytest
 from hypothesis import given
@@ -20,27 +20,26 @@ def store():
         yield opened
 
 
-def found_in(store, timestamp_ms, place=(TOPIC, 0)):
-    return offset_for_timestamp(
-        store, NAMESPACE, list_bucket(store, NAMESPACE).partitions[place], timestamp_ms
-    )
+def look_up(store, timestamp_ms):
+    partition = list_bucket(store, NAMESPACE).partitions[TOPIC, 0]
+    return offset_for_timestamp(store, NAMESPACE, partition, timestamp_ms)
 
 
-def test_times_that_ascend(store):
-    """Hand-made records have the time 1000 + their offset."""
+def test_ascending_timestamps(store):
+    """The timestamp of a stored record is 1000 + its offset."""
     for base in range(0, 60, 20):
         put_segment(store, range(base, base + 20))
     put_wal(store, 0)
     put_wal(store, 1, range(60, 70))
     put_wal(store, 2, range(70, 85))
     for offset in (0, 1, 4, 5, 19, 20, 39, 59, 60, 69, 70, 84):
-        assert found_in(store, 1000 + offset) == offset
-    assert found_in(store, 0) == 0
-    assert found_in(store, 1085) is None
+        assert look_up(store, 1000 + offset) == offset
+    assert look_up(store, 0) == 0
+    assert look_up(store, 1085) is None
 
 
 @pytest.mark.parametrize("lost", ["all", "one", "damaged"])
-def test_without_an_index_records_are_looked_at(store, lost):
+def test_records_are_read_if_an_index_is_missing(store, lost):
     for base in range(0, 60, 20):
         put_segment(store, range(base, base + 20), indexed=lost != "all")
     key = object_keys.index_key(NAMESPACE, TOPIC, 0, 20)
@@ -48,36 +47,36 @@ def test_without_an_index_records_are_looked_at(store, lost):
         store.delete([key])
     if lost == "damaged":
         store.put(key, [b"nonsense"], create=False)
-    assert [found_in(store, 1000 + offset) for offset in (0, 25, 59, 60)] == [0, 25, 59, None]
+    assert [look_up(store, 1000 + offset) for offset in (0, 25, 59, 60)] == [0, 25, 59, None]
 
 
-def test_what_lies_below_the_start_of_the_log_does_not_count(store):
+def test_records_below_the_log_start_are_ignored(store):
     put_segment(store, range(20))
     store.put(object_keys.log_start_key(NAMESPACE, TOPIC, 0), [b"13"])
-    assert found_in(store, 1005) == 13
+    assert look_up(store, 1005) == 13
 
 
-def test_what_is_rolled_meanwhile_is_found(store):
+def test_records_rolled_after_the_listing_are_found(store):
     put_wal(store, 0)
     keys = [put_wal(store, 1, range(10)), put_wal(store, 2, range(10, 20))]
-    seen = list_bucket(store, NAMESPACE).partitions[TOPIC, 0]
+    listed = list_bucket(store, NAMESPACE).partitions[TOPIC, 0]
     put_segment(store, range(20))
     store.delete(keys)
-    assert offset_for_timestamp(store, NAMESPACE, seen, 1013) == 13
+    assert offset_for_timestamp(store, NAMESPACE, listed, 1013) == 13
 
 
-def test_many_partitions_at_once(store):
+def test_lookup_of_many_partitions(store):
     for partition in range(40):
         put_segment(store, range(partition, partition + 20), partition=partition)
     partitions = list_bucket(store, NAMESPACE).partitions
-    wanted = {(TOPIC, number): 1025 for number in range(40)} | {(TOPIC, 3): NEVER_MS}
-    found = offsets_for_timestamps(store, NAMESPACE, wanted, partitions)
+    timestamps_ms = {(TOPIC, number): 1025 for number in range(40)} | {(TOPIC, 3): NEVER_MS}
+    found = offsets_for_timestamps(store, NAMESPACE, timestamps_ms, partitions)
     assert found == {
         (TOPIC, number): None if number < 6 else max(25, number) for number in range(40)
     }
 
 
-def test_a_partition_without_records_has_none(store):
+def test_an_empty_partition_has_no_offset(store):
     assert offset_for_timestamp(store, NAMESPACE, PartitionOffsets(TOPIC, 0, 7, 7), 0) is None
 
 
@@ -85,8 +84,8 @@ times = st.lists(st.lists(st.integers(0, 30), min_size=1, max_size=4), min_size=
 
 
 @given(st.lists(times, max_size=3), times)
-def test_times_that_do_not_ascend(segments, tail):
-    """Batches of records with any times, in segments and then in the WAL."""
+def test_timestamps_that_do_not_ascend(segments, tail):
+    """Batches with any timestamps, in segments and then in the WAL."""
     flat = [time for batches in [*segments, tail] for batch in batches for time in batch]
     with blocking() as store:
         next_offset, greatest = 0, -1
@@ -115,7 +114,7 @@ def test_times_that_do_not_ascend(segments, tail):
         )
         for timestamp_ms in range(32):
             expected = [offset for offset, time in enumerate(flat) if time >= timestamp_ms]
-            assert found_in(store, timestamp_ms) == (expected[0] if expected else None)
+            assert look_up(store, timestamp_ms) == (expected[0] if expected else None)
 
 
 def _batch(offset, timestamps):

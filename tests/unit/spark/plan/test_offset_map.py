@@ -1,4 +1,4 @@
-"""Maps: extents are found, cut and weighed."""
+"""Tests of offset maps: lookup, clipping and size of extents."""
 
 import pytest
 
@@ -10,14 +10,14 @@ SEGMENTS = [("a", 0, 1000 + OVERHEAD), ("b", 100, 500 + OVERHEAD), ("c", 200, 10
 
 
 @pytest.fixture
-def log():
+def partition():
     found, has_gap = build(("orders", 0), SEGMENTS, 300, [])
     assert not has_gap
     return found
 
 
 @pytest.mark.parametrize(
-    ("start", "end", "found"),
+    ("start", "end", "expected"),
     [
         (0, 300, [("a", 0, 100, False), ("b", 100, 200, False), ("c", 200, 300, False)]),
         (50, 150, [("a", 50, 100, False), ("b", 100, 150, True)]),
@@ -26,18 +26,20 @@ def log():
         (300, 400, []),
     ],
 )
-def test_a_range_is_found(log, start, end, found):
-    between = log.extents_between(start, end)
-    assert [(one.key, one.start_offset, one.end_offset, one.is_cut) for one in between] == found
+def test_extents_between_clips_extents(partition, start, end, expected):
+    extents = partition.extents_between(start, end)
+    assert [
+        (extent.key, extent.start_offset, extent.end_offset, extent.is_cut) for extent in extents
+    ] == expected
 
 
 @pytest.mark.parametrize(
     ("start", "end", "size_bytes"), [(0, 300, 1600), (50, 150, 750), (250, 300, 50), (300, 310, 0)]
 )
-def test_bytes_are_shared_out_by_offsets(log, start, end, size_bytes):
-    assert log.bytes_between(start, end) == size_bytes
+def test_bytes_between_is_proportional_to_offsets(partition, start, end, size_bytes):
+    assert partition.bytes_between(start, end) == size_bytes
 
 
-def test_an_empty_log_has_no_extents():
+def test_build_of_an_empty_partition():
     found, _ = build(("orders", 0), [], 0, [])
     assert (found.start_offset, found.end_offset, found.extents) == (0, 0, ())

@@ -1,4 +1,4 @@
-"""Filters narrow what is read, and what they do not settle is left to Spark."""
+"""Tests of filter pushdown: bounds of the scan, and filters returned to Spark."""
 
 from datetime import UTC, datetime
 
@@ -21,10 +21,10 @@ from pyspark.sql.datasource import (
     StringStartsWith,
 )
 
-from kafscale.spark.plan.pushdown import narrow
+from kafscale.spark.plan.pushdown import push_down
 
 TOPICS = ["clicks", "orders", "orders-eu"]
-HELD = {
+COMPARISONS = {
     EqualTo: lambda value, limit: value == limit,
     EqualNullSafe: lambda value, limit: value == limit,
     LessThan: lambda value, limit: value < limit,
@@ -33,22 +33,22 @@ HELD = {
     GreaterThanOrEqual: lambda value, limit: value >= limit,
     In: lambda value, limits: value in limits,
 }
-"""What Spark says that filters mean."""
+"""The meaning of filters in Spark."""
 
 
-def holds(found, record):
-    if isinstance(found, Not):
-        return not holds(found.child, record)
-    value = record[found.attribute[0]]
-    if isinstance(found, IsNull | IsNotNull):
-        return isinstance(found, IsNotNull)
-    return HELD[type(found)](value, found.value)
+def holds(filter_, record):
+    if isinstance(filter_, Not):
+        return not holds(filter_.child, record)
+    value = record[filter_.attribute[0]]
+    if isinstance(filter_, IsNull | IsNotNull):
+        return isinstance(filter_, IsNotNull)
+    return COMPARISONS[type(filter_)](value, filter_.value)
 
 
 def comparisons(column, values):
-    single = st.sampled_from([kind for kind in HELD if kind is not In])
+    kinds = st.sampled_from([kind for kind in COMPARISONS if kind is not In])
     return st.one_of(
-        st.builds(lambda kind, value: kind((column,), value), single, values),
+        st.builds(lambda kind, value: kind((column,), value), kinds, values),
         st.builds(lambda several: In((column,), tuple(several)), st.lists(values, max_size=4)),
         st.sampled_from([IsNull((column,)), IsNotNull((column,))]),
     )
@@ -62,24 +62,24 @@ simple = st.one_of(
 
 
 @given(st.lists(st.one_of(simple, simple.map(Not)), max_size=4))
-def test_what_is_taken_holds_for_all_that_is_left_and_nothing_else_is_lost(some):
-    """A record is in scope if all filters hold for it, and only if those do that are taken."""
-    scope, left = narrow(some)
-    taken = [found for found in some if not any(found is other for other in left)]
+def test_bounds_keep_matching_records_and_exclude_the_others(filters):
+    """A record that passes all filters is in bounds; one in bounds passes the accepted filters."""
+    bounds, remaining = push_down(filters)
+    accepted = [each for each in filters if not any(each is other for other in remaining)]
     for topic in TOPICS:
         for partition in range(4):
-            start, end = scope.clip(2, 10)
+            start, end = bounds.clip(2, 10)
             for offset in range(2, 10):
                 record = {"topic": topic, "partition": partition, "offset": offset}
-                is_in = scope.has(topic, partition) and start <= offset < end
-                if all(holds(found, record) for found in some):
+                is_in = bounds.includes(topic, partition) and start <= offset < end
+                if all(holds(each, record) for each in filters):
                     assert is_in
                 if is_in:
-                    assert all(holds(found, record) for found in taken)
+                    assert all(holds(each, record) for each in accepted)
 
 
-def test_offsets_partitions_and_topics_are_taken_in_full():
-    scope, left = narrow(
+def test_push_down_accepts_offsets_partitions_and_topics():
+    bounds, remaining = push_down(
         [
             GreaterThanOrEqual(("offset",), 5),
             LessThan(("offset",), 9),
@@ -88,17 +88,17 @@ def test_offsets_partitions_and_topics_are_taken_in_full():
             IsNotNull(("offset",)),
         ]
     )
-    assert left == []
-    assert scope.clip(0, 100) == (5, 9)
-    assert scope.clip(7, 8) == (7, 8)
-    assert scope.clip(20, 30) == (20, 20)
-    assert scope.has("orders", 1)
-    assert not scope.has("orders", 3)
-    assert not scope.has("clicks", 1)
+    assert remaining == []
+    assert bounds.clip(0, 100) == (5, 9)
+    assert bounds.clip(7, 8) == (7, 8)
+    assert bounds.clip(20, 30) == (20, 20)
+    assert bounds.includes("orders", 1)
+    assert not bounds.includes("orders", 3)
+    assert not bounds.includes("clicks", 1)
 
 
 @pytest.mark.parametrize(
-    ("found", "passed"),
+    ("filter_", "passed"),
     [
         (StringStartsWith(("topic",), "ord"), ["orders", "orders-eu"]),
         (StringEndsWith(("topic",), "s"), ["clicks", "orders"]),
@@ -106,26 +106,26 @@ def test_offsets_partitions_and_topics_are_taken_in_full():
         (Not(StringContains(("topic",), "rs-")), ["clicks", "orders"]),
     ],
 )
-def test_parts_of_names(found, passed):
-    scope, left = narrow([found])
-    assert left == []
-    assert [topic for topic in TOPICS if scope.has(topic, 0)] == passed
+def test_push_down_accepts_string_filters_on_topics(filter_, passed):
+    bounds, remaining = push_down([filter_])
+    assert remaining == []
+    assert [topic for topic in TOPICS if bounds.includes(topic, 0)] == passed
 
 
-def test_offsets_with_gaps_between_them_narrow_and_are_left_to_spark():
-    some = In(("offset",), (3, 9, 5))
-    scope, left = narrow([some])
-    assert left == [some]
-    assert scope.clip(0, 100) == (3, 10)
-    assert narrow([In(("offset",), (5, 4, 3))])[1] == []
+def test_offsets_with_gaps_narrow_the_scan_and_are_returned():
+    filter_ = In(("offset",), (3, 9, 5))
+    bounds, remaining = push_down([filter_])
+    assert remaining == [filter_]
+    assert bounds.clip(0, 100) == (3, 10)
+    assert push_down([In(("offset",), (5, 4, 3))])[1] == []
 
 
-def test_times_narrow_from_below_and_are_left_to_spark():
+def test_lower_timestamp_bounds_narrow_the_scan_and_are_returned():
     late = datetime(2026, 1, 2, tzinfo=UTC)
     early = datetime(2026, 1, 1, 0, 0, 0, 1999, tzinfo=UTC)
     earlier = datetime(2020, 1, 1, tzinfo=UTC)
     early_ms = 1767225600001
-    for some in [
+    for filters in [
         [GreaterThan(("timestamp",), early)],
         [GreaterThanOrEqual(("timestamp",), early)],
         [EqualTo(("timestamp",), early)],
@@ -133,16 +133,16 @@ def test_times_narrow_from_below_and_are_left_to_spark():
         [GreaterThan(("timestamp",), early), LessThan(("timestamp",), late)],
         [GreaterThan(("timestamp",), early), GreaterThan(("timestamp",), earlier)],
     ]:
-        scope, left = narrow(some)
-        assert left == some
-        assert scope.since_ms == early_ms
+        bounds, remaining = push_down(filters)
+        assert remaining == filters
+        assert bounds.since_ms == early_ms
 
 
 @pytest.mark.parametrize(
-    "found",
+    "filter_",
     [
         LessThan(("timestamp",), datetime(2026, 1, 1, tzinfo=UTC)),
-        GreaterThan(("timestamp",), datetime(2026, 1, 1)),  # noqa: DTZ001 - what zone, nobody says.
+        GreaterThan(("timestamp",), datetime(2026, 1, 1)),  # noqa: DTZ001 - no time zone.
         Not(GreaterThan(("timestamp",), datetime(2026, 1, 1, tzinfo=UTC))),
         EqualTo(("key",), b"x"),
         IsNotNull(("value",)),
@@ -155,9 +155,9 @@ def test_times_narrow_from_below_and_are_left_to_spark():
         EqualTo(("offset",), "5"),
     ],
 )
-def test_what_is_not_understood_is_left_as_it_is(found):
-    scope, left = narrow([found])
-    assert left == [found]
-    assert scope.has("any", 0)
-    assert scope.clip(0, 100) == (0, 100)
-    assert scope.since_ms is None
+def test_unsupported_filters_are_returned_unchanged(filter_):
+    bounds, remaining = push_down([filter_])
+    assert remaining == [filter_]
+    assert bounds.includes("any", 0)
+    assert bounds.clip(0, 100) == (0, 100)
+    assert bounds.since_ms is None

@@ -1,4 +1,4 @@
-"""Batches come once each, in order, whatever happens to the objects that hold them."""
+"""Tests of the slice reader: every batch once, in order, while objects change."""
 
 import pytest
 
@@ -24,17 +24,17 @@ def store():
         yield opened
 
 
-def reader(store, **how):
-    return SliceReader(store, NAMESPACE, sleep=lambda _seconds: None, **how)
+def reader(store, **options):
+    return SliceReader(store, NAMESPACE, sleep=lambda _seconds: None, **options)
 
 
-def read(store, parts=None, **how):
-    """The offsets of the batches that were read."""
+def read(store, parts=None, **options):
+    """Return the offsets of the batches that are read."""
     return offsets_of(
         one
         for part in (parts or slices(store))
-        for found in reader(store, **how).read(part)
-        for one in found.batches
+        for group in reader(store, **options).read(part)
+        for one in group.batches
     )
 
 
@@ -42,7 +42,7 @@ def segment_key(base):
     return object_keys.segment_key(NAMESPACE, TOPIC, 0, base)
 
 
-def test_segments_and_wal_are_read_as_one_log(store):
+def test_reader_joins_segments_and_wal(store):
     put_segment(store, range(30))
     put_segment(store, range(30, 50))
     put_wal(store, 0)
@@ -52,21 +52,21 @@ def test_segments_and_wal_are_read_as_one_log(store):
 
 
 @pytest.mark.parametrize("is_indexed", [True, False])
-def test_a_slice_is_found_within_a_segment(store, is_indexed, monkeypatch):
+def test_reader_starts_within_a_segment(store, is_indexed, monkeypatch):
     monkeypatch.setitem(prefetcher.__dict__, "INDEXED_BYTES_MIN", 0)
     put_segment(store, range(100), indexed=is_indexed)
     assert read(store, slices(store, range(33, 61))) == list(range(30, 65))
 
 
 @pytest.mark.parametrize("block_bytes", [50, 64, 137, 300, 1000])
-def test_batches_lie_across_blocks(store, block_bytes, monkeypatch):
+def test_reader_joins_batches_across_blocks(store, block_bytes, monkeypatch):
     monkeypatch.setitem(prefetcher.__dict__, "BLOCK_BYTES", block_bytes)
     put_segment(store, range(100))
     put_wal(store, 0, range(100, 140))
     assert read(store) == list(range(140))
 
 
-def test_what_was_rolled_meanwhile_is_read_from_its_segment(store):
+def test_reader_follows_records_that_are_rolled(store):
     keys = [put_wal(store, number, range(number * 10, number * 10 + 10)) for number in range(4)]
     parts = slices(store)
     put_segment(store, range(40))
@@ -75,19 +75,19 @@ def test_what_was_rolled_meanwhile_is_read_from_its_segment(store):
 
 
 @pytest.mark.parametrize("after", [0, 1, 3])
-def test_what_is_merged_while_it_is_read_comes_once(store, after):
+def test_reader_reads_batches_once_while_segments_are_merged(store, after):
     for base in range(0, 50, 10):
         put_segment(store, range(base, base + 10))
     (part,) = slices(store)
     reading = reader(store).read(part)
-    seen = [one for _ in range(after) for one in next(reading).batches]
+    batches = [one for _ in range(after) for one in next(reading).batches]
     put_segment(store, range(50))
     store.delete([segment_key(base) for base in range(10, 50, 10)])
-    seen += [one for found in reading for one in found.batches]
-    assert offsets_of(seen) == list(range(50))
+    batches += [one for group in reading for one in group.batches]
+    assert offsets_of(batches) == list(range(50))
 
 
-def test_a_segment_that_was_written_over_is_looked_at_anew(store, monkeypatch):
+def test_reader_lists_again_if_a_segment_was_replaced(store, monkeypatch):
     monkeypatch.setitem(prefetcher.__dict__, "INDEXED_BYTES_MIN", 0)
     monkeypatch.setitem(prefetcher.__dict__, "BLOCK_BYTES", 100)
     put_segment(store, range(10))
@@ -95,14 +95,14 @@ def test_a_segment_that_was_written_over_is_looked_at_anew(store, monkeypatch):
     put_segment(store, range(20, 30))
     (part,) = slices(store, range(12, 28))
     reading = reader(store).read(part)
-    seen = list(next(reading).batches)
+    batches = list(next(reading).batches)
     put_segment(store, range(30))
     store.delete([segment_key(10), segment_key(20)])
-    seen += [one for found in reading for one in found.batches]
-    assert offsets_of(seen) == list(range(10, 30))
+    batches += [one for group in reading for one in group.batches]
+    assert offsets_of(batches) == list(range(10, 30))
 
 
-def test_what_retention_has_passed_is_an_error_that_says_what_to_do(store):
+def test_offsets_deleted_by_retention_are_a_loss(store):
     for base in (0, 10, 20):
         put_segment(store, range(base, base + 10))
     parts = slices(store)
@@ -112,7 +112,7 @@ def test_what_retention_has_passed_is_an_error_that_says_what_to_do(store):
     assert read(store, parts, fail_on_data_loss=False) == list(range(20, 30))
 
 
-def test_a_topic_that_is_gone_is_a_loss(store):
+def test_a_deleted_topic_is_a_loss(store):
     put_segment(store, range(10))
     parts = slices(store)
     store.delete([segment_key(0)])
@@ -121,7 +121,7 @@ def test_a_topic_that_is_gone_is_a_loss(store):
     assert read(store, parts, fail_on_data_loss=False) == []
 
 
-def test_a_hole_in_the_log_is_a_loss_where_it_is(store):
+def test_a_gap_in_the_log_is_a_loss(store):
     put_segment(store, range(10))
     put_segment(store, range(15, 30))
     with pytest.raises(OffsetOutOfRangeError, match="offsets 10 to 14"):
@@ -129,7 +129,7 @@ def test_a_hole_in_the_log_is_a_loss_where_it_is(store):
     assert read(store, fail_on_data_loss=False) == [*range(10), *range(15, 30)]
 
 
-def test_damage_that_stays_is_an_error_that_names_the_object(store):
+def test_a_damaged_object_is_an_error(store):
     key = put_segment(store, range(30))
     data = bytearray(store.get(key))
     data[200] ^= 0xFF
@@ -138,7 +138,7 @@ def test_damage_that_stays_is_an_error_that_names_the_object(store):
         read(store, fail_on_data_loss=False)
 
 
-def test_a_batch_that_says_nonsense_is_damage(store):
+def test_an_invalid_batch_length_is_an_error(store):
     key = put_segment(store, range(30))
     data = bytearray(store.get(key))
     data[32 + 8 : 32 + 12] = (3).to_bytes(4, "big")
@@ -147,5 +147,5 @@ def test_a_batch_that_says_nonsense_is_damage(store):
         read(store)
 
 
-def test_a_hand_made_batch_is_what_it_should_be():
+def test_stored_batches_have_the_given_offsets():
     assert offsets_of([batch(7, 3)]) == [7, 8, 9]

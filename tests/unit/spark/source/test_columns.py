@@ -1,4 +1,4 @@
-"""The columns of a topic: named by an option, typed as Spark wants them."""
+"""Tests of the columns: parsing of the option, and Arrow types."""
 
 import pickle
 
@@ -19,13 +19,13 @@ from kafscale.spark.source import columns
 from kafscale.spark.source.columns import ALL, ALL_WITH_HEADERS, Columns
 
 
-def test_all_columns_are_those_of_sparks_kafka_source():
+def test_columns_are_those_of_sparks_kafka_source():
     names = ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType")
     assert ALL.names == names
     assert ALL_WITH_HEADERS.names == (*names, "headers")
 
 
-def test_the_schema_is_the_one_that_spark_plans_for():
+def test_arrow_schema_is_the_one_that_spark_plans():
     """Spark compares the two exactly."""
     header = StructType().add("key", StringType()).add("value", BinaryType())
     table = (
@@ -53,34 +53,34 @@ def test_the_schema_is_the_one_that_spark_plans_for():
         (",".join(reversed(columns.NAMES)), columns.NAMES),
     ],
 )
-def test_an_option_names_columns_in_any_order_and_case(text, names):
-    wanted = columns.parse(text)
-    assert wanted.names == names
-    assert tuple(wanted.schema.names) == names
+def test_parse_accepts_any_order_and_case(text, names):
+    selected = columns.parse(text)
+    assert selected.names == names
+    assert tuple(selected.schema.names) == names
 
 
 @pytest.mark.parametrize(
-    ("text", "complaint"),
+    ("text", "message"),
     [
-        ("offset,size,value,age", "no such columns: 'size', 'age'"),
-        ("", "no such columns: ''"),
-        ("offset,,value", "no such columns: ''"),
-        ("offset,value,Offset,value", "named more than once: offset, value"),
+        ("offset,size,value,age", "unknown columns 'size', 'age'"),
+        ("", "unknown columns ''"),
+        ("offset,,value", "unknown columns ''"),
+        ("offset,value,Offset,value", "columns are repeated: offset, value"),
     ],
 )
-def test_what_is_no_list_of_columns_is_refused_by_name(text, complaint):
-    with pytest.raises(InvalidRequestError, match=complaint):
+def test_parse_rejects_unknown_and_repeated_columns(text, message):
+    with pytest.raises(InvalidRequestError, match=message):
         columns.parse(text)
 
 
-def test_columns_travel_to_tasks():
-    wanted = columns.parse("key,headers")
-    assert pickle.loads(pickle.dumps(wanted)) == wanted  # noqa: S301
-    assert "headers" in wanted
-    assert "value" not in wanted
+def test_columns_can_be_pickled():
+    selected = columns.parse("key,headers")
+    assert pickle.loads(pickle.dumps(selected)) == selected  # noqa: S301
+    assert "headers" in selected
+    assert "value" not in selected
 
 
 @pytest.mark.parametrize("names", [(), ("offset", "key"), ("key", "key"), ("size",)])
-def test_columns_are_some_of_those_that_there_are_in_their_order(names):
+def test_columns_must_be_known_ordered_and_distinct(names):
     with pytest.raises(AssertionError):
         Columns(names)

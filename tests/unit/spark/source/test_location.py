@@ -1,4 +1,4 @@
-"""Locations: what a path means, and that it can travel without telling secrets."""
+"""Tests of locations: parsing of paths and options, and secrecy."""
 
 import pickle
 
@@ -9,24 +9,24 @@ from kafscale.spark.source.location import Location
 from kafscale.storage.objects.s3.bucket_config import S3Bucket
 
 
-def test_a_bucket_and_a_namespace():
+def test_parse_of_a_bucket_and_namespace():
     found = Location.parse("s3://records/production")
-    assert (found.bucket.name, found.namespace, found.is_local) == ("records", "production", False)
+    assert (found.bucket.name, found.namespace) == ("records", "production")
     assert str(found) == "s3://records/production"
 
 
 @pytest.mark.parametrize("scheme", ["s3", "s3a", "s3n"])
-def test_every_way_to_write_a_bucket_is_known(scheme):
+def test_parse_accepts_all_s3_schemes(scheme):
     assert str(Location.parse(f"{scheme}://records")) == "s3://records/default"
 
 
-def test_the_namespace_may_be_an_option():
+def test_parse_of_the_namespace_option():
     assert Location.parse("s3://records", {"namespace": "test"}).namespace == "test"
     with pytest.raises(InvalidRequestError, match="namespace"):
         Location.parse("s3://records/production", {"namespace": "test"})
 
 
-def test_how_to_reach_a_bucket_is_said_by_options():
+def test_parse_of_the_bucket_options():
     options = {
         "s3.endpoint": "http://localhost:9000",
         "s3.pathStyle": "TRUE",
@@ -51,33 +51,33 @@ def test_how_to_reach_a_bucket_is_said_by_options():
     )
 
 
-def test_what_is_neither_yes_nor_no_is_refused():
+def test_parse_rejects_invalid_booleans():
     with pytest.raises(InvalidRequestError, match=r"s3\.pathStyle.*maybe"):
         Location.parse("s3://records", {"s3.pathStyle": "maybe"})
 
 
-def test_a_data_directory(tmp_path):
+def test_parse_of_a_data_directory(tmp_path):
     (tmp_path / "objects").mkdir()
     for path in (str(tmp_path), f"file://{tmp_path}", str(tmp_path / "objects")):
         found = Location.parse(path)
         assert (found.directory, found.namespace) == (str(tmp_path / "objects"), "default")
-        assert found.is_local
+        assert found.bucket is None
 
 
-def test_a_relative_path_is_made_absolute_because_tasks_are_elsewhere(tmp_path, monkeypatch):
+def test_parse_makes_paths_absolute(tmp_path, monkeypatch):
     (tmp_path / "data" / "objects").mkdir(parents=True)
     monkeypatch.chdir(tmp_path)
     assert Location.parse("data").directory == str(tmp_path / "data" / "objects")
 
 
 @pytest.mark.parametrize("path", ["", "hdfs://a/b", "nowhere"])
-def test_other_paths_are_refused(path, tmp_path, monkeypatch):
+def test_parse_rejects_other_paths(path, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(InvalidRequestError, match="data directory"):
         Location.parse(path)
 
 
-def test_a_location_travels_with_its_keys_and_tells_nobody():
+def test_pickle_contains_credentials_but_repr_does_not():
     bucket = S3Bucket(name="records", access_key="AKIA-known", secret_key="very-secret")  # noqa: S106
     location = Location(namespace="default", bucket=bucket)
     assert pickle.loads(pickle.dumps(location)) == location  # noqa: S301
@@ -85,7 +85,7 @@ def test_a_location_travels_with_its_keys_and_tells_nobody():
     assert "AKIA" not in repr(location)
 
 
-def test_several_may_use_a_directory_at_once(tmp_path):
+def test_a_directory_can_be_opened_twice(tmp_path):
     (tmp_path / "objects").mkdir()
     location = Location.parse(str(tmp_path))
     with location.open() as one, location.open() as other:

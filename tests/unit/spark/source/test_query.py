@@ -1,4 +1,4 @@
-"""The columns of a query are those of a schema, ours or the user's, in its order."""
+"""Tests of queries: schemas and reading of tasks."""
 
 import pytest
 from pyspark.sql.datasource import InputPartition
@@ -25,7 +25,7 @@ def query(location, schema):
     return Query.of(location, options.parse({"subscribe": "orders", "path": "x"}), schema)
 
 
-def test_the_columns_are_those_of_sparks_kafka_source():
+def test_spark_schema_is_that_of_sparks_kafka_source():
     assert spark_schema(columns.ALL_WITH_HEADERS).simpleString() == (
         "struct<key:binary,value:binary,topic:string,partition:int,offset:bigint,"
         "timestamp:timestamp,timestampType:int,headers:array<struct<key:string,value:binary>>>"
@@ -33,30 +33,33 @@ def test_the_columns_are_those_of_sparks_kafka_source():
 
 
 @pytest.mark.parametrize(
-    ("fields", "refusal"),
+    ("fields", "message"),
     [
-        ([StructField("offfset", LongType())], "no such column: 'offfset'; there are key, value"),
-        ([StructField("offset", IntegerType())], "column offset is bigint, not int"),
+        (
+            [StructField("offfset", LongType())],
+            "unknown column 'offfset'; the columns are key, value",
+        ),
+        ([StructField("offset", IntegerType())], "column offset has type bigint, not int"),
         ([StructField("offset", LongType(), nullable=False)], "offset cannot be NOT NULL"),
-        ([OFFSET, OFFSET], "each once"),
-        ([], "a schema has columns"),
+        ([OFFSET, OFFSET], "repeats some"),
+        ([], "the schema has no columns"),
     ],
 )
-def test_other_columns_are_refused_by_name(location, fields, refusal):
-    with pytest.raises(InvalidRequestError, match=refusal):
+def test_query_rejects_other_schemas(location, fields, message):
+    with pytest.raises(InvalidRequestError, match=message):
         query(location, StructType(fields))
 
 
-def test_records_come_in_the_order_of_the_schema(location):
+def test_columns_are_read_in_the_order_of_the_schema(location):
     with location.open() as store:
         put_segment(store, range(20))
-        log = list_bucket(store, location.namespace)
-    wanted = query(location, StructType([OFFSET, StructField("topic", StringType())]))
-    (planned,) = wanted.plan(log, [OffsetRange("orders", 0, 3, 5)])
-    (batch,) = wanted.rows(planned)
+        offset_map = list_bucket(store, location.namespace)
+    selected = query(location, StructType([OFFSET, StructField("topic", StringType())]))
+    (planned,) = selected.plan(offset_map, [OffsetRange("orders", 0, 3, 5)])
+    (batch,) = selected.read(planned)
     assert batch.schema.names == ["offset", "topic"]
     assert batch.to_pylist() == [{"offset": 3, "topic": "orders"}, {"offset": 4, "topic": "orders"}]
 
 
-def test_a_plan_without_tasks_reads_nothing(location):
-    assert list(query(location, StructType([OFFSET])).rows(InputPartition(None))) == []
+def test_an_empty_plan_reads_nothing(location):
+    assert list(query(location, StructType([OFFSET])).read(InputPartition(None))) == []

@@ -1,4 +1,4 @@
-"""What a session says about buckets reaches queries, and is shown by nothing."""
+"""Tests of the S3 settings of a session: precedence and secrecy."""
 
 import pickle
 
@@ -24,7 +24,7 @@ def keys(found):
     return found.access_key, found.secret_key, found.session_token
 
 
-def test_what_s3a_was_told():
+def test_s3a_settings_are_used():
     found = bucket(
         SECRETS
         | {
@@ -42,7 +42,7 @@ def test_what_s3a_was_told():
     assert found.role_arn == "arn:aws:iam::1:role/reader"
 
 
-def test_a_bucket_of_its_own_keys():
+def test_s3a_settings_of_a_bucket_take_precedence():
     settings = SECRETS | {
         "spark.hadoop.fs.s3a.bucket.records.access.key": "AKIA-ONE",
         "spark.hadoop.fs.s3a.bucket.records.secret.key": "secret-one",
@@ -54,14 +54,14 @@ def test_a_bucket_of_its_own_keys():
 @pytest.mark.parametrize(
     ("encrypted", "endpoint"), [({}, "https://s3.test"), ("false", "http://s3.test")]
 )
-def test_an_endpoint_without_a_scheme(encrypted, endpoint):
+def test_endpoint_without_a_scheme(encrypted, endpoint):
     settings = {"fs.s3a.endpoint": "s3.test"}
     if encrypted:
         settings["fs.s3a.connection.ssl.enabled"] = encrypted
     assert bucket(settings).endpoint == endpoint
 
 
-def test_the_nearer_one_wins():
+def test_precedence_of_options_and_settings():
     settings = SECRETS | {
         "spark.hadoop.fs.s3a.endpoint": "http://s3a.test",
         "spark.kafscale.s3.endpoint": "http://own.test",
@@ -76,11 +76,11 @@ def test_the_nearer_one_wins():
 
 
 @pytest.mark.parametrize("option", ["s3.profile", "s3.credentialSource", "s3.credentialsFile"])
-def test_whoever_says_where_keys_come_from_does_not_mean_those_of_s3a(option):
+def test_credential_sources_override_s3a_credentials(option):
     assert keys(bucket(SECRETS, **{option: "file"})) == ("", "", "")
 
 
-def test_a_path_for_all_queries(tmp_path):
+def test_default_path(tmp_path):
     (tmp_path / "objects").mkdir()
     settings = {"spark.kafscale.path": str(tmp_path), "spark.kafscale.namespace": "production"}
     assert SessionDefaults.of(settings).resolve_location({}).namespace == "production"
@@ -92,15 +92,15 @@ def test_a_path_for_all_queries(tmp_path):
         SessionDefaults().resolve_location({})
 
 
-def test_a_setting_of_ours_that_is_unknown_is_refused_by_name_only():
+def test_unknown_settings_are_rejected_without_their_value():
     with pytest.raises(
         InvalidRequestError, match=r"spark.kafscale.s3.secretkey.*s3.secretKey"
-    ) as no:
+    ) as raised:
         SessionDefaults.of({"spark.kafscale.s3.secretkey": "hidden"})
-    assert "hidden" not in str(no.value)
+    assert "hidden" not in str(raised.value)
 
 
-def test_no_key_is_shown_and_all_travel():
+def test_credentials_are_pickled_but_not_shown():
     settings = SECRETS | {"spark.kafscale.s3.secretKey": "secret-own"}
     defaults = SessionDefaults.of(settings)
     location = defaults.resolve_location({"path": "s3://records/production"})

@@ -1,4 +1,4 @@
-"""A stream over a log made by hand: where it begins, how far each step goes, what is lost."""
+"""Tests of the stream reader: offsets, limits, losses."""
 
 import pickle
 
@@ -30,7 +30,7 @@ def store(directory):
 
 @pytest.fixture
 def stream(directory):
-    """Makes readers, as a start of a query does; all are stopped in the end."""
+    """Create readers; all are stopped at the end."""
     made = []
 
     def make(clock=lambda: 0, **given):
@@ -50,7 +50,7 @@ def offsets(*ends, topic="orders"):
 
 
 def read(reader, start, end):
-    """The offsets that a step reads, by partition."""
+    """Return the offsets that a micro-batch reads, by partition."""
     return sorted(
         (part.partition, offset)
         for one in reader.partitions(start, end)
@@ -60,12 +60,12 @@ def read(reader, start, end):
 
 
 def run(reader, start, limit=EVERYTHING):
-    """One step: its end, and what it reads."""
+    """Run one micro-batch; return its end and the offsets that it reads."""
     end = reader.latestOffset(start, limit)
     return end, read(reader, start, end)
 
 
-def test_from_the_earliest_record_on(store, stream):
+def test_stream_from_the_earliest_offset(store, stream):
     put_segment(store, range(20, 40))
     reader = stream(startingOffsets="earliest")
     assert reader.initialOffset() == offsets(20)
@@ -78,7 +78,7 @@ def test_from_the_earliest_record_on(store, stream):
     assert run(reader, end) == (end, [])
 
 
-def test_where_a_stream_begins_does_not_change(store, stream):
+def test_initial_offset_does_not_change(store, stream):
     put_segment(store, range(20))
     reader = stream()
     assert reader.initialOffset() == offsets(20)
@@ -86,8 +86,8 @@ def test_where_a_stream_begins_does_not_change(store, stream):
     assert reader.initialOffset() == offsets(20)
 
 
-def test_the_first_step_from_the_latest_record_reads_nothing(store, stream):
-    """It fixes in the checkpoint where the stream began, whatever happens to it afterwards."""
+def test_the_first_batch_from_latest_reads_nothing(store, stream):
+    """It stores the start of the stream in the checkpoint."""
     put_segment(store, range(20))
     reader = stream()
     start = reader.initialOffset()
@@ -97,8 +97,8 @@ def test_the_first_step_from_the_latest_record_reads_nothing(store, stream):
     assert (end, len(seen)) == (offsets(30), 10)
 
 
-def test_the_first_step_is_tried_again_by_another_process(store, stream):
-    """Spark asks where the stream begins, later than before, and knows where the step ended."""
+def test_the_first_batch_is_retried_by_another_process(store, stream):
+    """Spark asks for the initial offset again, later, and knows where the micro-batch ended."""
     put_segment(store, range(30))
     reader = stream()
     assert reader.initialOffset() == offsets(30)
@@ -106,14 +106,14 @@ def test_the_first_step_is_tried_again_by_another_process(store, stream):
     assert run(reader, offsets(20)) == (offsets(30), [(0, offset) for offset in range(20, 30)])
 
 
-def test_a_checkpoint_is_gone_on_from(store, stream):
+def test_stream_continues_from_a_checkpoint(store, stream):
     put_segment(store, range(20))
     put_wal(store, 0)
     put_wal(store, 1, range(20, 30))
     assert read(stream(), offsets(15), offsets(25)) == [(0, offset) for offset in range(15, 25)]
 
 
-def test_steps_are_limited_in_proportion(store, stream):
+def test_batches_are_limited_in_proportion(store, stream):
     put_segment(store, range(90))
     put_segment(store, range(10), partition=1)
     reader = stream(startingOffsets="earliest", maxOffsetsPerTrigger="50")
@@ -125,7 +125,7 @@ def test_steps_are_limited_in_proportion(store, stream):
     assert run(reader, end)[0] == offsets(90, 10)
 
 
-def test_a_step_waits_until_there_is_enough_or_time_is_up(store, stream):
+def test_a_batch_waits_for_enough_offsets_or_the_delay(store, stream):
     now = 0
     reader = stream(
         clock=lambda: now,
@@ -138,7 +138,7 @@ def test_a_step_waits_until_there_is_enough_or_time_is_up(store, stream):
     put_segment(store, range(5))
     start = reader.initialOffset()
     end, _ = run(reader, start, limit)
-    assert end == offsets(5)  # The first step waits for nothing.
+    assert end == offsets(5)  # The first micro-batch does not wait.
     put_segment(store, range(5, 10))
     now = 4999
     assert run(reader, end, limit) == (end, [])
@@ -151,7 +151,7 @@ def test_a_step_waits_until_there_is_enough_or_time_is_up(store, stream):
     assert run(reader, offsets(20), EVERYTHING)[0] == offsets(25)
 
 
-def test_both_limits_hold(store, stream):
+def test_minimum_and_maximum_offsets_together(store, stream):
     reader = stream(
         startingOffsets="earliest", minOffsetsPerTrigger="10", maxOffsetsPerTrigger="15"
     )
@@ -162,7 +162,7 @@ def test_both_limits_hold(store, stream):
     assert run(reader, end, limit) == (end, [])
 
 
-def test_nothing_is_read_beyond_what_was_there_at_the_beginning(store, stream):
+def test_available_now_reads_only_what_existed_at_the_start(store, stream):
     put_segment(store, range(20))
     reader = stream(startingOffsets="earliest", minOffsetsPerTrigger="1000")
     reader.prepareForTriggerAvailableNow()
@@ -173,7 +173,7 @@ def test_nothing_is_read_beyond_what_was_there_at_the_beginning(store, stream):
     assert run(reader, end) == (end, [])
 
 
-def test_a_stream_that_began_after_the_beginning_ends_there(store, stream):
+def test_available_now_of_a_stream_that_starts_beyond_the_target(store, stream):
     put_segment(store, range(20))
     reader = stream()
     reader.prepareForTriggerAvailableNow()
@@ -184,13 +184,13 @@ def test_a_stream_that_began_after_the_beginning_ends_there(store, stream):
     assert run(reader, start) == (start, [])
 
 
-def test_topics_and_partitions_that_appear_are_read_from_their_first_record(store, stream):
+def test_new_topics_and_partitions_are_read_from_their_start(store, stream):
     reader = stream(subscribe="orders,clicks")
     start = reader.initialOffset()
     assert start == {}
     put_segment(store, range(5))
     end, seen = run(reader, start)
-    assert end == {}  # The first step from the latest record.
+    assert end == {}  # The first micro-batch from latest.
     end, seen = run(reader, start)
     assert (end, len(seen)) == (offsets(5), 5)
     put_segment(store, range(3), partition=1)
@@ -200,20 +200,20 @@ def test_topics_and_partitions_that_appear_are_read_from_their_first_record(stor
     assert len(seen) == 5
 
 
-def test_retention_that_passes_a_slow_reader(store, stream):
+def test_retention_of_unread_offsets(store, stream):
     put_segment(store, range(30, 40))
     start, end = offsets(10), offsets(40)
     with pytest.raises(
-        OffsetOutOfRangeError, match=r"orders/0 has lost the offsets 10 to 29.*failOnDataLoss"
+        OffsetOutOfRangeError, match=r"offsets 10 to 29 of orders/0 were deleted.*failOnDataLoss"
     ):
         run(stream(), start)
     lenient = stream(failOnDataLoss="false")
     assert run(lenient, start) == (end, [(0, offset) for offset in range(30, 40)])
 
 
-def test_a_topic_that_was_created_anew(store, stream):
+def test_a_recreated_topic(store, stream):
     put_segment(store, range(5))
-    with pytest.raises(OffsetOutOfRangeError, match=r"orders/0 was created anew.*failOnDataLoss"):
+    with pytest.raises(OffsetOutOfRangeError, match=r"orders/0 was recreated.*failOnDataLoss"):
         run(stream(), offsets(100))
     lenient = stream(failOnDataLoss="false", maxOffsetsPerTrigger="3")
     end, seen = run(lenient, offsets(100), ReadMaxRows(3))
@@ -221,28 +221,30 @@ def test_a_topic_that_was_created_anew(store, stream):
     assert seen == [(0, 0), (0, 1), (0, 2)]
 
 
-def test_a_topic_that_was_created_anew_before_anything_of_it_was_read(store, stream):
+def test_a_topic_recreated_before_it_was_read(store, stream):
     put_segment(store, range(10))
     reader = stream()
     start = reader.initialOffset()
     assert run(reader, start) == (start, [])
     put_segment(store, range(5))
-    with pytest.raises(OffsetOutOfRangeError, match="was created anew"):
+    with pytest.raises(OffsetOutOfRangeError, match="was recreated"):
         run(reader, start)
 
 
-def test_a_topic_that_is_deleted_vanishes(store, stream):
+def test_a_deleted_topic(store, stream):
     put_segment(store, range(5))
     put_segment(store, range(5), topic="clicks")
     start = {"clicks": {"0": 5}, "orders": {"0": 5}}
     store.delete([object_keys.segment_key(NAMESPACE, "clicks", 0, 0)])
     reader = stream(subscribe="orders,clicks", failOnDataLoss="false")
     assert run(reader, start) == (offsets(5), [])
-    with pytest.raises(OffsetOutOfRangeError, match="clicks/0 is gone; it was read up to offset 5"):
+    with pytest.raises(
+        OffsetOutOfRangeError, match="clicks/0 no longer exists; it was read up to 5"
+    ):
         run(stream(subscribe="orders,clicks"), start)
 
 
-def test_a_time_to_begin_at(store, stream):
+def test_starting_timestamp(store, stream):
     put_segment(store, range(20))
     assert stream(startingTimestamp="1013").initialOffset() == offsets(13)
     with pytest.raises(OffsetOutOfRangeError, match="1020 ms in orders/0"):
@@ -251,7 +253,7 @@ def test_a_time_to_begin_at(store, stream):
     assert late.initialOffset() == offsets(20)
 
 
-def test_what_there_is_is_reported(store, stream):
+def test_report_latest_offset(store, stream):
     put_segment(store, range(20))
     reader = stream(startingOffsets="earliest", maxOffsetsPerTrigger="1")
     assert reader.reportLatestOffset() is None
@@ -259,16 +261,16 @@ def test_what_there_is_is_reported(store, stream):
     assert reader.reportLatestOffset() == offsets(20)
 
 
-def test_a_stream_has_no_end(stream):
-    with pytest.raises(InvalidRequestError, match="a stream has no end"):
+def test_ending_offsets_are_rejected(stream):
+    with pytest.raises(InvalidRequestError, match="streams, which have no end"):
         stream(endingOffsets="latest")
 
 
-def test_a_step_without_offsets_needs_no_look(stream):
+def test_an_empty_batch_has_no_tasks(stream):
     assert stream().partitions(offsets(3), offsets(3)) == []
 
 
-def test_records_are_read_where_a_task_runs(store, stream):
+def test_tasks_can_be_pickled_and_read(store, stream):
     put_segment(store, range(20))
     planner = stream(startingOffsets="earliest")
     task = pickle.loads(pickle.dumps(planner.partitions(offsets(5), offsets(9))[0]))  # noqa: S301

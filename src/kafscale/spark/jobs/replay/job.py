@@ -45,7 +45,7 @@ from kafscale.spark.plan.task_planner import Slice
 from kafscale.spark.runtime.errors import TaskFailure
 from kafscale.spark.runtime.job_result import JobResult
 from kafscale.spark.runtime.map_in_arrow import map_in_arrow
-from kafscale.spark.source.data_source import ranges_of
+from kafscale.spark.source.data_source import batch_ranges
 from kafscale.spark.source.location import Location
 from kafscale.spark.source.options import parse
 from kafscale.spark.source.query import Query
@@ -143,7 +143,7 @@ def prepare(settings: ReplaySettings) -> tuple[list[Slice], dict[int, ReplayItem
     with settings.location.open() as store:
         offset_map = query.list_offsets(BucketLister(store, settings.location.namespace))
         partitions = options.subscription.require(offset_map)
-        ranges = ranges_of(query, partitions, query.search(store, partitions))
+        ranges = batch_ranges(query, partitions, query.timestamp_search(store, partitions))
     count = partition_count_of(offset_map, settings.topic)
     target = TargetTopic(
         settings.target, settings.partition_count or count, _target_configs(settings, offset_map)

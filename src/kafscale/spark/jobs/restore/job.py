@@ -33,7 +33,7 @@ from kafscale.spark.jobs.shared.target_topic import TargetTopic, configs_like, p
 from kafscale.spark.log.bucket_listing import list_bucket
 from kafscale.spark.plan import offsets
 from kafscale.spark.plan.offset_map import OffsetMap, PartitionOffsets
-from kafscale.spark.plan.offsets import LATEST, Bound, Everywhere, Named, Side
+from kafscale.spark.plan.offsets import LATEST, Bound, GlobalOffset, Side, SpecificOffsets
 from kafscale.spark.plan.task_planner import Slice
 from kafscale.spark.runtime.job_result import JobResult
 from kafscale.spark.source.location import Location
@@ -157,9 +157,9 @@ def _slices(settings: RestoreSettings, offset_map: OffsetMap) -> list[Slice]:
     partitions = {key: found for key, found in offset_map.partitions.items() if found.topic}
     if not partitions:
         raise UnknownTopicError(f"{settings.location} has no objects of topic {settings.topic}")
-    bound: Bound = Everywhere(LATEST)
+    bound: Bound = GlobalOffset(LATEST)
     if settings.end_offsets:
-        bound = Named(offsets.parse("offsets", settings.end_offsets))
+        bound = SpecificOffsets(offsets.parse("offsets", settings.end_offsets))
     ends = offsets.resolve(bound, partitions, Side("ending", needs_record=False), _no_search)
     return [_slice(partition, ends[key]) for key, partition in sorted(partitions.items())]
 

@@ -15,7 +15,7 @@ from kafscale.errors import DamagedObjectError, RecordsError
 from kafscale.records import BatchView, Codec, inflate, iterate
 from kafscale.records.record import RECORD_BYTES_MIN
 from kafscale.spark.codec import decoder_arrays, decoder_kernel
-from kafscale.spark.codec.decoder_batches import choose, entries, lay_out
+from kafscale.spark.codec.decoder_batches import join_payloads, kernel_batches, select
 from kafscale.spark.codec.decoder_kernel import BATCH, INT64_MAX, NULL, Table
 from kafscale.spark.source.columns import Columns
 
@@ -84,22 +84,22 @@ def chunk_batches(batches: Sequence[BatchView]) -> Iterator[list[BatchView]]:
 def scan(key: str, batches: Sequence[BatchView]) -> RecordScan:
     """Scan all records of batches that were read from the object `key`."""
     assert batches
-    chosen = choose(key, batches, 0, INT64_MAX, None)
+    chosen = select(key, batches, 0, INT64_MAX, None)
     if not chosen.batches:
         none = np.empty(0, np.uint8)
-        nothing = decoder_arrays.table(_COLUMNS, 0)
+        nothing = decoder_arrays.allocate(_COLUMNS, 0)
         return RecordScan((), none, np.empty(0, BATCH), nothing, np.zeros(1, np.int64))
     try:
         payloads = [decompressed_payload(batch) for batch in chosen.batches]
     except RecordsError as error:
         raise DamagedObjectError(key, str(error)) from error
-    source, positions = lay_out(payloads)
-    found = entries(chosen.headers, payloads, positions)
+    source, positions = join_payloads(payloads)
+    found = kernel_batches(chosen.headers, payloads, positions)
     counts = found["record_count"]
     sizes = np.array([len(payload) for payload in payloads], np.int64)
     for index in np.flatnonzero((counts < 0) | (counts > sizes // RECORD_BYTES_MIN)).tolist():
         raise DamagedObjectError(key, _reason(chosen.batches[index]))
-    table = decoder_arrays.table(_COLUMNS, int(counts.sum()))
+    table = decoder_arrays.allocate(_COLUMNS, int(counts.sum()))
     count = decoder_kernel.scan(source, found, 0, INT64_MAX, table)
     if count < 0:
         raise DamagedObjectError(key, _reason(chosen.batches[-1 - count]))
