@@ -103,4 +103,4 @@ def test_a_copy_that_is_away_is_hardly_noticed(start_broker, s3):
     assert consume(broker.port) == VALUES
     assert time.monotonic() - began < 3
     assert broker.http("/readyz")[0] == 200
-    assert broker.logged().count("read bucket fails") <= 2, "once a life"
+    assert broker.logged().count("read bucket failed") <= 2, "once a life"

@@ -74,7 +74,7 @@ class Reach:
                 await local.close()
             return
         chosen = factory.bucket(self.config)
-        async with factory.opened(chosen, retries_max=s3.retries_max) as store:
+        async with factory.open_bucket(chosen, retries_max=s3.retries_max) as store:
             yield store
 
     @property

@@ -45,7 +45,7 @@ async def open_objects(
     """The object store, proven to keep what fencing relies on."""
     store: ObjectStore
     if is_remote(config):
-        store, prove = factory.assemble(config, on_operation, random)
+        store, prove = factory.create_store(config, on_operation, random)
     else:
         store = ObservedObjectStore(_objects(config, clock), on_operation)
         prove = partial(probe_create_only, store, config.s3.namespace, random)

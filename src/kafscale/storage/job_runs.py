@@ -1,12 +1,11 @@
-"""Records of the runs of jobs: how each went, as small objects in the bucket.
+"""Records of job runs, as small JSON objects in the bucket.
 
     {namespace}/_jobs/{job}/{start in ms, 13 digits}-{run, 8 hexadecimal digits}.json
 
-Jobs come and go, and nobody can ask them later; so each leaves a record, in JSON, for those who
-look after them: the console, its metrics, people with a bucket browser. The laws: a record is one
-object, written over by its own run only, while it runs and when it ends; nothing else depends on
-it, and what cannot be read is passed over; of each job the newest `RUNS_MAX` are kept. Every text
-and table in a record is bounded, however many topics there are.
+Jobs are short-lived processes, so each run leaves a record for the console, its metrics and
+operators. Invariants: a record is one object, written only by its own run, while it runs and when
+it ends. Nothing else depends on it, and unreadable records are skipped. The newest `RUNS_MAX`
+records of each job are kept. All texts and tables in a record are bounded.
 """
 
 import asyncio
@@ -27,11 +26,11 @@ logger = get_logger(__name__)
 VERSION: Final = 1
 
 RUNS_MAX: Final = 100
-"""How many records of each job are kept."""
+"""Records kept per job."""
 LISTED_MAX: Final = 10_000
-"""How many names are looked at: a hundred jobs, or fewer that are pruned by nobody."""
+"""Limit of listed keys: a hundred jobs, or fewer whose records were not pruned."""
 READS_MAX: Final = 16
-"""How many records are read at once."""
+"""Limit of concurrent reads."""
 TOPICS_MAX: Final = 1_000
 DETAILS_MAX: Final = 100
 TEXT_MAX: Final = 1_000
@@ -40,7 +39,7 @@ Detail = str | int | float
 
 
 class Outcome(StrEnum):
-    """How a run ended, if it did."""
+    """The state or result of a run."""
 
     RUNNING = "running"
     SUCCEEDED = "succeeded"
@@ -48,13 +47,13 @@ class Outcome(StrEnum):
 
 
 class TopicRun(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a run has done for one topic; None where the job does not tell."""
+    """Results of a run for one topic; None if the job does not report the value."""
 
     records_in: int | None = None
     records_out: int | None = None
     size_bytes: int | None = None
     newest_timestamp_ms: int | None = None
-    """The time of the newest record that was handled, which tells how fresh the result is."""
+    """Timestamp of the newest record that was processed; shows how fresh the result is."""
     details: dict[str, Detail] = {}
 
 
@@ -63,34 +62,34 @@ class JobRun(msgspec.Struct, frozen=True):
 
     job: str
     run: str
-    """Eight hexadecimal digits, which tell runs apart that begin at the same time."""
+    """Eight hexadecimal digits, to distinguish runs that start in the same millisecond."""
     started_at_ms: int
     outcome: Outcome = Outcome.RUNNING
     updated_at_ms: int = 0
-    """When this was written. A run that says it goes on, and has not for long, was killed."""
+    """When the record was written. A running job that stopped updating it was killed."""
     ended_at_ms: int | None = None
     error: str = ""
-    """Why it failed, in a sentence."""
+    """Why it failed."""
     topics: tuple[str, ...] = ()
-    """Those that it was asked for, or has met; none is all of them."""
+    """The topics of the run; empty means all."""
     records_in: int | None = None
     records_out: int | None = None
     size_bytes: int | None = None
-    """Written; or read, by jobs that write nothing."""
+    """Bytes written, or read by jobs that only read."""
     newest_timestamp_ms: int | None = None
     by_topic: dict[str, TopicRun] = {}
     details: dict[str, Detail] = {}
-    """Whatever else the job says about itself, by the names of its own summary."""
+    """Other results, with the names of the job's own summary."""
     version: int = VERSION
 
     @property
     def seconds(self) -> float:
-        """How long it took, or has taken when it last told."""
+        """Duration of the run, or of its part up to the last update."""
         return max((self.ended_at_ms or self.updated_at_ms) - self.started_at_ms, 0) / 1000
 
 
 def encode(run: JobRun) -> bytes:
-    """A record as it is stored, cut down to what a record may hold."""
+    """Encode a record, truncated to its limits."""
     return msgspec.json.encode(
         msgspec.structs.replace(
             run,
@@ -113,33 +112,33 @@ def decode(key: str, data: bytes | memoryview) -> JobRun:
 
 
 class JobRuns:
-    """The records in a namespace."""
+    """The job runs of a namespace."""
 
     def __init__(self, store: ObjectStore, namespace: str) -> None:
         self._store = store
         self._namespace = namespace
 
     async def write(self, run: JobRun) -> None:
-        """Write a record, or write it over; one that has ended makes old ones go."""
+        """Write or update a record; at the end of a run, delete old records."""
         key = object_keys.job_run_key(self._namespace, run.job, run.started_at_ms, run.run)
         await self._store.put(key, [encode(run)], create=False)
         if run.outcome is not Outcome.RUNNING:
             await self._prune(run.job)
 
     async def jobs(self) -> list[str]:
-        """The jobs that have left records, by name."""
+        """The names of all jobs with records."""
         return sorted({ref.job for ref in await self._refs()})
 
     async def newest(self, job: str | None = None, *, limit: int = 20) -> list[JobRun]:
-        """The newest runs of a job, or of all together, newest first."""
+        """The newest runs of one job or of all jobs, newest first."""
         refs = await self._refs(job)
         refs.sort(key=lambda ref: (ref.started_at_ms, ref.run), reverse=True)
         return await self._read(refs[: max(limit, 0)])
 
     async def last(self) -> dict[str, JobRun]:
-        """The newest run of each job that has left any."""
+        """The newest run of each job."""
         newest: dict[str, object_keys.JobRunRef] = {}
-        for ref in await self._refs():  # Ascending, so that the last of each job stays.
+        for ref in await self._refs():  # Ascending, so the last one of each job remains.
             newest[ref.job] = ref
         return {run.job: run for run in await self._read(list(newest.values()))}
 
@@ -150,7 +149,7 @@ class JobRuns:
             parsed = (object_keys.parse_job_run(self._namespace, item.key) for item in chunk)
             refs += [ref for ref in parsed if ref is not None]
             if len(refs) >= LISTED_MAX:
-                logger.warning("more records of jobs than are looked at", limit=LISTED_MAX)
+                logger.warning("too many job records, the rest is ignored", limit=LISTED_MAX)
                 break
         return refs
 
@@ -164,9 +163,9 @@ class JobRuns:
                 async with reads:
                     found[ref] = decode(key, await self._store.get(key))
             except ObjectNotFoundError:
-                pass  # It was one of the oldest, and is gone meanwhile.
+                pass  # Pruned since the listing.
             except DamagedObjectError as error:
-                logger.warning("damaged record of a job", key=key, reason=error.reason)
+                logger.warning("damaged job record", key=key, reason=error.reason)
 
         await gather_or_cancel(read(ref) for ref in refs)
         return [found[ref] for ref in refs if ref in found]

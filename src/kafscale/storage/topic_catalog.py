@@ -1,9 +1,9 @@
-"""The catalog: the topics that there are, as an object for those who read the bucket alone.
+"""The topic catalog: a JSON object that lists all topics, for readers without etcd.
 
-It is JSON, written over by the controller whenever topics change. The law: it is derived from the
-metadata store, which is the truth, and may be some seconds behind it. If that store has to be
-restored from an old snapshot, the catalog is what remembers the topics that have come and gone
-since; so it says of which cluster it tells, and at which revision of the store it was true.
+The controller overwrites it whenever topics change. It is derived from the metadata store, and may
+be a few seconds behind. If the metadata store has to be restored from an old snapshot, the catalog
+shows which topics were created and deleted since; so it contains the cluster id and the revision of
+the metadata store.
 """
 
 from collections.abc import Iterable, Mapping
@@ -23,23 +23,23 @@ class CatalogTopic(msgspec.Struct, frozen=True):
 
     name: str
     topic_id: str
-    """As 32 hexadecimal digits."""
+    """32 hexadecimal digits."""
     partition_count: int
     configs: Mapping[str, str] = {}
     created_ms: int = 0
     config_version: int = 0
-    """As the metadata store counts the changes of the topic; 0 where nobody has said it."""
+    """The topic's version in the metadata store; 0 if unknown."""
 
 
 class Catalog(msgspec.Struct, frozen=True):
-    """All topics, by name."""
+    """All topics, sorted by name."""
 
     topics: tuple[CatalogTopic, ...]
     version: int = VERSION
     cluster_id: str = ""
-    """Of the cluster whose topics these are; empty where nobody has said it."""
+    """The cluster that owns the topics; empty if unknown."""
     revision: int = 0
-    """Of the metadata store, at which these were the topics; 0 where nobody has said it."""
+    """The metadata store revision of this content; 0 if unknown."""
 
 
 def encode(topics: Iterable[CatalogTopic], *, cluster_id: str = "", revision: int = 0) -> bytes:
@@ -58,7 +58,7 @@ def decode(key: str, data: bytes) -> Catalog:
 
 
 class CatalogWriter:
-    """Writes the catalog of a cluster, when its topics have changed."""
+    """Writes the catalog of a cluster when its topics have changed."""
 
     def __init__(self, store: ObjectStore, namespace: str, cluster_id: str = "") -> None:
         self._store = store
@@ -67,7 +67,7 @@ class CatalogWriter:
         self._written: list[CatalogTopic] | None = None
 
     async def write(self, topics: Iterable[CatalogTopic], revision: int = 0) -> None:
-        """Write the topics that there were at a revision; it is not news that they still are."""
+        """Write the topics as of a revision; does nothing if they have not changed."""
         listed = sorted(topics, key=lambda topic: topic.name)
         if listed != self._written:
             data = encode(listed, cluster_id=self._cluster_id, revision=revision)

@@ -16,7 +16,7 @@ import pytest
 
 from kafscale.errors import ConfigError, ObjectNotFoundError, OperatingError, StoreUnavailableError
 from kafscale.storage.objects import S3Bucket, S3ObjectStore
-from kafscale.storage.objects.s3.boto import Aws
+from kafscale.storage.objects.s3.boto import BotoClient
 from services.process import free_port
 from services.scripted_server import ScriptedServer, response, scripted_server
 
@@ -113,7 +113,7 @@ def test_keys_from_a_file(bucket, tmp_path, monkeypatch):
 
 def test_a_file_that_changes_is_read_again(bucket, tmp_path):
     path = write_profiles(tmp_path / "credentials", default="first")
-    aws = Aws(replace(bucket, credential_source="file", credentials_file=str(path)))
+    aws = BotoClient(replace(bucket, credential_source="file", credentials_file=str(path)))
     assert aws.keys().access_key == "first"
     write_profiles(path, default="second")
     assert aws.keys().access_key == "second"
@@ -154,7 +154,7 @@ def test_keys_from_the_service_account_of_a_pod(bucket, monkeypatch, tmp_path, g
     key, session_token = sign(pod)
     assert key.startswith("ASIA")
     assert session_token
-    aws = Aws(pod)
+    aws = BotoClient(pod)
     first = aws.keys()
     assert aws.keys() == first, "they are valid for an hour"
     assert aws._assumed is None
@@ -209,7 +209,7 @@ def test_a_role_is_assumed_with_the_keys_of_any_source(bucket, source, monkeypat
 
 def test_a_role_is_assumed_anew_when_half_of_its_time_is_over(bucket):
     now = [0.0]
-    aws = Aws(
+    aws = BotoClient(
         replace(bucket, role_arn=ROLE, access_key="given", secret_key="hush"),  # noqa: S106
         clock=lambda: now[0],
     )
@@ -260,7 +260,7 @@ def test_no_secret_is_ever_logged_or_told(bucket, caplog):
         key, token = asyncio.run(scenario())
         away = replace(given, sts_endpoint=f"http://127.0.0.1:{free_port()}")
         try:
-            Aws(away).keys()
+            BotoClient(away).keys()
         except OperatingError as error:
             shown += traceback.format_exception(error)
     shown.append(caplog.text)

@@ -9,7 +9,7 @@ import pytest
 
 from kafscale.errors import OperatingError
 from kafscale.storage.objects import BucketLifecycle, S3Bucket, TopicRetention, create_bucket
-from kafscale.storage.objects.s3.boto import Aws
+from kafscale.storage.objects.s3.boto import BotoClient
 from kafscale.storage.objects.s3.lifecycle import is_same
 from services.scripted_server import response, scripted_server
 from unit.storage.objects.s3.test_lifecycle import REFERENCE
@@ -28,12 +28,12 @@ def bucket(moto_bucket, namespace) -> S3Bucket:
 
 
 def rules(bucket: S3Bucket) -> Sequence[Any]:
-    found: Sequence[Any] = Aws(bucket).read_lifecycle()["Rules"]
+    found: Sequence[Any] = BotoClient(bucket).read_lifecycle()["Rules"]
     return found
 
 
 def write(bucket: S3Bucket, rules: Sequence[Any]) -> None:
-    aws = Aws(bucket)
+    aws = BotoClient(bucket)
     aws.write_lifecycle(aws.read_lifecycle(), rules)
 
 

@@ -69,14 +69,14 @@ class Prefetcher:
 
     def _begin(self, extent: Extent, start: int, stop: int) -> Future[memoryview]:
         if not extent.is_wal:
-            return self._store.begin_range(extent.key, start, stop)
+            return self._store.submit_get_range(extent.key, start, stop)
 
         async def read_and_check(store: ObjectStore) -> memoryview:
             data = await store.get_range(extent.key, start, stop)
             await store.head(extent.key)
             return data
 
-        return self._store.begin(read_and_check)
+        return self._store.submit(read_and_check)
 
     def _requests(self, extents: Iterable[Extent]) -> Iterator[tuple[Extent, int, int, bool]]:
         for extent in extents:

@@ -1,29 +1,29 @@
-r"""Indexes, `.index`: at which byte of a segment to begin to read for an offset, or for a time.
+r"""Indexes, `.index`: map offsets and timestamps to positions in a segment.
 
 Layout, big-endian:
 
     at  0  magic           4 bytes  `IDX\0`; `IDX\n` is read as well
     at  4  version         int16    1
     at  6  entry count     int32    n
-    at 10  interval        int32    100: the records after which a new entry is made at the latest
+    at 10  interval        int32    100: maximum number of records between entries
     at 14  reserved        int16    0
     at 16  entries         n x 12   offset (int64) and position (int32) of the start of a batch
-    at 16 + 12n            sections, which other readers of the format never reach: each a magic
-                           (4 bytes), a length (uint32) and as many bytes
+    at 16 + 12n            sections, which upstream readers ignore: each a magic (4 bytes), a length
+                           (uint32) and that many bytes
 
-    `TIME`  int64: the greatest timestamp of the log before this segment, -1 if it has none, -2 if
-            it is not known; then an int64 an entry: the greatest from its batch up to the next
-            entry. The former makes the times at the ends of segments ascend, whatever producers
-            say, so that segments can be found by time in the way that they are by offset.
-    `CSUM`  uint32: CRC-32C of everything before this section, which is the last of them.
-    others  are kept as they are, for those who know what they mean.
+    `TIME`  int64: the largest timestamp of the log before this segment, -1 if there is none, -2 if
+            unknown; then an int64 per entry: the largest timestamp from its batch up to the next
+            entry. The first value makes the timestamps at segment ends ascend even if those of
+            producers do not, so that segments can be found by timestamp with a binary search.
+    `CSUM`  uint32: CRC-32C of everything before this section, which is the last one.
+    others  are preserved; see `log.state`.
 
-The laws: entries ascend, and the first is the first batch of the segment, at 32. A new entry is
-made at the first batch that begins `index_interval_bytes` or 100 records after the last one. What
-is decoded here ascends and is whole; an index with sections is proven by its checksum, while one of
-upstream's, which has neither, can hide damage that leaves it ascending. Whether it fits a segment
-can only be seen there, by `verify`. An index can always be made again from its segment, by
-`rebuild`, which is why a damaged one never stops anybody.
+Invariants: entries ascend, and the first is the first batch of the segment, at position 32. A new
+entry is added at the first batch that begins `index_interval_bytes` or 100 records after the last
+entry. A decoded index is complete and ascending. An index with sections is verified by its
+checksum; an upstream index has none, so damage that leaves it ascending is not detected. `verify`
+compares an index with its segment. `rebuild` creates an index from its segment, so a damaged index
+never makes records unreadable.
 """
 
 import sys
@@ -44,7 +44,7 @@ MAGICS_READ: Final = (MAGIC, b"IDX\n")
 VERSION: Final = 1
 INTERVAL_RECORDS: Final = 100
 FIRST_POSITION: Final = 32
-"""Where the first batch of a segment lies: after the segment's header."""
+"""The position of the first batch of a segment, after the segment's header."""
 
 TIME_MAGIC: Final = b"TIME"
 CHECKSUM_MAGIC: Final = b"CSUM"
@@ -59,7 +59,7 @@ ENTRY_BYTES: Final = _ENTRY.size
 _CHECKSUM: Final = Struct(">4sII")
 _CHECKSUM_BYTES: Final = _CHECKSUM.size - _SECTION.size
 _OBJECT_BYTES: Final = 512
-"""What an index costs before its first entry, in CPython's objects, roughly."""
+"""Approximate memory of an index without entries, in CPython objects."""
 _IS_LITTLE_ENDIAN: Final = sys.byteorder == "little"
 
 assert HEADER_BYTES == 16
@@ -69,7 +69,7 @@ assert array("q").itemsize == 8
 
 
 class Index:
-    """The entries of an index in columns, and its sections."""
+    """The entries of an index as columns, and its sections."""
 
     __slots__ = ("max_timestamps", "offsets", "positions", "prior_max_timestamp_ms", "sections")
 
@@ -87,9 +87,9 @@ class Index:
         self.offsets = offsets
         self.positions = positions
         self.max_timestamps = max_timestamps
-        """Of the batches from each entry up to the next; None where nobody has kept them."""
+        """Largest timestamp from each entry up to the next one; None if not stored."""
         self.prior_max_timestamp_ms = prior_max_timestamp_ms
-        """Of the log before this segment, -1 if there is nothing; None if it is not known."""
+        """Largest timestamp of the log before this segment, -1 if empty; None if unknown."""
         self.sections = dict(sections or {})
         assert not self.sections.keys() & {TIME_MAGIC, CHECKSUM_MAGIC}
         assert all(len(magic) == 4 for magic in self.sections)
@@ -102,32 +102,32 @@ class Index:
 
     @property
     def max_timestamp_ms(self) -> int | None:
-        """The greatest timestamp of the segment, if times were kept."""
+        """The largest timestamp of the segment, if stored."""
         return None if self.max_timestamps is None else max(self.max_timestamps)
 
     @property
     def log_max_timestamp_ms(self) -> int | None:
-        """The greatest timestamp of the log up to the segment's end, if that is known."""
+        """The largest timestamp of the log up to the segment's end, if known."""
         if self.prior_max_timestamp_ms is None or self.max_timestamps is None:
             return None
         return max(self.prior_max_timestamp_ms, *self.max_timestamps)
 
     @property
     def cost_bytes(self) -> int:
-        """The memory that the index takes, for those who keep many."""
+        """Approximate memory used by the index, for caches."""
         sections_bytes = sum(map(len, self.sections.values()))
         entry_bytes = ENTRY_BYTES if self.max_timestamps is None else ENTRY_BYTES + 8
         return _OBJECT_BYTES + len(self) * entry_bytes + sections_bytes
 
     def find(self, offset: int) -> int:
-        """The index of the last entry that is not beyond `offset`; of the first, if all are."""
+        """The last entry at or below `offset`; the first one if all are above."""
         return max(bisect_right(self.offsets, offset) - 1, 0)
 
     def find_time(self, timestamp_ms: int) -> int | None:
-        """The index of the first entry from which a batch reaches `timestamp_ms`, if any does.
+        """The first entry from which a batch reaches `timestamp_ms`, if any does.
 
-        Producers' times need not ascend, so every entry is looked at. Where times were not kept,
-        the answer is the first entry: everything has to be read.
+        Timestamps need not ascend, so every entry is checked. If the index has no timestamps,
+        returns the first entry: the whole segment must be read.
         """
         if self.max_timestamps is None:
             return 0
@@ -143,7 +143,7 @@ class Index:
             prior = self.prior_max_timestamp_ms
             times = array("q", [UNKNOWN_PRIOR_TIMESTAMP if prior is None else prior])
             times += self.max_timestamps
-            _append_section(output, TIME_MAGIC, _swapped(times).tobytes())
+            _append_section(output, TIME_MAGIC, _to_big_endian(times).tobytes())
         for magic, content in self.sections.items():
             _append_section(output, magic, content)
         output += _CHECKSUM.pack(CHECKSUM_MAGIC, _CHECKSUM_BYTES, crc32c(output))
@@ -151,7 +151,7 @@ class Index:
 
 
 class Builder:
-    """Makes an index while a segment is written, or read again, batch by batch."""
+    """Builds an index while a segment is written or read."""
 
     __slots__ = (
         "_bytes_since",
@@ -176,7 +176,7 @@ class Builder:
     def append(
         self, base_offset: int, record_count: int, size_bytes: int, max_timestamp_ms: int
     ) -> None:
-        """Take the next batch, as long as it is in the segment."""
+        """Add the next batch of the segment."""
         if (
             not self._offsets
             or self._bytes_since >= self._interval_bytes
@@ -209,9 +209,9 @@ def rebuild(
     *,
     prior_max_timestamp_ms: int | None = None,
 ) -> Index:
-    """The index of a segment that has lost it, from all of its batches.
+    """Build the index of a segment from all of its batches.
 
-    Other sections are lost for good, as they are about more than the segment.
+    Other sections cannot be rebuilt, because their state is not contained in the segment.
     """
     builder = Builder(index_interval_bytes)
     for batch in batches:
@@ -220,7 +220,7 @@ def rebuild(
 
 
 def verify(key: str, found: Index, batches: Iterable[BatchView]) -> None:
-    """Raise unless every entry of an index is the start of one of the batches of its segment."""
+    """Raise unless every entry points to the start of a batch of the segment."""
     base_offsets: dict[int, int] = {}
     position = FIRST_POSITION
     for batch in batches:
@@ -228,33 +228,33 @@ def verify(key: str, found: Index, batches: Iterable[BatchView]) -> None:
         position += len(batch)
     for offset, position in zip(found.offsets, found.positions, strict=True):
         if base_offsets.get(position) != offset:
-            _damaged(key, f"no batch of its segment begins at {position} with offset {offset}")
+            _raise_damaged(key, f"no batch of the segment at {position} with offset {offset}")
 
 
 # --- reading --------------------------------------------------------------------------------------
 
 
 def decode(key: str, buffer: Buffer) -> Index:
-    """A whole index, ours or upstream's; `key` is for the message if it is none."""
-    view, is_proven = _verified(key, memoryview(buffer))
+    """Decode an index, Kafscale's or upstream's; `key` is used in error messages."""
+    view, has_checksum = _verify_checksum(key, memoryview(buffer))
     if len(view) < HEADER_BYTES:
-        _damaged(key, f"{len(view)} bytes are too few for its header")
+        _raise_damaged(key, f"{len(view)} bytes are too few for the header")
     magic, version, count, _, _ = _HEADER.unpack_from(view)
     if magic not in MAGICS_READ:
-        _damaged(key, f"it begins with {magic!r} instead of {MAGIC!r}")
+        _raise_damaged(key, f"magic is {magic!r}, expected {MAGIC!r}")
     if version != VERSION:
-        _damaged(key, f"version {version} is unknown")
+        _raise_damaged(key, f"version {version} is unknown")
     end = HEADER_BYTES + count * ENTRY_BYTES
     if count < 1 or end > len(view):
-        _damaged(key, f"{len(view)} bytes cannot hold {count} entries")
+        _raise_damaged(key, f"{len(view)} bytes cannot hold {count} entries")
     offsets, positions = _separate(view[HEADER_BYTES:end])
     if positions[0] != FIRST_POSITION:
-        _damaged(key, f"its first entry is at {positions[0]} instead of {FIRST_POSITION}")
-    if not is_proven:
-        if offsets[0] < 0 or not _ascends(offsets) or not _ascends(positions):
-            _damaged(key, "its entries do not ascend")
+        _raise_damaged(key, f"first entry is at {positions[0]}, expected {FIRST_POSITION}")
+    if not has_checksum:
+        if offsets[0] < 0 or not _is_ascending(offsets) or not _is_ascending(positions):
+            _raise_damaged(key, "the entries do not ascend")
         if end < len(view):
-            _damaged(key, "it has sections but no checksum")
+            _raise_damaged(key, "it has sections but no checksum")
     sections = _read_sections(key, view, end)
     times = sections.pop(TIME_MAGIC, None)
     if times is None:
@@ -263,8 +263,8 @@ def decode(key: str, buffer: Buffer) -> Index:
     return Index(offsets, positions, max_timestamps, prior, sections)
 
 
-def _verified(key: str, view: memoryview) -> tuple[memoryview, bool]:
-    """All but the checksum, and whether there was one; it holds then."""
+def _verify_checksum(key: str, view: memoryview) -> tuple[memoryview, bool]:
+    """Everything but the checksum, and whether there was one; raises if it does not match."""
     position = len(view) - _CHECKSUM.size
     if position < HEADER_BYTES:
         return view, False
@@ -273,7 +273,7 @@ def _verified(key: str, view: memoryview) -> tuple[memoryview, bool]:
         return view, False
     computed = crc32c(view[:position])
     if computed != stored:
-        _damaged(key, f"its checksum is {computed:08x}, but it says {stored:08x}")
+        _raise_damaged(key, f"checksum mismatch: computed {computed:08x}, stored {stored:08x}")
     return view[:position], True
 
 
@@ -282,13 +282,13 @@ def _read_sections(key: str, view: memoryview, position: int) -> dict[bytes, byt
     while position < len(view):
         start = position + _SECTION.size
         if start > len(view):
-            _damaged(key, "it ends within the header of a section")
+            _raise_damaged(key, "it ends within a section header")
         magic, length = _SECTION.unpack_from(view, position)
         end = start + length
         if end > len(view):
-            _damaged(key, f"it ends within the section {magic!r}")
+            _raise_damaged(key, f"it ends within section {magic!r}")
         if magic in sections:
-            _damaged(key, f"it has two sections {magic!r}")
+            _raise_damaged(key, f"duplicate section {magic!r}")
         sections[magic] = bytes(view[start:end])
         position = end
     return sections
@@ -296,31 +296,31 @@ def _read_sections(key: str, view: memoryview, position: int) -> dict[bytes, byt
 
 def _read_times(key: str, content: bytes, count: int) -> tuple[int | None, "array[int]"]:
     if len(content) != 8 * (count + 1):
-        _damaged(key, f"its {len(content)} bytes of times are not for {count} entries")
-    times = _swapped(array("q", content))
+        _raise_damaged(key, f"{len(content)} bytes of timestamps do not fit {count} entries")
+    times = _to_big_endian(array("q", content))
     prior = times.pop(0)
     if prior < UNKNOWN_PRIOR_TIMESTAMP:
-        _damaged(key, f"{prior} cannot be the greatest timestamp of a log")
+        _raise_damaged(key, f"invalid prior timestamp {prior}")
     return None if prior == UNKNOWN_PRIOR_TIMESTAMP else prior, times
 
 
-def _damaged(key: str, reason: str) -> NoReturn:
+def _raise_damaged(key: str, reason: str) -> NoReturn:
     raise DamagedObjectError(key, reason)
 
 
 # --- columns and rows -----------------------------------------------------------------------------
 #
-# An entry is three words of 32 bits, two for the offset and one for the position. Arrays move the
-# words of all entries at once: a hundred times as fast as a loop over the entries, of which the
-# index of a full segment has tens of thousands.
+# An entry has three 32-bit words, two for the offset and one for the position. Slice assignment
+# moves the words of all entries at once: about a hundred times faster than a loop over the entries,
+# of which the index of a full segment has tens of thousands.
 
 
 def _interleave(offsets: "array[int]", positions: "array[int]") -> bytes:
     words = array("i", bytes(len(offsets) * ENTRY_BYTES))
-    halves = array("i", _swapped(offsets).tobytes())
+    halves = array("i", _to_big_endian(offsets).tobytes())
     words[0::3] = halves[0::2]
     words[1::3] = halves[1::2]
-    words[2::3] = _swapped(positions)
+    words[2::3] = _to_big_endian(positions)
     return words.tobytes()
 
 
@@ -329,11 +329,11 @@ def _separate(entries: memoryview) -> tuple["array[int]", "array[int]"]:
     halves = array("i", bytes(len(words) // 3 * 8))
     halves[0::2] = words[0::3]
     halves[1::2] = words[1::3]
-    return _swapped(array("q", halves.tobytes())), _swapped(words[2::3])
+    return _to_big_endian(array("q", halves.tobytes())), _to_big_endian(words[2::3])
 
 
-def _swapped(values: "array[int]") -> "array[int]":
-    """The values with their bytes in big-endian order, or back: a copy, unless they are already."""
+def _to_big_endian(values: "array[int]") -> "array[int]":
+    """Convert to or from big-endian byte order; a copy unless that is the native order."""
     if not _IS_LITTLE_ENDIAN:
         return values
     copy = values[:]
@@ -341,7 +341,7 @@ def _swapped(values: "array[int]") -> "array[int]":
     return copy
 
 
-def _ascends(values: "array[int]") -> bool:
+def _is_ascending(values: "array[int]") -> bool:
     return all(map(lt, values, islice(values, 1, None)))
 
 

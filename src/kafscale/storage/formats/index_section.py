@@ -1,4 +1,4 @@
-"""How state is kept in a section of an index: a version, a checksum, then the body.
+"""The encoding of a section of an index: version, checksum, body.
 
 Layout, big-endian:
 
@@ -6,9 +6,8 @@ Layout, big-endian:
     at  2  CRC       uint32   CRC-32C of the body
     at  6  body
 
-An index has no checksum of its own, and a flipped bit in a sequence or an offset would show only
-as a wrong answer much later; so what is kept in its sections carries one. What the body means is
-left to those who keep it: `producers` and `epochs`.
+Each section has its own checksum, because a flipped bit in a sequence or an offset would show only
+as a wrong result much later. `producer_state` and `leader_epochs` define the bodies.
 """
 
 from struct import Struct
@@ -22,19 +21,19 @@ _PREFIX: Final = Struct(">hI")
 assert _PREFIX.size == 6
 
 
-def seal(version: int, body: bytes) -> bytes:
+def encode_section(version: int, body: bytes) -> bytes:
     return _PREFIX.pack(version, crc32c(body)) + body
 
 
-def unseal(key: str, version: int, section: Buffer) -> memoryview:
-    """The body of a section that was found in the object under `key`."""
+def decode_section(key: str, version: int, section: Buffer) -> memoryview:
+    """Return the body of a section that was read from the object `key`."""
     view = memoryview(section)
     if len(view) < _PREFIX.size:
         raise DamagedObjectError(key, f"a section of {len(view)} bytes is shorter than its prefix")
     found, checksum = _PREFIX.unpack_from(view)
     if found != version:
-        raise DamagedObjectError(key, f"a section has version {found}, where {version} is known")
+        raise DamagedObjectError(key, f"a section has version {found}, expected {version}")
     body = view[_PREFIX.size :]
     if crc32c(body) != checksum:
-        raise DamagedObjectError(key, "the CRC of a section does not hold")
+        raise DamagedObjectError(key, "CRC mismatch in a section")
     return body

@@ -1,19 +1,18 @@
-"""The names of objects: built from what they hold, and taken apart again.
+"""Object keys: building and parsing.
 
     {namespace}/{topic}/{partition}/segment-{base offset:020d}.kfs     a segment, see `segment`
     {namespace}/{topic}/{partition}/segment-{base offset:020d}.index   its index, see `index`
-    {namespace}/_wal/{broker}/{epoch:010d}/{sequence:020d}.kfw         a WAL object, see `wal`
-    {namespace}/{topic}/{partition}/log-start                          an offset in decimal digits:
-                                                                       what lies below is deleted
-    {namespace}/_staging/{job}/{topic}/{partition}/…                   segments to be, see `swap`
-    {namespace}/_catalog/topics.json                                   the topics, for readers of
-                                                                       buckets that see no etcd
-    {namespace}/_jobs/{job}/{start:013d}-{run}.json                    a job's run, see `job_runs`
+    {namespace}/_wal/{broker}/{epoch:010d}/{sequence:020d}.kfw         a WAL object, `wal_object`
+    {namespace}/{topic}/{partition}/log-start                          the log start offset, in
+                                                                       decimal digits
+    {namespace}/_staging/{job}/{topic}/{partition}/…                   staged segments, see `swap`
+    {namespace}/_catalog/topics.json                                   the topics, for readers
+                                                                       without etcd
+    {namespace}/_jobs/{job}/{start:013d}-{run}.json                    a job run, see `job_runs`
 
-The laws: numbers are padded, so that the listing of a prefix comes in the order of offsets, or of
-epochs and sequences; a name that parses is exactly the name that would be built from its parts, so
-that no two names mean one object. Whatever else lies in a bucket parses to None, and whoever lists
-decides what to say about it. Pure: nothing here asks a store.
+Invariants: numbers are zero-padded, so that listings are in order of offsets, or of epochs and
+sequences. A key that parses is exactly the key that its parts build, so no two keys mean the same
+object. Other keys parse to None, and the caller decides whether to log them.
 """
 
 import re
@@ -26,7 +25,7 @@ INDEX_SUFFIX: Final = ".index"
 WAL_SUFFIX: Final = ".kfw"
 
 OBJECTS_DIRECTORY: Final = "objects"
-"""Where, in its data directory, an embedded Kafscale keeps objects."""
+"""The subdirectory of the data directory with the objects of an embedded Kafscale."""
 
 WAL_DIRECTORY: Final = "_wal"
 STAGING_DIRECTORY: Final = "_staging"
@@ -36,12 +35,12 @@ JOBS_DIRECTORY: Final = "_jobs"
 RESERVED_TOPICS: Final = frozenset(
     {WAL_DIRECTORY, STAGING_DIRECTORY, PROBE_DIRECTORY, CATALOG_DIRECTORY, JOBS_DIRECTORY}
 )
-"""Names that lie beside topics in a namespace, and that no topic may have therefore."""
+"""Directories next to topics in a namespace; topics must not have these names."""
 
 INT32_MAX: Final = 2**31 - 1
 INT64_MAX: Final = 2**63 - 1
 EPOCH_MAX: Final = 10**10 - 1
-"""What ten digits hold: beyond it, names would no longer sort by epoch."""
+"""Largest epoch with ten digits; larger ones would not sort."""
 
 _NUMBER: Final = "0|[1-9][0-9]{0,9}"
 _SEGMENT: Final = re.compile(
@@ -53,7 +52,7 @@ _JOB_RUN: Final = re.compile(r"_jobs/([a-z][a-z0-9-]{0,63})/([0-9]{13})-([0-9a-f
 
 
 class SegmentRef(msgspec.Struct, frozen=True, gc=False):
-    """What the name of a segment or of its index says."""
+    """The parts of the key of a segment or an index."""
 
     topic: str
     partition: int
@@ -62,7 +61,7 @@ class SegmentRef(msgspec.Struct, frozen=True, gc=False):
 
 
 class WalRef(msgspec.Struct, frozen=True, gc=False):
-    """What the name of a WAL object says."""
+    """The parts of the key of a WAL object."""
 
     broker_id: int
     epoch: int
@@ -70,7 +69,7 @@ class WalRef(msgspec.Struct, frozen=True, gc=False):
 
 
 class JobRunRef(msgspec.Struct, frozen=True, gc=False):
-    """What the name of the record of a job's run says."""
+    """The parts of the key of a job run."""
 
     job: str
     started_at_ms: int
@@ -89,7 +88,7 @@ def partition_prefix(namespace: str, topic: str, partition: int) -> str:
 
 
 def segment_key(namespace: str, topic: str, partition: int, base_offset: int) -> str:
-    """The name of a segment.
+    """The key of a segment.
 
     >>> segment_key("production", "orders", 0, 50000)
     'production/orders/0/segment-00000000000000050000.kfs'
@@ -118,7 +117,7 @@ def jobs_root(namespace: str) -> str:
 
 
 def job_run_key(namespace: str, job: str, started_at_ms: int, run: str) -> str:
-    """The name of the record of a job's run.
+    """The key of a job run.
 
     >>> job_run_key("production", "lake", 1700000000000, "0f0f0f0f")
     'production/_jobs/lake/1700000000000-0f0f0f0f.json'
@@ -142,7 +141,7 @@ def stream_prefix(namespace: str, broker_id: int, epoch: int) -> str:
 
 
 def wal_key(namespace: str, broker_id: int, epoch: int, sequence: int) -> str:
-    """The name of a WAL object.
+    """The key of a WAL object.
 
     >>> wal_key("production", 3, 17, 0)
     'production/_wal/3/0000000017/00000000000000000000.kfw'
@@ -156,8 +155,8 @@ def wal_key(namespace: str, broker_id: int, epoch: int, sequence: int) -> str:
 
 
 def parse_segment(namespace: str, key: str) -> SegmentRef | None:
-    """What the name of a segment or an index says; None if it is no such name."""
-    found = _SEGMENT.fullmatch(_inside(namespace, key))
+    """Parse the key of a segment or an index; None if it is neither."""
+    found = _SEGMENT.fullmatch(_relative_key(namespace, key))
     if found is None:
         return None
     topic, partition, base_offset = found[1], int(found[2]), int(found[3])
@@ -169,21 +168,21 @@ def parse_segment(namespace: str, key: str) -> SegmentRef | None:
 
 
 def parse_log_start(namespace: str, key: str) -> tuple[str, int] | None:
-    """The topic and the partition whose start an object tells; None if it is no such."""
-    found = _LOG_START.fullmatch(_inside(namespace, key))
+    """Parse the key of a log start object into topic and partition; None if it is not one."""
+    found = _LOG_START.fullmatch(_relative_key(namespace, key))
     return None if found is None else (found[1], int(found[2]))
 
 
 def parse_staged(namespace: str, key: str) -> SegmentRef | None:
-    """What the name of a segment, or an index, that a job has made says; None if it is no such."""
-    directory, _, rest = _inside(namespace, key).partition("/")
+    """Parse the key of a staged segment or index; None if it is neither."""
+    directory, _, rest = _relative_key(namespace, key).partition("/")
     _, _, name = rest.partition("/")
     return parse_segment("", f"/{name}") if directory == STAGING_DIRECTORY else None
 
 
 def parse_wal(namespace: str, key: str) -> WalRef | None:
-    """What the name of a WAL object says; None if it is no such name."""
-    found = _WAL.fullmatch(_inside(namespace, key))
+    """Parse the key of a WAL object; None if it is not one."""
+    found = _WAL.fullmatch(_relative_key(namespace, key))
     if found is None:
         return None
     broker_id, epoch, sequence = int(found[1]), int(found[2]), int(found[3])
@@ -193,8 +192,8 @@ def parse_wal(namespace: str, key: str) -> WalRef | None:
 
 
 def parse_job_run(namespace: str, key: str) -> JobRunRef | None:
-    """What the name of the record of a job's run says; None if it is no such name."""
-    found = _JOB_RUN.fullmatch(_inside(namespace, key))
+    """Parse the key of a job run; None if it is not one."""
+    found = _JOB_RUN.fullmatch(_relative_key(namespace, key))
     return None if found is None else JobRunRef(found[1], int(found[2]), found[3])
 
 
@@ -205,7 +204,7 @@ def _segment_stem(namespace: str, topic: str, partition: int, base_offset: int) 
     return f"{partition_prefix(namespace, topic, partition)}segment-{base_offset:020d}"
 
 
-def _inside(namespace: str, key: str) -> str:
-    """The rest of a key below its namespace; nothing, which is no name, for a key elsewhere."""
+def _relative_key(namespace: str, key: str) -> str:
+    """The key without its namespace; empty if it is in another one."""
     prefix = f"{namespace}/"
     return key[len(prefix) :] if key.startswith(prefix) else ""

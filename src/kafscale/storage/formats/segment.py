@@ -1,25 +1,25 @@
-"""Segments, `.kfs`: a run of a partition's record batches in one immutable object.
+"""Segments, `.kfs`: consecutive record batches of a partition in one immutable object.
 
 Layout, big-endian:
 
     at  0  magic           4 bytes  `KAFS`
     at  4  version         int16    1
-    at  6  flags           uint16   bits 0-2: the codec, where all batches share one; else 0
+    at  6  flags           uint16   bits 0-2: the codec if all batches share one, else 0
     at  8  base offset     int64    of the first record
     at 16  record count    int32
     at 20  created         int64    milliseconds
     at 28  reserved        int32    0
-    at 32  batches                  of magic 2, one after the other
+    at 32  batches                  magic 2, contiguous
     -16    checksum        uint32   CRC-32C of all batches; header and footer are not covered
     -12    last offset     int64    of the last record
     -4     end magic       4 bytes  `END!`
 
-The laws: a segment holds at least one batch, its offsets are contiguous, and it stays below 2 GiB,
-so that positions fit 32 bits. Batches are written as they came, except that those which came
-uncompressed may be compressed; the parts of an object are placed, never joined. What `read` returns
-has been proven: all but the flags, the time of creation and the reserved bytes is checked against
-the batches or by a checksum, and nothing depends on those. Readers take the codec from each batch.
-When a segment is made and where it goes is left to others, as is keeping its index beside it.
+Invariants: a segment has at least one batch, its offsets are contiguous, and it is smaller than
+2 GiB, so that positions fit into 32 bits. Batches are stored as they were produced, except that
+uncompressed ones may be compressed. The parts of an object are written separately, never joined.
+`read` verifies a segment: everything except flags, creation time and reserved bytes is covered by a
+checksum or compared with the batches, and nothing depends on those three. Readers take the codec
+from each batch.
 """
 
 from collections.abc import Mapping, Sequence
@@ -46,24 +46,24 @@ VERSION: Final = 1
 SEGMENT_BYTES_MAX: Final = 2**31 - 1
 RECORD_COUNT_MAX: Final = 2**31 - 1
 UNTRIED_COUNT_MAX: Final = 15
-"""How many batches are left as they came between two tries to compress what does not shrink."""
+"""Maximum number of batches that are skipped between attempts to compress incompressible data."""
 
 _HEADER: Final = Struct(">4shHqiqi")
 _FOOTER: Final = Struct(">Iq4s")
 _LENGTH: Final = Struct(">i")
-_KEPT_AS_IT_CAME: Final = CODEC_MASK | CONTROL_BIT
-"""The attributes of batches that are not compressed here: they are already, or must not be."""
+_NOT_RECOMPRESSED: Final = CODEC_MASK | CONTROL_BIT
+"""Attribute bits of batches that are not compressed here: compressed ones and control batches."""
 _TIMESTAMP_MS_MIN: Final = -(2**63)
 HEADER_BYTES: Final = _HEADER.size
 FOOTER_BYTES: Final = _FOOTER.size
 
 assert HEADER_BYTES == 32 == index.FIRST_POSITION
 assert FOOTER_BYTES == 16
-assert FOOTER_BYTES < BATCH_HEADER_BYTES, "no footer can be taken for a batch"
+assert FOOTER_BYTES < BATCH_HEADER_BYTES, "a footer cannot be mistaken for a batch"
 
 
 class Header(msgspec.Struct, frozen=True, gc=False):
-    """What a segment says of itself at its beginning."""
+    """The header of a segment."""
 
     base_offset: int
     count: int
@@ -77,7 +77,7 @@ class Header(msgspec.Struct, frozen=True, gc=False):
 
 
 class Footer(msgspec.Struct, frozen=True, gc=False):
-    """What a segment says of itself at its end."""
+    """The footer of a segment."""
 
     checksum: int
     last_offset: int
@@ -87,7 +87,7 @@ class Footer(msgspec.Struct, frozen=True, gc=False):
 
 
 class Segment(msgspec.Struct, frozen=True, gc=False):
-    """A segment that has been read and found whole."""
+    """A segment that was read and verified."""
 
     header: Header
     footer: Footer
@@ -95,7 +95,7 @@ class Segment(msgspec.Struct, frozen=True, gc=False):
 
 
 class Built(msgspec.Struct, frozen=True, gc=False):
-    """A segment that is ready to be written, with its index."""
+    """A segment with its index, ready to be written."""
 
     parts: list[Buffer]
     """Header, batches, footer."""
@@ -108,7 +108,7 @@ class Built(msgspec.Struct, frozen=True, gc=False):
 
 
 class Builder:
-    """Makes a segment of batches whose offsets are stamped."""
+    """Builds a segment from batches that have their offsets."""
 
     __slots__ = (
         "_checksum",
@@ -134,20 +134,20 @@ class Builder:
         compression: Codec | None,
         prior_max_timestamp_ms: int | None,
     ) -> None:
-        """Begin a segment.
+        """Start a segment.
 
-        `compression` is for batches that came uncompressed; None leaves them so.
-        `prior_max_timestamp_ms` is the greatest timestamp of the log before this segment, or -1;
-        None if nobody knows.
+        `compression` applies to batches that arrived uncompressed; None leaves them alone.
+        `prior_max_timestamp_ms` is the largest timestamp of the log before this segment, -1 if
+        there is none; None if unknown.
         """
         self._created_ms = created_ms
         self._compression = None if compression is Codec.NONE else compression
         self._prior_max_timestamp_ms = prior_max_timestamp_ms
         self._index = index.Builder(index_interval_bytes)
-        self._parts: list[Buffer] = [b""]  # The header's place: it is known at the end only.
+        self._parts: list[Buffer] = [b""]  # Placeholder for the header, which is built last.
         self._size_bytes = HEADER_BYTES + FOOTER_BYTES
         self._checksum = 0
-        self._codecs = 0  # A bit for each codec that was met.
+        self._codecs = 0  # One bit for each codec.
         self._count = 0
         self._next_offset = -1
         self._max_timestamp_ms = _TIMESTAMP_MS_MIN
@@ -156,32 +156,32 @@ class Builder:
 
     @property
     def size_bytes(self) -> int:
-        """How large the segment would be if it were finished now."""
+        """The size of the segment if it were finished now."""
         return self._size_bytes
 
     @property
     def count(self) -> int:
-        """How many records it has so far."""
+        """Number of records so far."""
         return self._count
 
     @property
     def next_offset(self) -> int:
-        """The offset that the next batch must have."""
+        """The base offset that the next batch must have."""
         return self._next_offset
 
     def append(self, batch: BatchView) -> None:
-        """Take a batch that lies by itself and has to fit."""
+        """Add one batch, which must fit."""
         fitted = self.extend(batch.buffer, (0, len(batch)))
-        assert fitted, "a segment stays within the limits of the format"
+        assert fitted, "the segment exceeds a limit of the format"
 
     def extend(self, view: memoryview, positions: Sequence[int]) -> bool:
-        """Take batches that lie together, up to the first that would exceed a limit of the format.
+        """Add contiguous batches, up to the first that would exceed a limit of the format.
 
-        `positions` are where each of them begins, and where the last one ends. The answer is
-        whether all of them are in the segment now.
+        `positions` contains the start of each batch and the end of the last one. Returns whether
+        all batches were added.
         """
-        # Whoever makes a segment of what producers sent competes with the event loop, so a batch
-        # costs one look at its header, and those that stay as they came are placed together.
+        # This competes with the event loop for the CPU, so each batch costs one header decode, and
+        # batches that are stored unchanged are added as one part.
         compression = self._compression
         size_bytes, count, next_offset = self._size_bytes, self._count, self._next_offset
         placed = start = positions[0]
@@ -204,17 +204,17 @@ class Builder:
             batch_bytes = end - start
             assert magic == BATCH_MAGIC
             assert length == batch_bytes - LENGTH_OVERHEAD_BYTES
-            assert next_offset in (-1, base_offset), "offsets are contiguous"
+            assert next_offset in (-1, base_offset), "offsets are not contiguous"
             if (
                 size_bytes + batch_bytes > SEGMENT_BYTES_MAX
                 or count + batch_count > RECORD_COUNT_MAX
             ):
                 break
-            if compression is not None and not attributes & _KEPT_AS_IT_CAME:
+            if compression is not None and not attributes & _NOT_RECOMPRESSED:
                 smaller = self._compressed(view, start, end, compression)
                 if smaller is not None:
-                    self._place(view[placed:start])
-                    self._place(smaller)
+                    self._add_part(view[placed:start])
+                    self._add_part(smaller)
                     placed = end
                     batch_bytes = len(smaller)
                     attributes = compression
@@ -226,16 +226,16 @@ class Builder:
             next_offset = base_offset + last_offset_delta + 1
             start = end
         self._size_bytes, self._count, self._next_offset = size_bytes, count, next_offset
-        self._place(view[placed:start])
+        self._add_part(view[placed:start])
         return start == positions[-1]
 
     def finish(self, sections: Mapping[bytes, bytes] | None = None) -> Built:
-        """The segment, and the index with these sections; there is no more to append then."""
+        """Return the segment and its index with these sections; ends the builder."""
         assert self._count > 0
         finished = self._index.finish(
             prior_max_timestamp_ms=self._prior_max_timestamp_ms, sections=sections
         )
-        # A single bit says that there was a single codec, and its place says which.
+        # A single bit means a single codec, and its position is the codec's number.
         is_single = self._codecs & (self._codecs - 1) == 0
         flags = self._codecs.bit_length() - 1 if is_single else 0
         header = Header(finished.offsets[0], self._count, self._created_ms, flags)
@@ -252,15 +252,15 @@ class Builder:
             index=finished.encode(),
         )
 
-    def _place(self, stretch: Buffer) -> None:
-        if stretch:
-            self._parts.append(stretch)
-            self._checksum = crc32c(stretch, self._checksum)
+    def _add_part(self, part: Buffer) -> None:
+        if part:
+            self._parts.append(part)
+            self._checksum = crc32c(part, self._checksum)
 
     def _compressed(
         self, view: memoryview, start: int, end: int, compression: Codec
     ) -> bytearray | None:
-        """A batch that came without compression as it is to be stored, if that is worth it."""
+        """Compress an uncompressed batch; None if it does not get smaller."""
         if self._untried_count < self._untried_count_max:
             self._untried_count += 1
             return None
@@ -269,7 +269,7 @@ class Builder:
         if len(smaller) < end - start:
             self._untried_count_max = 0
             return smaller
-        # What comes next is probably alike, such as pictures: it is tried less and less often.
+        # The next batches are probably incompressible as well: try less and less often.
         self._untried_count_max = min(2 * self._untried_count_max + 1, UNTRIED_COUNT_MAX)
         return None
 
@@ -278,63 +278,67 @@ class Builder:
 
 
 def decode_header(key: str, buffer: Buffer) -> Header:
-    """The header, from the first bytes of an object; `key` is for the message if it is none."""
+    """Decode a header from the first bytes of an object; `key` is used in error messages."""
     if len(buffer) < HEADER_BYTES:
-        _damaged(key, f"{len(buffer)} bytes are too few for its header")
+        _raise_damaged(key, f"{len(buffer)} bytes are too few for the header")
     magic, version, flags, base_offset, count, created_ms, _ = _HEADER.unpack_from(buffer)
     if magic != MAGIC:
-        _damaged(key, f"it begins with {magic!r} instead of {MAGIC!r}")
+        _raise_damaged(key, f"magic is {magic!r}, expected {MAGIC!r}")
     if version != VERSION:
-        _damaged(key, f"version {version} is unknown")
+        _raise_damaged(key, f"version {version} is unknown")
     if base_offset < 0 or count < 1:
-        _damaged(key, f"it says that it has {count} records from offset {base_offset}")
+        _raise_damaged(key, f"invalid header: {count} records from offset {base_offset}")
     return Header(base_offset, count, created_ms, flags)
 
 
 def decode_footer(key: str, buffer: Buffer) -> Footer:
-    """The footer, from the last bytes of an object."""
+    """Decode a footer from the last bytes of an object."""
     if len(buffer) < FOOTER_BYTES:
-        _damaged(key, f"{len(buffer)} bytes are too few for its footer")
+        _raise_damaged(key, f"{len(buffer)} bytes are too few for the footer")
     checksum, last_offset, magic = _FOOTER.unpack_from(buffer, len(buffer) - FOOTER_BYTES)
     if magic != END_MAGIC:
-        _damaged(key, f"it ends with {magic!r} instead of {END_MAGIC!r}")
+        _raise_damaged(key, f"end magic is {magic!r}, expected {END_MAGIC!r}")
     return Footer(checksum, last_offset)
 
 
 def read(key: str, buffer: Buffer) -> Segment:
-    """A whole segment, proven to be one."""
+    """Decode and verify a whole segment."""
     view = memoryview(buffer)
     header = decode_header(key, view)
     footer = decode_footer(key, view[HEADER_BYTES:])
     body = view[HEADER_BYTES:-FOOTER_BYTES]
     computed = crc32c(body)
     if computed != footer.checksum:
-        _damaged(key, f"its checksum is {computed:08x}, but it says {footer.checksum:08x}")
+        _raise_damaged(
+            key, f"checksum mismatch: computed {computed:08x}, stored {footer.checksum:08x}"
+        )
     try:
         batches = split(body)
     except RecordsError as error:
-        _damaged(key, str(error))
+        _raise_damaged(key, str(error))
     next_offset = header.base_offset
     count = 0
     for batch in batches:
         if batch.base_offset != next_offset:
-            _damaged(key, f"the batch at offset {batch.base_offset} should be at {next_offset}")
+            _raise_damaged(key, f"batch at offset {batch.base_offset}, expected at {next_offset}")
         if batch.last_offset_delta < 0:
-            _damaged(key, f"the batch at offset {next_offset} ends before it begins")
+            _raise_damaged(key, f"batch at offset {next_offset} ends before it begins")
         next_offset = batch.next_offset
         count += batch.count
     if count != header.count:
-        _damaged(key, f"it has {count} records, but says that it has {header.count}")
+        _raise_damaged(key, f"it has {count} records, the header says {header.count}")
     if next_offset - 1 != footer.last_offset:
-        _damaged(key, f"its last offset is {next_offset - 1}, but it says {footer.last_offset}")
+        _raise_damaged(
+            key, f"last offset is {next_offset - 1}, the footer says {footer.last_offset}"
+        )
     return Segment(header, footer, batches)
 
 
 def salvage(buffer: Buffer) -> list[BatchView]:
-    """The whole and contiguous batches from the beginning of a damaged segment, up to the damage.
+    """Return the whole, contiguous batches of a damaged segment, up to the damage.
 
-    The checksum of each batch is what proves it. That does not cover the offsets; they must follow
-    from the header, or, where that is damaged, from the first batch.
+    The checksum of each batch verifies it, except for its base offset; offsets must follow from the
+    header or, if that is damaged, from the first batch.
     """
     view = memoryview(buffer)
     next_offset: int | None = None
@@ -358,5 +362,5 @@ def salvage(buffer: Buffer) -> list[BatchView]:
     return batches
 
 
-def _damaged(key: str, reason: str) -> NoReturn:
+def _raise_damaged(key: str, reason: str) -> NoReturn:
     raise DamagedObjectError(key, reason)

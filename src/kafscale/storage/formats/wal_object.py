@@ -1,16 +1,16 @@
-"""WAL objects, `.kfw`: batches of many partitions in one object, so that one PUT makes all durable.
+"""WAL objects, `.kfw`: batches of many partitions, made durable by one PUT.
 
 Layout, big-endian:
 
     at  0  magic           4 bytes  `KAFW`
     at  4  version         int16    1
-    at  6  flags           int16    bit 0: a fence, which holds nothing and ends a stream
-    at  8  broker id       int32    whose stream the object belongs to,
-    at 12  epoch           int64    in which of its lives,
-    at 20  sequence        int64    and at which place, from 0
+    at  6  flags           int16    bit 0: a fence, which is empty and ends a stream
+    at  8  broker id       int32    the broker that owns the stream
+    at 12  epoch           int64    the broker epoch of its session
+    at 20  sequence        int64    the number of the object in the stream, from 0
     at 28  created         int64    milliseconds
-    at 36  bodies                   record batches, partition after partition
-           table                    a row for each range of bodies, in the order of their positions
+    at 36  bodies                   record batches, partition by partition
+           table                    a row for each range of the bodies, in order of position
     -12    table length    uint32   in bytes
     -8     checksum        uint32   CRC-32C of everything before it
     -4     end magic       4 bytes  `END!`
@@ -18,10 +18,10 @@ Layout, big-endian:
     a row: topic id (16 bytes), partition (int32), position, length, base offset, last offset,
            max timestamp (int64 each), length of the topic's name (int16), the name in UTF-8
 
-The laws: a range holds all batches of one partition, contiguous in their offsets; the ranges cover
-the bodies without a gap or an overlap; bodies are placed, never copied or joined. What is decoded
-here has been proven whole, except by `decode_footer`, which sees the tail of an object only.
-Whether an object counts, and what its batches hold, is left to those who read streams.
+Invariants: a range holds all batches of one partition, with contiguous offsets. Ranges cover the
+bodies without gaps or overlaps. Bodies are written separately, never copied or joined. A decoded
+object is verified, except by `decode_footer`, which sees only the end of an object. Whether an
+object is acknowledged is decided by `wal.streams`.
 """
 
 from collections.abc import Sequence
@@ -40,7 +40,7 @@ VERSION: Final = 1
 FENCE_FLAG: Final = 0x01
 TOPIC_ID_BYTES: Final = 16
 TAIL_BYTES_HINT: Final = 64 * 1024
-"""What to ask for first of an object's tail: the table of several hundred ranges fits in it."""
+"""Bytes to request first from an object's end; the table of several hundred ranges fits."""
 
 _HEADER: Final = Struct(">4shhiqqq")
 _ROW: Final = Struct(">16siqqqqqh")
@@ -51,17 +51,17 @@ HEADER_BYTES: Final = _HEADER.size
 FOOTER_BYTES: Final = _FOOTER.size
 
 EMPTY_BYTES: Final = HEADER_BYTES + FOOTER_BYTES
-"""The size of an object that holds nothing."""
+"""The size of an object without records."""
 
 assert HEADER_BYTES == 36
 assert _ROW.size == 62
 assert FOOTER_BYTES == _TABLE_LENGTH.size + _SEAL.size == 12
 
-_place_of = attrgetter("topic", "topic_id", "partition")
+_sort_key = attrgetter("topic", "topic_id", "partition")
 
 
 class Header(msgspec.Struct, frozen=True, gc=False):
-    """Whose object it is, and which."""
+    """Identifies the object: broker, epoch and sequence."""
 
     broker_id: int
     epoch: int
@@ -77,7 +77,7 @@ class Header(msgspec.Struct, frozen=True, gc=False):
 
 
 class Range(msgspec.Struct, frozen=True, gc=False):
-    """Where in an object the batches of a partition lie, and what they span."""
+    """The position of a partition's batches in an object, and their offsets."""
 
     topic_id: bytes
     topic: str
@@ -90,7 +90,7 @@ class Range(msgspec.Struct, frozen=True, gc=False):
 
 
 class PartitionData(msgspec.Struct, frozen=True, gc=False):
-    """Batches of a partition that are to be written; several pieces may be of one partition."""
+    """Batches of a partition to be written; a partition may occur several times."""
 
     topic_id: bytes
     topic: str
@@ -102,7 +102,7 @@ class PartitionData(msgspec.Struct, frozen=True, gc=False):
 
 
 class WalObject(msgspec.Struct, frozen=True, gc=False):
-    """An object that has been read and found whole."""
+    """An object that was read and verified."""
 
     header: Header
     ranges: list[Range]
@@ -115,48 +115,48 @@ class WalObject(msgspec.Struct, frozen=True, gc=False):
 # --- writing --------------------------------------------------------------------------------------
 
 
-def encode(header: Header, pieces: Sequence[PartitionData]) -> list[Buffer]:
-    """The parts of an object: its header, the bodies as they are, its footer.
+def encode(header: Header, partitions: Sequence[PartitionData]) -> list[Buffer]:
+    """Return the parts of an object: header, bodies (not copied), footer.
 
-    Pieces are put in the order of topics and partitions; those of one partition keep the order in
-    which they were given, which must be that of their offsets, and become one range.
+    Bodies are sorted by topic and partition. Several bodies of one partition must be given in
+    offset order, and become one range.
     """
-    assert pieces
+    assert partitions
     assert not header.is_fence
     parts: list[Buffer] = [header.encode()]
     checksum = crc32c(parts[0])
     rows: list[bytes] = []
     position = HEADER_BYTES
-    ordered = sorted(pieces, key=_place_of)
+    ordered = sorted(partitions, key=_sort_key)
     first = ordered[0]
     length, next_offset, max_timestamp_ms = 0, first.base_offset, first.max_timestamp_ms
-    for piece in ordered:
-        if piece.partition != first.partition or piece.topic_id != first.topic_id:
+    for data in ordered:
+        if data.partition != first.partition or data.topic_id != first.topic_id:
             rows.append(_row(first, position, length, next_offset - 1, max_timestamp_ms))
-            first, position = piece, position + length
-            length, next_offset = 0, piece.base_offset
-            max_timestamp_ms = piece.max_timestamp_ms
-        body = piece.body
+            first, position = data, position + length
+            length, next_offset = 0, data.base_offset
+            max_timestamp_ms = data.max_timestamp_ms
+        body = data.body
         assert body
-        assert next_offset == piece.base_offset <= piece.last_offset, "offsets are contiguous"
+        assert next_offset == data.base_offset <= data.last_offset, "offsets are not contiguous"
         parts.append(body)
         checksum = crc32c(body, checksum)
         length += len(body)
-        next_offset = piece.last_offset + 1
-        max_timestamp_ms = max(max_timestamp_ms, piece.max_timestamp_ms)
+        next_offset = data.last_offset + 1
+        max_timestamp_ms = max(max_timestamp_ms, data.max_timestamp_ms)
     rows.append(_row(first, position, length, next_offset - 1, max_timestamp_ms))
     parts.append(_footer(rows, checksum))
     return parts
 
 
 def encode_opening(header: Header) -> list[Buffer]:
-    """The parts of the object that opens a stream: it holds nothing and takes the first place."""
+    """Return the parts of the first object of a stream, which is empty."""
     assert not header.is_fence
     return _encode_empty(header)
 
 
 def encode_fence(header: Header) -> list[Buffer]:
-    """The parts of a fence: an object that holds nothing and takes the next place in a stream."""
+    """Return the parts of a fence, which is empty."""
     assert header.is_fence
     return _encode_empty(header)
 
@@ -196,38 +196,38 @@ def _footer(rows: Sequence[bytes], checksum: int) -> bytes:
 
 
 def decode(key: str, buffer: Buffer) -> WalObject:
-    """A whole object, proven to be one; `key` is for the message if it is not."""
+    """Decode and verify a whole object; `key` is used in error messages."""
     view = memoryview(buffer)
     header = decode_header(key, view)
     table_length, stored = _read_footer(key, view)
     computed = crc32c(view[: -_SEAL.size])
     if computed != stored:
-        _damaged(key, f"its checksum is {computed:08x}, but it says {stored:08x}")
+        _raise_damaged(key, f"checksum mismatch: computed {computed:08x}, stored {stored:08x}")
     table_position = len(view) - FOOTER_BYTES - table_length
     if table_position < HEADER_BYTES:
-        _damaged(key, f"a table of {table_length} bytes does not fit its {len(view)}")
+        _raise_damaged(key, f"a table of {table_length} bytes does not fit into {len(view)} bytes")
     ranges = _read_table(key, view[table_position:-FOOTER_BYTES], table_position)
     if header.is_fence and ranges:
-        _damaged(key, f"a fence holds {len(ranges)} ranges")
+        _raise_damaged(key, f"a fence with {len(ranges)} ranges")
     return WalObject(header, ranges, view)
 
 
 def decode_header(key: str, buffer: Buffer) -> Header:
-    """The header, from the first bytes of an object."""
+    """Decode the header from the first bytes of an object."""
     if len(buffer) < HEADER_BYTES:
-        _damaged(key, f"{len(buffer)} bytes are too few for its header")
+        _raise_damaged(key, f"{len(buffer)} bytes are too few for the header")
     magic, version, flags, broker_id, epoch, sequence, created_ms = _HEADER.unpack_from(buffer)
     if magic != MAGIC:
-        _damaged(key, f"it begins with {magic!r} instead of {MAGIC!r}")
+        _raise_damaged(key, f"magic is {magic!r}, expected {MAGIC!r}")
     if version != VERSION:
-        _damaged(key, f"version {version} is unknown")
+        _raise_damaged(key, f"version {version} is unknown")
     return Header(broker_id, epoch, sequence, created_ms, is_fence=bool(flags & FENCE_FLAG))
 
 
 def decode_footer(key: str, suffix: Buffer, object_bytes: int) -> list[Range] | int:
-    """The ranges, from the last bytes of an object; or how many of these it takes to know them.
+    """Return the ranges from the last bytes of an object, or how many bytes are needed for that.
 
-    Only the shape of the table is checked: the checksum covers what is not here.
+    Only the structure of the table is checked; the checksum covers the whole object.
     """
     view = memoryview(suffix)
     assert len(view) <= object_bytes
@@ -236,7 +236,9 @@ def decode_footer(key: str, suffix: Buffer, object_bytes: int) -> list[Range] | 
     table_length, _ = _read_footer(key, view)
     table_position = object_bytes - FOOTER_BYTES - table_length
     if table_position < HEADER_BYTES:
-        _damaged(key, f"a table of {table_length} bytes does not fit its {object_bytes}")
+        _raise_damaged(
+            key, f"a table of {table_length} bytes does not fit into {object_bytes} bytes"
+        )
     needed_bytes = table_length + FOOTER_BYTES
     if needed_bytes > len(view):
         return needed_bytes
@@ -245,12 +247,12 @@ def decode_footer(key: str, suffix: Buffer, object_bytes: int) -> list[Range] | 
 
 
 def _read_footer(key: str, view: memoryview) -> tuple[int, int]:
-    """The length of the table, and the checksum."""
+    """Return the length of the table, and the checksum."""
     if len(view) < FOOTER_BYTES:
-        _damaged(key, f"{len(view)} bytes are too few for its footer")
+        _raise_damaged(key, f"{len(view)} bytes are too few for the footer")
     table_length, checksum, magic = _FOOTER.unpack_from(view, len(view) - FOOTER_BYTES)
     if magic != END_MAGIC:
-        _damaged(key, f"it ends with {magic!r} instead of {END_MAGIC!r}")
+        _raise_damaged(key, f"end magic is {magic!r}, expected {END_MAGIC!r}")
     return table_length, checksum
 
 
@@ -261,7 +263,7 @@ def _read_table(key: str, table: memoryview, bodies_end: int) -> list[Range]:
     while position < len(table):
         name_position = position + _ROW.size
         if name_position > len(table):
-            _damaged(key, "its table ends within a row")
+            _raise_damaged(key, "the table ends within a row")
         (
             topic_id,
             partition,
@@ -274,11 +276,11 @@ def _read_table(key: str, table: memoryview, bodies_end: int) -> list[Range]:
         ) = _ROW.unpack_from(table, position)
         position = name_position + name_length
         if name_length < 0 or position > len(table):
-            _damaged(key, f"its table ends within a name of {name_length} bytes")
+            _raise_damaged(key, f"the table ends within a name of {name_length} bytes")
         if start != body_position or length <= 0:
-            _damaged(key, f"a range of {length} bytes at {start} should begin at {body_position}")
+            _raise_damaged(key, f"range of {length} bytes at {start}, expected at {body_position}")
         if not 0 <= base_offset <= last_offset:
-            _damaged(key, f"a range spans the offsets {base_offset} to {last_offset}")
+            _raise_damaged(key, f"invalid offsets of a range: {base_offset} to {last_offset}")
         body_position = start + length
         topic = _read_name(key, table[name_position:position])
         ranges.append(
@@ -294,7 +296,7 @@ def _read_table(key: str, table: memoryview, bodies_end: int) -> list[Range]:
             )
         )
     if body_position != bodies_end:
-        _damaged(key, f"its ranges end at {body_position} instead of {bodies_end}")
+        _raise_damaged(key, f"the ranges end at {body_position}, expected {bodies_end}")
     return ranges
 
 
@@ -302,8 +304,8 @@ def _read_name(key: str, name: memoryview) -> str:
     try:
         return str(name, "utf-8")
     except UnicodeDecodeError:
-        _damaged(key, "the name of a topic is not UTF-8")
+        _raise_damaged(key, "a topic name is not valid UTF-8")
 
 
-def _damaged(key: str, reason: str) -> NoReturn:
+def _raise_damaged(key: str, reason: str) -> NoReturn:
     raise DamagedObjectError(key, reason)

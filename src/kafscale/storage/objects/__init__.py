@@ -1,8 +1,8 @@
-"""Object storage: the one room that talks to S3, with twins on disk and in memory.
+"""Object storage: the only package that talks to S3, with stores on local disk and in memory.
 
-A broker's store is made in layers: `RetryingObjectStore` over `LimitedObjectStore` over
-`ObservedObjectStore` over the store itself, so that every attempt is seen, and waiting for its turn
-is nobody's slowness. Tests put `FaultyObjectStore` below them.
+A broker's store has layers: `RetryingObjectStore` over `LimitedObjectStore` over
+`ObservedObjectStore` over the store itself. So metrics count every attempt, and time spent waiting
+for the request limit is not measured as latency. Tests put `FaultyObjectStore` below them.
 """
 
 from kafscale.storage.objects.blocking import BlockingObjectStore

@@ -1,8 +1,8 @@
-"""An object store for code that waits: Spark's tasks, jobs and tools.
+"""A blocking object store for synchronous code: Spark tasks, jobs and tools.
 
-All of a store's layers are asynchronous. Here they run on an event loop in a thread of their own,
-and whoever calls waits for the answer, or takes a `Future` and fetches it later, which is how
-readers read ahead. The law: `close` ends everything that was begun, and the thread with it.
+All store layers are asynchronous. Here they run on an event loop in a separate thread. Callers wait
+for the result, or take a `Future` for read-ahead. Invariant: `close` cancels everything that was
+submitted and ends the thread.
 """
 
 import asyncio
@@ -19,19 +19,19 @@ _Result = TypeVar("_Result")
 
 
 class BlockingObjectStore:
-    """A store, its loop and its thread."""
+    """An object store with its event loop and thread."""
 
     __slots__ = ("_loop", "_store", "_thread")
 
-    def __init__(self, make: Callable[[], ObjectStore]) -> None:
-        """`make` is called on the thread, so that the store belongs to its loop."""
+    def __init__(self, create: Callable[[], ObjectStore]) -> None:
+        """`create` is called in the thread, so that the store belongs to its loop."""
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(
             target=self._loop.run_forever, name="blocking objects", daemon=True
         )
         self._thread.start()
         try:
-            self._store = self._submit(_made(make)).result()
+            self._store = self._submit(_create(create)).result()
         except BaseException:
             self._stop()
             raise
@@ -48,11 +48,13 @@ class BlockingObjectStore:
         self.close()
 
     def run(self, work: Callable[[ObjectStore], Coroutine[Any, Any, _Result]]) -> _Result:
-        """Wait for something asynchronous that uses the store."""
-        return self.begin(work).result()
+        """Run a coroutine that uses the store, and wait for it."""
+        return self.submit(work).result()
 
-    def begin(self, work: Callable[[ObjectStore], Coroutine[Any, Any, _Result]]) -> Future[_Result]:
-        """Begin something asynchronous, and let it go on meanwhile."""
+    def submit(
+        self, work: Callable[[ObjectStore], Coroutine[Any, Any, _Result]]
+    ) -> Future[_Result]:
+        """Start a coroutine that uses the store."""
         return self._submit(work(self._store))
 
     def put(self, key: str, parts: Sequence[Buffer], *, create: bool = True) -> None:
@@ -62,9 +64,9 @@ class BlockingObjectStore:
         return self._submit(self._store.get(key)).result()
 
     def get_range(self, key: str, start: int, stop: int) -> memoryview:
-        return self.begin_range(key, start, stop).result()
+        return self.submit_get_range(key, start, stop).result()
 
-    def begin_range(self, key: str, start: int, stop: int) -> Future[memoryview]:
+    def submit_get_range(self, key: str, start: int, stop: int) -> Future[memoryview]:
         return self._submit(self._store.get_range(key, start, stop))
 
     def get_suffix(self, key: str, length: int) -> memoryview:
@@ -74,7 +76,7 @@ class BlockingObjectStore:
         return self._submit(self._store.head(key)).result()
 
     def list(self, prefix: str) -> Iterator[ObjectInfo]:
-        """Every object below a prefix, in the order of keys; a chunk of them at a time."""
+        """All objects under a prefix in key order, fetched page by page."""
         chunks = self._store.list(prefix)
         while chunk := self._submit(_next(chunks)).result():
             yield from chunk
@@ -86,7 +88,7 @@ class BlockingObjectStore:
         if self._loop.is_closed():
             return
         try:
-            self._submit(_end(self._store)).result()
+            self._submit(_shut_down(self._store)).result()
         finally:
             self._stop()
 
@@ -99,20 +101,20 @@ class BlockingObjectStore:
         self._loop.close()
 
 
-async def _made(make: Callable[[], ObjectStore]) -> ObjectStore:
-    return make()
+async def _create(create: Callable[[], ObjectStore]) -> ObjectStore:
+    return create()
 
 
 async def _next(chunks: Any) -> Sequence[ObjectInfo]:
-    # A chunk may be empty although more follow, where a bucket holds what is not ours.
+    # A page may be empty even if more follow, if the prefix contains foreign objects.
     async for chunk in chunks:
         if chunk:
             return list(chunk)
     return []
 
 
-async def _end(store: ObjectStore) -> None:
-    """Give up what nobody waits for any more, then close the store."""
+async def _shut_down(store: ObjectStore) -> None:
+    """Cancel pending calls, then close the store."""
     others = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
     for task in others:
         task.cancel()

@@ -1,7 +1,7 @@
-"""The proofs, before anything relies on it, that a store is there and honours create-only PUTs.
+"""Startup checks: the object store is reachable, and honours create-only PUTs.
 
-Fencing rests on them: on a store that ignores the condition, two brokers could acknowledge records
-into one log. Such a store is refused at the start, in words, and never worked around.
+Fencing depends on create-only PUTs: on a store that ignores the condition, two brokers could
+acknowledge records into the same log. The broker refuses to start with such a store.
 """
 
 from collections.abc import Awaitable, Callable
@@ -16,9 +16,9 @@ from kafscale.storage.objects.store import ObjectStore
 async def probe_access(
     store: ObjectStore, namespace: str, create: Callable[[], Awaitable[None]] | None
 ) -> None:
-    """Ask for a listing, which needs the bucket, its region and the right to use it.
+    """List the namespace, which requires the bucket, its region and permissions.
 
-    A bucket that is not there is made by `create`, if there is one.
+    If the bucket does not exist and `create` is given, it is created.
     """
     try:
         await _list(store, namespace)
@@ -30,7 +30,7 @@ async def probe_access(
 
 
 async def probe_create_only(store: ObjectStore, namespace: str, random: Random) -> None:
-    """Write one key twice; the second must be told that the key is taken, and change nothing."""
+    """Write one key twice; the second PUT must fail and change nothing."""
     key = f"{namespace}/_probe/{random.getrandbits(64):016x}"
     await store.put(key, [b"first"])
     try:
@@ -42,13 +42,13 @@ async def probe_create_only(store: ObjectStore, namespace: str, random: Random) 
     try:
         await store.delete([key])
     except OperatingError:
-        if is_honoured:  # Otherwise that is the worse news.
+        if is_honoured:  # Otherwise the violation is the more important error.
             raise
     if not is_honoured:
         raise ConfigError(
-            "this object store overwrites objects that it was asked only to create: it ignores "
-            "If-None-Match on PUT, without which two brokers could write over each other's records;"
-            " use a version of the server that has conditional writes, or another store, such as S3"
+            "the object store ignores If-None-Match on PUT and overwrites existing objects, so two"
+            " brokers could overwrite each other's records; use a server version with conditional"
+            " writes, or another store, such as S3"
         )
 
 

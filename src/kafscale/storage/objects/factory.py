@@ -1,8 +1,8 @@
-"""The bucket of a broker, built from its settings: its layers, and the proof that it works.
+"""Creates a broker's object store from its settings, and checks that it works.
 
-From the outside in: requests that fail are tried again, so many are under way at a time, reads go
-to a nearer copy if there is one, and every attempt is observed. The law: only the bucket itself is
-proven and judged, because it alone is written to; a copy that fails is nobody's outage.
+Layers, from the outside: retries, a limit of concurrent requests, reads from a replica bucket if
+configured, and metrics for every attempt. Only the main bucket is checked and counts for store
+health, because only it is written to; a failing replica causes no outage.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -31,41 +31,41 @@ from kafscale.storage.objects.store import ObjectStore
 logger = get_logger(__name__)
 
 REPLICA_TIMEOUT_MS_MAX = 2000
-"""A copy that is nearer answers sooner than this, or is not worth waiting for."""
+"""Request timeout of a replica; a slower one is not worth waiting for."""
 
 
-def assemble(
+def create_store(
     config: Config, on_operation: OperationObserver, random: Random
 ) -> tuple[ObjectStore, Callable[[], Awaitable[None]]]:
-    """The store in all its layers, and a call that raises what stands in the way of using it."""
+    """Return the store with all layers, and a function that raises if it cannot be used."""
     s3 = config.s3
     if not s3.kms_key_arn:
         logger.warning(
-            "objects are encrypted with keys of the store, not of yours",
-            advice="set s3.kmsKeyArn to a key in KMS",
+            "objects are encrypted with keys of the store",
+            advice="set s3.kmsKeyArn to use a key of your own",
         )
     main = S3ObjectStore(bucket(config), is_archived=_is_archived)
     observed = ObservedObjectStore(main, on_operation)
-    proving = RetryingObjectStore(observed, retries_max=s3.retries_max, random=random)
+    retrying = RetryingObjectStore(observed, retries_max=s3.retries_max, random=random)
 
-    async def prove() -> None:
+    async def check() -> None:
         await main.authenticate()
         create = (lambda: create_bucket(bucket(config))) if s3.create_bucket else None
-        await probe_access(proving, s3.namespace, create)
-        await probe_create_only(proving, s3.namespace, random)
+        await probe_access(retrying, s3.namespace, create)
+        await probe_create_only(retrying, s3.namespace, random)
 
     limited = LimitedObjectStore(
         _with_replica(config, observed, on_operation),
         requests_max=s3.requests_max,
-        # One for each upload of the WAL, and one to ask whether the store is there.
+        # One for each WAL upload, and one for the health probe.
         reserved_count=min(config.storage.wal_uploads_max + 1, s3.requests_max // 2),
         is_urgent=_urgency(s3.namespace),
     )
-    return RetryingObjectStore(limited, retries_max=s3.retries_max, random=random), prove
+    return RetryingObjectStore(limited, retries_max=s3.retries_max, random=random), check
 
 
 def describe_objects(config: Config) -> str:
-    """Where records are, in words for people."""
+    """Where records are stored, for logs and DescribeLogDirs."""
     if config.s3.use_memory:
         return "memory"
     if config.s3.bucket:
@@ -74,22 +74,22 @@ def describe_objects(config: Config) -> str:
 
 
 @asynccontextmanager
-async def opened(chosen: S3Bucket, *, retries_max: int) -> AsyncIterator[ObjectStore]:
-    """A bucket as long as the block lasts, for whoever is no broker."""
-    store = S3ObjectStore(chosen)
+async def open_bucket(bucket: S3Bucket, *, retries_max: int) -> AsyncIterator[ObjectStore]:
+    """Open a bucket for tools and jobs; closed at the end of the block."""
+    store = S3ObjectStore(bucket)
     try:
         await store.authenticate()
         yield RetryingObjectStore(
             store,
             retries_max=retries_max,
-            random=Random(),  # noqa: S311 - spreads requests, protects nothing.
+            random=Random(),  # noqa: S311 - jitter for retries, no security.
         )
     finally:
         await store.close()
 
 
 def lifecycle(config: Config) -> BucketLifecycle | None:
-    """The lifecycle rules of the bucket, if they are to be managed."""
+    """The bucket's lifecycle rules, if Kafscale manages them."""
     if not config.s3.manage_lifecycle:
         return None
     return BucketLifecycle(bucket(config), config.s3.namespace)
@@ -121,7 +121,7 @@ def bucket(config: Config) -> S3Bucket:
 
 
 def read_bucket(config: Config) -> S3Bucket:
-    """The copy that records are read from."""
+    """The replica bucket that records are read from."""
     s3 = config.s3
     return replace(
         bucket(config),
@@ -145,7 +145,7 @@ def _with_replica(
 
 
 def _is_archived(key: str) -> bool:
-    """Whether an object is there to stay, and large."""
+    """Whether an object is long-lived and large."""
     return key.endswith(object_keys.SEGMENT_SUFFIX)
 
 

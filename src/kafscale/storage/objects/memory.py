@@ -1,7 +1,7 @@
-"""An object store in the memory of this process: for tests, simulations and nothing else.
+"""An object store in memory, for tests and simulations.
 
-The law: it keeps every law of `base`, does the same on every run, and copies bytes once, when they
-are stored; readers share them. It is lost with the process, so nobody is given it unasked.
+It satisfies the contract of `store`, is deterministic, and copies bytes once, when they are stored;
+readers share them.
 """
 
 import asyncio
@@ -14,12 +14,12 @@ from kafscale.storage.objects.store import PAGE_KEYS, ObjectInfo, check_key, che
 
 
 class MemoryObjectStore:
-    """Objects in a dictionary, with their keys in order beside it."""
+    """Objects in a dictionary, with a sorted list of keys."""
 
     __slots__ = ("_clock", "_keys", "_objects", "_yields")
 
     def __init__(self, clock: Callable[[], int] = lambda: 0, *, yields: bool = False) -> None:
-        """`clock` dates objects, in milliseconds; with `yields`, every call lets others run."""
+        """`clock` returns milliseconds; with `yields`, every call lets other tasks run."""
         self._clock = clock
         self._yields = yields
         self._keys: list[str] = []
@@ -54,7 +54,7 @@ class MemoryObjectStore:
         return self._info(key)
 
     async def list(self, prefix: str) -> AsyncIterator[Sequence[ObjectInfo]]:
-        """As S3 does it: each chunk shows the store as it is when that chunk is asked for."""
+        """Like S3: each page shows the store at the time it is requested."""
         check_prefix(prefix)
         last = prefix
         while True:
@@ -79,7 +79,7 @@ class MemoryObjectStore:
                 del self._keys[bisect_left(self._keys, key)]
 
     async def close(self) -> None:
-        """Nothing to give back; the objects stay, as they would in any other store."""
+        """Nothing to close; the objects remain."""
 
     async def _breathe(self) -> None:
         if self._yields:

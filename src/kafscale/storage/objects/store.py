@@ -1,17 +1,15 @@
-"""What an object store is: the few verbs that all of Kafscale's durability rests on.
+"""The `ObjectStore` protocol: the operations that Kafscale's durability depends on.
 
-The laws that every implementation keeps, and that one test body checks for all of them:
+Contract of every implementation, checked by one shared test suite:
 
-* A PUT is all or nothing: nobody ever sees an object half-written. An object has at least one byte.
-* A PUT with `create` succeeds for exactly one of any number of writers of a key; the others get
-  `ObjectExistsError`. Fencing and the order of the write-ahead log stand on this.
-* A PUT that returned is durable, and every later read and listing sees it.
-* A PUT that failed with `StoreUnavailableError`, or was cancelled, may have happened or may still
-  happen; tried again, it may meet its own first success as `ObjectExistsError`. Whoever is in
-  doubt reads the object back and compares.
-* A failure is a `KafscaleError`: `StoreUnavailableError` if trying again may help.
-
-What is inside of an object, and which keys mean what, is left to those who write them.
+* A PUT is atomic: readers never see a partial object. An object has at least one byte.
+* Of concurrent PUTs of one key with `create`, exactly one succeeds; the others raise
+  `ObjectExistsError`. Fencing and the order of the WAL depend on this.
+* When a PUT returns, the object is durable and visible to all later reads and listings.
+* After a PUT that raised `StoreUnavailableError` or was cancelled, the object may exist or may
+  still be created. A retry may find its own first attempt and raise `ObjectExistsError`. If the
+  outcome matters, the caller reads the object back and compares.
+* Errors are `KafscaleError`s; `StoreUnavailableError` if a retry may succeed.
 """
 
 import re
@@ -24,16 +22,16 @@ from kafscale.errors import OperatingError
 from kafscale.records.checksum import Buffer
 
 KEY_BYTES_MAX: Final = 1024
-"""The longest key that S3 takes."""
+"""The longest key in S3."""
 
 PAGE_KEYS: Final = 1000
-"""How many objects one chunk of a listing has at most, and how many keys S3 deletes at once."""
+"""Maximum number of objects in a listing page, and of keys in an S3 DeleteObjects request."""
 
 _KEY: Final = re.compile(r"(?!\.)[\w.-]+(?:/(?!\.\.?(?:/|$))[\w.-]+)*", re.ASCII)
 
 
 class ObjectInfo(msgspec.Struct, frozen=True, gc=False):
-    """What a store says about an object without opening it."""
+    """Metadata of an object."""
 
     key: str
     size_bytes: int
@@ -44,32 +42,32 @@ class ObjectStore(Protocol):
     """Immutable bytes under keys."""
 
     async def put(self, key: str, parts: Sequence[Buffer], *, create: bool = True) -> None:
-        """Store `parts`, one after the other, as one object; replace another only if not `create`.
+        """Store the concatenated `parts` as one object; overwrite only if not `create`.
 
-        The parts may not change until this returns.
+        The parts must not change until this returns.
         """
 
     async def get(self, key: str) -> memoryview: ...
 
     async def get_range(self, key: str, start: int, stop: int) -> memoryview:
-        """The bytes from `start` up to `stop`; fewer, or none, only where the object ends."""
+        """The bytes from `start` to `stop`; fewer only at the end of the object."""
 
     async def get_suffix(self, key: str, length: int) -> memoryview:
-        """The last `length` bytes; the whole object if it is shorter."""
+        """The last `length` bytes, or the whole object if it is shorter."""
 
     async def head(self, key: str) -> ObjectInfo: ...
 
     def list(self, prefix: str) -> AsyncIterator[Sequence[ObjectInfo]]:
-        """Every object below `prefix`, which ends with a slash, in chunks and ascending by key."""
+        """All objects under `prefix`, which ends with a slash, in pages and ascending by key."""
 
     async def delete(self, keys: Sequence[str]) -> None:
-        """Remove objects; those that are not there are gone already."""
+        """Delete objects; missing ones are ignored."""
 
     async def close(self) -> None: ...
 
 
 def is_key(text: str) -> bool:
-    """Whether every store can hold an object under this key, and none will take it for a path.
+    """Whether every store accepts this key, and none treats it as a relative path.
 
     >>> is_key("default/orders/0/segment-00000000000000000000.kfs")
     True
@@ -80,11 +78,11 @@ def is_key(text: str) -> bool:
 
 
 def check_key(key: str) -> None:
-    """Refuse what is not a key, in optimised builds too: it may have come with a request."""
+    """Raise for an invalid key, in optimised builds too: it may be part of a request."""
     if not is_key(key):
-        raise OperatingError(f"{key[:KEY_BYTES_MAX]!r} cannot be the key of an object")
+        raise OperatingError(f"invalid object key {key[:KEY_BYTES_MAX]!r}")
 
 
 def check_prefix(prefix: str) -> None:
     if not (prefix.endswith("/") and is_key(prefix[:-1])):
-        raise OperatingError(f"{prefix[:KEY_BYTES_MAX]!r} cannot be the prefix of a listing")
+        raise OperatingError(f"invalid listing prefix {prefix[:KEY_BYTES_MAX]!r}")

@@ -1,12 +1,12 @@
-"""How well the object store is, judged by its latest answers.
+"""The health of the object store, derived from recent requests.
 
-The laws: only requests of the last `window_ms` count; a state is as bad as the worse of the average
-latency and the share of failures; a handful of requests says nothing. Memory is one bucket for each
-second, however many requests there are.
+Invariants: only requests of the last `window_ms` count. The state is the worse of those by mean
+latency and by error rate. With few requests the store counts as healthy. Memory is one entry per
+second.
 
-What counts as a failure (not a missing object, not a cancelled call), and what is refused while the
-store is unwell, is left to the caller. So is recovery: whoever turns requests away sends probes
-instead, and calls `clear` once they succeed, rather than wait until the failures are out of sight.
+The caller decides which results are errors (not a missing object or a cancelled call) and what to
+reject while the store is unhealthy. A caller that rejects requests must send probes, and call
+`clear` when they succeed instead of waiting until the errors leave the window.
 """
 
 from collections import deque
@@ -18,15 +18,15 @@ _REQUESTS_MIN: Final = 5
 
 
 class HealthState(Enum):
-    """The store's health, from good to bad."""
+    """The store's health, from best to worst."""
 
     HEALTHY = "healthy"
     DEGRADED = "degraded"
     UNAVAILABLE = "unavailable"
 
 
-class _Bucket:
-    """The requests of one second, or of all of them."""
+class _Second:
+    """Totals of one second, or of the whole window."""
 
     __slots__ = ("count", "failed_count", "latency_ms_sum", "second")
 
@@ -43,7 +43,7 @@ class _Bucket:
 
 
 class HealthWindow:
-    """The requests of the last while, summed up."""
+    """Totals of the requests in a sliding window."""
 
     __slots__ = (
         "_buckets",
@@ -76,16 +76,16 @@ class HealthWindow:
         self.clear()
 
     def clear(self) -> None:
-        """Forget everything: the store is given a new start."""
-        self._buckets: deque[_Bucket] = deque()
-        self._total = _Bucket(0)
+        """Forget all requests, because the store has recovered."""
+        self._buckets: deque[_Second] = deque()
+        self._total = _Second(0)
 
     def record(self, now_ms: int, latency_ms: float, *, failed: bool) -> None:
         self._expire(now_ms)
         second = now_ms // _BUCKET_MS
-        # A clock that goes back finds its requests in the newest bucket.
+        # If the clock moves back, requests are added to the newest second.
         if not self._buckets or self._buckets[-1].second < second:
-            self._buckets.append(_Bucket(second))
+            self._buckets.append(_Second(second))
         self._buckets[-1].add(1, int(failed), latency_ms)
         self._total.add(1, int(failed), latency_ms)
 
@@ -101,7 +101,7 @@ class HealthWindow:
         return HealthState.HEALTHY
 
     def error_rate(self, now_ms: int) -> float:
-        """The share of requests that failed; 0 if there were none."""
+        """The share of failed requests; 0 without requests."""
         self._expire(now_ms)
         return self._total.failed_count / max(1, self._total.count)
 
@@ -110,11 +110,11 @@ class HealthWindow:
         return self._total.latency_ms_sum / max(1, self._total.count)
 
     def _expire(self, now_ms: int) -> None:
-        """Drop the seconds that have left the window, to the precision of a bucket."""
+        """Drop the seconds that have left the window."""
         oldest = (now_ms - self._window_ms) // _BUCKET_MS
         while self._buckets and self._buckets[0].second <= oldest:
             old = self._buckets.popleft()
             self._total.add(-old.count, -old.failed_count, -old.latency_ms_sum)
         if not self._buckets:
-            # Sums of fractions do not come back to exactly nothing by themselves.
-            self._total = _Bucket(0)
+            # Rounding errors of float sums would remain.
+            self._total = _Second(0)

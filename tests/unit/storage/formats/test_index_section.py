@@ -5,17 +5,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafscale.errors import DamagedObjectError
-from kafscale.storage.formats.index_section import seal, unseal
+from kafscale.storage.formats.index_section import decode_section, encode_section
 
 
 @given(st.integers(0, 2**15 - 1), st.binary())
 def test_a_section_comes_back_as_it_went(version, body):
-    assert unseal("key", version, seal(version, body)) == body
+    assert decode_section("key", version, encode_section(version, body)) == body
 
 
 @pytest.mark.parametrize("bit", range(8 * 9))
 def test_no_flipped_bit_goes_unnoticed(bit):
-    section = bytearray(seal(1, b"abc"))
+    section = bytearray(encode_section(1, b"abc"))
     section[bit // 8] ^= 1 << bit % 8
     with pytest.raises(DamagedObjectError, match="key: "):
-        unseal("key", 1, section)
+        decode_section("key", 1, section)

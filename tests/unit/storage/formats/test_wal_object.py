@@ -179,18 +179,18 @@ def row(*, position=36, length=10, base_offset=0, last_offset=0, name=b"t", name
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        (sealed(bytes(10), row(position=37, length=9)), "should begin at 36"),
-        (sealed(bytes(10), row(length=9)), "end at 45 instead of 46"),
-        (sealed(bytes(10), row(length=11)), "end at 47 instead of 46"),
+        (sealed(bytes(10), row(position=37, length=9)), "expected at 36"),
+        (sealed(bytes(10), row(length=9)), "end at 45, expected 46"),
+        (sealed(bytes(10), row(length=11)), "end at 47, expected 46"),
         (sealed(b"", row(length=0)), "0 bytes at 36"),
-        (sealed(bytes(10), row(base_offset=2, last_offset=1)), "offsets 2 to 1"),
-        (sealed(bytes(10), row(base_offset=-1)), "offsets -1 to 0"),
-        (sealed(bytes(10), row(name=b"\xff")), "not UTF-8"),
+        (sealed(bytes(10), row(base_offset=2, last_offset=1)), "range: 2 to 1"),
+        (sealed(bytes(10), row(base_offset=-1)), "range: -1 to 0"),
+        (sealed(bytes(10), row(name=b"\xff")), "not valid UTF-8"),
         (sealed(bytes(10), row(name_length=2)), "within a name of 2 bytes"),
         (sealed(bytes(10), row(name_length=-1)), "within a name of -1 bytes"),
         (sealed(bytes(10), row() + bytes(61)), "within a row"),
-        (sealed(bytes(10), row(), flags=1), "a fence holds 1 ranges"),
-        (sealed(bytes(10), b""), "end at 36 instead of 46"),
+        (sealed(bytes(10), row(), flags=1), "a fence with 1 ranges"),
+        (sealed(bytes(10), b""), "end at 36, expected 46"),
     ],
 )
 def test_a_table_that_contradicts_itself_is_refused(data, reason):

@@ -20,7 +20,7 @@ def test_every_verb(store):
     store.put("n/a", [b"0123", b"456789"])
     assert bytes(store.get("n/a")) == b"0123456789"
     assert bytes(store.get_range("n/a", 2, 5)) == b"234"
-    assert bytes(store.begin_range("n/a", 0, 1).result()) == b"0"
+    assert bytes(store.submit_get_range("n/a", 0, 1).result()) == b"0"
     assert bytes(store.get_suffix("n/a", 3)) == b"789"
     assert store.head("n/a").size_bytes == 10
     with pytest.raises(ObjectExistsError):
@@ -54,7 +54,7 @@ def test_closing_ends_what_nobody_waits_for_and_the_thread():
     async def for_ever(_objects):
         await asyncio.Event().wait()
 
-    waiting = store.begin(for_ever)
+    waiting = store.submit(for_ever)
     store.close()
     store.close()
     assert waiting.cancelled()

@@ -99,7 +99,7 @@ def test_any_bound_on_requests_leaves_room_for_both_kinds(requests_max, uploads_
         "KAFSCALE_S3_MAX_REQUESTS": str(requests_max),
         "KAFSCALE_STORAGE_MAX_WAL_UPLOADS": str(uploads_max),
     }
-    store, _ = factory.assemble(load(environ), lambda *_: None, Random(1))
+    store, _ = factory.create_store(load(environ), lambda *_: None, Random(1))
     slots = store._inner._slots
     assert slots._free == requests_max
     assert 1 <= slots._reserved <= min(uploads_max + 1, requests_max - 1)
@@ -109,7 +109,7 @@ def test_any_bound_on_requests_leaves_room_for_both_kinds(requests_max, uploads_
 def test_a_broker_without_a_key_of_its_own_warns_once(key_arn, capsys):
     """S-04."""
     environ = ENVIRON | {"KAFSCALE_S3_KMS_ARN": key_arn, "KAFSCALE_S3_READ_BUCKET": "copy"}
-    factory.assemble(load(environ), lambda *_: None, Random(1))
+    factory.create_store(load(environ), lambda *_: None, Random(1))
     assert capsys.readouterr().out.count("set s3.kmsKeyArn") == (0 if key_arn else 1)
 
 

@@ -44,5 +44,5 @@ async def opened(config: Config, place: Place) -> AsyncIterator[Snapshots]:
         path_style=set_up.path_style or bool(place.endpoint),
         storage_class=STANDARD,
     )
-    async with factory.opened(bucket, retries_max=config.s3.retries_max) as store:
+    async with factory.open_bucket(bucket, retries_max=config.s3.retries_max) as store:
         yield Snapshots(store, place.prefix or f"{PREFIX}/{config.s3.namespace}", clock)

@@ -122,7 +122,7 @@ def encode(target: TargetSegment, offsets: NDArray[np.int64]) -> bytes:
     assert target.end_offset - target.base_offset <= SPAN_MAX
     assert target.base_offset <= offsets[0] <= offsets[-1] < target.end_offset
     deltas = (offsets - target.base_offset).astype("<u4")
-    return index_section.seal(VERSION, bytes(cramjam.zstd.compress(deltas.tobytes())))
+    return index_section.encode_section(VERSION, bytes(cramjam.zstd.compress(deltas.tobytes())))
 
 
 def load(
@@ -131,7 +131,7 @@ def load(
     """Return the surviving offsets of a segment; raise unless there are `count` of them."""
     if not count:
         return np.empty(0, np.int64)
-    sealed = index_section.unseal(key, VERSION, store.get(key))
+    sealed = index_section.decode_section(key, VERSION, store.get(key))
     deltas = np.frombuffer(bytes(cramjam.zstd.decompress(sealed)), "<u4").astype(np.int64)
     if deltas.size != count:
         raise DamagedObjectError(key, f"it has {deltas.size} offsets, expected {count}")

@@ -17,7 +17,7 @@ from typing import Final, NamedTuple, Self
 
 from kafscale.errors import DamagedObjectError
 from kafscale.records.checksum import Buffer
-from kafscale.storage.formats.index_section import seal, unseal
+from kafscale.storage.formats.index_section import decode_section, encode_section
 
 UNDEFINED_EPOCH: Final = -1
 UNDEFINED_OFFSET: Final = -1
@@ -91,7 +91,7 @@ class LeaderEpochs:
 
     def snapshot_at(self, end_offset: int) -> bytes:
         """Encode the epochs as of `end_offset` as a section of an index."""
-        return seal(
+        return encode_section(
             _VERSION,
             b"".join(
                 _ENTRY.pack(epoch, start_offset)
@@ -103,7 +103,7 @@ class LeaderEpochs:
     @classmethod
     def decode(cls, key: str, section: Buffer) -> Self:
         """Decode a snapshot that was read from the object `key`."""
-        body = unseal(key, _VERSION, section)
+        body = decode_section(key, _VERSION, section)
         if len(body) % _ENTRY.size:
             raise DamagedObjectError(key, "the leader epoch section is truncated")
         epochs = cls()

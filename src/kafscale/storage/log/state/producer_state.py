@@ -30,7 +30,7 @@ from typing import Final, NamedTuple, Self
 
 from kafscale.errors import DamagedObjectError, InvalidProducerEpochError, OutOfOrderSequenceError
 from kafscale.records.checksum import Buffer
-from kafscale.storage.formats.index_section import seal, unseal
+from kafscale.storage.formats.index_section import decode_section, encode_section
 
 WINDOW_BATCHES: Final = 5
 """Batches per producer that are remembered; Kafka's clients have at most this many in flight."""
@@ -181,13 +181,13 @@ class Producers:
         for producer_id, epoch, window in known:
             parts.append(_PRODUCER.pack(producer_id, epoch, len(window)))
             parts += [_BATCH.pack(*batch[1:]) for batch in window]
-        return seal(_VERSION, b"".join(parts))
+        return encode_section(_VERSION, b"".join(parts))
 
     @classmethod
     def decode(cls, key: str, section: Buffer, count_max: int = PRODUCERS_COUNT_MAX) -> Self:
         """Decode a snapshot that was read from the object `key`."""
         producers = cls(count_max)
-        body = unseal(key, _VERSION, section)
+        body = decode_section(key, _VERSION, section)
         try:
             position = _read(body, producers._producers)
         except struct_error as error:

@@ -1,10 +1,9 @@
-"""Counting, timing and tracing: an object store that tells somebody about every request.
+"""Metrics and traces: an object store that reports every request to an observer.
 
-The laws: every request is told exactly twice, when it begins and when it has ended, however it
-ended; time that the caller spends between the chunks of a listing is not the store's. An answer
-such as "not found" or "exists" is an answer: only what `FAILURES` names speaks against the store's
-health. What is done with it (metrics, the health window) is left to the observer, which must be
-quick and never raise.
+Invariants: the observer is called exactly twice per request, at its start and at its end, whatever
+the result. Time that the caller spends between the pages of a listing is not counted. Results such
+as "not found" or "exists" are responses; only the statuses in `FAILURES` affect the store's health.
+The observer must be fast and must not raise.
 """
 
 import asyncio
@@ -19,7 +18,7 @@ from kafscale.records.checksum import Buffer
 from kafscale.storage.objects.store import ObjectInfo, ObjectStore
 
 BEGUN: Final = "begun"
-"""The status of a request that is under way; all others are ends."""
+"""The status of a request that has started; all others are results."""
 SUCCESS: Final = "success"
 NOT_FOUND: Final = "not_found"
 EXISTS: Final = "exists"
@@ -28,10 +27,10 @@ UNAVAILABLE: Final = "unavailable"
 ERROR: Final = "error"
 
 FAILURES: Final = frozenset({UNAVAILABLE, ERROR})
-"""The statuses that count against the store."""
+"""The statuses that count as failures of the store."""
 
 REPLICA: Final = "replica_"
-"""What the names of operations begin with that were asked of a copy; see `replica_observer`."""
+"""Prefix of the operation names of a replica; see `replica_observer`."""
 
 _STATUSES: Final[tuple[tuple[type[BaseException], str], ...]] = (
     (ObjectNotFoundError, NOT_FOUND),
@@ -45,15 +44,15 @@ _Result = TypeVar("_Result")
 
 
 class OperationObserver(Protocol):
-    """Who is told: of which operation, how it ended, after how long, and how much it moved."""
+    """Called with the operation, its status, its duration and the number of bytes."""
 
     def __call__(self, operation: str, status: str, seconds: float, size_bytes: int, /) -> None: ...
 
 
 def replica_observer(observer: OperationObserver) -> OperationObserver:
-    """Tell `observer` of a copy's operations under names of their own.
+    """Report the operations of a replica under separate names.
 
-    How a copy does says nothing about the store itself.
+    They do not affect the health of the store itself.
     """
 
     def on_operation(operation: str, status: str, seconds: float, size_bytes: int) -> None:
@@ -63,7 +62,7 @@ def replica_observer(observer: OperationObserver) -> OperationObserver:
 
 
 class ObservedObjectStore:
-    """A store in front of another, silent itself."""
+    """Reports the requests to another store."""
 
     __slots__ = ("_clock", "_inner", "_on_operation")
 
@@ -74,7 +73,7 @@ class ObservedObjectStore:
         *,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
-        """`clock` tells seconds and never goes back."""
+        """`clock` returns monotonic seconds."""
         self._inner = inner
         self._on_operation = on_operation
         self._clock = clock
@@ -134,7 +133,7 @@ class ObservedObjectStore:
 async def _traced(
     operation: str, key: str, request: Awaitable[_Result], size_bytes: int
 ) -> _Result:
-    """Await a request in a span of its own; a name is told, what is stored under it never."""
+    """Await a request in a span with its key; the span never contains data."""
     with tracing.span(
         f"objects {operation}",
         SpanKind.CLIENT,

@@ -1,12 +1,12 @@
-"""Reading from a nearer copy of the bucket.
+"""Reads from a replica of the bucket that is closer.
 
-The laws: everything is written to, listed from and deleted in the main store, which alone says what
-exists; bytes are read from the copy, and from the main store whenever the copy has not got them yet
-or does not serve them. A copy that fails is left alone for a while, which doubles each time it has
-failed again, and then tried by one reader: a copy that is away costs few readers anything.
+Invariants: the main store serves all writes, listings and deletions, and alone decides what exists.
+Objects are read from the replica, or from the main store if the replica lacks them or fails. A
+replica that fails is not used for a pause, which doubles with each further failure; then one reader
+probes it. So an unavailable replica slows down few readers.
 
-An object that was replaced or deleted may be read from the copy as it was, as long as the copy is
-behind. So a key that can come to hold something else is not one to read through this store.
+A replica that lags may return an object that has been replaced or deleted in the main store. Do not
+read keys through this store whose content can change.
 """
 
 import time
@@ -20,28 +20,28 @@ from kafscale.storage.objects.store import ObjectInfo, ObjectStore
 
 logger = get_logger(__name__)
 
-REST_S_MIN: Final = 5.0
-REST_S_MAX: Final = 300.0
+PAUSE_S_MIN: Final = 5.0
+PAUSE_S_MAX: Final = 300.0
 
 _Result = TypeVar("_Result")
 _Read = Callable[[ObjectStore], Awaitable[_Result]]
 
 
 class ReplicaReadingObjectStore:
-    """A main store with a copy for readers."""
+    """A main store with a replica for reads."""
 
-    __slots__ = ("_clock", "_is_well", "_main", "_replica", "_rest_s", "_rests_until")
+    __slots__ = ("_clock", "_is_available", "_main", "_pause_s", "_paused_until", "_replica")
 
     def __init__(
         self, main: ObjectStore, replica: ObjectStore, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        """`clock` tells seconds and never goes back."""
+        """`clock` returns monotonic seconds."""
         self._main = main
         self._replica = replica
         self._clock = clock
-        self._is_well = True
-        self._rest_s = REST_S_MIN
-        self._rests_until = 0.0
+        self._is_available = True
+        self._pause_s = PAUSE_S_MIN
+        self._paused_until = 0.0
 
     async def put(self, key: str, parts: Sequence[Buffer], *, create: bool = True) -> None:
         await self._main.put(key, parts, create=create)
@@ -69,39 +69,39 @@ class ReplicaReadingObjectStore:
         await self._main.close()
 
     async def _read(self, read: _Read[_Result]) -> _Result:
-        was_well = self._is_well
-        if was_well or self._is_to_be_tried():
+        was_available = self._is_available
+        if was_available or self._should_probe():
             try:
                 found = await read(self._replica)
             except ObjectNotFoundError:
-                self._on_answer()
+                self._on_success()
             except OperatingError as error:
-                self._on_failure(error, was_well=was_well)
+                self._on_failure(error, was_available=was_available)
             else:
-                self._on_answer()
+                self._on_success()
                 return found
         return await read(self._main)
 
-    def _is_to_be_tried(self) -> bool:
-        """Whether it is time to ask a copy that has failed, which one reader alone does."""
+    def _should_probe(self) -> bool:
+        """Whether to try a failed replica again; True for one reader per pause."""
         now = self._clock()
-        if now < self._rests_until:
+        if now < self._paused_until:
             return False
-        self._rests_until = now + self._rest_s
+        self._paused_until = now + self._pause_s
         return True
 
-    def _on_answer(self) -> None:
-        if not self._is_well:
-            logger.info("read bucket answers again")
-        self._is_well = True
-        self._rest_s = REST_S_MIN
+    def _on_success(self) -> None:
+        if not self._is_available:
+            logger.info("read bucket available again")
+        self._is_available = True
+        self._pause_s = PAUSE_S_MIN
 
-    def _on_failure(self, error: OperatingError, *, was_well: bool) -> None:
-        if not was_well:
-            self._rest_s = min(2 * self._rest_s, REST_S_MAX)
-        elif self._is_well:
-            logger.warning("read bucket fails, the main one is read instead", error=str(error))
+    def _on_failure(self, error: OperatingError, *, was_available: bool) -> None:
+        if not was_available:
+            self._pause_s = min(2 * self._pause_s, PAUSE_S_MAX)
+        elif self._is_available:
+            logger.warning("read bucket failed, reading from main bucket", error=str(error))
         else:
-            return  # Of many who asked at the same time, one has told already.
-        self._is_well = False
-        self._rests_until = self._clock() + self._rest_s
+            return  # A concurrent read has already logged it.
+        self._is_available = False
+        self._paused_until = self._clock() + self._pause_s

@@ -1,12 +1,12 @@
-"""Trying again: an object store that gets over passing faults.
+"""Retries: an object store that hides transient errors.
 
-The laws: only `StoreUnavailableError` is tried again, at most `retries_max` times, after 100 ms
-that double up to 10 s, with up to 30 % added by chance so that brokers do not knock in step.
-Whoever waits may be cancelled at any time.
+Invariants: only `StoreUnavailableError` is retried, at most `retries_max` times, after pauses of
+100 ms that double up to 10 s, with up to 30 % jitter so that brokers do not retry in step. A pause
+can be cancelled.
 
-A create-only PUT is tried again as well. If it then finds its key taken, an earlier attempt may
-have been the one to take it: the object is read back, and if it is byte for byte what was to be
-written, the PUT has succeeded. A PUT that fails to the end remains in doubt, and is the caller's.
+Create-only PUTs are retried as well. If a retry finds that the key exists, an earlier attempt may
+have created it: the object is read back, and if it is identical, the PUT has succeeded. After the
+last failed attempt, the outcome of a PUT is unknown, and the caller has to deal with it.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ _Result = TypeVar("_Result")
 
 
 class RetryingObjectStore:
-    """A store in front of another, more patient than it."""
+    """Retries the requests to another store."""
 
     __slots__ = ("_inner", "_random", "_retries_max", "_sleep")
 
@@ -50,7 +50,7 @@ class RetryingObjectStore:
             try:
                 return await self._inner.put(key, parts, create=create)
             except ObjectExistsError:
-                if attempt and _is_made_of(await self.get(key), parts):
+                if attempt and _is_equal(await self.get(key), parts):
                     return None
                 raise
             except StoreUnavailableError:
@@ -60,29 +60,29 @@ class RetryingObjectStore:
             attempt += 1
 
     async def get(self, key: str) -> memoryview:
-        return await self._insist(lambda: self._inner.get(key))
+        return await self._retry(lambda: self._inner.get(key))
 
     async def get_range(self, key: str, start: int, stop: int) -> memoryview:
-        return await self._insist(lambda: self._inner.get_range(key, start, stop))
+        return await self._retry(lambda: self._inner.get_range(key, start, stop))
 
     async def get_suffix(self, key: str, length: int) -> memoryview:
-        return await self._insist(lambda: self._inner.get_suffix(key, length))
+        return await self._retry(lambda: self._inner.get_suffix(key, length))
 
     async def head(self, key: str) -> ObjectInfo:
-        return await self._insist(lambda: self._inner.head(key))
+        return await self._retry(lambda: self._inner.head(key))
 
     async def list(self, prefix: str) -> AsyncIterator[Sequence[ObjectInfo]]:
-        """A listing that breaks off is begun again, and what was already given is left out."""
+        """An interrupted listing starts again; objects that were already returned are skipped."""
         last = ""
         attempt = 0
         while True:
             try:
                 async for chunk in self._inner.list(prefix):
-                    news = [info for info in chunk if info.key > last]
-                    if news:
-                        last = news[-1].key
+                    new = [info for info in chunk if info.key > last]
+                    if new:
+                        last = new[-1].key
                         attempt = 0
-                        yield news
+                        yield new
             except StoreUnavailableError:
                 if attempt == self._retries_max:
                     raise
@@ -92,12 +92,12 @@ class RetryingObjectStore:
             attempt += 1
 
     async def delete(self, keys: Sequence[str]) -> None:
-        await self._insist(lambda: self._inner.delete(keys))
+        await self._retry(lambda: self._inner.delete(keys))
 
     async def close(self) -> None:
         await self._inner.close()
 
-    async def _insist(self, request: Callable[[], Awaitable[_Result]]) -> _Result:
+    async def _retry(self, request: Callable[[], Awaitable[_Result]]) -> _Result:
         attempt = 0
         while True:
             try:
@@ -113,7 +113,7 @@ class RetryingObjectStore:
         await self._sleep(pause_s * (1 + self._random.uniform(0, _JITTER_MAX)))
 
 
-def _is_made_of(stored: memoryview, parts: Sequence[Buffer]) -> bool:
+def _is_equal(stored: memoryview, parts: Sequence[Buffer]) -> bool:
     position = 0
     for part in parts:
         if stored[position : position + len(part)] != part:

@@ -1,12 +1,12 @@
-"""Large files are written and read past the page cache of the system.
+"""Direct I/O for large files, which bypasses the page cache.
 
-Why: the cache would take memory for a copy that nobody may ever read, and give back other pages for
-it. A segment's records are in the tail when it is written, and in the cache of blocks, which is
-ours, when it is read; going straight to the disk takes a fraction of the processor's time.
+Why: the page cache would use memory for a second copy and evict other pages. The records of a
+segment are in the tail when it is written, and in the block cache when it is read; direct I/O also
+needs a fraction of the CPU time.
 
-The law: the disk takes and gives whole sectors, in aligned memory. So what is written is gathered
-in a buffer of pages, the last of which is filled up with zeros, and the file is cut to its length
-in the end; what is read begins at a sector, and takes no more memory than the file has bytes.
+Constraint: direct I/O transfers whole sectors to and from aligned memory. Writes are collected in a
+page-aligned buffer, the last page is padded with zeros, and the file is truncated to its length at
+the end. Reads start at a sector, and allocate no more memory than the file has bytes.
 """
 
 import mmap
@@ -18,10 +18,10 @@ from typing import Final
 from kafscale.records.checksum import Buffer
 
 DIRECT: Final = getattr(os, "O_DIRECT", 0)
-"""The flag that says so, or nothing where the system has none."""
+"""The open flag for direct I/O; 0 where the system has none."""
 
 SIZE_BYTES_MIN: Final = 1024 * 1024
-"""From which size on it is worth it."""
+"""The minimum size for direct I/O."""
 
 _CHUNK_BYTES: Final = 1024 * 1024
 _SECTOR_BYTES: Final = 4096
@@ -32,7 +32,7 @@ Write = Callable[[int, Sequence[Buffer]], int]
 
 
 def write_direct(write: Write, descriptor: int, parts: Sequence[Buffer]) -> None:
-    """Write every part to a file that was opened with `DIRECT`, and cut it to their length."""
+    """Write all parts to a file opened with `DIRECT`, and truncate it to their length."""
     chunk = _buffer()
     filled = 0
     size_bytes = 0
@@ -55,31 +55,31 @@ def write_direct(write: Write, descriptor: int, parts: Sequence[Buffer]) -> None
 
 
 def is_direct(start: int, stop: int) -> bool:
-    """Whether a range is read this way."""
+    """Whether a range is read with direct I/O."""
     return bool(DIRECT) and stop - start >= SIZE_BYTES_MIN and start % _SECTOR_BYTES == 0
 
 
 def read_direct(descriptor: int, start: int, stop: int) -> memoryview:
-    """A range of a file that was opened with `DIRECT`; shorter only where the file ends."""
+    """Read a range of a file opened with `DIRECT`; shorter only at the end of the file."""
     stop = min(stop, os.fstat(descriptor).st_size)
     if stop <= start:
         return memoryview(b"")
     length = -(-(stop - start) // _SECTOR_BYTES) * _SECTOR_BYTES
-    # Pages as the system gives them, aligned: a `bytearray` would be filled with zeros before.
+    # Anonymous pages are aligned; a `bytearray` would be zeroed first.
     aligned = memoryview(mmap.mmap(-1, length, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS))
     filled = 0
     while filled < length:
         count = os.preadv(descriptor, [aligned[filled:]], start + filled)
         filled += count
         if count == 0 or count % _SECTOR_BYTES:
-            break  # The end of the file.
+            break  # End of file.
     return aligned[: min(filled, stop - start)].toreadonly()
 
 
 def _write_whole(write: Write, descriptor: int, view: memoryview) -> None:
     while view:
         written = write(descriptor, [view])
-        # A disk that runs full may stop within a sector, which is then written again as a whole.
+        # A write to a full disk may stop within a sector; write that sector again.
         surplus = written % _SECTOR_BYTES
         if surplus:
             os.lseek(descriptor, -surplus, os.SEEK_CUR)
@@ -87,7 +87,7 @@ def _write_whole(write: Write, descriptor: int, view: memoryview) -> None:
 
 
 def _buffer() -> memoryview:
-    """Aligned memory of this thread's own."""
+    """An aligned buffer per thread."""
     found: memoryview | None = getattr(_buffers, "view", None)
     if found is None:
         found = _buffers.view = memoryview(mmap.mmap(-1, _CHUNK_BYTES))

@@ -1,15 +1,15 @@
-"""Files that are not needed any more, kept to be written over.
+"""A pool of deleted files that are overwritten instead of created.
 
-Making and removing a file costs more than writing a small one: inodes and blocks have to be found
-and given back, and file systems are slow to reuse what was removed a moment ago. A write-ahead log
-makes and removes thousands a minute, so its files go round in a circle instead.
+Creating and deleting a file costs more than writing a small one: the file system allocates and
+frees inodes and blocks, and is slow to reuse those freed a moment ago. A WAL creates and deletes
+thousands of files per minute, so its files are reused.
 
-The laws: a file rests for a while before it is written over, so that whoever opened it under its
-old name has read it by then; the files that are kept are bounded. Which objects are worth it is
-left to whoever makes the store.
+Invariants: a file is quarantined before it is overwritten, so that readers that opened it under its
+old name have finished. The pool is bounded. The creator of the store decides which objects are
+recycled.
 """
 
-# ruff: noqa: PTH104, PTH116 - paths are text here, as in `files`.
+# ruff: noqa: PTH104, PTH116 - paths are strings, as in `files`.
 
 import os
 import threading
@@ -20,33 +20,33 @@ from typing import Final, NamedTuple
 
 TOTAL_BYTES_MAX: Final = 256 * 1024 * 1024
 FILE_BYTES_MAX: Final = 16 * 1024 * 1024
-REST_SECONDS: Final = 2.0
+QUARANTINE_SECONDS: Final = 2.0
 
 
-class Spare(NamedTuple):
-    """A file that waits to be written over."""
+class PooledFile(NamedTuple):
+    """A file that can be overwritten."""
 
     path: str
     size_bytes: int
-    rested_at: float
+    reusable_at: float
 
 
-class SpareFiles:
-    """The files that one store keeps; threads may call everything at once."""
+class FilePool:
+    """The reusable files of one store; thread-safe."""
 
-    __slots__ = ("_clock", "_directory", "_lock", "_serial", "_size_bytes", "_spares")
+    __slots__ = ("_clock", "_directory", "_files", "_lock", "_serial", "_size_bytes")
 
     def __init__(self, directory: str, clock: Callable[[], float] = time.monotonic) -> None:
-        """`directory` is where spares are, on the same disk as the objects."""
+        """`directory` holds the pool, on the same disk as the objects."""
         self._directory = directory
         self._clock = clock
         self._lock = threading.Lock()
-        self._spares: deque[Spare] = deque()
+        self._files: deque[PooledFile] = deque()
         self._size_bytes = 0
         self._serial = 0
 
-    def keep(self, path: str) -> bool:
-        """Take a file away from its name; False if it is not worth it, and is to be removed."""
+    def release(self, path: str) -> bool:
+        """Move a file into the pool; False if it is too large or the pool is full."""
         size_bytes = os.stat(path).st_size
         with self._lock:
             total_bytes = self._size_bytes + size_bytes
@@ -54,21 +54,23 @@ class SpareFiles:
                 return False
             self._size_bytes = total_bytes
             self._serial += 1
-            spare = f"{self._directory}/spare-{self._serial}"
+            path_in_pool = f"{self._directory}/path_in_pool-{self._serial}"
         try:
-            os.rename(path, spare)
+            os.rename(path, path_in_pool)
         except OSError:
             with self._lock:
                 self._size_bytes -= size_bytes
             raise
         with self._lock:
-            self._spares.append(Spare(spare, size_bytes, self._clock() + REST_SECONDS))
+            self._files.append(
+                PooledFile(path_in_pool, size_bytes, self._clock() + QUARANTINE_SECONDS)
+            )
         return True
 
-    def take(self) -> Spare | None:
-        """A file to write over, if one has rested."""
+    def acquire(self) -> PooledFile | None:
+        """A file to overwrite, if one has left quarantine."""
         with self._lock:
-            if not self._spares or self._spares[0].rested_at > self._clock():
+            if not self._files or self._files[0].reusable_at > self._clock():
                 return None
-            self._size_bytes -= self._spares[0].size_bytes
-            return self._spares.popleft()
+            self._size_bytes -= self._files[0].size_bytes
+            return self._files.popleft()

@@ -1,21 +1,20 @@
-"""Objects as files of one directory: the blocking half of the local store.
+"""Objects as files: the blocking part of the local store.
 
-The laws:
+Invariants:
 
-* A file gets its name only when it is complete, by a link (create-only) or a rename (replace).
-* With `fsync`, a PUT returns only when the bytes, the name and every directory above it would
-  survive a power cut. Removals are not forced to disk: an object that comes back after a crash is
-  one that its owner removes again.
-* Keys are listed as S3 lists them, by the bytes of the whole key, from names alone: a directory
-  sorts as if its name ended with the slash.
-* What has a name that is no key is not ours: it is neither listed nor touched.
+* A file gets its name only when it is complete, by link (create-only) or rename (overwrite).
+* With `fsync`, a PUT returns only when the data, the name and every parent directory would survive
+  a power failure. Deletions are not synced: an object that reappears after a crash is deleted again
+  by its owner.
+* Keys are listed in the order of S3, by the bytes of the whole key: a directory sorts as if its
+  name ended with a slash.
+* Files whose names are not valid keys are neither listed nor touched.
 
-Threads may call everything at once; there is no lock, because the file system has its own. That
-one process at a time uses a directory, and that none of this runs on the event loop, is left to
-`local`.
+All methods are thread-safe without locks of their own, because the file system has some. `store`
+ensures that one process at a time uses a directory, and that nothing here runs on the event loop.
 """
 
-# ruff: noqa: PTH103, PTH106, PTH108, PTH116, PTH120 - text, as a listing makes paths by the 100,000.
+# ruff: noqa: PTH103, PTH106, PTH108, PTH116, PTH120 - strings, for listings of 100,000 paths.
 
 import errno
 import itertools
@@ -35,32 +34,32 @@ from kafscale.storage.objects.local.direct_io import (
     write_direct,
 )
 from kafscale.storage.objects.local.direct_io import SIZE_BYTES_MIN as DIRECT_BYTES_MIN
-from kafscale.storage.objects.local.file_pool import SpareFiles
+from kafscale.storage.objects.local.file_pool import FilePool
 from kafscale.storage.objects.store import PAGE_KEYS, ObjectInfo, is_key
 
 UNFINISHED: Final = ".tmp"
-"""The directory, beside all namespaces, where files wait until they are complete."""
+"""The directory, next to all namespaces, for files that are not complete."""
 
 _PARTS_MAX: Final = 1024
-"""How many buffers Linux and macOS take in one call (IOV_MAX)."""
+"""Limit of buffers per call on Linux and macOS (IOV_MAX)."""
 
 _NAMING_ATTEMPTS_MAX: Final = 100
-"""How often a directory may be pruned between being made and getting its file."""
+"""How often a directory may be pruned between its creation and the link of a file."""
 
 _FULL: Final = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
 class FileTree:
-    """Every object below one directory."""
+    """All objects below a directory."""
 
     __slots__ = (
         "_durable",
         "_fsync",
         "_is_buffered",
+        "_pool",
         "_recycles",
         "_root",
         "_serial",
-        "_spares",
         "_write",
         "_writer",
     )
@@ -74,61 +73,67 @@ class FileTree:
         write: Write = os.writev,
         writer: str = "",
     ) -> None:
-        """Of objects that it `recycles`, by their keys, the files are used again (see `spares`).
+        """Files of objects for which `recycles(key)` is true are reused (see `file_pool`).
 
-        `write` is how bytes reach a file descriptor; tests hand in a disk that is full. `writer`
-        tells the unfinished files of one process from those of others, where several write.
+        `write` writes to a file descriptor; tests pass one that simulates a full disk. `writer`
+        distinguishes the incomplete files of several processes.
         """
         self._root = root
         self._fsync = fsync
         self._is_buffered = False
         self._recycles = recycles
-        self._spares = SpareFiles(f"{root}/{UNFINISHED}")
+        self._pool = FilePool(f"{root}/{UNFINISHED}")
         self._write = write
         self._writer = writer
         self._serial = itertools.count()
-        # The directories whose own names are known to be on the disk.
+        # Directories whose own names are known to be synced.
         self._durable: set[str] = set()
-        with _operation("open", root):
+        with _translate_errors("open", root):
             os.makedirs(f"{root}/{UNFINISHED}", exist_ok=True)
             self._durable.add(root)
 
     def remove_unfinished(self) -> int:
-        """Remove what a process that was killed had not finished; return how many files."""
-        with _operation("clean", self._root), os.scandir(f"{self._root}/{UNFINISHED}") as found:
+        """Remove incomplete files of a killed process; return their number."""
+        with (
+            _translate_errors("clean", self._root),
+            os.scandir(f"{self._root}/{UNFINISHED}") as found,
+        ):
             leftovers = [entry.path for entry in found]
             for path in leftovers:
                 os.unlink(path)
         return len(leftovers)
 
     def put(self, key: str, parts: Sequence[Buffer], *, create: bool) -> None:
-        spare = self._spares.take() if self._recycles(key) else None
-        temporary = spare.path if spare else self._unfinished()
+        pooled = self._pool.acquire() if self._recycles(key) else None
+        temporary = pooled.path if pooled else self._unfinished()
         path = f"{self._root}/{key}"
         try:
-            with _operation("put", key):
-                self._write_file(temporary, parts, spare.size_bytes if spare else 0)
-                self._name(temporary, path, create=create)
+            with _translate_errors("put", key):
+                self._write_file(temporary, parts, pooled.size_bytes if pooled else 0)
+                self._link(temporary, path, create=create)
                 if self._fsync:
                     directory = os.path.dirname(path)
                     self._make_durable(directory)
                     _fsync_directory(directory)
         finally:
-            # A rename has taken the name away already; a link leaves it, and a failure too.
+            # After a rename the file is gone; after a link or a failure it remains.
             with suppress(OSError):
                 os.unlink(temporary)
 
     def get(self, key: str, start: int, stop: int | None) -> memoryview:
-        """The bytes from `start`, counted from the end if negative, up to `stop` or the end."""
+        """The bytes from `start`, relative to the end if negative, to `stop` or the end."""
         if stop is not None and is_direct(start, stop) and not self._is_buffered:
             try:
-                with _operation("get", key), _opened(f"{self._root}/{key}", DIRECT) as descriptor:
+                with (
+                    _translate_errors("get", key),
+                    _open_file(f"{self._root}/{key}", DIRECT) as descriptor,
+                ):
                     return read_direct(descriptor, start, stop)
             except StoreUnavailableError as error:
                 if not _is_invalid(error):
                     raise
                 self._is_buffered = True
-        with _operation("get", key), _opened(f"{self._root}/{key}") as descriptor:
+        with _translate_errors("get", key), _open_file(f"{self._root}/{key}") as descriptor:
             status = os.fstat(descriptor)
             if not stat.S_ISREG(status.st_mode):
                 raise ObjectNotFoundError(key)
@@ -138,14 +143,14 @@ class FileTree:
             return _read(descriptor, start, size_bytes if stop is None else min(stop, size_bytes))
 
     def head(self, key: str) -> ObjectInfo:
-        with _operation("head", key):
+        with _translate_errors("head", key):
             status = os.stat(f"{self._root}/{key}")
         if not stat.S_ISREG(status.st_mode):
             raise ObjectNotFoundError(key)
         return _info(key, status)
 
     def list(self, prefix: str) -> Iterator[Sequence[ObjectInfo]]:
-        """Chunks of objects below `prefix`; a file that vanishes meanwhile is left out."""
+        """Pages of objects below `prefix`; files deleted meanwhile are skipped."""
         keys = self._walk(prefix)
         while batch := [*itertools.islice(keys, PAGE_KEYS)]:
             chunk: list[ObjectInfo] = []
@@ -159,8 +164,8 @@ class FileTree:
         directories: set[str] = set()
         for key in keys:
             path = f"{self._root}/{key}"
-            with _operation("delete", key), suppress(FileNotFoundError, NotADirectoryError):
-                if not (self._recycles(key) and self._spares.keep(path)):
+            with _translate_errors("delete", key), suppress(FileNotFoundError, NotADirectoryError):
+                if not (self._recycles(key) and self._pool.release(path)):
                     os.unlink(path)
                 directories.add(os.path.dirname(path))
         for directory in directories:
@@ -169,10 +174,10 @@ class FileTree:
     def _unfinished(self) -> str:
         return f"{self._root}/{UNFINISHED}/{self._writer}{next(self._serial)}"
 
-    def _write_file(self, path: str, parts: Sequence[Buffer], spare_bytes: int) -> None:
+    def _write_file(self, path: str, parts: Sequence[Buffer], pooled_bytes: int) -> None:
         size_bytes = sum(map(len, parts))
         flags = os.O_WRONLY | os.O_CLOEXEC
-        if not spare_bytes:
+        if not pooled_bytes:
             flags |= os.O_CREAT | os.O_EXCL
         if DIRECT and size_bytes >= DIRECT_BYTES_MIN and not self._is_buffered:
             try:
@@ -180,12 +185,12 @@ class FileTree:
             except OSError as error:
                 if error.errno != errno.EINVAL:
                     raise
-                self._is_buffered = True  # This file system knows no other way.
+                self._is_buffered = True  # The file system does not support direct I/O.
                 flags &= ~os.O_EXCL
             else:
                 return
         self._write_parts(os.open(path, flags, 0o644), parts, _write_all)
-        if size_bytes < spare_bytes:
+        if size_bytes < pooled_bytes:
             os.truncate(path, size_bytes)
 
     def _write_parts(
@@ -201,7 +206,7 @@ class FileTree:
         finally:
             os.close(descriptor)
 
-    def _name(self, temporary: str, path: str, *, create: bool) -> None:
+    def _link(self, temporary: str, path: str, *, create: bool) -> None:
         give = os.link if create else os.replace
         for _ in range(_NAMING_ATTEMPTS_MAX):
             try:
@@ -209,14 +214,14 @@ class FileTree:
             except FileExistsError as error:
                 raise ObjectExistsError(path.removeprefix(f"{self._root}/")) from error
             except FileNotFoundError:
-                # The directory is not there yet, or has been pruned since, and may be so again
-                # while it is made: whatever comes of it, the next attempt will tell.
+                # The directory does not exist yet, or was pruned concurrently, and may be again
+                # while it is created: ignore the result and try again.
                 with suppress(FileNotFoundError, FileExistsError):
                     os.makedirs(os.path.dirname(path), exist_ok=True)
-        raise StoreUnavailableError(f"put {path}: its directory does not stay")
+        raise StoreUnavailableError(f"put {path}: its directory was removed concurrently")
 
     def _make_durable(self, directory: str) -> None:
-        """Force the directory's name to disk. It has a file in it, so nobody can prune it now."""
+        """Sync the directory's name. It contains a file, so it cannot be pruned now."""
         if directory not in self._durable:
             parent = os.path.dirname(directory)
             self._make_durable(parent)
@@ -224,7 +229,7 @@ class FileTree:
             self._durable.add(directory)
 
     def _prune(self, directory: str) -> None:
-        """Remove the directory and those above it, as far up as they are empty."""
+        """Remove the directory and its parents, as far up as they are empty."""
         while directory != self._root:
             self._durable.discard(directory)
             try:
@@ -234,7 +239,7 @@ class FileTree:
             directory = os.path.dirname(directory)
 
     def _walk(self, prefix: str) -> Iterator[str]:
-        """The keys below `prefix`, holding no more than the names of the directories above."""
+        """Yield the keys below `prefix`; keeps only the names of the parent directories."""
         try:
             with os.scandir(f"{self._root}/{prefix}") as entries:
                 names = sorted(
@@ -253,8 +258,8 @@ class FileTree:
 
 
 def _write_all(write: Write, descriptor: int, parts: Sequence[Buffer]) -> None:
-    """Write every part, in as few calls as the system allows, though it may take only some."""
-    # Empty parts would look like progress that never comes.
+    """Write all parts in as few calls as possible; the system may write only some bytes."""
+    # Empty parts would cause an endless loop.
     waiting = [memoryview(part) for part in parts if len(part)]
     index = 0
     while index < len(waiting):
@@ -267,7 +272,7 @@ def _write_all(write: Write, descriptor: int, parts: Sequence[Buffer]) -> None:
 
 
 def _read(descriptor: int, start: int, stop: int) -> memoryview:
-    """Straight into one `bytes`: the system may give less than asked only for huge ranges."""
+    """Read into one `bytes`; the system returns fewer bytes only for huge ranges."""
     chunks: list[bytes] = []
     while start < stop:
         chunk = os.pread(descriptor, stop - start, start)
@@ -285,17 +290,17 @@ def _info(key: str, status: os.stat_result) -> ObjectInfo:
 
 
 def _fsync_directory(path: str) -> None:
-    with _opened(path) as descriptor:
+    with _open_file(path) as descriptor:
         os.fsync(descriptor)
 
 
 def _is_invalid(error: StoreUnavailableError) -> bool:
-    """Whether the file system does not know what it was asked to do."""
+    """Whether the file system does not support the operation."""
     return isinstance(error.__cause__, OSError) and error.__cause__.errno == errno.EINVAL
 
 
 @contextmanager
-def _opened(path: str, flags: int = 0) -> Iterator[int]:
+def _open_file(path: str, flags: int = 0) -> Iterator[int]:
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | flags)
     try:
         yield descriptor
@@ -304,12 +309,12 @@ def _opened(path: str, flags: int = 0) -> Iterator[int]:
 
 
 @contextmanager
-def _operation(name: str, key: str) -> Iterator[None]:
-    """Say in our words what the file system refused."""
+def _translate_errors(name: str, key: str) -> Iterator[None]:
+    """Translate errors of the file system."""
     try:
         yield
     except OSError as error:
         if name in {"get", "head"} and error.errno in {errno.ENOENT, errno.ENOTDIR}:
             raise ObjectNotFoundError(key) from error
-        reason = "no space left on the disk" if error.errno in _FULL else error.strerror
+        reason = "no space left on device" if error.errno in _FULL else error.strerror
         raise StoreUnavailableError(f"{name} {key}: {reason}") from error

@@ -1,12 +1,11 @@
-"""Objects as files of this machine: what an embedded Kafscale keeps its records in.
+"""The object store of an embedded Kafscale: files on the local disk.
 
-The laws: one process at a time has the directory, kept by a lock that dies with it; every call that
-may block runs on a thread of the store's own, never on the event loop; and what a killed process
-left unfinished is removed at the next start. How an object becomes a file is `files`.
+Invariants: one process at a time uses the directory, ensured by a file lock that ends with the
+process. Blocking calls run on the store's own threads, never on the event loop. Incomplete files of
+a killed process are removed at the next start. See `files` for the layout.
 
-Beside whoever has it, others may share the directory: those who read, and jobs that write objects
-of their own. Whoever reads an object whose files are recycled has to prove what was read: its file
-may have become another's meanwhile.
+Other processes may share the directory: readers, and jobs that write objects of their own. A reader
+of recycled objects has to verify what it reads, because a file may have been reused meanwhile.
 """
 
 import asyncio
@@ -25,17 +24,17 @@ from kafscale.storage.objects.local.files import FileTree
 from kafscale.storage.objects.store import ObjectInfo, check_key, check_prefix
 
 LOCK: Final = ".lock"
-"""The file, beside all namespaces, whose lock says that the directory is in use."""
+"""The lock file, next to all namespaces."""
 
 _THREADS: Final = 8
 
-_log = get_logger(__name__)
+logger = get_logger(__name__)
 
 _Result = TypeVar("_Result")
 
 
 class LocalObjectStore:
-    """Objects below one directory, which is locked from the constructor until `close`."""
+    """Objects below a directory, which is locked from the constructor until `close`."""
 
     __slots__ = ("_files", "_lock", "_threads")
 
@@ -49,12 +48,11 @@ class LocalObjectStore:
         write: Callable[[int, Sequence[Buffer]], int] = os.writev,
         shared: bool = False,
     ) -> None:
-        """Take the directory, making it if need be; refuse one that another process has.
+        """Lock the directory, and create it if necessary; raise if another process uses it.
 
-        Without `fsync` an object survives this process but perhaps not this machine. Of objects
-        that it `recycles`, by their keys, files are written over when they are deleted. `write` is
-        how bytes reach a file, for tests of disks that are full. A `shared` directory is not taken,
-        only used.
+        Without `fsync`, an object survives this process but perhaps not a power failure. Files of
+        objects for which `recycles(key)` is true are reused. `write` writes to a file; tests pass
+        one that simulates a full disk. A `shared` directory is used without a lock.
         """
         assert threads > 0
         directory = str(root.absolute())
@@ -68,7 +66,7 @@ class LocalObjectStore:
             return
         leftovers = self._files.remove_unfinished()
         if leftovers:
-            _log.info("unfinished objects removed", directory=directory, count=leftovers)
+            logger.info("incomplete objects removed", directory=directory, count=leftovers)
 
     async def put(self, key: str, parts: Sequence[Buffer], *, create: bool = True) -> None:
         check_key(key)
@@ -100,13 +98,13 @@ class LocalObjectStore:
             yield chunk
 
     async def delete(self, keys: Sequence[str]) -> None:
-        """Remove objects in the order of their keys as they are given; stop at one that fails."""
+        """Delete objects in the given order; stop at the first failure."""
         for key in keys:
             check_key(key)
         await self._run(lambda: self._files.delete(keys))
 
     async def close(self) -> None:
-        """Wait for what has begun, then let another process have the directory."""
+        """Wait for running calls, then release the lock."""
         await asyncio.to_thread(self._threads.shutdown)
         if self._lock >= 0:
             os.close(self._lock)
@@ -117,7 +115,7 @@ class LocalObjectStore:
 
 
 def _lock(directory: str) -> int:
-    """Take the lock of a directory; the system gives it back when this process ends, however."""
+    """Lock a directory; the system releases the lock when this process ends."""
     try:
         descriptor = os.open(f"{directory}/{LOCK}", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     except OSError as error:
@@ -127,7 +125,7 @@ def _lock(directory: str) -> int:
     except OSError as error:
         os.close(descriptor)
         raise OperatingError(
-            f"cannot use {directory}: another process keeps its objects there; "
-            "stop it, or give this one a data directory of its own"
+            f"cannot use {directory}: another process uses it; stop that process, or set another"
+            " data directory"
         ) from error
     return descriptor

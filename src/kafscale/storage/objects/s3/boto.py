@@ -1,12 +1,13 @@
-"""What obstore leaves out of S3, asked of AWS's own library: keys, roles, buckets and their rules.
+"""S3 operations that obstore lacks, through botocore: credentials, roles, buckets and their rules.
 
-The laws:
+Invariants:
 
-* Everything here blocks, and the library takes half a second to load. So this module is imported
-  and called in threads, by `credentials` and `s3_control`, and never by a broker that needs none.
-* A credential source is that source and no other. The library would try one after the other, and a
-  broker that was to use a profile could end up with the rights of its machine.
-* Errors are ours, and say what to do; no key is ever part of one, nor of a line in the log.
+* All calls block, and the library takes half a second to load. So this module is imported and
+  called in threads, by `credentials` and `bucket_admin`, and never by a broker that does not need
+  it.
+* A credential source is used exclusively. The library would try one after another, and a broker
+  configured with a profile could get the permissions of its machine.
+* Errors are Kafscale's and say what to do; they and the logs never contain keys.
 """
 
 import logging
@@ -30,7 +31,7 @@ from botocore.exceptions import ConnectionError as NotConnectedError
 from kafscale.errors import ConfigError, OperatingError, StoreUnavailableError
 from kafscale.storage.objects.s3.bucket_config import S3Bucket
 
-# At level debug the library writes whole requests to the log, tokens included.
+# At level debug the library logs whole requests, including tokens.
 logging.getLogger("botocore").setLevel(logging.WARNING)
 
 _SESSION_NAME: Final = "kafscale"
@@ -57,36 +58,36 @@ _PROVIDERS: Final = {
     "iam": ("container-role", "iam-role"),
     "workload-identity": ("assume-role-with-web-identity", "container-role"),
 }
-"""What the library calls the ways that each source stands for, in the order they are tried."""
+"""The library's names of the providers of each source, in the order they are tried."""
 
 _MISSING: Final = {
     "env": "neither s3.accessKey nor AWS_ACCESS_KEY_ID is set; set the keys, or set "
     "s3.credentialSource to file, iam or workload-identity",
     "file": "the profile has no keys; check s3.credentialsFile and s3.profile",
-    "iam": "this machine has no role that it tells of; attach one to it, or set "
-    "s3.credentialSource to another source",
+    "iam": "this machine has no instance role; attach one to it, or set s3.credentialSource to "
+    "another source",
     "workload-identity": "neither AWS_WEB_IDENTITY_TOKEN_FILE nor "
     "AWS_CONTAINER_CREDENTIALS_FULL_URI is set, as Kubernetes does for a service account with a "
-    "role; give the service account one, or set s3.credentialSource to another source",
+    "role; give the service account a role, or set s3.credentialSource to another source",
 }
 
 
-class Keys(NamedTuple):
-    """What requests are signed with."""
+class AccessKeys(NamedTuple):
+    """The keys that sign requests."""
 
     access_key: str
     secret_key: str
     token: str | None
 
     def __repr__(self) -> str:
-        return "Keys(...)"
+        return "AccessKeys(...)"
 
 
-class Aws:
-    """An account at AWS, or at a server like it, as the credentials of one bucket open it."""
+class BotoClient:
+    """Calls AWS, or a compatible server, with the credentials of one bucket."""
 
     def __init__(self, bucket: S3Bucket, clock: Callable[[], float] = time.time) -> None:
-        """`clock` tells seconds since 1970."""
+        """`clock` returns seconds since 1970."""
         self._bucket = bucket
         self._clock = clock
         self._session = botocore.session.Session(profile=bucket.profile or None)
@@ -95,34 +96,34 @@ class Aws:
             self._session.set_config_variable("credentials_file", bucket.credentials_file)
         self._role_arn = bucket.role_arn
         self._source: Any = None
-        self._assumed: Keys | None = None
+        self._assumed: AccessKeys | None = None
         self._assume_at = 0.0
 
     # --- keys ---------------------------------------------------------------------------------
 
-    def keys(self) -> Keys:
-        """Keys that are valid for a while to come; quick, unless they have to be fetched anew."""
-        with _told_as("credentials"):
+    def keys(self) -> AccessKeys:
+        """Return keys that remain valid for a while; fast unless they have to be fetched."""
+        with _translate_errors("credentials"):
             if self._role_arn and self._clock() < self._assume_at and self._assumed:
                 return self._assumed
             own = self._own_keys()
-            return self._assume(own) if self._role_arn else own
+            return self._assume_role(own) if self._role_arn else own
 
-    def _own_keys(self) -> Keys:
-        """The keys that the source has, without a role."""
+    def _own_keys(self) -> AccessKeys:
+        """The keys of the source, without a role."""
         bucket = self._bucket
         if bucket.access_key:
-            return Keys(bucket.access_key, bucket.secret_key, bucket.session_token or None)
+            return AccessKeys(bucket.access_key, bucket.secret_key, bucket.session_token or None)
         if self._source is None:
             self._source = self._find()
         frozen = self._source.get_frozen_credentials()
-        keys = Keys(frozen.access_key, frozen.secret_key, frozen.token)
+        keys = AccessKeys(frozen.access_key, frozen.secret_key, frozen.token)
         if bucket.credential_source == "file":
-            self._source = None  # Somebody may write new ones into it.
+            self._source = None  # Its content may change.
         return keys
 
     def _find(self) -> Any:
-        """The library's object for what the source has; it fetches new keys by itself."""
+        """The library's credentials of the source; the library refreshes them."""
         resolver = credentials.create_credential_resolver(
             self._session, region_name=self._bucket.region
         )
@@ -136,7 +137,7 @@ class Aws:
         raise ConfigError(f"no credentials for S3: {_MISSING[source]}")
 
     def _web_identity(self) -> Any:
-        """As the library's own, but it asks our STS, and our role will do where it is told none."""
+        """Like the library's provider, but with our STS endpoint and, by default, our role."""
         profile = {"role_arn": self._bucket.role_arn} if self._bucket.role_arn else {}
         return credentials.AssumeRoleWithWebIdentityProvider(
             load_config=lambda: {"profiles": {_SESSION_NAME: profile}},
@@ -144,17 +145,17 @@ class Aws:
             profile_name=_SESSION_NAME,
         )
 
-    def _assume(self, own: Keys) -> Keys:
-        """Take on the role, and do so again when half of its time is over."""
+    def _assume_role(self, own: AccessKeys) -> AccessKeys:
+        """Assume the role, and again after half of its duration."""
         sts = self._client("sts", own)
         if self._bucket.credential_source == "workload-identity" and is_role(
             sts.get_caller_identity()["Arn"], self._role_arn
         ):
-            self._role_arn = ""  # It is the role that we have anyway.
+            self._role_arn = ""  # The source already has this role.
             return own
-        answer = sts.assume_role(RoleArn=self._role_arn, RoleSessionName=_SESSION_NAME)
-        session = answer["Credentials"]
-        self._assumed = Keys(
+        response = sts.assume_role(RoleArn=self._role_arn, RoleSessionName=_SESSION_NAME)
+        session = response["Credentials"]
+        self._assumed = AccessKeys(
             session["AccessKeyId"], session["SecretAccessKey"], session["SessionToken"]
         )
         self._assume_at = (self._clock() + session["Expiration"].timestamp()) / 2
@@ -163,15 +164,15 @@ class Aws:
     # --- buckets ------------------------------------------------------------------------------
 
     def create_bucket(self) -> bool:
-        """Make the bucket, unless it is ours already; whether it is new."""
-        place = {"CreateBucketConfiguration": {"LocationConstraint": self._bucket.region}}
-        with _told_as("create bucket"):
+        """Create the bucket unless this account has it already; return whether it is new."""
+        location = {"CreateBucketConfiguration": {"LocationConstraint": self._bucket.region}}
+        with _translate_errors("create bucket"):
             s3 = self._client("s3", self.keys())
             try:
                 s3.create_bucket(
                     Bucket=self._bucket.short_name,
-                    # The first region has no name here.
-                    **({} if self._bucket.region == "us-east-1" else place),
+                    # us-east-1 must not be given as a location constraint.
+                    **({} if self._bucket.region == "us-east-1" else location),
                 )
             except ClientError as error:
                 if error.response["Error"]["Code"] != "BucketAlreadyOwnedByYou":
@@ -180,15 +181,15 @@ class Aws:
             return True
 
     def region(self) -> str:
-        """The region that the bucket is in; empty where the server knows of none."""
-        with _told_as("find bucket"):
-            answer = self._client("s3", self.keys()).head_bucket(Bucket=self._bucket.short_name)
-        return str(answer.get("BucketRegion") or "")
+        """The region of the bucket; empty if the server does not report one."""
+        with _translate_errors("find bucket"):
+            response = self._client("s3", self.keys()).head_bucket(Bucket=self._bucket.short_name)
+        return str(response.get("BucketRegion") or "")
 
     def replicate(self, rule: Mapping[str, Any], role_arn: str) -> bool:
-        """Have a rule of replication, which needs versions, beside those of others; whether new."""
+        """Add a replication rule and enable versioning; return whether the rule is new."""
         name = self._bucket.short_name
-        with _told_as("replicate"):
+        with _translate_errors("replicate"):
             s3 = self._client("s3", self.keys())
             try:
                 found = s3.get_bucket_replication(Bucket=name)["ReplicationConfiguration"]
@@ -207,22 +208,22 @@ class Aws:
             return True
 
     def read_lifecycle(self) -> dict[str, Any]:
-        """The lifecycle rules of the bucket and what belongs to them, ready to be written back."""
-        with _told_as("read lifecycle rules"):
+        """The lifecycle configuration of the bucket, which can be written back."""
+        with _translate_errors("read lifecycle rules"):
             try:
-                answer = self._client("s3", self.keys()).get_bucket_lifecycle_configuration(
+                response = self._client("s3", self.keys()).get_bucket_lifecycle_configuration(
                     Bucket=self._bucket.short_name
                 )
             except ClientError as error:
                 if error.response["Error"]["Code"] != "NoSuchLifecycleConfiguration":
                     raise
                 return {"Rules": []}
-        return {name: value for name, value in answer.items() if name != "ResponseMetadata"}
+        return {name: value for name, value in response.items() if name != "ResponseMetadata"}
 
     def write_lifecycle(self, found: Mapping[str, Any], rules: Sequence[Mapping[str, Any]]) -> None:
-        """Give the bucket new rules in place of those `found`."""
+        """Replace the rules in the configuration that was read."""
         others = {name: value for name, value in found.items() if name != "Rules"}
-        with _told_as("write lifecycle rules"):
+        with _translate_errors("write lifecycle rules"):
             s3 = self._client("s3", self.keys())
             if rules:
                 s3.put_bucket_lifecycle_configuration(
@@ -235,7 +236,7 @@ class Aws:
 
     # --- clients ------------------------------------------------------------------------------
 
-    def _client(self, service: str, keys: Keys | None, config: Config | None = None) -> Any:
+    def _client(self, service: str, keys: AccessKeys | None, config: Config | None = None) -> Any:
         bucket = self._bucket
         endpoint = bucket.sts_endpoint if service == "sts" else bucket.endpoint
         ours = Config(
@@ -282,7 +283,7 @@ def is_role(identity_arn: str, role_arn: str) -> bool:
 
 
 @contextmanager
-def _told_as(what: str) -> Iterator[None]:
+def _translate_errors(what: str) -> Iterator[None]:
     """Turn the library's errors into ours."""
     try:
         yield

@@ -1,43 +1,43 @@
-"""A bucket: where it is, how to reach it, with whose keys, and how to treat what is put there.
+"""`S3Bucket`: the location, credentials and options of a bucket.
 
-The law: no key and no token is ever part of a `repr`. Everything is given; the environment is
-looked at only where a credential source says that it is to be.
+Invariant: `repr` never contains keys or tokens. The environment is used only by the credential
+sources that are defined by it.
 """
 
 from dataclasses import dataclass, field
 from typing import Final
 
 STANDARD: Final = "STANDARD"
-"""The storage class that every object has unless it is said otherwise."""
+"""The default storage class."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class S3Bucket:
-    """A bucket, how to reach it, and how to treat what is put there."""
+    """A bucket: location, credentials, and options for its objects."""
 
     name: str
-    """Its name, or its ARN, `arn:aws:s3:::name`."""
+    """Name or ARN, `arn:aws:s3:::name`."""
     region: str = "us-east-1"
     endpoint: str = ""
     path_style: bool = False
 
     credential_source: str = "env"
-    """Where keys come from, unless they are given: env, file, iam or workload-identity."""
+    """Where keys come from, if they are not given: env, file, iam or workload-identity."""
     access_key: str = field(default="", repr=False)
     secret_key: str = field(default="", repr=False)
     session_token: str = field(default="", repr=False)
     credentials_file: str = ""
     profile: str = ""
     role_arn: str = ""
-    """A role to assume with those keys."""
+    """A role to assume with these keys."""
     sts_endpoint: str = ""
 
     kms_key_arn: str = ""
     storage_class: str = STANDARD
-    """The class of the objects that a store takes for archived; all others are standard."""
+    """The storage class of archived objects; all others use the default."""
     signed_payload: bool = False
-    """Whether a hash of the body is signed as well. TLS already guards what is in transit, and
-    every object of ours carries its checksum; hashing would double the cost of an upload."""
+    """Whether to sign a hash of the body as well. TLS already protects data in transit, and every
+    object has its own checksum; hashing would double the cost of an upload."""
 
     part_bytes: int = 5 * 1024 * 1024
     concurrency: int = 5
@@ -46,7 +46,7 @@ class S3Bucket:
 
     @property
     def short_name(self) -> str:
-        """Its name, if it was given as an ARN, too.
+        """The name without the ARN prefix.
 
         >>> S3Bucket(name="arn:aws:s3:::records").short_name
         'records'

@@ -1,9 +1,9 @@
-"""The keys that requests to S3 are signed with, always at hand and always valid.
+"""Credentials that sign requests to S3.
 
-The laws: whoever signs a request never waits for new keys while the old ones are good, because a
-service that issues keys may be away while S3 is not; keys are looked for again every minute, off
-the event loop, and a failure to find any is a line in the log as long as there are older ones. How
-they are found, and when those of a role have to be new, is left to `aws`.
+Invariants: requests never wait for new keys while the old ones are valid, because the service that
+issues keys may be unavailable while S3 is not. Keys are fetched again every minute, off the event
+loop; a failure is only logged while there are older keys. `boto` fetches keys, and decides when
+those of a role have to be refreshed.
 """
 
 import asyncio
@@ -19,17 +19,17 @@ from kafscale.storage.objects.s3.bucket_config import S3Bucket
 if TYPE_CHECKING:
     from obstore.store import S3Credential
 
-    from kafscale.storage.objects.s3.boto import Aws, Keys
+    from kafscale.storage.objects.s3.boto import AccessKeys, BotoClient
 
 logger = get_logger(__name__)
 
-RENEWAL_S: Final = 60
+REFRESH_S: Final = 60
 _CLIENT_MARGIN_S: Final = 300
-"""How long before their end the client asks for new keys."""
+"""How long before their expiry the client asks for new keys."""
 
 
 class FixedCredentials:
-    """The keys given, as a call: so no token in the environment is mixed with them."""
+    """Fixed keys, as a credential provider, so that no token of the environment is added."""
 
     __slots__ = ("_bucket",)
 
@@ -44,90 +44,92 @@ class FixedCredentials:
             "expires_at": None,
         }
 
-    async def renew(self) -> None:
-        """They are what they are."""
+    async def refresh(self) -> None:
+        """Nothing to refresh."""
 
     async def close(self) -> None: ...
 
 
-class RenewedCredentials:
-    """Keys that change with time."""
+class RefreshingCredentials:
+    """Keys that expire."""
 
-    __slots__ = ("_clock", "_due_at", "_fetch", "_keys", "_renewal")
+    __slots__ = ("_clock", "_due_at", "_fetch", "_keys", "_refresh")
 
-    def __init__(self, fetch: "Callable[[], Keys]", clock: Callable[[], float] = time.time) -> None:
-        """`fetch` may block, and is called in threads; `clock` tells seconds since 1970."""
+    def __init__(
+        self, fetch: "Callable[[], AccessKeys]", clock: Callable[[], float] = time.time
+    ) -> None:
+        """`fetch` may block, and is called in threads; `clock` returns seconds since 1970."""
         self._fetch = fetch
         self._clock = clock
-        self._keys: Keys | None = None
+        self._keys: AccessKeys | None = None
         self._due_at = 0.0
-        self._renewal: asyncio.Task[None] | None = None
+        self._refresh: asyncio.Task[None] | None = None
 
     async def __call__(self) -> "S3Credential":
-        """What the client wants to know, which it asks again about when it is old."""
+        """Return the keys; the client calls again when they expire."""
         if self._keys is None:
-            await self.renew()
+            await self.refresh()
         elif self._clock() >= self._due_at:
-            self._begin()
+            self._start_refresh()
         assert self._keys is not None
         return {
             "access_key_id": self._keys.access_key,
             "secret_access_key": self._keys.secret_key,
             "token": self._keys.token,
-            "expires_at": datetime.fromtimestamp(self._clock() + _CLIENT_MARGIN_S + RENEWAL_S, UTC),
+            "expires_at": datetime.fromtimestamp(self._clock() + _CLIENT_MARGIN_S + REFRESH_S, UTC),
         }
 
-    async def renew(self) -> None:
-        """Look for keys now; raise what stands in the way, unless there are older ones."""
-        # The one who waits may be cancelled, and others wait for the same.
-        await asyncio.shield(self._begin())
+    async def refresh(self) -> None:
+        """Fetch keys now; raise on failure, unless there are older ones."""
+        # Shielded, because other callers may wait for the same fetch.
+        await asyncio.shield(self._start_refresh())
 
     async def close(self) -> None:
-        if self._renewal is not None:
-            self._renewal.cancel()
-            await asyncio.gather(self._renewal, return_exceptions=True)
+        if self._refresh is not None:
+            self._refresh.cancel()
+            await asyncio.gather(self._refresh, return_exceptions=True)
 
-    def _begin(self) -> "asyncio.Task[None]":
-        if self._renewal is None or self._renewal.done():
-            self._renewal = asyncio.ensure_future(self._look())
-            self._renewal.add_done_callback(_retrieve)
-        return self._renewal
+    def _start_refresh(self) -> "asyncio.Task[None]":
+        if self._refresh is None or self._refresh.done():
+            self._refresh = asyncio.ensure_future(self._fetch_keys())
+            self._refresh.add_done_callback(_retrieve)
+        return self._refresh
 
-    async def _look(self) -> None:
-        self._due_at = self._clock() + RENEWAL_S
+    async def _fetch_keys(self) -> None:
+        self._due_at = self._clock() + REFRESH_S
         try:
             self._keys = await asyncio.to_thread(self._fetch)
         except KafscaleError as error:
             if self._keys is None:
                 raise
-            logger.warning("credentials not renewed", error=str(error))
+            logger.warning("credentials not refreshed", error=str(error))
 
 
-Credentials = FixedCredentials | RenewedCredentials
+Credentials = FixedCredentials | RefreshingCredentials
 
 
-def credentials_of(bucket: S3Bucket) -> Credentials:
-    """Where the keys for a bucket come from."""
+def credentials_for(bucket: S3Bucket) -> Credentials:
+    """The credential provider of a bucket."""
     if bucket.access_key and not bucket.role_arn:
         return FixedCredentials(bucket)
-    found: list[Aws] = []
+    found: list[BotoClient] = []
 
-    def fetch() -> "Keys":
+    def fetch() -> "AccessKeys":
         if not found:
-            found.append(account(bucket))
+            found.append(boto_client(bucket))
         return found[0].keys()
 
-    return RenewedCredentials(fetch)
+    return RefreshingCredentials(fetch)
 
 
-def account(bucket: S3Bucket) -> "Aws":
-    """AWS as the bucket's credentials open it; slow the first time, and not for the event loop."""
-    from kafscale.storage.objects.s3.boto import Aws  # noqa: PLC0415 - half a second few need.
+def boto_client(bucket: S3Bucket) -> "BotoClient":
+    """A botocore client with the bucket's credentials; slow to import, not for the event loop."""
+    from kafscale.storage.objects.s3.boto import BotoClient  # noqa: PLC0415 - slow, seldom used.
 
-    return Aws(bucket)
+    return BotoClient(bucket)
 
 
-def _retrieve(renewal: "asyncio.Task[Any]") -> None:
-    # Whoever waited for it has been told; nobody may have.
-    if not renewal.cancelled():
-        renewal.exception()
+def _retrieve(refresh: "asyncio.Task[Any]") -> None:
+    # Mark the exception as retrieved; no caller may be waiting.
+    if not refresh.cancelled():
+        refresh.exception()

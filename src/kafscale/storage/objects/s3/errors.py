@@ -1,10 +1,9 @@
-"""What went wrong at S3, told from what its client says.
+"""Translates errors of the S3 client.
 
-The client has few types of error and says the rest in prose, so this module reads the prose: the
-status of the answer, and the code and message in its body. The laws: what may pass is a
-`StoreUnavailableError`, all else fails at once; and only the fields that are picked out here go any
-further, because the rest of an answer may repeat what was sent to sign the request. What a person
-can do about a failure is said with it.
+The client has few error types and puts the rest into its message, so this module parses the
+message: the HTTP status, and the code and message of the response body. Invariants: transient
+errors become `StoreUnavailableError`, others fail at once. Only the parsed fields are passed on,
+because the rest of a response may contain data that signed the request. Errors say what to do.
 """
 
 import re
@@ -20,7 +19,7 @@ from kafscale.errors import (
 )
 
 CLIENT_ERRORS: Final = (BaseError, FileNotFoundError)
-"""Everything that obstore raises for a request that failed."""
+"""All errors that obstore raises for failed requests."""
 
 _STATUS: Final = re.compile(r"status code: (\d{3})")
 _CODE: Final = re.compile(r"<Code>([\w.]+)</Code>")
@@ -38,7 +37,7 @@ _PASSING_CODES: Final = {
     "SlowDown",
     "ServiceUnavailable",
     "InternalError",
-    # Keys that have run out are replaced by new ones, sooner or later.
+    # Expired keys will be refreshed.
     "ExpiredToken",
 }
 
@@ -55,25 +54,25 @@ _ADVICE: Final = {
     "InvalidAccessKeyId": _OTHER_KEYS,
     "SignatureDoesNotMatch": _OTHER_KEYS,
     "InvalidToken": _OTHER_KEYS,
-    "ExpiredToken": "the credentials have run out: give the broker new ones",
+    "ExpiredToken": "the credentials have expired: provide new ones",
     "RequestTimeTooSkewed": "set the clock of this machine",
     "KMS.NotFoundException": _KMS,
     "KMS.DisabledException": _KMS,
     "KMS.KMSInvalidStateException": _KMS,
-    "NotImplemented": "this server lacks what Kafscale needs; it may only be too old",
+    "NotImplemented": "this server lacks a feature that Kafscale needs; it may be too old",
 }
 
 
 class RangeBeyondEndError(OperatingError):
-    """A range that begins where the object has ended: this room's own, and no failure outside."""
+    """A range that begins after the object's end; used only inside this package."""
 
 
 class MissingBucketError(OperatingError):
-    """There is no such bucket, which can be helped."""
+    """The bucket does not exist; it may be created."""
 
 
 def translate(verb: str, key: str, error: Exception) -> OperatingError:
-    """The error of ours that says what the client's error says."""
+    """Translate an error of the client."""
     text = str(error)
     status = int(_first(_STATUS, text) or 0)
     code = _first(_CODE, text)
@@ -84,12 +83,12 @@ def translate(verb: str, key: str, error: Exception) -> OperatingError:
     if status == 404 and verb in _READS and code in _MISSING_OBJECT:
         return ObjectNotFoundError(key)
     if status:
-        return _kind(status, code)(f"{verb} {key}: {_answer(status, code, text)}")
-    return _without_answer(f"{verb} {key}", text)
+        return _error_type(status, code)(f"{verb} {key}: {_describe_response(status, code, text)}")
+    return _no_response(f"{verb} {key}", text)
 
 
-def _without_answer(what: str, text: str) -> OperatingError:
-    """The error of ours for a request that was not answered, or not even sent."""
+def _no_response(what: str, text: str) -> OperatingError:
+    """The error for a request that was not sent or got no response."""
     if _BARE_REDIRECT in text:
         return OperatingError(f"{what}: redirected; {_OTHER_REGION}")
     if no_keys := _NO_KEYS.search(text):
@@ -98,22 +97,22 @@ def _without_answer(what: str, text: str) -> OperatingError:
     return StoreUnavailableError(f"{what}: {_transport(text)}")
 
 
-def _kind(status: int, code: str) -> type[OperatingError]:
+def _error_type(status: int, code: str) -> type[OperatingError]:
     if code == "NoSuchBucket":
         return MissingBucketError
-    # Status 409 is S3's word for a conditional PUT that crossed another and must be tried again.
+    # S3 returns 409 for a conditional PUT that raced another one and must be retried.
     passing = status in _PASSING_STATUSES or code in _PASSING_CODES
     return StoreUnavailableError if passing else OperatingError
 
 
-def _answer(status: int, code: str, text: str) -> str:
+def _describe_response(status: int, code: str, text: str) -> str:
     words = ", ".join(word for word in (f"status {status}", code, _first(_MESSAGE, text)) if word)
     advice = _ADVICE.get(code)
     return f"{words}; {advice}" if advice else words
 
 
 def _transport(text: str) -> str:
-    """Why there was no answer; obstore's first line names no address when it is not about one."""
+    """Why there was no response; obstore's first line contains the address only if relevant."""
     kind = _first(_TRANSPORT, text)
     if not kind:
         return text.partition("\n")[0]

@@ -1,18 +1,18 @@
-"""Lifecycle rules: a bucket that lets go of old segments, should no broker be left to do so.
+"""Lifecycle rules: let S3 delete old segments if no broker is left to do so.
 
-The laws:
+Invariants:
 
-* A rule is a safety net under the broker's retention, and never ahead of it. Days are rounded up,
-  and a margin is added: S3 counts from when a segment was made, the broker from the timestamps in
-  it, which may lie ahead. A topic that is kept for ever has no rule.
-* A rule concerns the objects of one topic. None is for the bucket, and none expires the write-ahead
-  log, which alone may hold what was acknowledged. Uploads that were broken off are another matter:
-  they are no objects yet.
-* Rules of others stay as they are, in their order. Ours are told by their names, which carry the
-  namespace: clusters that share a bucket leave each other's alone.
-* S3 takes 1000 rules. If there are more topics, those that keep the most have one.
+* A rule is a safety net for the broker's retention, and never deletes earlier. Days are rounded up
+  and a margin is added: S3 counts from the creation of a segment, the broker from the timestamps in
+  it, which may be later. A topic with unlimited retention has no rule.
+* A rule applies to the objects of one topic. No rule applies to the whole bucket or to the WAL,
+  which may hold the only copy of acknowledged records. The rule for incomplete multipart uploads is
+  an exception: these are not objects yet.
+* Foreign rules are preserved, in their order. Kafscale's rules are recognised by their ids, which
+  contain the namespace, so clusters that share a bucket do not change each other's rules.
+* S3 allows 1000 rules. If there are more topics, the largest ones get a rule.
 
-Pure: what is asked of S3 is left to `s3_control`.
+Pure: `bucket_admin` calls S3.
 """
 
 import hashlib
@@ -28,17 +28,17 @@ FOREVER: Final = -1
 _ID_LENGTH_MAX: Final = 255
 _DAY_MS: Final = 24 * 60 * 60 * 1000
 _DAYS_MAX: Final = 36_500
-"""A century. S3 would take more, and nobody would ever see it."""
+"""A century; S3 allows more."""
 _ABORT_DAYS: Final = 1
 _NONCURRENT_DAYS: Final = 1
 _UPLOADS: Final = "_uploads"
 
 Rule = Mapping[str, Any]
-"""A rule as S3's API has it."""
+"""A rule in the format of S3's API."""
 
 
 class TopicRetention(msgspec.Struct, frozen=True):
-    """How long a topic keeps its records, and how much that is."""
+    """The retention and size of a topic."""
 
     topic: str
     retention_ms: int
@@ -46,17 +46,17 @@ class TopicRetention(msgspec.Struct, frozen=True):
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """The rules that a bucket should have, and what is worth telling about them."""
+    """The rules that a bucket should have, and problems to report."""
 
     rules: Sequence[Rule]
     left_out: Sequence[str]
-    """The topics for which there was no room."""
+    """Topics without a rule, because of S3's limit."""
     threats: Sequence[str]
-    """The names of rules of others that expire objects of ours, whatever their topics say."""
+    """Ids of foreign rules that expire objects of this namespace."""
 
 
 def plan(namespace: str, topics: Iterable[TopicRetention], found: Sequence[Rule]) -> Plan:
-    """Bring the rules that a bucket has up to date."""
+    """Update the rules that a bucket has."""
     foreign = [rule for rule in found if not is_ours(namespace, rule)]
     wanted = sorted(
         (topic for topic in topics if days(topic.retention_ms) is not None),
@@ -67,12 +67,12 @@ def plan(namespace: str, topics: Iterable[TopicRetention], found: Sequence[Rule]
     return Plan(
         rules=[*foreign, *ours][:RULES_MAX],
         left_out=[topic.topic for topic in wanted[room:]],
-        threats=[rule.get("ID", "") for rule in foreign if _threatens(namespace, rule)],
+        threats=[rule.get("ID", "") for rule in foreign if _may_expire_ours(namespace, rule)],
     )
 
 
 def days(retention_ms: int) -> int | None:
-    """After how many days a segment has certainly expired; None if it never does.
+    """The number of days after which a segment has certainly expired; None if never.
 
     >>> [days(retention_ms) for retention_ms in (0, 1, 7 * 86_400_000, 7 * 86_400_000 + 1, -1)]
     [7, 8, 14, 15, None]
@@ -84,7 +84,7 @@ def days(retention_ms: int) -> int | None:
 
 
 def is_same(rules: Iterable[Rule], others: Iterable[Rule]) -> bool:
-    """Whether two sets of rules mean the same, in whatever order they are written."""
+    """Whether two sets of rules are equal, regardless of their order."""
 
     def encoded(rule: Rule) -> bytes:
         return msgspec.json.encode(rule, order="sorted")
@@ -93,7 +93,7 @@ def is_same(rules: Iterable[Rule], others: Iterable[Rule]) -> bool:
 
 
 def is_ours(namespace: str, rule: Rule) -> bool:
-    """Whether a rule was made here, for this namespace."""
+    """Whether a rule was created by Kafscale for this namespace."""
     return str(rule.get("ID", "")).startswith(_id_prefix(namespace))
 
 
@@ -103,7 +103,7 @@ def _topic_rule(namespace: str, topic: TopicRetention) -> Rule:
         "Status": "Enabled",
         "Filter": {"Prefix": f"{namespace}/{topic.topic}/"},
         "Expiration": {"Days": days(topic.retention_ms)},
-        # In a bucket that keeps versions, what is deleted would else stay, and cost, for ever.
+        # Otherwise deleted objects would stay, and cost, forever in a versioned bucket.
         "NoncurrentVersionExpiration": {"NoncurrentDays": _NONCURRENT_DAYS},
     }
 
@@ -122,15 +122,15 @@ def _id_prefix(namespace: str) -> str:
 
 
 def _id(namespace: str, name: str) -> str:
-    """What a rule is called; where the name is too long for S3, what it comes down to."""
+    """The id of a rule; a hash if the name is too long for S3."""
     whole = _id_prefix(namespace) + name
     if len(whole) <= _ID_LENGTH_MAX:
         return whole
     return _id_prefix(namespace) + hashlib.sha256(name.encode()).hexdigest()
 
 
-def _threatens(namespace: str, rule: Rule) -> bool:
-    """Whether a rule of others expires objects in our namespace; where it is in doubt, yes."""
+def _may_expire_ours(namespace: str, rule: Rule) -> bool:
+    """Whether a foreign rule expires objects of this namespace; True if in doubt."""
     if rule.get("Status") != "Enabled" or "Expiration" not in rule:
         return False
     narrowing: Rule = rule.get("Filter", {})

@@ -1,14 +1,14 @@
-"""Objects in a bucket of S3, or of a server that speaks like it.
+"""The object store on S3 and compatible servers.
 
-The laws beyond those of `base`:
+Invariants beyond those of `objects.store`:
 
-* Every request is sent once and has a time-out, so that each attempt can be seen, counted and
-  judged; trying again is left to `retry`.
-* A create-only PUT is one request with `If-None-Match: *`, however large: S3 decides, not we.
-* What is read is not copied: views lie over the client's own memory.
-* No key and no token is ever part of an error or of a `repr`.
+* Every request is sent once and has a timeout, so that each attempt is measured; `layers.retrying`
+  retries.
+* A create-only PUT is a single request with `If-None-Match: *`, whatever its size: S3 decides.
+* Data is not copied: views refer to the client's memory.
+* Errors and `repr` never contain keys or tokens.
 
-Whether the bucket honours the condition is proven by `probe` before anything relies on it.
+`conditional_put_probe` checks at startup that the bucket honours the condition.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ from obstore.store import S3Store
 from kafscale.errors import StoreUnavailableError
 from kafscale.records.checksum import Buffer
 from kafscale.storage.objects.s3.bucket_config import STANDARD, S3Bucket
-from kafscale.storage.objects.s3.credentials import Credentials, credentials_of
+from kafscale.storage.objects.s3.credentials import Credentials, credentials_for
 from kafscale.storage.objects.s3.errors import CLIENT_ERRORS, RangeBeyondEndError, translate
 from kafscale.storage.objects.store import PAGE_KEYS, ObjectInfo, check_key, check_prefix, is_key
 
@@ -35,35 +35,35 @@ _IDLE_CONNECTIONS_MAX: Final = 100
 _IDLE_S: Final = 90
 
 _THROUGHPUT_MIN: Final = 1024 * 1024
-"""Bytes a second below which a transfer counts as stuck; large objects are given time for it."""
+"""Bytes per second below which a transfer counts as stuck; extends the timeout of large objects."""
 
 _CLIENT_TIMEOUT: Final = timedelta(hours=1)
-"""Beyond every limit of ours: the client knows one time-out only, and ours grow with the size."""
+"""Longer than all our timeouts: the client has one fixed timeout, ours depend on the size."""
 
 _SETTLE_S: Final = 0.1
-"""How long the client's threads are given, at the end, to let go of Python's objects."""
+"""How long the client's threads get at the end to release Python objects."""
 
 _Result = TypeVar("_Result")
 
 
 class S3ObjectStore:
-    """Every object of one bucket."""
+    """All objects of one bucket."""
 
     __slots__ = ("_attributes", "_bucket", "_credentials", "_is_archived", "_store")
 
     def __init__(
         self, bucket: S3Bucket, *, is_archived: Callable[[str], bool] = lambda _key: True
     ) -> None:
-        """`is_archived` tells which keys get the bucket's storage class."""
+        """`is_archived` selects the keys that get the bucket's storage class."""
         self._bucket = bucket
-        self._credentials = credentials_of(bucket)
+        self._credentials = credentials_for(bucket)
         self._store = _connect(bucket, self._credentials)
         self._is_archived = is_archived
         self._attributes: dict[str, str] = {"Content-Type": _CONTENT_TYPE}
 
     async def authenticate(self) -> None:
-        """Find the credentials before anything needs them, so that a failure is told in full."""
-        await self._credentials.renew()
+        """Get credentials before the first request, for a complete error message."""
+        await self._credentials.refresh()
 
     async def put(self, key: str, parts: Sequence[Buffer], *, create: bool = True) -> None:
         check_key(key)
@@ -87,8 +87,8 @@ class S3ObjectStore:
 
     async def get(self, key: str) -> memoryview:
         check_key(key)
-        answer = await self._call("get", key, 0, lambda: obstore.get_async(self._store, key))
-        return memoryview(await self._call("get", key, answer.meta["size"], answer.bytes_async))
+        response = await self._call("get", key, 0, lambda: obstore.get_async(self._store, key))
+        return memoryview(await self._call("get", key, response.meta["size"], response.bytes_async))
 
     async def get_range(self, key: str, start: int, stop: int) -> memoryview:
         assert 0 <= start < stop
@@ -108,13 +108,13 @@ class S3ObjectStore:
     async def get_suffix(self, key: str, length: int) -> memoryview:
         assert length > 0
         check_key(key)
-        answer = await self._call(
+        response = await self._call(
             "get",
             key,
             0,
             lambda: obstore.get_async(self._store, key, options={"range": {"suffix": length}}),
         )
-        return memoryview(await self._call("get", key, length, answer.bytes_async))
+        return memoryview(await self._call("get", key, length, response.bytes_async))
 
     async def head(self, key: str) -> ObjectInfo:
         check_key(key)
@@ -139,16 +139,16 @@ class S3ObjectStore:
             await self._call("delete", batch[0], 0, request)
 
     async def close(self) -> None:
-        """Let the client's threads come to rest, lest one be caught by the interpreter's end.
+        """Wait until the client's threads are idle.
 
-        The client has nothing to close, but a thread of its own that hands back an answer while
-        Python shuts down aborts the process.
+        The client has nothing to close, but a client thread that returns a response while Python
+        shuts down aborts the process.
         """
         await self._credentials.close()
         await asyncio.sleep(_SETTLE_S)
 
     def _attributes_of(self, key: str) -> dict[str, str]:
-        # The standard class goes without saying: not every server knows the word.
+        # Omit the default class, because some servers do not know it.
         if self._bucket.storage_class == STANDARD or not self._is_archived(key):
             return self._attributes
         return {**self._attributes, "Storage-Class": self._bucket.storage_class}
@@ -156,15 +156,17 @@ class S3ObjectStore:
     async def _call(
         self, verb: str, key: str, size_bytes: int, request: Callable[[], Awaitable[_Result]]
     ) -> _Result:
-        """One request, within its time and with errors of ours."""
+        """Send one request with a timeout, and translate its errors."""
         limit_s = self._bucket.request_timeout_ms / 1000 + size_bytes / _THROUGHPUT_MIN
         try:
             async with asyncio.timeout(limit_s):
                 return await request()
         except TimeoutError:
-            raise StoreUnavailableError(f"{verb} {key}: no answer within {limit_s:.1f} s") from None
+            raise StoreUnavailableError(
+                f"{verb} {key}: no response within {limit_s:.1f} s"
+            ) from None
         except CLIENT_ERRORS as error:
-            # Not chained: the client's text repeats more of the request than may be shown.
+            # Not chained: the client's text may contain parts of the signed request.
             raise translate(verb, key, error) from None
 
 
@@ -175,12 +177,12 @@ def _connect(bucket: S3Bucket, credentials: Credentials) -> S3Store:
         "unsigned_payload": not bucket.signed_payload,
     }
     if bucket.endpoint:
-        # By this name the setting wins over whatever the environment says.
+        # With this name the setting takes precedence over the environment.
         options["aws_endpoint_url_s3"] = _address(bucket)
     if bucket.kms_key_arn:
         options["server_side_encryption"] = "aws:kms"
         options["sse_kms_key_id"] = bucket.kms_key_arn
-        # Otherwise every object would be one more request to KMS, and to its bill.
+        # Otherwise every object would cause a request to KMS, at extra cost.
         options["sse_bucket_key_enabled"] = True
     return S3Store(
         bucket.short_name,
@@ -198,7 +200,7 @@ def _connect(bucket: S3Bucket, credentials: Credentials) -> S3Store:
 
 
 def _address(bucket: S3Bucket) -> str:
-    """The endpoint; it has to name the bucket itself where the path does not."""
+    """The endpoint, with the bucket in the host name unless the path contains it."""
     endpoint = bucket.endpoint.rstrip("/")
     if bucket.path_style:
         return endpoint

@@ -50,7 +50,7 @@ def objects(kafscale):
     write(SEGMENT, built.parts)
     write(INDEX, [built.index])
     pieces = [
-        wal_object.Piece(
+        wal_object.PartitionData(
             bytes(16),
             "orders",
             0,
@@ -105,8 +105,8 @@ def test_list_shows_damaged_objects_as_such(objects):
     change(INDEX, 20)
     result = objects("segment", "list", "default")
     assert result.exit_code == 0
-    assert "damaged: 0 bytes are too few for its header" in result.stdout
-    assert "damaged: its checksum is" in result.stdout
+    assert "damaged: 0 bytes are too few for the header" in result.stdout
+    assert "damaged: checksum mismatch" in result.stdout
 
 
 def test_other_and_hidden_files_are_passed_over(objects):
@@ -183,11 +183,11 @@ def test_inspect_shows_what_can_be_salvaged_of_a_damaged_segment(objects):
     assert result.exit_code == 1
     assert "100 to 101" in result.stdout
     assert "102 to 102" not in result.stdout
-    assert f"{SEGMENT}: its checksum is" in result.stderr
+    assert f"{SEGMENT}: checksum mismatch" in result.stderr
     Path(SEGMENT).write_bytes(Path(SEGMENT).read_bytes()[:-20])
     content = read_json(objects("segment", "inspect", SEGMENT, "-o", "json"))
     assert [batch["baseOffset"] for batch in content["batches"]] == [100]
-    assert "ends with" in content["damage"]
+    assert "end magic is" in content["damage"]
 
 
 def test_inspect_wants_a_file(objects):
@@ -215,12 +215,12 @@ def test_verify_names_each_damaged_object(objects, key):
     change(key, Path(key).stat().st_size // 2)
     result = objects("segment", "verify", "default")
     assert result.exit_code == 1
-    assert f"error: {key}: its checksum is" in result.stderr
+    assert f"error: {key}: checksum mismatch" in result.stderr
     assert result.stdout == "4 objects: 1 damaged\n"
     verdict = read_json(objects("segment", "verify", "default", "-o", "json"))
     ((path, reason),) = [(each["path"], each["reason"]) for each in verdict["damaged"]]
     assert path == key
-    assert reason.startswith("its checksum is")
+    assert reason.startswith("checksum mismatch")
 
 
 @pytest.mark.parametrize(
@@ -246,7 +246,7 @@ def test_verify_holds_an_index_against_its_segment(kafscale, tmp_path):
     Path(key).write_bytes(more)
     result = kafscale("segment", "verify", "default")
     assert result.exit_code == 1
-    assert f"{key}: no batch of its segment begins at 777 with offset 160" in result.stderr
+    assert f"{key}: no batch of the segment at 777 with offset 160" in result.stderr
 
 
 def test_verify_says_which_segments_have_no_index(objects):
@@ -265,7 +265,7 @@ def test_verify_says_which_segments_have_no_index(objects):
 )
 def test_verify_holds_the_batches_of_a_wal_object_against_its_table(objects, offsets, words):
     body = b"".join(each.buffer for each in batches())
-    piece = wal_object.Piece(bytes(16), "orders", 0, body, *offsets, CREATED_MS)
+    piece = wal_object.PartitionData(bytes(16), "orders", 0, body, *offsets, CREATED_MS)
     write(WAL, wal_object.encode(wal_object.Header(7, 3, 42, CREATED_MS), [piece]))
     result = objects("segment", "verify", WAL)
     assert result.exit_code == 1
@@ -275,7 +275,7 @@ def test_verify_holds_the_batches_of_a_wal_object_against_its_table(objects, off
 def test_verify_checks_each_batch_even_where_the_object_holds(objects):
     broken = bytearray(b"".join(each.buffer for each in batches()))
     broken[70] ^= 1
-    piece = wal_object.Piece(bytes(16), "orders", 0, broken, 100, 102, CREATED_MS)
+    piece = wal_object.PartitionData(bytes(16), "orders", 0, broken, 100, 102, CREATED_MS)
     write(WAL, wal_object.encode(wal_object.Header(7, 3, 42, CREATED_MS), [piece]))
     result = objects("segment", "verify", WAL)
     assert result.exit_code == 1

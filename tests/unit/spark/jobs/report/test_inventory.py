@@ -159,7 +159,7 @@ def test_a_segment_that_has_gone_is_left_out(store):
 @pytest.mark.parametrize(
     ("position", "byte", "reason"),
     [
-        (0, ord("X"), "it begins with"),
+        (0, ord("X"), "magic is"),
         (segment.HEADER_BYTES + 8, 0x7F, "its first batch says it has"),
         (segment.HEADER_BYTES + 100, ord("X"), "the CRC of a batch is"),
     ],

@@ -69,13 +69,13 @@ def test_undamaged_log_has_no_findings(location, store):
 @pytest.mark.parametrize(
     ("position", "reason"),
     [
-        (0, "begins with"),
-        (15, "should be at"),
+        (0, "magic is"),
+        (15, "expected at"),
         (19, "records"),
-        (40, "checksum is"),
-        (-14, "checksum is"),
+        (40, "checksum mismatch"),
+        (-14, "checksum mismatch"),
         (-6, "last offset is"),
-        (-1, "ends with"),
+        (-1, "end magic is"),
     ],
 )
 def test_every_damaged_byte_of_a_segment_is_found(location, store, position, reason):

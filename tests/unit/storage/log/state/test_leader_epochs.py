@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafscale.errors import DamagedObjectError
-from kafscale.storage.formats.index_section import seal
+from kafscale.storage.formats.index_section import encode_section
 from kafscale.storage.log.state.leader_epochs import LeaderEpochs
 
 UNDEFINED = (-1, -1)
@@ -86,10 +86,10 @@ def test_a_snapshot_comes_back_as_it_went(entries):
     ("section", "reason"),
     [
         (b"", "shorter than its prefix"),
-        (seal(2, b""), "version 2"),
-        (seal(1, bytes(11)), "truncated"),
-        (seal(1, bytes(24)), "do not ascend"),
-        (seal(1, bytes(12))[:-1], "CRC"),
+        (encode_section(2, b""), "version 2"),
+        (encode_section(1, bytes(11)), "truncated"),
+        (encode_section(1, bytes(24)), "do not ascend"),
+        (encode_section(1, bytes(12))[:-1], "CRC"),
     ],
 )
 def test_a_damaged_snapshot_is_refused(section, reason):

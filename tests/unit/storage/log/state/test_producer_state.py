@@ -12,7 +12,7 @@ from kafscale.errors import (
     OutOfOrderSequenceError,
     RefusedError,
 )
-from kafscale.storage.formats.index_section import seal
+from kafscale.storage.formats.index_section import encode_section
 from kafscale.storage.log.state.producer_state import (
     WINDOW_BATCHES,
     Duplicate,
@@ -185,7 +185,7 @@ def test_a_snapshot_that_was_cut_short_is_refused(cut):
 )
 def test_a_snapshot_that_says_something_else_is_refused(version, body, reason):
     with pytest.raises(DamagedObjectError, match=reason):
-        Producers.decode("key", seal(version, body))
+        Producers.decode("key", encode_section(version, body))
 
 
 # --- a crash changes nothing ----------------------------------------------------------------------

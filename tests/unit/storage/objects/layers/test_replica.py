@@ -7,7 +7,7 @@ import pytest
 
 from kafscale.errors import ObjectNotFoundError
 from kafscale.storage.objects import MemoryObjectStore, ReplicaReadingObjectStore
-from kafscale.storage.objects.layers.replica import REST_S_MAX, REST_S_MIN
+from kafscale.storage.objects.layers.replica import PAUSE_S_MAX, PAUSE_S_MIN
 from kafscale.testing.faulty_object_store import Fault, FaultyObjectStore, Rule
 
 
@@ -78,14 +78,14 @@ def test_a_copy_that_fails_is_left_alone_and_then_tried_by_one_reader(fault):
         await scene.store.put("ns/a", [b"main"])
         scene.network.rules.append(Rule(fault=fault))
         assert await asked(scene, 100) == 1
-        rest_s = REST_S_MIN
+        rest_s = PAUSE_S_MIN
         for _ in range(10):
             scene.now += rest_s - 0.1
             assert await asked(scene, 10) == 0
             scene.now += 0.1
             assert await asked(scene, 10) == 1
-            rest_s = min(2 * rest_s, REST_S_MAX)
-        assert rest_s == REST_S_MAX
+            rest_s = min(2 * rest_s, PAUSE_S_MAX)
+        assert rest_s == PAUSE_S_MAX
 
     asyncio.run(scenario())
 
@@ -101,7 +101,7 @@ def test_a_copy_that_is_back_is_read_at_once_and_trusted_as_before():
             assert await scene.read("ns/a") == [b"main"] * 3
             scene.network.is_down = False
             assert await scene.read("ns/a") == [b"main"] * 3
-            scene.now += REST_S_MIN
+            scene.now += PAUSE_S_MIN
             assert await scene.read("ns/a") == [b"copy"] * 3
 
     asyncio.run(scenario())
@@ -115,7 +115,7 @@ def test_a_copy_that_answers_that_it_has_nothing_is_well():
         scene.network.is_down = True
         await scene.read("ns/a")
         scene.network.is_down = False
-        scene.now += REST_S_MIN
+        scene.now += PAUSE_S_MIN
         assert await scene.read("ns/a") == [b"main"] * 3
         await scene.copy.put("ns/a", [b"copy"])
         assert await scene.read("ns/a") == [b"copy"] * 3
@@ -134,7 +134,7 @@ def test_many_who_fail_together_count_as_one():
         found = await asyncio.gather(*(scene.store.get("ns/a") for _ in range(20)))
         assert [bytes(view) for view in found] == [b"main"] * 20
         scene.network.rules.clear()
-        scene.now += REST_S_MIN
+        scene.now += PAUSE_S_MIN
         assert await scene.store.get("ns/a") == b"copy"
 
     asyncio.run(scenario())
@@ -149,7 +149,7 @@ def test_while_one_reader_tries_a_copy_the_others_do_not_wait():
         await scene.read("ns/a")
         scene.network.is_down = False
         scene.network.rules.append(Rule(fault=Fault.SLOW, seconds=(60, 60)))
-        scene.now += REST_S_MIN
+        scene.now += PAUSE_S_MIN
         trying = asyncio.ensure_future(scene.store.get("ns/a"))
         await asyncio.sleep(0)
         assert await scene.read("ns/a") == [b"main"] * 3

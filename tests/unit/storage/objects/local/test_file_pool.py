@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from kafscale.storage.objects.local import file_pool
-from kafscale.storage.objects.local.file_pool import REST_SECONDS, SpareFiles
+from kafscale.storage.objects.local.file_pool import QUARANTINE_SECONDS, FilePool
 from kafscale.storage.objects.local.files import FileTree
 
 
@@ -23,37 +23,37 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def kept(tmp_path: Path, clock: Clock) -> SpareFiles:
+def kept(tmp_path: Path, clock: Clock) -> FilePool:
     (tmp_path / "kept").mkdir()
-    return SpareFiles(str(tmp_path / "kept"), clock)
+    return FilePool(str(tmp_path / "kept"), clock)
 
 
 def test_a_file_is_given_out_after_it_has_rested(tmp_path, kept, clock):
     """Whoever opened it under its old name must have read it before it is written over."""
     path = tmp_path / "old"
     path.write_bytes(b"12345")
-    assert kept.keep(str(path))
+    assert kept.release(str(path))
     assert not path.exists()
-    assert kept.take() is None
-    clock.now += REST_SECONDS
-    taken = kept.take()
+    assert kept.acquire() is None
+    clock.now += QUARANTINE_SECONDS
+    taken = kept.acquire()
     assert taken.size_bytes == 5
     assert Path(taken.path).read_bytes() == b"12345"
-    assert kept.take() is None
+    assert kept.acquire() is None
 
 
 def test_what_is_too_much_is_left_to_be_removed(tmp_path, kept):
     large = tmp_path / "large"
     with large.open("wb") as file:
         file.truncate(file_pool.FILE_BYTES_MAX + 1)
-    assert not kept.keep(str(large))
+    assert not kept.release(str(large))
     assert large.exists()
     count = 0
     while True:
         path = tmp_path / f"{count}"
         with path.open("wb") as file:
             file.truncate(file_pool.FILE_BYTES_MAX)
-        if not kept.keep(str(path)):
+        if not kept.release(str(path)):
             break
         count += 1
     assert count == file_pool.TOTAL_BYTES_MAX // file_pool.FILE_BYTES_MAX
@@ -61,9 +61,9 @@ def test_what_is_too_much_is_left_to_be_removed(tmp_path, kept):
 
 def test_a_file_that_is_gone_leaves_no_trace_in_the_account(tmp_path, kept, clock):
     with pytest.raises(FileNotFoundError):
-        kept.keep(str(tmp_path / "gone"))
-    clock.now += REST_SECONDS
-    assert kept.take() is None
+        kept.release(str(tmp_path / "gone"))
+    clock.now += QUARANTINE_SECONDS
+    assert kept.acquire() is None
 
 
 @pytest.mark.parametrize("lengths", [(9, 4), (4, 9), (5, 5)])
@@ -71,11 +71,11 @@ def test_a_file_that_is_gone_leaves_no_trace_in_the_account(tmp_path, kept, cloc
 def test_an_object_in_a_used_file_holds_its_own_bytes_only(tmp_path, clock, lengths, create):
     old, new = lengths
     files = FileTree(str(tmp_path), fsync=False, recycles=lambda key: key.endswith(".kfw"))
-    files._spares = SpareFiles(f"{tmp_path}/.tmp", clock)
+    files._pool = FilePool(f"{tmp_path}/.tmp", clock)
     files.put("ns/old.kfw", [b"o" * old], create=True)
     inode = (tmp_path / "ns/old.kfw").stat().st_ino
     files.delete(["ns/old.kfw"])
-    clock.now += REST_SECONDS
+    clock.now += QUARANTINE_SECONDS
     files.put("ns/segment.kfs", [b"s"], create=True)
     files.put("ns/new.kfw", [b"n" * new], create=create)
     assert files.get("ns/new.kfw", 0, None) == b"n" * new

@@ -44,7 +44,7 @@ def test_a_full_disk_is_said_and_nothing_stays_behind(tmp_path, reason):
         return os.write(descriptor, buffers[0][:3])
 
     tree = FileTree(str(tmp_path), fsync=False, write=write)
-    with pytest.raises(StoreUnavailableError, match="put ns/key: no space left on the disk"):
+    with pytest.raises(StoreUnavailableError, match="put ns/key: no space left on device"):
         tree.put("ns/key", [b"12345"], create=True)
     assert files_below(tmp_path) == set()
 

@@ -51,7 +51,7 @@ def test_it_lists_what_the_store_in_memory_lists(tmp_path_factory, keys, data):
 
 def test_one_directory_has_one_owner_at_a_time(tmp_path):
     first = LocalObjectStore(tmp_path)
-    with pytest.raises(OperatingError, match="another process keeps its objects there"):
+    with pytest.raises(OperatingError, match="another process uses it"):
         LocalObjectStore(tmp_path)
     program = """
         import sys
@@ -122,7 +122,7 @@ def test_a_file_that_may_not_grow_is_a_full_disk(tmp_path):
         asyncio.run(main())
     """
     done = in_another_process(program, str(tmp_path))
-    assert done.stdout == "put ns/large: no space left on the disk\n", done.stderr
+    assert done.stdout == "put ns/large: no space left on device\n", done.stderr
     assert {path.name for path in (tmp_path / "ns").iterdir()} == {"small"}
     assert [*(tmp_path / ".tmp").iterdir()] == []
 

@@ -1,4 +1,4 @@
-"""Keys are at hand whatever the service that issues them does, and are never shown."""
+"""AccessKeys are at hand whatever the service that issues them does, and are never shown."""
 
 import asyncio
 import subprocess
@@ -9,12 +9,12 @@ import pytest
 
 from kafscale.errors import StoreUnavailableError
 from kafscale.storage.objects import S3Bucket
-from kafscale.storage.objects.s3.boto import Keys
+from kafscale.storage.objects.s3.boto import AccessKeys
 from kafscale.storage.objects.s3.credentials import (
-    RENEWAL_S,
+    REFRESH_S,
     FixedCredentials,
-    RenewedCredentials,
-    credentials_of,
+    RefreshingCredentials,
+    credentials_for,
 )
 
 
@@ -27,15 +27,15 @@ class Issuer:
         self.is_away = False
         self.gate = threading.Event()
         self.gate.set()
-        self.credentials = RenewedCredentials(self.issue, lambda: self.now)
+        self.credentials = RefreshingCredentials(self.issue, lambda: self.now)
 
-    def issue(self) -> Keys:
+    def issue(self) -> AccessKeys:
         assert threading.current_thread() is not threading.main_thread()
         assert self.gate.wait(10)
         if self.is_away:
             raise StoreUnavailableError("nobody home")
         self.count += 1
-        return Keys(f"key-{self.count}", "secret", "token")
+        return AccessKeys(f"key-{self.count}", "secret", "token")
 
     async def key(self) -> str:
         return (await self.credentials())["access_key_id"]
@@ -44,8 +44,8 @@ class Issuer:
         """The key that is handed out after a while, when all that this has set off is done."""
         self.now += seconds
         await self.key()
-        if self.credentials._renewal is not None:
-            await asyncio.wait([self.credentials._renewal])
+        if self.credentials._refresh is not None:
+            await asyncio.wait([self.credentials._refresh])
         return await self.key()
 
 
@@ -53,9 +53,9 @@ def test_keys_are_fetched_once_and_then_about_every_minute():
     async def scenario():
         issuer = Issuer()
         assert await asyncio.gather(*(issuer.key() for _ in range(10))) == ["key-1"] * 10
-        assert await issuer.later(RENEWAL_S - 1) == "key-1"
+        assert await issuer.later(REFRESH_S - 1) == "key-1"
         assert await issuer.later(1) == "key-2"
-        assert await issuer.later(10 * RENEWAL_S) == "key-3"
+        assert await issuer.later(10 * REFRESH_S) == "key-3"
         await issuer.credentials.close()
 
     asyncio.run(scenario())
@@ -67,7 +67,7 @@ def test_the_client_is_told_to_ask_again_in_a_minute():
     async def scenario():
         issuer = Issuer()
         found = await issuer.credentials()
-        assert found["expires_at"].timestamp() == issuer.now + 300 + RENEWAL_S
+        assert found["expires_at"].timestamp() == issuer.now + 300 + REFRESH_S
         assert (found["secret_access_key"], found["token"]) == ("secret", "token")
 
     asyncio.run(scenario())
@@ -78,11 +78,11 @@ def test_nobody_waits_for_new_keys_while_there_are_old_ones():
         issuer = Issuer()
         await issuer.key()
         issuer.gate.clear()
-        issuer.now += RENEWAL_S
+        issuer.now += REFRESH_S
         for _ in range(3):
             assert await issuer.key() == "key-1"
         issuer.gate.set()
-        await asyncio.wait([issuer.credentials._renewal])
+        await asyncio.wait([issuer.credentials._refresh])
         assert await issuer.key() == "key-2"
 
     asyncio.run(scenario())
@@ -94,9 +94,9 @@ def test_old_keys_are_used_for_as_long_as_there_are_no_new_ones():
         await issuer.key()
         issuer.is_away = True
         for _ in range(5):
-            assert await issuer.later(RENEWAL_S) == "key-1"
+            assert await issuer.later(REFRESH_S) == "key-1"
         issuer.is_away = False
-        assert await issuer.later(RENEWAL_S) == "key-2"
+        assert await issuer.later(REFRESH_S) == "key-2"
 
     asyncio.run(scenario())
 
@@ -105,7 +105,7 @@ def test_without_any_keys_whoever_asks_is_told_why_and_may_ask_again():
     async def scenario():
         issuer = Issuer()
         issuer.is_away = True
-        for call in (issuer.credentials.renew, issuer.key, issuer.key):
+        for call in (issuer.credentials.refresh, issuer.key, issuer.key):
             with pytest.raises(StoreUnavailableError, match="nobody home"):
                 await call()
         issuer.is_away = False
@@ -116,7 +116,7 @@ def test_without_any_keys_whoever_asks_is_told_why_and_may_ask_again():
 
 def test_given_keys_are_used_as_they_are_unless_there_is_a_role():
     given = S3Bucket(name="records", access_key="a", secret_key="b", session_token="c")  # noqa: S106
-    found = credentials_of(given)
+    found = credentials_for(given)
     assert isinstance(found, FixedCredentials)
     assert found() == {
         "access_key_id": "a",
@@ -126,11 +126,11 @@ def test_given_keys_are_used_as_they_are_unless_there_is_a_role():
     }
     role = "arn:aws:iam::123456789012:role/kafscale"
     with_role = S3Bucket(name="records", access_key="a", secret_key="b", role_arn=role)  # noqa: S106
-    assert isinstance(credentials_of(with_role), RenewedCredentials)
+    assert isinstance(credentials_for(with_role), RefreshingCredentials)
 
 
 def test_keys_are_not_shown():
-    shown = repr(Keys("access", "hush", "psst")) + str(Keys("access", "hush", "psst"))
+    shown = repr(AccessKeys("access", "hush", "psst")) + str(AccessKeys("access", "hush", "psst"))
     assert not [secret for secret in ("access", "hush", "psst") if secret in shown]
 
 

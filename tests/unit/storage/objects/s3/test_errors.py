@@ -30,7 +30,7 @@ NO_BUCKET = (
     "correct s3.bucket"
 )
 OTHER_REGION = "the bucket is in another region: set s3.region to the bucket's"
-RUN_OUT = "the credentials have run out: give the broker new ones"
+RUN_OUT = "the credentials have expired: provide new ones"
 OTHER_KEY = "check s3.kmsKeyArn, and that the credentials may use that key"
 
 REFUSED = """Generic S3 error: Error performing PUT http://127.0.0.1:1/b/ns/a in 337µs - HTTP error
