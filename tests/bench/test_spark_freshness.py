@@ -12,7 +12,7 @@ import pytest
 
 from bench.brokers import Contestant
 from bench.producer_perf import produce
-from kafscale.spark.jobs.lake.job import Lake
+from kafscale.spark.jobs.lake.job import LakeJob
 from kafscale.spark.jobs.lake.settings import LakeSettings
 from kafscale.spark.runtime.parallel_map import parallel_map
 from kafscale.spark.source.location import Location
@@ -64,13 +64,13 @@ def test_freshness(contests, tmp_path, scaled, interval_ms):
             interval_ms=interval_ms,
         )
         target = Target(table_format=TableFormat.ICEBERG, path=str(tmp_path / "lake"))
-        lake = Lake(settings, target, partial(parallel_map, spark))
+        lake = LakeJob(settings, target, partial(parallel_map, spark))
 
         def rest(pause_seconds):
-            tally = lake.tallies.get("clicks")
-            if tally and tally.freshness_ms:
-                p50s.append(tally.freshness_ms[0])
-                p99s.append(tally.freshness_ms[1])
+            totals = lake.totals.get("clicks")
+            if totals and totals.freshness_ms:
+                p50s.append(totals.freshness_ms[0])
+                p99s.append(totals.freshness_ms[1])
             if sending.done():
                 raise _EndError
             time.sleep(pause_seconds)

@@ -93,7 +93,11 @@ def test_every_record_is_in_the_table_once(spark, broker, mixed, tmp_path, table
     topic, expected = mixed
     target = Target(table_format=table_format, path=str(tmp_path))
     asked = settings(
-        broker, topic, unit=TimeGranularity.DAY, commit_bytes_max=3_000_000, task_bytes=500_000
+        broker,
+        topic,
+        granularity=TimeGranularity.DAY,
+        commit_bytes_max=3_000_000,
+        task_bytes=500_000,
     )
     done = job.run(spark, asked, target)
     assert done.rows[0][done.columns.index("records")] == len(expected)

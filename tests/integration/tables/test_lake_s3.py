@@ -14,7 +14,7 @@ from pyarrow.dataset import dataset
 from pyarrow.fs import S3FileSystem
 from pyiceberg.catalog.sql import SqlCatalog
 
-from kafscale.spark.jobs.lake.job import Lake
+from kafscale.spark.jobs.lake.job import LakeJob
 from kafscale.spark.jobs.lake.settings import LakeSettings
 from kafscale.spark.source.subscription import Subscription
 from kafscale.spark.tables.maintenance import MaintenanceOptions
@@ -82,16 +82,16 @@ def test_killed_raced_and_looked_after(bucket, tmp_path, table_format):
     target = target_in(bucket, table_format, tmp_path)
     is_plain = table_format is TableFormat.PARQUET
 
-    def run(checkpoint=lambda _step: None, records_max: int = 9) -> None:
+    def run(on_step=lambda _step: None, records_max: int = 9) -> None:
         settings = LakeSettings(
             location=log.location,
             subscription=Subscription.to_topics("orders"),
             is_once=True,
             commit_records_max=records_max,
-            unit=TimeGranularity.DAY,
-            upkeep=MaintenanceOptions(merges_files=not is_plain, expires_after_ms=0),
+            granularity=TimeGranularity.DAY,
+            maintenance=MaintenanceOptions(merges_files=not is_plain, expires_after_ms=0),
         )
-        Lake(settings, target, inline, checkpoint=checkpoint).run()
+        LakeJob(settings, target, inline, on_step=on_step).run()
 
     def overtake(step: str) -> None:
         if step == "written":

@@ -1,4 +1,4 @@
-"""What the tests of the lake job share."""
+"""Fixtures for tests of the lake job."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +16,6 @@ def log(tmp_path: Path) -> LakeLog:
 
 @pytest.fixture(params=FORMATS)
 def tables(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Tables]:
-    made = Tables(request.param, tmp_path / "lake")
-    yield made
-    made.close()
+    opened = Tables(request.param, tmp_path / "lake")
+    yield opened
+    opened.close()

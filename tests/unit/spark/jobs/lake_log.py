@@ -1,4 +1,4 @@
-"""A log made by hand in a data directory, and the rows that the lake has to hold of it."""
+"""A log in a data directory, and the rows that a table of it must have."""
 
 from collections.abc import Sequence
 from itertools import cycle
@@ -21,7 +21,7 @@ Row = tuple[Any, ...]
 
 
 class LakeLog:
-    """Topics in a data directory; every batch has another codec."""
+    """Topics in a data directory; batches take turns with codecs."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -42,9 +42,9 @@ class LakeLog:
         keys: Sequence[bytes | None] | None = None,
         step_ms: int = 1000,
     ) -> None:
-        """Add a segment with these values."""
+        """Append a segment with these values."""
         known = self.records.setdefault((topic, partition), [])
-        made = [
+        records = [
             Record(
                 len(known) + index,
                 START_MS + (len(known) + index) * step_ms,
@@ -54,14 +54,16 @@ class LakeLog:
             )
             for index, value in enumerate(values)
         ]
-        known += made
+        known += records
         builder = segment.Builder(0, 1, compression=None, prior_max_timestamp_ms=None)
-        for start in range(0, len(made), BATCH_RECORDS):
-            batch = BatchView(build(made[start : start + BATCH_RECORDS], codec=next(self._codecs)))
+        for start in range(0, len(records), BATCH_RECORDS):
+            batch = BatchView(
+                build(records[start : start + BATCH_RECORDS], codec=next(self._codecs))
+            )
             batch.stamp(batch.base_offset, 0)
             builder.append(batch)
         built = builder.finish()
-        base_offset = made[0].offset
+        base_offset = records[0].offset
         with self.open() as store:
             store.put(
                 object_keys.segment_key(NAMESPACE, topic, partition, base_offset), built.parts
@@ -71,7 +73,7 @@ class LakeLog:
             )
 
     def fill(self, topic: str, *, partitions: int = 3, count: int = 21) -> None:
-        """Add so many records to each of some partitions."""
+        """Append `count` records to each partition."""
         for partition in range(partitions):
             known = len(self.records.get((topic, partition), ()))
             values = [
@@ -81,7 +83,7 @@ class LakeLog:
             self.append(topic, partition, values)
 
     def publish(self, topic: str, topic_id: bytes, partitions: int) -> None:
-        """Write the catalog of topics that brokers keep."""
+        """Write the topic catalog, as brokers do."""
         known = topic_catalog.CatalogTopic(topic, topic_id.hex(), partitions)
         with self.open() as store:
             store.put(
@@ -97,7 +99,7 @@ class LakeLog:
         return BlockingObjectStore(lambda: LocalObjectStore(objects, shared=True, fsync=False))
 
     def rows(self, topic: str) -> list[Row]:
-        """What a table of the records as they are holds, by partition and offset."""
+        """Return the rows of a table of undecoded records, by partition and offset."""
         return [
             (
                 partition,
@@ -114,8 +116,8 @@ class LakeLog:
 
 
 def raw_rows(table: Any) -> list[Row]:
-    """The rows of a table in the lake, to be compared with those of the log."""
-    found = [
+    """Return the rows of a table in the form of `LakeLog.rows`."""
+    rows = [
         (
             row["partition"],
             row["offset"],
@@ -126,7 +128,7 @@ def raw_rows(table: Any) -> list[Row]:
         )
         for row in table.to_pylist()
     ]
-    return sorted(found, key=lambda row: row[:2])
+    return sorted(rows, key=lambda row: row[:2])
 
 
 def total(summary: JobResult, column: str) -> int:

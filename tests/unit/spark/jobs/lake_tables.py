@@ -1,4 +1,4 @@
-"""Tables of every format in a directory, as the lake job opens them and as readers see them."""
+"""Tables of every format in a directory, for the lake job and for readers."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -39,7 +39,7 @@ class Tables:
         return IcebergTable(self.catalog(), ("lake", name), topic, time_column)
 
     def rows(self, name: str) -> pa.Table:
-        """What a reader of the table sees that knows nothing of ours."""
+        """Read the table with the library of its format, without Kafscale."""
         if self.kind == "delta":
             return LoadedDelta(str(self.directory / name)).to_pyarrow_table()
         if self.kind == "parquet":
@@ -47,7 +47,7 @@ class Tables:
         return self.catalog().load_table(("lake", name)).scan().to_arrow()
 
     def foreign_change(self, version: Version) -> Change:
-        """A change that has nothing to do with any topic."""
+        """Return a change that does not concern any topic."""
         return Change(version.progress)
 
     def data_files(self) -> list[Path]:

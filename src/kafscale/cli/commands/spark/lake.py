@@ -72,6 +72,6 @@ def lake(  # noqa: PLR0917 - they are options, all of them named.
     settings, target = request.settings(location), request.target(location)
     with recorded_session("lake", location, topics or (), master=master, conf=conf) as session:
         spark, record = session
-        summary = job.run(spark, settings, target, progress=record.update_progress)
+        summary = job.run(spark, settings, target, on_progress=record.update_progress)
         record.set_summary(summary)
     show(summary, output)

@@ -67,7 +67,7 @@ class Request:
             values=self._values(),
             mode=Mode(self.mode),
             keys=tuple(self.key),
-            unit=TimeGranularity(self.partition_by) if self.partition_by else None,
+            granularity=TimeGranularity(self.partition_by) if self.partition_by else None,
             start=Start(self.start),
             fail_on_data_loss=not self.skip_lost,
             is_once=self.once,
@@ -75,7 +75,7 @@ class Request:
             commit_bytes_max=_size("--commit-bytes", self.commit_bytes),
             commit_records_max=self.commit_records,
             encoding=Encoding(compression=str(self.compression)),
-            upkeep=MaintenanceOptions(
+            maintenance=MaintenanceOptions(
                 merges_files=self.compact_files,
                 expires_after_ms=None if days is None else days * DAY_MS,
             ),

@@ -1,1 +1,1 @@
-"""The lake job: topics to Iceberg, Delta or Parquet tables."""
+"""The lake job: write topics to Iceberg, Delta or Parquet tables."""

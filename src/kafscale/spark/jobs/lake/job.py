@@ -1,8 +1,9 @@
-"""The lake job: topics become tables, exactly once.
+"""The lake job: writes topics to tables, exactly once.
 
-Round after round: one look at the log, what the tables say, a plan; tasks write files; a commit for
-every topic. There is no state but the tables', so the job may be stopped and started anywhere, also
-twice at a time. How a topic's round goes is in `lake_topic`, what a task does in `lake_task`.
+The job runs in rounds. In each round it lists the bucket, loads the tables, and plans the next
+offsets; tasks write files; then the driver commits each topic. The only state is in the tables, so
+the job may be killed at any time, started on any host, and run twice at the same time. `topic` has
+the round of one topic, `task` what a task does.
 """
 
 import time
@@ -16,8 +17,8 @@ from kafscale.errors import OperatingError
 from kafscale.observability.logging import get_logger
 from kafscale.spark.jobs.lake import rows as lake_rows
 from kafscale.spark.jobs.lake.settings import LakeSettings, Mode
-from kafscale.spark.jobs.lake.task import LakeItem, TopicResult, write
-from kafscale.spark.jobs.lake.topic import Checkpoint, Round, TopicExport
+from kafscale.spark.jobs.lake.task import LakeItem, TopicResult, write_files
+from kafscale.spark.jobs.lake.topic import OnStep, TopicExport, TopicRound
 from kafscale.spark.log.bucket_listing import BucketLister
 from kafscale.spark.plan.offset_map import OffsetMap, PartitionOffsets, TopicPartition
 from kafscale.spark.plan.task_planner import plan
@@ -31,134 +32,136 @@ if TYPE_CHECKING:
 
 log = get_logger(__name__)
 
-GROWTHS_MAX: Final = 20
-"""How often in one round tasks may find columns that nobody has found before."""
+SCHEMA_CHANGES_MAX: Final = 20
+"""How often tasks may find new columns in one round."""
 
-UPKEEP_INTERVAL_MS: Final = 3600 * 1000
-"""How often a job that goes on looks after its tables."""
+MAINTENANCE_INTERVAL_MS: Final = 3600 * 1000
+"""How often a continuous job maintains its tables."""
 
-RACES_MAX: Final = 100
-"""How many rounds in a row may be void because another writer was faster."""
+CONFLICTS_MAX: Final = 100
+"""How many rounds in a row may have a commit conflict."""
 
 
-class TableOf(Protocol):
-    """The table of a topic, or that of its dead letters; `time_column` is when rows are from."""
+class TableFactory(Protocol):
+    """Opens the table of a topic, or of its dead letters; `time_column` has the timestamps."""
 
     def __call__(self, topic: str, *, time_column: str, is_dead: bool = False) -> Table: ...
 
 
-class Tally(msgspec.Struct):
-    """What has been done for a topic."""
+class TopicTotals(msgspec.Struct):
+    """What the job has done for a topic."""
 
     table: str
     record_count: int = 0
-    dead_count: int = 0
+    dead_letter_count: int = 0
     file_count: int = 0
     size_bytes: int = 0
     commit_count: int = 0
-    race_count: int = 0
+    conflict_count: int = 0
     freshness_ms: tuple[int, ...] = (0, 0)
-    """From the time of records to the commit: of the median, of the 99th percentile; lately."""
+    """Time from the timestamp to the commit of records, in the last commit: p50 and p99."""
     newest_ms: int | None = None
-    """The time of the newest record, as far as times were looked at."""
+    """The greatest sampled timestamp."""
 
 
-class Lake:
-    """The job; `run` makes one round after the other."""
+class LakeJob:
+    """Runs rounds."""
 
     def __init__(
         self,
         settings: LakeSettings,
-        table_of: TableOf,
+        open_table: TableFactory,
         execute: Execute,
         *,
         clock: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
-        checkpoint: Checkpoint = lambda _step: None,
+        on_step: OnStep = lambda _step: None,
     ) -> None:
         self.settings = settings
-        self.tallies: dict[str, Tally] = {}
-        self._table_of = table_of
+        self.totals: dict[str, TopicTotals] = {}
+        self._open_table = open_table
         self._execute = execute
         self._clock = clock
-        self._checkpoint = checkpoint
+        self._on_step = on_step
         self._exports: dict[str, TopicExport] = {}
-        self._upkeep = MaintenanceResult()
-        self._upkeep_ms = clock()
+        self._maintenance = MaintenanceResult()
+        self._maintained_ms = clock()
 
     def run(self, sleep: Callable[[float], None] = time.sleep) -> None:
-        """Work until all is done that was there at the beginning, or for ever."""
+        """Run until all records that existed at the start are committed, or for ever."""
         settings = self.settings
         with settings.location.open() as store:
             lister = BucketLister(store, settings.location.namespace)
             subscription = settings.subscription
-            found = lister.list(subscription.topics, subscription.matches)
-            targets = {place: one.end_offset for place, one in subscription.require(found).items()}
-            races = 0
+            offset_map = lister.list(subscription.topics, subscription.matches)
+            required = subscription.require(offset_map)
+            targets = {key: partition.end_offset for key, partition in required.items()}
+            conflicts = 0
             while True:
-                began_ms = self._clock()
-                is_void, reached = self.round(found)
-                races = races + 1 if is_void else 0
-                if races > RACES_MAX:
-                    raise OperatingError(f"another writer was faster {races} times in a row")
+                started_ms = self._clock()
+                has_conflict, reached = self.run_round(offset_map)
+                conflicts = conflicts + 1 if has_conflict else 0
+                if conflicts > CONFLICTS_MAX:
+                    raise OperatingError(f"{conflicts} commit conflicts in a row")
                 if settings.is_once and _is_reached(reached, targets):
                     self._maintain()
                     return
                 if not settings.is_once:
-                    if self._clock() - self._upkeep_ms >= UPKEEP_INTERVAL_MS:
+                    if self._clock() - self._maintained_ms >= MAINTENANCE_INTERVAL_MS:
                         self._maintain()
-                    ends = {place: one.end_offset for place, one in found.partitions.items()}
-                    if _is_reached(reached, ends):  # Whoever is behind does not rest.
-                        due_ms = began_ms + settings.interval_ms - self._clock()
+                    partitions = offset_map.partitions.items()
+                    ends = {key: partition.end_offset for key, partition in partitions}
+                    if _is_reached(reached, ends):  # A job that is behind does not pause.
+                        due_ms = started_ms + settings.interval_ms - self._clock()
                         sleep(max(due_ms, 0) / 1000)
-                found = lister.list(subscription.topics, subscription.matches)
+                offset_map = lister.list(subscription.topics, subscription.matches)
 
-    def round(self, found: OffsetMap) -> tuple[bool, dict[TopicPartition, int]]:
-        """One round; whether any of its commits was void, and the offsets that are done."""
-        self._checkpoint("surveyed")
+    def run_round(self, offset_map: OffsetMap) -> tuple[bool, dict[TopicPartition, int]]:
+        """Run a round; return whether a commit had a conflict, and the committed offsets."""
+        self._on_step("listed")
         exports = {}
         rounds = {}
         reached: dict[TopicPartition, int] = {}
         for topic, partitions in _by_topic(
-            self.settings.subscription.select(found).values()
+            self.settings.subscription.select(offset_map).values()
         ).items():
             export = exports[topic] = self._export(topic)
-            current = rounds[topic] = export.begin(partitions, found.catalog.get(topic))
+            current = rounds[topic] = export.start_round(partitions, offset_map.catalog.get(topic))
             offsets = {} if current.version is None else current.version.progress.offsets
             for one in partitions:
                 start = offsets.get(one.partition, one.start_offset)
                 reached[topic, one.partition] = max(start, one.start_offset)
         try:
-            results = self._write(found, exports, rounds)
+            results = self._write(offset_map, exports, rounds)
         except CommitConflictError as error:
-            log.info("another writer was faster", reason=str(error))
+            log.info("commit conflict", reason=str(error))
             return True, reached
-        self._checkpoint("written")
-        is_void = False
-        for topic, done in results.items():
-            added = exports[topic].commit(rounds[topic], done, self._execute)
+        self._on_step("written")
+        has_conflict = False
+        for topic, topic_results in results.items():
+            added = exports[topic].commit(rounds[topic], topic_results, self._execute)
             if added is not None:
-                self._count(topic, done, added)
-                for moved in rounds[topic].ranges:
-                    reached[topic, moved.partition] = moved.end_offset
+                self._count(topic, topic_results, added)
+                for committed in rounds[topic].ranges:
+                    reached[topic, committed.partition] = committed.end_offset
             else:
-                self._tally(topic).race_count += 1
-                is_void = True
-        return is_void, reached
+                self._totals(topic).conflict_count += 1
+                has_conflict = True
+        return has_conflict, reached
 
     def summary(self) -> JobResult:
         rows: tuple[tuple[Cell, ...], ...] = tuple(
             (
                 topic,
-                tally.table,
-                tally.record_count,
-                tally.dead_count,
-                tally.file_count,
-                tally.size_bytes,
-                tally.commit_count,
-                tally.race_count,
-                *(age_ms / 1000 for age_ms in tally.freshness_ms),
+                totals.table,
+                totals.record_count,
+                totals.dead_letter_count,
+                totals.file_count,
+                totals.size_bytes,
+                totals.commit_count,
+                totals.conflict_count,
+                *(age_ms / 1000 for age_ms in totals.freshness_ms),
             )
-            for topic, tally in sorted(self.tallies.items())
+            for topic, totals in sorted(self.totals.items())
         )
         columns = (
             "topic",
@@ -173,30 +176,33 @@ class Lake:
             "freshnessP99Seconds",
         )
         facts: dict[str, Cell] = {}
-        if self.settings.upkeep.is_enabled:
+        if self.settings.maintenance.is_enabled:
             facts = {
-                "mergedFiles": self._upkeep.merged_count,
-                "expiredVersions": self._upkeep.expired_count,
-                "removedFiles": self._upkeep.orphan_count,
+                "mergedFiles": self._maintenance.merged_count,
+                "expiredVersions": self._maintenance.expired_count,
+                "removedFiles": self._maintenance.orphan_count,
             }
         newest_ms = {
-            topic: tally.newest_ms
-            for topic, tally in self.tallies.items()
-            if tally.newest_ms is not None
+            topic: totals.newest_ms
+            for topic, totals in self.totals.items()
+            if totals.newest_ms is not None
         }
         return JobResult("lake", columns, rows, facts, newest_ms=newest_ms)
 
     # --- tasks --------------------------------------------------------------------------------
 
     def _write(
-        self, found: OffsetMap, exports: Mapping[str, TopicExport], rounds: Mapping[str, Round]
+        self,
+        offset_map: OffsetMap,
+        exports: Mapping[str, TopicExport],
+        rounds: Mapping[str, TopicRound],
     ) -> dict[str, list[TopicResult]]:
-        """Have the tasks write everything, again where columns were missing."""
+        """Run tasks that write files; run them again after adding missing columns."""
         ranges = [one for current in rounds.values() for one in current.ranges]
-        tasks = plan(found, ranges, task_bytes=self.settings.task_bytes)
+        tasks = plan(offset_map, ranges, task_bytes=self.settings.task_bytes)
         results: dict[str, list[TopicResult]] = {one.topic: [] for one in ranges}
-        left = [(task, sorted({part.topic for part in task.slices})) for task in tasks]
-        for _ in range(GROWTHS_MAX):
+        pending = [(task, sorted({part.topic for part in task.slices})) for task in tasks]
+        for _ in range(SCHEMA_CHANGES_MAX):
             works = {topic: exports[topic].work(rounds[topic]) for topic in results}
             items = [
                 LakeItem(
@@ -205,105 +211,108 @@ class Lake:
                     {topic: works[topic] for topic in topics},
                     self.settings.fail_on_data_loss,
                 )
-                for task, topics in left
+                for task, topics in pending
             ]
-            done = self._execute(items, write, description="writing") if items else []
+            done = self._execute(items, write_files, description="writing") if items else []
             again = []
             missing: dict[str, list[TopicResult]] = {}
-            for (task, _), made in zip(left, done, strict=True):
-                short = [result for result in made if result.missing is not None]
-                for result in made:
-                    target = missing if result.missing is not None else results
+            for (task, _), task_results in zip(pending, done, strict=True):
+                lacking = [each for each in task_results if each.missing_schema is not None]
+                for result in task_results:
+                    target = missing if result.missing_schema is not None else results
                     target.setdefault(result.topic, []).append(result)
-                if short:
-                    again.append((task, [result.topic for result in short]))
+                if lacking:
+                    again.append((task, [result.topic for result in lacking]))
             if not again:
                 return results
-            for topic, found_missing in missing.items():
+            for topic, lacking in missing.items():
                 schema = rounds[topic].schema
-                for result in found_missing:
-                    schema = extend(schema, result.missing)
-                exports[topic].grow(rounds[topic], lake_rows.well_named(schema))
-            left = again
-        raise OperatingError(f"tasks have found new columns {GROWTHS_MAX} times in one round")
+                for result in lacking:
+                    schema = extend(schema, result.missing_schema)
+                exports[topic].add_columns(rounds[topic], lake_rows.without_invalid_names(schema))
+            pending = again
+        raise OperatingError(f"tasks found new columns {SCHEMA_CHANGES_MAX} times in one round")
 
     def _export(self, topic: str) -> TopicExport:
         export = self._exports.get(topic)
         if export is None:
             is_decoded = self.settings.values is not None
             time_column = lake_rows.time_column(is_decoded=is_decoded)
-            dead = None
+            dead_letters = None
             if is_decoded or self.settings.mode is Mode.UPSERT:
-                dead = self._table_of(topic, time_column="timestamp", is_dead=True)
+                dead_letters = self._open_table(topic, time_column="timestamp", is_dead=True)
             export = self._exports[topic] = TopicExport(
                 topic,
-                self._table_of(topic, time_column=time_column),
-                dead,
+                self._open_table(topic, time_column=time_column),
+                dead_letters,
                 self.settings,
-                self._checkpoint,
+                self._on_step,
             )
         return export
 
     def _maintain(self) -> None:
-        """Look after the tables, if that is wanted."""
-        self._upkeep_ms = self._clock()
-        if not self.settings.upkeep.is_enabled:
+        """Run table maintenance, if it is enabled."""
+        self._maintained_ms = self._clock()
+        if not self.settings.maintenance.is_enabled:
             return
         for export in self._exports.values():
-            self._upkeep += export.maintain(self._execute, self._clock)
+            self._maintenance += export.maintain(self._execute, self._clock)
 
-    # --- figures ------------------------------------------------------------------------------
+    # --- totals -------------------------------------------------------------------------------
 
-    def _tally(self, topic: str) -> Tally:
-        return self.tallies.setdefault(topic, Tally(self._exports[topic].table.name))
+    def _totals(self, topic: str) -> TopicTotals:
+        return self.totals.setdefault(topic, TopicTotals(self._exports[topic].table.name))
 
     def _count(self, topic: str, results: Sequence[TopicResult], added: Sequence[DataFile]) -> None:
-        tally = self._tally(topic)
+        totals = self._totals(topic)
         now_ms = self._clock()
-        tally.commit_count += 1
-        tally.file_count += len(added)
-        tally.size_bytes += sum(file.size_bytes for file in added)
+        totals.commit_count += 1
+        totals.file_count += len(added)
+        totals.size_bytes += sum(file.size_bytes for file in added)
         for result in results:
-            tally.record_count += result.record_count
-            tally.dead_count += result.dead_count
-        ages = [(now_ms - time_ms, weight) for one in results for time_ms, weight in one.times]
+            totals.record_count += result.record_count
+            totals.dead_letter_count += result.dead_letter_count
+        ages = [(now_ms - time_ms, weight) for one in results for time_ms, weight in one.timestamps]
         if ages:
-            tally.newest_ms = max(tally.newest_ms or 0, now_ms - min(ages)[0])
-            tally.freshness_ms = (lake_rows.percentile(ages, 0.5), lake_rows.percentile(ages, 0.99))
+            totals.newest_ms = max(totals.newest_ms or 0, now_ms - min(ages)[0])
+            totals.freshness_ms = (
+                lake_rows.percentile(ages, 0.5),
+                lake_rows.percentile(ages, 0.99),
+            )
             log.info(
                 "committed",
-                table=tally.table,
+                table=totals.table,
                 records=sum(one.record_count for one in results),
-                freshness_ms_p50=tally.freshness_ms[0],
-                freshness_ms_p99=tally.freshness_ms[1],
+                freshness_ms_p50=totals.freshness_ms[0],
+                freshness_ms_p99=totals.freshness_ms[1],
             )
 
 
 def run(
     spark: "SparkSession",
     settings: LakeSettings,
-    table_of: TableOf,
+    open_table: TableFactory,
     *,
-    progress: Callable[[JobResult], None] = lambda _: None,
+    on_progress: Callable[[JobResult], None] = lambda _: None,
 ) -> JobResult:
-    """Run the job on Spark; `progress` is told before every round what was done so far."""
-    from kafscale.spark.runtime.parallel_map import parallel_map  # noqa: PLC0415 - it needs Spark, which tests of the rest do not.
+    """Run the job on Spark; `on_progress` gets the totals so far before every round."""
+    from kafscale.spark.runtime.parallel_map import parallel_map  # noqa: PLC0415 - it loads Spark.
 
-    def checkpoint(step: str) -> None:
-        if step == "surveyed":
-            progress(lake.summary())
+    def on_step(step: str) -> None:
+        if step == "listed":
+            on_progress(job.summary())
 
-    lake = Lake(settings, table_of, partial(parallel_map, spark), checkpoint=checkpoint)
+    job = LakeJob(settings, open_table, partial(parallel_map, spark), on_step=on_step)
     try:
-        lake.run()
+        job.run()
     except KeyboardInterrupt:
-        log.info("stopped")
-    return lake.summary()
+        log.info("lake job stopped")
+    return job.summary()
 
 
-def _by_topic(found: Iterable[PartitionOffsets]) -> dict[str, list[PartitionOffsets]]:
+def _by_topic(partitions: Iterable[PartitionOffsets]) -> dict[str, list[PartitionOffsets]]:
     topics: dict[str, list[PartitionOffsets]] = {}
-    for one in sorted(found, key=lambda one: (one.topic, one.partition)):
+    for one in sorted(partitions, key=lambda one: (one.topic, one.partition)):
         topics.setdefault(one.topic, []).append(one)
     return topics
 
@@ -311,5 +320,5 @@ def _by_topic(found: Iterable[PartitionOffsets]) -> dict[str, list[PartitionOffs
 def _is_reached(
     reached: Mapping[TopicPartition, int], targets: Mapping[TopicPartition, int]
 ) -> bool:
-    """Whether all has come that was to; what is not there any more cannot."""
-    return all(reached[place] >= offset for place, offset in targets.items() if place in reached)
+    """Whether all target offsets are committed; partitions that no longer exist are ignored."""
+    return all(reached[key] >= offset for key, offset in targets.items() if key in reached)

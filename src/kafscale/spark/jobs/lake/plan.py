@@ -1,8 +1,8 @@
-"""How far a round goes: which offsets of a topic the next commit covers. Pure.
+"""Plans a round: which offsets of a topic the next commit covers. Pure.
 
-The laws: a partition goes on where the table says; nothing is skipped without a word; a commit
-stays within its limits, but always moves on. Partitions share the limit, and what one does not need
-is for the others, so that none falls behind for ever.
+Invariants: a partition continues at the offset that the table has; skipped offsets are logged; a
+commit stays within its limits, but always advances. Partitions share the limits, and what one does
+not use is left to the others, so that no partition falls behind.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,65 +15,67 @@ from kafscale.spark.plan.task_planner import OffsetRange
 log = get_logger(__name__)
 
 
-def resume(found: PartitionOffsets, next_offset: int | None, *, fail_on_data_loss: bool) -> int:
-    """From where a partition goes on, if the table has come to `next_offset`."""
+def resume_offset(
+    partition: PartitionOffsets, next_offset: int | None, *, fail_on_data_loss: bool
+) -> int:
+    """Return where a partition continues, if the table has its offsets before `next_offset`."""
     if next_offset is None:
-        return found.start_offset
-    if next_offset > found.end_offset:
+        return partition.start_offset
+    if next_offset > partition.end_offset:
         raise OffsetOutOfRangeError(
-            f"the table has come to offset {next_offset} of {found.topic}/{found.partition}, which"
-            f" ends at {found.end_offset}: the topic is not the one that the table was filled from"
+            f"the table has offsets up to {next_offset} of {partition.topic}/{partition.partition},"
+            f" which ends at {partition.end_offset}: it was filled from another topic of that name"
         )
-    if next_offset < found.start_offset:
+    if next_offset < partition.start_offset:
         if fail_on_data_loss:
             raise OffsetOutOfRangeError(
-                f"offsets {next_offset} to {found.start_offset - 1} of"
-                f" {found.topic}/{found.partition} were deleted before they were read"
+                f"offsets {next_offset} to {partition.start_offset - 1} of"
+                f" {partition.topic}/{partition.partition} were deleted before they were read"
             )
         log.warning(
             "offsets skipped",
-            topic=found.topic,
-            partition=found.partition,
+            topic=partition.topic,
+            partition=partition.partition,
             from_offset=next_offset,
-            to_offset=found.start_offset,
+            to_offset=partition.start_offset,
         )
-    return max(next_offset, found.start_offset)
+    return max(next_offset, partition.start_offset)
 
 
-def ranges(
-    found: Sequence[PartitionOffsets],
+def plan_ranges(
+    partitions: Sequence[PartitionOffsets],
     starts: Mapping[int, int],
     *,
     bytes_max: int,
     records_max: int,
 ) -> list[OffsetRange]:
-    """The offsets that come next, of all partitions together."""
-    waiting = [one for one in found if starts[one.partition] < one.end_offset]
-    # Those that need least come first, and leave the rest of their share to the others.
-    waiting.sort(key=lambda one: one.bytes_between(starts[one.partition], one.end_offset))
-    chosen = []
+    """Return the next offsets of all partitions together."""
+    pending = [one for one in partitions if starts[one.partition] < one.end_offset]
+    # Those with the fewest bytes come first, and leave the rest of their share to the others.
+    pending.sort(key=lambda one: one.bytes_between(starts[one.partition], one.end_offset))
+    ranges = []
     bytes_left, records_left = bytes_max, records_max
-    for index, one in enumerate(waiting):
-        start, others = starts[one.partition], len(waiting) - index
+    for index, one in enumerate(pending):
+        start, others = starts[one.partition], len(pending) - index
         share = max(records_left // others, 1) if records_max else one.end_offset - start
         limit = min(one.end_offset, start + share)
-        end = _reach(one, start, limit, bytes_left // others)
+        end = _end_within(one, start, limit, bytes_left // others)
         bytes_left -= one.bytes_between(start, end)
         records_left -= end - start
-        chosen.append(OffsetRange(one.topic, one.partition, start, end))
-    return sorted(chosen, key=lambda one: one.partition)
+        ranges.append(OffsetRange(one.topic, one.partition, start, end))
+    return sorted(ranges, key=lambda one: one.partition)
 
 
-def _reach(found: PartitionOffsets, start: int, end: int, bytes_max: int) -> int:
-    """How far so many bytes go, at least one offset."""
-    reached = start
+def _end_within(partition: PartitionOffsets, start: int, end: int, bytes_max: int) -> int:
+    """Return the end of a range of at most `bytes_max`, but of at least one offset."""
+    limit = start
     left = max(bytes_max, 0)
-    for extent in found.extents_between(start, end):
-        size_bytes = found.bytes_between(extent.start_offset, extent.end_offset)
+    for extent in partition.extents_between(start, end):
+        size_bytes = partition.bytes_between(extent.start_offset, extent.end_offset)
         if size_bytes > left:
             count = extent.end_offset - extent.start_offset
-            reached = extent.start_offset + count * left // size_bytes
+            limit = extent.start_offset + count * left // size_bytes
             break
         left -= size_bytes
-        reached = extent.end_offset
-    return min(max(reached, start + 1), end)
+        limit = extent.end_offset
+    return min(max(limit, start + 1), end)

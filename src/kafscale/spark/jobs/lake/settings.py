@@ -1,4 +1,4 @@
-"""What the lake job is asked to do."""
+"""Settings of the lake job."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -15,22 +15,22 @@ from kafscale.spark.values import ValueSpec
 
 COMMIT_BYTES_MAX: Final = 4 * 1024**3
 UPSERT_BYTES_MAX: Final = 512 * 1024**2
-"""For `upsert`: the driver holds the keys of a commit."""
+"""The limit for `upsert`, because the driver holds the keys of a commit in memory."""
 
 INTERVAL_MS: Final = 10_000
 
 
 class Mode(StrEnum):
-    """What becomes of a record whose key the table has already."""
+    """What happens to a record whose key the table already has."""
 
     APPEND = "append"
-    """It is one more row."""
+    """It becomes another row."""
     UPSERT = "upsert"
-    """It takes the place of the row; without a value, it removes it."""
+    """It replaces the row; a tombstone deletes it."""
 
 
 class Start(StrEnum):
-    """Where a table begins that has seen nothing of its topic yet."""
+    """Where a new table starts in its topic."""
 
     EARLIEST = "earliest"
     LATEST = "latest"
@@ -38,43 +38,44 @@ class Start(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class LakeSettings:
-    """What to read, what to make of it, and how much at a time."""
+    """What to read, how to decode it, and how much to commit at a time."""
 
     location: Location
     subscription: Subscription
     values: ValueSpec | None = None
-    """How values are decoded; None leaves records as they are."""
+    """How to decode values; None to write records undecoded."""
     mode: Mode = Mode.APPEND
     keys: tuple[str, ...] = ()
-    """The columns that tell rows apart for `upsert`; the record's key, if there are none."""
-    unit: TimeGranularity | None = None
-    """What tables are partitioned by, of the time of records."""
+    """The key columns for `upsert`; empty for the record key."""
+    granularity: TimeGranularity | None = None
+    """Partition tables by the timestamp of records."""
     start: Start = Start.EARLIEST
     fail_on_data_loss: bool = True
-    """Whether to stop where retention has deleted records before they were read."""
+    """Whether to fail if retention has deleted records before they were read."""
 
     is_once: bool = False
-    """Whether to end when all has been read that was there at the beginning."""
+    """Whether to stop after the records that existed at the start."""
     interval_ms: int = INTERVAL_MS
-    """How long to wait from the beginning of a round to that of the next."""
+    """The time from the start of a round to the start of the next."""
     commit_bytes_max: int = COMMIT_BYTES_MAX
-    """How many bytes of a topic's log one commit covers, roughly; it bounds what is done twice
-    after a crash."""
+    """About how many bytes of a topic a commit covers; limits what a crash repeats."""
     commit_records_max: int = 0
-    """How many offsets of a topic one commit covers; 0 is without limit."""
+    """How many offsets of a topic a commit covers; 0 for no limit."""
     task_bytes: int = TASK_BYTES
     encoding: Encoding = field(default_factory=Encoding)
-    upkeep: MaintenanceOptions = field(default_factory=MaintenanceOptions)
-    """What is done for the tables besides, at the end or once an hour."""
+    maintenance: MaintenanceOptions = field(default_factory=MaintenanceOptions)
+    """Table maintenance, at the end or once an hour."""
 
     def __post_init__(self) -> None:
         if self.keys and self.mode is not Mode.UPSERT:
-            raise InvalidRequestError("keys are for upsert: rows that are appended need none")
+            raise InvalidRequestError("keys need mode upsert")
         if self.keys and self.values is None:
-            raise InvalidRequestError("keys name decoded columns, and values are left as they are")
+            raise InvalidRequestError("keys name decoded columns, but values are not decoded")
         if self.commit_bytes_max <= 0 or self.commit_records_max < 0 or self.task_bytes <= 0:
-            raise InvalidRequestError("a commit and a task need a size above 0")
+            raise InvalidRequestError("sizes of commits and tasks must be positive")
         if self.mode is Mode.UPSERT and self.commit_bytes_max > UPSERT_BYTES_MAX:
             object.__setattr__(self, "commit_bytes_max", UPSERT_BYTES_MAX)
         if self.interval_ms < 0:
-            raise InvalidRequestError(f"the interval cannot be {self.interval_ms} ms")
+            raise InvalidRequestError(
+                f"invalid interval {self.interval_ms} ms: it must not be negative"
+            )

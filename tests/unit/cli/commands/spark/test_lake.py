@@ -74,10 +74,14 @@ def test_the_least_that_can_be_said():
     settings = asked().settings(BUCKET)
     assert settings.subscription.names == {"orders"}
     assert settings.values is None
-    assert (settings.mode, settings.start, settings.unit) == (Mode.APPEND, Start.EARLIEST, None)
+    assert (settings.mode, settings.start, settings.granularity) == (
+        Mode.APPEND,
+        Start.EARLIEST,
+        None,
+    )
     assert (settings.interval_ms, settings.commit_bytes_max) == (10_000, 4 * 2**30)
     assert not settings.is_once
-    assert not settings.upkeep.is_enabled
+    assert not settings.maintenance.is_enabled
 
 
 def test_everything_that_can_be_said(tmp_path):
@@ -103,7 +107,7 @@ def test_everything_that_can_be_said(tmp_path):
     ).settings(BUCKET)
     assert settings.subscription.pattern == "shop.*"
     assert (settings.values.format, settings.values.schema) == ("json", "id long")
-    assert (settings.mode, settings.keys, settings.unit) == (
+    assert (settings.mode, settings.keys, settings.granularity) == (
         Mode.UPSERT,
         ("id",),
         TimeGranularity.DAY,
@@ -111,8 +115,8 @@ def test_everything_that_can_be_said(tmp_path):
     assert settings.commit_bytes_max == UPSERT_BYTES_MAX
     assert settings.commit_records_max == 7
     assert settings.encoding.compression == "snappy"
-    assert settings.upkeep.merges_files
-    assert settings.upkeep.expires_after_ms == 3 * 86_400_000
+    assert settings.maintenance.merges_files
+    assert settings.maintenance.expires_after_ms == 3 * 86_400_000
     assert settings.is_once
     assert not settings.fail_on_data_loss
 

@@ -1,4 +1,4 @@
-"""The lake job without Spark: whatever happens to it, the table has the rows of the log, once."""
+"""The lake job writes every record exactly once, even if it is killed or races (without Spark)."""
 
 from contextlib import suppress
 
@@ -13,7 +13,7 @@ from unit.spark.jobs.lake_runs import Killed, job, killer
 from unit.spark.jobs.lake_tables import Tables
 
 
-def test_topics_become_tables(log, tables):
+def test_topics_are_written_to_tables(log, tables):
     log.fill("orders")
     log.fill("payments", partitions=1, count=5)
     lake = job(log, tables, "orders,payments")
@@ -21,27 +21,31 @@ def test_topics_become_tables(log, tables):
     assert raw_rows(tables.rows("orders")) == log.rows("orders")
     assert raw_rows(tables.rows("payments")) == log.rows("payments")
     assert total(lake.summary(), "records") == 3 * 21 + 5
-    assert total(lake.summary(), "commits") == 5, "4 within the limit of records, and 1"
+    assert total(lake.summary(), "commits") == 5, "4 because of the limit of records, and 1"
     assert [row[-2:] for row in lake.summary().rows] == [(80.0, 80.0), (98.0, 100.0)]
 
 
-@pytest.mark.parametrize("unit", list(TimeGranularity))
-def test_rows_are_partitioned_by_time(log, tables, unit):
+@pytest.mark.parametrize("granularity", list(TimeGranularity))
+def test_rows_are_partitioned_by_time(log, tables, granularity):
     values = [b"%d" % number for number in range(20)]
     log.append("orders", 0, values, step_ms=11 * 3600 * 1000)
-    job(log, tables, unit=unit).run()
+    job(log, tables, granularity=granularity).run()
     assert raw_rows(tables.rows("orders")) == log.rows("orders")
-    expected = {TimeGranularity.HOUR: 20, TimeGranularity.DAY: 10, TimeGranularity.MONTH: 1}[unit]
+    expected = {TimeGranularity.HOUR: 20, TimeGranularity.DAY: 10, TimeGranularity.MONTH: 1}[
+        granularity
+    ]
     assert len({path.parent for path in tables.data_files()}) == expected
     with pytest.raises(InvalidRequestError, match="is not partitioned by"):
         job(
             log,
             tables,
-            unit=TimeGranularity.DAY if unit is TimeGranularity.HOUR else TimeGranularity.HOUR,
+            granularity=(
+                TimeGranularity.DAY if granularity is TimeGranularity.HOUR else TimeGranularity.HOUR
+            ),
         ).run()
 
 
-def test_a_second_run_goes_on_where_the_first_has_ended(log, tables):
+def test_second_run_continues_where_the_first_ended(log, tables):
     log.fill("orders")
     job(log, tables).run()
     before = tables.data_files()
@@ -54,32 +58,32 @@ def test_a_second_run_goes_on_where_the_first_has_ended(log, tables):
     assert raw_rows(tables.rows("orders")) == log.rows("orders")
 
 
-def test_killed_at_every_step_and_run_again(log, tables, tmp_path):
-    """However often it is killed, on its next try too, each record is there once."""
+def test_job_killed_at_every_step_completes_on_restart(log, tables, tmp_path):
+    """Each record is there once, even if the second run is killed, too."""
     log.fill("orders", partitions=2, count=13)
     steps: list[str] = []
-    job(log, Tables(tables.kind, tmp_path / "whole"), checkpoint=steps.append).run()
-    assert {"surveyed", "table created", "written", "committed"} <= set(steps)
+    job(log, Tables(tables.kind, tmp_path / "whole"), on_step=steps.append).run()
+    assert {"listed", "table created", "written", "committed"} <= set(steps)
     for count in range(1, len(steps) + 1):
         lake = Tables(tables.kind, tmp_path / f"killed at {count}")
         with pytest.raises(Killed):
-            job(log, lake, checkpoint=killer(count)).run()
+            job(log, lake, on_step=killer(count)).run()
         with suppress(Killed):
-            job(log, lake, checkpoint=killer(count)).run()
+            job(log, lake, on_step=killer(count)).run()
         job(log, lake).run()
         assert raw_rows(lake.rows("orders")) == log.rows("orders"), steps[count - 1]
         lake.close()
 
 
-def test_two_writers_race(log, tables):
-    """Whenever the one is about to commit, the other does a whole run."""
+def test_concurrent_writers_write_each_record_once(log, tables):
+    """Whenever one writer is about to commit, the other does a whole run."""
     log.fill("orders")
 
     def overtake(step: str) -> None:
         if step == "written":
             job(log, tables, commit_records_max=7).run()
 
-    lake = job(log, tables, checkpoint=overtake)
+    lake = job(log, tables, on_step=overtake)
     lake.run()
     assert raw_rows(tables.rows("orders")) == log.rows("orders")
     assert total(lake.summary(), "racesLost") == 1
@@ -88,40 +92,40 @@ def test_two_writers_race(log, tables):
     assert referenced == len(log.rows("orders"))
 
 
-def test_files_of_a_lost_race_are_removed(log, tables):
+def test_files_of_a_failed_commit_are_deleted(log, tables):
     log.fill("orders", partitions=1)
-    left: list[int] = []
+    counts: list[int] = []
 
     def overtake(step: str) -> None:
         if step == "written":
-            left.append(len(tables.data_files()))
+            counts.append(len(tables.data_files()))
             job(log, tables).run()
-            left.append(len(tables.data_files()))
+            counts.append(len(tables.data_files()))
 
-    job(log, tables, checkpoint=overtake).run()
-    assert len(tables.data_files()) == left[1] - left[0]
+    job(log, tables, on_step=overtake).run()
+    assert len(tables.data_files()) == counts[1] - counts[0]
 
 
-def test_another_commit_in_between_is_no_race_if_offsets_stay(log, tables):
-    """Somebody changes the table, but has nothing to do with the topic."""
+def test_foreign_commit_that_keeps_the_offsets_is_no_conflict(log, tables):
+    """Another client changes the table, but not the offsets."""
     log.fill("orders", partitions=1, count=5)
     log.fill("payments", partitions=1, count=5)
     job(log, tables).run()
     log.fill("orders", partitions=1, count=5)
 
-    def meddle(step: str) -> None:
+    def commit_foreign_change(step: str) -> None:
         if step == "written":
             table = tables("orders", time_column="timestamp")
             version = table.load()
             table.commit(version, tables.foreign_change(version))
 
-    lake = job(log, tables, checkpoint=meddle)
+    lake = job(log, tables, on_step=commit_foreign_change)
     lake.run()
     assert total(lake.summary(), "racesLost") == 0
     assert raw_rows(tables.rows("orders")) == log.rows("orders")
 
 
-def test_new_records_only(log, tables):
+def test_start_latest_writes_new_records_only(log, tables):
     log.fill("orders", partitions=2, count=5)
     job(log, tables, start=Start.LATEST).run()
     assert tables.rows("orders").num_rows == 0
@@ -131,7 +135,7 @@ def test_new_records_only(log, tables):
     assert raw_rows(tables.rows("orders")) == expected
 
 
-def test_records_deleted_before_they_were_read_are_an_error(log, tables):
+def test_records_deleted_before_they_were_read_fail_the_job(log, tables):
     log.fill("orders", partitions=1, count=5)
     job(log, tables).run()
     log.fill("orders", partitions=1, count=5)
@@ -145,7 +149,7 @@ def test_records_deleted_before_they_were_read_are_an_error(log, tables):
     assert raw_rows(tables.rows("orders")) == expected
 
 
-def test_a_topic_that_was_created_anew_is_refused(log, tables):
+def test_topic_that_was_deleted_and_created_again_is_rejected(log, tables):
     log.fill("orders", partitions=1, count=5)
     log.publish("orders", b"1" * 16, 1)
     job(log, tables).run()
@@ -154,37 +158,37 @@ def test_a_topic_that_was_created_anew_is_refused(log, tables):
         job(log, tables).run()
 
 
-def test_a_log_that_is_shorter_than_the_table_is_refused(log, tables, tmp_path):
+def test_log_that_is_shorter_than_the_table_is_rejected(log, tables, tmp_path):
     log.fill("orders", partitions=1, count=9)
     job(log, tables).run()
     other = LakeLog(tmp_path / "other")
     other.fill("orders", partitions=1, count=5)
-    with pytest.raises(OffsetOutOfRangeError, match="has come to offset 9 of orders/0"):
+    with pytest.raises(OffsetOutOfRangeError, match="has offsets up to 9 of orders/0"):
         job(other, tables).run()
 
 
-def test_a_job_that_goes_on_rests_when_it_has_caught_up(log, tables):
+def test_continuous_job_pauses_when_it_has_caught_up(log, tables):
     log.fill("orders", partitions=1, count=12)
     lake = job(log, tables, is_once=False, commit_records_max=5, interval_ms=3000)
-    rests: list[float] = []
+    pauses: list[float] = []
 
     def sleep(seconds: float) -> None:
-        rests.append(seconds)
-        if len(rests) == 2:
+        pauses.append(seconds)
+        if len(pauses) == 2:
             raise Killed
         log.fill("orders", partitions=2, count=4)
 
     with pytest.raises(Killed):
         lake.run(sleep)
-    assert rests == [3.0, 3.0]
+    assert pauses == [3.0, 3.0]
     assert total(lake.summary(), "commits") == 3 + 2
     assert raw_rows(tables.rows("orders")) == log.rows("orders")
 
 
-def test_small_files_are_merged_afterwards(log, tables):
+def test_small_files_are_merged_after_the_run(log, tables):
     log.fill("orders", partitions=1, count=12)
-    how = {"commit_records_max": 4, "upkeep": MaintenanceOptions(merges_files=True)}
-    lake = job(log, tables, **how)
+    options = {"commit_records_max": 4, "maintenance": MaintenanceOptions(merges_files=True)}
+    lake = job(log, tables, **options)
     if tables.kind == "parquet":
         with pytest.raises(InvalidRequestError, match="cannot be replaced"):
             lake.run()

@@ -1,36 +1,36 @@
-"""Which offsets a round takes."""
+"""Which offsets a round covers."""
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kafscale.errors import OffsetOutOfRangeError
-from kafscale.spark.jobs.lake.plan import ranges, resume
+from kafscale.spark.jobs.lake.plan import plan_ranges, resume_offset
 from kafscale.spark.plan.offset_map import Extent, PartitionOffsets
 
 
 def partition(number: int, *extents: tuple[int, int, int]) -> PartitionOffsets:
-    """A partition of extents, by where they start, where they end, and their bytes."""
-    made = tuple(Extent(start, end, f"{start}", 0, size) for start, end, size in extents)
-    start, end = (made[0].start_offset, made[-1].end_offset) if made else (0, 0)
-    return PartitionOffsets("orders", number, start, end, made)
+    """A partition with extents of start, end and size."""
+    built = tuple(Extent(start, end, f"{start}", 0, size) for start, end, size in extents)
+    start, end = (built[0].start_offset, built[-1].end_offset) if built else (0, 0)
+    return PartitionOffsets("orders", number, start, end, built)
 
 
-def chosen(*found: PartitionOffsets, starts=None, bytes_max=10**9, records_max=0):
-    starts = starts or {one.partition: one.start_offset for one in found}
-    picked = ranges(found, starts, bytes_max=bytes_max, records_max=records_max)
-    return {one.partition: (one.start_offset, one.end_offset) for one in picked}
+def planned(*partitions: PartitionOffsets, starts=None, bytes_max=10**9, records_max=0):
+    starts = starts or {one.partition: one.start_offset for one in partitions}
+    ranges = plan_ranges(partitions, starts, bytes_max=bytes_max, records_max=records_max)
+    return {one.partition: (one.start_offset, one.end_offset) for one in ranges}
 
 
-def test_everything_if_it_fits():
-    assert chosen(partition(0, (0, 10, 100)), partition(1), partition(2, (5, 9, 10))) == {
+def test_all_offsets_are_covered_if_they_fit():
+    assert planned(partition(0, (0, 10, 100)), partition(1), partition(2, (5, 9, 10))) == {
         0: (0, 10),
         2: (5, 9),
     }
 
 
-def test_what_a_partition_does_not_need_is_for_the_others():
-    found = chosen(
+def test_unused_share_of_a_partition_is_left_to_the_others():
+    found = planned(
         partition(0, (0, 100, 1000)),
         partition(1, (0, 10, 100)),
         partition(2, (0, 100, 1000)),
@@ -39,15 +39,15 @@ def test_what_a_partition_does_not_need_is_for_the_others():
     assert found == {0: (0, 40), 1: (0, 10), 2: (0, 40)}
 
 
-def test_records_are_limited_too():
-    found = chosen(partition(0, (0, 100, 10)), partition(1, (0, 4, 1)), records_max=20)
+def test_number_of_records_is_limited():
+    found = planned(partition(0, (0, 100, 10)), partition(1, (0, 4, 1)), records_max=20)
     assert found == {0: (0, 16), 1: (0, 4)}
 
 
-def test_it_always_moves_on():
+def test_round_always_advances():
     huge = partition(0, (0, 2, 10**9))
-    assert chosen(huge, bytes_max=1) == {0: (0, 1)}
-    assert chosen(huge, starts={0: 1}, bytes_max=1) == {0: (1, 2)}
+    assert planned(huge, bytes_max=1) == {0: (0, 1)}
+    assert planned(huge, starts={0: 1}, bytes_max=1) == {0: (1, 2)}
 
 
 @example([[(1, 2)], [(1, 0), (1, 2)]], 1, 0)
@@ -59,30 +59,30 @@ def test_it_always_moves_on():
 def test_rounds_cover_every_offset_once(shapes, bytes_max, records_max):
     found = []
     for number, extents in enumerate(shapes):
-        start, made = 0, []
+        start, built = 0, []
         for count, size in extents:
-            made.append((start, start + count, size))
+            built.append((start, start + count, size))
             start += count
-        found.append(partition(number, *made))
+        found.append(partition(number, *built))
     starts = {one.partition: one.start_offset for one in found}
     for _ in range(2000):
-        picked = ranges(found, starts, bytes_max=bytes_max, records_max=records_max)
-        if not picked:
+        ranges = plan_ranges(found, starts, bytes_max=bytes_max, records_max=records_max)
+        if not ranges:
             break
-        for one in picked:
+        for one in ranges:
             assert one.start_offset == starts[one.partition] < one.end_offset
             starts[one.partition] = one.end_offset
         if records_max:
-            assert sum(one.count for one in picked) <= max(records_max, len(picked))
+            assert sum(one.count for one in ranges) <= max(records_max, len(ranges))
     assert starts == {one.partition: one.end_offset for one in found}
 
 
-def test_where_a_partition_goes_on():
+def test_resume_offset_of_a_partition():
     found = partition(0, (10, 20, 100))
-    assert resume(found, None, fail_on_data_loss=True) == 10
-    assert resume(found, 15, fail_on_data_loss=True) == 15
-    assert resume(found, 20, fail_on_data_loss=True) == 20
-    assert resume(found, 5, fail_on_data_loss=False) == 10
+    assert resume_offset(found, None, fail_on_data_loss=True) == 10
+    assert resume_offset(found, 15, fail_on_data_loss=True) == 15
+    assert resume_offset(found, 20, fail_on_data_loss=True) == 20
+    assert resume_offset(found, 5, fail_on_data_loss=False) == 10
     for offset in (5, 21):
         with pytest.raises(OffsetOutOfRangeError, match=str(offset)):
-            resume(found, offset, fail_on_data_loss=True)
+            resume_offset(found, offset, fail_on_data_loss=True)

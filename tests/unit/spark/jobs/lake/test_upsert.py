@@ -1,4 +1,4 @@
-"""Upsert: the table holds the last value of every key, and nothing of those that were deleted."""
+"""Upsert: the table has the last value of every key, and no deleted keys."""
 
 import json
 from contextlib import suppress
@@ -20,9 +20,9 @@ UPSERT: dict[str, Any] = {"mode": Mode.UPSERT}
 
 @pytest.fixture(params=["iceberg", "delta"])
 def tables(request, tmp_path):
-    made = Tables(request.param, tmp_path / "lake")
-    yield made
-    made.close()
+    opened = Tables(request.param, tmp_path / "lake")
+    yield opened
+    opened.close()
 
 
 def state(tables: Tables) -> dict[bytes, bytes]:
@@ -33,7 +33,7 @@ def state(tables: Tables) -> dict[bytes, bytes]:
 
 
 def expected(log: LakeLog) -> dict[bytes, bytes]:
-    """What a consumer knows that reads the topic from its beginning."""
+    """Return the state of a consumer that reads the topic from its start."""
     known: dict[bytes, bytes] = {}
     for (_, partition), records in sorted(log.records.items()):
         assert partition >= 0
@@ -55,20 +55,20 @@ def write(log: LakeLog, partition: int, *pairs: tuple[str | None, str | None]) -
     )
 
 
-@pytest.mark.parametrize("unit", [None, TimeGranularity.HOUR])
-def test_the_last_value_of_a_key_stays(log, tables, unit):
+@pytest.mark.parametrize("granularity", [None, TimeGranularity.HOUR])
+def test_last_value_of_each_key_is_kept(log, tables, granularity):
     write(log, 0, ("a", "1"), ("b", "1"), ("a", "2"), ("c", "1"), ("b", None), ("d", None))
     write(log, 1, ("x", "1"), ("y", "1"))
-    job(log, tables, unit=unit, **UPSERT).run()
+    job(log, tables, granularity=granularity, **UPSERT).run()
     assert state(tables) == expected(log) == {b"a": b"2", b"c": b"1", b"x": b"1", b"y": b"1"}
     write(log, 0, ("c", "2"), ("a", None), ("b", "3"), ("e", "1"))
     write(log, 1, ("y", None), ("y", "4"))
-    job(log, tables, unit=unit, commit_records_max=3, **UPSERT).run()
+    job(log, tables, granularity=granularity, commit_records_max=3, **UPSERT).run()
     assert state(tables) == expected(log)
     assert state(tables) == {b"c": b"2", b"b": b"3", b"e": b"1", b"x": b"1", b"y": b"4"}
 
 
-def test_files_without_such_keys_are_left_alone(log, tables):
+def test_files_without_matching_keys_are_not_rewritten(log, tables):
     write(log, 0, ("a", "1"), ("b", "1"))
     job(log, tables, **UPSERT).run()
     before = tables("orders", time_column="timestamp")
@@ -82,7 +82,7 @@ def test_files_without_such_keys_are_left_alone(log, tables):
     assert state(tables) == expected(log)
 
 
-def test_nothing_is_left_staged(log, tables):
+def test_staged_files_are_deleted(log, tables):
     write(log, 0, ("a", "1"), ("a", "2"))
     job(log, tables, **UPSERT).run()
     assert not list(tables.directory.rglob("_kafscale_staged/*"))
@@ -95,14 +95,14 @@ def test_records_without_a_key_are_dead_letters(log, tables):
     assert state(tables) == {b"a": b"1", b"b": b"3"}
     letters = tables.rows("orders_dead_letters").to_pylist()
     assert [(row["offset"], row["reason"]) for row in letters] == [
-        (1, "it has no key"),
-        (2, "it has no key"),
+        (1, "the record has no key"),
+        (2, "the record has no key"),
     ]
     assert total(lake.summary(), "records") == 2
 
 
-def test_rows_are_known_by_columns_of_their_values(log, tables):
-    """A tombstone removes what was written under its record key."""
+def test_rows_are_replaced_by_decoded_key_columns(log, tables):
+    """A tombstone deletes the rows that were written under its record key."""
 
     def send(*pairs: tuple[str, dict[str, Any] | None]) -> None:
         write(log, 0, *((key, None if one is None else json.dumps(one)) for key, one in pairs))
@@ -113,12 +113,12 @@ def test_rows_are_known_by_columns_of_their_values(log, tables):
         ("r3", {"id": 1, "at": "y", "n": 1}),
         ("r4", {"id": None, "at": "z"}),
     )
-    how = {"values": JSON, "keys": ("id", "at"), **UPSERT}
-    job(log, tables, **how).run()
+    options = {"values": JSON, "keys": ("id", "at"), **UPSERT}
+    job(log, tables, **options).run()
     send(
         ("r5", {"id": 1, "at": "x", "n": 2, "new": True}), ("r2", None), ("r9", {"id": 9, "at": ""})
     )
-    job(log, tables, **how).run()
+    job(log, tables, **options).run()
     rows = tables.rows("orders").to_pylist()
     assert sorted((row["id"], row["at"], row["n"], row["new"]) for row in rows if row["n"]) == [
         (1, "x", 2, True),
@@ -128,25 +128,25 @@ def test_rows_are_known_by_columns_of_their_values(log, tables):
     assert tables.rows("orders_dead_letters").column("offset").to_pylist() == [3]
 
 
-def test_keys_that_are_no_columns_are_refused(log, tables):
+def test_keys_that_are_not_columns_are_rejected(log, tables):
     write(log, 0, ("a", '{"id": 1}'))
     spec = ValueSpec(format="json", schema="id long")
     with pytest.raises(InvalidRequestError, match="no columns number"):
         job(log, tables, values=spec, keys=("number",), **UPSERT).run()
 
 
-def test_killed_at_every_step(log, tables, tmp_path):
+def test_upsert_killed_at_every_step_completes_on_restart(log, tables, tmp_path):
     write(log, 0, ("a", "1"), ("b", "1"), ("a", "2"), (None, "x"))
     write(log, 0, ("b", None), ("c", "1"), ("a", "3"), ("d", "1"))
     steps: list[str] = []
-    job(log, tables, checkpoint=steps.append, commit_records_max=4, **UPSERT).run()
+    job(log, tables, on_step=steps.append, commit_records_max=4, **UPSERT).run()
     assert {"merged", "dead letters committed", "committed"} <= set(steps)
     for count in range(3, len(steps) + 1):
         lake = Tables(tables.kind, tmp_path / f"killed at {count}")
         for records_max in (4, 3):
             with suppress(Killed):
                 job(
-                    log, lake, checkpoint=killer(count), commit_records_max=records_max, **UPSERT
+                    log, lake, on_step=killer(count), commit_records_max=records_max, **UPSERT
                 ).run()
         job(log, lake, **UPSERT).run()
         assert state(lake) == expected(log), steps[count - 1]
@@ -154,7 +154,7 @@ def test_killed_at_every_step(log, tables, tmp_path):
         lake.close()
 
 
-def test_two_writers_race(log, tables):
+def test_concurrent_upserts_conflict(log, tables):
     write(log, 0, ("a", "1"), ("b", "1"))
     job(log, tables, **UPSERT).run()
     write(log, 0, ("a", "2"), ("c", "1"))
@@ -163,7 +163,7 @@ def test_two_writers_race(log, tables):
         if step == "merged":
             job(log, tables, **UPSERT).run()
 
-    lake = job(log, tables, checkpoint=overtake, **UPSERT)
+    lake = job(log, tables, on_step=overtake, **UPSERT)
     lake.run()
     assert total(lake.summary(), "racesLost") == 1
     assert state(tables) == expected(log)

@@ -1,10 +1,10 @@
-"""Which rows stay: as one who reads the log record by record would have it."""
+"""Surviving rows are those that a consumer would have who applies records one by one."""
 
 import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafscale.spark.jobs.lake.keys import DELETED, Changes, incomplete, replaced
+from kafscale.spark.jobs.lake.upsert import DELETED, RowChanges, lacks_key, matches_keys
 
 SCHEMA = pa.schema(
     [
@@ -47,8 +47,8 @@ def table(rows: list[tuple[int, str, bytes, int, bool]]) -> pa.Table:
 
 
 @given(records)
-def test_as_if_read_record_by_record(rows):
-    changes = Changes(table(rows), ["id", "at"], "key", ["partition", "offset"])
+def test_surviving_rows_equal_a_record_by_record_replay(rows):
+    changes = RowChanges(table(rows), ["id", "at"], "key", ["partition", "offset"])
     state: dict[tuple[int, str], tuple[int, bytes]] = {}
     for offset in sorted(range(len(rows)), key=lambda offset: (rows[offset][3], offset)):
         id_, at, key, _, is_deleted = rows[offset]
@@ -56,7 +56,7 @@ def test_as_if_read_record_by_record(rows):
             state = {known: row for known, row in state.items() if row[1] != key}
         else:
             state[id_, at] = (offset, key)
-    assert set(changes.surviving().nonzero()[0]) == {offset for offset, _ in state.values()}
+    assert set(changes.surviving_rows().nonzero()[0]) == {offset for offset, _ in state.values()}
     written = [row for row in rows if not row[4]]
     assert {(row["id"], row["at"]) for row in changes.identities.to_pylist()} == {
         (row[0], row[1]) for row in written
@@ -66,20 +66,20 @@ def test_as_if_read_record_by_record(rows):
     }
 
 
-def test_rows_that_are_replaced():
+def test_rows_match_keys_in_all_columns():
     batch = table([(1, "x", b"a", 0, False), (1, "y", b"b", 0, False), (2, "x", b"c", 0, False)])
     (rows,) = batch.to_batches()
     keys = pa.table({"id": pa.array([1, 2]), "at": ["y", "y"]})
-    assert replaced(rows, keys).tolist() == [False, True, False]
-    assert replaced(rows, keys.slice(0, 0)).tolist() == [False] * 3
-    assert replaced(rows, pa.table({"key": pa.array([b"c", b"z"])})).tolist() == [
+    assert matches_keys(rows, keys).tolist() == [False, True, False]
+    assert matches_keys(rows, keys.slice(0, 0)).tolist() == [False] * 3
+    assert matches_keys(rows, pa.table({"key": pa.array([b"c", b"z"])})).tolist() == [
         False,
         False,
         True,
     ]
 
 
-def test_rows_without_a_key():
+def test_rows_without_a_complete_key_are_found():
     rows = pa.RecordBatch.from_pylist(
         [
             {"id": 1, "at": "x", "key": None, DELETED: False},
@@ -89,4 +89,4 @@ def test_rows_without_a_key():
         ],
         schema=SCHEMA,
     )
-    assert incomplete(rows, ["id", "at"], "key").to_pylist() == [False, True, False, True]
+    assert lacks_key(rows, ["id", "at"], "key").to_pylist() == [False, True, False, True]

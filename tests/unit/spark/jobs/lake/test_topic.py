@@ -1,4 +1,4 @@
-"""Decoded values in the lake: every record is a row of the table or a dead letter, once."""
+"""Decoded values: every record is exactly once a row of the table or a dead letter."""
 
 import json
 from contextlib import suppress
@@ -31,7 +31,7 @@ def letters(tables: Tables) -> list[tuple[int, int, bytes | None]]:
     return sorted((row["partition"], row["offset"], row["value"]) for row in found)
 
 
-def test_values_become_columns(log, tables):
+def test_values_are_decoded_to_columns(log, tables):
     log.append("orders", 0, encoded({"id": 1, "name": "a"}, {"id": 2, "extra": True}, None))
     lake = job(log, tables, values=GIVEN)
     lake.run()
@@ -65,15 +65,15 @@ def test_bad_records_become_dead_letters_with_the_reason(log, tables):
     assert total(lake.summary(), "deadLetters") == 3
 
 
-def test_the_schema_is_found_and_grows(log, tables):
-    """Columns come with the records that have them, also in the midst of a round."""
+def test_schema_is_inferred_and_evolves(log, tables):
+    """Columns are added with the first records that have them, also within a round."""
     log.append("orders", 0, encoded({"id": 1}, {"id": 2}))
     job(log, tables, values=JSON).run()
     log.append("orders", 0, encoded({"id": 3, "tags": ["x"]}, {"at": {"city": "Bern"}}))
     log.append("orders", 1, encoded({"price": 1.5}, {"id": 4}))
     job(log, tables, values=JSON, task_bytes=1).run()
     if tables.kind == "parquet":
-        return  # What a plain reader makes of files with different columns is its own business.
+        return  # How a plain reader handles files with different columns is up to the reader.
     assert rows(tables, "id", "tags", "price") == [
         (1, None, None),
         (2, None, None),
@@ -86,7 +86,7 @@ def test_the_schema_is_found_and_grows(log, tables):
     assert letters(tables) == []
 
 
-def test_a_column_keeps_its_type_and_what_contradicts_it_is_a_dead_letter(log, tables):
+def test_value_of_another_type_than_its_column_is_a_dead_letter(log, tables):
     log.append("orders", 0, encoded({"id": 1}))
     job(log, tables, values=JSON).run()
     log.append("orders", 0, encoded({"id": "two"}, {"id": 3}))
@@ -95,7 +95,7 @@ def test_a_column_keeps_its_type_and_what_contradicts_it_is_a_dead_letter(log, t
     assert letters(tables) == [(0, 1, b'{"id": "two"}')]
 
 
-def test_a_given_schema_widens_the_table(log, tables):
+def test_given_schema_widens_the_table(log, tables):
     log.append("orders", 0, encoded({"id": 1}))
     job(log, tables, values=ValueSpec(format="json", schema="id int")).run()
     log.append("orders", 0, encoded({"id": 2**40}))
@@ -109,14 +109,14 @@ def test_a_given_schema_widens_the_table(log, tables):
         assert rows(tables, "id") == [(1,), (2**40,)]
 
 
-def test_killed_at_every_step_with_bad_records(log, tables, tmp_path):
-    """Also between the two commits, and if the next round is longer than the one that was cut."""
+def test_job_with_bad_records_killed_at_every_step_completes_on_restart(log, tables, tmp_path):
+    """Also between the two commits, and if the next round covers more than the killed one."""
     good = [{"id": number} for number in range(5)]
     log.append("orders", 0, [*encoded(*good[:3]), b"bad 1", *encoded(*good[3:]), b"bad 2"])
     log.append("orders", 1, [b"bad 3", *encoded(*good)])
     steps: list[str] = []
     whole = Tables(tables.kind, tmp_path / "whole")
-    job(log, whole, checkpoint=steps.append, values=JSON, commit_records_max=8).run()
+    job(log, whole, on_step=steps.append, values=JSON, commit_records_max=8).run()
     expected = rows(whole, "_kafscale_partition", "_kafscale_offset", "id")
     assert len(expected) == 10
     assert [value for _, _, value in letters(whole)] == [b"bad 1", b"bad 2", b"bad 3"]
@@ -125,9 +125,9 @@ def test_killed_at_every_step_with_bad_records(log, tables, tmp_path):
     for count in range(1, len(steps) + 1):
         lake = Tables(tables.kind, tmp_path / f"killed at {count}")
         with pytest.raises(Killed):
-            job(log, lake, checkpoint=killer(count), values=JSON, commit_records_max=8).run()
+            job(log, lake, on_step=killer(count), values=JSON, commit_records_max=8).run()
         with suppress(Killed):
-            job(log, lake, checkpoint=killer(count), values=JSON, commit_records_max=5).run()
+            job(log, lake, on_step=killer(count), values=JSON, commit_records_max=5).run()
         job(log, lake, values=JSON).run()
         found = rows(lake, "_kafscale_partition", "_kafscale_offset", "id")
         assert found == expected, steps[count - 1]
@@ -135,37 +135,37 @@ def test_killed_at_every_step_with_bad_records(log, tables, tmp_path):
         lake.close()
 
 
-def test_two_writers_race_with_bad_records(log, tables):
-    """The other one commits its dead letters, too, whenever this one is about to."""
+def test_concurrent_writers_write_each_dead_letter_once(log, tables):
+    """The other writer commits its dead letters whenever this one is about to."""
     log.append("orders", 0, [b"bad 1", *encoded({"id": 1}), b"bad 2", *encoded({"id": 2})])
 
     def overtake(step: str) -> None:
         if step in {"written", "dead letters committed"}:
             job(log, tables, values=JSON).run()
 
-    lake = job(log, tables, values=JSON, checkpoint=overtake)
+    lake = job(log, tables, values=JSON, on_step=overtake)
     lake.run()
     assert rows(tables, "_kafscale_offset", "id") == [(1, 1), (3, 2)]
     assert [value for _, _, value in letters(tables)] == [b"bad 1", b"bad 2"]
     assert total(lake.summary(), "racesLost") == 1
 
 
-def test_fields_whose_names_cannot_be_columns_make_dead_letters(log, tables):
-    """They must neither be lost nor keep the others from their table."""
+def test_records_with_invalid_field_names_are_dead_letters(log, tables):
+    """They must neither be lost nor stop other records."""
     log.append("orders", 0, encoded({"id": 1}, {"_kafscale_offset": 7}, {"": 1}, {"ID": 2}))
     log.append("orders", 1, encoded({"id": 3, "kafscale_day": None}, {"kafscale_day": "x"}))
     job(log, tables, values=JSON, task_bytes=1).run()
     assert rows(tables, "_kafscale_partition", "_kafscale_offset", "id") == [(0, 0, 1), (1, 0, 3)]
     found = tables.rows("orders_dead_letters").to_pylist()
     assert sorted((row["partition"], row["offset"], row["reason"]) for row in found) == [
-        (0, 1, "the name of field '_kafscale_offset' is one of our own names"),
+        (0, 1, "the name of field '_kafscale_offset' is reserved"),
         (0, 2, "the name of field '' is empty"),
         (0, 3, "the name of field 'ID' differs from id by case only"),
-        (1, 1, "the name of field 'kafscale_day' is one of our own names"),
+        (1, 1, "the name of field 'kafscale_day' is reserved"),
     ]
 
 
-def test_fields_within_others_are_added(log, tables):
+def test_nested_fields_are_added(log, tables):
     log.append("orders", 0, encoded({"at": {"x": 1}, "all": [{"x": 1}]}))
     job(log, tables, values=JSON).run()
     log.append("orders", 0, encoded({"at": {"y": 2}, "all": [{"y": "z"}]}))
@@ -179,8 +179,8 @@ def test_fields_within_others_are_added(log, tables):
     ]
 
 
-def test_another_writer_is_faster_while_columns_are_added(log, tables):
-    """The version with the new columns is not the one that the offsets are from."""
+def test_conflict_while_columns_are_added(log, tables):
+    """The version with the new columns is newer than the one with the offsets."""
     log.append("orders", 0, encoded({"id": 1}, {"id": 2, "new": 1}))
     is_first = [True]
 
@@ -202,8 +202,8 @@ def test_another_writer_is_faster_while_columns_are_added(log, tables):
     assert tables.rows("orders").num_rows == 4
 
 
-def test_a_schema_with_a_name_of_ours_is_refused(log, tables):
+def test_schema_with_a_reserved_name_is_rejected(log, tables):
     log.append("orders", 0, encoded({"id": 1}))
     spec = ValueSpec(format="json", schema="_kafscale_offset long")
-    with pytest.raises(InvalidRequestError, match="'_kafscale_offset': is one of our own names"):
+    with pytest.raises(InvalidRequestError, match="'_kafscale_offset': is reserved"):
         job(log, tables, values=spec).run()
