@@ -1,8 +1,8 @@
-"""The broker as a process: reads its settings, builds everything, serves until it is told to stop.
+"""The broker process: builds all components, serves until SIGTERM or SIGINT, and shuts down.
 
-This is the only place that knows all parts, and it reads from top to bottom: what is opened first
-is closed last. A part that breaks stops the broker, which says why and exits with an error; what
-was acknowledged is in the stores.
+This is the only module that knows all components. It reads from top to bottom: what is opened first
+is closed last. A component that fails stops the broker, which logs the cause and exits with an
+error; acknowledged records are in the stores.
 """
 
 import asyncio
@@ -16,23 +16,23 @@ from random import SystemRandom
 from typing import Any
 
 from kafscale.aio.clock import clock, steady_clock
-from kafscale.broker.bootstrap import Addresses, Assembly, Stores, assemble
+from kafscale.broker.bootstrap import Addresses, BrokerComponents, Stores, build_components
 from kafscale.broker.cluster.node import ClusterNode
 from kafscale.broker.control_plane.endpoint import control_address, control_plane
 from kafscale.broker.control_plane.metrics_reporter import report
+from kafscale.broker.group_coordinator.coordinator import Coordinator
 from kafscale.broker.health import Health
-from kafscale.broker.network.bound_listeners import Entry, announcement, open_entries, serve
+from kafscale.broker.network.bound_listeners import BoundListener, bind_listeners, describe, serve
 from kafscale.broker.network.connection import Limits
-from kafscale.broker.network.connection_quotas import overrides
+from kafscale.broker.network.connection_quotas import parse_overrides
 from kafscale.broker.network.http import AdminHttp
-from kafscale.broker.network.server import Server
-from kafscale.broker.network.server import Settings as ServerSettings
+from kafscale.broker.network.server import Server, ServerSettings
 from kafscale.broker.network.sockets import address_of
-from kafscale.broker.requests.context import Drain
+from kafscale.broker.requests.context import ShutdownSignal
 from kafscale.broker.requests.dispatcher import Dispatcher
 from kafscale.broker.requests.routes import ROUTES
-from kafscale.broker.requests.tracing import TracedDispatcher
-from kafscale.broker.security.sasl_login import Logins
+from kafscale.broker.requests.tracing import TracingDispatcher
+from kafscale.broker.security.sasl_login import SaslSessions
 from kafscale.broker.services import Services
 from kafscale.broker.stores import open_metadata, open_objects
 from kafscale.config import Config
@@ -49,51 +49,56 @@ from kafscale.storage.objects.store import ObjectStore
 log = get_logger(__name__)
 
 DRAIN_SECONDS = 1.0
-"""How long requests in flight may take to be answered when the broker stops."""
-FILES_BESIDE_CONNECTIONS = 256
-GARBAGE_COUNT_MIN = 20_000
-"""How many objects may come before the collector looks for cycles, of which there are few."""
+"""How long requests in flight may take when the broker stops."""
+OTHER_FILES_COUNT = 256
+"""How many files a broker may have open besides its connections."""
+GC_THRESHOLD = 20_000
+"""How many new objects trigger a garbage collection; reference cycles are rare."""
 FLUSH_SECONDS = 20.0
-"""How long a stopping broker waits for a store that does not take what is not durable yet."""
+"""How long a stopping broker waits until unflushed records are durable."""
 ROLL_SECONDS = 0.5
-"""How long a stopping broker makes segments; what is left is in the WAL and read at the start."""
+"""How long a stopping broker rolls segments; the rest is in the WAL and replayed at the start."""
 
 
 async def run(config: Config, announce: Callable[[str], None]) -> None:
-    """Serve until SIGTERM or SIGINT; `announce` is told where clients are served."""
+    """Serve until SIGTERM or SIGINT; `announce` is called with a line for each listener."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    _allow_connections(config.network.connections_max)
+    _raise_file_limit(config.network.connections_max)
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(tracing.running(config.tracing, "kafscale-broker"))
         starting = asyncio.create_task(stack.enter_async_context(start(config)))
         stopping = asyncio.create_task(stop.wait())
         await asyncio.wait({starting, stopping}, return_when=asyncio.FIRST_COMPLETED)
         if not starting.done():
-            # It waits for a store, and has nothing yet to bring to an end.
+            # The start waits for a store; there is nothing to shut down yet.
             starting.cancel()
             await asyncio.gather(starting, return_exceptions=True)
-            log.info("broker stopped before it had started")
+            log.info("broker stopped before start completed")
             return
         broker = starting.result()
-        for entry in broker.entries:
-            for bound in entry.sockets:
-                announce(announcement(entry, address_of(bound)))
-        await _until(stopping, broker)
+        for bound in broker.bound_listeners:
+            for sock in bound.sockets:
+                announce(describe(bound, address_of(sock)))
+        await _wait_for_stop(stopping, broker)
         log.info("broker stopping")
     log.info("broker stopped")
 
 
 class Broker:
-    """A broker that serves."""
+    """A running broker."""
 
     def __init__(
-        self, server: Server, entries: list[Entry], http: AdminHttp, storage: StorageEngine
+        self,
+        server: Server,
+        bound_listeners: list[BoundListener],
+        http: AdminHttp,
+        storage: StorageEngine,
     ) -> None:
         self.server = server
-        self.entries = entries
+        self.bound_listeners = bound_listeners
         self.http = http
         self.storage = storage
         self.background: asyncio.Task[None] | None = None
@@ -101,126 +106,159 @@ class Broker:
 
 @asynccontextmanager
 async def start(config: Config) -> AsyncIterator[Broker]:
-    """A broker that serves inside the block, and has stopped in good order after it."""
+    """Run a broker inside the block; it has shut down in order after it."""
     random = SystemRandom()
     metrics = Metrics()
     health = Health(config.s3, metrics, clock)
     async with AsyncExitStack() as stack:
-        objects = await open_objects(config, health.on_operation, clock, random)
-        stack.push_async_callback(objects.close)
-        metadata = await open_metadata(config, steady_clock)
-        stack.push_async_callback(metadata.close)
-        catalog = Catalog(metadata, namespace=config.s3.namespace)
-        view, rules = ClusterCache(metadata), AclStore(metadata)
-        for seen in (catalog, view, rules):
-            await seen.start()
-            stack.push_async_callback(seen.close)
+        stores = await _open_stores(config, health, random, stack)
 
-        # Others are told where this broker serves, so the ports come first, and clients last.
-        entries = await stack.enter_async_context(open_entries(config, _server_settings(config)))
+        # The registration has the addresses, so ports are bound first; clients are accepted last.
+        bound_listeners = await stack.enter_async_context(
+            bind_listeners(config, _server_settings(config))
+        )
         http = AdminHttp(metrics, health.problems)
         await http.listen(config.broker.metrics_host, config.broker.metrics_port)
         stack.push_async_callback(http.close)
-        stores = Stores(objects=objects, metadata=metadata, catalog=catalog, view=view, rules=rules)
         addresses = Addresses(
-            clients={entry.listener: entry.address for entry in entries},
+            clients={bound.listener: bound.address for bound in bound_listeners},
             control=control_address(config, http),
         )
-        parts = await assemble(
+        components = await build_components(
             config, stores, addresses, metrics=metrics, health=health, random=random
         )
-        node, storage, groups = parts.node, parts.services.storage, parts.services.groups
-        health.watch(storage, catalog, lambda: {**node.problems(), **_unreadable(rules)})
-        await stack.enter_async_context(control_plane(parts.services, node, http))
+        node, services = components.node, components.services
+        storage, groups = services.storage, services.groups
+        health.watch(
+            storage, stores.catalog, lambda: {**node.problems(), **_unreadable(stores.access_store)}
+        )
+        await stack.enter_async_context(control_plane(services, node, http))
 
         epoch = await node.join()
         stack.push_async_callback(node.close)
-        drain = Drain()
-        drain.watch(groups.retire)
-        logins = await stack.enter_async_context(_logins(config, parts.services, entries, random))
-        server = _server(config, parts.services, drain, logins)
-        broker = Broker(server, entries, http, storage)
-        broker.background = asyncio.create_task(_work(parts, health, objects, random))
-        stack.push_async_callback(_end, broker.background)
-        await _settle(node, broker.background, config)
-        serve(server, entries)
-        _spare_collector()
+        shutdown = ShutdownSignal()
+        shutdown.add_callback(groups.retire)
+        sasl_sessions = await stack.enter_async_context(
+            _sasl_sessions(config, services, bound_listeners, random)
+        )
+        server = _server(config, services, shutdown, sasl_sessions)
+        broker = Broker(server, bound_listeners, http, storage)
+        broker.background = asyncio.create_task(
+            _run_background(components, health, stores.objects, random)
+        )
+        stack.push_async_callback(_cancel, broker.background)
+        await _wait_until_owned(node, broker.background, config)
+        serve(server, bound_listeners)
+        _tune_garbage_collector()
         log.info(
             "broker started",
-            node_id=parts.services.node_id,
+            node_id=services.node_id,
             epoch=epoch,
             objects=describe_objects(config),
-            topics=len(catalog.topics),
+            topics=len(stores.catalog.topics),
         )
         if config.authorization.enabled and not config.control.tls.enabled:
-            log.warning("the control plane is open to whoever reaches it: set control.tls")
+            log.warning("control plane has no authentication: set control.tls")
         try:
             yield broker
         finally:
-            if not broker.background.done():
-                await node.leave(config.broker.drain_timeout_sec)
-            # Producers still get their answers: what they wait for is made durable meanwhile.
-            storage.wal.flush_soon()
-            await server.drain(DRAIN_SECONDS)
-            if not broker.background.done():
-                await groups.writer.finish(FLUSH_SECONDS)
-            await _end(broker.background)
-            await storage.stop(flush_seconds=FLUSH_SECONDS, roll_seconds=ROLL_SECONDS)
+            await _stop(broker, node, groups, config)
+
+
+async def _open_stores(
+    config: Config, health: Health, random: SystemRandom, stack: AsyncExitStack
+) -> Stores:
+    """Open the stores and start their caches; `stack` closes them."""
+    objects = await open_objects(config, health.on_operation, clock, random)
+    stack.push_async_callback(objects.close)
+    metadata = await open_metadata(config, steady_clock)
+    stack.push_async_callback(metadata.close)
+    stores = Stores(
+        objects=objects,
+        metadata=metadata,
+        catalog=Catalog(metadata, namespace=config.s3.namespace),
+        view=ClusterCache(metadata),
+        access_store=AclStore(metadata),
+    )
+    for cache in (stores.catalog, stores.view, stores.access_store):
+        await cache.start()
+        stack.push_async_callback(cache.close)
+    return stores
+
+
+async def _stop(broker: Broker, node: ClusterNode, groups: Coordinator, config: Config) -> None:
+    """Leave the cluster, drain the clients, and make everything durable."""
+    assert broker.background is not None
+    if not broker.background.done():
+        await node.leave(config.broker.drain_timeout_sec)
+    # Flush now, so that produce requests in flight complete during the drain.
+    broker.storage.wal.flush_soon()
+    await broker.server.drain(DRAIN_SECONDS)
+    if not broker.background.done():
+        await groups.writer.finish(FLUSH_SECONDS)
+    await _cancel(broker.background)
+    await broker.storage.stop(flush_seconds=FLUSH_SECONDS, roll_seconds=ROLL_SECONDS)
 
 
 @asynccontextmanager
-async def _logins(
-    config: Config, services: Services, entries: list[Entry], random: SystemRandom
-) -> AsyncIterator[Logins | None]:
-    """How clients log in, where a listener asks them to."""
-    if not any(entry.listener.authenticates for entry in entries):
+async def _sasl_sessions(
+    config: Config, services: Services, bound_listeners: list[BoundListener], random: SystemRandom
+) -> AsyncIterator[SaslSessions | None]:
+    """The SASL mechanisms, if a listener requires authentication."""
+    if not any(bound.listener.authenticates for bound in bound_listeners):
         yield None
         return
-    # Tokens and certificates are slow to load, and most first tries have neither.
+    # The JWT and X.509 libraries are slow to import, and a plaintext broker needs neither.
     from kafscale.security.sasl.mechanisms import Mechanisms  # noqa: PLC0415
 
-    mechanisms = Mechanisms(config.sasl, services.rules.credential, clock=clock, random=random)
+    mechanisms = Mechanisms(
+        config.sasl, services.access_store.credential, clock=clock, random=random
+    )
     await mechanisms.start()
     try:
-        yield Logins(
-            mechanisms, config.sasl, services.audit, clock, services.throttling.login_delay_ms
+        yield SaslSessions(
+            mechanisms, config.sasl, services.audit, clock, services.quotas.login_delay_ms
         )
     finally:
         await mechanisms.close()
 
 
-def _server(config: Config, services: Services, drain: Drain, logins: Logins | None) -> Server:
-    kind = TracedDispatcher if tracing.is_enabled() else Dispatcher
-    dispatcher = kind(
+def _server(
+    config: Config, services: Services, shutdown: ShutdownSignal, sasl_sessions: SaslSessions | None
+) -> Server:
+    dispatcher_type = TracingDispatcher if tracing.is_enabled() else Dispatcher
+    dispatcher = dispatcher_type(
         ROUTES,
         services,
         services.metrics,
-        drain,
+        shutdown,
         request_timeout_ms=config.network.request_timeout_ms,
         clock=clock,
         timer=time.monotonic,
-        throttling=services.throttling,
+        quotas=services.quotas,
     )
     return Server(
         dispatcher,
         _server_settings(config),
         services.metrics,
-        drain,
-        congestion=services.storage.backpressure,
-        logins=logins,
+        shutdown,
+        backpressure=services.storage.backpressure,
+        sasl_sessions=sasl_sessions,
         audit=services.audit,
-        delay_ms=services.throttling.connection_delay_ms,
+        delay_ms=services.quotas.connection_delay_ms,
     )
 
 
-def _unreadable(rules: AclStore) -> dict[str, str]:
-    """What keeps everybody out but super users: a rule that nobody can read may be a denial."""
-    count = len(rules.damaged)
-    return {"access rules": f"{count} cannot be read"} if count else {}
+def _unreadable(access_store: AclStore) -> dict[str, str]:
+    """ACLs that cannot be decoded: only super users are authorized, since each may be a DENY."""
+    count = len(access_store.damaged)
+    return {"ACLs": f"{count} cannot be decoded"} if count else {}
 
 
-async def _settle(node: ClusterNode, background: "asyncio.Task[None]", config: Config) -> None:
-    """Wait until this broker serves what it should; then clients are let in."""
+async def _wait_until_owned(
+    node: ClusterNode, background: "asyncio.Task[None]", config: Config
+) -> None:
+    """Wait until this broker owns what is assigned to it; clients are accepted after that."""
     settled = asyncio.create_task(node.wait_until_ready(config.broker.startup_timeout_sec))
     await asyncio.wait({settled, background}, return_when=asyncio.FIRST_COMPLETED)
     if background.done():
@@ -228,35 +266,35 @@ async def _settle(node: ClusterNode, background: "asyncio.Task[None]", config: C
         await asyncio.gather(settled, return_exceptions=True)
         _raise_cause(background)
     elif not settled.result():
-        log.warning("not everything that is assigned is served yet")
+        log.warning("broker starts before it owns everything that is assigned to it")
 
 
-async def _work(
-    parts: Assembly, health: Health, objects: ObjectStore, random: SystemRandom
+async def _run_background(
+    components: BrokerComponents, health: Health, objects: ObjectStore, random: SystemRandom
 ) -> None:
     async with asyncio.TaskGroup() as group:
-        group.create_task(parts.node.run())
-        group.create_task(parts.services.storage.run())
-        group.create_task(parts.services.groups.run())
-        group.create_task(parts.watermarks.run())
+        group.create_task(components.node.run())
+        group.create_task(components.services.storage.run())
+        group.create_task(components.services.groups.run())
+        group.create_task(components.consumer_lag.run())
         group.create_task(health.run(objects))
-        group.create_task(report(parts.services, random))
+        group.create_task(report(components.services, random))
 
 
-async def _end(background: "asyncio.Task[None]") -> None:
+async def _cancel(background: "asyncio.Task[None]") -> None:
     background.cancel()
     await asyncio.gather(background, return_exceptions=True)
 
 
-def _spare_collector() -> None:
-    """What lives as long as the broker is not looked at by the garbage collector any more."""
+def _tune_garbage_collector() -> None:
+    """Exclude the objects that live as long as the broker from garbage collection."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(GARBAGE_COUNT_MIN)
+    gc.set_threshold(GC_THRESHOLD)
 
 
-async def _until(stopping: "asyncio.Task[Any]", broker: Broker) -> None:
-    """Wait for the signal, or for what makes serving on impossible."""
+async def _wait_for_stop(stopping: "asyncio.Task[Any]", broker: Broker) -> None:
+    """Wait for the signal; raise if a component fails first."""
     assert broker.background is not None
     await asyncio.wait({stopping, broker.background}, return_when=asyncio.FIRST_COMPLETED)
     stopping.cancel()
@@ -265,7 +303,7 @@ async def _until(stopping: "asyncio.Task[Any]", broker: Broker) -> None:
 
 
 def _raise_cause(background: "asyncio.Task[None]") -> None:
-    """Raise what has ended the work of the broker, without the groups of tasks round it."""
+    """Raise the exception that ended the background tasks, without its exception groups."""
     try:
         background.result()
     except BaseExceptionGroup as group:
@@ -275,15 +313,15 @@ def _raise_cause(background: "asyncio.Task[None]") -> None:
         raise cause from None
 
 
-def _allow_connections(count: int) -> None:
-    """Have the system let this process open as many files as clients may come, and some more."""
-    wanted = count + FILES_BESIDE_CONNECTIONS
+def _raise_file_limit(connections_max: int) -> None:
+    """Raise RLIMIT_NOFILE to the number of connections and other files, as far as allowed."""
+    needed = connections_max + OTHER_FILES_COUNT
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        limit = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    if soft != resource.RLIM_INFINITY and soft < needed:
+        limit = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
         resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
-        if limit < wanted:
-            log.warning("fewer files may be open than clients may connect", limit=limit)
+        if limit < needed:
+            log.warning("RLIMIT_NOFILE is below network.maxConnections", limit=limit)
 
 
 def _server_settings(config: Config) -> ServerSettings:
@@ -291,7 +329,7 @@ def _server_settings(config: Config) -> ServerSettings:
     return ServerSettings(
         connections_max=network.connections_max,
         connections_per_host_max=network.connections_per_ip_max,
-        connections_per_host_overrides=overrides(network.connections_per_ip_overrides),
+        connections_per_host_overrides=parse_overrides(network.connections_per_ip_overrides),
         connection_rate_max=network.connection_rate_max,
         reload_seconds=config.tls.reload_interval_ms / 1000,
         send_buffer_bytes=network.socket_send_buffer_bytes,

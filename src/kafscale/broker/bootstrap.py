@@ -1,4 +1,4 @@
-"""What lies between the stores and the clients of a broker, put together from its settings."""
+"""Builds the components of a broker from its settings and its stores."""
 
 import socket
 import uuid
@@ -15,22 +15,22 @@ from kafscale.broker.cluster.ownership_guards import OwnershipGuards
 from kafscale.broker.cluster.registration import Registration
 from kafscale.broker.cluster.restore.restore import MetadataRestore
 from kafscale.broker.configs.topic_configs import resolve
-from kafscale.broker.engine_settings import engine_settings
-from kafscale.broker.fetch_sessions.cache import FetchSessions
-from kafscale.broker.group_coordinator.coordinator import Coordinator
+from kafscale.broker.fetch_sessions.cache import FetchSessionCache
+from kafscale.broker.group_coordinator.coordinator import Coordinator, OffsetRetention
 from kafscale.broker.group_coordinator.pausable_clock import GroupClock
-from kafscale.broker.group_settings import group_settings, offset_retention
 from kafscale.broker.health import Health
-from kafscale.broker.metrics import group_collector, log_collector
-from kafscale.broker.metrics.consumer_lag import Watermarks
+from kafscale.broker.metrics.collectors import register_group_metrics, register_log_metrics
+from kafscale.broker.metrics.consumer_lag import ConsumerLag
 from kafscale.broker.network.listener_config import Listener
 from kafscale.broker.network.sockets import Address
 from kafscale.broker.producer_ids import ProducerIds
-from kafscale.broker.security.audit import Audit
-from kafscale.broker.security.authorization import Access
-from kafscale.broker.security.quotas import Throttling
+from kafscale.broker.security.audit import AuditLog
+from kafscale.broker.security.authorization import RequestAuthorizer
+from kafscale.broker.security.quotas import ClientQuotas
 from kafscale.broker.services import Services
+from kafscale.broker.stores import is_remote
 from kafscale.config import Config
+from kafscale.groups.config import GroupSettings
 from kafscale.metadata.access.store import AclStore
 from kafscale.metadata.cluster.cluster_cache import ClusterCache
 from kafscale.metadata.cluster.id_allocator import cluster_id
@@ -40,47 +40,50 @@ from kafscale.metadata.topics.catalog import Catalog
 from kafscale.metadata.topics.config_validation import TopicDefaults
 from kafscale.observability.metrics.broker import Metrics
 from kafscale.security.acl.authorizer import Authorizer
-from kafscale.storage.engine import StorageEngine
+from kafscale.storage.engine import EngineSettings, StorageEngine
 from kafscale.storage.objects import factory
 from kafscale.storage.objects.s3.bucket_admin import BucketLifecycle
 from kafscale.storage.objects.s3.lifecycle import TopicRetention
 from kafscale.storage.objects.store import ObjectStore
 from kafscale.storage.recovery.bucket_scan import BucketScanner
+from kafscale.storage.segments.roll_scheduler import RollLimits
 from kafscale.storage.topic_catalog import CatalogTopic, CatalogWriter
+from kafscale.storage.wal.buffer.seal_policy import SealPolicy
 from kafscale.storage.wal.dead_stream_cleaner import DeadStreamCleaner
 from kafscale.storage.wal.streams import Streams
+from kafscale.text.units import MINUTE_MS
 
 
 @dataclass(frozen=True, kw_only=True)
 class Stores:
-    """What a broker stands on, and how it sees it."""
+    """The stores of a broker, and the caches that read them."""
 
     objects: ObjectStore
     metadata: MetadataStore
     catalog: Catalog
     view: ClusterCache
-    rules: AclStore
+    access_store: AclStore
 
 
 @dataclass(frozen=True, kw_only=True)
 class Addresses:
-    """Where a broker listens."""
+    """The addresses that a broker listens on."""
 
     clients: Mapping[Listener, Address]
-    """By listener, the first of which is what the broker is known by."""
+    """By listener; the broker registers under the first one."""
     control: Address
 
 
 @dataclass(frozen=True)
-class Assembly:
-    """The parts of a broker that is ready to join."""
+class BrokerComponents:
+    """The components of a broker that is ready to join the cluster."""
 
     node: ClusterNode
     services: Services
-    watermarks: Watermarks
+    consumer_lag: ConsumerLag
 
 
-async def assemble(
+async def build_components(
     config: Config,
     stores: Stores,
     addresses: Addresses,
@@ -88,18 +91,11 @@ async def assemble(
     metrics: Metrics,
     health: Health,
     random: Random,
-) -> Assembly:
-    """Build everything that the stores and the settings ask for; nothing runs yet."""
+) -> BrokerComponents:
+    """Build all components of a broker; none of them runs yet."""
     node_id = broker_id(config)
     namespace = config.s3.namespace
-    defaults = TopicDefaults.from_config(config)
-    registration = Registration(
-        stores.metadata,
-        _registration(config, node_id, addresses),
-        ttl_ms=config.broker.lease_ttl_ms,
-        clock=clock,
-        monotonic=steady_clock,
-    )
+    registration = _registration(config, stores, addresses)
     guards = OwnershipGuards(stores.metadata, stores.catalog, namespace=namespace, clock=clock)
     storage = StorageEngine(
         stores.objects,
@@ -110,7 +106,75 @@ async def assemble(
         clock=clock,
         random=random,
     )
-    groups = Coordinator(
+    groups = _coordinator(config, stores, registration, metrics, random)
+    await groups.start()
+    consumer_lag = _consumer_lag(config, stores, storage, groups)
+    register_group_metrics(metrics, groups, consumer_lag.lags)
+    register_log_metrics(metrics, storage, stores.catalog)
+    identity = await cluster_id(stores.metadata, _new_cluster_id())
+    node = _cluster_node(
+        config,
+        stores,
+        guards=guards,
+        registration=registration,
+        storage=storage,
+        groups=groups,
+        identity=identity,
+        random=random,
+    )
+    metrics.cluster = node.standing
+    audit = AuditLog(metrics.access, clock)
+    services = Services(
+        config=config,
+        node_id=node_id,
+        cluster_id=identity,
+        catalog=stores.catalog,
+        cluster=stores.view,
+        registration=registration,
+        topics=node.topics,
+        topic_defaults=TopicDefaults.from_config(config),
+        storage=storage,
+        fetch_sessions=_fetch_sessions(config, random),
+        producer_ids=ProducerIds(stores.metadata),
+        groups=groups,
+        metrics=metrics,
+        health=health,
+        access_store=stores.access_store,
+        audit=audit,
+        authorizer=_authorizer(config, stores.access_store, audit),
+        quotas=ClientQuotas(stores.access_store, metrics.access, metrics.timer),
+        clock=clock,
+    )
+    return BrokerComponents(node, services, consumer_lag)
+
+
+def _registration(config: Config, stores: Stores, addresses: Addresses) -> Registration:
+    return Registration(
+        stores.metadata,
+        _broker_info(config, addresses),
+        ttl_ms=config.broker.lease_ttl_ms,
+        clock=clock,
+        monotonic=steady_clock,
+    )
+
+
+def _consumer_lag(
+    config: Config, stores: Stores, storage: StorageEngine, groups: Coordinator
+) -> ConsumerLag:
+    return ConsumerLag(
+        storage.logs,
+        groups,
+        stores.view,
+        broker_id=broker_id(config),
+        steady=steady_clock,
+        tls=config.control.tls.as_client(),
+    )
+
+
+def _coordinator(
+    config: Config, stores: Stores, registration: Registration, metrics: Metrics, random: Random
+) -> Coordinator:
+    return Coordinator(
         stores.metadata,
         stores.catalog,
         group_settings(config),
@@ -121,18 +185,22 @@ async def assemble(
         random=random,
         proven=lambda: registration.lease_is_valid,
     )
-    await groups.start()
-    watermarks = Watermarks(
-        storage.logs,
-        groups,
-        stores.view,
-        broker_id=node_id,
-        steady=steady_clock,
-        tls=config.control.tls.as_client(),
-    )
-    group_collector.show(metrics, groups, watermarks.lags)
-    log_collector.show(metrics, storage, stores.catalog)
-    identity = await cluster_id(stores.metadata, _new_cluster_id())
+
+
+def _cluster_node(
+    config: Config,
+    stores: Stores,
+    *,
+    guards: OwnershipGuards,
+    registration: Registration,
+    storage: StorageEngine,
+    groups: Coordinator,
+    identity: str,
+    random: Random,
+) -> ClusterNode:
+    """The broker's part in the cluster, with the duties of its controller."""
+    namespace = config.s3.namespace
+    defaults = TopicDefaults.from_config(config)
     streams = Streams(stores.objects, namespace, clock)
     restoration = MetadataRestore(
         stores.metadata,
@@ -155,65 +223,42 @@ async def assemble(
         streams=streams,
         reaper=DeadStreamCleaner(stores.objects, namespace, clock),
         restorer=restoration,
-        broker_id=node_id,
+        broker_id=broker_id(config),
         cluster_id=identity,
         defaults=defaults,
         settings=ControllerSettings(),
         clock=clock,
         random=random,
     )
-    metrics.cluster = node.standing
     if (lifecycle := factory.lifecycle(config)) is not None:
-        node.controller.on_topics_changed(partial(_keep_lifecycle, lifecycle, defaults))
+        node.controller.on_topics_changed(partial(_update_lifecycle, lifecycle, defaults))
     writer = CatalogWriter(stores.objects, namespace, identity)
-    node.controller.on_publish(partial(keep_catalog, writer, stores.catalog))
-    audit = Audit(metrics.access, clock)
-    services = Services(
-        config=config,
-        node_id=node_id,
-        cluster_id=identity,
-        catalog=stores.catalog,
-        cluster=stores.view,
-        registration=registration,
-        topics=node.topics,
-        topic_defaults=defaults,
-        storage=storage,
-        fetch_sessions=_fetch_sessions(config, random),
-        producer_ids=ProducerIds(stores.metadata),
-        groups=groups,
-        metrics=metrics,
-        health=health,
-        rules=stores.rules,
-        audit=audit,
-        access=_access(config, stores.rules, audit),
-        throttling=Throttling(stores.rules, metrics.access, metrics.timer),
-        clock=clock,
-    )
-    return Assembly(node, services, watermarks)
+    node.controller.on_publish(partial(write_topic_catalog, writer, stores.catalog))
+    return node
 
 
-def _access(config: Config, rules: AclStore, audit: Audit) -> Access | None:
-    """What clients may do, where that is asked."""
+def _authorizer(config: Config, rules: AclStore, audit: AuditLog) -> RequestAuthorizer | None:
+    """The authorizer, if authorization is enabled."""
     if not config.authorization.enabled:
         return None
-    return Access(Authorizer(config.authorization, rules), audit)
+    return RequestAuthorizer(Authorizer(config.authorization, rules), audit)
 
 
-async def _keep_lifecycle(
+async def _update_lifecycle(
     lifecycle: BucketLifecycle, defaults: TopicDefaults, topics: Mapping[str, Topic]
 ) -> None:
-    """Have the bucket's own rules follow the retention of topics, as a safety net."""
+    """Set the bucket's lifecycle rules by the retention of topics, as a safety net."""
     await lifecycle.apply(
         TopicRetention(topic.name, resolve(topic.configs, defaults).retention_ms)
         for topic in topics.values()
     )
 
 
-async def keep_catalog(
+async def write_topic_catalog(
     writer: CatalogWriter, catalog: Catalog, topics: Mapping[str, Topic]
 ) -> None:
-    """Tell those who read the bucket alone which topics there are."""
-    listed = [
+    """Write the topic catalog for readers without etcd."""
+    catalog_topics = [
         CatalogTopic(
             topic.name,
             topic.id.hex(),
@@ -224,19 +269,19 @@ async def keep_catalog(
         )
         for topic in topics.values()
     ]
-    await writer.write(listed, catalog.revision)
+    await writer.write(catalog_topics, catalog.revision)
 
 
 def broker_id(config: Config) -> int:
-    """The number that is set, or the one at the end of the host name, or 0."""
+    """The configured broker id, else the number at the end of the host name, else 0."""
     if config.broker.id is not None:
         return config.broker.id
     digits = socket.gethostname().split(".")[0].rpartition("-")[2]
     return int(digits) if digits.isdecimal() and digits.isascii() and len(digits) < 9 else 0
 
 
-def _registration(config: Config, node_id: int, addresses: Addresses) -> BrokerInfo:
-    """What others, and their clients, are told of this broker."""
+def _broker_info(config: Config, addresses: Addresses) -> BrokerInfo:
+    """The registration of this broker, for other brokers and their clients."""
     control_host, control_port = addresses.control
     endpoints = tuple(
         ListenerEndpoint(
@@ -249,7 +294,7 @@ def _registration(config: Config, node_id: int, addresses: Addresses) -> BrokerI
     )
     first = endpoints[0]
     return BrokerInfo(
-        id=node_id,
+        id=broker_id(config),
         epoch=0,
         host=first.host,
         port=first.port,
@@ -262,19 +307,81 @@ def _registration(config: Config, node_id: int, addresses: Addresses) -> BrokerI
     )
 
 
-@cache  # Finding our name may ask a server for it, and both listeners want to know.
+@cache  # Finding our name may need a DNS query, and every listener needs it.
 def _reachable(host: str) -> str:
-    """An address that others can reach; where we listen on all of them, the one of our name."""
+    """An address that others can reach: the host name, if we listen on all addresses."""
     if host not in {"0.0.0.0", "::"}:  # noqa: S104 - compared, not bound.
         return host
     return socket.getfqdn()
 
 
-def _fetch_sessions(config: Config, random: Random) -> FetchSessions:
-    return FetchSessions(
+def _fetch_sessions(config: Config, random: Random) -> FetchSessionCache:
+    return FetchSessionCache(
         lambda: random.randrange(1, 2**31), slots_max=config.network.fetch_sessions_max
     )
 
 
 def _new_cluster_id() -> str:
     return uuid.uuid4().hex[:22]
+
+
+# --- settings -------------------------------------------------------------------------------------
+
+
+def engine_settings(config: Config) -> EngineSettings:
+    """The storage engine's part of the settings."""
+    storage = config.storage
+    remote = is_remote(config)
+    return EngineSettings(
+        seal_policy=SealPolicy(
+            flush_bytes=min(storage.segment_buffer_bytes, storage.segment_bytes),
+            flush_messages=storage.flush_messages,
+            flush_interval_ms=storage.flush_interval_ms,
+            uploads_max=storage.wal_uploads_max,
+            # A local disk does one write at a time: batches that arrive meanwhile share the next.
+            idle_uploads_max=storage.wal_uploads_max if remote else 1,
+            quiet_bytes=storage.wal_quiet_bytes if remote else None,
+        ),
+        puts_per_second=storage.wal_puts_per_second if remote else None,
+        puts_burst=storage.wal_puts_burst,
+        buffer_bytes_max=storage.buffer_bytes_max,
+        limits=RollLimits(
+            tail_bytes_max=storage.tail_bytes_max,
+            wal_bytes_max=storage.wal_bytes_max,
+            segment_age_ms_max=storage.segment_age_ms_max,
+            borrowed_bytes_max=config.cache.segment_cache_bytes // 4,
+        ),
+        blocks_bytes_max=config.cache.segment_cache_bytes,
+        indexes_bytes_max=config.cache.index_cache_bytes,
+        read_ahead=config.cache.read_ahead_segments,
+        index_interval_bytes=storage.index_interval_bytes,
+        retention_check_interval_ms=storage.retention_check_interval_ms,
+        producer_expiration_ms=storage.producer_id_expiration_ms,
+        # Files are deleted one after the other; a bucket does not order concurrent deletions.
+        trim_count_max=1 if remote else 64,
+    )
+
+
+def group_settings(config: Config) -> GroupSettings:
+    """The coordinator's part of the settings."""
+    group = config.group
+    return GroupSettings(
+        initial_rebalance_delay_ms=group.initial_rebalance_delay_ms,
+        session_timeout_ms_min=group.session_timeout_ms_min,
+        session_timeout_ms_max=group.session_timeout_ms_max,
+        size_max=group.size_max,
+        consumer_session_timeout_ms=group.consumer_session_timeout_ms,
+        consumer_heartbeat_interval_ms=group.consumer_heartbeat_interval_ms,
+        consumer_size_max=group.consumer_size_max,
+        consumer_assignors=group.consumer_assignors,
+        upgrades=group.consumer_migration_policy in {"bidirectional", "upgrade"},
+        downgrades=group.consumer_migration_policy in {"bidirectional", "downgrade"},
+    )
+
+
+def offset_retention(config: Config) -> OffsetRetention:
+    offsets = config.offsets
+    return OffsetRetention(
+        retention_ms=offsets.retention_minutes * MINUTE_MS,
+        check_interval_ms=offsets.retention_check_interval_ms,
+    )

@@ -1,10 +1,10 @@
-"""The broker's own health: how the object store does, whether metadata arrives, who may come in.
+"""The broker's health: state of the object store, metadata updates, and readiness.
 
-The law: while the store is unavailable, whatever needs it is refused at once with an error that
-clients try again, and nothing more is buffered; what memory can answer is still served. The store
-is probed meanwhile, with a write and a read, and service resumes by itself as soon as both are
-answered in time, and no sooner. It is also probed when it falls silent while somebody waits for it:
-silence alone fails no request for long.
+Invariant: while the object store is unavailable, requests that need it are refused at once with a
+retriable error, and nothing more is buffered; what is in memory is still served. Meanwhile the
+store is probed with a write and a read; service resumes when both succeed in time, and not before.
+The store is also probed if it has not responded for a while although a request or a record waits
+for it, so that an unresponsive store is detected before those requests time out.
 """
 
 import asyncio
@@ -25,12 +25,12 @@ log = get_logger(__name__)
 
 TICK_SECONDS = 1.0
 PROBE = b"is this store there?"
-FAIR_BYTES_PER_SECOND = 16 * 1024 * 1024
-"""The speed at which a transfer counts as no latency at all."""
+EXPECTED_BYTES_PER_SECOND = 16 * 1024 * 1024
+"""The throughput at which the transfer itself does not count as latency."""
 
 
 class Health:
-    """Watches over the stores of a broker."""
+    """Tracks the health of a broker's stores."""
 
     def __init__(self, s3: S3, metrics: Metrics, clock: Callable[[], int]) -> None:
         self._metrics = metrics
@@ -43,60 +43,60 @@ class Health:
             error_rate_crit=s3.error_rate_crit,
         )
         self._probe_key = f"{s3.namespace}/{object_keys.PROBE_DIRECTORY}/health"
-        self._answer_ms_max = s3.latency_crit_ms
-        self._under_way_count = 0
-        self._silent_since_ms = clock()
+        self._response_ms_max = s3.latency_crit_ms
+        self._in_flight_count = 0
+        self._responded_ms = clock()
         self._state = HealthState.HEALTHY
         self._storage: StorageEngine | None = None
         self._catalog: Catalog | None = None
         self._others: Callable[[], Mapping[str, str]] = lambda: {"cluster": "not joined yet"}
 
-    # --- what is asked ------------------------------------------------------------------------
+    # --- queries ------------------------------------------------------------------------------
 
     def check_writable(self) -> None:
-        """Refuse what would have to be buffered while the store is away."""
+        """Raise if the store is unavailable, so that records would only be buffered."""
         if self._state is HealthState.UNAVAILABLE:
             raise OverloadedError("object storage is unavailable; try again")
 
     def check_readable(self) -> None:
-        """Refuse what would have to be read from the store while it is away."""
+        """Raise if the store is unavailable for reads."""
         if self._state is HealthState.UNAVAILABLE:
             raise StoreUnavailableError("object storage is unavailable; try again")
 
     def problems(self) -> Mapping[str, str]:
-        """What stands in the way of serving clients; nothing, at best."""
-        found: dict[str, str] = {}
+        """The reasons why the broker is not ready for clients, by component."""
+        problems: dict[str, str] = {}
         if self._state is HealthState.UNAVAILABLE:
             rate = self._window.error_rate(self._clock())
-            detail = f"{rate:.0%} of requests fail" if rate else "it does not answer"
-            found["object storage"] = f"unavailable, {detail}"
+            detail = f"{rate:.0%} of requests fail" if rate else "it does not respond"
+            problems["object storage"] = f"unavailable, {detail}"
         if self._catalog is not None and not self._catalog.connected:
-            found["metadata"] = "changes do not arrive"
-        return {**found, **self._others()}
+            problems["metadata"] = "the watch is disconnected"
+        return {**problems, **self._others()}
 
-    # --- what is told -------------------------------------------------------------------------
+    # --- observations -------------------------------------------------------------------------
 
     def on_operation(self, operation: str, status: str, seconds: float, size_bytes: int) -> None:
-        """Take note of a request to the object store."""
-        is_of_store = not operation.startswith(REPLICA)
+        """Record a request to the object store."""
+        is_primary = not operation.startswith(REPLICA)
         if status == BEGUN:
-            self._under_way_count += is_of_store
+            self._in_flight_count += is_primary
             return
         self._metrics.operation(operation).observe(seconds, succeeded=status not in FAILURES)
-        if is_of_store:
-            # A segment takes its time without the store being slow.
-            latency_seconds = max(seconds - size_bytes / FAIR_BYTES_PER_SECOND, 0.0)
+        if is_primary:
+            # The transfer of a large segment takes time even if the store is fast.
+            latency_seconds = max(seconds - size_bytes / EXPECTED_BYTES_PER_SECOND, 0.0)
             self._on_ended(status, latency_seconds * 1000)
 
     def _on_ended(self, status: str, latency_ms: float) -> None:
-        self._under_way_count -= 1
+        self._in_flight_count -= 1
         if status == CANCELLED:
-            return  # It was not the store that ended it.
+            return  # The broker cancelled it; this says nothing about the store.
         now_ms = self._clock()
         failed = status in FAILURES
         self._window.record(now_ms, latency_ms, failed=failed)
         if not failed:
-            self._silent_since_ms = now_ms
+            self._responded_ms = now_ms
 
     def watch(
         self,
@@ -104,53 +104,53 @@ class Health:
         catalog: Catalog,
         others: Callable[[], Mapping[str, str]] = dict,
     ) -> None:
-        """Look after these from now on; `others` names further problems."""
+        """Include these components from now on; `others` returns further problems."""
         self._storage = storage
         self._catalog = catalog
         self._others = others
 
     async def run(self, store: ObjectStore) -> None:
-        """Look after everything once a second; cancel it to stop."""
+        """Check everything once a second, until cancelled."""
         loop = asyncio.get_running_loop()
         while True:
             due = loop.time() + TICK_SECONDS
             await asyncio.sleep(TICK_SECONDS)
             self._metrics.event_loop_lag_seconds.observe(loop.time() - due)
-            if self._state is HealthState.UNAVAILABLE or self._is_silent():
-                await self._ask(store)
+            if self._state is HealthState.UNAVAILABLE or self._is_unresponsive():
+                await self._check(store)
             else:
-                self._enter(self._window.state(self._clock()))
+                self._set_state(self._window.state(self._clock()))
             self._copy_statistics()
 
-    def _is_silent(self) -> bool:
-        """Whether somebody waits for a store that has not answered anybody for long.
+    def _is_unresponsive(self) -> bool:
+        """Whether requests or records wait for a store that has not responded for too long.
 
-        The window knows requests that have ended, and it takes long until one ends without answer;
-        and while records wait between two tries, there may be none at all.
+        The window only has requests that have ended, and a request without a response ends late;
+        while records wait between two retries, there may be no request at all.
         """
         now_ms = self._clock()
         has_records = self._storage is not None and self._storage.wal.unflushed_bytes
-        if not (self._under_way_count or has_records):
-            self._silent_since_ms = now_ms
-        return now_ms - self._silent_since_ms >= self._answer_ms_max
+        if not (self._in_flight_count or has_records):
+            self._responded_ms = now_ms
+        return now_ms - self._responded_ms >= self._response_ms_max
 
-    async def _ask(self, store: ObjectStore) -> None:
-        """Find out whether the store is there: the window cannot, as few ask one that is not."""
-        if not await self._answers(store):
-            self._enter(HealthState.UNAVAILABLE)
+    async def _check(self, store: ObjectStore) -> None:
+        """Probe the store: while it is unavailable, too few requests reach the window."""
+        if not await self._probe(store):
+            self._set_state(HealthState.UNAVAILABLE)
         elif self._state is HealthState.UNAVAILABLE:
             self._window.clear()
-            self._enter(HealthState.HEALTHY)
+            self._set_state(HealthState.HEALTHY)
             if self._storage is not None:
                 self._storage.wal.retry_now()
 
-    async def _answers(self, store: ObjectStore) -> bool:
-        """Whether the store takes an object and gives it back, each in fair time.
+    async def _probe(self, store: ObjectStore) -> bool:
+        """Whether the store writes and reads an object, each within the time limit.
 
-        Either alone is not enough: a disk that is full still reads, and a store may come back in
-        one respect only.
+        Either alone is not enough: a full disk can still be read, and a store may recover for
+        reads only.
         """
-        limit_seconds = self._answer_ms_max / 1000
+        limit_seconds = self._response_ms_max / 1000
         try:
             async with asyncio.timeout(limit_seconds):
                 await store.put(self._probe_key, [PROBE], create=False)
@@ -160,11 +160,11 @@ class Health:
             return False
         return True
 
-    def _enter(self, state: HealthState) -> None:
+    def _set_state(self, state: HealthState) -> None:
         now_ms = self._clock()
         if state is not self._state:
-            tell = log.info if state is HealthState.HEALTHY else log.warning
-            tell(
+            log_at_level = log.info if state is HealthState.HEALTHY else log.warning
+            log_at_level(
                 "object storage health changed",
                 state=state.value,
                 before=self._state.value,

@@ -1,4 +1,4 @@
-"""Producer ids: taken from the cluster in blocks, given out one by one."""
+"""Producer ids: allocated from the cluster in blocks, assigned to producers one by one."""
 
 import asyncio
 
@@ -6,19 +6,19 @@ from kafscale.metadata.cluster import id_allocator
 from kafscale.metadata.store.base import MetadataStore
 
 BLOCK = 1000
-"""As many as Kafka takes at once: one write to the store for a thousand producers."""
+"""Kafka's block size: one write to the metadata store for a thousand producers."""
 
 
 class ProducerIds:
-    """The ids that this broker may give out; no other broker has the same."""
+    """The producer ids that this broker may assign; no other broker has the same."""
 
     def __init__(self, store: MetadataStore) -> None:
         self._store = store
         self._block: list[int] = []
-        self._taking = asyncio.Lock()
+        self._lock = asyncio.Lock()
 
-    async def take(self) -> int:
-        async with self._taking:
+    async def next(self) -> int:
+        async with self._lock:
             if not self._block:
                 first = await id_allocator.allocate(
                     self._store, id_allocator.PRODUCER_ID_COUNTER, BLOCK

@@ -1,16 +1,16 @@
-"""The rooms that a handler may use, gathered in one value by the composition root."""
+"""`Services`: the components that handlers may use, in one value built by `bootstrap`."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from kafscale.broker.cluster.registration import Registration
-from kafscale.broker.fetch_sessions.cache import FetchSessions
+from kafscale.broker.fetch_sessions.cache import FetchSessionCache
 from kafscale.broker.group_coordinator.coordinator import Coordinator
 from kafscale.broker.health import Health
 from kafscale.broker.producer_ids import ProducerIds
-from kafscale.broker.security.audit import Audit
-from kafscale.broker.security.authorization import Access
-from kafscale.broker.security.quotas import Throttling
+from kafscale.broker.security.audit import AuditLog
+from kafscale.broker.security.authorization import RequestAuthorizer
+from kafscale.broker.security.quotas import ClientQuotas
 from kafscale.broker.topics import Topics
 from kafscale.config import Config
 from kafscale.metadata.access.store import AclStore
@@ -23,7 +23,7 @@ from kafscale.storage.engine import StorageEngine
 
 @dataclass(frozen=True, kw_only=True)
 class Services:
-    """What requests are served with."""
+    """The components that serve requests."""
 
     config: Config
     node_id: int
@@ -34,15 +34,15 @@ class Services:
     topics: Topics
     topic_defaults: TopicDefaults
     storage: StorageEngine
-    fetch_sessions: FetchSessions
+    fetch_sessions: FetchSessionCache
     producer_ids: ProducerIds
     groups: Coordinator
-    rules: AclStore
-    """Rules, credentials and quotas, as they are kept."""
-    audit: Audit
-    throttling: Throttling
+    access_store: AclStore
+    """The stored ACLs, credentials and quotas."""
+    audit: AuditLog
+    quotas: ClientQuotas
     metrics: Metrics
     health: Health
     clock: Callable[[], int]
-    access: Access | None = None
-    """What clients may do; None where everybody may do everything."""
+    authorizer: RequestAuthorizer | None = None
+    """None if authorization is disabled."""

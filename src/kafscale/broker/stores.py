@@ -1,8 +1,8 @@
-"""The two stores of a broker, built from its settings: objects and metadata.
+"""Opens the object store and the metadata store of a broker.
 
-The law: a store that is named is used, or the broker does not start. Nothing falls back to memory,
-and a store that cannot be reached is waited for as long as `startupTimeoutSec` says, then given up
-with an error that names it.
+Invariant: a configured store is used, or the broker does not start. Nothing falls back to memory.
+The broker retries an unreachable store for `startupTimeoutSec`, then exits with an error that names
+it.
 """
 
 import asyncio
@@ -35,22 +35,22 @@ Result = TypeVar("Result")
 
 
 def is_remote(config: Config) -> bool:
-    """Whether every request to the object store costs time and money."""
+    """Whether objects are in a bucket, where every request costs time and money."""
     return bool(config.s3.bucket) and not config.s3.use_memory
 
 
 async def open_objects(
     config: Config, on_operation: OperationObserver, clock: Callable[[], int], random: Random
 ) -> ObjectStore:
-    """The object store, proven to keep what fencing relies on."""
+    """Open the object store, after a probe of the conditional PUT that fencing relies on."""
     store: ObjectStore
     if is_remote(config):
-        store, prove = factory.create_store(config, on_operation, random)
+        store, probe = factory.create_store(config, on_operation, random)
     else:
-        store = ObservedObjectStore(_objects(config, clock), on_operation)
-        prove = partial(probe_create_only, store, config.s3.namespace, random)
+        store = ObservedObjectStore(_local_objects(config, clock), on_operation)
+        probe = partial(probe_create_only, store, config.s3.namespace, random)
     try:
-        await _reached(config, f"object storage ({factory.describe_objects(config)})", prove)
+        await _retry(config, f"object storage ({factory.describe_objects(config)})", probe)
     except BaseException:
         await store.close()
         raise
@@ -58,7 +58,7 @@ async def open_objects(
 
 
 async def open_metadata(config: Config, clock: Callable[[], int]) -> MetadataStore:
-    """The metadata store: the cluster's etcd, or a file for one broker alone."""
+    """Open the metadata store: the cluster's etcd, or a SQLite file for a single broker."""
     if config.etcd.endpoints:
         return await _open_etcd(config)
     directory = _data_directory(config)
@@ -70,17 +70,17 @@ async def open_metadata(config: Config, clock: Callable[[], int]) -> MetadataSto
 async def _open_etcd(config: Config) -> MetadataStore:
     store = EtcdStore(config.etcd)
     try:
-        await _reached(config, f"etcd ({', '.join(config.etcd.endpoints)})", store.check)
+        await _retry(config, f"etcd ({', '.join(config.etcd.endpoints)})", store.check)
     except BaseException:
         await store.close()
         raise
     return store
 
 
-def _objects(config: Config, clock: Callable[[], int]) -> ObjectStore:
-    """An object store on this machine."""
+def _local_objects(config: Config, clock: Callable[[], int]) -> ObjectStore:
+    """An object store in memory or in local files."""
     if config.s3.use_memory:
-        log.warning("records are kept in memory and lost with this process")
+        log.warning("records are kept in memory only and lost when this process ends")
         return MemoryObjectStore(clock)
     return LocalObjectStore(
         _data_directory(config) / object_keys.OBJECTS_DIRECTORY,
@@ -95,17 +95,17 @@ def _data_directory(config: Config) -> Path:
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ConfigError(
-            f"the data directory {directory} cannot be made ({error.strerror});"
-            " set KAFSCALE_DATA_DIR to one that can"
+            f"cannot create the data directory {directory} ({error.strerror});"
+            " set KAFSCALE_DATA_DIR to a writable path"
         ) from None
     return directory
 
 
-async def _reached(config: Config, name: str, attempt: Callable[[], Awaitable[Result]]) -> Result:
-    """Try until the store answers, or until a starting broker has waited for long enough."""
+async def _retry(config: Config, name: str, attempt: Callable[[], Awaitable[Result]]) -> Result:
+    """Retry until the store responds, or until the startup timeout."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + config.broker.startup_timeout_sec
-    reason = "it does not answer"
+    reason = "it does not respond"
     while True:
         try:
             async with asyncio.timeout_at(deadline):
@@ -115,7 +115,7 @@ async def _reached(config: Config, name: str, attempt: Callable[[], Awaitable[Re
         except OperatingError as error:
             raise OperatingError(f"{name} cannot be used: {error}") from None
         except TimeoutError:
-            pass  # One attempt, with its retries, may take longer than there is time.
+            pass  # One attempt, with its own retries, may exceed the deadline.
         if loop.time() + RETRY_SECONDS > deadline:
             raise StoreUnavailableError(f"{name} cannot be reached: {reason}")
         log.warning("waiting for a store", store=name, error=reason)

@@ -1,9 +1,9 @@
-"""Topics as a whole: how they come into being, and what is left to do when they are deleted.
+"""Creation of topics, and the clean-up of deleted ones.
 
-The catalog is the truth, and owners follow it. The objects of a deleted topic are removed by the
-controller, also those of deletions that an earlier one did not finish; only then is the name free
-again. Owners may still be about to write a segment when they learn of the deletion, so what is
-found is removed until nothing is, with a pause in between.
+The catalog is the source of truth, and partition owners follow it. The controller deletes the
+objects of a deleted topic, also for deletions that an earlier controller did not finish; only then
+may the name be reused. An owner may still write a segment before it learns of the deletion, so the
+controller lists and deletes, with pauses, until there is nothing left.
 """
 
 import asyncio
@@ -20,28 +20,28 @@ log = get_logger(__name__)
 
 RETRY_SECONDS: Final = 5.0
 
-Led = Callable[[Topic], Awaitable[None]]
+WaitForLeaders = Callable[[Topic], Awaitable[None]]
 """Waits until a topic's partitions have leaders."""
 
 DeleteObjects = Callable[[str], Awaitable[int]]
-"""Removes all objects of a topic that nobody serves any more; returns how many there were."""
+"""Deletes all objects of a deleted topic; returns how many there were."""
 
 
 class Topics:
-    """Creates topics, and finishes their deletions."""
+    """Creates topics, and completes their deletion."""
 
     def __init__(
         self,
         catalog: Catalog,
         *,
-        led: Led,
+        wait_for_leaders: WaitForLeaders,
         delete_objects: DeleteObjects,
         linger_seconds: Callable[[], float],
         clock: Callable[[], int],
     ) -> None:
-        """`linger_seconds` tells how long others may still write what they have begun."""
+        """`linger_seconds` returns how long owners may still write what they have begun."""
         self._catalog = catalog
-        self._led = led
+        self._wait_for_leaders = wait_for_leaders
         self._delete_objects = delete_objects
         self._linger_seconds = linger_seconds
         self._clock = clock
@@ -54,11 +54,11 @@ class Topics:
         topic = await self._catalog.create(
             name, partition_count, configs, self._clock(), uuid.uuid4().bytes, timeout_ms=timeout_ms
         )
-        await self._led(topic)
+        await self._wait_for_leaders(topic)
         return topic
 
     async def create_if_missing(self, name: str, partition_count: int, timeout_ms: int) -> bool:
-        """Create a topic because a client has named it; whether nobody else was faster."""
+        """Create a topic unless it exists; returns whether this call created it."""
         if name in self._catalog.topics:
             return False
         try:
@@ -68,15 +68,15 @@ class Topics:
         return True
 
     async def grow(self, name: str, partition_count: int) -> Topic:
-        """Give a topic more partitions, which have leaders when this returns, or soon will."""
+        """Add partitions to a topic, which have leaders when this returns, or soon will."""
         topic = await self._catalog.grow(name, partition_count)
-        await self._led(topic)
+        await self._wait_for_leaders(topic)
         return topic
 
     # --- deletions ----------------------------------------------------------------------------
 
     def finish_deletions(self) -> None:
-        """See to all deletions that are under way, as the controller does."""
+        """Complete all pending deletions, in tasks; a duty of the controller."""
         for topic in self._catalog.deletions.values():
             if topic.id not in self._deletions:
                 deletion = asyncio.get_running_loop().create_task(self._delete(topic))
@@ -92,14 +92,14 @@ class Topics:
     async def _delete(self, topic: Topic) -> None:
         while True:
             try:
-                # Under the same name, there may be another topic by now, whose objects these are.
+                # A new topic may have the same name by now, and would own these objects.
                 while await self._catalog.is_deleting(topic.name, topic.id):
                     if not await self._delete_objects(topic.name):
                         break
                     await asyncio.sleep(self._linger_seconds())
                 await self._catalog.finish_deletion(topic.name, topic.id)
             except KafscaleError as error:
-                log.warning("topic not deleted yet", topic=topic.name, error=str(error))
+                log.warning("topic deletion failed; retrying", topic=topic.name, error=str(error))
                 await asyncio.sleep(RETRY_SECONDS)
             else:
                 self._deletions.pop(topic.id, None)

@@ -94,7 +94,7 @@ def test_a_client_does_not_trust_the_broker(secured, strangers):
 
 @pytest.mark.parametrize(
     ("listener", "reason"),
-    [("MUTUAL", "WRONG_VERSION_NUMBER"), ("INSIDE", "request without a login")],
+    [("MUTUAL", "WRONG_VERSION_NUMBER"), ("INSIDE", "request before authentication")],
 )
 def test_a_client_speaks_in_the_clear_and_does_not_log_in(secured, listener, reason):
     way = secured.anonymous().but(port=secured.ports[listener])

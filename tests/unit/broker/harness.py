@@ -1,13 +1,13 @@
-"""What tests of the broker's shell share: requests as bytes, time that they move, a transport that
-is in memory, and an event loop that fails a test where it would only have complained."""
+"""Shared by tests of the network layer: encoded requests, a manual timer, a transport in memory,
+and an event loop that fails a test for errors that it would only log."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from kafscale.broker.network.connection import Connection, Limits, Lobby
-from kafscale.broker.requests.context import ClientInfo, Drain
-from kafscale.broker.requests.dispatcher import Dispatcher, Waiting
+from kafscale.broker.network.connection import Connection, Limits, ListenerContext
+from kafscale.broker.requests.context import ClientInfo, ShutdownSignal
+from kafscale.broker.requests.dispatcher import Dispatcher, InFlightRequest
 from kafscale.broker.requests.route import Route, route
 from kafscale.observability.metrics.broker import Metrics
 from kafscale.protocol import header as headers
@@ -30,7 +30,7 @@ LIMITS = Limits(
 
 
 class Timer:
-    """Seconds that pass when a test says so."""
+    """A clock in seconds that tests advance."""
 
     def __init__(self) -> None:
         self.now = 100.0
@@ -43,27 +43,27 @@ def run(
     test: Callable[[], Coroutine[Any, Any, None]],
     loop_factory: Callable[[], asyncio.AbstractEventLoop] | None = None,
 ) -> None:
-    """Run a test on a loop of its own; an error that only the loop sees fails it as well."""
-    complaints: list[dict[str, Any]] = []
+    """Run a test on a new loop; it also fails for errors that only the loop sees."""
+    unhandled: list[dict[str, Any]] = []
 
-    async def watched() -> None:
+    async def checked() -> None:
         loop = asyncio.get_running_loop()
-        loop.set_exception_handler(lambda _, context: complaints.append(context))
+        loop.set_exception_handler(lambda _, context: unhandled.append(context))
         await test()
 
     with asyncio.Runner(loop_factory=loop_factory) as runner:
-        runner.run(watched())
-    assert not complaints
+        runner.run(checked())
+    assert not unhandled
 
 
-async def turn(count: int = 3) -> None:
-    """Let everything happen that is due already."""
+async def run_pending(count: int = 3) -> None:
+    """Run the callbacks that are due already."""
     for _ in range(count):
         await asyncio.sleep(0)
 
 
-def beat(_context: object, request: HeartbeatRequest) -> HeartbeatResponse:
-    """A handler that answers at once, with something of the request in it."""
+def heartbeat_handler(_context: object, request: HeartbeatRequest) -> HeartbeatResponse:
+    """A handler that responds immediately, with a value of the request."""
     return HeartbeatResponse(throttle_time_ms=request.generation_id)
 
 
@@ -75,7 +75,7 @@ def request(
     correlation_id: int = 7,
     client_id: str | None = "tester",
 ) -> bytes:
-    """A request as it travels."""
+    """An encoded request frame."""
     header = headers.RequestHeader(api.key, version, correlation_id, client_id)
     body = api.request_codec(version).encode(message or api.request())
     return b"".join(
@@ -84,7 +84,7 @@ def request(
 
 
 def heartbeat(number: int) -> bytes:
-    """A request that can be told from others by its answer."""
+    """A request whose response carries its number."""
     return request(message=HeartbeatRequest(generation_id=number), correlation_id=number)
 
 
@@ -94,14 +94,14 @@ def produce(number: int = 0, acks: int = -1) -> bytes:
 
 def framed(data: bytes) -> memoryview:
     """The only frame in some bytes."""
-    [found] = FrameReader().feed(data)
-    return found
+    [only] = FrameReader().feed(data)
+    return only
 
 
-def answer(
+def decode_response(
     data: bytes | memoryview, api: Api[Any, Any] = HEARTBEAT, version: int = 4
 ) -> tuple[int, Any]:
-    """The correlation id and the message of an answer without its length."""
+    """The correlation id and the message of a response frame."""
     view = memoryview(data)
     number, position = headers.decode_response_header(view, api.response_header_version(version))
     return number, api.response_codec(version).decode(view[position:])
@@ -115,31 +115,31 @@ def dispatcher(
         routes,
         services,
         metrics or Metrics(),
-        Drain(),
+        ShutdownSignal(),
         request_timeout_ms=REQUEST_SECONDS_MAX * 1000,
         clock=lambda: NOW_MS,
         timer=timer or Timer(),
     )
 
 
-def dispatched(found: Dispatcher, data: bytes) -> Any:
-    """What the dispatcher makes of a request."""
-    return found.dispatch(ClientInfo("10.0.0.1", 50_000), framed(data))
+def dispatch(target: Dispatcher, data: bytes) -> Any:
+    """What the dispatcher returns for a request."""
+    return target.dispatch(ClientInfo("10.0.0.1", 50_000), framed(data))
 
 
-async def settled(waiting: Any) -> Any:
-    """The parts that a wait ends in."""
-    assert isinstance(waiting, Waiting)
-    if not waiting.done:
-        there = asyncio.Event()
-        waiting.notify = there.set
-        await there.wait()
-    assert waiting.done
-    return waiting.parts
+async def response_parts(in_flight: Any) -> Any:
+    """The encoded response of a request in flight, once it is complete."""
+    assert isinstance(in_flight, InFlightRequest)
+    if not in_flight.done:
+        done = asyncio.Event()
+        in_flight.notify = done.set
+        await done.wait()
+    assert in_flight.done
+    return in_flight.parts
 
 
 class Transport(asyncio.Transport):
-    """A connection's other side, in memory: it reads nothing by itself and tells what it saw."""
+    """A transport in memory that records what it is asked to do."""
 
     def __init__(self) -> None:
         super().__init__({"peername": ("10.0.0.1", 50_000)})
@@ -173,26 +173,26 @@ class Transport(asyncio.Transport):
 
     @property
     def answered(self) -> list[int]:
-        """The correlation ids of the answers so far, in their order."""
-        return [int.from_bytes(found[:4], "big") for found in FrameReader().feed(self.written)]
+        """The correlation ids of the responses so far, in order."""
+        return [int.from_bytes(each[:4], "big") for each in FrameReader().feed(self.written)]
 
 
 class Peer:
-    """A connection over a transport in memory, to be fed with bytes."""
+    """A connection over a transport in memory, for tests to send bytes to."""
 
-    def __init__(self, *routes: Route, congestion: Any = None, limits: Limits = LIMITS) -> None:
+    def __init__(self, *routes: Route, backpressure: Any = None, limits: Limits = LIMITS) -> None:
         self.timer = Timer()
         self.transport = Transport()
         self.closed = False
         self.dispatcher = dispatcher(*routes, timer=self.timer)
-        lobby = Lobby(
+        context = ListenerContext(
             self.dispatcher,
             limits,
-            opened=lambda _: True,
-            closed=self._on_closed,
-            congestion=congestion,
+            on_opened=lambda _: True,
+            on_closed=self._on_closed,
+            backpressure=backpressure,
         )
-        self.connection = Connection(lobby, self.timer.now)
+        self.connection = Connection(context, self.timer.now)
         self.connection.connection_made(self.transport)
 
     def _on_closed(self, connection: Connection) -> None:
@@ -200,7 +200,7 @@ class Peer:
         self.closed = True
 
     def send(self, *data: bytes) -> None:
-        """Bytes arrive, in as many pieces as the connection's buffer is too small."""
+        """Deliver bytes, in as many pieces as the connection's buffer requires."""
         rest = memoryview(b"".join(data))
         while rest and not self.transport.closing:
             buffer = self.connection.get_buffer(-1)
@@ -214,32 +214,34 @@ class Peer:
         self.connection.sweep(self.timer.now)
 
 
-class Desk:
-    """Handlers whose answers a test gives when it likes."""
+class ManualHandlers:
+    """Handlers whose responses a test completes."""
 
     def __init__(self) -> None:
-        self.begun: list[int] = []
+        self.dispatched: list[int] = []
         self.futures: dict[int, asyncio.Future[Any]] = {}
 
     def _open(self, number: int) -> asyncio.Future[Any]:
-        self.begun.append(number)
+        self.dispatched.append(number)
         self.futures[number] = asyncio.get_running_loop().create_future()
         return self.futures[number]
 
-    def beat(self, context: Any, _request: HeartbeatRequest) -> asyncio.Future[HeartbeatResponse]:
+    def heartbeat(
+        self, context: Any, _request: HeartbeatRequest
+    ) -> asyncio.Future[HeartbeatResponse]:
         return self._open(context.correlation_id)
 
-    def produce(self, context: Any, asked: ProduceRequest) -> Any:
-        if asked.acks == 0:
-            self.begun.append(context.correlation_id)
+    def produce(self, context: Any, message: ProduceRequest) -> Any:
+        if message.acks == 0:
+            self.dispatched.append(context.correlation_id)
             return None
         return self._open(context.correlation_id)
 
     def routes(self) -> tuple[Route, ...]:
-        """Heartbeats stand for requests that only wait, produces for those that change things."""
+        """Heartbeats stand for requests that only wait, produces for those that append."""
         return (
-            route(HEARTBEAT, self.beat, brings_time_limit=True, ends_with_client=True),
-            route(PRODUCE, self.produce, lambda *_: ProduceResponse(), brings_time_limit=True),
+            route(HEARTBEAT, self.heartbeat, has_own_timeout=True, cancel_on_disconnect=True),
+            route(PRODUCE, self.produce, lambda *_: ProduceResponse(), has_own_timeout=True),
         )
 
     def finish(self, *numbers: int) -> None:

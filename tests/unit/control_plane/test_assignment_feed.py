@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from kafscale.control_plane.assignment_feed import AssignmentFeed, Holding, changes
 from kafscale.control_plane.partition import Partition
 from kafscale.errors import OverloadedError, StoreUnavailableError
-from unit.broker.harness import run, turn
+from unit.broker.harness import run, run_pending
 from unit.control_plane.stage import ORDERS_1, ScriptedBroker, short, take
 
 
@@ -49,9 +49,9 @@ def test_who_asks_for_one_broker_hears_of_no_other():
         broker = ScriptedBroker()
         async with aclosing(feed_of(broker).watch("4")) as events:
             task = asyncio.ensure_future(anext(events))
-            await turn()
+            await run_pending()
             broker.assign(orders_0=Holding(5, 8))
-            await turn()
+            await run_pending()
             assert not task.done()
             broker.assign(orders_0=Holding(4, 9))
             assert short(await task) == "orders/0 assigned 4 @9"

@@ -7,7 +7,7 @@ import pytest
 import uvloop
 
 from kafscale.net.tcp_proxy import CHUNK_BYTES, splice
-from unit.broker.harness import run, turn
+from unit.broker.harness import run, run_pending
 
 every_loop = pytest.mark.parametrize(
     "loop", [asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"]
@@ -95,7 +95,7 @@ def test_no_more_is_read_than_the_other_end_takes():
         source.feed_data(b"x" * 10 * CHUNK_BYTES)
         source.feed_eof()
         task = asyncio.ensure_future(splice((source, other), (silent, slow)))
-        await turn(100)
+        await run_pending(100)
         assert len(slow.written) == CHUNK_BYTES
         slow.takes.set()
         await task

@@ -1,14 +1,14 @@
-"""Hush: a few lines in a second, and a count of the rest."""
+"""The rate-limited logger: a few lines per second, and a count of the rest."""
 
-from kafscale.observability.log_limiter import LINES_A_SECOND_MAX, RateLimitedLogger
+from kafscale.observability.log_limiter import LINES_PER_SECOND_MAX, RateLimitedLogger
 
 
-def test_a_flood_becomes_a_few_lines_and_a_count():
+def test_rate_limited_logger_allows_a_few_lines_per_second_and_counts_the_rest():
     now_ms = 5_000
-    hush = RateLimitedLogger(lambda: now_ms)
-    told = sum(hush.allow() for _ in range(1_000))
-    assert told == LINES_A_SECOND_MAX
+    limited = RateLimitedLogger(lambda: now_ms)
+    allowed = sum(limited.allow() for _ in range(1_000))
+    assert allowed == LINES_PER_SECOND_MAX
     now_ms = 6_000
-    assert hush.allow()
-    assert hush.take_suppressed() == 1_000 - LINES_A_SECOND_MAX
-    assert hush.take_suppressed() == 0
+    assert limited.allow()
+    assert limited.take_suppressed() == 1_000 - LINES_PER_SECOND_MAX
+    assert limited.take_suppressed() == 0

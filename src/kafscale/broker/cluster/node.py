@@ -79,7 +79,7 @@ class ClusterNode:
         self.drainer = Drainer(view, registration, self.ownership)
         self.topics = Topics(
             catalog,
-            led=self.ownership.wait_for_leaders,
+            wait_for_leaders=self.ownership.wait_for_leaders,
             delete_objects=self._delete_objects,
             linger_seconds=self._linger_seconds,
             clock=clock,

@@ -1,9 +1,8 @@
-"""The configs of a broker, as DescribeConfigs shows them: all of them read-only.
+"""Broker configs, as DescribeConfigs returns them: all of them read-only.
 
-The law: a row stands here only where we have a true value for it; a setting of Kafka's that means
-nothing to us is left out, rather than shown with a value that we do not keep. Secrets have no row.
-A broker is configured by its settings (`config`), which this shows under the names that Kafka's
-tools look for, and under those of Kafscale.
+Invariants: a Kafka config is listed only if the broker has a true value for it; a config without
+meaning here is left out. Secrets are never listed. A broker is configured by its settings
+(`config`), which appear here under Kafka's names, and under names of Kafscale's own.
 """
 
 from collections.abc import Iterator
@@ -20,8 +19,8 @@ _BY_PATH = {setting.path: setting for setting in SETTINGS}
 
 
 @dataclass(frozen=True, slots=True)
-class _Shown:
-    """A setting of ours under a name for clients."""
+class _BrokerConfig:
+    """A setting under its config name."""
 
     name: str
     path: str
@@ -29,218 +28,220 @@ class _Shown:
     documentation: str
 
 
-_SHOWN = (
-    _Shown(
+_BROKER_CONFIGS = (
+    _BrokerConfig(
         "auto.create.topics.enable",
         "topics.autoCreate",
         ConfigType.BOOLEAN,
-        "Whether a topic is created when a client first names it.",
+        "Whether a missing topic is created when a client names it.",
     ),
-    _Shown(
+    _BrokerConfig(
         "delete.topic.enable",
         "broker.allowAdminApis",
         ConfigType.BOOLEAN,
         "Whether clients may create, change and delete topics.",
     ),
-    _Shown(
+    _BrokerConfig(
         "group.consumer.assignors",
         "group.consumerAssignors",
         ConfigType.LIST,
-        "Who may assign partitions to members; the first does where members ask for none.",
+        "The server-side assignors; the first is the default for members that name none.",
     ),
-    _Shown(
+    _BrokerConfig(
         "group.consumer.heartbeat.interval.ms",
         "group.consumerHeartbeatIntervalMs",
         ConfigType.INT,
-        "How often members of the consumer protocol show that they are alive.",
+        "How often members of the consumer protocol send heartbeats.",
     ),
-    _Shown(
+    _BrokerConfig(
         "group.consumer.max.size",
         "group.consumerMaxSize",
         ConfigType.INT,
         "How many members a group of the consumer protocol may have.",
     ),
-    _Shown(
+    _BrokerConfig(
         "group.consumer.migration.policy",
         "group.consumerMigrationPolicy",
         ConfigType.STRING,
-        "Which way a group may change its protocol while it has members.",
+        "Whether a group with members may be upgraded or downgraded to the other protocol.",
     ),
-    _Shown(
+    _BrokerConfig(
         "group.consumer.session.timeout.ms",
         "group.consumerSessionTimeoutMs",
         ConfigType.INT,
-        "How long a member of the consumer protocol may be silent.",
+        "How long a member of the consumer protocol may go without a heartbeat.",
     ),
-    _Shown(
+    _BrokerConfig(
         "group.coordinator.append.linger.ms",
         "group.coordinatorAppendLingerMs",
         ConfigType.INT,
-        "How long a change of a group waits for others, to be written together with them.",
+        "How long a group's write waits for others, to be written in one transaction.",
     ),
-    _Shown(
+    _BrokerConfig(
         "group.initial.rebalance.delay.ms",
         "group.initialRebalanceDelayMs",
         ConfigType.INT,
         "How long the first rebalance of an empty group waits for further members.",
     ),
-    _Shown(
+    _BrokerConfig(
         "group.max.session.timeout.ms",
         "group.maxSessionTimeoutMs",
         ConfigType.INT,
-        "The longest session that a member may ask for.",
+        "The longest session timeout that a member may request.",
     ),
-    _Shown(
+    _BrokerConfig(
         "group.max.size",
         "group.maxSize",
         ConfigType.INT,
         "How many members a group of the classic protocol may have.",
     ),
-    _Shown(
+    _BrokerConfig(
         "group.min.session.timeout.ms",
         "group.minSessionTimeoutMs",
         ConfigType.INT,
-        "The shortest session that a member may ask for.",
+        "The shortest session timeout that a member may request.",
     ),
-    _Shown(
+    _BrokerConfig(
         "kafscale.cache.bytes",
         "cache.segmentCacheSize",
         ConfigType.LONG,
-        "How many bytes of segments are kept in memory.",
+        "How many bytes of segments are cached in memory.",
     ),
-    _Shown(
+    _BrokerConfig(
         "kafscale.flush.interval.ms",
         "storage.flushIntervalMs",
         ConfigType.LONG,
-        "How long the first waiting record may wait before it is written out.",
+        "How long the first buffered record may wait before it is flushed.",
     ),
-    _Shown(
+    _BrokerConfig(
         "kafscale.readahead.segments",
         "cache.readAheadSegments",
         ConfigType.INT,
-        "How many of the following segments are fetched while a reader moves forward.",
+        "How many blocks are read ahead of a sequential reader.",
     ),
-    _Shown(
+    _BrokerConfig(
         "kafscale.s3.bucket",
         "s3.bucket",
         ConfigType.STRING,
-        "The bucket that records are kept in; empty keeps them in files.",
+        "The bucket for records; empty means local files.",
     ),
-    _Shown(
+    _BrokerConfig(
         "kafscale.s3.endpoint",
         "s3.endpoint",
         ConfigType.STRING,
-        "The address of the object store; empty is that of AWS.",
+        "The address of the object store; empty means AWS.",
     ),
-    _Shown("kafscale.s3.region", "s3.region", ConfigType.STRING, "The region of the bucket."),
-    _Shown(
+    _BrokerConfig(
+        "kafscale.s3.region", "s3.region", ConfigType.STRING, "The region of the bucket."
+    ),
+    _BrokerConfig(
         "kafscale.segment.bytes",
         "storage.segmentBytes",
         ConfigType.INT,
         "The size at which a segment is complete.",
     ),
-    _Shown(
+    _BrokerConfig(
         "max.connections",
         "network.maxConnections",
         ConfigType.INT,
-        "The most client connections at once.",
+        "The maximum number of client connections.",
     ),
-    _Shown(
+    _BrokerConfig(
         "num.partitions",
         "topics.autoCreatePartitions",
         ConfigType.INT,
-        "How many partitions a topic gets that is created without a number.",
+        "The number of partitions of a topic that is created without one.",
     ),
-    _Shown(
+    _BrokerConfig(
         "offset.metadata.max.bytes",
         "offsets.metadataMaxBytes",
         ConfigType.INT,
-        "How much text a consumer may keep beside an offset.",
+        "The maximum size of the metadata of a committed offset.",
     ),
-    _Shown(
+    _BrokerConfig(
         "offsets.retention.check.interval.ms",
         "offsets.retentionCheckIntervalMs",
         ConfigType.LONG,
-        "How often offsets that may be forgotten are looked for.",
+        "How often expired offsets are checked for.",
     ),
-    _Shown(
+    _BrokerConfig(
         "offsets.retention.minutes",
         "offsets.retentionMinutes",
         ConfigType.INT,
-        "How long offsets are kept once nobody in the group reads them.",
+        "How long offsets are kept after the group has no members that read them.",
     ),
-    _Shown(
+    _BrokerConfig(
         "socket.receive.buffer.bytes",
         "network.socketReceiveBuffer",
         ConfigType.INT,
         "The kernel's receive buffer of a connection.",
     ),
-    _Shown(
+    _BrokerConfig(
         "socket.request.max.bytes", "network.maxRequestSize", ConfigType.INT, "The largest request."
     ),
-    _Shown(
+    _BrokerConfig(
         "socket.send.buffer.bytes",
         "network.socketSendBuffer",
         ConfigType.INT,
         "The kernel's send buffer of a connection.",
     ),
-    _Shown(
+    _BrokerConfig(
         "allow.everyone.if.no.acl.found",
         "authorization.allowEveryoneIfNoAclFound",
         ConfigType.BOOLEAN,
-        "Whether anybody may use what no rule speaks of.",
+        "Whether every principal may use a resource without ACLs.",
     ),
-    _Shown(
+    _BrokerConfig(
         "connections.max.reauth.ms",
         "sasl.connectionsMaxReauthMs",
         ConfigType.LONG,
-        "After how long clients have to log in again; 0 is never.",
+        "After how long clients have to reauthenticate; 0 means never.",
     ),
-    _Shown(
+    _BrokerConfig(
         "listener.security.protocol.map",
         "broker.listenerSecurityProtocolMap",
         ConfigType.LIST,
-        "How each of the listeners is served.",
+        "The security protocol of each listener.",
     ),
-    _Shown(
+    _BrokerConfig(
         "max.connection.creation.rate",
         "network.maxConnectionCreationRate",
         ConfigType.INT,
-        "How many new connections are taken in a second; empty takes all.",
+        "How many new connections are accepted per second; empty means no limit.",
     ),
-    _Shown(
+    _BrokerConfig(
         "max.connections.per.ip",
         "network.maxConnectionsPerIp",
         ConfigType.INT,
-        "The most connections from one address; empty is any number.",
+        "The maximum number of connections of one address; empty means no limit.",
     ),
-    _Shown(
+    _BrokerConfig(
         "sasl.enabled.mechanisms",
         "sasl.enabledMechanisms",
         ConfigType.LIST,
-        "The ways to log in that are offered.",
+        "The enabled SASL mechanisms.",
     ),
-    _Shown(
+    _BrokerConfig(
         "sasl.server.max.receive.size",
         "sasl.serverMaxReceiveSize",
         ConfigType.INT,
-        "The largest request of somebody who has not logged in.",
+        "The maximum size of a request before authentication.",
     ),
-    _Shown(
+    _BrokerConfig(
         "ssl.client.auth",
         "tls.clientAuth",
         ConfigType.LIST,
-        "Whether clients are asked for a certificate.",
+        "Whether clients may or must present a certificate.",
     ),
-    _Shown(
+    _BrokerConfig(
         "ssl.principal.mapping.rules",
         "tls.principalMappingRules",
         ConfigType.STRING,
-        "How the name in a certificate becomes a principal.",
+        "The rules that map the distinguished name of a certificate to a principal.",
     ),
 )
 
-assert not any(_BY_PATH[shown.path].secret for shown in _SHOWN)
+assert not any(_BY_PATH[each.path].secret for each in _BROKER_CONFIGS)
 
 
 def describe(
@@ -248,13 +249,13 @@ def describe(
 ) -> list[DescribedConfig]:
     """Every config of the broker, by name.
 
-    Its id and its listeners are handed in, because they may have been found out at the start: the
-    id from the host name, a port of 0 from the system. Listeners read `PLAINTEXT://host:port`.
+    The caller passes the id and the listeners, because the settings may leave them open: the id
+    may come from the host name, a port of 0 from the system. Listeners are `PLAINTEXT://host:port`.
     """
     rows = [
         *_identity(config, broker_id, advertised_listeners),
-        *(_of_setting(config, shown) for shown in _SHOWN),
-        *_of_topics(defaults),
+        *(_describe_setting(config, each) for each in _BROKER_CONFIGS),
+        *_topic_defaults(defaults),
     ]
     return sorted(rows, key=lambda row: row.name)
 
@@ -264,37 +265,31 @@ def _identity(
 ) -> Iterator[DescribedConfig]:
     id_source = _source(config, "broker.id")
     for name in ("broker.id", "node.id"):
-        yield _entry(
-            name,
-            str(broker_id),
-            ConfigType.INT,
-            id_source,
-            "The number that clients and other brokers know this broker by.",
-        )
+        yield _entry(name, str(broker_id), ConfigType.INT, id_source, "The id of this broker.")
     yield _entry(
         "advertised.listeners",
         advertised_listeners,
         ConfigType.LIST,
         ConfigSource.STATIC_BROKER,
-        "Where clients are told to connect to.",
+        "The addresses that clients connect to.",
     )
     yield _entry(
         "default.replication.factor",
         "1",
         ConfigType.INT,
         ConfigSource.DEFAULT,
-        "One: the store replicates records, brokers do not.",
+        "Always 1: the object store replicates records, brokers do not.",
     )
 
 
-def _of_setting(config: Config, shown: _Shown) -> DescribedConfig:
-    value = _text(_BY_PATH[shown.path].value(config))
-    source = _source(config, shown.path)
-    return _entry(shown.name, value, shown.type, source, shown.documentation)
+def _describe_setting(config: Config, described: _BrokerConfig) -> DescribedConfig:
+    value = _format(_BY_PATH[described.path].value(config))
+    source = _source(config, described.path)
+    return _entry(described.name, value, described.type, source, described.documentation)
 
 
-def _text(value: object) -> str:
-    """A value as Kafka writes it."""
+def _format(value: object) -> str:
+    """A value in Kafka's notation."""
     match value:
         case bool():
             return str(value).lower()
@@ -306,8 +301,8 @@ def _text(value: object) -> str:
             return str(value)
 
 
-def _of_topics(defaults: TopicDefaults) -> Iterator[DescribedConfig]:
-    """What holds for topics that do not say otherwise, where topics can say it at all."""
+def _topic_defaults(defaults: TopicDefaults) -> Iterator[DescribedConfig]:
+    """The broker-wide defaults of the topic configs that have an effect."""
     for row in TOPIC_CONFIGS.values():
         if row.effect is Effect.APPLIED:
             static = row.name in defaults.static

@@ -1,16 +1,18 @@
-"""What has configs that clients can name: topics, brokers, and the loggers of brokers.
+"""The resources that have configs: topics, brokers and broker loggers.
 
-The law: only topics can be changed, and what is checked for a topic is checked whether or not the
-change is made. Brokers are configured by their settings, which take a restart. How configs read,
-and which of them there are, is said in `topic_configs` and `broker_configs`.
+Invariants: only topic configs can be altered, and `validate_only` performs the same checks as a
+real change. Brokers are configured by their settings, which require a restart. Topic and group
+configs are authorized on the topic or group, all others on the cluster. `topic_configs` and
+`broker_configs` define the configs.
 """
 
 import asyncio
 import enum
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol, TypeVar
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final, Protocol, TypeVar
 
+from kafscale.broker.requests.context import RequestContext
 from kafscale.broker.services import Services
 from kafscale.broker.shared import topic_admission
 from kafscale.errors import (
@@ -19,15 +21,16 @@ from kafscale.errors import (
     KafscaleError,
     UnknownTopicError,
 )
+from kafscale.metadata.access import model as acl_model
 from kafscale.metadata.schema.model import Topic
 from kafscale.metadata.topics import names
 
 Change = Callable[[Mapping[str, str]], Mapping[str, str]]
-"""Makes the new configs of a resource of the present ones."""
+"""Returns the new configs of a resource for its current ones."""
 
 
 class NamedResource(Protocol):
-    """What the messages of several APIs name alike."""
+    """The fields that identify a resource in the messages of several APIs."""
 
     resource_type: int
     resource_name: str
@@ -37,7 +40,7 @@ Resource = TypeVar("Resource", bound=NamedResource)
 
 
 class ResourceType(enum.IntEnum):
-    """What a config belongs to, as Kafka numbers it."""
+    """Kafka's numbers of config resource types."""
 
     TOPIC = 2
     BROKER = 4
@@ -46,8 +49,40 @@ class ResourceType(enum.IntEnum):
     GROUP = 32
 
 
+_ACL_TYPES: Final[dict[int, acl_model.ResourceType]] = {
+    ResourceType.TOPIC: acl_model.ResourceType.TOPIC,
+    ResourceType.GROUP: acl_model.ResourceType.GROUP,
+}
+"""The resources whose configs are authorized on the resource itself."""
+
+
+def require(
+    context: RequestContext, operation: acl_model.Operation, resource: NamedResource
+) -> None:
+    """Raise unless the client is authorized for an operation on the configs of a resource."""
+    acl_type = _ACL_TYPES.get(resource.resource_type)
+    if acl_type is None:
+        context.require(operation, acl_model.ResourceType.CLUSTER, acl_model.CLUSTER_NAME)
+    else:
+        context.require(operation, acl_type, resource.resource_name)
+
+
+def audit_changes(
+    context: RequestContext,
+    resources: Iterable[NamedResource],
+    errors: Iterable[KafscaleError | None],
+) -> None:
+    """Write the resources whose configs were changed without an error to the audit log."""
+    for resource, error in zip(resources, errors, strict=True):
+        if error is None:
+            type_name = ResourceType(resource.resource_type).name.lower()
+            context.broker.audit.changed(
+                context, "configs changed", resource_type=type_name, resource=resource.resource_name
+            )
+
+
 def find_topic(broker: Services, name: str) -> Topic:
-    """The topic of this name, or the error that says why there is none."""
+    """The topic of this name; raises if there is none."""
     names.check(name)
     topic = broker.catalog.get(name)
     if topic is None:
@@ -56,7 +91,7 @@ def find_topic(broker: Services, name: str) -> Topic:
 
 
 def check_broker(broker: Services, name: str) -> None:
-    """Refuse to speak for another broker than this one."""
+    """Raise unless the name is the id of this broker."""
     if name != str(broker.node_id):
         raise InvalidRequestError(
             f"Unexpected broker id, expected {broker.node_id} or empty string, but received {name}"
@@ -70,28 +105,28 @@ async def alter(
     *,
     validate_only: bool,
 ) -> list[KafscaleError | None]:
-    """Change what is set for each resource; why not, for those that stay as they are."""
-    named = Counter((each.resource_type, each.resource_name) for each in resources)
+    """Alter the configs of each resource; returns an error for each that was not changed."""
+    counts = Counter((each.resource_type, each.resource_name) for each in resources)
 
-    async def outcome(resource: Resource) -> KafscaleError | None:
+    async def alter_one(resource: Resource) -> KafscaleError | None:
         try:
-            if named[resource.resource_type, resource.resource_name] > 1:
+            if counts[resource.resource_type, resource.resource_name] > 1:
                 raise InvalidRequestError("Each resource must appear at most once.")
             await _alter(broker, resource, change_for(resource), validate_only=validate_only)
         except KafscaleError as error:
             return error
         return None
 
-    return await asyncio.gather(*map(outcome, resources))
+    return await asyncio.gather(*map(alter_one, resources))
 
 
 async def _alter(
     broker: Services, resource: NamedResource, change: Change, *, validate_only: bool
 ) -> None:
-    topic_admission.check_allowed(broker)
+    topic_admission.check_admin_allowed(broker)
     if resource.resource_type in {ResourceType.BROKER, ResourceType.BROKER_LOGGER}:
         raise InvalidConfigError(
-            "The configs of brokers are read-only: change the broker's settings and restart it."
+            "Broker configs are read-only: change the broker's settings and restart it."
         )
     if resource.resource_type != ResourceType.TOPIC:
         raise InvalidRequestError(f"Unsupported resource type: {resource.resource_type}")

@@ -1,8 +1,8 @@
-"""The configs of topics: changed for clients, resolved for logs, described for tools.
+"""Topic configs: altered for clients, resolved for logs, described for tools.
 
-The law: a change is made as a whole or not at all, and what is asked of a config that the topic
-does not have is answered from the broker's settings and Kafka's defaults. What may be stored at all
-is judged by the metadata room's `topic_config_rules`; storing it is left to the handlers.
+Invariants: a change is applied as a whole or not at all. A config that the topic does not set has
+its value from the broker's settings, else Kafka's default. `metadata.topics.config_validation`
+checks values; handlers store them.
 """
 
 import enum
@@ -28,7 +28,7 @@ _AS_SENT: Final = frozenset({"none", "uncompressed", "producer"})
 
 
 class Operation(enum.IntEnum):
-    """What IncrementalAlterConfigs does to a config."""
+    """The operations of IncrementalAlterConfigs."""
 
     SET = 0
     DELETE = 1
@@ -36,21 +36,21 @@ class Operation(enum.IntEnum):
     SUBTRACT = 3
 
 
-# --- changing -------------------------------------------------------------------------------------
+# --- altering -------------------------------------------------------------------------------------
 
 
 def apply_incremental(
     current: Mapping[str, str], operations: Iterable[ConfigToAlter], defaults: TopicDefaults
 ) -> dict[str, str]:
-    """The topic's own configs after some changes, of which all are made or none."""
+    """The topic's own configs after some operations; raises if one of them is invalid."""
     changed = dict(current)
-    named = set()
+    seen = set()
     for operation in operations:
         name = operation.name
-        if name in named:
+        if name in seen:
             raise InvalidRequestError("Error due to duplicate config keys")
-        named.add(name)
-        value = _after(changed.get(name), operation, defaults)
+        seen.add(name)
+        value = _apply(changed.get(name), operation, defaults)
         if value is None:
             changed.pop(name, None)
         else:
@@ -58,8 +58,8 @@ def apply_incremental(
     return changed
 
 
-def _after(current: str | None, requested: ConfigToAlter, defaults: TopicDefaults) -> str | None:
-    """What an operation leaves of a config; None for nothing of the topic's own."""
+def _apply(current: str | None, requested: ConfigToAlter, defaults: TopicDefaults) -> str | None:
+    """The value of a config after an operation; None if the topic does not set it any more."""
     name = requested.name
     try:
         operation = Operation(requested.operation)
@@ -76,22 +76,22 @@ def _after(current: str | None, requested: ConfigToAlter, defaults: TopicDefault
         raise InvalidConfigError(
             f"Can't {operation.name} to key {name} because its type is not LIST."
         )
-    # A list that the topic does not have yet begins as the default, as in Kafka.
-    words = split_list(defaults.values[name] if current is None else current)
+    # A list that the topic does not set starts with the default, as in Kafka.
+    items = split_list(defaults.values[name] if current is None else current)
     change = split_list(requested.value)
     if operation is Operation.APPEND:
-        return ",".join(dict.fromkeys([*words, *change]))
-    return ",".join(word for word in words if word not in change)
+        return ",".join(dict.fromkeys([*items, *change]))
+    return ",".join(item for item in items if item not in change)
 
 
 # --- reading --------------------------------------------------------------------------------------
 
 
 def resolve(configs: Mapping[str, str], defaults: TopicDefaults) -> LogSettings:
-    """What the logs of a topic obey.
+    """The log configuration of a topic.
 
-    Values that were stored by other hands are checked again: a log had better not open than delete
-    its records by a default that nobody asked for. What no log obeys is not looked at.
+    Stored values are checked again, because other tools may have written them: it is better not to
+    open a log than to delete its records by a default. Configs without effect on logs are ignored.
     """
     values = dict(defaults.values)
     for name, value in configs.items():

@@ -1,14 +1,14 @@
-"""One fetch session (KIP-227): what a client wants to be told about, and what it was told.
+"""One fetch session (KIP-227): the partitions a client fetches, and what was last sent of each.
 
-The laws:
+Invariants:
 
-1. An incremental answer leaves a partition out only if it would say nothing new: no records, no
-   error, the high watermark and the log start as they were told last.
-2. Partitions are read in an order in which those that had records go to the end, so that an
-   answer that is full does not always serve the same ones.
+1. An incremental response leaves a partition out only if it would carry nothing new: no records, no
+   error, and the high watermark and log start offset that were sent last.
+2. Partitions with records move to the end of the read order, so that a size-limited response does
+   not always serve the same ones.
 
-A session goes either by names of topics (Fetch v7 to v12) or by their ids (v13 and later). Which
-sessions there are, and how requests find theirs, is left to `fetch_sessions`.
+A session identifies topics either by name (Fetch v7 to v12) or by id (v13 and later). `cache` holds
+the sessions and finds the one of a request.
 """
 
 from collections.abc import Iterable
@@ -23,19 +23,19 @@ from kafscale.protocol.messages.fetch import (
 )
 
 INITIAL_EPOCH: Final = 0
-"""Of a request that begins a session."""
+"""The epoch of a request that begins a session."""
 FINAL_EPOCH: Final = -1
-"""Of a request without a session, which ends the one that it names."""
+"""The epoch of a request without a session, which ends the one that it names."""
 
 _EPOCH_MAX: Final = 2**31 - 1
-_NEVER_TOLD: Final = -1
+_NEVER_SENT: Final = -1
 
 Key = tuple[str | bytes, int]
 """A partition: its topic's name or id, and its index."""
 
 
-class Wanted:
-    """One partition to read, and what its client was told about it last."""
+class CachedPartition:
+    """One partition to fetch, and what was last sent of it (Kafka: CachedPartition)."""
 
     __slots__ = ("_high_watermark", "_log_start_offset", "key", "name", "request", "topic_id")
 
@@ -46,13 +46,13 @@ class Wanted:
         self.topic_id = topic_id
         """Zero before v13."""
         self.request = request
-        """Index, offset, size and epochs, as the client said them last."""
-        self._high_watermark = _NEVER_TOLD
-        self._log_start_offset = _NEVER_TOLD
+        """Index, offset, size limit and epochs of the last request."""
+        self._high_watermark = _NEVER_SENT
+        self._log_start_offset = _NEVER_SENT
 
-    def tell(self, result: FetchedPartition) -> bool:
-        """Whether the client has to be told, which is then taken as done."""
-        news = (
+    def update(self, result: FetchedPartition) -> bool:
+        """Whether the response has to carry this result; it is then recorded as sent."""
+        is_changed = (
             result.high_watermark != self._high_watermark
             or result.log_start_offset != self._log_start_offset
             or result.error_code != 0
@@ -60,29 +60,29 @@ class Wanted:
             or result.diverging_epoch is not None
             or _has_records(result)
         )
-        # After an error the partition is told again once it is well, whatever there is to say.
-        self._high_watermark = _NEVER_TOLD if result.error_code else result.high_watermark
+        # After an error, the next result without one is always sent.
+        self._high_watermark = _NEVER_SENT if result.error_code else result.high_watermark
         self._log_start_offset = result.log_start_offset
-        return news
+        return is_changed
 
 
-Pair = tuple[Wanted, FetchedPartition]
+Pair = tuple[CachedPartition, FetchedPartition]
 
 
-class Session:
-    """What one client wants to be told about, until further notice."""
+class FetchSession:
+    """The partitions that one client fetches incrementally."""
 
     __slots__ = ("by_topic_id", "created_ms", "epoch", "id", "partitions", "used_ms")
 
     def __init__(
-        self, id_: int, partitions: dict[Key, Wanted], *, by_topic_id: bool, now_ms: int
+        self, id_: int, partitions: dict[Key, CachedPartition], *, by_topic_id: bool, now_ms: int
     ) -> None:
         self.id = id_
         self.partitions = partitions
-        """In the order in which they are to be read."""
+        """In read order."""
         self.by_topic_id = by_topic_id
         self.epoch = INITIAL_EPOCH + 1
-        """That of the next request."""
+        """The epoch of the next request."""
         self.created_ms = now_ms
         self.used_ms = now_ms
 
@@ -92,10 +92,10 @@ class Session:
     def advance(
         self, topics: Iterable[TopicToFetch], topics_to_forget: Iterable[TopicToForget], now_ms: int
     ) -> None:
-        """Take in the changes of the request that was due, and expect the next."""
-        for key, wanted in asked(topics, by_topic_id=self.by_topic_id).items():
-            known = self.partitions.setdefault(key, wanted)
-            known.request = wanted.request
+        """Apply the changes of the next request, and advance the epoch."""
+        for key, requested in requested_partitions(topics, by_topic_id=self.by_topic_id).items():
+            cached = self.partitions.setdefault(key, requested)
+            cached.request = requested.request
         for topic in topics_to_forget:
             identity = topic.topic_id if self.by_topic_id else topic.name
             for index in topic.partitions:
@@ -103,36 +103,38 @@ class Session:
         self.epoch = 1 if self.epoch == _EPOCH_MAX else self.epoch + 1
         self.used_ms = now_ms
 
-    def tell(self, pairs: Iterable[Pair]) -> list[Pair]:
-        """What of these results the client has to be told."""
-        news = []
-        for wanted, result in pairs:
-            if wanted.tell(result):
-                news.append((wanted, result))
+    def update(self, pairs: Iterable[Pair]) -> list[Pair]:
+        """The results that the response has to carry; they are recorded as sent."""
+        changed = []
+        for partition, result in pairs:
+            if partition.update(result):
+                changed.append((partition, result))
                 if _has_records(result):
-                    self.partitions[wanted.key] = self.partitions.pop(wanted.key)
-        return news
+                    self.partitions[partition.key] = self.partitions.pop(partition.key)
+        return changed
 
 
-def asked(topics: Iterable[TopicToFetch], *, by_topic_id: bool) -> dict[Key, Wanted]:
-    """The partitions that a request names; of one that is named twice, the latter."""
-    partitions: dict[Key, Wanted] = {}
+def requested_partitions(
+    topics: Iterable[TopicToFetch], *, by_topic_id: bool
+) -> dict[Key, CachedPartition]:
+    """The partitions that a request names; the last one of duplicates."""
+    partitions: dict[Key, CachedPartition] = {}
     for topic in topics:
         identity = topic.topic_id if by_topic_id else topic.name
         for partition in topic.partitions:
             key = (identity, partition.index)
-            partitions[key] = Wanted(key, topic.name, topic.topic_id, partition)
+            partitions[key] = CachedPartition(key, topic.name, topic.topic_id, partition)
     return partitions
 
 
-def by_topic(pairs: Iterable[Pair]) -> list[FetchedTopic]:
-    """The results as an answer has them."""
+def group_by_topic(pairs: Iterable[Pair]) -> list[FetchedTopic]:
+    """The results grouped by topic, as in a response."""
     topics: dict[str | bytes, FetchedTopic] = {}
-    for wanted, result in pairs:
-        identity, _ = wanted.key
+    for partition, result in pairs:
+        identity, _ = partition.key
         topic = topics.get(identity)
         if topic is None:
-            topic = topics[identity] = FetchedTopic(wanted.name, wanted.topic_id, [])
+            topic = topics[identity] = FetchedTopic(partition.name, partition.topic_id, [])
         topic.partitions.append(result)
     return list(topics.values())
 

@@ -34,8 +34,8 @@ from kafscale.security.quota.types import quota_type_for
 async def handle(
     context: RequestContext, request: AlterClientQuotasRequest
 ) -> AlterClientQuotasResponse:
-    topic_admission.check_allowed(context.broker)
-    context.demand(Operation.ALTER_CONFIGS, ResourceType.CLUSTER)
+    topic_admission.check_admin_allowed(context.broker)
+    context.require(Operation.ALTER_CONFIGS, ResourceType.CLUSTER)
     named = Counter(_name(quota.entity) for quota in request.quotas)
     # Of those that stand there twice one is as good as another: all of them are refused.
     asked = {_name(quota.entity): quota for quota in request.quotas}
@@ -49,7 +49,7 @@ async def handle(
     )
 
 
-def refuse(
+def error_response(
     _context: RequestContext, request: AlterClientQuotasRequest, error: KafscaleError
 ) -> AlterClientQuotasResponse:
     """The same error for every entity."""
@@ -65,7 +65,7 @@ async def _alter(
         entity = entity_of(_parts(quota.entity))
         changes = _changes(entity, quota.changes)
         if not check:
-            await context.broker.rules.alter_quota(entity, changes)
+            await context.broker.access_store.alter_quota(entity, changes)
             context.broker.audit.changed(
                 context, "quota altered", entity=dict(_parts(quota.entity)), quota=changes
             )

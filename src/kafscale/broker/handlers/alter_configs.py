@@ -11,7 +11,7 @@ Behaviour:
 Version notes: all versions are served alike.
 """
 
-from kafscale.broker.configs import config_access, resources
+from kafscale.broker.configs import resources
 from kafscale.broker.requests.context import RequestContext
 from kafscale.errors import InvalidRequestError, KafscaleError
 from kafscale.metadata.access.model import Operation
@@ -26,7 +26,7 @@ from kafscale.protocol.messages.alter_configs import (
 
 async def handle(context: RequestContext, request: AlterConfigsRequest) -> AlterConfigsResponse:
     def replacement(resource: ResourceToAlter) -> resources.Change:
-        config_access.demand(context, Operation.ALTER_CONFIGS, resource)
+        resources.require(context, Operation.ALTER_CONFIGS, resource)
         wanted = {config.name: config.value for config in resource.configs}
         if len(wanted) < len(resource.configs):
             raise InvalidRequestError("Error due to duplicate config keys")
@@ -36,11 +36,11 @@ async def handle(context: RequestContext, request: AlterConfigsRequest) -> Alter
         context.broker, request.resources, replacement, validate_only=request.validate_only
     )
     if not request.validate_only:
-        config_access.tell(context, request.resources, errors)
+        resources.audit_changes(context, request.resources, errors)
     return AlterConfigsResponse(resources=list(map(_answer, request.resources, errors)))
 
 
-def refuse(
+def error_response(
     _context: RequestContext, request: AlterConfigsRequest, error: KafscaleError
 ) -> AlterConfigsResponse:
     """The same error for every resource."""

@@ -42,8 +42,8 @@ SALT_BYTES_MAX: Final = 1_024
 async def handle(
     context: RequestContext, request: AlterUserScramCredentialsRequest
 ) -> AlterUserScramCredentialsResponse:
-    context.demand(Operation.ALTER, ResourceType.CLUSTER)
-    topic_admission.check_allowed(context.broker)
+    context.require(Operation.ALTER, ResourceType.CLUSTER)
+    topic_admission.check_admin_allowed(context.broker)
     counts = Counter(change.user for change in _changes(request))
     errors: dict[str, KafscaleError | None] = {}
     for change in _changes(request):
@@ -62,7 +62,7 @@ async def handle(
     )
 
 
-def refuse(
+def error_response(
     _context: RequestContext, request: AlterUserScramCredentialsRequest, error: KafscaleError
 ) -> AlterUserScramCredentialsResponse:
     """The same error for every user."""
@@ -88,7 +88,7 @@ async def _apply(context: RequestContext, change: CredentialToDelete | Credentia
         await _set(context, change, mechanism)
         told = "scram credential set"
     else:
-        if not await broker.rules.remove_credential(user, mechanism):
+        if not await broker.access_store.remove_credential(user, mechanism):
             raise ResourceNotFoundError("Attempt to delete a user credential that does not exist")
         told = "scram credential deleted"
     broker.audit.changed(context, told, user=user, mechanism=mechanism.label)
@@ -106,7 +106,7 @@ async def _set(context: RequestContext, change: CredentialToSet, mechanism: Scra
         change.iterations,
         salted_password=bytes(change.salted_password),
     )
-    await context.broker.rules.set_credential(credential)
+    await context.broker.access_store.set_credential(credential)
 
 
 def _mechanism(number: int) -> ScramMechanism:

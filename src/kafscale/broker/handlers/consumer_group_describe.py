@@ -15,7 +15,7 @@ Version notes:
 from typing import Final
 
 from kafscale.broker.requests.context import RequestContext
-from kafscale.broker.security import operations
+from kafscale.broker.security import authorization
 from kafscale.broker.shared.groups import check_group_id
 from kafscale.errors import GroupNotFoundError, KafscaleError, TopicAuthorizationError
 from kafscale.groups.model import GroupRecord, Kind, MemberRecord, Partitions
@@ -41,7 +41,7 @@ def handle(
     )
 
 
-def refuse(
+def error_response(
     _context: RequestContext, request: ConsumerGroupDescribeRequest, error: KafscaleError
 ) -> ConsumerGroupDescribeResponse:
     """The same error for every group."""
@@ -53,22 +53,22 @@ def refuse(
 def _describe(
     context: RequestContext, request: ConsumerGroupDescribeRequest, group_id: str
 ) -> DescribedGroup:
-    allowed = operations.NOT_ASKED
+    allowed = authorization.OPERATIONS_NOT_REQUESTED
     try:
-        context.demand(Operation.DESCRIBE, ResourceType.GROUP, group_id)
+        context.require(Operation.DESCRIBE, ResourceType.GROUP, group_id)
         group = _described(context, _found(context, group_id))
         _check_topics(context, group)
     except KafscaleError as error:
         return _failed(group_id, error)
     if request.include_authorized_operations:
-        allowed = operations.allowed(context, ResourceType.GROUP, group_id)
+        allowed = authorization.authorized_operations(context, ResourceType.GROUP, group_id)
     group.authorized_operations = allowed
     return group
 
 
 def _check_topics(context: RequestContext, group: DescribedGroup) -> None:
     """Refuse to tell of a group that reads what the client may not see."""
-    if context.broker.access is None:
+    if context.broker.authorizer is None:
         return
     names = {
         topic.name
@@ -76,7 +76,9 @@ def _check_topics(context: RequestContext, group: DescribedGroup) -> None:
         for assignment in (member.assignment, member.target_assignment)
         for topic in assignment.assigned_partitions
     }
-    if not all(context.may(Operation.DESCRIBE, ResourceType.TOPIC, name) for name in names):
+    if not all(
+        context.is_authorized(Operation.DESCRIBE, ResourceType.TOPIC, name) for name in names
+    ):
         raise TopicAuthorizationError(
             "The group has described topic(s) that the client is not authorized to describe."
         )

@@ -22,7 +22,12 @@ from functools import partial
 from typing import Final
 
 from kafscale.broker.requests.context import RequestContext
-from kafscale.broker.shared.groups import answered, client_host, client_id, told_code
+from kafscale.broker.shared.groups import (
+    client_host,
+    client_id,
+    group_error_code,
+    respond_when_done,
+)
 from kafscale.errors import InvalidRequestError, KafscaleError
 from kafscale.groups.effects import NO_TICKET
 from kafscale.groups.events import ConsumerHeartbeat
@@ -47,10 +52,10 @@ NOT_SAID: Final = -1
 def handle(
     context: RequestContext, request: ConsumerGroupHeartbeatRequest
 ) -> ConsumerGroupHeartbeatResponse | Awaitable[ConsumerGroupHeartbeatResponse]:
-    context.demand(Operation.READ, ResourceType.GROUP, request.group_id)
+    context.require(Operation.READ, ResourceType.GROUP, request.group_id)
     names = request.subscribed_topic_names
     for name in dict.fromkeys(names or ()):
-        context.demand(Operation.DESCRIBE, ResourceType.TOPIC, name)
+        context.require(Operation.DESCRIBE, ResourceType.TOPIC, name)
     _check(context, request)
     event = ConsumerHeartbeat(
         ticket=NO_TICKET,
@@ -63,17 +68,23 @@ def handle(
         rebalance_timeout_ms=request.rebalance_timeout_ms,
         subscribed_names=None if names is None else tuple(names),
         subscribed_regex=request.subscribed_topic_regex,
-        sees=None if context.broker.access is None else partial(context.sees, ResourceType.TOPIC),
+        sees=None
+        if context.broker.authorizer is None
+        else partial(context.can_describe, ResourceType.TOPIC),
         server_assignor=request.server_assignor,
         owned=_owned(request.owned_partitions),
     )
-    return answered(context.broker.groups.consumer_heartbeat(request.group_id, event), _response)
+    return respond_when_done(
+        context.broker.groups.consumer_heartbeat(request.group_id, event), _response
+    )
 
 
-def refuse(
+def error_response(
     _context: RequestContext, _request: ConsumerGroupHeartbeatRequest, error: KafscaleError
 ) -> ConsumerGroupHeartbeatResponse:
-    return ConsumerGroupHeartbeatResponse(error_code=told_code(error), error_message=str(error))
+    return ConsumerGroupHeartbeatResponse(
+        error_code=group_error_code(error), error_message=str(error)
+    )
 
 
 def new_member_id() -> str:

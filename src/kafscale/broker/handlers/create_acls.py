@@ -11,7 +11,7 @@ Version notes:
 
 from kafscale.broker.requests.context import RequestContext
 from kafscale.broker.shared import topic_admission
-from kafscale.broker.shared.acls import check_enabled, read_acl, told
+from kafscale.broker.shared.acls import check_enabled, format_acl, parse_acl
 from kafscale.errors import InvalidRequestError, KafscaleError
 from kafscale.metadata.access.model import Acl, Operation, ResourceType
 from kafscale.protocol.messages.create_acls import (
@@ -24,20 +24,20 @@ from kafscale.protocol.messages.create_acls import (
 
 async def handle(context: RequestContext, request: CreateAclsRequest) -> CreateAclsResponse:
     broker = context.broker
-    context.demand(Operation.ALTER, ResourceType.CLUSTER)
-    topic_admission.check_allowed(broker)
+    context.require(Operation.ALTER, ResourceType.CLUSTER)
+    topic_admission.check_admin_allowed(broker)
     check_enabled(broker)
     read = [_read(written) for written in request.acls]
     acls = [acl for acl in read if isinstance(acl, Acl)]
-    await broker.rules.add_acls(acls)
+    await broker.access_store.add_acls(acls)
     for acl in acls:
-        broker.audit.changed(context, "acl created", acl=told(acl))
+        broker.audit.changed(context, "acl created", acl=format_acl(acl))
     return CreateAclsResponse(
         acls=[_answer(None if isinstance(each, Acl) else each) for each in read]
     )
 
 
-def refuse(
+def error_response(
     _context: RequestContext, request: CreateAclsRequest, error: KafscaleError
 ) -> CreateAclsResponse:
     """The same error for every rule."""
@@ -46,7 +46,7 @@ def refuse(
 
 def _read(written: AclToCreate) -> Acl | InvalidRequestError:
     try:
-        return read_acl(written)
+        return parse_acl(written)
     except InvalidRequestError as error:
         return error
 

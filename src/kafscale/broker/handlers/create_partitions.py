@@ -19,7 +19,7 @@ from collections import Counter
 
 from kafscale.broker.configs.resources import find_topic
 from kafscale.broker.requests.context import RequestContext
-from kafscale.broker.security.denials import denial
+from kafscale.broker.security.permissions import authorization_error
 from kafscale.broker.services import Services
 from kafscale.broker.shared import topic_admission
 from kafscale.errors import (
@@ -41,11 +41,11 @@ async def handle(
     context: RequestContext, request: CreatePartitionsRequest
 ) -> CreatePartitionsResponse:
     broker = context.broker
-    topic_admission.check_allowed(broker)
+    topic_admission.check_admin_allowed(broker)
     denied = {
         topic.name
         for topic in request.topics
-        if not context.may(Operation.ALTER, ResourceType.TOPIC, topic.name)
+        if not context.is_authorized(Operation.ALTER, ResourceType.TOPIC, topic.name)
     }
     topic_admission.check_new_partitions(
         _added(broker, topic) for topic in request.topics if topic.name not in denied
@@ -62,13 +62,13 @@ async def handle(
     return CreatePartitionsResponse(
         topics=[
             *grown,
-            *(_failed(name, denial(ResourceType.TOPIC, name)) for name in denied),
+            *(_failed(name, authorization_error(ResourceType.TOPIC, name)) for name in denied),
             *(_failed(name, twice) for name in counts if counts[name] > 1 and name not in denied),
         ]
     )
 
 
-def refuse(
+def error_response(
     _context: RequestContext, request: CreatePartitionsRequest, error: KafscaleError
 ) -> CreatePartitionsResponse:
     """The same error for every topic."""
@@ -81,7 +81,7 @@ async def _grow(context: RequestContext, topic: TopicToGrow, *, validate_only: b
         current_count = find_topic(broker, topic.name).partitions
         _check(topic, current_count)
         if not validate_only:
-            broker.throttling.mutate(context, topic.partition_count - current_count)
+            broker.quotas.charge_mutation(context, topic.partition_count - current_count)
             await broker.topics.grow(topic.name, topic.partition_count)
             broker.audit.changed(
                 context, "topic grown", topic=topic.name, partitions=topic.partition_count

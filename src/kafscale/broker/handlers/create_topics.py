@@ -25,7 +25,7 @@ from typing import Final
 
 from kafscale.broker.configs import topic_configs
 from kafscale.broker.requests.context import RequestContext
-from kafscale.broker.security.denials import denial
+from kafscale.broker.security.permissions import authorization_error
 from kafscale.broker.shared import topic_admission
 from kafscale.errors import (
     InvalidAssignmentError,
@@ -52,9 +52,9 @@ DESCRIBED_SINCE: Final = 5
 
 
 async def handle(context: RequestContext, request: CreateTopicsRequest) -> CreateTopicsResponse:
-    topic_admission.check_allowed(context.broker)
+    topic_admission.check_admin_allowed(context.broker)
     counts = Counter(topic.name for topic in request.topics)
-    allowed = topic_admission.creatable(context, counts)
+    allowed = topic_admission.authorized_to_create(context, counts)
     topics = [topic for topic in request.topics if topic.name in allowed]
     topic_admission.check_new_partitions(_wanted(context, topic) for topic in topics)
     created = await asyncio.gather(
@@ -70,7 +70,7 @@ async def handle(context: RequestContext, request: CreateTopicsRequest) -> Creat
     )
 
 
-def refuse(
+def error_response(
     _context: RequestContext, request: CreateTopicsRequest, error: KafscaleError
 ) -> CreateTopicsResponse:
     """The same error for every topic."""
@@ -91,7 +91,7 @@ async def _create(
         )
         topic_id = UUID_ZERO
         if not request.validate_only:
-            broker.throttling.mutate(context, partition_count)
+            broker.quotas.charge_mutation(context, partition_count)
             timeout_ms = max(request.timeout_ms, topic_admission.TIMEOUT_MS_MIN)
             made = await broker.topics.create(topic.name, partition_count, configs, timeout_ms)
             topic_id = made.id
@@ -136,7 +136,7 @@ def _describe(
 ) -> None:
     """Tell what has become of a topic, if the client may know that."""
     may_know = Operation.DESCRIBE_CONFIGS, ResourceType.TOPIC, answer.name
-    if not context.may(*may_know, quiet=True):
+    if not context.is_authorized(*may_know, quiet=True):
         answer.config_error_code = TopicAuthorizationError.code
         return
     answer.partition_count = partition_count
@@ -154,7 +154,7 @@ def _describe(
 
 
 def _denied(name: str) -> CreatedTopic:
-    return _failed(name, denial(ResourceType.TOPIC, name))
+    return _failed(name, authorization_error(ResourceType.TOPIC, name))
 
 
 def _failed(name: str, error: KafscaleError) -> CreatedTopic:

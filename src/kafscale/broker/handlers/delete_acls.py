@@ -14,7 +14,7 @@ import asyncio
 from kafscale.broker.requests.context import RequestContext
 from kafscale.broker.services import Services
 from kafscale.broker.shared import topic_admission
-from kafscale.broker.shared.acls import check_enabled, read_filter, told
+from kafscale.broker.shared.acls import check_enabled, format_acl, parse_filter
 from kafscale.errors import InvalidRequestError, KafscaleError
 from kafscale.metadata.access.model import Acl, Operation, ResourceType
 from kafscale.protocol.messages.delete_acls import (
@@ -28,8 +28,8 @@ from kafscale.protocol.messages.delete_acls import (
 
 async def handle(context: RequestContext, request: DeleteAclsRequest) -> DeleteAclsResponse:
     broker = context.broker
-    context.demand(Operation.ALTER, ResourceType.CLUSTER)
-    topic_admission.check_allowed(broker)
+    context.require(Operation.ALTER, ResourceType.CLUSTER)
+    topic_admission.check_admin_allowed(broker)
     check_enabled(broker)
     found: list[list[Acl] | InvalidRequestError] = []
     for written in request.filters:
@@ -37,13 +37,13 @@ async def handle(context: RequestContext, request: DeleteAclsRequest) -> DeleteA
         # Looking through all rules takes its time, and others have to be served meanwhile.
         await asyncio.sleep(0)
     acls = dict.fromkeys(acl for each in found if isinstance(each, list) for acl in each)
-    await broker.rules.remove_acls(acls)
+    await broker.access_store.remove_acls(acls)
     for acl in acls:
-        broker.audit.changed(context, "acl deleted", acl=told(acl))
+        broker.audit.changed(context, "acl deleted", acl=format_acl(acl))
     return DeleteAclsResponse(filters=[_answer(each) for each in found])
 
 
-def refuse(
+def error_response(
     _context: RequestContext, request: DeleteAclsRequest, error: KafscaleError
 ) -> DeleteAclsResponse:
     """The same error for every filter."""
@@ -52,13 +52,13 @@ def refuse(
 
 def _find(broker: Services, written: AclFilter) -> list[Acl] | InvalidRequestError:
     try:
-        wanted = read_filter(written)
+        wanted = parse_filter(written)
     except InvalidRequestError as error:
         return error
     only = wanted.only()
     if only is not None:
-        return [only] if broker.rules.has(only) else []
-    return sorted(filter(wanted.matches, broker.rules.acls))
+        return [only] if broker.access_store.has(only) else []
+    return sorted(filter(wanted.matches, broker.access_store.acls))
 
 
 def _answer(found: list[Acl] | KafscaleError) -> AppliedFilter:

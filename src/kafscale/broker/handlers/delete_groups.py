@@ -23,13 +23,13 @@ from kafscale.protocol.messages.delete_groups import (
 
 
 async def handle(context: RequestContext, request: DeleteGroupsRequest) -> DeleteGroupsResponse:
-    topic_admission.check_allowed(context.broker)
+    topic_admission.check_admin_allowed(context.broker)
     asked = dict.fromkeys(request.group_ids)
     groups = await asyncio.gather(*(_delete(context, group_id) for group_id in asked))
     return DeleteGroupsResponse(groups=groups)
 
 
-def refuse(
+def error_response(
     _context: RequestContext, request: DeleteGroupsRequest, error: KafscaleError
 ) -> DeleteGroupsResponse:
     """The same error for every group."""
@@ -40,7 +40,7 @@ def refuse(
 
 async def _delete(context: RequestContext, group_id: str) -> DeletedGroup:
     try:
-        context.demand(Operation.DELETE, ResourceType.GROUP, group_id)
+        context.require(Operation.DELETE, ResourceType.GROUP, group_id)
         await context.broker.groups.delete(group_id)
     except KafscaleError as error:
         return DeletedGroup(group_id, error.code)

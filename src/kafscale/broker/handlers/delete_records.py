@@ -17,9 +17,9 @@ import asyncio
 from typing import Final
 
 from kafscale.broker.requests.context import RequestContext
-from kafscale.broker.security.denials import denial
+from kafscale.broker.security.permissions import authorization_error
 from kafscale.broker.shared import topic_admission
-from kafscale.broker.shared.partition_lookup import find_named
+from kafscale.broker.shared.partition_lookup import find_by_name
 from kafscale.errors import KafscaleError, OffsetOutOfRangeError, PolicyViolationError
 from kafscale.metadata.access.model import Operation, ResourceType
 from kafscale.protocol.messages.delete_records import (
@@ -32,16 +32,16 @@ from kafscale.protocol.messages.delete_records import (
 )
 
 HIGH_WATERMARK: Final = -1
-NOT_KNOWN: Final = -1
+NO_LOW_WATERMARK: Final = -1
 
 
 async def handle(context: RequestContext, request: DeleteRecordsRequest) -> DeleteRecordsResponse:
-    topic_admission.check_allowed(context.broker)
+    topic_admission.check_admin_allowed(context.broker)
     topics = await asyncio.gather(*(_trim_topic(context, topic) for topic in request.topics))
     return DeleteRecordsResponse(topics=topics)
 
 
-def refuse(
+def error_response(
     _context: RequestContext, request: DeleteRecordsRequest, error: KafscaleError
 ) -> DeleteRecordsResponse:
     """The same error for every partition."""
@@ -56,8 +56,8 @@ def _failed_topic(topic: TopicToTrim, error: KafscaleError) -> TrimmedTopic:
 
 
 async def _trim_topic(context: RequestContext, topic: TopicToTrim) -> TrimmedTopic:
-    if not context.may(Operation.DELETE, ResourceType.TOPIC, topic.name):
-        return _failed_topic(topic, denial(ResourceType.TOPIC, topic.name))
+    if not context.is_authorized(Operation.DELETE, ResourceType.TOPIC, topic.name):
+        return _failed_topic(topic, authorization_error(ResourceType.TOPIC, topic.name))
     partitions = await asyncio.gather(
         *(_trim(context, topic.name, partition) for partition in topic.partitions)
     )
@@ -67,7 +67,7 @@ async def _trim_topic(context: RequestContext, topic: TopicToTrim) -> TrimmedTop
 async def _trim(context: RequestContext, topic: str, asked: PartitionToTrim) -> TrimmedPartition:
     broker = context.broker
     try:
-        partition = find_named(broker, topic, asked.index)
+        partition = find_by_name(broker, topic, asked.index)
         if not partition.settings.has_delete_policy:
             raise PolicyViolationError(
                 f"topic {topic!r} is compacted: its cleanup.policy is not delete"
@@ -87,4 +87,4 @@ async def _trim(context: RequestContext, topic: str, asked: PartitionToTrim) -> 
 
 
 def _failed(index: int, error: KafscaleError) -> TrimmedPartition:
-    return TrimmedPartition(index=index, low_watermark=NOT_KNOWN, error_code=error.code)
+    return TrimmedPartition(index=index, low_watermark=NO_LOW_WATERMARK, error_code=error.code)

@@ -24,7 +24,7 @@ from contextlib import suppress
 from typing import Final
 
 from kafscale.broker.requests.context import RequestContext
-from kafscale.broker.security.denials import denial
+from kafscale.broker.security.permissions import authorization_error
 from kafscale.broker.services import Services
 from kafscale.broker.shared import topic_admission
 from kafscale.errors import (
@@ -49,7 +49,7 @@ POLL_SECONDS: Final = 0.01
 
 async def handle(context: RequestContext, request: DeleteTopicsRequest) -> DeleteTopicsResponse:
     broker = context.broker
-    topic_admission.check_allowed(broker)
+    topic_admission.check_admin_allowed(broker)
     asked = _asked(context, request)
     found = [_find(context, topic) for topic in asked]
     counts = Counter(topic.id for topic in found if isinstance(topic, Topic))
@@ -63,7 +63,7 @@ async def handle(context: RequestContext, request: DeleteTopicsRequest) -> Delet
     return DeleteTopicsResponse(topics=answers)
 
 
-def refuse(
+def error_response(
     context: RequestContext, request: DeleteTopicsRequest, error: KafscaleError
 ) -> DeleteTopicsResponse:
     """The same error for every topic."""
@@ -81,15 +81,15 @@ def _asked(context: RequestContext, request: DeleteTopicsRequest) -> Sequence[To
 def _find(context: RequestContext, asked: TopicToDelete) -> Topic | KafscaleError:
     """The topic that is meant, if the client may delete it."""
     found = _known(context, asked)
-    if context.may(Operation.DELETE, ResourceType.CLUSTER, quiet=True):
+    if context.is_authorized(Operation.DELETE, ResourceType.CLUSTER, quiet=True):
         return found
     # Of a topic that nobody has, only a name says whether the client may ask for it.
     needed = [Operation.DESCRIBE] if asked.name is not None else []
     if isinstance(found, Topic):
         needed.append(Operation.DELETE)
     name = found.name if isinstance(found, Topic) else asked.name or ""
-    if not all(context.may(operation, ResourceType.TOPIC, name) for operation in needed):
-        return denial(ResourceType.TOPIC, asked.name or asked.topic_id.hex())
+    if not all(context.is_authorized(operation, ResourceType.TOPIC, name) for operation in needed):
+        return authorization_error(ResourceType.TOPIC, asked.name or asked.topic_id.hex())
     return found
 
 
@@ -119,7 +119,7 @@ async def _delete(
     if counts[found.id] > 1:
         return _failed(asked, InvalidRequestError("Duplicate topic name or id."))
     try:
-        context.broker.throttling.mutate(context, found.partitions)
+        context.broker.quotas.charge_mutation(context, found.partitions)
         await context.broker.catalog.delete(found.name)
     except KafscaleError as error:
         return _failed(asked, error)

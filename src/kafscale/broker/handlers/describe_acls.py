@@ -12,7 +12,7 @@ Version notes:
 from itertools import groupby
 
 from kafscale.broker.requests.context import RequestContext
-from kafscale.broker.shared.acls import check_enabled, read_filter
+from kafscale.broker.shared.acls import check_enabled, parse_filter
 from kafscale.metadata.access.model import Operation, ResourceType
 from kafscale.protocol.messages.describe_acls import (
     DescribeAclsRequest,
@@ -23,10 +23,10 @@ from kafscale.protocol.messages.describe_acls import (
 
 
 def handle(context: RequestContext, request: DescribeAclsRequest) -> DescribeAclsResponse:
-    context.demand(Operation.DESCRIBE, ResourceType.CLUSTER)
+    context.require(Operation.DESCRIBE, ResourceType.CLUSTER)
     check_enabled(context.broker)
-    wanted = read_filter(request)
-    found = sorted(filter(wanted.matches, context.broker.rules.acls))
+    wanted = parse_filter(request)
+    found = sorted(filter(wanted.matches, context.broker.access_store.acls))
     by_resource = groupby(
         found, key=lambda acl: (acl.resource_type, acl.pattern_type, acl.resource_name)
     )

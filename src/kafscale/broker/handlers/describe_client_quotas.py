@@ -25,7 +25,7 @@ from kafscale.security.quota.entities import Filter, parts_of, select
 def handle(
     context: RequestContext, request: DescribeClientQuotasRequest
 ) -> DescribeClientQuotasResponse:
-    context.demand(Operation.DESCRIBE_CONFIGS, ResourceType.CLUSTER)
+    context.require(Operation.DESCRIBE_CONFIGS, ResourceType.CLUSTER)
     filters = [Filter(each.entity_type, each.match_type, each.match) for each in request.filters]
     kinds = [each.kind for each in filters]
     for kind in kinds:
@@ -33,7 +33,7 @@ def handle(
             raise InvalidRequestError(
                 f"Entity type {kind} cannot appear more than once in the filter."
             )
-    quotas = context.broker.rules.quotas
+    quotas = context.broker.access_store.quotas
     return DescribeClientQuotasResponse(
         error_message=None,
         quotas=[
@@ -46,7 +46,7 @@ def handle(
     )
 
 
-def refuse(
+def error_response(
     _context: RequestContext, _request: DescribeClientQuotasRequest, error: KafscaleError
 ) -> DescribeClientQuotasResponse:
     return DescribeClientQuotasResponse(

@@ -16,7 +16,7 @@ from typing import Final
 
 from kafscale.broker.network.advertised import nodes
 from kafscale.broker.requests.context import RequestContext
-from kafscale.broker.security import operations
+from kafscale.broker.security import authorization
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.describe_cluster import (
     Broker,
@@ -37,9 +37,9 @@ def handle(context: RequestContext, request: DescribeClusterRequest) -> Describe
             error_message=f"This is an endpoint of type {BROKERS}, a broker's;"
             f" the request wants type {request.endpoint_type}.",
         )
-    allowed = operations.NOT_ASKED
+    allowed = authorization.OPERATIONS_NOT_REQUESTED
     if request.include_cluster_authorized_operations:
-        allowed = operations.allowed_on_cluster(context)
+        allowed = authorization.authorized_cluster_operations(context)
     return DescribeClusterResponse(
         cluster_id=context.broker.cluster_id,
         controller_id=context.broker.cluster.controller_id,

@@ -14,7 +14,7 @@ Version notes:
 * v3+: the type, and on request the documentation.
 """
 
-from kafscale.broker.configs import broker_configs, config_access, topic_configs
+from kafscale.broker.configs import broker_configs, resources, topic_configs
 from kafscale.broker.configs.resources import ResourceType, check_broker, find_topic
 from kafscale.broker.network.advertised import advertised
 from kafscale.broker.requests.context import RequestContext
@@ -36,7 +36,7 @@ def handle(context: RequestContext, request: DescribeConfigsRequest) -> Describe
     )
 
 
-def refuse(
+def error_response(
     _context: RequestContext, request: DescribeConfigsRequest, error: KafscaleError
 ) -> DescribeConfigsResponse:
     """The same error for every resource."""
@@ -49,7 +49,7 @@ def _describe(
     context: RequestContext, request: DescribeConfigsRequest, resource: ResourceToDescribe
 ) -> DescribedResource:
     try:
-        config_access.demand(context, Operation.DESCRIBE_CONFIGS, resource)
+        resources.require(context, Operation.DESCRIBE_CONFIGS, resource)
         configs = _configs(context, resource)
     except KafscaleError as error:
         return _failed(resource, error)

@@ -16,7 +16,7 @@ Version notes:
 from typing import Final
 
 from kafscale.broker.requests.context import RequestContext
-from kafscale.broker.security import operations
+from kafscale.broker.security import authorization
 from kafscale.errors import GroupNotFoundError, KafscaleError
 from kafscale.groups.model import GroupRecord, Kind, MemberRecord
 from kafscale.metadata.access.model import Operation, ResourceType
@@ -39,7 +39,7 @@ def handle(context: RequestContext, request: DescribeGroupsRequest) -> DescribeG
     )
 
 
-def refuse(
+def error_response(
     _context: RequestContext, request: DescribeGroupsRequest, error: KafscaleError
 ) -> DescribeGroupsResponse:
     """The same error for every group."""
@@ -51,11 +51,11 @@ def refuse(
 def _describe(
     context: RequestContext, request: DescribeGroupsRequest, group_id: str
 ) -> DescribedGroup:
-    allowed = operations.NOT_ASKED
+    allowed = authorization.OPERATIONS_NOT_REQUESTED
     try:
-        context.demand(Operation.DESCRIBE, ResourceType.GROUP, group_id)
+        context.require(Operation.DESCRIBE, ResourceType.GROUP, group_id)
         if request.include_authorized_operations:
-            allowed = operations.allowed(context, ResourceType.GROUP, group_id)
+            allowed = authorization.authorized_operations(context, ResourceType.GROUP, group_id)
         record = _found(context, group_id)
     except GroupNotFoundError as error:
         if context.version >= NOT_FOUND_SINCE:

@@ -33,7 +33,7 @@ ERROR_SINCE: Final = 3
 
 
 def handle(context: RequestContext, request: DescribeLogDirsRequest) -> DescribeLogDirsResponse:
-    context.demand(Operation.DESCRIBE, ResourceType.CLUSTER)
+    context.require(Operation.DESCRIBE, ResourceType.CLUSTER)
     broker = context.broker
     topics = [
         TopicInLogDir(name=name, partitions=[_measured(partition) for partition in partitions])
@@ -45,7 +45,7 @@ def handle(context: RequestContext, request: DescribeLogDirsRequest) -> Describe
     )
 
 
-def refuse(
+def error_response(
     context: RequestContext, _request: DescribeLogDirsRequest, error: KafscaleError
 ) -> DescribeLogDirsResponse:
     if isinstance(error, AuthorizationError):

@@ -11,9 +11,9 @@ Version notes: there is one version.
 from typing import Final
 
 from kafscale.broker.requests.context import RequestContext
-from kafscale.broker.security.denials import denial
+from kafscale.broker.security.permissions import authorization_error
 from kafscale.broker.services import Services
-from kafscale.broker.shared.partition_lookup import find_named
+from kafscale.broker.shared.partition_lookup import find_by_name
 from kafscale.errors import KafscaleError
 from kafscale.metadata.access.model import Operation, ResourceType
 from kafscale.protocol.messages.describe_producers import (
@@ -34,7 +34,7 @@ def handle(context: RequestContext, request: DescribeProducersRequest) -> Descri
     )
 
 
-def refuse(
+def error_response(
     _context: RequestContext, request: DescribeProducersRequest, error: KafscaleError
 ) -> DescribeProducersResponse:
     """The same error for every partition."""
@@ -50,8 +50,8 @@ def _failed_topic(topic: TopicToDescribe, error: KafscaleError) -> DescribedTopi
 
 
 def _describe_topic(context: RequestContext, topic: TopicToDescribe) -> DescribedTopic:
-    if not context.may(Operation.READ, ResourceType.TOPIC, topic.name):
-        return _failed_topic(topic, denial(ResourceType.TOPIC, topic.name))
+    if not context.is_authorized(Operation.READ, ResourceType.TOPIC, topic.name):
+        return _failed_topic(topic, authorization_error(ResourceType.TOPIC, topic.name))
     return DescribedTopic(
         name=topic.name,
         partitions=[_describe(context.broker, topic.name, index) for index in topic.partitions],
@@ -60,7 +60,7 @@ def _describe_topic(context: RequestContext, topic: TopicToDescribe) -> Describe
 
 def _describe(broker: Services, topic: str, index: int) -> DescribedPartition:
     try:
-        partition = find_named(broker, topic, index)
+        partition = find_by_name(broker, topic, index)
     except KafscaleError as error:
         return _failed(index, error)
     return DescribedPartition(

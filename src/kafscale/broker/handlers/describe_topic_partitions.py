@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from kafscale.broker.requests.context import RequestContext
-from kafscale.broker.security import operations
+from kafscale.broker.security import authorization
 from kafscale.errors import InvalidRequestError, KafscaleError, TopicAuthorizationError
 from kafscale.metadata.access.model import Operation, ResourceType
 from kafscale.metadata.cluster.cluster_cache import NO_BROKER
@@ -47,7 +47,9 @@ def handle(
         if not left:
             return DescribeTopicPartitionsResponse(topics=topics, next_cursor=Cursor(name, 0))
         topic = context.broker.catalog.get(name)
-        if request.topics and not context.may(Operation.DESCRIBE, ResourceType.TOPIC, name):
+        if request.topics and not context.is_authorized(
+            Operation.DESCRIBE, ResourceType.TOPIC, name
+        ):
             topics.append(DescribedTopic(error_code=TopicAuthorizationError.code, name=name))
             continue
         if topic is None:
@@ -63,7 +65,7 @@ def handle(
     return DescribeTopicPartitionsResponse(topics=topics)
 
 
-def refuse(
+def error_response(
     _context: RequestContext, request: DescribeTopicPartitionsRequest, error: KafscaleError
 ) -> DescribeTopicPartitionsResponse | None:
     """The same error for every topic; where none is named, there is nothing to say it with."""
@@ -85,7 +87,9 @@ def _names(
 def _seen(context: RequestContext) -> set[str]:
     """All topics that the client may see."""
     return {
-        name for name in context.broker.catalog.topics if context.sees(ResourceType.TOPIC, name)
+        name
+        for name in context.broker.catalog.topics
+        if context.can_describe(ResourceType.TOPIC, name)
     }
 
 
@@ -94,7 +98,9 @@ def _described(context: RequestContext, topic: Topic, numbers: Iterable[int]) ->
         name=topic.name,
         topic_id=topic.id,
         partitions=[_partition(context, topic.name, number) for number in numbers],
-        authorized_operations=operations.allowed(context, ResourceType.TOPIC, topic.name),
+        authorized_operations=authorization.authorized_operations(
+            context, ResourceType.TOPIC, topic.name
+        ),
     )
 
 

@@ -25,7 +25,7 @@ from kafscale.protocol.messages.describe_user_scram_credentials import (
 def handle(
     context: RequestContext, request: DescribeUserScramCredentialsRequest
 ) -> DescribeUserScramCredentialsResponse:
-    context.demand(Operation.DESCRIBE, ResourceType.CLUSTER)
+    context.require(Operation.DESCRIBE, ResourceType.CLUSTER)
     asked = Counter(user.name for user in request.users or ())
     found = _found(context, asked)
     return DescribeUserScramCredentialsResponse(
@@ -35,7 +35,7 @@ def handle(
 
 
 def _found(context: RequestContext, asked: Counter[str]) -> Mapping[str, Sequence[ScramCredential]]:
-    rules = context.broker.rules
+    rules = context.broker.access_store
     if asked:
         possible = {
             name: [rules.credential(name, mechanism) for mechanism in ScramMechanism]

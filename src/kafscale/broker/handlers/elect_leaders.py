@@ -35,7 +35,7 @@ _KINDS: Final = {
 
 
 def handle(context: RequestContext, request: ElectLeadersRequest) -> ElectLeadersResponse:
-    context.demand(Operation.ALTER, ResourceType.CLUSTER)
+    context.require(Operation.ALTER, ResourceType.CLUSTER)
     if request.election_type not in _KINDS:
         raise InvalidRequestError(f"Unknown election type: {request.election_type}")
     return ElectLeadersResponse(
@@ -52,7 +52,7 @@ def handle(context: RequestContext, request: ElectLeadersRequest) -> ElectLeader
     )
 
 
-def refuse(
+def error_response(
     context: RequestContext, request: ElectLeadersRequest, error: KafscaleError
 ) -> ElectLeadersResponse | None:
     """The error of the whole answer; before there was one, the same for every partition."""

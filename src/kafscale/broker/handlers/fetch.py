@@ -24,12 +24,16 @@ Version notes:
 import asyncio
 from collections.abc import Awaitable, Iterable
 
-from kafscale.broker.fetch_sessions.cache import FetchContext, Wanted
+from kafscale.broker.fetch_sessions.cache import CachedPartition, FetchContext
 from kafscale.broker.requests.context import RequestContext
-from kafscale.broker.security.denials import denial
-from kafscale.broker.shared.leader_epochs import check_leader_epoch
-from kafscale.broker.shared.leaders import MISLED, endpoints, leader_of
-from kafscale.broker.shared.partition_lookup import find_partition
+from kafscale.broker.security.permissions import authorization_error
+from kafscale.broker.shared.partition_lookup import (
+    WRONG_LEADER_ERRORS,
+    check_leader_epoch,
+    current_leader,
+    find_partition,
+    leader_nodes,
+)
 from kafscale.errors import KafscaleError, UnsupportedCodecError
 from kafscale.metadata.access.model import Operation, ResourceType
 from kafscale.metadata.cluster.cluster_cache import NO_BROKER
@@ -60,15 +64,21 @@ def handle(
 ) -> FetchResponse | Awaitable[FetchResponse]:
     now_ms = context.received_ms
     session = context.broker.fetch_sessions.begin(request, context.version, now_ms)
-    denied = _NONE if context.broker.access is None else _denied(context, request, session.wanted)
+    denied = (
+        _NONE
+        if context.broker.authorizer is None
+        else _denied(context, request, session.partitions)
+    )
     fetch = Fetch(context, request, session, denied)
     fetch.read_memory()
     if not fetch.cold and fetch.is_enough:
-        return fetch.answer(now_ms)
+        return fetch.build_response(now_ms)
     return _wait(context, request, fetch)
 
 
-def refuse(context: RequestContext, request: FetchRequest, error: KafscaleError) -> FetchResponse:
+def error_response(
+    context: RequestContext, request: FetchRequest, error: KafscaleError
+) -> FetchResponse:
     """The error of the whole answer, or before there was one, the same for every partition."""
     if context.version >= SESSIONS_SINCE:
         return FetchResponse(error_code=error.code)
@@ -84,12 +94,12 @@ def refuse(context: RequestContext, request: FetchRequest, error: KafscaleError)
 
 
 def _denied(
-    context: RequestContext, request: FetchRequest, wanted: Iterable[Wanted]
+    context: RequestContext, request: FetchRequest, partitions: Iterable[CachedPartition]
 ) -> frozenset[str | bytes]:
     """The topics that the client may not read, by what it has called them: name or id."""
-    asked = {partition.key[0] for partition in wanted}
+    asked = {partition.key[0] for partition in partitions}
     if _is_replica(request):
-        may_follow = context.may(Operation.CLUSTER_ACTION, ResourceType.CLUSTER)
+        may_follow = context.is_authorized(Operation.CLUSTER_ACTION, ResourceType.CLUSTER)
         return _NONE if may_follow else frozenset(asked)
     topics = context.broker.catalog.by_id
     denied = set()
@@ -100,7 +110,7 @@ def _denied(
             name = topics[topic].name
         else:
             continue  # Nobody has it, which is no secret of anybody's.
-        if not context.may(Operation.READ, ResourceType.TOPIC, name):
+        if not context.is_authorized(Operation.READ, ResourceType.TOPIC, name):
             denied.add(topic)
     return frozenset(denied)
 
@@ -114,11 +124,11 @@ async def _wait(context: RequestContext, request: FetchRequest, fetch: "Fetch") 
     loop = asyncio.get_running_loop()
     deadline = loop.time() + request.max_wait_ms / 1000
     await fetch.read_store()
-    while not fetch.is_enough and loop.time() < deadline and not context.drain.begun:
+    while not fetch.is_enough and loop.time() < deadline and not context.shutdown.is_set:
         await fetch.more(deadline)
         fetch.read_memory()
         await fetch.read_store()
-    return fetch.answer(context.broker.clock())
+    return fetch.build_response(context.broker.clock())
 
 
 class Fetch:
@@ -175,26 +185,26 @@ class Fetch:
         """Begin the answer with what tails hold."""
         broker = self._context.broker
         self._bytes_left = min(self._request.max_bytes, broker.config.network.fetch_bytes_max)
-        if not broker.throttling.is_idle:
-            self._bytes_left = broker.throttling.fetch_bytes_max(self._context, self._bytes_left)
+        if not broker.quotas.is_idle:
+            self._bytes_left = broker.quotas.fetch_bytes_max(self._context, self._bytes_left)
         self._size_bytes = 0
         self.results = []
         self._logs = []
-        self._missed = [False] * len(self.session.wanted)
+        self._missed = [False] * len(self.session.partitions)
         self.cold = []
-        for number, wanted in enumerate(self.session.wanted):
-            partition = None
+        for number, partition in enumerate(self.session.partitions):
+            log = None
             try:
-                partition = self._find(wanted)
-                partition.check_readable(wanted.request.offset)
-                result = self._result(partition)
-                if partition.in_tail(wanted.request.offset):
-                    self._fill(result, wanted, self._from_tail(wanted, partition))
+                log = self._find(partition)
+                log.check_readable(partition.request.offset)
+                result = self._result(log)
+                if log.in_tail(partition.request.offset):
+                    self._fill(result, partition, self._from_tail(partition, log))
                 else:
                     self.cold.append(number)
             except KafscaleError as error:
-                result = _failed(wanted.request.index, error)
-            self._logs.append(partition)
+                result = _failed(partition.request.index, error)
+            self._logs.append(log)
             self.results.append(result)
 
     async def read_store(self) -> None:
@@ -204,76 +214,80 @@ class Fetch:
             planned_bytes = 0
             while self.cold and planned_bytes < self._bytes_left:
                 chosen.append(self.cold.pop(0))
-                planned_bytes += self.session.wanted[chosen[-1]].request.max_bytes
+                planned_bytes += self.session.partitions[chosen[-1]].request.max_bytes
             await asyncio.gather(*(self._read_cold(number) for number in chosen))
         self.cold = []
 
     async def _read_cold(self, number: int) -> None:
-        wanted, partition = self.session.wanted[number], self._logs[number]
-        assert partition is not None
-        bytes_max = min(wanted.request.max_bytes, self._bytes_left)
+        partition, log = self.session.partitions[number], self._logs[number]
+        assert log is not None
+        bytes_max = min(partition.request.max_bytes, self._bytes_left)
         reader = self._context.broker.storage.reader
         try:
-            self._missed[number] = not reader.is_cached(partition, wanted.request.offset)
+            self._missed[number] = not reader.is_cached(log, partition.request.offset)
             if self._missed[number]:
                 self._context.broker.health.check_readable()
             slices, _ = await reader.read(
-                partition, wanted.request.offset, bytes_max, first=self._size_bytes == 0
+                log, partition.request.offset, bytes_max, first=self._size_bytes == 0
             )
-            result = self._result(partition)
+            result = self._result(log)
             if sum(map(len, slices)) <= self._bytes_left or self._size_bytes == 0:
-                self._fill(result, wanted, slices)
+                self._fill(result, partition, slices)
             self.results[number] = result
         except KafscaleError as error:
-            self.results[number] = _failed(wanted.request.index, error)
+            self.results[number] = _failed(partition.request.index, error)
 
-    def _from_tail(self, wanted: Wanted, partition: PartitionLog) -> list[memoryview]:
-        bytes_max = min(wanted.request.max_bytes, self._bytes_left)
+    def _from_tail(self, partition: CachedPartition, log: PartitionLog) -> list[memoryview]:
+        bytes_max = min(partition.request.max_bytes, self._bytes_left)
         is_first = self._size_bytes == 0
         if bytes_max <= 0 and not is_first:
             return []
         self._context.broker.storage.counters.reads_from_tail += 1
-        slices, _ = partition.tail.read(wanted.request.offset, bytes_max, first=is_first)
+        slices, _ = log.tail.read(partition.request.offset, bytes_max, first=is_first)
         return slices
 
-    def _fill(self, result: FetchedPartition, wanted: Wanted, slices: list[memoryview]) -> None:
+    def _fill(
+        self, result: FetchedPartition, partition: CachedPartition, slices: list[memoryview]
+    ) -> None:
         if slices and self._context.version < ZSTD_SINCE:
-            bytes_max = min(wanted.request.max_bytes, self._bytes_left)
-            slices = _converted(slices, self._context.version, wanted.request.offset, bytes_max)
+            bytes_max = min(partition.request.max_bytes, self._bytes_left)
+            slices = _converted(slices, self._context.version, partition.request.offset, bytes_max)
         size_bytes = sum(map(len, slices))
         self._size_bytes += size_bytes
         self._bytes_left -= size_bytes
         result.records = slices
 
-    def _result(self, partition: PartitionLog) -> FetchedPartition:
+    def _result(self, log: PartitionLog) -> FetchedPartition:
         return FetchedPartition(
-            index=partition.partition,
-            high_watermark=partition.high_watermark,
-            last_stable_offset=partition.high_watermark,
-            log_start_offset=partition.start_offset,
+            index=log.partition,
+            high_watermark=log.high_watermark,
+            last_stable_offset=log.high_watermark,
+            log_start_offset=log.start_offset,
             aborted_transactions=[] if self._request.isolation_level == READ_COMMITTED else None,
             records=[],
         )
 
-    def _find(self, wanted: Wanted) -> PartitionLog:
-        if self._denied and wanted.key[0] in self._denied:
-            raise denial(ResourceType.TOPIC, wanted.name or wanted.topic_id.hex())
-        partition = find_partition(
-            self._context.broker, wanted.name, wanted.topic_id, wanted.request.index
+    def _find(self, partition: CachedPartition) -> PartitionLog:
+        if self._denied and partition.key[0] in self._denied:
+            raise authorization_error(
+                ResourceType.TOPIC, partition.name or partition.topic_id.hex()
+            )
+        log = find_partition(
+            self._context.broker, partition.name, partition.topic_id, partition.request.index
         )
-        check_leader_epoch(partition, wanted.request.current_leader_epoch)
-        return partition
+        check_leader_epoch(log, partition.request.current_leader_epoch)
+        return log
 
-    def answer(self, now_ms: int) -> FetchResponse:
+    def build_response(self, now_ms: int) -> FetchResponse:
         """The answer, counted."""
         metrics = self._context.broker.metrics
         seconds = metrics.timer() - self._context.started
         topics: dict[str, bool] = {}
-        for result, partition, missed in zip(self.results, self._logs, self._missed, strict=True):
-            if partition is None:
+        for result, log, missed in zip(self.results, self._logs, self._missed, strict=True):
+            if log is None:
                 continue
-            topics[partition.topic] = topics.get(partition.topic, True) and not missed
-            traffic = metrics.partition(partition.topic, partition.partition)
+            topics[log.topic] = topics.get(log.topic, True) and not missed
+            traffic = metrics.partition(log.topic, log.partition)
             if result.error_code:
                 traffic.fetches_failed += 1
                 continue
@@ -285,20 +299,24 @@ class Fetch:
         for topic, hit in topics.items():
             metrics.topic(topic).fetched(hit, seconds)
         misled = [
-            number for number, result in enumerate(self.results) if result.error_code in MISLED
+            number
+            for number, result in enumerate(self.results)
+            if result.error_code in WRONG_LEADER_ERRORS
         ]
         leader_ids = [self._point_to_leader(number) for number in misled]
-        response = self.session.answer(self.results, now_ms)
+        response = self.session.build_response(self.results, now_ms)
         if leader_ids:
             response.node_endpoints = [
                 NodeEndpoint(node_id=node.id, host=node.host, port=node.port, rack=node.rack)
-                for node in endpoints(self._context, leader_ids)
+                for node in leader_nodes(self._context, leader_ids)
             ]
         return response
 
     def _point_to_leader(self, number: int) -> int:
-        wanted = self.session.wanted[number]
-        leader = leader_of(self._context, wanted.name, wanted.topic_id, wanted.request.index)
+        partition = self.session.partitions[number]
+        leader = current_leader(
+            self._context, partition.name, partition.topic_id, partition.request.index
+        )
         if leader is None:
             return NO_BROKER
         self.results[number].current_leader = LeaderIdAndEpoch(
@@ -310,35 +328,35 @@ class Fetch:
 
     async def more(self, deadline: float) -> None:
         """Wait until there is enough to read, or something to tell, or no time left."""
-        logs = [partition for partition in self._logs if partition is not None]
+        logs = [log for log in self._logs if log is not None]
         loop = asyncio.get_running_loop()
         self._woken = loop.create_future()
         timer = loop.call_at(deadline, self._wake)
-        self._context.drain.watch(self._wake)
-        for partition in logs:
-            partition.watch(self._look)
+        self._context.shutdown.add_callback(self._wake)
+        for log in logs:
+            log.watch(self._check_available)
         try:
-            self._look()
+            self._check_available()
             await self._woken
         finally:
             timer.cancel()
-            self._context.drain.unwatch(self._wake)
-            for partition in logs:
-                partition.unwatch(self._look)
+            self._context.shutdown.remove_callback(self._wake)
+            for log in logs:
+                log.unwatch(self._check_available)
 
-    def _look(self) -> None:
+    def _check_available(self) -> None:
         """See whether what has come meanwhile is enough."""
         enough = self._request.min_bytes
         available_bytes = 0
-        for wanted, partition in zip(self.session.wanted, self._logs, strict=True):
-            if partition is None:
+        for partition, log in zip(self.session.partitions, self._logs, strict=True):
+            if log is None:
                 continue
-            if partition.closed:
+            if log.closed:
                 self._wake()
                 return
-            limit_bytes = min(enough, wanted.request.max_bytes)
-            found_bytes = partition.tail.bytes_from(wanted.request.offset, limit_bytes)
-            available_bytes += min(found_bytes, wanted.request.max_bytes)
+            limit_bytes = min(enough, partition.request.max_bytes)
+            found_bytes = log.tail.bytes_from(partition.request.offset, limit_bytes)
+            available_bytes += min(found_bytes, partition.request.max_bytes)
         if available_bytes >= enough:
             self._wake()
 

@@ -55,7 +55,7 @@ def handle(context: RequestContext, request: FindCoordinatorRequest) -> FindCoor
 
 def _answer(context: RequestContext, key_type: int, key: str) -> Coordinator:
     try:
-        context.demand(Operation.DESCRIBE, _RESOURCES[key_type], key)
+        context.require(Operation.DESCRIBE, _RESOURCES[key_type], key)
         if key_type == TRANSACTION:
             raise InvalidRequestError(
                 "Transactions are not supported: do not set a transactional.id"
@@ -74,7 +74,7 @@ def _find(context: RequestContext, group_id: str) -> Node:
     return found
 
 
-def refuse(
+def error_response(
     context: RequestContext, request: FindCoordinatorRequest, error: KafscaleError
 ) -> FindCoordinatorResponse:
     """The same error for every key."""

@@ -14,7 +14,7 @@ Version notes: all versions are served alike.
 from collections.abc import Awaitable
 
 from kafscale.broker.requests.context import RequestContext
-from kafscale.broker.shared.groups import answered, check_group_id
+from kafscale.broker.shared.groups import check_group_id, respond_when_done
 from kafscale.errors import CoordinatorLoadingError
 from kafscale.groups.effects import NO_TICKET
 from kafscale.groups.events import Heartbeat
@@ -26,7 +26,7 @@ from kafscale.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResp
 def handle(
     context: RequestContext, request: HeartbeatRequest
 ) -> HeartbeatResponse | Awaitable[HeartbeatResponse]:
-    context.demand(Operation.READ, ResourceType.GROUP, request.group_id)
+    context.require(Operation.READ, ResourceType.GROUP, request.group_id)
     check_group_id(request.group_id)
     event = Heartbeat(
         ticket=NO_TICKET,
@@ -38,7 +38,7 @@ def handle(
         alive = context.broker.groups.heartbeat(request.group_id, event)
     except CoordinatorLoadingError:
         return HeartbeatResponse()
-    return answered(alive, _response)
+    return respond_when_done(alive, _response)
 
 
 def _response(_alive: Alive) -> HeartbeatResponse:

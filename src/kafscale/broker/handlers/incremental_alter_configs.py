@@ -12,7 +12,7 @@ Behaviour:
 Version notes: all versions are served alike.
 """
 
-from kafscale.broker.configs import config_access, resources, topic_configs
+from kafscale.broker.configs import resources, topic_configs
 from kafscale.broker.requests.context import RequestContext
 from kafscale.errors import KafscaleError
 from kafscale.metadata.access.model import Operation
@@ -28,7 +28,7 @@ async def handle(
     context: RequestContext, request: IncrementalAlterConfigsRequest
 ) -> IncrementalAlterConfigsResponse:
     def change(resource: ResourceToAlter) -> resources.Change:
-        config_access.demand(context, Operation.ALTER_CONFIGS, resource)
+        resources.require(context, Operation.ALTER_CONFIGS, resource)
         return lambda current: topic_configs.apply_incremental(
             current, resource.configs, context.broker.topic_defaults
         )
@@ -37,11 +37,11 @@ async def handle(
         context.broker, request.resources, change, validate_only=request.validate_only
     )
     if not request.validate_only:
-        config_access.tell(context, request.resources, errors)
+        resources.audit_changes(context, request.resources, errors)
     return IncrementalAlterConfigsResponse(resources=list(map(_answer, request.resources, errors)))
 
 
-def refuse(
+def error_response(
     _context: RequestContext, request: IncrementalAlterConfigsRequest, error: KafscaleError
 ) -> IncrementalAlterConfigsResponse:
     """The same error for every resource."""

@@ -30,18 +30,18 @@ async def handle(context: RequestContext, request: InitProducerIdRequest) -> Ini
         raise InvalidRequestError("Transactions are not supported: do not set a transactional.id")
     if (request.producer_id == NONE) != (request.producer_epoch == NONE):
         raise InvalidRequestError("A producer id and an epoch come together")
-    producer_id = await context.broker.producer_ids.take()
+    producer_id = await context.broker.producer_ids.next()
     return InitProducerIdResponse(producer_id=producer_id, producer_epoch=0)
 
 
 def _check_allowed(context: RequestContext, request: InitProducerIdRequest) -> None:
     if request.transactional_id is not None:
-        context.demand(Operation.WRITE, ResourceType.TRANSACTIONAL_ID, request.transactional_id)
-    elif not context.may_any(Operation.WRITE, ResourceType.TOPIC):
-        context.demand(Operation.IDEMPOTENT_WRITE, ResourceType.CLUSTER)
+        context.require(Operation.WRITE, ResourceType.TRANSACTIONAL_ID, request.transactional_id)
+    elif not context.is_authorized_for_any(Operation.WRITE, ResourceType.TOPIC):
+        context.require(Operation.IDEMPOTENT_WRITE, ResourceType.CLUSTER)
 
 
-def refuse(
+def error_response(
     _context: RequestContext, _request: InitProducerIdRequest, error: KafscaleError
 ) -> InitProducerIdResponse:
     return InitProducerIdResponse(error_code=error.code, producer_id=NONE, producer_epoch=NONE)

@@ -19,11 +19,11 @@ from collections.abc import Awaitable
 
 from kafscale.broker.requests.context import RequestContext
 from kafscale.broker.shared.groups import (
-    answered,
     check_group_id,
     client_host,
     client_id,
     new_member_id,
+    respond_when_done,
 )
 from kafscale.errors import KafscaleError, MemberIdRequiredError
 from kafscale.groups.effects import NO_TICKET
@@ -40,7 +40,7 @@ SKIPPED_ASSIGNMENT_SINCE = 9
 def handle(
     context: RequestContext, request: JoinGroupRequest
 ) -> JoinGroupResponse | Awaitable[JoinGroupResponse]:
-    context.demand(Operation.READ, ResourceType.GROUP, request.group_id)
+    context.require(Operation.READ, ResourceType.GROUP, request.group_id)
     check_group_id(request.group_id)
     instance_id = request.group_instance_id
     rebalance_timeout_ms = request.rebalance_timeout_ms
@@ -61,10 +61,10 @@ def handle(
         can_skip_assignment=context.version >= SKIPPED_ASSIGNMENT_SINCE,
         reason=request.reason or "",
     )
-    return answered(context.broker.groups.join(request.group_id, event), _response)
+    return respond_when_done(context.broker.groups.join(request.group_id, event), _response)
 
 
-def refuse(
+def error_response(
     context: RequestContext, request: JoinGroupRequest, error: KafscaleError
 ) -> JoinGroupResponse:
     member_id = request.member_id

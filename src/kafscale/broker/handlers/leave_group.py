@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Sequence
 from functools import partial
 
 from kafscale.broker.requests.context import RequestContext
-from kafscale.broker.shared.groups import answered, check_group_id, told_code
+from kafscale.broker.shared.groups import check_group_id, group_error_code, respond_when_done
 from kafscale.errors import KafscaleError, UnknownMemberError
 from kafscale.groups.effects import NO_TICKET
 from kafscale.groups.events import Leave, Leaver
@@ -35,7 +35,7 @@ SEVERAL_SINCE = 3
 def handle(
     context: RequestContext, request: LeaveGroupRequest
 ) -> LeaveGroupResponse | Awaitable[LeaveGroupResponse]:
-    context.demand(Operation.READ, ResourceType.GROUP, request.group_id)
+    context.require(Operation.READ, ResourceType.GROUP, request.group_id)
     check_group_id(request.group_id)
     leavers = tuple(
         Leaver(
@@ -46,10 +46,10 @@ def handle(
         for member in _members(context, request)
     )
     left = context.broker.groups.leave(request.group_id, Leave(ticket=NO_TICKET, members=leavers))
-    return answered(left, partial(_response, context))
+    return respond_when_done(left, partial(_response, context))
 
 
-def refuse(
+def error_response(
     context: RequestContext, request: LeaveGroupRequest, error: KafscaleError
 ) -> LeaveGroupResponse:
     if context.version >= SEVERAL_SINCE and isinstance(error, UnknownMemberError):
@@ -58,7 +58,7 @@ def refuse(
             for member in request.members
         ]
         return LeaveGroupResponse(members=members)
-    return LeaveGroupResponse(error_code=told_code(error))
+    return LeaveGroupResponse(error_code=group_error_code(error))
 
 
 def _members(context: RequestContext, request: LeaveGroupRequest) -> Sequence[LeavingMember]:

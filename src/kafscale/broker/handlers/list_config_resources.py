@@ -27,7 +27,7 @@ from kafscale.protocol.messages.list_config_resources import (
 def handle(
     context: RequestContext, request: ListConfigResourcesRequest
 ) -> ListConfigResourcesResponse:
-    context.demand(Operation.DESCRIBE_CONFIGS, model.ResourceType.CLUSTER)
+    context.require(Operation.DESCRIBE_CONFIGS, model.ResourceType.CLUSTER)
     if context.version == 0:
         return ListConfigResourcesResponse()
     known = {int(kind) for kind in ResourceType}

@@ -25,14 +25,14 @@ from kafscale.protocol.messages.list_groups import (
 
 def handle(context: RequestContext, request: ListGroupsRequest) -> ListGroupsResponse:
     states, kinds = _lowered(request.state_filters), _lowered(request.type_filters)
-    sees_all = context.sees(ResourceType.CLUSTER, CLUSTER_NAME)
+    sees_all = context.can_describe(ResourceType.CLUSTER, CLUSTER_NAME)
     return ListGroupsResponse(
         groups=[
             _listed(record)
             for record in context.broker.groups.list()
             if (not states or record.state.lower() in states)
             and (not kinds or record.kind.value in kinds)
-            and (sees_all or context.sees(ResourceType.GROUP, record.group_id))
+            and (sees_all or context.can_describe(ResourceType.GROUP, record.group_id))
         ]
     )
 

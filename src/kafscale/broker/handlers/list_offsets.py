@@ -23,8 +23,7 @@ from itertools import islice
 from typing import Final
 
 from kafscale.broker.requests.context import RequestContext
-from kafscale.broker.shared.leader_epochs import check_leader_epoch
-from kafscale.broker.shared.partition_lookup import find_named
+from kafscale.broker.shared.partition_lookup import check_leader_epoch, find_by_name
 from kafscale.errors import (
     InvalidRequestError,
     KafscaleError,
@@ -74,7 +73,7 @@ def handle(
     return _when_found(response, searches) if searches else response
 
 
-def refuse(
+def error_response(
     _context: RequestContext, request: ListOffsetsRequest, error: KafscaleError
 ) -> ListOffsetsResponse:
     """The same error for every partition."""
@@ -96,7 +95,7 @@ def _list_topic(
     named: Counter[tuple[str, int]],
     searches: _Searches,
 ) -> ListedTopic:
-    if not context.may(Operation.DESCRIBE, ResourceType.TOPIC, topic.name):
+    if not context.is_authorized(Operation.DESCRIBE, ResourceType.TOPIC, topic.name):
         return _failed(topic, TopicAuthorizationError.code)
     return ListedTopic(
         name=topic.name,
@@ -122,7 +121,7 @@ def _list(
         time = asked.timestamp_ms
         if time < 0 and context.version < VERSION_MIN.get(time, context.version + 1):
             raise UnknownApiError(f"v{context.version} does not know the time {time}")
-        partition = find_named(context.broker, topic.name, asked.index)
+        partition = find_by_name(context.broker, topic.name, asked.index)
         check_leader_epoch(partition, asked.current_leader_epoch)
         known = _known(partition, time)
         if known is None:

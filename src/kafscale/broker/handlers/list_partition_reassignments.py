@@ -18,5 +18,5 @@ from kafscale.protocol.messages.list_partition_reassignments import (
 def handle(
     context: RequestContext, _request: ListPartitionReassignmentsRequest
 ) -> ListPartitionReassignmentsResponse:
-    context.demand(Operation.DESCRIBE, ResourceType.CLUSTER)
+    context.require(Operation.DESCRIBE, ResourceType.CLUSTER)
     return ListPartitionReassignmentsResponse(error_message=None)

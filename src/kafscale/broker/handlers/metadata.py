@@ -20,8 +20,8 @@ from collections.abc import Awaitable
 
 from kafscale.broker.network.advertised import nodes
 from kafscale.broker.requests.context import RequestContext
-from kafscale.broker.security import operations
-from kafscale.broker.shared import first_use, topic_admission
+from kafscale.broker.security import authorization
+from kafscale.broker.shared import topic_admission
 from kafscale.errors import (
     InvalidRequestError,
     KafscaleError,
@@ -53,11 +53,11 @@ def handle(
 ) -> MetadataResponse | Awaitable[MetadataResponse]:
     if _wants_all(context, request):
         known = context.broker.catalog.topics.values()
-        seen = [topic for topic in known if context.sees(ResourceType.TOPIC, topic.name)]
+        seen = [topic for topic in known if context.can_describe(ResourceType.TOPIC, topic.name)]
         return _answer(context, request, [_described(context, request, topic) for topic in seen])
     if context.version < IDS_SINCE and any(asked.name is None for asked in request.topics or ()):
         raise InvalidRequestError(f"topics go by their names in version {context.version}")
-    errors: _Errors = {} if context.broker.access is None else _denied(context, request)
+    errors: _Errors = {} if context.broker.authorizer is None else _denied(context, request)
     names = _missing(context, request, errors)
     if names:
         return _create_and_answer(context, request, names, errors)
@@ -65,7 +65,7 @@ def handle(
     return _answer(context, request, topics)
 
 
-def refuse(
+def error_response(
     context: RequestContext, request: MetadataRequest, error: KafscaleError
 ) -> MetadataResponse | None:
     if _wants_all(context, request) and context.version < ERROR_SINCE:
@@ -85,7 +85,9 @@ async def _create_and_answer(
     broker = context.broker
     for name in names:
         try:
-            await first_use.create(context, name, broker.config.network.request_timeout_ms)
+            await topic_admission.auto_create(
+                context, name, broker.config.network.request_timeout_ms
+            )
         except ThrottledError:
             continue  # It is not known yet, as in Kafka, so that the client asks again.
         except KafscaleError as error:
@@ -97,9 +99,9 @@ async def _create_and_answer(
 def _answer(
     context: RequestContext, request: MetadataRequest, topics: list[TopicMetadata]
 ) -> MetadataResponse:
-    allowed = operations.NOT_ASKED
+    allowed = authorization.OPERATIONS_NOT_REQUESTED
     if request.include_cluster_authorized_operations:
-        allowed = operations.allowed_on_cluster(context)
+        allowed = authorization.authorized_cluster_operations(context)
     return MetadataResponse(
         brokers=[
             Broker(node_id=node.id, host=node.host, port=node.port, rack=node.rack)
@@ -123,7 +125,7 @@ def _denied(context: RequestContext, request: MetadataRequest) -> _Errors:
     for asked in request.topics or ():
         known = catalog.by_id.get(asked.topic_id) if asked.name is None else None
         name = known.name if known else asked.name
-        if name and not context.may(Operation.DESCRIBE, ResourceType.TOPIC, name):
+        if name and not context.is_authorized(Operation.DESCRIBE, ResourceType.TOPIC, name):
             errors[_named(asked)] = TopicAuthorizationError.code
     return errors
 
@@ -139,7 +141,7 @@ def _missing(context: RequestContext, request: MetadataRequest, errors: _Errors)
         return []
     names = dict.fromkeys(asked.name for asked in request.topics or () if asked.name)
     missing = [name for name in names if name not in broker.catalog.topics and name not in errors]
-    allowed = topic_admission.creatable(context, missing)
+    allowed = topic_admission.authorized_to_create(context, missing)
     errors.update(dict.fromkeys(set(missing) - allowed, TopicAuthorizationError.code))
     return [name for name in missing if name in allowed]
 
@@ -161,9 +163,9 @@ def _find(
 
 
 def _described(context: RequestContext, request: MetadataRequest, topic: Topic) -> TopicMetadata:
-    allowed = operations.NOT_ASKED
+    allowed = authorization.OPERATIONS_NOT_REQUESTED
     if request.include_topic_authorized_operations:
-        allowed = operations.allowed(context, ResourceType.TOPIC, topic.name)
+        allowed = authorization.authorized_operations(context, ResourceType.TOPIC, topic.name)
     return TopicMetadata(
         name=topic.name,
         topic_id=topic.id,

@@ -63,7 +63,7 @@ NOT_SAID: Final = -1
 def handle(
     context: RequestContext, request: OffsetCommitRequest
 ) -> OffsetCommitResponse | Awaitable[OffsetCommitResponse]:
-    context.demand(Operation.READ, ResourceType.GROUP, request.group_id)
+    context.require(Operation.READ, ResourceType.GROUP, request.group_id)
     offsets: dict[TopicPartition, CommittedOffset] = {}
     response = OffsetCommitResponse(
         topics=[_gather(context, request, topic, offsets) for topic in _named(request)]
@@ -81,7 +81,7 @@ def handle(
     return _when_committed(committing, response)
 
 
-def refuse(
+def error_response(
     context: RequestContext, request: OffsetCommitRequest, error: KafscaleError
 ) -> OffsetCommitResponse:
     """The same error for every partition; that the group refuses, for those that there are."""
@@ -172,7 +172,7 @@ def _topic(context: RequestContext, asked: TopicToCommit, *, quiet: bool = False
         unknown = UnknownTopicError(f"there is no topic {asked.name!r}")
     name = topic.name if topic else asked.name
     # Of a topic that nobody has, only a name says whether the client may ask for it.
-    if name and not context.may(Operation.READ, ResourceType.TOPIC, name, quiet=quiet):
+    if name and not context.is_authorized(Operation.READ, ResourceType.TOPIC, name, quiet=quiet):
         raise TopicAuthorizationError("not allowed to read the topic")
     if topic is None:
         raise unknown

@@ -28,13 +28,13 @@ from kafscale.protocol.messages.offset_delete import (
 
 
 async def handle(context: RequestContext, request: OffsetDeleteRequest) -> OffsetDeleteResponse:
-    context.demand(Operation.DELETE, ResourceType.GROUP, request.group_id)
+    context.require(Operation.DELETE, ResourceType.GROUP, request.group_id)
     check_group_id(request.group_id)
     topics = [topic for topic in request.topics if topic.partitions]
     codes: dict[TopicPartition, int] = {}
     places: list[TopicPartition] = []
     for topic in topics:
-        if context.may(Operation.READ, ResourceType.TOPIC, topic.name):
+        if context.is_authorized(Operation.READ, ResourceType.TOPIC, topic.name):
             places += _known(context, topic)
         else:
             denied = TopicAuthorizationError.code

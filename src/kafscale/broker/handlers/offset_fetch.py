@@ -47,7 +47,7 @@ def handle(context: RequestContext, request: OffsetFetchRequest) -> OffsetFetchR
     return _response(context, [_fetch(context, group) for group in _groups(context, request)])
 
 
-def refuse(
+def error_response(
     context: RequestContext, request: OffsetFetchRequest, error: KafscaleError
 ) -> OffsetFetchResponse:
     """The same error for every group."""
@@ -71,7 +71,7 @@ def _response(context: RequestContext, groups: list[FetchedGroup]) -> OffsetFetc
 
 def _fetch(context: RequestContext, group: GroupToFetch) -> FetchedGroup:
     try:
-        context.demand(Operation.DESCRIBE, ResourceType.GROUP, group.group_id)
+        context.require(Operation.DESCRIBE, ResourceType.GROUP, group.group_id)
         committed = context.broker.groups.fetch(group.group_id, group.member_id, group.member_epoch)
     except KafscaleError as error:
         return _failed(context, group, error)
@@ -106,7 +106,7 @@ def _asked(context: RequestContext, asked: TopicToFetch, committed: _Offsets) ->
         topic = catalog.get(asked.name)
     name = topic.name if topic else asked.name
     # Of a topic that nobody has, only a name says whether the client may ask for it.
-    if name and not context.may(Operation.DESCRIBE, ResourceType.TOPIC, name):
+    if name and not context.is_authorized(Operation.DESCRIBE, ResourceType.TOPIC, name):
         topic, code = None, TopicAuthorizationError.code
     for index in asked.partitions:
         found = committed.get((topic.name, index)) if topic else None
@@ -121,7 +121,7 @@ def _all(context: RequestContext, committed: _Offsets) -> list[FetchedTopic]:
     topics: dict[str, FetchedTopic] = {}
     for (name, index), found in sorted(committed.items(), key=lambda each: each[0]):
         topic = context.broker.catalog.get(name)
-        if topic and found.is_of(topic.id) and context.sees(ResourceType.TOPIC, name):
+        if topic and found.is_of(topic.id) and context.can_describe(ResourceType.TOPIC, name):
             answer = topics.setdefault(name, FetchedTopic(name=name, topic_id=topic.id))
             answer.partitions.append(_partition(index, found))
     return list(topics.values())

@@ -14,8 +14,7 @@ Version notes:
 
 from kafscale.broker.requests.context import RequestContext
 from kafscale.broker.services import Services
-from kafscale.broker.shared.leader_epochs import check_leader_epoch
-from kafscale.broker.shared.partition_lookup import find_named
+from kafscale.broker.shared.partition_lookup import check_leader_epoch, find_by_name
 from kafscale.errors import KafscaleError, TopicAuthorizationError
 from kafscale.metadata.access.model import Operation, ResourceType
 from kafscale.protocol.messages.offset_for_leader_epoch import (
@@ -31,18 +30,18 @@ from kafscale.protocol.messages.offset_for_leader_epoch import (
 def handle(
     context: RequestContext, request: OffsetForLeaderEpochRequest
 ) -> OffsetForLeaderEpochResponse:
-    sees_all = context.may(Operation.CLUSTER_ACTION, ResourceType.CLUSTER, quiet=True)
+    sees_all = context.is_authorized(Operation.CLUSTER_ACTION, ResourceType.CLUSTER, quiet=True)
     return OffsetForLeaderEpochResponse(
         topics=[
             _answer_topic(context, topic)
-            if sees_all or context.may(Operation.DESCRIBE, ResourceType.TOPIC, topic.name)
+            if sees_all or context.is_authorized(Operation.DESCRIBE, ResourceType.TOPIC, topic.name)
             else _failed(topic, TopicAuthorizationError.code)
             for topic in request.topics
         ]
     )
 
 
-def refuse(
+def error_response(
     _context: RequestContext, request: OffsetForLeaderEpochRequest, error: KafscaleError
 ) -> OffsetForLeaderEpochResponse:
     """The same error for every partition."""
@@ -69,7 +68,7 @@ def _answer_topic(context: RequestContext, topic: EpochsOfTopic) -> EpochEndsOfT
 
 def _answer(broker: Services, topic: str, asked: EpochOfPartition) -> EpochEndOfPartition:
     try:
-        partition = find_named(broker, topic, asked.index)
+        partition = find_by_name(broker, topic, asked.index)
         check_leader_epoch(partition, asked.current_leader_epoch)
     except KafscaleError as error:
         return EpochEndOfPartition(error_code=error.code, index=asked.index)

@@ -25,10 +25,14 @@ from collections.abc import Awaitable
 from contextlib import suppress
 
 from kafscale.broker.requests.context import RequestContext
-from kafscale.broker.security.denials import denial
-from kafscale.broker.shared import first_use, topic_admission
-from kafscale.broker.shared.leaders import MISLED, endpoints, leader_of
-from kafscale.broker.shared.partition_lookup import find_partition
+from kafscale.broker.security.permissions import authorization_error
+from kafscale.broker.shared import topic_admission
+from kafscale.broker.shared.partition_lookup import (
+    WRONG_LEADER_ERRORS,
+    current_leader,
+    find_partition,
+    leader_nodes,
+)
 from kafscale.errors import (
     InvalidAcksError,
     InvalidTransactionStateError,
@@ -76,16 +80,16 @@ def handle(
     if request.acks not in (NO_ACKS, LEADER_ACKS, ALL_ACKS):
         raise InvalidAcksError(f"acks is {request.acks}, and may be 0, 1 or -1")
     if request.transactional_id is not None:
-        context.demand(Operation.WRITE, ResourceType.TRANSACTIONAL_ID, request.transactional_id)
+        context.require(Operation.WRITE, ResourceType.TRANSACTIONAL_ID, request.transactional_id)
     context.broker.health.check_writable()
-    denied = set() if context.broker.access is None else _denied(context, request)
+    denied = set() if context.broker.authorizer is None else _denied(context, request)
     missing = _missing(context, request, denied)
     if missing:
         return _create_and_append(context, request, missing, denied)
     return _append(context, request, denied)
 
 
-def refuse(
+def error_response(
     _context: RequestContext, request: ProduceRequest, error: KafscaleError
 ) -> ProduceResponse | None:
     """The same error for every partition."""
@@ -115,7 +119,9 @@ def _append_topic(
     context: RequestContext, topic: TopicToProduce, denied: _Denied, pending: _Pending
 ) -> ProducedTopic:
     if denied and (topic.name or topic.topic_id) in denied:
-        return _failed_topic(topic, denial(ResourceType.TOPIC, topic.name or topic.topic_id.hex()))
+        return _failed_topic(
+            topic, authorization_error(ResourceType.TOPIC, topic.name or topic.topic_id.hex())
+        )
     produced: list[ProducedPartition] = []
     for partition in topic.partitions:
         try:
@@ -226,7 +232,7 @@ def _counted(
             traffic = metrics.partition(topic.name, result.index)
             if result.error_code:
                 traffic.produces_failed += 1
-                if result.error_code in MISLED and context.version >= LEADERS_SINCE:
+                if result.error_code in WRONG_LEADER_ERRORS and context.version >= LEADERS_SINCE:
                     _point_to_leader(context, response, topic.name, result)
             else:
                 traffic.produces_succeeded += 1
@@ -237,14 +243,14 @@ def _counted(
 def _point_to_leader(
     context: RequestContext, response: ProduceResponse, topic: str, result: ProducedPartition
 ) -> None:
-    leader = leader_of(context, topic, b"", result.index)
+    leader = current_leader(context, topic, b"", result.index)
     if leader is None:
         return
     result.current_leader = LeaderIdAndEpoch(leader_id=leader[0], leader_epoch=leader[1])
     known = {endpoint.node_id for endpoint in response.node_endpoints}
     response.node_endpoints += [
         NodeEndpoint(node_id=node.id, host=node.host, port=node.port, rack=node.rack)
-        for node in endpoints(context, {leader[0]} - known)
+        for node in leader_nodes(context, {leader[0]} - known)
     ]
 
 
@@ -253,7 +259,7 @@ async def _create_and_append(
 ) -> ProduceResponse | None:
     for name in missing:
         with suppress(ThrottledError):  # It stays unknown then, so that the client tries again.
-            await first_use.create(context, name, request.timeout_ms)
+            await topic_admission.auto_create(context, name, request.timeout_ms)
     answer = _append(context, request, denied)
     return await answer if isinstance(answer, Awaitable) else answer
 
@@ -264,7 +270,7 @@ def _denied(context: RequestContext, request: ProduceRequest) -> _Denied:
     for topic in request.topics:
         known = None if topic.name else catalog.by_id.get(topic.topic_id)
         name = known.name if known else topic.name
-        if name and not context.may(Operation.WRITE, ResourceType.TOPIC, name):
+        if name and not context.is_authorized(Operation.WRITE, ResourceType.TOPIC, name):
             denied.add(topic.name or topic.topic_id)
     return denied
 
@@ -278,7 +284,7 @@ def _missing(context: RequestContext, request: ProduceRequest, denied: _Denied) 
         return []
     named = [topic.name for topic in request.topics if topic.name and topic.name not in denied]
     missing = [name for name in named if name not in topics]
-    allowed = topic_admission.creatable(context, missing)
+    allowed = topic_admission.authorized_to_create(context, missing)
     denied.update(set(missing) - allowed)
     return [name for name in missing if name in allowed]
 

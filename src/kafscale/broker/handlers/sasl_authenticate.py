@@ -23,7 +23,7 @@ from kafscale.protocol.messages.sasl_authenticate import (
 def handle(
     context: RequestContext, request: SaslAuthenticateRequest
 ) -> SaslAuthenticateResponse | Awaitable[SaslAuthenticateResponse]:
-    login = context.client.login
+    login = context.client.sasl_session
     if login is None:
         raise IllegalSaslStateError("nobody has to log in at this listener")
     try:

@@ -15,16 +15,16 @@ from kafscale.protocol.messages.sasl_handshake import SaslHandshakeRequest, Sasl
 
 
 def handle(context: RequestContext, request: SaslHandshakeRequest) -> SaslHandshakeResponse:
-    login = context.client.login
+    login = context.client.sasl_session
     if login is None:
         raise UnsupportedMechanismError("nobody has to log in at this listener")
     login.handshake(context.client, request.mechanism, context.version)
-    return SaslHandshakeResponse(mechanisms=list(login.offered))
+    return SaslHandshakeResponse(mechanisms=list(login.enabled_mechanisms))
 
 
-def refuse(
+def error_response(
     context: RequestContext, _request: SaslHandshakeRequest, error: KafscaleError
 ) -> SaslHandshakeResponse:
-    login = context.client.login
-    offered = list(login.offered) if login is not None else []
+    login = context.client.sasl_session
+    offered = list(login.enabled_mechanisms) if login is not None else []
     return SaslHandshakeResponse(error_code=error.code, mechanisms=offered)

@@ -16,7 +16,7 @@ Version notes:
 from collections.abc import Awaitable
 
 from kafscale.broker.requests.context import RequestContext
-from kafscale.broker.shared.groups import answered, check_group_id
+from kafscale.broker.shared.groups import check_group_id, respond_when_done
 from kafscale.errors import (
     CoordinatorLoadingError,
     InconsistentProtocolError,
@@ -34,7 +34,7 @@ PROTOCOL_SINCE = 5
 def handle(
     context: RequestContext, request: SyncGroupRequest
 ) -> SyncGroupResponse | Awaitable[SyncGroupResponse]:
-    context.demand(Operation.READ, ResourceType.GROUP, request.group_id)
+    context.require(Operation.READ, ResourceType.GROUP, request.group_id)
     if context.version >= PROTOCOL_SINCE and None in {request.protocol_type, request.protocol_name}:
         raise InconsistentProtocolError("the type and the name of the protocol have to be given")
     check_group_id(request.group_id)
@@ -51,7 +51,7 @@ def handle(
         synced = context.broker.groups.sync(request.group_id, event)
     except CoordinatorLoadingError as loading:
         raise RebalanceInProgressError(str(loading)) from loading
-    return answered(synced, _response)
+    return respond_when_done(synced, _response)
 
 
 def _response(synced: Synced) -> SyncGroupResponse:

@@ -1,1 +1,1 @@
-"""Collectors that read metrics from logs and groups."""
+"""Metrics of partition logs and consumer groups."""

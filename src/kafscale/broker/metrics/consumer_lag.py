@@ -1,9 +1,9 @@
-"""How far logs reach, those of other brokers included: what the lag of a group is measured against.
+"""The lag of consumer groups, also in partitions that other brokers lead.
 
-The law: asking costs nothing on the way of a request. The logs of this broker are looked at; of
-other brokers, those are asked every `INTERVAL_SECONDS` that lead something which a group here
-reads, and what they said last is told until they say something else. A broker that does not answer
-is asked again; what it leads is left out after a while, rather than told wrongly.
+Invariant: computing the lag costs requests nothing. High watermarks of local logs are read; brokers
+that lead other partitions of this broker's groups are polled every `INTERVAL_SECONDS`, and their
+last response is used until the next one. A broker that does not respond is polled again; its
+partitions are left out once the values are older than `STALE_MS`.
 """
 
 import asyncio
@@ -25,8 +25,8 @@ INTERVAL_SECONDS: Final = 10.0
 STALE_MS: Final = 60_000
 
 
-class Watermarks:
-    """The high watermarks of all partitions that matter to the groups of this broker."""
+class ConsumerLag:
+    """The high consumer_lag of the partitions that this broker's groups read, and their lag."""
 
     def __init__(
         self,
@@ -38,48 +38,48 @@ class Watermarks:
         steady: Callable[[], int],
         tls: ClientTls | None = None,
     ) -> None:
-        """`tls` is what other brokers are asked with, where their control planes are encrypted."""
+        """`tls` is used to poll other brokers, if their control planes are encrypted."""
         self._logs = logs
         self._groups = groups
         self._view = view
         self._broker_id = broker_id
         self._steady = steady
         self._tls = tls
-        self._told: dict[TopicPartition, tuple[int, int]] = {}
-        """What other brokers said, and when."""
+        self._polled: dict[TopicPartition, tuple[int, int]] = {}
+        """The high consumer_lag of other brokers, and when they were polled."""
 
-    def get(self, topic: str, partition: int) -> int | None:
+    def high_watermark(self, topic: str, partition: int) -> int | None:
         """The high watermark of a partition, if it is known."""
-        served = self._logs.get(topic, partition)
-        if served is not None:
-            return served.high_watermark
-        offset, told_ms = self._told.get((topic, partition), (0, -STALE_MS))
-        return offset if self._steady() - told_ms < STALE_MS else None
+        log = self._logs.get(topic, partition)
+        if log is not None:
+            return log.high_watermark
+        offset, polled_ms = self._polled.get((topic, partition), (0, -STALE_MS))
+        return offset if self._steady() - polled_ms < STALE_MS else None
 
     def lags(self) -> Iterator[tuple[str, str, int, int]]:
-        """Group, topic, partition, and how many records are yet to be read."""
+        """Yields group, topic, partition and lag in records."""
         for group_id, (topic, partition), offset in self._committed():
-            end_offset = self.get(topic, partition)
+            end_offset = self.high_watermark(topic, partition)
             if end_offset is not None:
                 yield group_id, topic, partition, max(end_offset - offset, 0)
 
     async def run(self) -> None:
-        """Ask other brokers for ever; cancel it to stop."""
+        """Poll other brokers until cancelled."""
         while True:
             await asyncio.sleep(INTERVAL_SECONDS)
-            for broker in self._to_ask():
+            for broker in self._leaders():
                 try:
-                    await self._ask(broker)
+                    await self._poll(broker)
                 except KafscaleError as error:
-                    log.info("watermarks not known", broker_id=broker.id, reason=str(error))
+                    log.info("high watermark poll failed", broker_id=broker.id, reason=str(error))
 
     def _committed(self) -> Iterator[tuple[str, TopicPartition, int]]:
         for hosted in self._groups.directory:
             for place, committed in list(hosted.offsets.committed.items()):
                 yield hosted.group.group_id, place, committed.offset
 
-    def _to_ask(self) -> list[BrokerInfo]:
-        """The brokers that lead what our groups read."""
+    def _leaders(self) -> list[BrokerInfo]:
+        """The other brokers that lead partitions of this broker's groups."""
         leader_ids = {self._view.leader(*place)[0] for _, place, _ in self._committed()}
         return [
             broker
@@ -87,13 +87,14 @@ class Watermarks:
             if broker.id in leader_ids and broker.id != self._broker_id
         ]
 
-    async def _ask(self, broker: BrokerInfo) -> None:
-        # The control plane's library takes a while to load, and a broker alone never needs it.
+    async def _poll(self, broker: BrokerInfo) -> None:
+        # gRPC is slow to import, and a single broker never needs it.
         from kafscale.control_plane.client import ControlClient  # noqa: PLC0415
 
         host = f"[{broker.control_host}]" if ":" in broker.control_host else broker.control_host
         async with ControlClient(f"{host}:{broker.control_port}", self._tls) as client:
             status = await client.status()
         now_ms = self._steady()
-        for told in status.partitions:
-            self._told[told.topic, told.partition] = (told.high_watermark, now_ms)
+        for partition in status.partitions:
+            key = (partition.topic, partition.partition)
+            self._polled[key] = (partition.high_watermark, now_ms)

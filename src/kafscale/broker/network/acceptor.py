@@ -1,12 +1,12 @@
-"""Where clients arrive at one listener: accepted, counted, encrypted if need be, and handed on.
+"""`Acceptor`: accepts the client connections of one listening socket.
 
-The laws:
+Invariants:
 
-* Whoever is accepted has passed the door, before anything is spent on them; they are counted until
-  they are gone, also while they are only about to encrypt.
-* A flood of newcomers does not starve those who are in: few are accepted at a time, and in between
-  everybody else has their turn.
-* A new certificate holds for the next one who comes; nobody is sent away for it.
+* Every accepted connection passes the connection quotas before any work is done for it. It is
+  counted until it is closed, also during its TLS handshake.
+* A flood of new connections does not starve established ones: few are accepted per iteration of the
+  event loop.
+* A new certificate applies to the next connection; established connections keep theirs.
 """
 
 import asyncio
@@ -16,8 +16,8 @@ import ssl
 from collections.abc import Callable
 from typing import Final
 
-from kafscale.broker.network.connection import Connection, Lobby
-from kafscale.broker.network.connection_quotas import Door
+from kafscale.broker.network.connection import Connection, ListenerContext
+from kafscale.broker.network.connection_quotas import ConnectionQuotas
 from kafscale.observability.log_limiter import RateLimitedLogger
 from kafscale.observability.logging import get_logger
 from kafscale.observability.metrics.counters import ConnectionCounters
@@ -26,54 +26,57 @@ from kafscale.security.tls.alerts import alerts_to
 log = get_logger(__name__)
 audit = get_logger("kafscale.audit")
 
-ACCEPTED_AT_A_TIME: Final = 4
+ACCEPTS_PER_ITERATION: Final = 4
 PAUSE_SECONDS: Final = 0.2
-"""How long to wait when the system has no file or memory left for another connection."""
+"""How long to pause when the system has no file or memory left for another connection."""
 _EXHAUSTED: Final = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 
 
-class Reception:
-    """Accepts the clients of one listening socket."""
+class Acceptor:
+    """Accepts the connections of one listening socket."""
 
     def __init__(
         self,
         listening: socket.socket,
-        lobby: Lobby,
-        door: Door,
+        context: ListenerContext,
+        quotas: ConnectionQuotas,
         traffic: ConnectionCounters,
         delay_ms: Callable[[str], int],
     ) -> None:
-        """`delay_ms` says after how long somebody is sent away who comes too often; 0 lets in."""
+        """`delay_ms` returns after how long to close a connection of this address; 0 serves it.
+
+        A delay means that the address exceeds its connection rate quota.
+        """
         self._listening = listening
-        self._lobby = lobby
-        self._door = door
+        self._context = context
+        self._quotas = quotas
         self._traffic = traffic
         self._delay_ms = delay_ms
         self._loop = asyncio.get_running_loop()
-        self._arriving: dict[asyncio.Task[None], tuple[_Newcomer, Connection]] = {}
+        self._handshakes: dict[asyncio.Task[None], tuple[_AcceptedSocket, Connection]] = {}
         self._pause: asyncio.TimerHandle | None = None
-        self._failures = RateLimitedLogger(lambda: int(self._loop.time() * 1000))
+        self._failure_log = RateLimitedLogger(lambda: int(self._loop.time() * 1000))
 
     def open(self) -> None:
         self._pause = None
         self._loop.add_reader(self._listening.fileno(), self._accept)
 
     def close(self) -> None:
-        """Accept nobody any more, and send away those who are not in yet."""
+        """Stop accepting, and close the connections that are not established yet."""
         if self._pause is not None:
             self._pause.cancel()
         self._loop.remove_reader(self._listening.fileno())
         self._listening.close()
-        for arriving, (_, connection) in self._arriving.items():
-            # Who is in, but for the last turn of the loop, is seen out like all others.
+        for handshake, (_, connection) in self._handshakes.items():
+            # Connections that are already established are drained by `Server.drain`.
             if not connection.is_made:
-                arriving.cancel()
+                handshake.cancel()
 
     def _accept(self) -> None:
-        for _ in range(ACCEPTED_AT_A_TIME):
-            wait_seconds = self._door.wait_seconds(self._loop.time())
+        for _ in range(ACCEPTS_PER_ITERATION):
+            wait_seconds = self._quotas.wait_seconds(self._loop.time())
             if wait_seconds:
-                self._close_for(wait_seconds)
+                self._pause_accepting(wait_seconds)
                 return
             try:
                 client, address = self._listening.accept()
@@ -82,95 +85,95 @@ class Reception:
             except OSError as error:
                 if error.errno not in _EXHAUSTED:
                     raise
-                log.warning("no more connections can be accepted", reason=error.strerror)
-                self._close_for(PAUSE_SECONDS)
+                log.warning("accepting connections paused", reason=error.strerror)
+                self._pause_accepting(PAUSE_SECONDS)
                 return
-            self._door.pay()
-            self._welcome(client, address[0])
+            self._quotas.consume_token()
+            self._admit(client, address[0])
 
-    def _close_for(self, seconds: float) -> None:
-        """Leave newcomers in the queue of the system for a while."""
+    def _pause_accepting(self, seconds: float) -> None:
+        """Leave new connections in the kernel's backlog for a while."""
         self._loop.remove_reader(self._listening.fileno())
         self._pause = self._loop.call_later(seconds, self.open)
 
-    def _welcome(self, client: socket.socket, host: str) -> None:
-        if not self._door.enter(host):
+    def _admit(self, client: socket.socket, host: str) -> None:
+        if not self._quotas.try_acquire(host):
             self._traffic.refused += 1
             client.close()
             return
         client.setblocking(False)
-        newcomer = _Newcomer(client, host, self._door)
-        connection = Connection(self._lobby, self._loop.time(), gone=newcomer.leave)
-        arriving = self._loop.create_task(self._usher(newcomer, connection))
-        self._arriving[arriving] = (newcomer, connection)
-        arriving.add_done_callback(self._arrived)
+        accepted = _AcceptedSocket(client, host, self._quotas)
+        connection = Connection(self._context, self._loop.time(), on_lost=accepted.release)
+        handshake = self._loop.create_task(self._handshake(accepted, connection))
+        self._handshakes[handshake] = (accepted, connection)
+        handshake.add_done_callback(self._on_handshake_done)
 
-    def _arrived(self, arriving: "asyncio.Task[None]") -> None:
-        newcomer, connection = self._arriving.pop(arriving)
-        if arriving.cancelled() or not connection.is_made:
-            connection.refuse()
-            newcomer.send_away()
+    def _on_handshake_done(self, handshake: "asyncio.Task[None]") -> None:
+        accepted, connection = self._handshakes.pop(handshake)
+        if handshake.cancelled() or not connection.is_made:
+            connection.reject()
+            accepted.close()
 
-    async def _usher(self, newcomer: "_Newcomer", connection: Connection) -> None:
-        """See somebody in; from then on it is the connection that tells when they leave."""
-        tls, limits = self._lobby.tls, self._lobby.limits
-        if delay_ms := self._delay_ms(newcomer.host):
-            # Sent away at once, most would be back at once.
+    async def _handshake(self, accepted: "_AcceptedSocket", connection: Connection) -> None:
+        """Establish the connection, by a TLS handshake if need be; it then releases its quota."""
+        tls, limits = self._context.tls, self._context.limits
+        if delay_ms := self._delay_ms(accepted.host):
+            # A client that is refused immediately would reconnect immediately.
             await asyncio.sleep(delay_ms / 1000)
             self._traffic.refused += 1
             return
         try:
-            newcomer.is_handed_over = True
-            with alerts_to(newcomer.client.send):
+            accepted.is_handed_over = True
+            with alerts_to(accepted.client.send):
                 await self._loop.connect_accepted_socket(
                     lambda: connection,
-                    newcomer.client,
+                    accepted.client,
                     ssl=tls.context if tls else None,
                     ssl_handshake_timeout=limits.first_request_seconds if tls else None,
                 )
         except (OSError, ssl.SSLError) as error:
-            # Also a handshake that takes too long.
-            self._tell_failure(newcomer.host, error)
+            # This includes a handshake that times out.
+            self._log_failure(accepted.host, error)
 
-    def _tell_failure(self, host: str, error: Exception) -> None:
+    def _log_failure(self, host: str, error: Exception) -> None:
         self._traffic.handshakes_failed += 1
         reason = _reason(error)
-        self._failures.warn(
+        self._failure_log.warn(
             audit if "CERTIFICATE" in reason else log,
             "connection failed before its first request",
             client=host,
-            listener=self._lobby.listener.name,
+            listener=self._context.listener.name,
             reason=reason,
         )
 
 
-class _Newcomer:
-    """Somebody who was let in by the door, and is counted out once, however they leave.
+class _AcceptedSocket:
+    """A socket that counts against the connection quotas until it is released, once.
 
-    Connections know their newcomers, and not the other way round: circles of those who came and
-    went would be left to the garbage collector, which stops everybody for a while.
+    A `Connection` refers to its `_AcceptedSocket`, and not the other way round: reference cycles of
+    closed connections would be left to the garbage collector, which stops all clients for a while.
     """
 
-    __slots__ = ("_door", "_is_counted", "client", "host", "is_handed_over")
+    __slots__ = ("_is_counted", "_quotas", "client", "host", "is_handed_over")
 
-    def __init__(self, client: socket.socket, host: str, door: Door) -> None:
+    def __init__(self, client: socket.socket, host: str, quotas: ConnectionQuotas) -> None:
         self.client = client
         self.host = host
         self.is_handed_over = False
-        """Whether the socket is the event loop's, which closes it."""
-        self._door = door
+        """True if the event loop owns the socket and closes it."""
+        self._quotas = quotas
         self._is_counted = True
 
-    def leave(self) -> None:
+    def release(self) -> None:
         if self._is_counted:
             self._is_counted = False
-            self._door.leave(self.host)
+            self._quotas.release(self.host)
 
-    def send_away(self) -> None:
-        """See that somebody leaves who is not in, or who was about to be when we closed."""
+    def close(self) -> None:
+        """Close a socket whose connection was not established, and release its quota."""
         if not self.is_handed_over:
             self.client.close()
-        self.leave()
+        self.release()
 
 
 def _reason(error: Exception) -> str:

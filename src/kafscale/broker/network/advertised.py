@@ -1,9 +1,9 @@
-"""Where clients are told to connect to: this broker, and all the others.
+"""The advertised addresses of brokers, as a client can reach them.
 
-The law: an answer that names this broker names it as the client can reach it: by what the settings
-advertise for the listener, else by the address of ours at which the client has come. That is right
-behind any number of addresses, and wherever nothing stands in between. Other brokers are named as
-they registered, at the same listener; those that do not have it are not named.
+Invariant: a response names this broker by the advertised address of the client's listener, else by
+the local address that the client connected to. The latter is right on a host with any number of
+addresses, as long as there is no proxy or NAT in between. Other brokers are named by their
+registered address of the same listener; brokers without that listener are left out.
 """
 
 import msgspec
@@ -13,7 +13,7 @@ from kafscale.net.canonical_ip import canonical
 
 
 class Node(msgspec.Struct, frozen=True, gc=False):
-    """A broker, as a client is told of it."""
+    """A broker in a response."""
 
     id: int
     host: str
@@ -22,17 +22,17 @@ class Node(msgspec.Struct, frozen=True, gc=False):
 
 
 def nodes(context: RequestContext) -> list[Node]:
-    """All brokers that are alive, this one in any case."""
+    """All live brokers, including this one."""
     others = context.broker.cluster.brokers
     return [
-        found
-        for number in sorted({*others, context.broker.node_id})
-        if (found := node(context, number)) is not None
+        broker
+        for broker_id in sorted({*others, context.broker.node_id})
+        if (broker := node(context, broker_id)) is not None
     ]
 
 
 def node(context: RequestContext, broker_id: int) -> Node | None:
-    """A broker that is alive; None for any other number."""
+    """The live broker with this id, or None."""
     broker = context.broker
     info = broker.cluster.brokers.get(broker_id)
     if broker_id == broker.node_id:
@@ -45,8 +45,8 @@ def node(context: RequestContext, broker_id: int) -> Node | None:
 
 
 def advertised(context: RequestContext) -> tuple[str, int]:
-    """The host and the port of this broker, for this client."""
+    """The host and port of this broker for this client."""
     client = context.client
     listener = client.listener
-    host = listener.advertised_host or canonical(client.served_host)
-    return host, listener.advertised_port or client.served_port
+    host = listener.advertised_host or canonical(client.local_host)
+    return host, listener.advertised_port or client.local_port

@@ -1,8 +1,8 @@
-"""The ways in to a broker: every listener with its sockets, its certificate and its logins.
+"""The bound listeners of a broker, each with its sockets and its certificate.
 
-The laws: what cannot work (a certificate that is not there, a listener that nobody could log in at)
-stops the start and says what to set; sockets are bound before the cluster hears of them, and serve
-nobody before the broker is ready.
+Invariants: a listener that cannot work (without a certificate, or without a SASL mechanism) stops
+the start with an error that says what to set. Sockets are bound before the broker registers, and
+serve no client before the broker is ready.
 """
 
 import socket
@@ -10,9 +10,8 @@ from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass
 
-from kafscale.broker.network.listener_config import Listener, Protocol, listeners
-from kafscale.broker.network.server import Server
-from kafscale.broker.network.server import Settings as ServerSettings
+from kafscale.broker.network.listener_config import Listener, SecurityProtocol, configured_listeners
+from kafscale.broker.network.server import Server, ServerSettings
 from kafscale.broker.network.sockets import Address, address_of
 from kafscale.config import Config
 from kafscale.config.sections.security import all_for_listener
@@ -24,8 +23,8 @@ log = get_logger(__name__)
 
 
 @dataclass(frozen=True)
-class Entry:
-    """One listener that is bound."""
+class BoundListener:
+    """One listener with its bound sockets."""
 
     listener: Listener
     sockets: tuple[socket.socket, ...]
@@ -37,48 +36,50 @@ class Entry:
 
 
 @asynccontextmanager
-async def open_entries(config: Config, settings: ServerSettings) -> AsyncIterator[list[Entry]]:
-    """All listeners, bound inside the block."""
+async def bind_listeners(
+    config: Config, settings: ServerSettings
+) -> AsyncIterator[list[BoundListener]]:
+    """Bind all configured listeners; their sockets are closed after the block."""
     with ExitStack() as stack:
-        entries = []
-        for listener in listeners(config):
+        bound_listeners = []
+        for listener in configured_listeners(config):
             _check(config, listener)
             tls = ListenerTls(config.tls, listener.name) if listener.is_encrypted else None
-            sockets = await settings.open_listeners(listener.host, listener.port)
+            sockets = await settings.bind(listener.host, listener.port)
             for bound in sockets:
                 stack.callback(bound.close)
-            entries.append(Entry(listener, tuple(sockets), tls))
-        yield entries
+            bound_listeners.append(BoundListener(listener, tuple(sockets), tls))
+        yield bound_listeners
 
 
-def serve(server: Server, entries: list[Entry]) -> None:
-    """Let clients in."""
-    for entry in entries:
-        server.serve(entry.sockets, entry.listener, entry.tls)
+def serve(server: Server, bound_listeners: list[BoundListener]) -> None:
+    """Start accepting clients."""
+    for bound in bound_listeners:
+        server.serve(bound.sockets, bound.listener, bound.tls)
 
 
-def announcement(entry: Entry, address: Address) -> str:
-    """What people are told of a listener that serves."""
+def describe(bound: BoundListener, address: Address) -> str:
+    """The line that the broker prints for a listener that serves clients."""
     host, port = address
-    place = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-    if entry.listener.protocol is Protocol.PLAINTEXT:
-        return f"broker listening on {place}"
-    return f"broker listening on {place} ({entry.listener.protocol})"
+    endpoint = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    if bound.listener.protocol is SecurityProtocol.PLAINTEXT:
+        return f"broker listening on {endpoint}"
+    return f"broker listening on {endpoint} ({bound.listener.protocol})"
 
 
 def _check(config: Config, listener: Listener) -> None:
     if not listener.authenticates:
         return
-    offered = all_for_listener(config.sasl.enabled_mechanisms, listener.name)
-    if not offered:
+    mechanisms = all_for_listener(config.sasl.enabled_mechanisms, listener.name)
+    if not mechanisms:
         raise ConfigError(
-            f"listener {listener.name} has clients log in ({listener.protocol}), but"
-            " sasl.enabledMechanisms offers no way to; set it, for instance to SCRAM-SHA-512"
+            f"listener {listener.name} uses {listener.protocol}, but sasl.enabledMechanisms has no"
+            " mechanism for it; set one, for example SCRAM-SHA-512"
         )
-    if not listener.is_encrypted and {"PLAIN", "OAUTHBEARER"} & set(offered):
+    if not listener.is_encrypted and {"PLAIN", "OAUTHBEARER"} & set(mechanisms):
         log.warning(
-            "passwords or tokens travel in the clear",
+            "passwords or tokens are sent unencrypted",
             listener=listener.name,
             protocol=str(listener.protocol),
-            mechanisms=list(offered),
+            mechanisms=list(mechanisms),
         )

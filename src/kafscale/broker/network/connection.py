@@ -1,20 +1,21 @@
-"""One client: requests are begun as they come, answers go out in the order of the requests.
+"""One client connection: dispatches requests as they arrive, sends responses in request order.
 
-The laws:
+Invariants:
 
-* Answers keep the order of their requests, whatever order they are finished in.
-* Everything is bounded. No request is begun, and nothing is read, while `in_flight_requests_max`
-  requests are unanswered, while the client does not take its answers, or while producers are held
-  back. So a slow client makes us hold the transport's high water and one answer per request in
-  flight, never more.
-* A client that leaves takes along its requests that only wait; an append goes on without it.
+* Responses are sent in the order of their requests, whatever order they complete in.
+* Everything is bounded. No request is dispatched, and nothing is read, while
+  `in_flight_requests_max` requests are in flight, while the client does not read its responses, or
+  while producers are under backpressure. A slow client therefore costs at most the transport's high
+  water mark and one response per request in flight.
+* A disconnect cancels the client's requests that only wait; an append continues without it.
 * An idle connection holds no buffer: all connections of a loop receive into the same one, which
   `FrameReader` leaves empty between two calls.
-* Strangers get little: until a client has logged in, where it has to, its frames are small, and it
-  has to be done within the time for a first request. Nobody may take for ever to send a frame.
-* No clock is read and no timer is kept here: `sweep` is told the time, now and then.
+* Unauthenticated clients get little: until a client has authenticated, where the listener requires
+  it, its frames are small, and it must authenticate within the time limit for a first request. No
+  client may take longer than `frame_seconds` to send a frame.
+* This module reads no clock and keeps no timer for timeouts: the server passes the time to `sweep`.
 
-What a request means is left to `dispatch`; who may connect to `server`.
+`dispatcher` serves the requests; `server` decides who may connect.
 """
 
 import asyncio
@@ -24,10 +25,10 @@ from typing import Final, cast
 
 from kafscale.broker.network.listener_config import Listener
 from kafscale.broker.requests.context import ClientInfo
-from kafscale.broker.requests.dispatcher import Dispatcher, Pending
+from kafscale.broker.requests.dispatcher import Dispatcher, PendingResponse
 from kafscale.broker.requests.versioned_api import Parts
-from kafscale.broker.security.audit import Audit
-from kafscale.broker.security.sasl_login import Logins
+from kafscale.broker.security.audit import AuditLog
+from kafscale.broker.security.sasl_login import SaslSessions
 from kafscale.errors import AuthenticationError, FrameError
 from kafscale.observability.logging import get_logger
 from kafscale.protocol.frame import FrameReader
@@ -38,41 +39,41 @@ from kafscale.security.tls.context import ListenerTls
 
 log = get_logger(__name__)
 
-Congestion = Callable[[], Awaitable[object] | None]
-"""Whether producers have to be held back, and what to await until they need not be any more."""
+Backpressure = Callable[[], Awaitable[object] | None]
+"""Returns what producers have to wait for, or None if they may continue."""
 
 _PRODUCE_KEY: Final = PRODUCE.key.to_bytes(2, "big")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What one connection may take."""
+    """The limits of one connection."""
 
     request_bytes_max: int
     in_flight_requests_max: int
     first_request_seconds: float
-    """How long a new connection may take until its first whole request, and to log in."""
+    """Time limit for the first complete request, and for authentication."""
     frame_seconds: float
-    """How long a frame may take to come in, once it has begun."""
+    """Time limit for receiving one frame, from its first byte."""
     idle_seconds: float
-    """How long a connection may be silent, if it awaits nothing."""
+    """How long a connection without requests in flight may be idle."""
     linger_seconds: float
-    """How long a closed connection may take to read what it is still owed."""
+    """How long a closed connection may take to read its remaining responses."""
 
 
-class Lobby:
-    """What the connections at one listener share, and where they come and go."""
+class ListenerContext:
+    """What all connections of one listener share."""
 
     __slots__ = (
         "audit",
-        "closed",
-        "congestion",
+        "backpressure",
         "dispatcher",
         "limits",
         "listener",
-        "logins",
         "memory",
-        "opened",
+        "on_closed",
+        "on_opened",
+        "sasl_sessions",
         "tls",
     )
 
@@ -81,27 +82,27 @@ class Lobby:
         dispatcher: Dispatcher,
         limits: Limits,
         *,
-        opened: "Callable[[Connection], bool]",
-        closed: "Callable[[Connection], None]",
-        congestion: Congestion | None = None,
+        on_opened: "Callable[[Connection], bool]",
+        on_closed: "Callable[[Connection], None]",
+        backpressure: Backpressure | None = None,
         listener: Listener | None = None,
         tls: ListenerTls | None = None,
-        logins: Logins | None = None,
-        audit: Audit | None = None,
+        sasl_sessions: SaslSessions | None = None,
+        audit: AuditLog | None = None,
         memory: FrameBufferPool | None = None,
     ) -> None:
-        """`tls` and `logins` are there if the listener asks for them; `memory` may be shared."""
+        """`tls` and `sasl_sessions` are set if the listener's protocol requires them."""
         self.dispatcher = dispatcher
         self.limits = limits
         self.listener = listener or Listener()
         self.tls = tls
-        self.logins = logins
+        self.sasl_sessions = sasl_sessions
         self.audit = audit
-        self.opened = opened
-        """Told of every connection; whether it may stay."""
-        self.closed = closed
-        """told of every connection when it is gone."""
-        self.congestion = congestion
+        self.on_opened = on_opened
+        """Called for every new connection; returns False to refuse it."""
+        self.on_closed = on_closed
+        """Called for every connection when it is lost."""
+        self.backpressure = backpressure
         self.memory = memory or FrameBufferPool()
 
 
@@ -109,20 +110,20 @@ class Connection(asyncio.BufferedProtocol):
     """One client's connection, from `connection_made` to `connection_lost`."""
 
     __slots__ = (
-        "_answers",
+        "_backpressure",
+        "_context",
         "_frame_count",
         "_frame_swept",
         "_frames",
-        "_gone",
-        "_lobby",
-        "_moved",
+        "_has_received",
+        "_has_sent_request",
+        "_idle_since",
         "_muted",
-        "_quiet_since",
+        "_on_lost",
         "_reader",
         "_reading",
-        "_relief",
+        "_responses",
         "_sending",
-        "_spoke",
         "_stopping",
         "_transport",
         "_writable",
@@ -130,48 +131,48 @@ class Connection(asyncio.BufferedProtocol):
         "is_made",
     )
 
-    def __init__(self, lobby: Lobby, now: float, gone: Callable[[], None] = lambda: None) -> None:
-        """`gone` is called when the connection is no more, if there ever was one."""
-        self._lobby = lobby
-        self._gone = gone
+    def __init__(
+        self, context: ListenerContext, now: float, on_lost: Callable[[], None] = lambda: None
+    ) -> None:
+        """`on_lost` is called when the connection is lost, if it was ever made."""
+        self._context = context
+        self._on_lost = on_lost
         self.is_made = False
-        self._reader = FrameReader(lobby.limits.request_bytes_max, lobby.memory)
-        self._frames: list[memoryview] = []  # Read, but not begun: at most one receive buffer.
-        self._answers: list[Parts | Pending] = []  # Of requests begun, in their order.
+        self._reader = FrameReader(context.limits.request_bytes_max, context.memory)
+        self._frames: list[memoryview] = []  # Not dispatched yet: at most one receive buffer.
+        self._responses: list[Parts | PendingResponse] = []  # In the order of the requests.
         self._reading = True
         self._writable = True
-        self._relief: asyncio.Future[object] | None = None  # Awaited while producers are held back.
-        self._muted: asyncio.TimerHandle | None = None  # Until a quota is kept again.
-        self._sending: asyncio.Handle | None = None  # About to send what is answered.
+        self._backpressure: asyncio.Future[object] | None = None  # Set while producers must wait.
+        self._muted: asyncio.TimerHandle | None = None  # Set while a quota is exceeded.
+        self._sending: asyncio.Handle | None = None  # The scheduled `_send`.
         self._stopping = False
-        self._spoke = False  # Whether a whole request has come, of somebody who is in.
+        self._has_sent_request = False
         self._frame_count = 0
-        self._frame_swept = (0, now)  # Which frame was awaited at a sweep, and since when.
-        self._moved = False  # Whether bytes have come since the last sweep.
-        self._quiet_since = now
+        self._frame_swept = (0, now)  # The frame awaited at the last sweep, and since when.
+        self._has_received = False  # Whether bytes have arrived since the last sweep.
+        self._idle_since = now
 
-    # --- what the transport tells -----------------------------------------------------------------
+    # --- called by the transport ------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.is_made = True
         self._transport = cast("asyncio.Transport", transport)
         host, port = (transport.get_extra_info("peername") or ("", 0))[:2]
-        broker_host, broker_port = (transport.get_extra_info("sockname") or ("", 0))[:2]
-        self.client = ClientInfo(
-            host, port, broker_host, broker_port, listener=self._lobby.listener
-        )
-        if self._stopping or not (self._lobby.opened(self) and self._identify()):
-            self.refuse()
+        local_host, local_port = (transport.get_extra_info("sockname") or ("", 0))[:2]
+        self.client = ClientInfo(host, port, local_host, local_port, self._context.listener)
+        if self._stopping or not (self._context.on_opened(self) and self._begin_authentication()):
+            self.reject()
 
     def get_buffer(self, _size_hint: int) -> memoryview:
         return self._reader.buffer()
 
     def buffer_updated(self, count: int) -> None:
-        self._moved = True
+        self._has_received = True
         try:
             frames = self._reader.received(count)
         except FrameError as error:
-            self._lobby.dispatcher.strangers.warn(
+            self._context.dispatcher.unauthenticated_log.warn(
                 log, "unreadable frame", client=str(self.client), reason=str(error)
             )
             self.close()
@@ -179,94 +180,98 @@ class Connection(asyncio.BufferedProtocol):
         if frames:
             self._frame_count += len(frames)
             self._frames += frames
-            self._advance()
-            if not self._spoke and (self.client.login is None or self.client.login.identity):
-                self._spoke = True
-                self._reader.frame_bytes_max = self._lobby.limits.request_bytes_max
+            self._dispatch_ready()
+            session = self.client.sasl_session
+            if not self._has_sent_request and (session is None or session.identity):
+                self._has_sent_request = True
+                self._reader.frame_bytes_max = self._context.limits.request_bytes_max
 
     def pause_writing(self) -> None:
         self._writable = False
-        self._advance()
+        self._dispatch_ready()
 
     def resume_writing(self) -> None:
         self._writable = True
-        self._advance()
+        self._dispatch_ready()
 
     def connection_lost(self, _error: Exception | None) -> None:
-        self._leave()
-        self._lobby.closed(self)
-        self._gone()
+        self._discard_requests()
+        self._context.on_closed(self)
+        self._on_lost()
 
-    # --- what the server tells --------------------------------------------------------------------
+    # --- called by the server ---------------------------------------------------------------------
 
     @property
-    def has_spoken(self) -> bool:
-        """Whether somebody who is in has asked for something."""
-        return self._spoke
+    def has_sent_request(self) -> bool:
+        """True once an authenticated client has sent a complete request."""
+        return self._has_sent_request
 
     def stop(self) -> None:
-        """Begin no more requests, answer those in flight, then close."""
+        """Dispatch no further requests, answer those in flight, then close."""
         self._stopping = True
         self._frames.clear()
-        if self._answers:
-            self._advance()
+        if self._responses:
+            self._dispatch_ready()
         else:
             self._transport.close()
 
     def close(self) -> None:
-        """Close now; answers that are with the transport are still sent."""
-        self._leave()
+        """Close now; the transport still sends the responses that it holds."""
+        self._discard_requests()
         self._transport.close()
 
     def abort(self) -> None:
         self._transport.abort()
 
-    def refuse(self) -> None:
-        """Let nobody in here, or nobody any more."""
+    def reject(self) -> None:
+        """Refuse the connection; abort it if it is open."""
         self._stopping = True
         if self.is_made:
             self._transport.abort()
 
     def sweep(self, now: float) -> None:
-        """Close the connection if it has been silent for too long."""
-        limits = self._lobby.limits
-        if self._is_dragging(now) and not self._transport.is_closing():
-            log.debug("connection closed in the middle of a frame", client=str(self.client))
+        """Close the connection if it has been idle for too long."""
+        limits = self._context.limits
+        if self._frame_timed_out(now) and not self._transport.is_closing():
+            log.debug("connection closed: frame timed out", client=str(self.client))
             self.close()
             return
-        if self._spoke and (self._moved or self._answers):
-            self._moved = False
-            self._quiet_since = now
+        if self._has_sent_request and (self._has_received or self._responses):
+            self._has_received = False
+            self._idle_since = now
             return
-        quiet_seconds = now - self._quiet_since
+        idle_seconds = now - self._idle_since
         if self._transport.is_closing():
-            if quiet_seconds > limits.linger_seconds:
+            if idle_seconds > limits.linger_seconds:
                 self._transport.abort()
-        elif quiet_seconds > (limits.idle_seconds if self._spoke else limits.first_request_seconds):
-            log.debug("silent connection closed", client=str(self.client))
+            return
+        is_established = self._has_sent_request
+        if idle_seconds > (limits.idle_seconds if is_established else limits.first_request_seconds):
+            log.debug("idle connection closed", client=str(self.client))
             self.close()
 
-    def _is_dragging(self, now: float) -> bool:
-        """Whether one frame has been coming in for too long, though we were ready to take it."""
+    def _frame_timed_out(self, now: float) -> bool:
+        """True if one frame has been incomplete for too long although we were reading."""
         number, since = self._frame_swept
         if number != self._frame_count or not self._reader.pending or not self._reading:
             self._frame_swept = (self._frame_count, now)
             return False
-        return now - since > self._lobby.limits.frame_seconds
+        return now - since > self._context.limits.frame_seconds
 
-    def _identify(self) -> bool:
-        """Find out who it is, as far as that is known by now; whether it may stay."""
-        lobby = self._lobby
-        if lobby.logins is not None:
-            login = self.client.login = lobby.logins.open(lobby.listener.name)
-            self._reader.frame_bytes_max = login.receive_bytes_max
-        elif lobby.tls is not None:
-            return self._recognize(lobby.tls)
+    def _begin_authentication(self) -> bool:
+        """Open a SASL session or read the client's certificate; False refuses the connection."""
+        context = self._context
+        if context.sasl_sessions is not None:
+            session = context.sasl_sessions.open(context.listener.name)
+            self.client.sasl_session = session
+            self._reader.frame_bytes_max = session.receive_bytes_max
+        elif context.tls is not None:
+            return self._authenticate_certificate(context.tls)
         return True
 
-    def _recognize(self, tls: ListenerTls) -> bool:
-        """Take the client for whom its certificate names; whether it may stay."""
-        audit = self._lobby.audit
+    def _authenticate_certificate(self, tls: ListenerTls) -> bool:
+        """Set the client's identity from its certificate; False refuses the connection."""
+        audit = self._context.audit
         try:
             self.client.identity = tls.principal(self._transport.get_extra_info("ssl_object"))
         except AuthenticationError as error:
@@ -277,54 +282,55 @@ class Connection(asyncio.BufferedProtocol):
             audit.logged_in(self.client, "SSL")
         return True
 
-    # --- requests in, answers out -----------------------------------------------------------------
+    # --- requests and responses -------------------------------------------------------------------
 
     @property
-    def _may_begin(self) -> bool:
+    def _can_dispatch(self) -> bool:
         return (
             self._writable
             and not self._stopping
-            and not self.client.is_leaving
-            and self._relief is None
+            and not self.client.is_closing
+            and self._backpressure is None
             and self._muted is None
-            and len(self._answers) < self._lobby.limits.in_flight_requests_max
+            and len(self._responses) < self._context.limits.in_flight_requests_max
         )
 
-    def _advance(self) -> None:
-        """Begin what may be begun, and read on only if nothing is left that may not."""
-        while self._frames and self._may_begin:
-            self._begin(self._frames.pop(0))
-        wanted = self._may_begin
-        if wanted != self._reading and not self._transport.is_closing():
-            self._reading = wanted
-            if wanted:
+    def _dispatch_ready(self) -> None:
+        """Dispatch the received requests as far as allowed; read on only if all could be."""
+        while self._frames and self._can_dispatch:
+            self._dispatch(self._frames.pop(0))
+        should_read = self._can_dispatch
+        if should_read != self._reading and not self._transport.is_closing():
+            self._reading = should_read
+            if should_read:
                 self._transport.resume_reading()
             else:
                 self._transport.pause_reading()
 
-    def _begin(self, frame: memoryview) -> None:
-        answer = self._lobby.dispatcher.dispatch(self.client, frame)
-        if answer is None:
+    def _dispatch(self, frame: memoryview) -> None:
+        response = self._context.dispatcher.dispatch(self.client, frame)
+        if response is None:
             self.close()
             return
-        if isinstance(answer, Pending):
-            answer.notify = self._finish
-            self._answers.append(answer)
-        elif self._answers:
-            self._answers.append(answer)
-        elif answer:
-            self._transport.writelines(answer)
+        if isinstance(response, PendingResponse):
+            response.notify = self._on_response
+            self._responses.append(response)
+        elif self._responses:
+            self._responses.append(response)
+        elif response:
+            self._transport.writelines(response)
         if self.client.throttled_ms:
             self._mute()
-        if self._lobby.congestion is not None and frame[:2] == _PRODUCE_KEY:
-            self._hold_back(self._lobby.congestion())
+        if self._context.backpressure is not None and frame[:2] == _PRODUCE_KEY:
+            self._apply_backpressure(self._context.backpressure())
 
-    def _finish(self) -> None:
-        """Send the answers whose turn it is; those that are made in one turn of the loop, at once.
+    def _on_response(self) -> None:
+        """Send the responses whose turn it is.
 
-        What made one request durable has often done so for those behind it.
+        Responses that complete in one iteration of the event loop are sent together: the upload
+        that made one request durable often did so for those behind it.
         """
-        if len(self._answers) == 1:
+        if len(self._responses) == 1:
             self._send()
         elif self._sending is None:
             self._sending = asyncio.get_running_loop().call_soon(self._send)
@@ -333,30 +339,30 @@ class Connection(asyncio.BufferedProtocol):
         self._sending = None
         parts: Parts = []
         count = 0
-        for answer in self._answers:
-            if isinstance(answer, Pending):
-                if not answer.done:
+        for response in self._responses:
+            if isinstance(response, PendingResponse):
+                if not response.done:
                     break
-                if answer.parts is None:
+                if response.parts is None:
                     self._transport.writelines(parts)
                     self.close()
                     return
-                parts += answer.parts
+                parts += response.parts
             else:
-                parts += answer
+                parts += response
             count += 1
         if count:
-            del self._answers[:count]
+            del self._responses[:count]
             self._transport.writelines(parts)
-            if (self._stopping or self.client.is_leaving) and not self._answers:
+            if (self._stopping or self.client.is_closing) and not self._responses:
                 self._transport.close()
                 return
             if self.client.throttled_ms:
                 self._mute()
-            self._advance()
+            self._dispatch_ready()
 
     def _mute(self) -> None:
-        """Read nothing from the client for as long as its quotas say (KIP-219)."""
+        """Read nothing from the client for the throttle time of its quotas (KIP-219)."""
         loop = asyncio.get_running_loop()
         until = loop.time() + self.client.throttled_ms / 1000
         self.client.throttled_ms = 0
@@ -367,27 +373,27 @@ class Connection(asyncio.BufferedProtocol):
 
     def _unmute(self) -> None:
         self._muted = None
-        self._advance()
+        self._dispatch_ready()
 
-    def _hold_back(self, relief: Awaitable[object] | None) -> None:
+    def _apply_backpressure(self, relief: Awaitable[object] | None) -> None:
         if relief is not None:
-            self._relief = asyncio.ensure_future(relief)
-            self._relief.add_done_callback(self._relieved)
+            self._backpressure = asyncio.ensure_future(relief)
+            self._backpressure.add_done_callback(self._release_backpressure)
 
-    def _relieved(self, relief: "asyncio.Future[object]") -> None:
+    def _release_backpressure(self, relief: "asyncio.Future[object]") -> None:
         if not relief.cancelled():
-            relief.exception()  # Whoever failed tells it himself; the client has no part in it.
-        self._relief = None
-        self._advance()
+            relief.exception()  # Retrieved, so that asyncio does not log it; its owner does.
+        self._backpressure = None
+        self._dispatch_ready()
 
-    def _leave(self) -> None:
+    def _discard_requests(self) -> None:
         self._stopping = True
         if self._muted is not None:
             self._muted.cancel()
         if self._sending is not None:
             self._sending.cancel()
         self._frames.clear()
-        for answer in self._answers:
-            if isinstance(answer, Pending):
-                answer.client_left()
-        self._answers.clear()
+        for response in self._responses:
+            if isinstance(response, PendingResponse):
+                response.client_disconnected()
+        self._responses.clear()

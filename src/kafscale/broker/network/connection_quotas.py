@@ -1,7 +1,7 @@
-"""`Door`: how many may come in: overall, from one address, and in a second.
+"""Limits on client connections: in total, per address, and per second.
 
-The law: whoever is let in is counted until `leave`, from the moment they are accepted, encrypted or
-not, known or not. Pure: the time is told, sockets are somebody else's.
+Invariant: a connection is counted from accept until close, encrypted or not, authenticated or not.
+This module is pure: callers pass the time and own the sockets.
 """
 
 from collections.abc import Iterable, Mapping
@@ -10,8 +10,8 @@ from math import inf
 from kafscale.errors import ConfigError
 
 
-class Door:
-    """Counts who is in."""
+class ConnectionQuotas:
+    """Counts connections; a token bucket limits how many are accepted per second."""
 
     def __init__(
         self,
@@ -30,26 +30,26 @@ class Door:
         self._by_host: dict[str, int] = {}
         self.count = 0
 
-    def enter(self, host: str) -> bool:
-        """Whether somebody from this address may come in; if so, they are counted."""
-        from_there = self._by_host.get(host, 0)
+    def try_acquire(self, host: str) -> bool:
+        """Count a connection from this address; False if a limit is reached."""
+        host_count = self._by_host.get(host, 0)
         if self.count >= self._connections_max:
             return False
-        if from_there >= self._per_host_overrides.get(host, self._per_host_max):
+        if host_count >= self._per_host_overrides.get(host, self._per_host_max):
             return False
-        self._by_host[host] = from_there + 1
+        self._by_host[host] = host_count + 1
         self.count += 1
         return True
 
-    def leave(self, host: str) -> None:
-        assert self.count > 0, "nobody is in"
+    def release(self, host: str) -> None:
+        assert self.count > 0, "no connection is counted"
         self.count -= 1
         self._by_host[host] -= 1
         if not self._by_host[host]:
             del self._by_host[host]
 
     def wait_seconds(self, now: float) -> float:
-        """How long to let the next one wait outside; 0 if one may come now."""
+        """How long to wait before the next accept; 0 if one is allowed now."""
         if self._rate_max is None:
             return 0.0
         if self._filled_at is not None:
@@ -58,21 +58,24 @@ class Door:
         self._filled_at = now
         return max(0.0, (1 - self._tokens) / self._rate_max)
 
-    def pay(self) -> None:
-        """Note that somebody has come, let in or not."""
+    def consume_token(self) -> None:
+        """Record an accept, whether or not `try_acquire` then allows the connection."""
         self._tokens -= 1
 
 
-def overrides(entries: Iterable[str]) -> dict[str, int]:
-    """The limits of addresses that have one of their own.
+def parse_overrides(entries: Iterable[str]) -> dict[str, int]:
+    """The connection limits of single addresses, from `network.maxConnectionsPerIpOverrides`.
 
-    >>> overrides(["10.0.0.7:500", "::1:3"])
+    >>> parse_overrides(["10.0.0.7:500", "::1:3"])
     {'10.0.0.7': 500, '::1': 3}
     """
-    found = {}
+    limits = {}
     for entry in entries:
         host, _, count = entry.rpartition(":")
         if not host:
-            raise ConfigError(f"network.maxConnectionsPerIpOverrides: {entry} names no address")
-        found[host] = int(count)
-    return found
+            raise ConfigError(
+                f"network.maxConnectionsPerIpOverrides: {entry!r} has no address;"
+                " expected address:count"
+            )
+        limits[host] = int(count)
+    return limits

@@ -1,17 +1,18 @@
 """Metrics and health over HTTP/1.1, for Prometheus and Kubernetes.
 
-| path | answer |
+| path | response |
 |---|---|
 | `/metrics` | every metric, in Prometheus' text format |
-| `/health`, `/healthz` | 200 as long as the process can answer at all: restart it if not |
-| `/readyz` | 200, or 503 with the reasons why clients should be kept away |
+| `/health`, `/healthz` | 200 as long as the process responds at all (liveness) |
+| `/readyz` | 200, or 503 with the reasons why clients should not connect (readiness) |
 
-The law: nobody gets much here. A request has to fit in `_HEAD_BYTES_MAX` and a time limit, bodies
-are not read, connections are few. The exposition gives way to Kafka's clients after every metric.
+Invariant: requests are bounded. A request head has at most `_HEAD_BYTES_MAX` bytes and a time
+limit, bodies are not read, and few connections are served. The exposition yields to the event loop
+after every metric, so that a scrape does not delay Kafka's clients.
 
 The control plane shares this port: an HTTP/2 client opens with a preface that reads like the head
-of a request (`PRI * HTTP/2.0`), and from there on its connection is the gRPC server's. Such clients
-stay for long, so they have places of their own, and take none from those who look after health.
+of a request (`PRI * HTTP/2.0`), after which the connection is passed to the gRPC server. Such
+connections are long-lived, so they have a limit of their own and cannot starve health checks.
 """
 
 import asyncio
@@ -21,7 +22,7 @@ from typing import Final
 
 import msgspec
 
-from kafscale.broker.network.sockets import Address, address_of, open_listeners
+from kafscale.broker.network.sockets import Address, address_of, bind_host
 from kafscale.net.tcp_proxy import Streams, splice
 from kafscale.observability.logging import get_logger
 from kafscale.observability.metrics import text_format
@@ -32,14 +33,14 @@ log = get_logger(__name__)
 _HEAD_BYTES_MAX: Final = 8 * 1024
 _END_OF_HEAD: Final = b"\r\n\r\n"
 _TOO_LARGE: Final = b""
-"""Stands for a head of which not all was read."""
+"""Stands for a head that exceeds the limit."""
 _HTTP2_PREFACE: Final = b"PRI * HTTP/2.0\r\n\r\n"
-"""As far as it is a head: six more bytes follow, which belong to HTTP/2 (RFC 9113, 3.4)."""
+"""The part that reads like a head; six more bytes of the preface follow (RFC 9113, 3.4)."""
 _JSON: Final = "application/json"
 _PATHS: Final = ("/health", "/healthz", "/metrics", "/readyz")
 
 
-class Head(msgspec.Struct, frozen=True):
+class RequestHead(msgspec.Struct, frozen=True):
     """The request line and headers of a request."""
 
     method: str
@@ -47,8 +48,8 @@ class Head(msgspec.Struct, frozen=True):
     keeps_alive: bool
 
 
-class Reply(msgspec.Struct, frozen=True):
-    """What is answered to a request."""
+class Response(msgspec.Struct, frozen=True):
+    """The response to a request."""
 
     status: HTTPStatus
     body: bytes
@@ -56,7 +57,7 @@ class Reply(msgspec.Struct, frozen=True):
 
 
 class AdminHttp:
-    """The listeners for metrics and health, and the conversations on them."""
+    """The HTTP server for metrics and health checks."""
 
     def __init__(
         self,
@@ -67,114 +68,114 @@ class AdminHttp:
         connections_max: int = 64,
         control_connections_max: int = 64,
     ) -> None:
-        """`readiness` names what stands in the way of serving clients, and why; best nothing."""
+        """`readiness` returns the problems that keep the broker from serving clients, by name."""
         self._metrics = metrics
         self._readiness = readiness
         self._request_seconds_max = request_seconds_max
         self._connections_max = connections_max
-        self._control: Callable[[], Awaitable[Streams]] | None = None
+        self._connect_control: Callable[[], Awaitable[Streams]] | None = None
         self._control_connections_max = control_connections_max
         self._control_connections = 0
         self._closed = False
-        self._listeners: list[asyncio.Server] = []
-        self._conversations: set[asyncio.Task[None]] = set()
+        self._servers: list[asyncio.Server] = []
+        self._connections: set[asyncio.Task[None]] = set()
         self.addresses: list[Address] = []
 
     async def listen(self, host: str, port: int) -> None:
-        for listener in await open_listeners(host, port):
-            self.addresses.append(address_of(listener))
-            self._listeners.append(
-                await asyncio.start_server(self._welcome, sock=listener, limit=_HEAD_BYTES_MAX)
+        for bound in await bind_host(host, port):
+            self.addresses.append(address_of(bound))
+            self._servers.append(
+                await asyncio.start_server(self._on_connected, sock=bound, limit=_HEAD_BYTES_MAX)
             )
 
-    def serve_control(self, dial: Callable[[], Awaitable[Streams]]) -> None:
-        """From now on, hand clients of the control plane to the server that `dial` connects to."""
-        self._control = dial
+    def serve_control(self, connect: Callable[[], Awaitable[Streams]]) -> None:
+        """Relay clients of the control plane to the server that `connect` connects to."""
+        self._connect_control = connect
 
     async def close(self) -> None:
         self._closed = True
-        for listener in self._listeners:
-            listener.close()
-        for conversation in self._conversations:
-            conversation.cancel()
-        await asyncio.gather(*self._conversations, return_exceptions=True)
+        for server in self._servers:
+            server.close()
+        for connection in self._connections:
+            connection.cancel()
+        await asyncio.gather(*self._connections, return_exceptions=True)
 
-    def _welcome(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Begin a conversation; where it ends before it has begun, the connection ends as well."""
-        others = len(self._conversations) - self._control_connections
-        if self._closed or others >= self._connections_max:
+    def _on_connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Serve a new connection in a task; it is closed also if the task never starts."""
+        http_connections = len(self._connections) - self._control_connections
+        if self._closed or http_connections >= self._connections_max:
             writer.close()
             return
 
-        def end(conversation: "asyncio.Task[None]") -> None:
-            self._conversations.discard(conversation)
+        def end(connection: "asyncio.Task[None]") -> None:
+            self._connections.discard(connection)
             writer.close()
 
-        conversation = asyncio.get_running_loop().create_task(self._host(reader, writer))
-        self._conversations.add(conversation)
-        conversation.add_done_callback(end)
+        connection = asyncio.get_running_loop().create_task(self._run(reader, writer))
+        self._connections.add(connection)
+        connection.add_done_callback(end)
 
-    async def _host(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _run(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            await self._converse(reader, writer)
+            await self._serve(reader, writer)
         except (ConnectionError, asyncio.IncompleteReadError, TimeoutError):
-            pass  # The other side is gone or asleep; it asked us nothing that could be answered.
+            pass  # The client disconnected or timed out without a complete request.
         except asyncio.CancelledError:
-            pass  # We are closing, and nobody awaits this task but `close`.
+            pass  # `close` cancelled the task, and is the only one that awaits it.
         except Exception:
             log.exception("admin request failed")
 
-    async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         keeps_alive = True
         while keeps_alive:
-            # One limit for all of it: a client may be slow neither to ask nor to listen.
+            # One limit for both directions: a client may be slow neither to send nor to read.
             async with asyncio.timeout(self._request_seconds_max):
                 try:
                     received = await reader.readuntil(_END_OF_HEAD)
                 except asyncio.LimitOverrunError:
                     received = _TOO_LARGE
-                is_control = received == _HTTP2_PREFACE and self._control is not None
-                keeps_alive = not is_control and await self._answer(received, writer)
+                is_control = received == _HTTP2_PREFACE and self._connect_control is not None
+                keeps_alive = not is_control and await self._respond(received, writer)
             if is_control:
-                await self._hand_over((reader, writer))
+                await self._relay_control((reader, writer))
 
-    async def _answer(self, received: bytes, writer: asyncio.StreamWriter) -> bool:
-        """Answer a request; whether there may be another one."""
+    async def _respond(self, received: bytes, writer: asyncio.StreamWriter) -> bool:
+        """Respond to a request; returns whether to keep the connection."""
         head = parse(received)
         if isinstance(head, HTTPStatus):
-            writer.write(render(Reply(head, b""), keeps_alive=False, with_body=True))
+            writer.write(render(Response(head, b""), keeps_alive=False, with_body=True))
         else:
-            reply = await self._reply(head)
+            response = await self._response(head)
             with_body = head.method != "HEAD"
-            writer.write(render(reply, keeps_alive=head.keeps_alive, with_body=with_body))
+            writer.write(render(response, keeps_alive=head.keeps_alive, with_body=with_body))
         await writer.drain()
-        return isinstance(head, Head) and head.keeps_alive
+        return isinstance(head, RequestHead) and head.keeps_alive
 
-    async def _hand_over(self, client: Streams) -> None:
-        """Let a client that has sent its preface talk to the control plane, as long as it likes."""
-        assert self._control is not None
+    async def _relay_control(self, client: Streams) -> None:
+        """Relay a client that has sent the HTTP/2 preface to the control plane."""
+        assert self._connect_control is not None
         if self._control_connections >= self._control_connections_max:
             return
         self._control_connections += 1
         try:
-            server = await self._control()
+            server = await self._connect_control()
             server[1].write(_HTTP2_PREFACE)
             await splice(client, server)
         finally:
             self._control_connections -= 1
 
-    async def _reply(self, head: Head) -> Reply:
+    async def _response(self, head: RequestHead) -> Response:
         if head.path not in _PATHS:
-            return Reply(HTTPStatus.NOT_FOUND, _json({"paths": _PATHS}))
+            return Response(HTTPStatus.NOT_FOUND, _json({"paths": _PATHS}))
         if head.method not in {"GET", "HEAD"}:
-            return Reply(HTTPStatus.METHOD_NOT_ALLOWED, b"")
+            return Response(HTTPStatus.METHOD_NOT_ALLOWED, b"")
         if head.path == "/metrics":
-            return Reply(HTTPStatus.OK, await self._exposition(), text_format.CONTENT_TYPE)
+            return Response(HTTPStatus.OK, await self._exposition(), text_format.CONTENT_TYPE)
         if head.path == "/readyz":
             reasons = self._readiness()
             status = HTTPStatus.SERVICE_UNAVAILABLE if reasons else HTTPStatus.OK
-            return Reply(status, _json({"ready": not reasons, "reasons": dict(reasons)}))
-        return Reply(HTTPStatus.OK, _json({"status": "ok"}))
+            return Response(status, _json({"ready": not reasons, "reasons": dict(reasons)}))
+        return Response(HTTPStatus.OK, _json({"status": "ok"}))
 
     async def _exposition(self) -> bytes:
         families = []
@@ -184,11 +185,11 @@ class AdminHttp:
         return b"".join(families)
 
 
-def parse(head: bytes) -> Head | HTTPStatus:
-    r"""The head of a request, or why there is none.
+def parse(head: bytes) -> RequestHead | HTTPStatus:
+    r"""Parse the head of a request; returns the error status if it is invalid.
 
     >>> parse(b"GET /readyz?verbose HTTP/1.1\r\nHost: broker\r\n\r\n")
-    Head(method='GET', path='/readyz', keeps_alive=True)
+    RequestHead(method='GET', path='/readyz', keeps_alive=True)
     >>> parse(b"hello\r\n\r\n")
     <HTTPStatus.BAD_REQUEST: 400>
     """
@@ -200,25 +201,25 @@ def parse(head: bytes) -> Head | HTTPStatus:
             headers = {name.strip().lower(): value for name, _, value in map(_pair, rest)}
         case _:
             return HTTPStatus.BAD_REQUEST
-    asked = headers.get("connection", "").lower()
-    # A body is not read, so that nothing after one can be understood.
+    connection = headers.get("connection", "").lower()
+    # Bodies are not read, so the connection cannot be reused after one.
     has_body = headers.get("content-length", "0") != "0" or "transfer-encoding" in headers
-    stays = "close" not in asked if version == "HTTP/1.1" else "keep-alive" in asked
-    return Head(method, target.partition("?")[0], stays and not has_body)
+    stays = "close" not in connection if version == "HTTP/1.1" else "keep-alive" in connection
+    return RequestHead(method, target.partition("?")[0], stays and not has_body)
 
 
-def render(reply: Reply, *, keeps_alive: bool, with_body: bool) -> bytes:
-    """A reply as bytes; without its body it still tells the body's length, as HEAD asks for."""
+def render(response: Response, *, keeps_alive: bool, with_body: bool) -> bytes:
+    """A response as bytes; without its body it still has the Content-Length, for HEAD."""
     lines = [
-        f"HTTP/1.1 {reply.status.value} {reply.status.phrase}",
-        f"Content-Type: {reply.content_type}",
-        f"Content-Length: {len(reply.body)}",
+        f"HTTP/1.1 {response.status.value} {response.status.phrase}",
+        f"Content-Type: {response.content_type}",
+        f"Content-Length: {len(response.body)}",
         f"Connection: {'keep-alive' if keeps_alive else 'close'}",
     ]
-    if reply.status is HTTPStatus.METHOD_NOT_ALLOWED:
+    if response.status is HTTPStatus.METHOD_NOT_ALLOWED:
         lines.append("Allow: GET, HEAD")
     head = "\r\n".join(lines).encode() + _END_OF_HEAD
-    return head + reply.body if with_body else head
+    return head + response.body if with_body else head
 
 
 def _pair(line: str) -> tuple[str, str, str]:

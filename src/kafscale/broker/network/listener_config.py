@@ -1,7 +1,7 @@
-"""The listeners of a broker, as its settings describe them: names, protocols and addresses.
+"""The configured listeners of a broker: names, security protocols and addresses.
 
-The law: there is at least one; every name has one protocol, and clients are told of brokers by the
-addresses that belong to the listener at which they have come. Pure; sockets are opened elsewhere.
+Invariants: there is at least one listener, and every name has one protocol. Clients are given the
+advertised addresses of the listener that they connected to. This module is pure; `sockets` binds.
 """
 
 import enum
@@ -13,11 +13,11 @@ from kafscale.config import Config
 from kafscale.config.sections.security import PROTOCOLS
 from kafscale.errors import ConfigError
 
-EVERY_ADDRESS: Final = "0.0.0.0"  # noqa: S104 - what an empty host stands for.
+ANY_ADDRESS: Final = "0.0.0.0"  # noqa: S104 - the meaning of an empty host.
 
 
-class Protocol(enum.StrEnum):
-    """How clients are served."""
+class SecurityProtocol(enum.StrEnum):
+    """Whether a listener encrypts and authenticates, in Kafka's terms."""
 
     PLAINTEXT = "PLAINTEXT"
     SSL = "SSL"
@@ -26,34 +26,34 @@ class Protocol(enum.StrEnum):
 
 
 class Listener(msgspec.Struct, frozen=True):
-    """Where clients are served, and how."""
+    """One listener: where clients connect, and by which protocol."""
 
     name: str = "PLAINTEXT"
-    protocol: Protocol = Protocol.PLAINTEXT
-    host: str = EVERY_ADDRESS
+    protocol: SecurityProtocol = SecurityProtocol.PLAINTEXT
+    host: str = ANY_ADDRESS
     port: int = 9092
     advertised_host: str = ""
-    """The name under which clients reach it; empty stands for the address at which they come."""
+    """The host name for clients; empty means the local address that they connected to."""
     advertised_port: int | None = None
 
     @property
     def is_encrypted(self) -> bool:
-        return self.protocol in {Protocol.SSL, Protocol.SASL_SSL}
+        return self.protocol in {SecurityProtocol.SSL, SecurityProtocol.SASL_SSL}
 
     @property
     def authenticates(self) -> bool:
-        """Whether clients have to log in (SASL)."""
-        return self.protocol in {Protocol.SASL_PLAINTEXT, Protocol.SASL_SSL}
+        """Whether clients have to authenticate by SASL."""
+        return self.protocol in {SecurityProtocol.SASL_PLAINTEXT, SecurityProtocol.SASL_SSL}
 
 
-def listeners(config: Config) -> list[Listener]:
-    """Those that the settings ask for, the first of which is what others know the broker by."""
+def configured_listeners(config: Config) -> list[Listener]:
+    """The listeners of the settings; the broker registers under the first one."""
     settings = config.broker
     if not settings.listeners:
         return [
             Listener(
                 name=settings.security_protocol,
-                protocol=Protocol(settings.security_protocol),
+                protocol=SecurityProtocol(settings.security_protocol),
                 host=settings.host,
                 port=settings.port,
                 advertised_host=settings.advertised_host,
@@ -64,23 +64,30 @@ def listeners(config: Config) -> list[Listener]:
     advertised = {
         name: (host, port) for name, host, port in map(_parts, settings.advertised_listeners)
     }
-    found: dict[str, Listener] = {}
+    listeners: dict[str, Listener] = {}
     for name, host, port in map(_parts, settings.listeners):
-        if name in found:
+        if name in listeners:
             raise ConfigError(f"broker.listeners names {name} twice")
         protocol = protocols.get(name) or (name if name in PROTOCOLS else "")
         if not protocol:
             raise ConfigError(
-                f"broker.listeners has {name}, but nothing says how it is served; add"
+                f"broker.listeners: no security protocol is configured for {name}; add"
                 f" {name}:SASL_SSL, or another protocol, to broker.listenerSecurityProtocolMap"
             )
         advertised_host, advertised_port = advertised.get(name, ("", None))
-        found[name] = Listener(
-            name, Protocol(protocol), host or EVERY_ADDRESS, port, advertised_host, advertised_port
+        listeners[name] = Listener(
+            name,
+            SecurityProtocol(protocol),
+            host or ANY_ADDRESS,
+            port,
+            advertised_host,
+            advertised_port,
         )
-    if unknown := sorted(advertised.keys() - found.keys()):
-        raise ConfigError(f"broker.advertisedListeners has {unknown[0]}, which is no listener")
-    return list(found.values())
+    if unknown := sorted(advertised.keys() - listeners.keys()):
+        raise ConfigError(
+            f"broker.advertisedListeners has {unknown[0]}, which broker.listeners does not define"
+        )
+    return list(listeners.values())
 
 
 def _parts(text: str) -> tuple[str, str, int]:

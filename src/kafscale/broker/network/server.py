@@ -1,7 +1,7 @@
-"""Listens for Kafka clients, bounds how many there are, and says goodbye to them in good order.
+"""`Server`: the listeners of a broker, their connections, and an orderly shutdown.
 
-The law: whom the door does not let in is closed as they arrive, before they cost anything. How they
-arrive is left to `reception`, what they say to `connection`.
+Invariant: a connection beyond the connection quotas is closed when it is accepted, before it costs
+anything. `acceptor` accepts connections, `connection` serves them.
 """
 
 import asyncio
@@ -9,15 +9,15 @@ import socket
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from kafscale.broker.network.acceptor import Reception
-from kafscale.broker.network.connection import Congestion, Connection, Limits, Lobby
-from kafscale.broker.network.connection_quotas import Door
+from kafscale.broker.network.acceptor import Acceptor
+from kafscale.broker.network.connection import Backpressure, Connection, Limits, ListenerContext
+from kafscale.broker.network.connection_quotas import ConnectionQuotas
 from kafscale.broker.network.listener_config import Listener
-from kafscale.broker.network.sockets import Address, address_of, open_listeners
-from kafscale.broker.requests.context import Drain
+from kafscale.broker.network.sockets import Address, address_of, bind_host
+from kafscale.broker.requests.context import ShutdownSignal
 from kafscale.broker.requests.dispatcher import Dispatcher
-from kafscale.broker.security.audit import Audit
-from kafscale.broker.security.sasl_login import Logins
+from kafscale.broker.security.audit import AuditLog
+from kafscale.broker.security.sasl_login import SaslSessions
 from kafscale.observability.logging import get_logger
 from kafscale.observability.metrics.broker import Metrics
 from kafscale.protocol.receive_buffer import FrameBufferPool
@@ -27,28 +27,28 @@ log = get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
-    """What a server takes from the network."""
+class ServerSettings:
+    """The limits and intervals of a server."""
 
     connections_max: int
     connections_per_host_max: int | None = None
     connections_per_host_overrides: dict[str, int] = field(default_factory=dict)
     connection_rate_max: int | None = None
-    """How many are accepted in a second; None takes all."""
+    """How many connections are accepted per second; None means no limit."""
     send_buffer_bytes: int = 0
-    """Of the kernel, for each connection; 0 leaves it to the kernel."""
+    """The kernel's send buffer of a connection; 0 means the system's default."""
     receive_buffer_bytes: int = 0
     backlog: int = 1024
-    """How many connections the kernel may hold for us to accept."""
+    """How many connections the kernel may queue until they are accepted."""
     sweep_seconds: float = 1.0
-    """How often silent connections and overdue requests are looked for."""
+    """How often idle connections and overdue requests are checked."""
     reload_seconds: float = 10.0
-    """How often the files of certificates are looked at."""
+    """How often certificate files are checked for changes."""
     limits: Limits
 
-    async def open_listeners(self, host: str, port: int) -> list[socket.socket]:
-        """Bind every address of `host`; nobody is served there yet."""
-        return await open_listeners(
+    async def bind(self, host: str, port: int) -> list[socket.socket]:
+        """Bind every address of `host`, without listening yet."""
+        return await bind_host(
             host,
             port,
             send_buffer_bytes=self.send_buffer_bytes,
@@ -57,34 +57,35 @@ class Settings:
 
 
 class Server:
-    """The listeners of a broker and the connections that came through them."""
+    """The listeners of a broker and their connections."""
 
     def __init__(
         self,
         dispatcher: Dispatcher,
-        settings: Settings,
+        settings: ServerSettings,
         metrics: Metrics,
-        drain: Drain,
+        shutdown: ShutdownSignal,
         *,
-        congestion: Congestion | None = None,
-        logins: Logins | None = None,
-        audit: Audit | None = None,
+        backpressure: Backpressure | None = None,
+        sasl_sessions: SaslSessions | None = None,
+        audit: AuditLog | None = None,
         delay_ms: Callable[[str], int] = lambda _host: 0,
     ) -> None:
-        """`logins` and `audit` are for listeners at which clients show who they are.
+        """`sasl_sessions` and `audit` are for listeners that authenticate clients.
 
-        `delay_ms` tells after how long somebody is sent away who comes too often from an address.
+        `delay_ms` returns after how long to close a connection of an address that exceeds its
+        connection rate quota; 0 serves it.
         """
         self._dispatcher = dispatcher
         self._settings = settings
         self._metrics = metrics
         self._traffic = metrics.connections
-        self._drain = drain
-        self._congestion = congestion
-        self._logins = logins
+        self._shutdown = shutdown
+        self._backpressure = backpressure
+        self._sasl_sessions = sasl_sessions
         self._audit = audit
         self._delay_ms = delay_ms
-        self._door = Door(
+        self._quotas = ConnectionQuotas(
             settings.connections_max,
             per_host_max=settings.connections_per_host_max,
             per_host_overrides=settings.connections_per_host_overrides,
@@ -92,18 +93,18 @@ class Server:
         )
         self._memory = FrameBufferPool()
         self._connections: set[Connection] = set()
-        self._receptions: list[Reception] = []
+        self._acceptors: list[Acceptor] = []
         self._certificates: list[ListenerTls] = []
         self.addresses: list[Address] = []
-        """Where clients are served."""
+        """The addresses that accept clients."""
         self._sweeper: asyncio.TimerHandle | None = None
         self._reloaded_at = 0.0
         self._emptied = asyncio.Event()
-        self._refused_told = 0
+        self._refused_logged = 0
 
     async def listen(self, host: str, port: int) -> None:
         """Serve clients on every address of `host`; port 0 takes a free one, the same for all."""
-        self.serve(await self._settings.open_listeners(host, port))
+        self.serve(await self._settings.bind(host, port))
 
     def serve(
         self,
@@ -111,17 +112,17 @@ class Server:
         listener: Listener | None = None,
         tls: ListenerTls | None = None,
     ) -> None:
-        """Serve clients on sockets that are bound, as a listener asks for."""
+        """Serve clients on bound sockets, by the protocol of a listener."""
         listener = listener or Listener()
-        lobby = Lobby(
+        context = ListenerContext(
             self._dispatcher,
             self._settings.limits,
-            opened=self._opened,
-            closed=self._closed,
-            congestion=self._congestion,
+            on_opened=self._on_opened,
+            on_closed=self._on_closed,
+            backpressure=self._backpressure,
             listener=listener,
             tls=tls,
-            logins=self._logins if listener.authenticates else None,
+            sasl_sessions=self._sasl_sessions if listener.authenticates else None,
             audit=self._audit,
             memory=self._memory,
         )
@@ -130,17 +131,17 @@ class Server:
         for listening in sockets:
             self.addresses.append(address_of(listening))
             listening.listen(self._settings.backlog)
-            reception = Reception(listening, lobby, self._door, self._traffic, self._delay_ms)
-            reception.open()
-            self._receptions.append(reception)
+            acceptor = Acceptor(listening, context, self._quotas, self._traffic, self._delay_ms)
+            acceptor.open()
+            self._acceptors.append(acceptor)
         if self._sweeper is None:
             self._schedule_sweep()
 
     async def drain(self, timeout_seconds: float) -> None:
-        """Take no more clients and requests, answer those in flight, and close everything."""
-        for reception in self._receptions:
-            reception.close()
-        self._drain.begin()
+        """Accept no more clients and requests, answer those in flight, and close everything."""
+        for acceptor in self._acceptors:
+            acceptor.close()
+        self._shutdown.set()
         for connection in list(self._connections):
             connection.stop()
         try:
@@ -149,24 +150,24 @@ class Server:
                     self._emptied.clear()
                     await self._emptied.wait()
         except TimeoutError:
-            log.warning("clients cut off by the end of the drain", count=len(self._connections))
+            log.warning("drain timed out: connections aborted", count=len(self._connections))
             for connection in list(self._connections):
                 connection.abort()
         if self._sweeper is not None:
             self._sweeper.cancel()
 
-    def _opened(self, connection: Connection) -> bool:
-        if self._drain.begun:
+    def _on_opened(self, connection: Connection) -> bool:
+        if self._shutdown.is_set:
             self._traffic.refused += 1
             return False
         self._connections.add(connection)
         self._traffic.active = len(self._connections)
         return True
 
-    def _closed(self, connection: Connection) -> None:
+    def _on_closed(self, connection: Connection) -> None:
         self._connections.discard(connection)
         self._traffic.active = len(self._connections)
-        if connection.has_spoken:
+        if connection.has_sent_request:
             self._traffic.left_at = self._metrics.timer()
         if not self._connections:
             self._emptied.set()
@@ -183,7 +184,7 @@ class Server:
         self._schedule_sweep()
 
     def sweep(self, now: float) -> None:
-        """Close silent connections, end overdue requests, take new certificates, tell refusals."""
+        """Close idle connections, end overdue requests, reload certificates, log refusals."""
         for connection in list(self._connections):
             connection.sweep(now)
         self._dispatcher.expire()
@@ -192,7 +193,7 @@ class Server:
             for certificate in self._certificates:
                 certificate.refresh()
         refused = self._traffic.refused
-        if refused > self._refused_told:
-            # One line a sweep, however many come: a flood of clients must not become one of lines.
-            log.warning("connections refused", count=refused - self._refused_told)
-            self._refused_told = refused
+        if refused > self._refused_logged:
+            # One line per sweep, so that a flood of clients does not flood the log.
+            log.warning("connections refused", count=refused - self._refused_logged)
+            self._refused_logged = refused

@@ -1,6 +1,6 @@
-"""Who asks, and what the answer may be made with: what a handler gets besides the request.
+"""`RequestContext`: what a handler gets besides the request.
 
-The law: a handler touches only what its `RequestContext` offers; it knows no sockets and no frames.
+Invariant: a handler uses only what its `RequestContext` offers; it knows no sockets and no frames.
 """
 
 from collections.abc import Callable
@@ -9,97 +9,94 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from kafscale.broker.network.listener_config import Listener
-from kafscale.broker.security.denials import denial
+from kafscale.broker.security.permissions import authorization_error
 from kafscale.metadata.access.model import CLUSTER_NAME, Operation, ResourceType
 from kafscale.protocol.api import Api
 from kafscale.security.principal import ANONYMOUS, Principal
 
-if TYPE_CHECKING:  # Rooms may know who asks; that must not make them part of a circle.
-    from kafscale.broker.security.sasl_login import Login
+if TYPE_CHECKING:  # These modules use ClientInfo and RequestContext: avoid an import cycle.
+    from kafscale.broker.security.sasl_login import SaslSession
     from kafscale.broker.services import Services
 
 _LISTENER = Listener()
 
 
 class ClientInfo(msgspec.Struct):
-    """One connection, as handlers know it."""
+    """One connection, as handlers see it."""
 
     host: str
     port: int
-    served_host: str = ""
-    """The address of ours at which the client has come; so is the port."""
-    served_port: int = 0
-    broker_host: str = ""
-    """The address at which the client has reached us, and will reach us again."""
-    broker_port: int = 0
+    local_host: str = ""
+    """The local address that the client connected to."""
+    local_port: int = 0
     listener: Listener = _LISTENER
-    """The one at which the client has come."""
+    """The listener that the client connected to."""
     identity: Principal = ANONYMOUS
-    """Who the client is, as far as it has shown it; its `client.id` counts for nothing."""
-    login: "Login | None" = None
-    """Where the client stands that has to log in; None at a listener that asks nobody to."""
-    is_leaving: bool = False
-    """Whether the connection is to be closed when what was asked is answered."""
+    """Who the client is, as far as it has authenticated; its `client.id` proves nothing."""
+    sasl_session: "SaslSession | None" = None
+    """The state of SASL authentication; None if the listener does not require it."""
+    is_closing: bool = False
+    """True if the connection is to be closed after the responses in flight."""
     throttled_ms: int = 0
-    """For how long the connection is to be left alone, as its quotas say."""
+    """For how long to mute the connection, because its client exceeds a quota."""
     software_name: str = ""
-    """Told by clients that ask ApiVersions in v3 or later (KIP-511), empty before."""
+    """Sent by clients with ApiVersions v3 or later (KIP-511), empty before."""
     software_version: str = ""
 
     def __str__(self) -> str:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
-class Drain:
-    """The broker's farewell: begins once, and wakes whatever only waits for more to come.
+class ShutdownSignal:
+    """Set once, when the broker shuts down; wakes the requests that only wait.
 
-    A handler that waits (a fetch for records) watches it and answers with what it has.
+    A handler that waits (a fetch for records) adds a callback, and responds with what it has.
     """
 
-    __slots__ = ("_watchers", "begun")
+    __slots__ = ("_callbacks", "is_set")
 
     def __init__(self) -> None:
-        self.begun = False
-        self._watchers: set[Callable[[], object]] = set()
+        self.is_set = False
+        self._callbacks: set[Callable[[], object]] = set()
 
-    def watch(self, wake: Callable[[], object]) -> None:
-        """Call `wake` when the drain begins; at once, where it has begun."""
-        if self.begun:
-            wake()
+    def add_callback(self, callback: Callable[[], object]) -> None:
+        """Call `callback` when the signal is set; immediately, if it is set already."""
+        if self.is_set:
+            callback()
         else:
-            self._watchers.add(wake)
+            self._callbacks.add(callback)
 
-    def unwatch(self, wake: Callable[[], object]) -> None:
-        self._watchers.discard(wake)
+    def remove_callback(self, callback: Callable[[], object]) -> None:
+        self._callbacks.discard(callback)
 
-    def begin(self) -> None:
-        self.begun = True
-        watchers, self._watchers = self._watchers, set()
-        for wake in watchers:
-            wake()
+    def set(self) -> None:
+        self.is_set = True
+        callbacks, self._callbacks = self._callbacks, set()
+        for callback in callbacks:
+            callback()
 
 
 class RequestContext(msgspec.Struct, gc=False):
-    """One request's surroundings. Made for every request, so it holds references and no more."""
+    """The context of one request. Created for every request, so it only holds references."""
 
     client: ClientInfo
     client_id: str | None
-    """The name that the client gives itself in the header of every request."""
+    """The `client.id` in the request header."""
     api: Api[Any, Any]
     version: int
     correlation_id: int
     received_ms: int
-    """When the request came, in ms since 1970."""
+    """When the request was received, in ms since 1970."""
     started: float
-    """The same moment in seconds, by the clock that measures how long things take."""
+    """The same moment in seconds, by the clock that measures durations."""
     broker: "Services"
-    drain: Drain
+    shutdown: ShutdownSignal
     request_bytes: int = 0
-    """How large the request is, header included."""
+    """The size of the request, header included."""
     busy_seconds: float = 0.0
-    """How long the event loop was busy with the request before it had to wait, if it had to."""
+    """How long the event loop worked on the request before it had to wait, if it had to."""
 
-    def may(
+    def is_authorized(
         self,
         operation: Operation,
         resource_type: ResourceType,
@@ -107,25 +104,30 @@ class RequestContext(msgspec.Struct, gc=False):
         *,
         quiet: bool = False,
     ) -> bool:
-        """Whether the client may do this; `quiet` where a no is an everyday answer, and no denial.
+        """Whether the client may perform an operation on a resource, by the ACLs.
 
-        To be asked once for each thing that a request names, by the table in `permissions`.
+        `quiet` keeps a denial out of the audit log, where being denied is normal. To be called once
+        for each resource that a request names, by the table in `permissions`.
         """
-        access = self.broker.access
-        return access is None or access.allows(self, operation, resource_type, name, quiet=quiet)
+        authorizer = self.broker.authorizer
+        return authorizer is None or authorizer.is_authorized(
+            self, operation, resource_type, name, quiet=quiet
+        )
 
-    def sees(self, resource_type: ResourceType, name: str) -> bool:
-        """Whether something is shown to the client where it did not name it itself."""
-        return self.may(Operation.DESCRIBE, resource_type, name, quiet=True)
+    def can_describe(self, resource_type: ResourceType, name: str) -> bool:
+        """Whether a resource is listed for the client if the request does not name it."""
+        return self.is_authorized(Operation.DESCRIBE, resource_type, name, quiet=True)
 
-    def may_any(self, operation: Operation, resource_type: ResourceType) -> bool:
-        """Whether there is, or could be, a resource of that type that the client may do this to."""
-        access = self.broker.access
-        return access is None or access.allows_any(self, operation, resource_type)
+    def is_authorized_for_any(self, operation: Operation, resource_type: ResourceType) -> bool:
+        """Whether the client may perform an operation on at least one resource of a type."""
+        authorizer = self.broker.authorizer
+        return authorizer is None or authorizer.is_authorized_for_any(
+            self, operation, resource_type
+        )
 
-    def demand(
+    def require(
         self, operation: Operation, resource_type: ResourceType, name: str = CLUSTER_NAME
     ) -> None:
-        """Raise what is told to somebody who may not."""
-        if not self.may(operation, resource_type, name):
-            raise denial(resource_type, name)
+        """Raise the authorization error of the resource type unless the client is authorized."""
+        if not self.is_authorized(operation, resource_type, name):
+            raise authorization_error(resource_type, name)

@@ -1,18 +1,18 @@
-"""From the bytes of a request to the bytes of its answer, by way of the handler of its API.
+"""`Dispatcher`: turns the bytes of a request into the bytes of its response, by its handler.
 
-The laws:
+Invariants:
 
-* `dispatch` never raises. What cannot be answered (an API or version that is not served, bytes that
-  are not what they claim to be) is logged and closes its connection, and nothing else.
-* Errors become answers here and nowhere else. An error of ours carries its Kafka code; any other is
-  a defect: logged with its traceback, counted, and told to the client as -1. No error is ever told
-  by a body that reads as a success.
-* A request whose handler answers at once costs no task and no future.
+* `dispatch` never raises. A request that cannot be answered (an API or version that is not served,
+  malformed bytes) is logged and closes its connection, and nothing else.
+* Only this module turns errors into responses. A `KafscaleError` carries its Kafka error code; any
+  other exception is a defect: it is logged with its traceback, counted, and sent as error code -1.
+  No error is sent as a response that reads as a success.
+* A request whose handler responds immediately costs no task and no future.
 * Every request that waits ends: by its own time limit, or by the broker's.
-* Who has to log in and has not is served nothing but what logging in takes (`login`).
+* A client that must authenticate and has not is served nothing but authentication (`sasl_login`).
 
-ApiVersions is served here, because what it tells is this table. Sockets, and the order of answers,
-are left to `connection`.
+ApiVersions is served here, because its response is this module's table. `connection` owns the
+socket and the order of responses.
 """
 
 import asyncio
@@ -22,11 +22,11 @@ from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Any, Final
 
-from kafscale.broker.requests.context import ClientInfo, Drain, RequestContext
+from kafscale.broker.requests.context import ClientInfo, RequestContext, ShutdownSignal
 from kafscale.broker.requests.route import Route, route
-from kafscale.broker.requests.versioned_api import Endpoint, Parts
-from kafscale.broker.security.quotas import Throttling
-from kafscale.broker.security.sasl_login import Login
+from kafscale.broker.requests.versioned_api import Parts, VersionedApi
+from kafscale.broker.security.quotas import ClientQuotas
+from kafscale.broker.security.sasl_login import SaslSession
 from kafscale.errors import (
     AuthenticationError,
     InvalidRequestError,
@@ -55,12 +55,12 @@ if TYPE_CHECKING:
 
 log = get_logger(__name__)
 
-_UNFORESEEN: Final = ErrorCode.UNKNOWN_SERVER_ERROR.message
-_SOFTWARE: Final = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?")
+_UNEXPECTED_ERROR: Final = ErrorCode.UNKNOWN_SERVER_ERROR.message
+_SOFTWARE_NAME: Final = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?")
 
 
-class Pending:
-    """An answer that is awaited; `notify` is called once it is there."""
+class PendingResponse:
+    """A response that is not complete yet; `notify` is called once it is."""
 
     __slots__ = ("done", "notify", "parts")
 
@@ -68,11 +68,11 @@ class Pending:
         self.done = False
         self.parts: Parts | None = None
         """None closes the connection."""
-        self.notify: Callable[[], None] = _nobody
+        self.notify: Callable[[], None] = _ignore
 
-    def client_left(self) -> None:
-        """Nobody awaits the answer any more."""
-        self.notify = _nobody
+    def client_disconnected(self) -> None:
+        """Drop the response, because its client has disconnected."""
+        self.notify = _ignore
 
     def finish(self, parts: Parts | None) -> None:
         self.parts = parts
@@ -80,32 +80,33 @@ class Pending:
         self.notify()
 
 
-class Waiting(Pending):
-    """The answer to a request that is being served."""
+class InFlightRequest(PendingResponse):
+    """A request that is being served, and its response."""
 
-    __slots__ = ("context", "deadline", "endpoint", "future", "left", "request")
+    __slots__ = ("context", "deadline", "future", "is_abandoned", "request", "versioned_api")
 
     def __init__(
         self,
-        endpoint: Endpoint,
+        versioned_api: VersionedApi,
         context: RequestContext,
         request: Message,
         future: asyncio.Future[Any],
         deadline: float,
     ) -> None:
         super().__init__()
-        self.endpoint = endpoint
+        self.versioned_api = versioned_api
         self.context = context
         self.request = request
         self.future = future
         self.deadline = deadline
-        self.left = False
+        self.is_abandoned = False
+        """True if the client has disconnected."""
 
-    def client_left(self) -> None:
-        """Nobody awaits the answer: end what only waits; let everything else finish."""
-        super().client_left()
-        self.left = True
-        if self.endpoint.route.ends_with_client:
+    def client_disconnected(self) -> None:
+        """Cancel a request that only waits; let any other finish without a response."""
+        super().client_disconnected()
+        self.is_abandoned = True
+        if self.versioned_api.route.cancel_on_disconnect:
             self.future.cancel()
 
 
@@ -117,201 +118,217 @@ class Dispatcher:
         routes: Iterable[Route],
         services: "Services",
         metrics: Metrics,
-        drain: Drain,
+        shutdown: ShutdownSignal,
         *,
         request_timeout_ms: int,
         clock: Callable[[], int],
         timer: Callable[[], float],
-        throttling: Throttling | None = None,
+        quotas: ClientQuotas | None = None,
     ) -> None:
-        """Time is told by `clock`, in ms since 1970, and measured by `timer`, in seconds."""
-        own = route(API_VERSIONS, self._api_versions)
-        self._routes = {served.api.key: served for served in (own, *routes)}
+        """`clock` returns ms since 1970; `timer` returns seconds and measures durations."""
+        api_versions = route(API_VERSIONS, self._api_versions)
+        self._routes = {each.api.key: each for each in (api_versions, *routes)}
         self._services = services
-        self._throttling = throttling
+        self._quotas = quotas
         self._metrics = metrics
-        self._drain = drain
+        self._shutdown = shutdown
         self._request_timeout_seconds = request_timeout_ms / 1000
         self._clock = clock
         self._timer = timer
-        self._by_number: dict[int, Endpoint] = {}
-        self.strangers = RateLimitedLogger(clock)
-        """Keeps what is told of clients that nobody knows within bounds."""
-        # Tasks are only weakly held by their event loop: this keeps them, and counts them.
-        self._waiting: set[Waiting] = set()
+        self._versioned_apis: dict[int, VersionedApi] = {}
+        """By the first four bytes of a request: API key and version."""
+        self.unauthenticated_log = RateLimitedLogger(clock)
+        """For events that unauthenticated clients can cause."""
+        # An event loop holds its tasks weakly: this set keeps them alive, and counts them.
+        self._in_flight: set[InFlightRequest] = set()
 
     @property
-    def served(self) -> list[Api[Any, Any]]:
-        """The APIs that clients may use, which is what they are told."""
-        return [served.api for served in self._routes.values()]
+    def apis(self) -> list[Api[Any, Any]]:
+        """The APIs that are served, as ApiVersions lists them."""
+        return [each.api for each in self._routes.values()]
 
     @property
-    def waiting_count(self) -> int:
-        """How many requests have been begun and not answered."""
-        return len(self._waiting)
+    def in_flight_count(self) -> int:
+        """How many dispatched requests have no response yet."""
+        return len(self._in_flight)
 
-    def dispatch(self, client: ClientInfo, request_frame: memoryview) -> Parts | Pending | None:
-        """Serve one request: its answer, or the wait for it; None means: close the connection."""
+    def dispatch(
+        self, client: ClientInfo, request_frame: memoryview
+    ) -> Parts | PendingResponse | None:
+        """Serve one request; returns its response, or None to close the connection."""
         started = self._timer()
-        login = client.login
-        if login is not None:
-            if login.is_bare:
-                return _take_token(client, login, request_frame)
-            if not login.admits(int.from_bytes(request_frame[:2], "big")):
-                self._tell_stranger(client, request_frame)
+        session = client.sasl_session
+        if session is not None:
+            if session.expects_raw_token:
+                return _authenticate_raw_token(client, session, request_frame)
+            if not session.allows(int.from_bytes(request_frame[:2], "big")):
+                self._log_unauthenticated(client, request_frame)
                 return None
         try:
             # The API key and the version are the first two int16 of every header.
-            number = int.from_bytes(request_frame[:4], "big")
-            endpoint = self._by_number.get(number) or self._endpoint(request_frame)
-            asked, request = endpoint.read(request_frame)
+            key_and_version = int.from_bytes(request_frame[:4], "big")
+            versioned_api = self._versioned_apis.get(key_and_version) or self._versioned_api(
+                request_frame
+            )
+            header, request = versioned_api.decode(request_frame)
         except ProtocolError as error:
-            return self._unreadable(client, request_frame, error)
+            return self._reject_unreadable(client, request_frame, error)
         context = RequestContext(
             client,
-            asked.client_id,
-            endpoint.api,
-            endpoint.version,
-            asked.correlation_id,
+            header.client_id,
+            versioned_api.api,
+            versioned_api.version,
+            header.correlation_id,
             self._clock(),
             started,
             self._services,
-            self._drain,
+            self._shutdown,
             len(request_frame),
         )
         try:
-            result = endpoint.handle(context, request)
+            result = versioned_api.handle(context, request)
             if result is None or isinstance(result, Message):
-                return self._answer(endpoint, context, result)
+                return self._respond(versioned_api, context, result)
             future = asyncio.ensure_future(result)
             context.busy_seconds = self._timer() - started
-        except Exception as error:  # noqa: BLE001 - an edge: whatever it is, it is answered.
-            return self._refuse(endpoint, context, request, error)
-        return self._wait(endpoint, context, request, future)
+        except Exception as error:  # noqa: BLE001 - every exception becomes an error response.
+            return self._respond_with_error(versioned_api, context, request, error)
+        return self._track(versioned_api, context, request, future)
 
     def expire(self) -> None:
-        """End the requests whose time is over. To be called now and then."""
+        """End the requests that are past their deadline. To be called periodically."""
         now = self._timer()
-        for waiting in [waiting for waiting in self._waiting if waiting.deadline <= now]:
-            waiting.future.cancel()
+        for in_flight in [each for each in self._in_flight if each.deadline <= now]:
+            in_flight.future.cancel()
 
-    def _endpoint(self, request_frame: memoryview) -> Endpoint:
+    def _versioned_api(self, request_frame: memoryview) -> VersionedApi:
         key, version = headers.peek_api(request_frame)
-        served = self._routes.get(key)
-        if served is None:
+        api_route = self._routes.get(key)
+        if api_route is None:
             raise UnknownApiError(f"API key {key} is not served")
-        endpoint = Endpoint(served, version, self._metrics)
-        self._by_number[int.from_bytes(request_frame[:4], "big")] = endpoint
-        return endpoint
+        versioned_api = VersionedApi(api_route, version, self._metrics)
+        self._versioned_apis[int.from_bytes(request_frame[:4], "big")] = versioned_api
+        return versioned_api
 
-    def _wait(
+    def _track(
         self,
-        endpoint: Endpoint,
+        versioned_api: VersionedApi,
         context: RequestContext,
         request: Message,
         future: asyncio.Future[Any],
-    ) -> Waiting:
-        limit = inf if endpoint.route.brings_time_limit else self._request_timeout_seconds
-        waiting = Waiting(endpoint, context, request, future, context.started + limit)
-        self._waiting.add(waiting)
-        future.add_done_callback(partial(self._settle, waiting))
-        return waiting
+    ) -> InFlightRequest:
+        limit = inf if versioned_api.route.has_own_timeout else self._request_timeout_seconds
+        deadline = context.started + limit
+        in_flight = InFlightRequest(versioned_api, context, request, future, deadline)
+        self._in_flight.add(in_flight)
+        future.add_done_callback(partial(self._complete, in_flight))
+        return in_flight
 
-    def _settle(self, waiting: Waiting, future: asyncio.Future[Any]) -> None:
-        self._waiting.discard(waiting)
-        endpoint, context = waiting.endpoint, waiting.context
-        # Asked for its error, and not for its result: what is raised holds on to this frame, which
-        # holds the future, which holds the error, and such circles stop everybody in the end.
+    def _complete(self, in_flight: InFlightRequest, future: asyncio.Future[Any]) -> None:
+        self._in_flight.discard(in_flight)
+        versioned_api, context = in_flight.versioned_api, in_flight.context
+        # Reads the exception instead of raising it: a raised one would refer to this frame, which
+        # refers to the future, which refers to the exception. Collecting such reference cycles
+        # stops all clients for a while.
         if not future.cancelled():
             problem = future.exception()
-        elif waiting.left:
+        elif in_flight.is_abandoned:
             return
         else:
-            problem = OverloadedError("the request was not finished in time")
+            problem = OverloadedError("the request timed out")
         try:
             parts = (
-                self._answer(endpoint, context, future.result())
+                self._respond(versioned_api, context, future.result())
                 if problem is None
-                else self._refuse(endpoint, context, waiting.request, problem)
+                else self._respond_with_error(versioned_api, context, in_flight.request, problem)
             )
-        except Exception as error:  # noqa: BLE001 - the same edge, later.
-            parts = self._refuse(endpoint, context, waiting.request, error)
-        waiting.finish(parts)
+        except Exception as error:  # noqa: BLE001 - as in `dispatch`.
+            parts = self._respond_with_error(versioned_api, context, in_flight.request, error)
+        in_flight.finish(parts)
 
-    def _answer(
-        self, endpoint: Endpoint, context: RequestContext, response: Message | None
+    def _respond(
+        self, versioned_api: VersionedApi, context: RequestContext, response: Message | None
     ) -> Parts:
-        if self._throttling is not None and not self._throttling.is_idle:
-            self._throttle(self._throttling, context, response)
-        parts = [] if response is None else endpoint.write(context.correlation_id, response)
-        endpoint.traffic.answered(self._timer() - context.started)
+        if self._quotas is not None and not self._quotas.is_idle:
+            self._throttle(self._quotas, context, response)
+        parts = [] if response is None else versioned_api.encode(context.correlation_id, response)
+        versioned_api.traffic.answered(self._timer() - context.started)
         return parts
 
     def _throttle(
-        self, throttling: Throttling, context: RequestContext, response: Message | None
+        self, quotas: ClientQuotas, context: RequestContext, response: Message | None
     ) -> None:
-        """Have the connection left alone for as long as the quotas of its client say."""
-        # A request that had to wait was worked on before it began to; what came after is little.
+        """Mute the connection for the throttle time of its client's quotas."""
+        # A request that had to wait did most of its work before that.
         busy_seconds = context.busy_seconds or self._timer() - context.started
-        throttled_ms = throttling.charge(context, response, busy_seconds)
+        throttled_ms = quotas.charge(context, response, busy_seconds)
         if throttled_ms:
             context.client.throttled_ms = max(context.client.throttled_ms, throttled_ms)
             if response is not None and "throttle_time_ms" in response.__struct_fields__:
                 response.throttle_time_ms = throttled_ms  # type: ignore[attr-defined]
 
-    def _refuse(
-        self, endpoint: Endpoint, context: RequestContext, request: Message, error: BaseException
+    def _respond_with_error(
+        self,
+        versioned_api: VersionedApi,
+        context: RequestContext,
+        request: Message,
+        exception: BaseException,
     ) -> Parts | None:
-        told = error if isinstance(error, KafscaleError) else KafscaleError(_UNFORESEEN)
-        name = ErrorCode.of(told.code).name
-        endpoint.traffic.refused(name, self._timer() - context.started)
-        facts = _facts(context.client, endpoint.api.key, endpoint.version, context.client_id)
-        if told.code == ErrorCode.UNKNOWN_SERVER_ERROR:
-            log.error("request failed", **facts, api=endpoint.api.name, exc_info=error)
+        api = versioned_api.api
+        error = (
+            exception if isinstance(exception, KafscaleError) else KafscaleError(_UNEXPECTED_ERROR)
+        )
+        name = ErrorCode.of(error.code).name
+        versioned_api.traffic.refused(name, self._timer() - context.started)
+        facts = _facts(context.client, api.key, versioned_api.version, context.client_id)
+        if error.code == ErrorCode.UNKNOWN_SERVER_ERROR:
+            log.error("request failed", **facts, api=api.name, exc_info=exception)
         else:
-            log.debug("request refused", **facts, api=endpoint.api.name, error=name)
+            log.debug("request refused", **facts, api=api.name, error=name)
         try:
-            response = endpoint.route.refuse(context, request, told)
-            if self._throttling is not None and not self._throttling.is_idle:
-                self._throttle(self._throttling, context, response)
+            response = versioned_api.route.error_response(context, request, error)
+            if self._quotas is not None and not self._quotas.is_idle:
+                self._throttle(self._quotas, context, response)
             if response is not None:
-                return endpoint.write(context.correlation_id, response)
+                return versioned_api.encode(context.correlation_id, response)
         except Exception:
-            log.exception("request cannot be refused", **facts, api=endpoint.api.name)
-        self.strangers.warn(log, "connection closed without an answer", **facts, error=name)
+            log.exception("error response failed", **facts, api=api.name)
+        self.unauthenticated_log.warn(
+            log, "connection closed without a response", **facts, error=name
+        )
         return None
 
-    def _unreadable(
+    def _reject_unreadable(
         self, client: ClientInfo, request_frame: memoryview, error: ProtocolError
     ) -> Parts | None:
-        """What to do about bytes that are no request of ours."""
+        """Log an unreadable request and close the connection, except for ApiVersions."""
         key = version = None
         client_id = None
         try:
             key, version = headers.peek_api(request_frame)
-            # Up to the client's name, all headers read the same: it is there for moments like this.
-            asked, _ = headers.decode_request_header(request_frame, 1)
-            client_id = asked.client_id
+            # All header versions agree up to the client id, so it can be logged.
+            header, _ = headers.decode_request_header(request_frame, 1)
+            client_id = header.client_id
             if key == API_VERSIONS.key and version not in API_VERSIONS.versions:
                 # The only request for which a client may try a version: answered in v0 (KIP-511).
-                ranges = api_versions_response(self.served)
+                ranges = api_versions_response(self.apis)
                 ranges.error_code = ErrorCode.UNSUPPORTED_VERSION
                 return frame(
-                    headers.encode_response_header(asked.correlation_id, 0),
+                    headers.encode_response_header(header.correlation_id, 0),
                     API_VERSIONS.response_codec(0).encode(ranges),
                 )
         except ProtocolError:
-            pass  # The header itself is unreadable; the first error says enough.
+            pass  # The header itself is unreadable; the first error is logged.
         facts = _facts(client, key, version, client_id)
-        self.strangers.warn(log, "unreadable request", **facts, reason=str(error))
+        self.unauthenticated_log.warn(log, "unreadable request", **facts, reason=str(error))
         return None
 
-    def _tell_stranger(self, client: ClientInfo, request_frame: memoryview) -> None:
-        """Tell of somebody who asks for something without being logged in, or not any more."""
-        is_known = client.login is not None and client.login.identity is not None
-        self.strangers.warn(
+    def _log_unauthenticated(self, client: ClientInfo, request_frame: memoryview) -> None:
+        """Log a request of a client that has not authenticated, or whose session has expired."""
+        has_expired = client.sasl_session is not None and client.sasl_session.identity is not None
+        self.unauthenticated_log.warn(
             log,
-            "request after the end of a session" if is_known else "request without a login",
+            "request after session expiry" if has_expired else "request before authentication",
             client=str(client),
             listener=client.listener.name,
             principal=client.identity.full_name,
@@ -323,27 +340,33 @@ class Dispatcher:
     ) -> ApiVersionsResponse:
         if context.version >= 3:
             name, version = request.client_software_name, request.client_software_version
-            if not (_SOFTWARE.fullmatch(name) and _SOFTWARE.fullmatch(version)):
-                raise InvalidRequestError("the client's software has a name that may not be")
+            if not (_SOFTWARE_NAME.fullmatch(name) and _SOFTWARE_NAME.fullmatch(version)):
+                raise InvalidRequestError(
+                    f"invalid client software name {name[:100]!r} or version {version[:100]!r}:"
+                    " only letters, digits, '.' and '-' are allowed"
+                )
             context.client.software_name = name
             context.client.software_version = version
-        return api_versions_response(self.served)
+        return api_versions_response(self.apis)
 
 
-def _take_token(client: ClientInfo, login: Login, token: memoryview) -> Parts | Pending:
-    """Answer a token that came without a header by one, as after SaslHandshake v0."""
+def _authenticate_raw_token(
+    client: ClientInfo, session: SaslSession, token: memoryview
+) -> Parts | PendingResponse:
+    """Answer a token without a request header by another one, as after SaslHandshake v0."""
     try:
-        return [LENGTH.pack(len(answer := login.authenticate(client, bytes(token)).token)), answer]
+        response = session.authenticate(client, bytes(token)).token
     except AuthenticationError:
-        # There is no way to say it; the connection is closed, after the same while as for others.
-        silence = Pending()
-        delay_seconds = (login.delay_ms or 0) / 1000
-        asyncio.get_running_loop().call_later(delay_seconds, silence.finish, None)
-        return silence
+        # The format has no error code: close the connection, after the usual delay for a failure.
+        pending = PendingResponse()
+        delay_seconds = (session.delay_ms or 0) / 1000
+        asyncio.get_running_loop().call_later(delay_seconds, pending.finish, None)
+        return pending
+    return [LENGTH.pack(len(response)), response]
 
 
-def _nobody() -> None:
-    """Be called in place of a connection that is gone."""
+def _ignore() -> None:
+    """Notify no connection, because it is lost."""
 
 
 def _facts(

@@ -1,11 +1,11 @@
-"""`route`: one API tied to the code that serves it.
+"""`route`: ties one API to its handler.
 
     route(HEARTBEAT, heartbeat.handle)
-    route(FETCH, fetch.handle, fetch.refuse, brings_time_limit=True, ends_with_client=True)
+    route(FETCH, fetch.handle, fetch.error_response, cancel_on_disconnect=True)
 
-The law: a type checker holds a handler to the messages of its API, and no route exists that could
-not say no: where the answer has no error code of its own in every version, `refuse` has to be
-given. What a route's fields lead to is left to `dispatch`.
+Invariants: a type checker compares a handler with the messages of its API. Every route can respond
+with an error: if the response has no error code of its own in every version, `error_response` is
+required.
 """
 
 from collections.abc import Awaitable, Callable
@@ -19,41 +19,43 @@ from kafscale.protocol.codec.schema import fields
 from kafscale.protocol.codec.wire import Message
 
 Handler = Callable[[RequestContext, Request], Response | Awaitable[Response | None] | None]
-"""Serves a request: its answer, or something to await for it; None is no answer at all.
+"""Serves a request: returns the response, or an awaitable of it; None means no response.
 
-What a handler does before it returns is done in the order in which a connection's requests came.
-Returning a future is cheaper than being a coroutine, which needs a task of its own.
+What a handler does before it returns is done in the order of the connection's requests. A future is
+cheaper than a coroutine, which needs a task.
 """
 
-Refusal = Callable[[RequestContext, Request, KafscaleError], Response | None]
-"""The answer that carries an error's code in its body; None closes the connection instead, which
-is how a client that awaits no answer (Produce with acks=0) learns of an error."""
+ErrorResponse = Callable[[RequestContext, Request, KafscaleError], Response | None]
+"""Builds the response that carries an error's code; None closes the connection instead, which is
+how a client that expects no response (Produce with acks=0) learns of an error."""
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """How one API is served. Made by `route`, which checks types that are erased here."""
+    """How one API is served. Created by `route`, which checks the types that are erased here."""
 
     api: Api[Any, Any]
     handle: Handler[Any, Any]
-    refuse: Refusal[Any, Any]
-    brings_time_limit: bool
-    """The request says itself how long it may wait; the broker's limit is not for it."""
-    ends_with_client: bool
-    """The request only waits and reads, so that it ends when its client goes away."""
+    error_response: ErrorResponse[Any, Any]
+    has_own_timeout: bool
+    """The request has a time limit of its own, so that the broker's limit does not apply."""
+    cancel_on_disconnect: bool
+    """The request only waits and reads, so that it is cancelled when its client disconnects."""
 
 
 def route(
     api: Api[Request, Response],
     handle: Handler[Request, Response],
-    refuse: Refusal[Request, Response] | None = None,
+    error_response: ErrorResponse[Request, Response] | None = None,
     *,
-    brings_time_limit: bool = False,
-    ends_with_client: bool = False,
+    has_own_timeout: bool = False,
+    cancel_on_disconnect: bool = False,
 ) -> Route:
-    """Tie an API to its handler; without `refuse`, the answer's own error code says no."""
-    assert refuse is not None or _has_error_code(api), f"{api.name} needs a refusal of its own"
-    return Route(api, handle, refuse or _refuse, brings_time_limit, ends_with_client)
+    """Tie an API to its handler; by default, errors use the response's top-level error code."""
+    assert error_response is not None or _has_error_code(api), f"{api.name} needs error_response"
+    return Route(
+        api, handle, error_response or _error_response, has_own_timeout, cancel_on_disconnect
+    )
 
 
 def _has_error_code(api: Api[Any, Any]) -> bool:
@@ -64,8 +66,8 @@ def _has_error_code(api: Api[Any, Any]) -> bool:
     )
 
 
-def _refuse(context: RequestContext, _request: Message, error: KafscaleError) -> Any:
-    told: dict[str, Any] = {"error_code": error.code}
+def _error_response(context: RequestContext, _request: Message, error: KafscaleError) -> Any:
+    values: dict[str, Any] = {"error_code": error.code}
     if "error_message" in context.api.response.__struct_fields__:
-        told["error_message"] = str(error)
-    return context.api.response(**told)
+        values["error_message"] = str(error)
+    return context.api.response(**values)

@@ -1,4 +1,4 @@
-"""Every API that the broker serves, in the order of their keys; ApiVersions is `dispatch`'s own."""
+"""Every API that the broker serves, by key; `dispatcher` serves ApiVersions."""
 
 from kafscale.broker.handlers import (
     alter_client_quotas,
@@ -91,60 +91,76 @@ from kafscale.protocol.messages.sasl_handshake import SASL_HANDSHAKE
 from kafscale.protocol.messages.sync_group import SYNC_GROUP
 
 ROUTES: tuple[Route, ...] = (
-    route(PRODUCE, produce.handle, produce.refuse, brings_time_limit=True),
-    route(FETCH, fetch.handle, fetch.refuse, brings_time_limit=True, ends_with_client=True),
-    route(LIST_OFFSETS, list_offsets.handle, list_offsets.refuse, ends_with_client=True),
-    route(METADATA, metadata.handle, metadata.refuse),
-    route(OFFSET_COMMIT, offset_commit.handle, offset_commit.refuse),
-    route(OFFSET_FETCH, offset_fetch.handle, offset_fetch.refuse),
-    route(FIND_COORDINATOR, find_coordinator.handle, find_coordinator.refuse),
-    route(JOIN_GROUP, join_group.handle, join_group.refuse, brings_time_limit=True),
+    route(PRODUCE, produce.handle, produce.error_response, has_own_timeout=True),
+    route(
+        FETCH, fetch.handle, fetch.error_response, has_own_timeout=True, cancel_on_disconnect=True
+    ),
+    route(
+        LIST_OFFSETS, list_offsets.handle, list_offsets.error_response, cancel_on_disconnect=True
+    ),
+    route(METADATA, metadata.handle, metadata.error_response),
+    route(OFFSET_COMMIT, offset_commit.handle, offset_commit.error_response),
+    route(OFFSET_FETCH, offset_fetch.handle, offset_fetch.error_response),
+    route(FIND_COORDINATOR, find_coordinator.handle, find_coordinator.error_response),
+    route(JOIN_GROUP, join_group.handle, join_group.error_response, has_own_timeout=True),
     route(HEARTBEAT, heartbeat.handle),
-    route(LEAVE_GROUP, leave_group.handle, leave_group.refuse),
-    route(SYNC_GROUP, sync_group.handle, brings_time_limit=True),
-    route(DESCRIBE_GROUPS, describe_groups.handle, describe_groups.refuse),
+    route(LEAVE_GROUP, leave_group.handle, leave_group.error_response),
+    route(SYNC_GROUP, sync_group.handle, has_own_timeout=True),
+    route(DESCRIBE_GROUPS, describe_groups.handle, describe_groups.error_response),
     route(LIST_GROUPS, list_groups.handle),
-    route(SASL_HANDSHAKE, sasl_handshake.handle, sasl_handshake.refuse),
-    route(CREATE_TOPICS, create_topics.handle, create_topics.refuse),
-    route(DELETE_TOPICS, delete_topics.handle, delete_topics.refuse),
-    route(DELETE_RECORDS, delete_records.handle, delete_records.refuse),
-    route(INIT_PRODUCER_ID, init_producer_id.handle, init_producer_id.refuse),
-    route(OFFSET_FOR_LEADER_EPOCH, offset_for_leader_epoch.handle, offset_for_leader_epoch.refuse),
+    route(SASL_HANDSHAKE, sasl_handshake.handle, sasl_handshake.error_response),
+    route(CREATE_TOPICS, create_topics.handle, create_topics.error_response),
+    route(DELETE_TOPICS, delete_topics.handle, delete_topics.error_response),
+    route(DELETE_RECORDS, delete_records.handle, delete_records.error_response),
+    route(INIT_PRODUCER_ID, init_producer_id.handle, init_producer_id.error_response),
+    route(
+        OFFSET_FOR_LEADER_EPOCH,
+        offset_for_leader_epoch.handle,
+        offset_for_leader_epoch.error_response,
+    ),
     route(DESCRIBE_ACLS, describe_acls.handle),
-    route(CREATE_ACLS, create_acls.handle, create_acls.refuse),
-    route(DELETE_ACLS, delete_acls.handle, delete_acls.refuse),
-    route(DESCRIBE_CONFIGS, describe_configs.handle, describe_configs.refuse),
-    route(ALTER_CONFIGS, alter_configs.handle, alter_configs.refuse),
-    route(DESCRIBE_LOG_DIRS, describe_log_dirs.handle, describe_log_dirs.refuse),
-    route(SASL_AUTHENTICATE, sasl_authenticate.handle, brings_time_limit=True),
-    route(CREATE_PARTITIONS, create_partitions.handle, create_partitions.refuse),
-    route(DELETE_GROUPS, delete_groups.handle, delete_groups.refuse),
-    route(ELECT_LEADERS, elect_leaders.handle, elect_leaders.refuse),
+    route(CREATE_ACLS, create_acls.handle, create_acls.error_response),
+    route(DELETE_ACLS, delete_acls.handle, delete_acls.error_response),
+    route(DESCRIBE_CONFIGS, describe_configs.handle, describe_configs.error_response),
+    route(ALTER_CONFIGS, alter_configs.handle, alter_configs.error_response),
+    route(DESCRIBE_LOG_DIRS, describe_log_dirs.handle, describe_log_dirs.error_response),
+    route(SASL_AUTHENTICATE, sasl_authenticate.handle, has_own_timeout=True),
+    route(CREATE_PARTITIONS, create_partitions.handle, create_partitions.error_response),
+    route(DELETE_GROUPS, delete_groups.handle, delete_groups.error_response),
+    route(ELECT_LEADERS, elect_leaders.handle, elect_leaders.error_response),
     route(
         INCREMENTAL_ALTER_CONFIGS,
         incremental_alter_configs.handle,
-        incremental_alter_configs.refuse,
+        incremental_alter_configs.error_response,
     ),
     route(LIST_PARTITION_REASSIGNMENTS, list_partition_reassignments.handle),
     route(OFFSET_DELETE, offset_delete.handle),
-    route(DESCRIBE_CLIENT_QUOTAS, describe_client_quotas.handle, describe_client_quotas.refuse),
-    route(ALTER_CLIENT_QUOTAS, alter_client_quotas.handle, alter_client_quotas.refuse),
+    route(
+        DESCRIBE_CLIENT_QUOTAS, describe_client_quotas.handle, describe_client_quotas.error_response
+    ),
+    route(ALTER_CLIENT_QUOTAS, alter_client_quotas.handle, alter_client_quotas.error_response),
     route(DESCRIBE_USER_SCRAM_CREDENTIALS, describe_user_scram_credentials.handle),
     route(
         ALTER_USER_SCRAM_CREDENTIALS,
         alter_user_scram_credentials.handle,
-        alter_user_scram_credentials.refuse,
+        alter_user_scram_credentials.error_response,
     ),
     route(DESCRIBE_CLUSTER, describe_cluster.handle),
-    route(DESCRIBE_PRODUCERS, describe_producers.handle, describe_producers.refuse),
+    route(DESCRIBE_PRODUCERS, describe_producers.handle, describe_producers.error_response),
     route(
-        CONSUMER_GROUP_HEARTBEAT, consumer_group_heartbeat.handle, consumer_group_heartbeat.refuse
+        CONSUMER_GROUP_HEARTBEAT,
+        consumer_group_heartbeat.handle,
+        consumer_group_heartbeat.error_response,
     ),
-    route(CONSUMER_GROUP_DESCRIBE, consumer_group_describe.handle, consumer_group_describe.refuse),
+    route(
+        CONSUMER_GROUP_DESCRIBE,
+        consumer_group_describe.handle,
+        consumer_group_describe.error_response,
+    ),
     route(LIST_CONFIG_RESOURCES, list_config_resources.handle),
     route(
         DESCRIBE_TOPIC_PARTITIONS,
         describe_topic_partitions.handle,
-        describe_topic_partitions.refuse,
+        describe_topic_partitions.error_response,
     ),
 )

@@ -1,16 +1,16 @@
-"""A dispatcher that traces: one span for each request, from its bytes to its answer.
+"""`TracingDispatcher`: one span per request, from its bytes to its response.
 
-It is used in place of `Dispatcher` where tracing is on, so that nobody else pays for it. The span
-is the current one while the request is served, so that whatever is waited for is found inside.
-What clients write and read is not told; what they call themselves is.
+It replaces `Dispatcher` if tracing is enabled, so that tracing costs nothing otherwise. The span is
+the current one while the request is served, so that spans of what it waits for are its children.
+Spans carry the client id, but no records.
 """
 
 import asyncio
 from typing import Any
 
 from kafscale.broker.requests.context import ClientInfo, RequestContext
-from kafscale.broker.requests.dispatcher import Dispatcher, Pending, Waiting
-from kafscale.broker.requests.versioned_api import Endpoint, Parts
+from kafscale.broker.requests.dispatcher import Dispatcher, InFlightRequest, PendingResponse
+from kafscale.broker.requests.versioned_api import Parts, VersionedApi
 from kafscale.errors import KafscaleError
 from kafscale.observability import tracing
 from kafscale.observability.tracing import SpanKind
@@ -21,10 +21,12 @@ from kafscale.protocol.error_codes import ErrorCode
 CLIENT_ID_MAX = 100
 
 
-class TracedDispatcher(Dispatcher):
-    """Serves requests by their routes, and tells how each went."""
+class TracingDispatcher(Dispatcher):
+    """Serves requests by their routes, and records a span for each."""
 
-    def dispatch(self, client: ClientInfo, request_frame: memoryview) -> Parts | Pending | None:
+    def dispatch(
+        self, client: ClientInfo, request_frame: memoryview
+    ) -> Parts | PendingResponse | None:
         span = tracing.start_span(
             _name(request_frame),
             SpanKind.SERVER,
@@ -36,54 +38,58 @@ class TracedDispatcher(Dispatcher):
                 "kafscale.request.bytes": len(request_frame),
             },
         )
-        answer: Parts | Pending | None = None
+        response: Parts | PendingResponse | None = None
         try:
             with tracing.use_span(span):
-                answer = super().dispatch(client, request_frame)
+                response = super().dispatch(client, request_frame)
         finally:
-            if not isinstance(answer, Waiting):
-                span.end("" if answer is not None else "closed")
-        return answer
+            if not isinstance(response, InFlightRequest):
+                span.end("" if response is not None else "closed")
+        return response
 
-    def _wait(
+    def _track(
         self,
-        endpoint: Endpoint,
+        versioned_api: VersionedApi,
         context: RequestContext,
         request: Message,
         future: "asyncio.Future[Any]",
-    ) -> Waiting:
-        waiting = super()._wait(endpoint, context, request, future)
+    ) -> InFlightRequest:
+        in_flight = super()._track(versioned_api, context, request, future)
         span = tracing.current()
         if span is not None:
-            # After `_settle`, which is called first, and knows whether there was an error.
+            # Runs after `_complete`, which is called first and sets the error, if any.
             future.add_done_callback(lambda _: span.end())
-        return waiting
+        return in_flight
 
-    def _answer(
-        self, endpoint: Endpoint, context: RequestContext, response: Message | None
+    def _respond(
+        self, versioned_api: VersionedApi, context: RequestContext, response: Message | None
     ) -> Parts:
-        _tell(endpoint, context)
-        return super()._answer(endpoint, context, response)
+        _set_attributes(versioned_api, context)
+        return super()._respond(versioned_api, context, response)
 
-    def _refuse(
-        self, endpoint: Endpoint, context: RequestContext, request: Message, error: BaseException
+    def _respond_with_error(
+        self,
+        versioned_api: VersionedApi,
+        context: RequestContext,
+        request: Message,
+        exception: BaseException,
     ) -> Parts | None:
-        _tell(endpoint, context)
+        _set_attributes(versioned_api, context)
         span = tracing.current()
         if span is not None:
-            code = error.code if isinstance(error, KafscaleError) else -1
+            code = exception.code if isinstance(exception, KafscaleError) else -1
             span.end(ErrorCode.of(code).name)
-        return super()._refuse(endpoint, context, request, error)
+        return super()._respond_with_error(versioned_api, context, request, exception)
 
 
 def _name(request_frame: memoryview) -> str:
-    """The name of the API, of which there are few; what else comes has one name together."""
+    """The name of the API; all unknown ones share a name, so that there are few."""
     api = apis.BY_KEY.get(int.from_bytes(request_frame[:2], "big"))
     return "unknown request" if api is None else api.name
 
 
-def _tell(endpoint: Endpoint, context: RequestContext) -> None:
+def _set_attributes(versioned_api: VersionedApi, context: RequestContext) -> None:
     span = tracing.current()
     if span is not None:
-        span.set("kafscale.api.version", endpoint.version)
+        span.set("kafscale.api.version", versioned_api.version)
         span.set("messaging.client.id", (context.client_id or "")[:CLIENT_ID_MAX])

@@ -1,7 +1,7 @@
-"""`Endpoint`: an API in one version, with all about it that is known before a request comes.
+"""`VersionedApi`: an API in one version, with everything that is known before a request arrives.
 
-Why: one look into a dictionary then leads from the first four bytes of a request to everything that
-serving it needs. What is done with it is left to `dispatch`.
+One dictionary lookup by the first four bytes of a request then finds everything that serving it
+needs. `dispatcher` uses it.
 """
 
 from typing import Any
@@ -15,11 +15,11 @@ from kafscale.protocol.codec.wire import Message
 from kafscale.protocol.frame import frame
 
 Parts = list[Buffer]
-"""An answer as it is to be sent; empty where none is due."""
+"""An encoded response, ready to send; empty if the request expects none."""
 
 
-class Endpoint:
-    """Reads the requests of an API in one version, and writes their answers."""
+class VersionedApi:
+    """Decodes the requests of an API in one version, and encodes their responses."""
 
     __slots__ = (
         "_decode_at",
@@ -45,15 +45,15 @@ class Endpoint:
         self._response_header_version = api.response_header_version(version)
         self.traffic = metrics.requests(api.name, version)
 
-    def read(self, request_frame: memoryview) -> tuple[headers.RequestHeader, Any]:
+    def decode(self, request_frame: memoryview) -> tuple[headers.RequestHeader, Any]:
         header, position = headers.decode_request_header(
             request_frame, self._request_header_version
         )
-        # What follows the end of a request is ignored, as Kafka does. librdkafka counts on it: to
-        # ask for all topics, it writes the null of an old array, which is three bytes longer.
+        # Bytes after the end of a request are ignored, as in Kafka. librdkafka relies on it: to
+        # request all topics, it writes the null of a non-compact array, which is 3 bytes longer.
         request, _ = self._decode_at(request_frame, position)
         return header, request
 
-    def write(self, correlation_id: int, response: Message) -> Parts:
+    def encode(self, correlation_id: int, response: Message) -> Parts:
         header = headers.encode_response_header(correlation_id, self._response_header_version)
         return frame(header, self._encode(response))

@@ -1,9 +1,9 @@
-"""The audit log: who was let in, who was not, what was denied, and what was changed by whom.
+"""The audit log: logins, failed logins, denied requests, and changes, each with its principal.
 
-The laws: every line says who, from where and what; no line holds a secret. A flood of denials does
-not become a flood of lines: the same denial of the same client is told once a second, with how
-often it happened. Lines go where the log goes, under the name `kafscale.audit`, so that they can be
-kept apart.
+Invariants: every line has the principal, the client's address and what happened; no line holds a
+secret. A flood of denials does not become a flood of lines: the same denial of the same client is
+logged once per second, and repetitions are counted. The logger is named `kafscale.audit`, so that
+its lines can be routed separately.
 """
 
 from collections.abc import Callable
@@ -18,21 +18,21 @@ if TYPE_CHECKING:
 
 log = get_logger("kafscale.audit")
 
-KINDS_COUNT_MAX: Final = 100
-"""How many different denials are told within a second; further ones are counted."""
+DENIALS_PER_SECOND_MAX: Final = 100
+"""How many different denials are logged per second; further ones are counted."""
 NAME_LENGTH_MAX: Final = 256
-"""How much of what a stranger calls itself is told."""
+"""How much is logged of a name that an unauthenticated client sends."""
 
 
-class Audit:
-    """Writes what has to be known afterwards."""
+class AuditLog:
+    """Writes the audit log."""
 
     def __init__(self, traffic: SecurityCounters, clock: Callable[[], int]) -> None:
         self._traffic = traffic
         self._clock = clock
         self._second = 0
-        self._denials: set[tuple[str, ...]] = set()  # Those of this second,
-        self._left_out = 0  # and how many more there were.
+        self._denials: set[tuple[str, ...]] = set()  # Those logged in this second.
+        self._suppressed = 0
 
     def denied(
         self,
@@ -41,10 +41,10 @@ class Audit:
         resource_type: ResourceType,
         name: str,
     ) -> None:
-        """Tell that somebody may not do something."""
+        """Log that a client is not authorized to perform an operation."""
         self._traffic.denied += 1
         client = context.client
-        kind = (
+        denial = (
             client.identity.full_name,
             client.host,
             context.api.name,
@@ -52,11 +52,11 @@ class Audit:
             resource_type.name,
             name,
         )
-        if self._is_repeated(kind):
+        if self._is_repeated(denial):
             return
         log.warning(
             "access denied",
-            **_who(client),
+            **_client_fields(client),
             api=context.api.name,
             client_id=context.client_id,
             operation=operation.name,
@@ -65,45 +65,50 @@ class Audit:
         )
 
     def changed(self, context: "RequestContext", change: str, **facts: Any) -> None:
-        """Tell that somebody has changed something: a topic, a rule, a user, a quota."""
-        log.info("changed", **_who(context.client), api=context.api.name, change=change, **facts)
+        """Log that a client has changed a topic, an ACL, a user, a quota or a config."""
+        client = _client_fields(context.client)
+        log.info("changed", **client, api=context.api.name, change=change, **facts)
 
     def logged_in(self, client: "ClientInfo", mechanism: str) -> None:
         self._traffic.logged_in(mechanism, succeeded=True)
-        log.info("logged in", **_who(client), mechanism=mechanism)
+        log.info("logged in", **_client_fields(client), mechanism=mechanism)
 
     def login_failed(self, client: "ClientInfo", mechanism: str, claimed: str, reason: str) -> None:
-        """Tell that somebody could not show to be who they claim to be."""
+        """Log a failed authentication; `claimed` is the name that the client sent."""
         claimed = claimed[:NAME_LENGTH_MAX]
         self._traffic.logged_in(mechanism, succeeded=False)
         if not self._is_repeated((client.host, mechanism, claimed, reason)):
             log.warning(
-                "login failed", **_who(client), mechanism=mechanism, claimed=claimed, reason=reason
+                "login failed",
+                **_client_fields(client),
+                mechanism=mechanism,
+                claimed=claimed,
+                reason=reason,
             )
 
-    def not_offered(self, client: "ClientInfo", mechanism: str) -> None:
-        """Tell that somebody wants to log in by a mechanism that is not offered."""
+    def mechanism_not_enabled(self, client: "ClientInfo", mechanism: str) -> None:
+        """Log that a client requested a SASL mechanism that the listener does not enable."""
         mechanism = mechanism[:NAME_LENGTH_MAX]
         if not self._is_repeated((client.host, mechanism)):
-            log.warning("mechanism not offered", **_who(client), mechanism=mechanism)
+            log.warning("mechanism not enabled", **_client_fields(client), mechanism=mechanism)
 
-    def _is_repeated(self, kind: tuple[str, ...]) -> bool:
-        """Whether this second has had one like it; the next second tells how many there were."""
+    def _is_repeated(self, denial: tuple[str, ...]) -> bool:
+        """Whether to suppress a denial in this second; the next second logs how many were."""
         second = self._clock() // 1000
         if second != self._second:
-            if self._left_out:
-                log.warning("repeated denials left out", count=self._left_out)
+            if self._suppressed:
+                log.warning("repeated denials suppressed", count=self._suppressed)
             self._second = second
-            self._left_out = 0
+            self._suppressed = 0
             self._denials.clear()
-        if kind not in self._denials and len(self._denials) < KINDS_COUNT_MAX:
-            self._denials.add(kind)
+        if denial not in self._denials and len(self._denials) < DENIALS_PER_SECOND_MAX:
+            self._denials.add(denial)
             return False
-        self._left_out += 1
+        self._suppressed += 1
         return True
 
 
-def _who(client: "ClientInfo") -> dict[str, str]:
+def _client_fields(client: "ClientInfo") -> dict[str, str]:
     return {
         "principal": client.identity.full_name,
         "client": str(client),

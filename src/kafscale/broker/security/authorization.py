@@ -1,29 +1,32 @@
-"""`Access`: what clients may do, asked by handlers, answered by rules, told to the audit log.
+"""Authorization of requests: handlers ask, ACLs decide, denials go to the audit log.
 
-The laws: a handler asks only for what the table in `permissions` says of its API, so that the table
-is the truth; every denial is counted and told, but for questions whose no is an everyday answer,
-such as which topics somebody may see. What the rules say is left to the authorizer.
+Invariants: a handler asks only for what the table in `permissions` lists for its API, so that the
+table is complete. Every denial is counted and logged, except where being denied is normal, such as
+filtering a list of topics. `Authorizer` evaluates the ACLs.
+
+The second part computes the operations that a client may perform on a resource, one bit each
+(KIP-430). If authorization is disabled, every operation is allowed.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from kafscale.broker.security.audit import Audit
+from kafscale.broker.security.audit import AuditLog
 from kafscale.broker.security.permissions import is_listed
-from kafscale.metadata.access.model import Operation, ResourceType
+from kafscale.metadata.access.model import CLUSTER_NAME, Operation, ResourceType
 from kafscale.security.acl.authorizer import Authorizer
 
 if TYPE_CHECKING:
     from kafscale.broker.requests.context import RequestContext
 
 
-class Access:
-    """The rules of a cluster, for the requests of one broker."""
+class RequestAuthorizer:
+    """Authorizes the requests of one broker by the cluster's ACLs."""
 
-    def __init__(self, authorizer: Authorizer, audit: Audit) -> None:
+    def __init__(self, authorizer: Authorizer, audit: AuditLog) -> None:
         self._authorizer = authorizer
         self._audit = audit
 
-    def allows(
+    def is_authorized(
         self,
         context: "RequestContext",
         operation: Operation,
@@ -41,9 +44,66 @@ class Access:
             self._audit.denied(context, operation, resource_type, name)
         return allowed
 
-    def allows_any(
+    def is_authorized_for_any(
         self, context: "RequestContext", operation: Operation, resource_type: ResourceType
     ) -> bool:
         assert is_listed(context.api, operation, resource_type), (context.api.name, operation)
         client = context.client
         return self._authorizer.allows_any(client.identity, client.host, operation, resource_type)
+
+
+# --- authorized operations (KIP-430) --------------------------------------------------------------
+
+_CONFIGS: Final = (Operation.DESCRIBE_CONFIGS, Operation.ALTER_CONFIGS)
+
+_OPERATIONS: Final = {
+    ResourceType.TOPIC: (
+        *_CONFIGS,
+        Operation.READ,
+        Operation.WRITE,
+        Operation.CREATE,
+        Operation.DELETE,
+        Operation.ALTER,
+        Operation.DESCRIBE,
+    ),
+    ResourceType.GROUP: (Operation.READ, Operation.DELETE, Operation.DESCRIBE),
+    ResourceType.CLUSTER: (
+        *_CONFIGS,
+        Operation.CREATE,
+        Operation.ALTER,
+        Operation.DESCRIBE,
+        Operation.CLUSTER_ACTION,
+        Operation.IDEMPOTENT_WRITE,
+    ),
+}
+"""The operations of each resource type. Unlike in Kafka, groups have no configs."""
+
+_ALL: Final = {
+    resource_type: sum(1 << operation for operation in operations)
+    for resource_type, operations in _OPERATIONS.items()
+}
+
+ALL_TOPIC_OPERATIONS: Final = _ALL[ResourceType.TOPIC]
+ALL_GROUP_OPERATIONS: Final = _ALL[ResourceType.GROUP]
+ALL_CLUSTER_OPERATIONS: Final = _ALL[ResourceType.CLUSTER]
+
+OPERATIONS_NOT_REQUESTED: Final = -0x8000_0000
+"""The value if the client did not request its authorized operations."""
+
+
+def authorized_operations(context: "RequestContext", resource_type: ResourceType, name: str) -> int:
+    """The operations that the client may perform on a resource, one bit each."""
+    if context.broker.authorizer is None:
+        return _ALL[resource_type]
+    return sum(
+        1 << operation
+        for operation in _OPERATIONS[resource_type]
+        if context.is_authorized(operation, resource_type, name, quiet=True)
+    )
+
+
+def authorized_cluster_operations(context: "RequestContext") -> int:
+    """The operations that the client may perform on the cluster; none if it may not describe it."""
+    if not context.is_authorized(Operation.DESCRIBE, ResourceType.CLUSTER):
+        return 0
+    return authorized_operations(context, ResourceType.CLUSTER, CLUSTER_NAME)

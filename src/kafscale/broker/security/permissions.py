@@ -1,14 +1,20 @@
-"""What a request needs: API by resource by operation, in one table.
+"""The operations that each API requires, by resource type, in one table.
 
-The law: what is not listed here is not asked, and what is listed is; a test walks the table with
-real requests. The operations are those that Kafka asks for, as are the errors of those who may not.
-How an error is told is left to the handlers, how rules are read to the authorizer.
+Invariant: handlers ask for what is listed here and nothing else; a test sends real requests for
+every row. Operations and errors are Kafka's. Handlers put the errors into responses; `Authorizer`
+evaluates the ACLs.
 """
 
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
-from kafscale.broker.security.denials import denial
+from kafscale.errors import (
+    AuthorizationError,
+    ClusterAuthorizationError,
+    GroupAuthorizationError,
+    TopicAuthorizationError,
+    TransactionalIdAuthorizationError,
+)
 from kafscale.metadata.access.model import Operation, ResourceType
 from kafscale.protocol.api import Api
 from kafscale.protocol.error_codes import ErrorCode
@@ -17,8 +23,22 @@ TOPIC, GROUP, CLUSTER = ResourceType.TOPIC, ResourceType.GROUP, ResourceType.CLU
 TRANSACTIONAL_ID: Final = ResourceType.TRANSACTIONAL_ID
 
 
+_ERRORS: Final[dict[ResourceType, type[AuthorizationError]]] = {
+    ResourceType.TOPIC: TopicAuthorizationError,
+    ResourceType.GROUP: GroupAuthorizationError,
+    ResourceType.CLUSTER: ClusterAuthorizationError,
+    ResourceType.TRANSACTIONAL_ID: TransactionalIdAuthorizationError,
+}
+
+
+def authorization_error(resource_type: ResourceType, name: str) -> AuthorizationError:
+    """The error for a resource; it does not say whether the resource exists."""
+    type_name = resource_type.name.lower().replace("_", " ")
+    return _ERRORS[resource_type](f"Not authorized to access {type_name} {name!r}.")
+
+
 class Grant(NamedTuple):
-    """An operation on a resource of some type."""
+    """An operation on resources of a type."""
 
     resource_type: ResourceType
     operation: Operation
@@ -27,19 +47,19 @@ class Grant(NamedTuple):
         return f"{self.operation.name} on {self.resource_type.name}"
 
 
-class Need(NamedTuple):
-    """What a client must be allowed to do, or else is told."""
+class Requirement(NamedTuple):
+    """One required operation, and the error without it."""
 
     resource_type: ResourceType
     operation: Operation
     when: str = ""
-    """For which requests, if not for all of them."""
-    instead: Grant | None = None
-    """Another permission that is as good."""
+    """The requests that require it; empty for all of them."""
+    alternative: Grant | None = None
+    """Another operation that is sufficient."""
     error: ErrorCode | None = None
-    """What is told, if not the error that goes with the type of the resource."""
-    is_silent: bool = False
-    """Whether nothing is told: what the client may not see is just not there."""
+    """The error, if it is not the one of the resource type."""
+    is_filtered: bool = False
+    """True if the response leaves the resource out instead of carrying an error."""
 
     @property
     def grant(self) -> Grant:
@@ -47,174 +67,202 @@ class Need(NamedTuple):
 
     @property
     def grants(self) -> tuple[Grant, ...]:
-        """All permissions of which one is enough."""
-        return (self.grant,) if self.instead is None else (self.grant, self.instead)
+        """The operations of which one is sufficient."""
+        return (self.grant,) if self.alternative is None else (self.grant, self.alternative)
 
     @property
     def code(self) -> ErrorCode:
-        """The error of those who may not."""
-        if self.is_silent:
+        """The error code without the operation."""
+        if self.is_filtered:
             return ErrorCode.NONE
-        return self.error or ErrorCode.of(denial(self.resource_type, "").code)
+        return self.error or ErrorCode.of(authorization_error(self.resource_type, "").code)
 
 
-_CREATES_TOPICS: Final = Need(
+_AUTO_CREATES_TOPICS: Final = Requirement(
     TOPIC,
     Operation.CREATE,
-    when="a topic that does not exist is created by naming it",
-    instead=Grant(CLUSTER, Operation.CREATE),
+    when="a missing topic is auto-created",
+    alternative=Grant(CLUSTER, Operation.CREATE),
 )
-_READS_GROUP: Final = Need(GROUP, Operation.READ)
-_TELLS_OF_CLUSTER: Final = Need(
+_READS_GROUP: Final = Requirement(GROUP, Operation.READ)
+_DESCRIBES_CLUSTER: Final = Requirement(
     CLUSTER,
     Operation.DESCRIBE,
-    when="the client asks what it may do to the cluster",
-    is_silent=True,
+    when="the client requests its authorized operations on the cluster",
+    is_filtered=True,
 )
 
 
-def _on_configs(operation: Operation) -> tuple[Need, ...]:
+def _for_configs(operation: Operation) -> tuple[Requirement, ...]:
     return (
-        Need(TOPIC, operation, when="the configs are a topic's"),
-        Need(GROUP, operation, when="the configs are a group's"),
-        Need(CLUSTER, operation, when="the configs are those of brokers, loggers or metrics"),
+        Requirement(TOPIC, operation, when="the resource is a topic"),
+        Requirement(GROUP, operation, when="the resource is a group"),
+        Requirement(
+            CLUSTER, operation, when="the resource is a broker, a broker logger or client metrics"
+        ),
     )
 
 
-PERMISSIONS: Final[dict[str, tuple[Need, ...]]] = {
+PERMISSIONS: Final[dict[str, tuple[Requirement, ...]]] = {
     "Produce": (
-        Need(TOPIC, Operation.WRITE),
-        _CREATES_TOPICS,
-        Need(TRANSACTIONAL_ID, Operation.WRITE, when="the producer names a transactional id"),
+        Requirement(TOPIC, Operation.WRITE),
+        _AUTO_CREATES_TOPICS,
+        Requirement(
+            TRANSACTIONAL_ID, Operation.WRITE, when="the producer names a transactional id"
+        ),
     ),
     "Fetch": (
-        Need(TOPIC, Operation.READ),
-        Need(
+        Requirement(TOPIC, Operation.READ),
+        Requirement(
             CLUSTER,
             Operation.CLUSTER_ACTION,
-            when="the client says that it is a replica, which then reads all topics",
+            when="the client fetches as a replica, which then may read all topics",
             error=ErrorCode.TOPIC_AUTHORIZATION_FAILED,
         ),
     ),
-    "ListOffsets": (Need(TOPIC, Operation.DESCRIBE),),
+    "ListOffsets": (Requirement(TOPIC, Operation.DESCRIBE),),
     "Metadata": (
-        Need(
-            TOPIC, Operation.DESCRIBE, when="topics are named; of all topics, others are not told"
+        Requirement(
+            TOPIC,
+            Operation.DESCRIBE,
+            when="topics are named; a request for all topics leaves out others",
         ),
-        _CREATES_TOPICS,
-        _TELLS_OF_CLUSTER,
+        _AUTO_CREATES_TOPICS,
+        _DESCRIBES_CLUSTER,
     ),
-    "OffsetCommit": (_READS_GROUP, Need(TOPIC, Operation.READ)),
+    "OffsetCommit": (_READS_GROUP, Requirement(TOPIC, Operation.READ)),
     "OffsetFetch": (
-        Need(GROUP, Operation.DESCRIBE),
-        Need(
-            TOPIC, Operation.DESCRIBE, when="topics are named; of all topics, others are not told"
+        Requirement(GROUP, Operation.DESCRIBE),
+        Requirement(
+            TOPIC,
+            Operation.DESCRIBE,
+            when="topics are named; a request for all topics leaves out others",
         ),
     ),
     "FindCoordinator": (
-        Need(GROUP, Operation.DESCRIBE, when="it is a group's"),
-        Need(TRANSACTIONAL_ID, Operation.DESCRIBE, when="it is a transactional producer's"),
+        Requirement(GROUP, Operation.DESCRIBE, when="the coordinator of a group is requested"),
+        Requirement(
+            TRANSACTIONAL_ID,
+            Operation.DESCRIBE,
+            when="the coordinator of a transactional id is requested",
+        ),
     ),
     "JoinGroup": (_READS_GROUP,),
     "Heartbeat": (_READS_GROUP,),
     "LeaveGroup": (_READS_GROUP,),
     "SyncGroup": (_READS_GROUP,),
-    "DescribeGroups": (Need(GROUP, Operation.DESCRIBE),),
+    "DescribeGroups": (Requirement(GROUP, Operation.DESCRIBE),),
     "ListGroups": (
-        Need(GROUP, Operation.DESCRIBE, instead=Grant(CLUSTER, Operation.DESCRIBE), is_silent=True),
+        Requirement(
+            GROUP,
+            Operation.DESCRIBE,
+            alternative=Grant(CLUSTER, Operation.DESCRIBE),
+            is_filtered=True,
+        ),
     ),
     "SaslHandshake": (),
     "ApiVersions": (),
     "CreateTopics": (
-        Need(TOPIC, Operation.CREATE, instead=Grant(CLUSTER, Operation.CREATE)),
-        Need(
+        Requirement(TOPIC, Operation.CREATE, alternative=Grant(CLUSTER, Operation.CREATE)),
+        Requirement(
             TOPIC,
             Operation.DESCRIBE_CONFIGS,
-            when="the answer tells the new topic's configs, or else why it does not (v5+)",
+            when="the response carries the new topic's configs (v5+)",
         ),
     ),
     "DeleteTopics": (
-        Need(TOPIC, Operation.DELETE, instead=Grant(CLUSTER, Operation.DELETE)),
-        Need(
+        Requirement(TOPIC, Operation.DELETE, alternative=Grant(CLUSTER, Operation.DELETE)),
+        Requirement(
             TOPIC,
             Operation.DESCRIBE,
-            when="a topic is named by its name, whether it exists or not",
-            instead=Grant(CLUSTER, Operation.DELETE),
+            when="a topic is identified by name, whether it exists or not",
+            alternative=Grant(CLUSTER, Operation.DELETE),
         ),
     ),
-    "DeleteRecords": (Need(TOPIC, Operation.DELETE),),
+    "DeleteRecords": (Requirement(TOPIC, Operation.DELETE),),
     "InitProducerId": (
-        Need(TRANSACTIONAL_ID, Operation.WRITE, when="the producer names a transactional id"),
-        Need(
+        Requirement(
+            TRANSACTIONAL_ID, Operation.WRITE, when="the producer names a transactional id"
+        ),
+        Requirement(
             CLUSTER,
             Operation.IDEMPOTENT_WRITE,
-            when="it does not",
-            instead=Grant(TOPIC, Operation.WRITE),
+            when="the producer names no transactional id",
+            alternative=Grant(TOPIC, Operation.WRITE),
         ),
     ),
     "OffsetForLeaderEpoch": (
-        Need(TOPIC, Operation.DESCRIBE, instead=Grant(CLUSTER, Operation.CLUSTER_ACTION)),
-    ),
-    "DescribeAcls": (Need(CLUSTER, Operation.DESCRIBE),),
-    "CreateAcls": (Need(CLUSTER, Operation.ALTER),),
-    "DeleteAcls": (Need(CLUSTER, Operation.ALTER),),
-    "DescribeConfigs": _on_configs(Operation.DESCRIBE_CONFIGS),
-    "AlterConfigs": _on_configs(Operation.ALTER_CONFIGS),
-    "DescribeLogDirs": (Need(CLUSTER, Operation.DESCRIBE),),
-    "SaslAuthenticate": (),
-    "CreatePartitions": (Need(TOPIC, Operation.ALTER),),
-    "DeleteGroups": (Need(GROUP, Operation.DELETE),),
-    "ElectLeaders": (Need(CLUSTER, Operation.ALTER),),
-    "IncrementalAlterConfigs": _on_configs(Operation.ALTER_CONFIGS),
-    "ListPartitionReassignments": (Need(CLUSTER, Operation.DESCRIBE),),
-    "OffsetDelete": (Need(GROUP, Operation.DELETE), Need(TOPIC, Operation.READ)),
-    "DescribeClientQuotas": (Need(CLUSTER, Operation.DESCRIBE_CONFIGS),),
-    "AlterClientQuotas": (Need(CLUSTER, Operation.ALTER_CONFIGS),),
-    "DescribeUserScramCredentials": (Need(CLUSTER, Operation.DESCRIBE),),
-    "AlterUserScramCredentials": (Need(CLUSTER, Operation.ALTER),),
-    "DescribeCluster": (_TELLS_OF_CLUSTER,),
-    "DescribeProducers": (Need(TOPIC, Operation.READ),),
-    "ConsumerGroupHeartbeat": (
-        _READS_GROUP,
-        Need(TOPIC, Operation.DESCRIBE, when="the member subscribes to topics"),
-    ),
-    "ConsumerGroupDescribe": (
-        Need(GROUP, Operation.DESCRIBE),
-        Need(
-            TOPIC, Operation.DESCRIBE, when="members of the group are assigned topics: all of them"
+        Requirement(
+            TOPIC, Operation.DESCRIBE, alternative=Grant(CLUSTER, Operation.CLUSTER_ACTION)
         ),
     ),
-    "ListConfigResources": (Need(CLUSTER, Operation.DESCRIBE_CONFIGS),),
+    "DescribeAcls": (Requirement(CLUSTER, Operation.DESCRIBE),),
+    "CreateAcls": (Requirement(CLUSTER, Operation.ALTER),),
+    "DeleteAcls": (Requirement(CLUSTER, Operation.ALTER),),
+    "DescribeConfigs": _for_configs(Operation.DESCRIBE_CONFIGS),
+    "AlterConfigs": _for_configs(Operation.ALTER_CONFIGS),
+    "DescribeLogDirs": (Requirement(CLUSTER, Operation.DESCRIBE),),
+    "SaslAuthenticate": (),
+    "CreatePartitions": (Requirement(TOPIC, Operation.ALTER),),
+    "DeleteGroups": (Requirement(GROUP, Operation.DELETE),),
+    "ElectLeaders": (Requirement(CLUSTER, Operation.ALTER),),
+    "IncrementalAlterConfigs": _for_configs(Operation.ALTER_CONFIGS),
+    "ListPartitionReassignments": (Requirement(CLUSTER, Operation.DESCRIBE),),
+    "OffsetDelete": (Requirement(GROUP, Operation.DELETE), Requirement(TOPIC, Operation.READ)),
+    "DescribeClientQuotas": (Requirement(CLUSTER, Operation.DESCRIBE_CONFIGS),),
+    "AlterClientQuotas": (Requirement(CLUSTER, Operation.ALTER_CONFIGS),),
+    "DescribeUserScramCredentials": (Requirement(CLUSTER, Operation.DESCRIBE),),
+    "AlterUserScramCredentials": (Requirement(CLUSTER, Operation.ALTER),),
+    "DescribeCluster": (_DESCRIBES_CLUSTER,),
+    "DescribeProducers": (Requirement(TOPIC, Operation.READ),),
+    "ConsumerGroupHeartbeat": (
+        _READS_GROUP,
+        Requirement(TOPIC, Operation.DESCRIBE, when="the member subscribes to topics"),
+    ),
+    "ConsumerGroupDescribe": (
+        Requirement(GROUP, Operation.DESCRIBE),
+        Requirement(
+            TOPIC,
+            Operation.DESCRIBE,
+            when="members of the group are assigned topics: for all of them",
+        ),
+    ),
+    "ListConfigResources": (Requirement(CLUSTER, Operation.DESCRIBE_CONFIGS),),
     "DescribeTopicPartitions": (
-        Need(
-            TOPIC, Operation.DESCRIBE, when="topics are named; of all topics, others are not told"
+        Requirement(
+            TOPIC,
+            Operation.DESCRIBE,
+            when="topics are named; a request for all topics leaves out others",
         ),
     ),
 }
-"""What each API may ask for, by its name; an API without needs has an empty entry."""
+"""The required operations by API name; an API that requires none has an empty entry."""
 
-TELLERS: Final[dict[str, frozenset[ResourceType]]] = {
+AUTHORIZED_OPERATIONS_APIS: Final[dict[str, frozenset[ResourceType]]] = {
     "Metadata": frozenset({TOPIC, CLUSTER}),
     "DescribeGroups": frozenset({GROUP}),
     "DescribeCluster": frozenset({CLUSTER}),
     "ConsumerGroupDescribe": frozenset({GROUP}),
     "DescribeTopicPartitions": frozenset({TOPIC}),
 }
-"""The APIs that tell clients what they may do to a resource (KIP-430), for which they look at every
-operation that there is for its type. Nothing is refused for that."""
+"""The APIs that return the authorized operations of a resource (KIP-430). They check every
+operation of its type, and no request is denied for that."""
 
 _LISTED: Final = frozenset(
-    (api, *grant) for api, needs in PERMISSIONS.items() for need in needs for grant in need.grants
+    (api, *grant)
+    for api, requirements in PERMISSIONS.items()
+    for requirement in requirements
+    for grant in requirement.grants
 )
 
 _HEAD: Final = """\
 # Permissions
 
-What a client has to be allowed for each API, where `authorization.enabled` is true: see
-[security.md](security.md). This page is written by `make docs` from the table that the broker goes
-by. READ, WRITE, DELETE and ALTER bring DESCRIBE along, ALTER_CONFIGS brings DESCRIBE_CONFIGS. Where
-a thing is *left out*, the answer is as if it did not exist. What clients ask about their own rights
-(KIP-430) is always answered.
+The operations that each API requires if `authorization.enabled` is true: see
+[security.md](security.md). `make docs` generates this page from the table that the broker uses.
+READ, WRITE, DELETE and ALTER imply DESCRIBE, ALTER_CONFIGS implies DESCRIBE_CONFIGS. Where a
+resource is *left out*, the response is as if it did not exist. Requests for a client's own
+authorized operations (KIP-430) are always answered.
 
 | API | operation | on | needed when | otherwise |
 |---|---|---|---|---|
@@ -222,25 +270,25 @@ a thing is *left out*, the answer is as if it did not exist. What clients ask ab
 
 
 def is_listed(api: Api[Any, Any], operation: Operation, resource_type: ResourceType) -> bool:
-    """Whether requests of an API may ask whether this is allowed."""
+    """Whether handlers of an API may ask for this operation."""
     if (api.name, resource_type, operation) in _LISTED:
         return True
-    return resource_type in TELLERS.get(api.name, ())
+    return resource_type in AUTHORIZED_OPERATIONS_APIS.get(api.name, ())
 
 
 def page() -> str:
-    """The table, as docs/permissions.md shows it."""
+    """The content of docs/permissions.md."""
     return _HEAD + "\n".join(_rows()) + "\n"
 
 
 def _rows() -> Iterator[str]:
-    for api, needs in PERMISSIONS.items():
-        if not needs:
+    for api, requirements in PERMISSIONS.items():
+        if not requirements:
             yield f"| {api} | none | | | |"
-        for need in needs:
-            instead = f", or {need.instead}" if need.instead else ""
-            otherwise = "left out" if need.is_silent else need.code.name
+        for each in requirements:
+            alternative = f", or {each.alternative}" if each.alternative else ""
+            otherwise = "left out" if each.is_filtered else each.code.name
             yield (
-                f"| {api} | {need.operation.name} | {need.resource_type.name}{instead} |"
-                f" {need.when or 'always'} | {otherwise} |"
+                f"| {api} | {each.operation.name} | {each.resource_type.name}{alternative} |"
+                f" {each.when or 'always'} | {otherwise} |"
             )

@@ -1,17 +1,17 @@
-"""`Throttling`: what requests and connections use of quotas, and how long clients have to wait.
+"""`ClientQuotas`: charges requests and connections to quotas, and computes throttle times.
 
-    throttled_ms = 0 if throttling.is_idle else throttling.charge(context, response, busy_seconds)
+    throttled_ms = 0 if quotas.is_idle else quotas.charge(context, response, busy_seconds)
 
-The laws, which are Kafka's:
+Invariants, which are Kafka's:
 
-* An answer is given at once; the client is told for how long it is to be quiet, and its connection
-  is not read for so long (KIP-219). Nothing is refused, but for changes of topics: those are, from
-  the versions on in which clients know the error (KIP-599).
-* Quotas hold for each broker by itself. What logging in takes is free.
-* While there is no quota at all, none of this costs anything.
+* A response is sent at once; it carries the throttle time, and the connection is muted for that
+  long (KIP-219). No request is refused for a quota, except changes of topics from the versions on
+  in which clients know the error (KIP-599).
+* Every broker enforces quotas on its own. Authentication requests are free.
+* While no quota is configured, none of this costs anything.
 
-Which limits hold for whom is said in `security.quota.limits`; that a connection is left alone, and
-that answers say so, is left to `connection` and `dispatch`.
+`security.quota.limits` finds the quota of a client; `connection` mutes, and `dispatcher` puts the
+throttle time into responses.
 """
 
 import math
@@ -44,36 +44,36 @@ from kafscale.security.quota.types import (
 )
 
 REFUSED_SINCE: Final = {CREATE_TOPICS.key: 6, DELETE_TOPICS.key: 5, CREATE_PARTITIONS.key: 3}
-"""The versions from which on changes of topics are refused, where older ones only have to wait.
-Topics that come into being by being named are not created, and stay unknown."""
+"""The versions from which on changes of topics are refused; older versions are only throttled.
+Auto-creation of topics is refused as well: such a topic stays unknown."""
 
 FETCH_SECONDS_MAX: Final = 10
-"""For how long one fetch may use up a quota; as long as Kafka's windows are."""
+"""How many seconds of a quota one fetch may use: as many as Kafka's quota windows have."""
 
-REFUSAL_SECONDS_MAX: Final = 1.0
-"""How long a connection is held that is turned away: long enough to slow down who tries again."""
+REFUSED_CONNECTION_SECONDS_MAX: Final = 1.0
+"""How long a refused connection is kept open, to slow down clients that reconnect."""
 
 _FREE: Final = frozenset({SASL_HANDSHAKE.key, SASL_AUTHENTICATE.key})
 
 
-class Throttling:
-    """Keeps the clients of a broker within their quotas."""
+class ClientQuotas:
+    """The client quotas of a broker."""
 
     def __init__(
         self, rules: AclStore, traffic: SecurityCounters, timer: Callable[[], float]
     ) -> None:
-        """`timer` tells a time in seconds that never goes back."""
+        """`timer` returns monotonic seconds."""
         self._quotas = Quotas(rules.quotas)
         self._traffic = traffic
         self._timer = timer
         self.is_idle = self._quotas.is_empty
-        """Whether there are no quotas, so that nobody has to be charged anything."""
+        """True if no quota is configured, so that nothing has to be charged."""
         rules.subscribe_quotas(self._changed)
 
     def charge(self, context: RequestContext, response: Message | None, busy_seconds: float) -> int:
-        """Record what a request took; for how many ms its client is to be left alone.
+        """Charge a request to its client's quotas; returns the throttle time in ms.
 
-        To be called once for every request that is answered, or that wants no answer.
+        To be called once for every request that is answered, or that expects no response.
         `busy_seconds` is the time that the event loop spent on it, without the time it waited.
         """
         buckets = self._buckets(context)
@@ -85,60 +85,64 @@ class Throttling:
             amount = _amount(key, context, response, busy_seconds)
             waits[key] = 0.0 if amount is None else bucket.consume(amount, now)
         longest = max(waits, key=waits.__getitem__)
-        return self._told(longest, waits[longest])
+        return self._throttle_ms(longest, waits[longest])
 
-    def mutate(self, context: RequestContext, partition_count: int) -> None:
-        """Record that partitions are about to be created or deleted; raises where that is too much.
+    def charge_mutation(self, context: RequestContext, partition_count: int) -> None:
+        """Charge partitions that are about to be created or deleted; raises `ThrottledError`.
 
-        As in Kafka, a quota that is not used up lets any number pass; only the next has to wait.
-        Versions that do not know the error are not refused: `charge` tells them to wait.
+        As in Kafka, a quota that is not used up allows any number; only the next request waits.
+        Versions that do not know the error are not refused: `charge` throttles them.
         """
         bucket = self._buckets(context).get(CONTROLLER_MUTATION_RATE)
         if bucket is None:
             return
         now = self._timer()
-        if not _only_waits(context) and bucket.debt_seconds(now) > 0:
+        if not _is_only_throttled(context) and bucket.debt_seconds(now) > 0:
             raise ThrottledError("The throttling quota has been exceeded.")
         bucket.consume(partition_count, now)
 
     def fetch_bytes_max(self, context: RequestContext, bytes_max: int) -> int:
-        """How much one fetch may bring, so that its client need not wait for too long after it."""
+        """Limit the size of one fetch, so that its client is not throttled for too long."""
         bucket = self._buckets(context).get(CONSUMER_BYTE_RATE)
         return bytes_max if bucket is None else min(bytes_max, int(bucket.rate * FETCH_SECONDS_MAX))
 
     def connection_delay_ms(self, host: str) -> int:
-        """Record a new connection: 0, or after how many ms to close it without having served it."""
+        """Charge a new connection; returns 0, or after how many ms to close it unserved."""
         if self.is_idle:
             return 0
         try:
             ip = address(host)
         except InvalidRequestError:
-            return 0  # Not everything that connects has an address, such as a socket in a file.
+            return 0  # Some clients have no IP address, for example those of a Unix socket.
         now = self._timer()
         bucket = self._quotas.for_address(ip, now).get(CONNECTION_CREATION_RATE)
         wait = 0.0 if bucket is None else bucket.try_consume(1, now)
-        return self._told(CONNECTION_CREATION_RATE, min(wait, REFUSAL_SECONDS_MAX))
+        return self._throttle_ms(
+            CONNECTION_CREATION_RATE, min(wait, REFUSED_CONNECTION_SECONDS_MAX)
+        )
 
     def login_delay_ms(self, identity: Principal) -> int:
-        """Record that somebody has logged in; for how many ms the connection is to be left alone.
+        """Charge the login of a new connection; returns for how many ms to mute it.
 
-        Of a new connection only, not when a session is renewed.
+        Reauthentication is not charged.
         """
         if self.is_idle:
             return 0
         now = self._timer()
         bucket = self._quotas.for_client(identity.user, "", now).get(CONNECTION_CREATION_RATE)
-        return self._told(CONNECTION_CREATION_RATE, bucket.consume(1, now) if bucket else 0.0)
+        return self._throttle_ms(
+            CONNECTION_CREATION_RATE, bucket.consume(1, now) if bucket else 0.0
+        )
 
     def _buckets(self, context: RequestContext) -> Buckets:
         client = context.client
         if self.is_idle or context.api.key in _FREE:
             return {}
         if client.identity is ANONYMOUS and client.listener.authenticates:
-            return {}  # Nobody knows yet whom to charge.
+            return {}  # The principal is not known yet.
         return self._quotas.for_client(client.identity.user, context.client_id or "", self._timer())
 
-    def _told(self, key: str, wait_seconds: float) -> int:
+    def _throttle_ms(self, key: str, wait_seconds: float) -> int:
         wait_ms = math.ceil(wait_seconds * 1000)
         if wait_ms:
             self._traffic.throttled[key] = self._traffic.throttled.get(key, 0) + 1
@@ -150,7 +154,7 @@ class Throttling:
 
 
 def fetched_bytes(response: FetchResponse) -> int:
-    """The size of the records in an answer, which is all but a little of it."""
+    """The size of the records in a response, which is nearly all of it."""
     return sum(
         len(records)
         for topic in response.topics
@@ -162,7 +166,7 @@ def fetched_bytes(response: FetchResponse) -> int:
 def _amount(
     key: str, context: RequestContext, response: Message | None, busy_seconds: float
 ) -> float | None:
-    """What a request takes of one limit; None if the limit is not for such requests."""
+    """What a request consumes of one quota; None if the quota does not apply to it."""
     api_key = context.api.key
     if key == REQUEST_RATE:
         return 1
@@ -173,14 +177,14 @@ def _amount(
     if key == CONSUMER_BYTE_RATE and isinstance(response, FetchResponse):
         return fetched_bytes(response)
     if key == CONTROLLER_MUTATION_RATE and api_key in REFUSED_SINCE:
-        # It was spent before. Who was let through need not wait; who was refused, or would have
-        # been if they knew the error, has to.
-        is_due = _only_waits(context) or _is_refused(response)
+        # `charge_mutation` has consumed it. An allowed request is not throttled; a refused one is,
+        # and so is one that would have been refused in a newer version.
+        is_due = _is_only_throttled(context) or _is_refused(response)
         return 0 if is_due else None
     return None
 
 
-def _only_waits(context: RequestContext) -> bool:
+def _is_only_throttled(context: RequestContext) -> bool:
     return context.version < REFUSED_SINCE.get(context.api.key, 0)
 
 

@@ -1,15 +1,17 @@
-"""The way in of one connection: which SASL exchange is under way, who came out of it, for how long.
+"""`SaslSession`: the SASL authentication of one connection, and how long it is valid.
 
-    (nothing) ──SaslHandshake──▶ an exchange ──SaslAuthenticate … ──▶ in ──its session ends──▶ out
-                                                                       └──SaslHandshake──▶ again
+    (start) ──SaslHandshake──▶ exchange ──SaslAuthenticate … ──▶ authenticated ──▶ expired
+                                  ▲                                   │               │
+                                  └───────────SaslHandshake───────────┴───────────────┘
 
-The laws:
+Invariants:
 
-* Before somebody is in, nothing is served but ApiVersions, SaslHandshake and SaslAuthenticate.
-* When a session has ended, nothing else is served until the client has shown again who it is
-  (KIP-368); it has to be the same somebody, by the same mechanism.
+* Before a client has authenticated, nothing is served but ApiVersions, SaslHandshake and
+  SaslAuthenticate.
+* When its session has expired, nothing else is served until it has reauthenticated (KIP-368), as
+  the same principal and by the same mechanism.
 * After a failure nothing more is served on the connection.
-* Whom the tokens prove is left to the exchange of the mechanism; nothing here reads a secret.
+* The mechanism's exchange verifies the tokens; nothing here reads a secret.
 """
 
 from collections.abc import Callable
@@ -17,8 +19,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from kafscale.broker.security.audit import Audit
-from kafscale.broker.security.login_backoff import LoginBackoff
+from kafscale.broker.security.audit import AuditLog
 from kafscale.config.sections.security import Sasl
 from kafscale.errors import AuthenticationError, IllegalSaslStateError, UnsupportedMechanismError
 from kafscale.protocol.messages.api_versions import API_VERSIONS
@@ -31,32 +32,61 @@ if TYPE_CHECKING:
     from kafscale.broker.requests.context import ClientInfo
     from kafscale.security.sasl.mechanisms import Mechanisms
 
-OPEN_APIS: Final = frozenset({API_VERSIONS.key, SASL_HANDSHAKE.key, SASL_AUTHENTICATE.key})
-"""What anybody may ask."""
+UNAUTHENTICATED_APIS: Final = frozenset(
+    {API_VERSIONS.key, SASL_HANDSHAKE.key, SASL_AUTHENTICATE.key}
+)
+"""The APIs that are served before authentication."""
 
-BARE_TOKENS_VERSION: Final = 0
-"""The version of SaslHandshake after which tokens come without any header."""
+RAW_TOKENS_VERSION: Final = 0
+"""The version of SaslHandshake after which tokens come without a request header."""
+
+BACKOFF_HOSTS_MAX: Final = 10_000
+BACKOFF_RESET_MS: Final = 10 * 60 * 1000
 
 
-class Passed(msgspec.Struct, frozen=True):
-    """What is answered to a token that convinces, or to one that is not the last."""
+class SaslResult(msgspec.Struct, frozen=True):
+    """The response to a token that was accepted, or that is not the last one."""
 
     token: bytes
     session_lifetime_ms: int = 0
 
 
-class Logins:
-    """What the logins of a broker share."""
+class LoginBackoff:
+    """How long the response to a failed login is delayed: longer with every failure of an address.
+
+    Invariants: the number of remembered addresses is bounded, and failures are forgotten after
+    `BACKOFF_RESET_MS` without another one. A successful login is never delayed, so that an attacker
+    does not slow down other clients of the same address. This class is pure: callers pass the time.
+    """
+
+    def __init__(self, delay_ms: int, delay_ms_max: int) -> None:
+        self._delay_ms = delay_ms
+        self._delay_ms_max = delay_ms_max
+        self._failures: dict[str, tuple[int, int]] = {}  # The count, and the time of the last one.
+
+    def failed(self, host: str, now_ms: int) -> int:
+        """Record a failure; returns for how long to delay its response, in ms."""
+        count, last_ms = self._failures.pop(host, (0, now_ms))
+        if now_ms - last_ms > BACKOFF_RESET_MS:
+            count = 0
+        if len(self._failures) >= BACKOFF_HOSTS_MAX:
+            del self._failures[next(iter(self._failures))]  # The one that failed longest ago.
+        self._failures[host] = (count + 1, now_ms)
+        return min(self._delay_ms << min(count, 20), self._delay_ms_max)
+
+
+class SaslSessions:
+    """What the SASL sessions of a broker share."""
 
     def __init__(
         self,
         mechanisms: "Mechanisms",
         settings: Sasl,
-        audit: Audit,
+        audit: AuditLog,
         clock: Callable[[], int],
         throttled_ms: Callable[[Principal], int] = lambda _identity: 0,
     ) -> None:
-        """`throttled_ms` says how long somebody has to wait who has just logged in."""
+        """`throttled_ms` returns for how long to mute a client that has just authenticated."""
         self.mechanisms = mechanisms
         self.audit = audit
         self.clock = clock
@@ -65,103 +95,105 @@ class Logins:
         self.session_ms_max = settings.max_reauth_ms
         self.backoff = LoginBackoff(settings.failed_delay_ms, settings.failed_delay_ms_max)
 
-    def open(self, listener: str) -> "Login":
-        return Login(self, self.mechanisms.offered(listener))
+    def open(self, listener: str) -> "SaslSession":
+        return SaslSession(self, self.mechanisms.offered(listener))
 
 
-class Login:
-    """Where one connection stands."""
+class SaslSession:
+    """The authentication state of one connection."""
 
     __slots__ = (
         "_exchange",
-        "_logins",
         "_mechanism",
+        "_sessions",
         "delay_ms",
+        "enabled_mechanisms",
+        "expects_raw_token",
         "expires_ms",
         "identity",
-        "is_bare",
-        "offered",
     )
 
-    def __init__(self, logins: Logins, offered: tuple[str, ...]) -> None:
-        self._logins = logins
-        self.offered = offered
+    def __init__(self, sessions: SaslSessions, enabled_mechanisms: tuple[str, ...]) -> None:
+        self._sessions = sessions
+        self.enabled_mechanisms = enabled_mechanisms
         self._mechanism = ""
         self._exchange: SaslServer | None = None
         self.delay_ms: int | None = None
-        """How long to hold back the answer to the attempt that has failed, in ms."""
-        self.is_bare = False
-        """Whether the next frame is a token and nothing else."""
+        """For how long to delay the response to the failed attempt, in ms."""
+        self.expects_raw_token = False
+        """True if the next frame is a token without a request header."""
         self.identity: Principal | None = None
         self.expires_ms: int | None = None
 
     @property
     def receive_bytes_max(self) -> int:
-        """The largest frame of somebody who is not in."""
-        return self._logins.receive_bytes_max
+        """The largest frame of a client that has not authenticated."""
+        return self._sessions.receive_bytes_max
 
-    def admits(self, api_key: int) -> bool:
-        """Whether such a request may be served now."""
-        if api_key in OPEN_APIS:
+    def allows(self, api_key: int) -> bool:
+        """Whether requests of this API may be served now."""
+        if api_key in UNAUTHENTICATED_APIS:
             return True
         if self.identity is None:
             return False
-        return self.expires_ms is None or self._logins.clock() < self.expires_ms
+        return self.expires_ms is None or self._sessions.clock() < self.expires_ms
 
     def handshake(self, client: "ClientInfo", mechanism: str, version: int) -> None:
-        """Begin an exchange."""
+        """Begin an exchange by a mechanism."""
         if self._exchange is not None:
-            raise IllegalSaslStateError("an authentication is under way already")
-        if mechanism not in self.offered:
-            self._logins.audit.not_offered(client, mechanism)
-            raise UnsupportedMechanismError(f"{mechanism} is not offered here")
+            raise IllegalSaslStateError("an authentication is already in progress")
+        if mechanism not in self.enabled_mechanisms:
+            self._sessions.audit.mechanism_not_enabled(client, mechanism)
+            raise UnsupportedMechanismError(f"SASL mechanism {mechanism} is not enabled")
         if self.identity is not None and mechanism != self._mechanism:
-            raise IllegalSaslStateError("who logs in again has to use the same mechanism")
+            raise IllegalSaslStateError("reauthentication must use the same SASL mechanism")
         self._mechanism = mechanism
-        self._exchange = self._logins.mechanisms.create_server(mechanism)
-        self.is_bare = version == BARE_TOKENS_VERSION
+        self._exchange = self._sessions.mechanisms.create_server(mechanism)
+        self.expects_raw_token = version == RAW_TOKENS_VERSION
 
-    def authenticate(self, client: "ClientInfo", token: bytes) -> Passed:
-        """Take the next token; raises `AuthenticationError`, after which the client has to go."""
+    def authenticate(self, client: "ClientInfo", token: bytes) -> SaslResult:
+        """Process the next token; after an `AuthenticationError` the connection is closed."""
         if self._exchange is None:
-            raise IllegalSaslStateError("no SaslHandshake has come before")
+            raise IllegalSaslStateError("SaslHandshake must precede SaslAuthenticate")
         try:
             step = self._exchange.evaluate_response(token)
             if step.failure:
-                self._tell_failure(client, self._exchange, step.failure)
+                self._record_failure(client, self._exchange, step.failure)
             if step.principal is None:
-                return Passed(step.token)
-            self._check_same(step.principal)
+                return SaslResult(step.token)
+            self._check_same_principal(step.principal)
         except AuthenticationError as error:
-            self._tell_failure(client, self._exchange, str(error))
+            self._record_failure(client, self._exchange, str(error))
             self._exchange = None
             self.identity = None
-            client.is_leaving = True
+            client.is_closing = True
             raise
         self._exchange = None
-        self.is_bare = False
+        self.expects_raw_token = False
         if self.identity is None:
-            client.throttled_ms = self._logins.throttled_ms(step.principal)
+            client.throttled_ms = self._sessions.throttled_ms(step.principal)
         self.identity = client.identity = step.principal
         lifetime_ms = self._begin_session(step.principal)
-        self._logins.audit.logged_in(client, self._mechanism)
-        return Passed(step.token, lifetime_ms)
+        self._sessions.audit.logged_in(client, self._mechanism)
+        return SaslResult(step.token, lifetime_ms)
 
-    def _tell_failure(self, client: "ClientInfo", exchange: SaslServer, reason: str) -> None:
-        """Note a failure, once for each attempt: who fails may leave before the last word."""
+    def _record_failure(self, client: "ClientInfo", exchange: SaslServer, reason: str) -> None:
+        """Log a failure once per attempt: the client may disconnect before the last token."""
         if self.delay_ms is None:
-            self._logins.audit.login_failed(client, self._mechanism, exchange.claimed_user, reason)
-            self.delay_ms = self._logins.backoff.failed(client.host, self._logins.clock())
+            self._sessions.audit.login_failed(
+                client, self._mechanism, exchange.claimed_user, reason
+            )
+            self.delay_ms = self._sessions.backoff.failed(client.host, self._sessions.clock())
 
     def _begin_session(self, identity: Principal) -> int:
-        """How long the session lasts, in ms; 0 for one that does not end."""
-        now_ms = self._logins.clock()
-        ends = [now_ms + self._logins.session_ms_max] if self._logins.session_ms_max else []
+        """Set when the session expires; returns its lifetime in ms, 0 if it does not expire."""
+        now_ms = self._sessions.clock()
+        ends = [now_ms + self._sessions.session_ms_max] if self._sessions.session_ms_max else []
         if identity.expires_ms is not None:
             ends.append(identity.expires_ms)
         self.expires_ms = min(ends, default=None)
         return max(1, self.expires_ms - now_ms) if self.expires_ms is not None else 0
 
-    def _check_same(self, identity: Principal) -> None:
+    def _check_same_principal(self, identity: Principal) -> None:
         if self.identity is not None and identity.full_name != self.identity.full_name:
-            raise AuthenticationError("who logs in again has to be the same as before")
+            raise AuthenticationError("reauthentication must use the same principal")

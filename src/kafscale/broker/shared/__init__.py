@@ -1,1 +1,1 @@
-"""What several handlers use."""
+"""What several handlers share."""

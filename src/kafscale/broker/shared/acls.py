@@ -1,9 +1,8 @@
-"""What the handlers of the three APIs on rules have in common: how rules and filters are read.
+"""Parses the ACLs and filters of CreateAcls, DeleteAcls and DescribeAcls.
 
-The law: what is stored as a rule can be decided by. As in Kafka, a rule names one resource type,
-pattern type, operation and permission, a principal with its type, and a host; whether the operation
-makes sense for the resource is not asked. Where authorization is off, there are no rules to talk
-about.
+Invariant: every stored ACL can be evaluated. As in Kafka, an ACL has one resource type, pattern
+type, operation and permission, a principal with its type, and a host; whether the operation applies
+to the resource type is not checked. If authorization is disabled, these APIs are refused.
 """
 
 from contextlib import suppress
@@ -27,13 +26,13 @@ from kafscale.security.principal import GROUP_PREFIX, USER_PREFIX
 Number = TypeVar("Number", bound=IntEnum)
 
 LENGTH_MAX: Final = 4_096
-"""How long a name in a rule may be, so that a rule fits into the store."""
+"""How long a name in an ACL may be, so that the ACL fits into the metadata store."""
 
 _UNKNOWN: Final = 0
 
 
-class WrittenFilter(Protocol):
-    """A filter, as requests have it."""
+class FilterFields(Protocol):
+    """The fields of a filter in requests."""
 
     resource_type: int
     resource_name: str | None
@@ -45,21 +44,21 @@ class WrittenFilter(Protocol):
 
 
 def check_enabled(broker: Services) -> None:
-    """Refuse, where rules decide about nothing."""
+    """Raise if authorization is disabled."""
     if not broker.config.authorization.enabled:
         raise SecurityDisabledError("No Authorizer is configured on the broker")
 
 
-def read_acl(written: AclToCreate) -> Acl:
-    """The rule that somebody wants, if it can be one."""
+def parse_acl(fields: AclToCreate) -> Acl:
+    """Parse and check an ACL to create."""
     acl = Acl(
-        _known(ResourceType, written.resource_type),
-        _known(PatternType, written.pattern_type),
-        written.resource_name,
-        written.principal,
-        written.host,
-        _known(Operation, written.operation),
-        _known(Permission, written.permission_type),
+        _parse_enum(ResourceType, fields.resource_type),
+        _parse_enum(PatternType, fields.pattern_type),
+        fields.resource_name,
+        fields.principal,
+        fields.host,
+        _parse_enum(Operation, fields.operation),
+        _parse_enum(Permission, fields.permission_type),
     )
     if (
         acl.resource_type is ResourceType.ANY
@@ -67,29 +66,29 @@ def read_acl(written: AclToCreate) -> Acl:
         or acl.operation is Operation.ANY
         or acl.permission is Permission.ANY
     ):
-        raise InvalidRequestError("ANY and MATCH are for filters; a rule says what it means")
+        raise InvalidRequestError("an ACL must not contain ANY or MATCH; these are for filters")
     _check_names(acl)
     return acl
 
 
-def read_filter(written: WrittenFilter) -> AclFilter:
-    """The filter that somebody has sent."""
+def parse_filter(fields: FilterFields) -> AclFilter:
+    """Parse the filter of a request."""
     return AclFilter(
-        _known(ResourceType, written.resource_type),
-        _known(PatternType, written.pattern_type),
-        written.resource_name,
-        written.principal,
-        written.host,
-        _known(Operation, written.operation),
-        _known(Permission, written.permission_type),
+        _parse_enum(ResourceType, fields.resource_type),
+        _parse_enum(PatternType, fields.pattern_type),
+        fields.resource_name,
+        fields.principal,
+        fields.host,
+        _parse_enum(Operation, fields.operation),
+        _parse_enum(Permission, fields.permission_type),
     )
 
 
-def told(acl: Acl) -> str:
-    """A rule in words, for the audit log.
+def format_acl(acl: Acl) -> str:
+    """An ACL as text, for the audit log.
 
-    >>> told(Acl(ResourceType.TOPIC, PatternType.LITERAL, "orders", "User:alice", "*",
-    ...          Operation.READ, Permission.ALLOW))
+    >>> format_acl(Acl(ResourceType.TOPIC, PatternType.LITERAL, "orders", "User:alice", "*",
+    ...                Operation.READ, Permission.ALLOW))
     'ALLOW User:alice from * to READ TOPIC LITERAL:orders'
     """
     return (
@@ -103,23 +102,23 @@ def _check_names(acl: Acl) -> None:
         raise InvalidRequestError("Invalid empty resource name")
     if acl.resource_type is ResourceType.CLUSTER and acl.resource_name != CLUSTER_NAME:
         raise InvalidRequestError(f"The only valid name for the CLUSTER resource is {CLUSTER_NAME}")
-    kind = next(
-        (kind for kind in (USER_PREFIX, GROUP_PREFIX) if acl.principal.startswith(kind)), None
+    prefix = next(
+        (each for each in (USER_PREFIX, GROUP_PREFIX) if acl.principal.startswith(each)), None
     )
-    if kind is None or acl.principal == kind:
+    if prefix is None or acl.principal == prefix:
         raise InvalidRequestError(
-            f"Could not parse principal from `{acl.principal[:LENGTH_MAX]}`: it is not User:name"
+            f"Could not parse principal from `{acl.principal[:LENGTH_MAX]}`: expected User:name"
             " or Group:name"
         )
     if not acl.host:
         raise InvalidRequestError("Invalid empty host")
     if max(len(acl.resource_name), len(acl.principal), len(acl.host)) > LENGTH_MAX:
-        raise InvalidRequestError(f"a name of more than {LENGTH_MAX} characters")
+        raise InvalidRequestError(f"names in an ACL have at most {LENGTH_MAX} characters")
 
 
-def _known(kind: type[Number], number: int) -> Number:
-    """What a number means; neither UNKNOWN nor what newer clients may know means anything."""
+def _parse_enum(type_: type[Number], number: int) -> Number:
+    """The enum member of a number; raises for UNKNOWN, and for numbers of newer versions."""
     with suppress(ValueError):
         if number != _UNKNOWN:
-            return kind(number)
-    raise InvalidRequestError(f"Invalid {kind.__name__} {number}")
+            return type_(number)
+    raise InvalidRequestError(f"Invalid {type_.__name__} {number}")

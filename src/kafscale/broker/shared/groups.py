@@ -1,8 +1,8 @@
-"""What the handlers of the group APIs have in common: who asks, and how an answer comes about.
+"""What the handlers of the group APIs share: client fields, and responses of the coordinator.
 
-The laws: whatever a request does to its group is done before its handler returns, so in the order
-of the requests; only the answer may be waited for. And a client is told of our own trouble by
-COORDINATOR_NOT_AVAILABLE, which every group API knows and every client tries again after.
+Invariants: whatever a request does to its group is done before its handler returns, and thus in the
+order of the requests; only the response may be waited for. A problem of the broker is reported as
+COORDINATOR_NOT_AVAILABLE, which every group API has and every client retries.
 """
 
 import asyncio
@@ -20,18 +20,18 @@ from kafscale.errors import (
 from kafscale.net.canonical_ip import canonical
 from kafscale.protocol.codec.wire import Message
 
-Answer = TypeVar("Answer")
+Reply = TypeVar("Reply")
 Response = TypeVar("Response", bound=Message)
 
 
 def check_group_id(group_id: str) -> None:
-    """Refuse the one name that a group with members may not have."""
+    """Raise for the empty group id, which no group with members may have."""
     if not group_id:
-        raise InvalidGroupIdError("a group has a name")
+        raise InvalidGroupIdError("the group id is empty")
 
 
 def new_member_id(context: RequestContext, instance_id: str | None) -> str:
-    """An id for a member that has none yet, which says to people who it is."""
+    """A new member id, with the client id or instance id as a readable prefix."""
     name = client_id(context) if instance_id is None else instance_id
     return f"{name}-{uuid.uuid4()}"
 
@@ -41,29 +41,29 @@ def client_id(context: RequestContext) -> str:
 
 
 def client_host(context: RequestContext) -> str:
-    """The client's address, as Kafka's tools show it: a name that is not known, and a slash."""
+    """The client's address as Kafka's tools print it: an unresolved host name, and a slash."""
     return f"/{canonical(context.client.host)}"
 
 
-def answered(
-    waiting: asyncio.Future[Answer], respond: Callable[[Answer], Response]
+def respond_when_done(
+    reply: asyncio.Future[Reply], respond: Callable[[Reply], Response]
 ) -> Response | Awaitable[Response]:
-    """Respond with what a group answers: at once, without a task, where it has answered already."""
-    if waiting.done():
-        return respond(waiting.result())
-    return _when_answered(waiting, respond)
+    """Convert a group's reply into a response; without a task if the reply is there already."""
+    if reply.done():
+        return respond(reply.result())
+    return _await_reply(reply, respond)
 
 
-async def _when_answered(
-    waiting: asyncio.Future[Answer], respond: Callable[[Answer], Response]
+async def _await_reply(
+    reply: asyncio.Future[Reply], respond: Callable[[Reply], Response]
 ) -> Response:
-    return respond(await waiting)
+    return respond(await reply)
 
 
-def told_code(error: KafscaleError) -> int:
-    """The code by which a client is told of an error.
+def group_error_code(error: KafscaleError) -> int:
+    """The error code for a group response.
 
-    That a request was not finished in time ends a consumer, which is not prepared for it.
+    A request timeout becomes COORDINATOR_NOT_AVAILABLE: consumers treat the former as fatal.
     """
     if isinstance(error, OverloadedError):
         return CoordinatorUnavailableError.code

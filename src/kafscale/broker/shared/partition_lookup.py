@@ -1,31 +1,48 @@
-"""Finding the log that a client means: by its topic's name, or by its id where it has none.
+"""Looks up the partition that a client means, and the leader that it should have asked.
 
-The law: a partition that another broker serves, or one that this broker cannot prove to be its own
-at this moment, is NOT_LEADER_OR_FOLLOWER; one that nobody has is unknown.
+Invariant: a partition that another broker leads, or that this broker cannot prove to own at the
+moment, is NOT_LEADER_OR_FOLLOWER; a partition that does not exist is unknown.
 """
 
-from typing import NoReturn
+from collections.abc import Iterable
+from typing import Final, NoReturn
 
+from kafscale.broker.network.advertised import Node, node
+from kafscale.broker.requests.context import RequestContext
 from kafscale.broker.services import Services
-from kafscale.errors import NotOwnerError, UnknownTopicError, UnknownTopicIdError
+from kafscale.errors import (
+    FencedLeaderEpochError,
+    NotOwnerError,
+    UnknownLeaderEpochError,
+    UnknownTopicError,
+    UnknownTopicIdError,
+)
+from kafscale.metadata.cluster.cluster_cache import NO_BROKER
+from kafscale.protocol.error_codes import ErrorCode
 from kafscale.storage.log.partition_log import PartitionLog
+
+NO_LEADER_EPOCH: Final = -1
+"""Sent by clients that do not know the leader epoch."""
+
+WRONG_LEADER_ERRORS = frozenset({ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH})
+"""The errors of clients that asked the wrong broker; responses then name the leader (KIP-951)."""
 
 
 def find_partition(broker: Services, name: str, topic_id: bytes, index: int) -> PartitionLog:
-    """The log of a partition; an empty name says that the client goes by the id (KIP-516)."""
+    """The log of a partition; an empty name means that the client uses the topic id (KIP-516)."""
     logs = broker.storage.logs
-    found = logs.get(name, index) if name else logs.find_by_id(topic_id, index)
-    if found is None:
+    log = logs.get(name, index) if name else logs.find_by_id(topic_id, index)
+    if log is None:
         _raise_missing(broker, name, topic_id, index)
     if not broker.registration.lease_is_valid:
         raise NotOwnerError("this broker waits for the metadata store to confirm its lease")
-    return found
+    return log
 
 
-def find_named(broker: Services, name: str, index: int) -> PartitionLog:
-    """The same for those who go by names only."""
+def find_by_name(broker: Services, name: str, index: int) -> PartitionLog:
+    """The log of a partition, for APIs that identify topics by name only."""
     if not name:
-        raise UnknownTopicError("a topic's name is never empty")
+        raise UnknownTopicError("the topic name is empty")
     return find_partition(broker, name, b"", index)
 
 
@@ -34,5 +51,34 @@ def _raise_missing(broker: Services, name: str, topic_id: bytes, index: int) -> 
     if topic is None and not name:
         raise UnknownTopicIdError("no topic has this id")
     if topic is None or not 0 <= index < topic.partitions:
-        raise UnknownTopicError(f"there is no partition {index} of topic {name!r}")
-    raise NotOwnerError(f"{topic.name}/{index} is not served here")
+        raise UnknownTopicError(f"topic {name!r} has no partition {index}")
+    raise NotOwnerError(f"this broker does not lead {topic.name}/{index}")
+
+
+def check_leader_epoch(log: PartitionLog, leader_epoch: int) -> None:
+    """Raise unless a client knows the current leader epoch, or does not send one (KIP-320)."""
+    if leader_epoch in {NO_LEADER_EPOCH, log.leader_epoch}:
+        return
+    current = f"the leader epoch of {log.topic}/{log.partition} is {log.leader_epoch}"
+    if leader_epoch < log.leader_epoch:
+        raise FencedLeaderEpochError(f"{current}; the request has the older {leader_epoch}")
+    raise UnknownLeaderEpochError(f"{current}; the request has the newer {leader_epoch}")
+
+
+def current_leader(
+    context: RequestContext, name: str, topic_id: bytes, index: int
+) -> tuple[int, int] | None:
+    """The leader of a partition and its epoch; None if it is this broker or unknown."""
+    catalog = context.broker.catalog
+    topic = catalog.get(name) if name else catalog.by_id.get(topic_id)
+    if topic is None:
+        return None
+    leader_id, leader_epoch = context.broker.cluster.leader(topic.name, index)
+    if leader_id in {NO_BROKER, context.broker.node_id}:
+        return None
+    return leader_id, leader_epoch
+
+
+def leader_nodes(context: RequestContext, leader_ids: Iterable[int]) -> list[Node]:
+    """The advertised addresses of these brokers."""
+    return [leader for broker_id in sorted(set(leader_ids)) if (leader := node(context, broker_id))]

@@ -1,8 +1,9 @@
-"""What every request has to obey that creates, changes or deletes something.
+"""Checks of requests that create, change or delete topics, and auto-creation of topics.
 
-The law: a broker whose settings keep administration from its clients says so to all of them in the
-same words, and no single request makes more logs than a broker can bear. What else each request may
-ask for is left to its handler.
+Invariants: a broker that disables the admin APIs refuses all of them with the same message, and no
+single request creates more partitions than a broker can serve. Auto-creation counts as a change by
+the client, for its quotas and in the audit log; of several clients that name a missing topic at the
+same time, one creates it.
 """
 
 from collections.abc import Iterable
@@ -14,28 +15,42 @@ from kafscale.errors import PolicyViolationError
 from kafscale.metadata.access.model import Operation, ResourceType
 
 PARTITIONS_COUNT_MAX: Final = 10_000
-"""How many partitions all topics of one request may get: as many as Kafka's controller allows."""
+"""How many partitions one request may create: as many as Kafka's controller allows."""
 
 TIMEOUT_MS_MIN: Final = 5_000
-"""The least time that a change is given. Clients send 0 to say that they do not want to wait for
-other brokers to hear of it; nobody asks for a change that is given up before it was tried."""
+"""The minimum timeout of a change. Clients send 0 if they do not want to wait until other brokers
+know of it; a change that is given up before it was tried would be useless."""
 
 
-def check_allowed(broker: Services) -> None:
-    """Refuse, where administration is not for clients."""
+def check_admin_allowed(broker: Services) -> None:
+    """Raise if the settings disable the admin APIs."""
     if not broker.config.broker.allow_admin_apis:
-        raise PolicyViolationError("broker.allowAdminApis is false: clients may change nothing")
+        raise PolicyViolationError("admin requests are disabled: broker.allowAdminApis is false")
 
 
-def creatable(context: RequestContext, names: Iterable[str]) -> set[str]:
-    """Which of these topics the client may create, as far as that is a question of permission."""
-    wanted = set(names)
-    if not wanted or context.may(Operation.CREATE, ResourceType.CLUSTER, quiet=True):
-        return wanted
-    return {name for name in wanted if context.may(Operation.CREATE, ResourceType.TOPIC, name)}
+def authorized_to_create(context: RequestContext, names: Iterable[str]) -> set[str]:
+    """The topics among these that the client is authorized to create."""
+    topics = set(names)
+    if not topics or context.is_authorized(Operation.CREATE, ResourceType.CLUSTER, quiet=True):
+        return topics
+    return {
+        name for name in topics if context.is_authorized(Operation.CREATE, ResourceType.TOPIC, name)
+    }
 
 
 def check_new_partitions(counts: Iterable[int]) -> None:
-    """Refuse a request that would take all memory; counts that make no sense are not its matter."""
+    """Raise if a request creates too many partitions; handlers check for invalid counts."""
     if sum(max(count, 0) for count in counts) > PARTITIONS_COUNT_MAX:
         raise PolicyViolationError("Excessively large number of partitions per request.")
+
+
+async def auto_create(context: RequestContext, name: str, timeout_ms: int) -> None:
+    """Create a topic that does not exist yet, for Metadata or Produce (auto.create.topics.enable).
+
+    The caller has checked authorization. Raises `ThrottledError` if the quota is exceeded.
+    """
+    broker = context.broker
+    partition_count = broker.config.topics.auto_create_partitions
+    broker.quotas.charge_mutation(context, partition_count)
+    if await broker.topics.create_if_missing(name, partition_count, timeout_ms):
+        broker.audit.changed(context, "topic auto-created", topic=name, partitions=partition_count)

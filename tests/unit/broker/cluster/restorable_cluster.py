@@ -10,7 +10,7 @@ from contextlib import AsyncExitStack, suppress
 from functools import partial
 from typing import NamedTuple
 
-from kafscale.broker.bootstrap import keep_catalog
+from kafscale.broker.bootstrap import write_topic_catalog
 from kafscale.errors import ObjectNotFoundError
 from kafscale.metadata.cluster.restore_marker import REVISION_BUMP, mark_restored
 from kafscale.metadata.store.base import Entry
@@ -110,7 +110,7 @@ class RestorableCluster:
                 served = await stack.enter_async_context(life(stores, node_id=broker_id))
                 writer = CatalogWriter(stores.objects, CONFIG.s3.namespace, CLUSTER_ID)
                 served.node.controller.on_publish(
-                    partial(keep_catalog, writer, served.services.catalog)
+                    partial(write_topic_catalog, writer, served.services.catalog)
                 )
                 serves.set_result(served)
                 await death.wait()

@@ -1,4 +1,4 @@
-"""The broker's configs are shown truly, read-only and without secrets."""
+"""Broker configs: true values, read-only, no secrets."""
 
 import pytest
 
@@ -70,11 +70,11 @@ def describe(config=CONFIG):
         ("offset.metadata.max.bytes", "4096"),
     ],
 )
-def test_the_names_that_tools_look_for_have_their_true_values(name, value):
+def test_broker_configs_have_the_values_of_the_settings(name, value):
     assert describe()[name].value == value
 
 
-def test_every_config_is_read_only_described_and_there_once():
+def test_broker_configs_are_read_only_documented_and_unique():
     rows = broker_configs.describe(
         CONFIG, TopicDefaults.from_config(CONFIG), broker_id=3, advertised_listeners=""
     )
@@ -86,7 +86,7 @@ def test_every_config_is_read_only_described_and_there_once():
         assert row.value == row.synonyms[0].value
 
 
-def test_a_value_says_whether_somebody_set_it():
+def test_broker_config_source_is_static_if_set():
     rows = describe()
     for name in ("log.segment.bytes", "kafscale.segment.bytes", "kafscale.cache.bytes"):
         assert rows[name].source == ConfigSource.STATIC_BROKER
@@ -96,7 +96,7 @@ def test_a_value_says_whether_somebody_set_it():
         assert rows[name].is_default
 
 
-def test_no_secret_is_shown():
+def test_broker_configs_contain_no_secrets():
     shown = repr(describe())
     assert "records" in shown
     for secret in ("AKIA", "hush", "whisper"):

@@ -1,4 +1,4 @@
-"""Topic configs: how they are changed, what logs make of them and what tools are shown."""
+"""Topic configs: altered, resolved and described."""
 
 import pytest
 
@@ -31,7 +31,7 @@ def described(configs, name, defaults=DEFAULTS):
 # --- resolving ------------------------------------------------------------------------------------
 
 
-def test_a_topic_that_says_nothing_has_the_defaults():
+def test_topic_without_configs_has_the_defaults():
     settings = topic_configs.resolve({}, DEFAULTS)
     assert settings.segment_bytes == 104_857_600
     assert settings.segment_ms == 604_800_000
@@ -42,7 +42,7 @@ def test_a_topic_that_says_nothing_has_the_defaults():
     assert settings.compression is Codec.SNAPPY
 
 
-def test_a_topic_s_own_configs_win_over_the_broker_s_and_those_over_the_defaults():
+def test_topic_configs_override_broker_settings_and_defaults():
     defaults = TopicDefaults.from_config(
         Config(storage=Storage(segment_bytes=5000), compression=Compression(type="zstd"))
     )
@@ -58,14 +58,14 @@ def test_a_topic_s_own_configs_win_over_the_broker_s_and_those_over_the_defaults
     ("policy", "retention"),
     [("delete", (1000, 5)), ("compact, delete", (1000, 5)), ("compact", (-1, -1))],
 )
-def test_retention_is_for_topics_whose_policy_is_to_delete(policy, retention):
+def test_retention_applies_only_to_the_delete_policy(policy, retention):
     own = {"cleanup.policy": policy, "retention.ms": "1000", "retention.bytes": "5"}
     settings = topic_configs.resolve(own, DEFAULTS)
     assert (settings.retention_ms, settings.retention_bytes) == retention
     assert settings.has_delete_policy == (policy != "compact")
 
 
-def test_a_compacted_topic_takes_what_kafka_s_cleaner_takes():
+def test_compacted_topic_accepts_kafkas_cleaner_configs():
     own = {
         "cleanup.policy": "compact",
         "delete.retention.ms": "0",
@@ -85,16 +85,16 @@ def test_a_compacted_topic_takes_what_kafka_s_cleaner_takes():
 
 
 @pytest.mark.parametrize("value", ["none", "uncompressed", "producer"])
-def test_batches_can_be_left_as_they_came(value):
+def test_compression_type_keeps_batches_unchanged(value):
     assert topic_configs.resolve({"compression.type": value}, DEFAULTS).compression is None
 
 
-def test_a_stored_value_that_is_wrong_is_not_replaced_by_a_default():
+def test_invalid_stored_value_is_an_error():
     with pytest.raises(InvalidConfigError, match="retention"):
         topic_configs.resolve({"retention.ms": "forever"}, DEFAULTS)
 
 
-def test_what_no_log_obeys_does_not_keep_one_from_opening():
+def test_configs_without_effect_are_not_checked():
     """A newer version may have stored more; a fixed value may have been changed in the broker."""
     stored = {"from.the.future": "x", "index.interval.bytes": "12345"}
     assert topic_configs.resolve(stored, DEFAULTS) == topic_configs.resolve({}, DEFAULTS)
@@ -103,7 +103,7 @@ def test_what_no_log_obeys_does_not_keep_one_from_opening():
 # --- changing -------------------------------------------------------------------------------------
 
 
-def test_single_configs_are_set_and_deleted_and_the_others_stay():
+def test_incremental_change_keeps_other_configs():
     current = {"retention.ms": "1", "segment.ms": "2"}
     changed = alter(
         current, (Operation.SET, "retention.bytes", "3"), (Operation.DELETE, "segment.ms", None)
@@ -112,17 +112,17 @@ def test_single_configs_are_set_and_deleted_and_the_others_stay():
     assert current == {"retention.ms": "1", "segment.ms": "2"}
 
 
-def test_deleting_what_is_not_there_is_no_error():
+def test_deleting_an_unset_config_is_no_error():
     assert alter({}, (Operation.DELETE, "segment.ms", "ignored")) == {}
 
 
-def test_a_list_begins_as_its_default_and_has_every_word_once():
+def test_append_starts_with_the_default_and_removes_duplicates():
     assert alter({}, (Operation.APPEND, "cleanup.policy", "delete")) == {"cleanup.policy": "delete"}
     changed = alter({}, (Operation.APPEND, "cleanup.policy", "compact"))
     assert changed == {"cleanup.policy": "delete,compact"}
 
 
-def test_words_are_subtracted_from_a_list():
+def test_subtract_removes_list_items():
     stored = {"cleanup.policy": "compact,delete"}
     changed = alter(stored, (Operation.SUBTRACT, "cleanup.policy", "compact,other"))
     assert changed == {"cleanup.policy": "delete"}
@@ -142,12 +142,12 @@ def test_words_are_subtracted_from_a_list():
         ((4, "segment.ms", "1"), InvalidRequestError, "Unknown operation 4"),
     ],
 )
-def test_a_change_that_cannot_be_made_is_refused(operation, error, reason):
+def test_invalid_operation_is_refused(operation, error, reason):
     with pytest.raises(error, match=reason):
         alter({"retention.ms": "1"}, operation)
 
 
-def test_a_config_is_changed_once_in_a_request():
+def test_duplicate_config_key_is_refused():
     with pytest.raises(InvalidRequestError, match="duplicate"):
         alter({}, (Operation.SET, "segment.ms", "1"), (Operation.DELETE, "segment.ms", None))
 
@@ -155,7 +155,7 @@ def test_a_config_is_changed_once_in_a_request():
 # --- describing -----------------------------------------------------------------------------------
 
 
-def test_every_config_is_described_with_a_type_and_a_sentence():
+def test_topic_configs_have_a_type_and_documentation():
     rows = topic_configs.describe({}, DEFAULTS)
     assert [row.name for row in rows] == sorted(TOPIC_CONFIGS)
     for row in rows:
@@ -166,13 +166,13 @@ def test_every_config_is_described_with_a_type_and_a_sentence():
         assert not row.is_sensitive
 
 
-def test_what_cannot_be_changed_is_read_only():
+def test_fixed_topic_configs_are_read_only():
     assert not described({}, "retention.ms").read_only
     assert not described({}, "min.insync.replicas").read_only
     assert described({}, "preallocate").read_only
 
 
-def test_a_value_says_where_it_comes_from_and_what_it_hides():
+def test_topic_config_has_source_and_synonyms():
     config = Config(
         storage=Storage(segment_bytes=5000), origins={"storage.segmentBytes": "kafscale.yaml:3"}
     )

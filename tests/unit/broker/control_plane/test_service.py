@@ -9,7 +9,7 @@ from kafscale.control_plane.errors import NotControllerError
 from kafscale.control_plane.partition import Partition
 from kafscale.errors import FencedError, InvalidRequestError, NotOwnerError, UnknownTopicError
 from unit.broker.control_plane.stage import ME, owned, play
-from unit.broker.harness import turn
+from unit.broker.harness import run_pending
 
 ZERO, ONE, TWO, THREE = (Partition("orders", number) for number in range(4))
 SHARD = Partition("__consumer_offsets", 3)
@@ -120,7 +120,7 @@ def test_a_partition_that_goes_away_meanwhile_is_not_called_flushed():
         stage.storage.gate = asyncio.Event()
         everything = asyncio.ensure_future(stage.broker.flush(None))
         by_name = asyncio.ensure_future(stage.broker.flush([ZERO]))
-        await turn()
+        await run_pending()
         stage.storage.get("orders", 0).closed = True
         stage.storage.gate.set()
         assert await everything == [ONE]
@@ -134,11 +134,11 @@ def test_what_has_begun_goes_on_when_nobody_waits():
     async def body(stage):
         stage.storage.gate = asyncio.Event()
         asked = asyncio.ensure_future(stage.broker.seal_tail(ZERO))
-        await turn()
+        await run_pending()
         asked.cancel()
         await asyncio.gather(asked, return_exceptions=True)
         stage.storage.gate.set()
-        await turn()
+        await run_pending()
         assert stage.storage.done == ["flush", "roll orders/0 explicit"]
 
     play(body)
@@ -151,7 +151,7 @@ def test_what_fails_when_nobody_waits_is_logged(capsys):
         await asyncio.sleep(0)
         asked.cancel()
         await asyncio.gather(asked, return_exceptions=True)
-        await turn()
+        await run_pending()
 
     play(body)
     assert "taken by another" in capsys.readouterr().out
@@ -161,7 +161,7 @@ def test_closing_stops_what_is_still_being_done():
     async def body(stage):
         stage.storage.gate = asyncio.Event()
         asked = asyncio.ensure_future(stage.broker.seal_tail(ZERO))
-        await turn()
+        await run_pending()
         await stage.broker.close()
         with pytest.raises(asyncio.CancelledError):
             await asked

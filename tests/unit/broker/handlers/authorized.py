@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from kafscale.broker.requests.context import ClientInfo
-from kafscale.broker.security.permissions import Grant, Need
+from kafscale.broker.security.permissions import Grant, Requirement
 from kafscale.config import Config
 from kafscale.config.sections.s3 import S3
 from kafscale.config.sections.security import Authorization
@@ -51,7 +51,7 @@ RESOURCE_TYPES = (
 
 def client(principal: str = ALICE) -> ClientInfo:
     return ClientInfo(
-        "10.0.0.2", 50_000, served_host="10.0.0.9", served_port=9092, identity=Principal(principal)
+        "10.0.0.2", 50_000, local_host="10.0.0.9", local_port=9092, identity=Principal(principal)
     )
 
 
@@ -76,12 +76,12 @@ async def allow_everything(broker: Served) -> None:
 
 
 async def allow(broker: Served, *acls: Acl) -> None:
-    await broker.services.rules.add_acls(acls)
+    await broker.services.access_store.add_acls(acls)
 
 
 async def deny(broker: Served, grants: Iterable[Grant]) -> None:
     """Take operations away, and give all others back."""
-    rules = broker.services.rules
+    rules = broker.services.access_store
     taken = {denial(grant) for grant in grants}
     await rules.remove_acls([acl for acl in rules.acls if acl.permission is Permission.DENY])
     await rules.add_acls(taken)
@@ -124,9 +124,9 @@ class Case(NamedTuple):
         api, grant = self.key
         return f"{api}: {grant} {self.label}".strip().replace(" ", "-")
 
-    def is_denied(self, need: Need, response: Any) -> bool:
+    def is_denied(self, need: Requirement, response: Any) -> bool:
         told = self.told(response)
-        if need.is_silent:
+        if need.is_filtered:
             return not told
         assert told == need.code or told not in DENIALS, told
         return told == need.code

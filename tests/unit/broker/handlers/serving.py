@@ -20,27 +20,26 @@ from typing import Any
 
 import msgspec
 
+from kafscale.broker.bootstrap import engine_settings, group_settings, offset_retention
 from kafscale.broker.cluster.controller.controller import ControllerSettings
 from kafscale.broker.cluster.node import ClusterNode
 from kafscale.broker.cluster.ownership_guards import OwnershipGuards
 from kafscale.broker.cluster.registration import Registration
 from kafscale.broker.cluster.restore.restore import MetadataRestore
-from kafscale.broker.engine_settings import engine_settings
-from kafscale.broker.fetch_sessions.cache import FetchSessions
+from kafscale.broker.fetch_sessions.cache import FetchSessionCache
 from kafscale.broker.group_coordinator.coordinator import Coordinator
 from kafscale.broker.group_coordinator.pausable_clock import GroupClock
-from kafscale.broker.group_settings import group_settings, offset_retention
 from kafscale.broker.health import Health
-from kafscale.broker.metrics import group_collector
-from kafscale.broker.metrics.consumer_lag import Watermarks
-from kafscale.broker.network.listener_config import listeners
+from kafscale.broker.metrics.collectors import register_group_metrics
+from kafscale.broker.metrics.consumer_lag import ConsumerLag
+from kafscale.broker.network.listener_config import configured_listeners
 from kafscale.broker.producer_ids import ProducerIds
-from kafscale.broker.requests.context import ClientInfo, Drain, RequestContext
-from kafscale.broker.requests.dispatcher import Dispatcher, Waiting
+from kafscale.broker.requests.context import ClientInfo, RequestContext, ShutdownSignal
+from kafscale.broker.requests.dispatcher import Dispatcher, InFlightRequest
 from kafscale.broker.requests.routes import ROUTES
-from kafscale.broker.security.audit import Audit
-from kafscale.broker.security.authorization import Access
-from kafscale.broker.security.quotas import Throttling
+from kafscale.broker.security.audit import AuditLog
+from kafscale.broker.security.authorization import RequestAuthorizer
+from kafscale.broker.security.quotas import ClientQuotas
 from kafscale.broker.services import Services
 from kafscale.config import Config
 from kafscale.config.sections.broker import Broker
@@ -64,11 +63,11 @@ from kafscale.storage.wal.dead_stream_cleaner import DeadStreamCleaner
 from kafscale.storage.wal.streams import Streams
 from kafscale.testing import virtual_time
 from kafscale.testing.faulty_object_store import FaultyObjectStore
-from unit.broker.harness import answer, framed, request, settled
+from unit.broker.harness import decode_response, framed, request, response_parts
 
 NODE_ID = 7
 CLUSTER_ID = "a-cluster"
-CLIENT = ClientInfo("10.0.0.1", 50_000, served_host="10.0.0.9", served_port=9092)
+CLIENT = ClientInfo("10.0.0.1", 50_000, local_host="10.0.0.9", local_port=9092)
 CONFIG = Config(s3=S3(use_memory=True))
 WITHOUT_ADMINISTRATION = Config(s3=S3(use_memory=True), broker=Broker(allow_admin_apis=False))
 
@@ -88,19 +87,19 @@ class Served:
     def __init__(self, stores: Stores, services: Services, node: ClusterNode) -> None:
         self.stores = stores
         self.node = node
-        [listener] = listeners(services.config)
+        [listener] = configured_listeners(services.config)
         self.client = msgspec.structs.replace(CLIENT, listener=listener)
         self.services = services
-        self._drain = Drain()
+        self._shutdown = ShutdownSignal()
         self._dispatcher = Dispatcher(
             ROUTES,
             services,
             services.metrics,
-            self._drain,
+            self._shutdown,
             request_timeout_ms=services.config.network.request_timeout_ms,
             clock=virtual_time.clock_ms,
             timer=asyncio.get_running_loop().time,
-            throttling=services.throttling,
+            quotas=services.quotas,
         )
 
     async def ask(
@@ -117,19 +116,19 @@ class Served:
         parts = self._dispatcher.dispatch(
             client or self.client, framed(request(api, asked, message))
         )
-        if isinstance(parts, Waiting):
-            parts = await settled(parts)
+        if isinstance(parts, InFlightRequest):
+            parts = await response_parts(parts)
         if is_closed:
             assert parts is None
             return None
         assert parts is not None, "the connection was closed"
-        return answer(framed(b"".join(parts)), api, asked)[1]
+        return decode_response(framed(b"".join(parts)), api, asked)[1]
 
     def context(self, api: Api[Any, Any], version: int) -> RequestContext:
         """What a handler is given with a request."""
         now_ms = virtual_time.clock_ms()
         return RequestContext(
-            self.client, "tester", api, version, 1, now_ms, 0.0, self.services, self._drain
+            self.client, "tester", api, version, 1, now_ms, 0.0, self.services, self._shutdown
         )
 
     async def topic(self, name: str, partition_count: int = 1, **configs: str) -> Topic:
@@ -166,20 +165,26 @@ async def life(
     await catalog.start()
     view = ClusterCache(stores.metadata)
     await view.start()
-    rules = AclStore(stores.metadata)
-    await rules.start()
-    node, services = _assembled(
-        stores, config, catalog=catalog, view=view, rules=rules, metrics=metrics, node_id=node_id
+    access_store = AclStore(stores.metadata)
+    await access_store.start()
+    node, services = _build(
+        stores,
+        config,
+        catalog=catalog,
+        view=view,
+        access_store=access_store,
+        metrics=metrics,
+        node_id=node_id,
     )
     await services.groups.start()
-    watermarks = Watermarks(
+    consumer_lag = ConsumerLag(
         services.storage.logs,
         services.groups,
         view,
         broker_id=node_id,
         steady=virtual_time.clock_ms,
     )
-    group_collector.show(metrics, services.groups, watermarks.lags)
+    register_group_metrics(metrics, services.groups, consumer_lag.lags)
     await node.join()
     work = [asyncio.create_task(node.run()), asyncio.create_task(services.groups.run())]
     try:
@@ -192,14 +197,14 @@ async def life(
         services.groups.retire()
         await services.topics.close()
         services.storage.close()
-        await rules.close()
+        await access_store.close()
         await view.close()
         await catalog.close()
 
 
-def _assembled(stores, config, *, catalog, view, rules, metrics, node_id):
+def _build(stores, config, *, catalog, view, access_store, metrics, node_id):
     clock = virtual_time.clock_ms
-    audit = Audit(metrics.access, clock)
+    audit = AuditLog(metrics.access, clock)
     namespace = config.s3.namespace
     defaults = TopicDefaults.from_config(config)
     registration = Registration(
@@ -268,13 +273,13 @@ def _assembled(stores, config, *, catalog, view, rules, metrics, node_id):
         topics=node.topics,
         topic_defaults=defaults,
         storage=storage,
-        fetch_sessions=FetchSessions(lambda: 1),
+        fetch_sessions=FetchSessionCache(lambda: 1),
         producer_ids=ProducerIds(stores.metadata),
         groups=groups,
-        rules=rules,
+        access_store=access_store,
         audit=audit,
-        access=_access(config, rules, audit),
-        throttling=Throttling(rules, metrics.access, asyncio.get_running_loop().time),
+        authorizer=_authorizer(config, access_store, audit),
+        quotas=ClientQuotas(access_store, metrics.access, asyncio.get_running_loop().time),
         metrics=metrics,
         health=Health(config.s3, metrics, clock),
         clock=clock,
@@ -282,10 +287,10 @@ def _assembled(stores, config, *, catalog, view, rules, metrics, node_id):
     return node, services
 
 
-def _access(config, rules, audit):
+def _authorizer(config, access_store, audit):
     if not config.authorization.enabled:
         return None
-    return Access(Authorizer(config.authorization, rules), audit)
+    return RequestAuthorizer(Authorizer(config.authorization, access_store), audit)
 
 
 def serve(body: Callable[[Served], Awaitable[None]], *, config: Config = CONFIG) -> None:

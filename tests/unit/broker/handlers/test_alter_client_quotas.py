@@ -39,7 +39,7 @@ def test_what_is_set_is_there_and_what_is_removed_is_not(version):
         default = quota([EntityPart("user", None), EntityPart("client-id", "a")], request_rate=0.5)
         answers = await alter(broker, alices, default, version=version)
         assert answers == [(ErrorCode.NONE, None)] * 2
-        assert broker.services.rules.quotas == {
+        assert broker.services.access_store.quotas == {
             QuotaEntity(user="alice"): {"producer_byte_rate": 1000, "consumer_byte_rate": 2000},
             QuotaEntity(user="", client_id="a"): {"request_rate": 0.5},
         }
@@ -47,7 +47,7 @@ def test_what_is_set_is_there_and_what_is_removed_is_not(version):
         changes = quota(ALICE, producer_byte_rate=None, consumer_byte_rate=3000.0)
         gone = quota(default.entity, request_rate=None, never_heard_of=None)
         await alter(broker, changes, gone, version=version)
-        assert broker.services.rules.quotas == {
+        assert broker.services.access_store.quotas == {
             QuotaEntity(user="alice"): {"consumer_byte_rate": 3000}
         }
 
@@ -98,7 +98,7 @@ def test_what_is_wrong_is_refused_as_a_whole_and_alone(refused, message, validat
         answers = await alter(broker, refused, fine, validate_only=validate_only)
         assert answers == [(ErrorCode.INVALID_REQUEST, message), (ErrorCode.NONE, None)]
         kept = {} if validate_only else {QuotaEntity(client_id="loader"): {"request_rate": 7}}
-        assert broker.services.rules.quotas == kept
+        assert broker.services.access_store.quotas == kept
 
     serve(body)
 
@@ -110,7 +110,7 @@ def test_an_entity_that_stands_there_twice_is_refused_and_answered_once():
             broker, quota(both, request_rate=1.0), quota(both[::-1], request_rate=2.0)
         )
         assert answers == [(ErrorCode.INVALID_REQUEST, "Each entity must appear at most once.")]
-        assert broker.services.rules.quotas == {}
+        assert broker.services.access_store.quotas == {}
 
     serve(body)
 
@@ -132,6 +132,6 @@ def test_a_broker_without_administration_refuses(version):
     async def body(broker):
         ((code, _),) = await alter(broker, quota(ALICE, request_rate=1.0), version=version)
         assert code == ErrorCode.POLICY_VIOLATION
-        assert broker.services.rules.quotas == {}
+        assert broker.services.access_store.quotas == {}
 
     serve(body, config=WITHOUT_ADMINISTRATION)

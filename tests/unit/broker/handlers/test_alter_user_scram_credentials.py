@@ -47,7 +47,7 @@ def codes(answers):
 @pytest.mark.parametrize("config", [CONFIG, GUARDED], ids=["open", "guarded"])
 def test_a_credential_is_set_replaced_and_deleted(config):
     async def body(broker):
-        rules = broker.services.rules
+        rules = broker.services.access_store
         answer = (await alter(broker, ALICES, client=ROOT))["alice"]
         assert (answer.error_code, answer.error_message) == (ErrorCode.NONE, None)
         kept = rules.credential("alice", SHA_256)
@@ -86,7 +86,7 @@ def test_what_makes_no_sense_fails_alone(change, code, message):
         answers = await alter(broker, change, upsertion(user="bob"))
         assert codes(answers) == {change.user: code, "bob": ErrorCode.NONE}
         assert message in answers[change.user].error_message
-        assert [each.user for each in broker.services.rules.credentials] == ["bob"]
+        assert [each.user for each in broker.services.access_store.credentials] == ["bob"]
 
     serve(body)
 
@@ -105,7 +105,7 @@ def test_a_user_is_altered_once_in_a_request(changes):
     async def body(broker):
         answers = await alter(broker, *changes, upsertion(user="bob"))
         assert codes(answers) == {"alice": ErrorCode.DUPLICATE_RESOURCE, "bob": ErrorCode.NONE}
-        assert broker.services.rules.credential("alice", SHA_256) is None
+        assert broker.services.access_store.credential("alice", SHA_256) is None
 
     serve(body)
 
@@ -113,12 +113,12 @@ def test_a_user_is_altered_once_in_a_request(changes):
 def test_only_those_who_may_alter_the_cluster_may_alter_users():
     async def body(broker):
         changes = (NOTHING, ALICES, upsertion(user="bob"))
-        await broker.services.rules.add_acls([on_cluster(Operation.DESCRIBE)])
+        await broker.services.access_store.add_acls([on_cluster(Operation.DESCRIBE)])
         assert codes(await alter(broker, *changes, client=ALICE)) == dict.fromkeys(
             ("alice", "bob"), ErrorCode.CLUSTER_AUTHORIZATION_FAILED
         )
-        assert not broker.services.rules.credentials
-        await broker.services.rules.add_acls([on_cluster(Operation.ALTER)])
+        assert not broker.services.access_store.credentials
+        await broker.services.access_store.add_acls([on_cluster(Operation.ALTER)])
         assert codes(await alter(broker, ALICES, client=ALICE)) == {"alice": ErrorCode.NONE}
 
     serve(body, config=GUARDED)
@@ -127,7 +127,7 @@ def test_only_those_who_may_alter_the_cluster_may_alter_users():
 def test_where_administration_is_not_for_clients_nothing_is_altered():
     async def body(broker):
         assert codes(await alter(broker, ALICES)) == {"alice": ErrorCode.POLICY_VIOLATION}
-        assert not broker.services.rules.credentials
+        assert not broker.services.access_store.credentials
 
     serve(body, config=WITHOUT_ADMINISTRATION)
 

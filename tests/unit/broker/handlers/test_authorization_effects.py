@@ -82,7 +82,7 @@ def test_a_session_does_not_outlive_a_permission():
         begun = await broker.ask(FETCH, fetch(here, 12, session_epoch=0), 12, client=client())
         assert begun.topics[0].partitions[0].error_code == ErrorCode.NONE
 
-        await broker.services.rules.remove_acls([may_read])
+        await broker.services.access_store.remove_acls([may_read])
         more = FetchRequest(session_id=begun.session_id, session_epoch=1)
         told = await broker.ask(FETCH, more, 12, client=client())
         assert told.topics[0].partitions[0].error_code == DENIED

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from kafscale.broker.security import operations
+from kafscale.broker.security import authorization
 from kafscale.metadata.access.model import Operation, ResourceType
 from kafscale.metadata.schema.model import Topic
 from kafscale.protocol.error_codes import ErrorCode
@@ -162,7 +162,7 @@ def test_one_is_told_what_one_may_do():
         told = await ask(CONSUMER_GROUP_DESCRIBE, ConsumerGroupDescribeRequest([GROUP], True))
         assert told.groups[0].authorized_operations == may
         told = await ask(CONSUMER_GROUP_DESCRIBE, ConsumerGroupDescribeRequest([GROUP]))
-        assert told.groups[0].authorized_operations == operations.NOT_ASKED
+        assert told.groups[0].authorized_operations == authorization.OPERATIONS_NOT_REQUESTED
 
     serve(body, config=AUTHORIZED)
 

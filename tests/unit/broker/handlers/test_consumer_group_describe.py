@@ -4,7 +4,7 @@ from itertools import chain
 
 import pytest
 
-from kafscale.broker.security import operations
+from kafscale.broker.security import authorization
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.consumer_group_describe import (
     CONSUMER_GROUP_DESCRIBE,
@@ -92,7 +92,7 @@ def test_what_is_no_consumer_group_is_not_found(version, group_id, code):
         assert ErrorCode.of(group.error_code) == code
         assert group.error_message
         assert (group.group_state, group.members) == ("", [])
-        assert group.authorized_operations == operations.NOT_ASKED
+        assert group.authorized_operations == authorization.OPERATIONS_NOT_REQUESTED
 
     serve(body)
 
@@ -105,8 +105,8 @@ def test_what_may_be_done_is_told_to_who_asks(version):
         asked = await describe(broker, version, asks=True)
         unasked = await describe(broker, version)
 
-        assert asked.authorized_operations == operations.ON_GROUP
-        assert unasked.authorized_operations == operations.NOT_ASKED
+        assert asked.authorized_operations == authorization.ALL_GROUP_OPERATIONS
+        assert unasked.authorized_operations == authorization.OPERATIONS_NOT_REQUESTED
 
     serve(body)
 

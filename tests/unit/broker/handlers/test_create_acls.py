@@ -38,9 +38,9 @@ async def create(broker, *acls, version=CREATE_ACLS.version_max, client=ROOT):
 def test_rules_are_added_and_obeyed(version):
     async def body(broker):
         assert await create(broker, ORDERS, version=version) == [ErrorCode.NONE]
-        assert list(broker.services.rules.acls) == [RULE]
+        assert list(broker.services.access_store.acls) == [RULE]
         assert await create(broker, ORDERS, version=version) == [ErrorCode.NONE]
-        assert list(broker.services.rules.acls) == [RULE]
+        assert list(broker.services.access_store.acls) == [RULE]
 
         wanted = written(
             resource_type=CLUSTER, resource_name="kafka-cluster", operation=Operation.ALTER
@@ -59,7 +59,7 @@ def test_patterns_may_be_prefixes(version):
     async def body(broker):
         prefix = written(pattern_type=PREFIXED)
         assert await create(broker, prefix, version=version) == [ErrorCode.NONE]
-        [found] = broker.services.rules.acls
+        [found] = broker.services.access_store.acls
         assert found.pattern_type is PREFIXED
 
     serve(body, config=GUARDED)
@@ -69,7 +69,7 @@ def test_patterns_may_be_prefixes(version):
 def test_a_role_is_bound_like_any_operation(role):
     async def body(broker):
         assert await create(broker, written(operation=role)) == [ErrorCode.NONE]
-        [found] = broker.services.rules.acls
+        [found] = broker.services.access_store.acls
         assert found.operation is role
 
     serve(body, config=GUARDED)
@@ -107,7 +107,7 @@ def test_a_rule_that_makes_no_sense_fails_alone(wrong):
             ErrorCode.INVALID_REQUEST,
             ErrorCode.NONE,
         ]
-        assert list(broker.services.rules.acls) == [RULE]
+        assert list(broker.services.access_store.acls) == [RULE]
 
     serve(body, config=GUARDED)
 
@@ -119,7 +119,7 @@ def test_without_authorization_there_are_no_rules(version):
             await create(broker, ORDERS, ORDERS, version=version)
             == [ErrorCode.SECURITY_DISABLED] * 2
         )
-        assert not broker.services.rules.acls
+        assert not broker.services.access_store.acls
 
     serve(body)
 
@@ -127,14 +127,14 @@ def test_without_authorization_there_are_no_rules(version):
 def test_where_administration_is_not_for_clients_nothing_is_added():
     async def body(broker):
         assert await create(broker, ORDERS) == [ErrorCode.POLICY_VIOLATION]
-        assert not broker.services.rules.acls
+        assert not broker.services.access_store.acls
 
     serve(body, config=GUARDED_WITHOUT_ADMINISTRATION)
 
 
 def test_who_may_only_describe_the_cluster_may_not_add_rules():
     async def body(broker):
-        await broker.services.rules.add_acls([on_cluster(Operation.DESCRIBE)])
+        await broker.services.access_store.add_acls([on_cluster(Operation.DESCRIBE)])
         assert await create(broker, ORDERS, client=ALICE) == [
             ErrorCode.CLUSTER_AUTHORIZATION_FAILED
         ]

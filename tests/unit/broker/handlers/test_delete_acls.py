@@ -46,7 +46,7 @@ def codes(filters):
 @pytest.mark.parametrize("version", DELETE_ACLS.versions)
 def test_what_a_filter_matches_is_removed_and_told(version):
     async def body(broker):
-        rules = broker.services.rules
+        rules = broker.services.access_store
         await rules.add_acls(RULES)
         [one] = await delete(broker, EXACT, version=version)
         assert (one.error_code, one.error_message) == (0, None)
@@ -67,7 +67,7 @@ def test_what_a_filter_matches_is_removed_and_told(version):
 
 def test_a_rule_that_is_gone_is_not_obeyed():
     async def body(broker):
-        await broker.services.rules.add_acls([on_cluster(Operation.ALTER)])
+        await broker.services.access_store.add_acls([on_cluster(Operation.ALTER)])
         assert codes(await delete(broker, EXACT, client=ALICE)) == [ErrorCode.NONE]
         assert codes(await delete(broker, everything(), client=ALICE)) == [ErrorCode.NONE]
         assert (
@@ -80,13 +80,13 @@ def test_a_rule_that_is_gone_is_not_obeyed():
 
 def test_each_filter_is_for_itself():
     async def body(broker):
-        await broker.services.rules.add_acls(RULES)
+        await broker.services.access_store.add_acls(RULES)
         answers = await delete(
             broker, everything(operation=0), everything(PREFIXED), everything(operation=READ)
         )
         assert codes(answers) == [ErrorCode.INVALID_REQUEST, ErrorCode.NONE, ErrorCode.NONE]
         assert [len(each.acls) for each in answers] == [0, 1, 2]
-        assert list(broker.services.rules.acls) == [WRITES]
+        assert list(broker.services.access_store.acls) == [WRITES]
 
     serve(body, config=GUARDED)
 
@@ -104,16 +104,16 @@ def test_without_authorization_there_are_no_rules(version):
 
 def test_where_administration_is_not_for_clients_nothing_is_removed():
     async def body(broker):
-        await broker.services.rules.add_acls(RULES)
+        await broker.services.access_store.add_acls(RULES)
         assert codes(await delete(broker, EXACT)) == [ErrorCode.POLICY_VIOLATION]
-        assert set(broker.services.rules.acls) == RULES
+        assert set(broker.services.access_store.acls) == RULES
 
     serve(body, config=GUARDED_WITHOUT_ADMINISTRATION)
 
 
 def test_the_audit_log_says_who_removed_what():
     async def body(broker):
-        await broker.services.rules.add_acls(RULES)
+        await broker.services.access_store.add_acls(RULES)
         with capture_logs() as events:
             await delete(broker, EXACT, everything(LITERAL, READ))
         [event] = [event for event in events if event["event"] == "changed"]

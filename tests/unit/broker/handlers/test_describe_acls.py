@@ -59,7 +59,7 @@ def rules(response):
 @pytest.mark.parametrize("version", [each for each in DESCRIBE_ACLS.versions if each >= 1])
 def test_all_rules_by_resource(version):
     async def body(broker):
-        await broker.services.rules.add_acls(RULES)
+        await broker.services.access_store.add_acls(RULES)
         response = await describe(broker, version)
         assert (response.error_code, response.error_message) == (0, None)
         assert response.resources == [
@@ -85,7 +85,7 @@ def test_all_rules_by_resource(version):
 
 def test_clients_that_know_no_prefixes_are_not_told_of_any():
     async def body(broker):
-        await broker.services.rules.add_acls(RULES)
+        await broker.services.access_store.add_acls(RULES)
         expected = [rule for rule in RULES if rule.pattern_type is LITERAL]
         assert rules(await describe(broker, version=0)) == expected
 
@@ -110,7 +110,7 @@ def test_clients_that_know_no_prefixes_are_not_told_of_any():
 )
 def test_a_filter_says_which(wanted, found):
     async def body(broker):
-        await broker.services.rules.add_acls(RULES)
+        await broker.services.access_store.add_acls(RULES)
         assert rules(await describe(broker, **wanted)) == [RULES[index] for index in found]
 
     serve(body, config=GUARDED)
@@ -133,11 +133,11 @@ def test_a_filter_that_makes_no_sense_is_refused(wrong):
 @pytest.mark.parametrize("version", DESCRIBE_ACLS.versions)
 def test_only_those_who_may_describe_the_cluster_are_told(version):
     async def body(broker):
-        await broker.services.rules.add_acls(RULES)
+        await broker.services.access_store.add_acls(RULES)
         response = await describe(broker, version, client=ALICE)
         assert response.error_code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
         assert response.resources == []
-        await broker.services.rules.add_acls([on_cluster(Operation.DESCRIBE)])
+        await broker.services.access_store.add_acls([on_cluster(Operation.DESCRIBE)])
         assert rules(await describe(broker, version, client=ALICE))
 
     serve(body, config=GUARDED)

@@ -33,7 +33,7 @@ ADDRESS = DescribedQuota(
 
 async def describe(broker, *filters, strict=False, version=None):
     for entity, limits in QUOTAS.items():
-        await broker.services.rules.alter_quota(entity, limits)
+        await broker.services.access_store.alter_quota(entity, limits)
     request = DescribeClientQuotasRequest(list(filters), strict)
     return await broker.ask(DESCRIBE_CLIENT_QUOTAS, request, version)
 

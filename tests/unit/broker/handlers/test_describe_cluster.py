@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafscale.broker.security.operations import ON_CLUSTER
+from kafscale.broker.security.authorization import ALL_CLUSTER_OPERATIONS
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.describe_cluster import (
     DESCRIBE_CLUSTER,
@@ -11,11 +11,13 @@ from kafscale.protocol.messages.describe_cluster import (
 )
 from unit.broker.handlers.serving import CLUSTER_ID, NODE_ID, serve
 
-NOT_ASKED = -0x8000_0000
+OPERATIONS_NOT_REQUESTED = -0x8000_0000
 
 
 @pytest.mark.parametrize("version", DESCRIBE_CLUSTER.versions)
-@pytest.mark.parametrize(("asked", "told"), [(False, NOT_ASKED), (True, ON_CLUSTER)])
+@pytest.mark.parametrize(
+    ("asked", "told"), [(False, OPERATIONS_NOT_REQUESTED), (True, ALL_CLUSTER_OPERATIONS)]
+)
 def test_the_cluster_is_this_broker(version, asked, told):
     async def body(broker):
         request = DescribeClusterRequest(include_cluster_authorized_operations=asked)

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from kafscale.broker.security import operations
+from kafscale.broker.security import authorization
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.describe_groups import DESCRIBE_GROUPS, DescribeGroupsRequest
 from unit.broker.handlers.membership import GROUP, ConsumerMember, Member, settle
@@ -98,8 +98,12 @@ def test_what_may_be_done_is_told_to_who_asks(version):
         asked = await describe(broker, version, asks=True)
         unasked = await describe(broker, version)
 
-        assert asked.authorized_operations == operations.ON_GROUP == 1 << 3 | 1 << 6 | 1 << 8
-        assert unasked.authorized_operations == operations.NOT_ASKED
+        assert (
+            asked.authorized_operations
+            == authorization.ALL_GROUP_OPERATIONS
+            == 1 << 3 | 1 << 6 | 1 << 8
+        )
+        assert unasked.authorized_operations == authorization.OPERATIONS_NOT_REQUESTED
 
     serve(body)
 

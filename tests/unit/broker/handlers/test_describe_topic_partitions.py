@@ -3,7 +3,7 @@
 import pytest
 
 from kafscale.broker.handlers.describe_topic_partitions import PARTITIONS_COUNT_MAX
-from kafscale.broker.security.operations import ON_TOPIC
+from kafscale.broker.security.authorization import ALL_TOPIC_OPERATIONS
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.describe_topic_partitions import (
     DESCRIBE_TOPIC_PARTITIONS,
@@ -32,7 +32,7 @@ def test_a_topic_and_its_partitions():
 
         [topic] = response.topics
         assert (topic.name, topic.topic_id, topic.error_code) == ("orders", made.id, ErrorCode.NONE)
-        assert topic.authorized_operations == ON_TOPIC
+        assert topic.authorized_operations == ALL_TOPIC_OPERATIONS
         assert response.next_cursor is None
         [first, second] = topic.partitions
         assert (first.index, second.index) == (0, 1)

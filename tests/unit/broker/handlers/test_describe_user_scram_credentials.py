@@ -27,7 +27,7 @@ async def fill(broker):
         ("alice", SHA_512, 16_384),
         ("alice", SHA_256, 4096),
     ):
-        await broker.services.rules.set_credential(
+        await broker.services.access_store.set_credential(
             ScramCredential(user, mechanism, b"salt", iterations, b"stored", b"server")
         )
 
@@ -75,7 +75,7 @@ def test_only_those_who_may_describe_the_cluster_are_told():
         assert response.error_code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
         assert response.users == []
         assert len((await describe(broker, client=ROOT)).users) == 2
-        await broker.services.rules.add_acls([on_cluster(Operation.DESCRIBE)])
+        await broker.services.access_store.add_acls([on_cluster(Operation.DESCRIBE)])
         assert len((await describe(broker, client=ALICE)).users) == 2
 
     serve(body, config=GUARDED)

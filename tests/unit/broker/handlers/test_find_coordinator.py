@@ -27,8 +27,8 @@ def test_a_group_is_coordinated_here(version, key):
         assert found.error_code == ErrorCode.NONE
         assert (found.node_id, found.host, found.port) == (
             NODE_ID,
-            CLIENT.served_host,
-            CLIENT.served_port,
+            CLIENT.local_host,
+            CLIENT.local_port,
         )
 
     serve(body)

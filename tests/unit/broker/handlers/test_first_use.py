@@ -38,7 +38,7 @@ def test_who_creates_a_topic_by_naming_it_is_told_once(named):
         changes = [line for line in told if line["event"] == "changed"]
         assert [
             (line["principal"], line["api"], line["change"], line["topic"]) for line in changes
-        ] == [("User:ANONYMOUS", api.name, "topic created on first use", "orders")]
+        ] == [("User:ANONYMOUS", api.name, "topic auto-created", "orders")]
         assert "orders" in broker.services.catalog.topics
 
     serve(body)

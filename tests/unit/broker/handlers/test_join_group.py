@@ -119,7 +119,7 @@ def test_a_client_without_a_name_gets_an_id_all_the_same(name):
         )
         with pytest.raises(Exception, match="join again") as caught:
             join_group.handle(context, request)
-        refused = join_group.refuse(context, request, caught.value)
+        refused = join_group.error_response(context, request, caught.value)
 
         assert re.fullmatch(f"-{UUID}", refused.member_id)
 

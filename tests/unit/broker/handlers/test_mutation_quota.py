@@ -42,7 +42,7 @@ def create(name, partition_count=1, *, validate_only=False):
 
 async def go_into_debt(broker):
     """Use up a quota of one partition a second, and nine more, by making a topic."""
-    await broker.services.rules.alter_quota(NOBODYS, {"controller_mutation_rate": 1.0})
+    await broker.services.access_store.alter_quota(NOBODYS, {"controller_mutation_rate": 1.0})
     made = await broker.ask(CREATE_TOPICS, create("orders", 20))
     assert made.topics[0].error_code == ErrorCode.NONE
     assert made.throttle_time_ms == 0
@@ -107,7 +107,7 @@ def test_who_does_not_know_the_error_is_served_and_waits(api, refused_since, req
 
 def test_a_check_costs_nothing():
     async def body(broker):
-        await broker.services.rules.alter_quota(NOBODYS, {"controller_mutation_rate": 1.0})
+        await broker.services.access_store.alter_quota(NOBODYS, {"controller_mutation_rate": 1.0})
         for _ in range(5):
             checked = await broker.ask(CREATE_TOPICS, create("orders", 20, validate_only=True))
             assert checked.topics[0].error_code == ErrorCode.NONE

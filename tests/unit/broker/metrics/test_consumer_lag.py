@@ -1,8 +1,8 @@
-"""What is known of the logs of others; the asking itself is tested on a real cluster."""
+"""Consumer lag; polling a real cluster is tested end to end."""
 
 import asyncio
 
-from kafscale.broker.metrics.consumer_lag import STALE_MS, Watermarks
+from kafscale.broker.metrics.consumer_lag import STALE_MS, ConsumerLag
 from kafscale.config.sections.security import PeerTls
 from kafscale.control_plane.allowed_names import Admission
 from kafscale.control_plane.server import ControlServer
@@ -16,9 +16,9 @@ from unit.broker.harness import run
 from unit.control_plane.stage import ScriptedBroker
 
 
-def watermarks(broker):
+def new_consumer_lag(broker):
     services = broker.services
-    return Watermarks(
+    return ConsumerLag(
         services.storage.logs,
         services.groups,
         services.cluster,
@@ -38,43 +38,43 @@ async def commit(broker, topic, partition, offset):
     )
 
 
-def test_the_logs_of_this_broker_are_looked_at():
+def test_lag_uses_local_high_watermarks():
     async def body(broker):
         await broker.topic("orders")
         await broker.write("orders", 1, 2, 3)
-        known = watermarks(broker)
-        assert known.get("orders", 0) == 3
+        consumer_lag = new_consumer_lag(broker)
+        assert consumer_lag.high_watermark("orders", 0) == 3
         await commit(broker, "orders", 0, 1)
-        assert list(known.lags()) == [("readers", "orders", 0, 2)]
-        assert known._to_ask() == [], "nobody has to be asked for what is here"
+        assert list(consumer_lag.lags()) == [("readers", "orders", 0, 2)]
+        assert consumer_lag._leaders() == [], "local partitions need no poll"
 
     serve(body)
 
 
-def test_what_nobody_has_told_is_left_out():
+def test_lag_leaves_out_unknown_partitions():
     async def body(broker):
         await broker.topic("orders")
-        known = watermarks(broker)
+        consumer_lag = new_consumer_lag(broker)
         await commit(broker, "orders", 0, 0)
         broker.node.ownership.close(("orders", 0))
-        assert known.get("orders", 0) is None
-        assert list(known.lags()) == []
+        assert consumer_lag.high_watermark("orders", 0) is None
+        assert list(consumer_lag.lags()) == []
 
     serve(body)
 
 
-def test_what_was_told_is_believed_for_a_while():
+def test_polled_high_watermarks_expire():
     async def body(broker):
-        known = watermarks(broker)
-        known._told["orders", 1] = (7, virtual_time.clock_ms())
-        assert known.get("orders", 1) == 7
+        consumer_lag = new_consumer_lag(broker)
+        consumer_lag._polled["orders", 1] = (7, virtual_time.clock_ms())
+        assert consumer_lag.high_watermark("orders", 1) == 7
         await asyncio.sleep(STALE_MS / 1000)
-        assert known.get("orders", 1) is None
+        assert consumer_lag.high_watermark("orders", 1) is None
 
     serve(body)
 
 
-def test_others_are_asked_over_tls_where_they_serve_it(tmp_path):
+def test_brokers_are_polled_over_tls(tmp_path):
     made = make_certificates(tmp_path)
     settings = PeerTls(
         enabled=True,
@@ -83,17 +83,19 @@ def test_others_are_asked_over_tls_where_they_serve_it(tmp_path):
         ca_file=str(made.authority),
     )
 
-    async def story():
+    async def scenario():
         tls = ServerTls(settings, lambda: False)
         other = ControlServer(ScriptedBroker(), tls=tls, admission=Admission(["localhost"]))
         await other.start("127.0.0.1", 0)
-        known = Watermarks(None, None, None, broker_id=1, steady=int, tls=settings.as_client())
-        await known._ask(
+        consumer_lag = ConsumerLag(
+            None, None, None, broker_id=1, steady=int, tls=settings.as_client()
+        )
+        await consumer_lag._poll(
             BrokerInfo(
                 id=3, epoch=1, host="", port=0, control_host="localhost", control_port=other.port
             )
         )
         await other.close()
-        assert known._told == {("orders", 0): (0, 0)}
+        assert consumer_lag._polled == {("orders", 0): (0, 0)}
 
-    run(story)
+    run(scenario)

@@ -1,4 +1,4 @@
-"""Where clients arrive, with real sockets, on both event loops."""
+"""The acceptor, with real sockets, on both event loops."""
 
 import asyncio
 import errno
@@ -8,83 +8,92 @@ from itertools import pairwise
 
 from structlog.testing import capture_logs
 
-from kafscale.broker.network.acceptor import ACCEPTED_AT_A_TIME
+from kafscale.broker.network.acceptor import ACCEPTS_PER_ITERATION
 from kafscale.broker.network.connection import Connection
-from kafscale.broker.network.connection_quotas import Door
-from unit.broker.harness import heartbeat, run, turn
-from unit.broker.reception_stage import Desk, desk, is_sent_away, is_served, on_both_loops, until
+from kafscale.broker.network.connection_quotas import ConnectionQuotas
+from unit.broker.acceptor_harness import (
+    AcceptorHarness,
+    is_closed_by_server,
+    is_served,
+    on_both_loops,
+    open_acceptor,
+    until,
+)
+from unit.broker.harness import heartbeat, run, run_pending
 
 
 @on_both_loops
-def test_who_comes_is_counted_until_they_leave(loop):
-    async def story():
-        async with desk(Door(10)) as found:
-            first, second = await found.connect(), await found.connect()
+def test_acceptor_counts_connections_until_they_close(loop):
+    async def scenario():
+        async with open_acceptor(ConnectionQuotas(10)) as harness:
+            first, second = await harness.connect(), await harness.connect()
             assert await is_served(first)
             assert await is_served(second)
-            assert found.door.count == 2
+            assert harness.quotas.count == 2
             first[1].close()
-            await found.until_inside(1)
+            await harness.until_count(1)
             assert await is_served(second)
             second[1].close()
 
-    run(story, loop)
+    run(scenario, loop)
 
 
 @on_both_loops
-def test_in_between_newcomers_everybody_else_has_their_turn(loop):
-    async def story():
-        async with desk(Door(100)) as found:
-            callers = [found.call() for _ in range(5 * ACCEPTED_AT_A_TIME)]
-            counts = [found.door.count]
-            while found.door.count < len(callers):
-                await turn(1)
-                counts.append(found.door.count)
-            await until(lambda: not found.reception._arriving)
-            assert max(after - before for before, after in pairwise(counts)) <= ACCEPTED_AT_A_TIME
-            for caller in callers:
-                caller.close()
+def test_acceptor_accepts_few_connections_per_loop_iteration(loop):
+    async def scenario():
+        async with open_acceptor(ConnectionQuotas(100)) as harness:
+            clients = [harness.connect_socket() for _ in range(5 * ACCEPTS_PER_ITERATION)]
+            counts = [harness.quotas.count]
+            while harness.quotas.count < len(clients):
+                await run_pending(1)
+                counts.append(harness.quotas.count)
+            await until(lambda: not harness.acceptor._handshakes)
+            assert (
+                max(after - before for before, after in pairwise(counts)) <= ACCEPTS_PER_ITERATION
+            )
+            for client in clients:
+                client.close()
 
-    run(story, loop)
+    run(scenario, loop)
 
 
 @on_both_loops
-def test_newcomers_beyond_the_rate_wait_outside_and_come_in_later(loop):
+def test_acceptor_pauses_above_the_connection_rate(loop):
     waits = [0.0, 0.0, 0.3]
 
-    class Slow(Door):
+    class Slow(ConnectionQuotas):
         def wait_seconds(self, _now):
             return waits.pop(0) if waits else 0.0
 
-    async def story():
-        async with desk(Slow(100)) as found:
-            callers = [found.call() for _ in range(3)]
-            await found.until_inside(2)
-            await turn(20)
-            assert found.door.count == 2
-            await found.until_inside(3)
-            for caller in callers:
-                caller.close()
+    async def scenario():
+        async with open_acceptor(Slow(100)) as harness:
+            clients = [harness.connect_socket() for _ in range(3)]
+            await harness.until_count(2)
+            await run_pending(20)
+            assert harness.quotas.count == 2
+            await harness.until_count(3)
+            for client in clients:
+                client.close()
 
-    run(story, loop)
+    run(scenario, loop)
 
 
 @on_both_loops
-def test_who_comes_alone_takes_no_more_than_their_share_of_the_rate(loop):
-    async def story():
+def test_acceptor_consumes_one_token_per_connection(loop):
+    async def scenario():
         now = asyncio.get_running_loop().time()
-        async with desk(Door(100, rate_max=2)) as found:
+        async with open_acceptor(ConnectionQuotas(100, rate_max=2)) as harness:
             for _ in range(2):
-                streams = await found.connect()
+                streams = await harness.connect()
                 assert await is_served(streams)
                 streams[1].close()
             assert asyncio.get_running_loop().time() - now < 0.4
 
-    run(story, loop)
+    run(scenario, loop)
 
 
 class Exhausted:
-    """A listening socket for whose clients there is no file left, at first."""
+    """A listening socket without a free file descriptor, at first."""
 
     def __init__(self, listening):
         self._listening = listening
@@ -104,81 +113,81 @@ class Exhausted:
 
 
 @on_both_loops
-def test_without_files_newcomers_wait_until_there_are_some(loop):
-    async def story():
-        async with desk(Door(10), wrap=Exhausted) as found:
-            streams = await found.connect()
+def test_acceptor_pauses_while_no_file_descriptor_is_free(loop):
+    async def scenario():
+        async with open_acceptor(ConnectionQuotas(10), wrap=Exhausted) as harness:
+            streams = await harness.connect()
             assert await is_served(streams)
             streams[1].close()
 
     with capture_logs() as logs:
-        run(story, loop)
-    assert [event["event"] for event in logs] == ["no more connections can be accepted"]
+        run(scenario, loop)
+    assert [event["event"] for event in logs] == ["accepting connections paused"]
 
 
 @on_both_loops
-def test_who_comes_too_often_is_held_for_a_while_and_sent_away(loop):
-    async def story():
-        async with desk(Door(10), delay_ms=30) as found:
-            streams = await found.connect()
+def test_acceptor_closes_throttled_connections_after_the_delay(loop):
+    async def scenario():
+        async with open_acceptor(ConnectionQuotas(10), delay_ms=30) as harness:
+            streams = await harness.connect()
             streams[1].write(heartbeat(1))
-            await found.until_inside(1)
-            assert await is_sent_away(streams)
-            await found.until_inside(0)
-            assert (found.traffic.refused, found.connections) == (1, [])
+            await harness.until_count(1)
+            assert await is_closed_by_server(streams)
+            await harness.until_count(0)
+            assert (harness.traffic.refused, harness.connections) == (1, [])
 
-    run(story, loop)
+    run(scenario, loop)
 
 
 @on_both_loops
-def test_a_close_during_a_pause_opens_nothing_again(loop):
-    async def story():
-        found = Desk(Door(10), wrap=Exhausted)
-        found.reception.open()
-        caller = found.call()
-        await until(lambda: not found.listening.failures)
-        found.reception.close()
+def test_acceptor_closed_during_a_pause_stays_closed(loop):
+    async def scenario():
+        harness = AcceptorHarness(ConnectionQuotas(10), wrap=Exhausted)
+        harness.acceptor.open()
+        client = harness.connect_socket()
+        await until(lambda: not harness.listening.failures)
+        harness.acceptor.close()
         await asyncio.sleep(0.25)
-        assert found.door.count == 0
-        caller.close()
+        assert harness.quotas.count == 0
+        client.close()
 
     with capture_logs():
-        run(story, loop)
+        run(scenario, loop)
 
 
 @on_both_loops
-def test_a_close_also_sends_away_who_was_accepted_this_very_moment(loop):
-    async def story():
-        found = Desk(Door(10))
-        caller = found.call()
-        found.reception._accept()
-        assert found.door.count == 1
-        found.reception.close()
-        await found.until_inside(0)
+def test_acceptor_close_closes_sockets_accepted_in_the_same_iteration(loop):
+    async def scenario():
+        harness = AcceptorHarness(ConnectionQuotas(10))
+        client = harness.connect_socket()
+        harness.acceptor._accept()
+        assert harness.quotas.count == 1
+        harness.acceptor.close()
+        await harness.until_count(0)
         with suppress(ConnectionResetError):
-            assert caller.recv(1) == b""
-        caller.close()
+            assert client.recv(1) == b""
+        client.close()
 
-    run(story, loop)
+    run(scenario, loop)
 
 
 @on_both_loops
-def test_who_came_and_went_leaves_nothing_to_the_garbage_collector(loop):
-    """Circles that many strangers leave would stop everybody while they are collected."""
+def test_closed_connections_leave_no_reference_cycles(loop):
+    """Collecting reference cycles of many clients would stop all others for a while."""
 
-    async def story():
-        async with desk(Door(10)) as found:
+    async def scenario():
+        async with open_acceptor(ConnectionQuotas(10)) as harness:
             gc.collect()
             gc.disable()
             try:
                 for _ in range(3):
-                    streams = await found.connect()
+                    streams = await harness.connect()
                     assert await is_served(streams)
                     streams[1].close()
-                await found.until_inside(0)
-                await turn()
+                await harness.until_count(0)
+                await run_pending()
                 assert not any(isinstance(left, Connection) for left in gc.get_objects())
             finally:
                 gc.enable()
 
-    run(story, loop)
+    run(scenario, loop)

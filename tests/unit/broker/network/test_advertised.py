@@ -1,9 +1,9 @@
-"""Addresses: where a client is told to connect to."""
+"""The advertised address of the broker."""
 
 import pytest
 
 from kafscale.broker.network.advertised import advertised
-from kafscale.broker.network.listener_config import listeners
+from kafscale.broker.network.listener_config import configured_listeners
 from kafscale.broker.requests.context import ClientInfo
 from kafscale.config import Config
 from kafscale.config.sections.broker import Broker
@@ -15,7 +15,7 @@ from unit.broker.handlers.serving import serve
 def told(client, **settings):
     found = []
     config = Config(s3=S3(use_memory=True), broker=Broker(**settings))
-    [client.listener] = listeners(config)
+    [client.listener] = configured_listeners(config)
 
     async def body(broker):
         context = broker.context(METADATA, METADATA.version_max)
@@ -36,11 +36,11 @@ def told(client, **settings):
         ("localhost", "localhost"),
     ],
 )
-def test_a_client_is_told_the_address_at_which_it_has_come(served, host):
+def test_advertised_address_defaults_to_the_local_address(served, host):
     assert told(ClientInfo("10.0.0.1", 50_000, served, 19_092)) == (host, 19_092)
 
 
-def test_what_is_advertised_comes_first_each_for_itself():
+def test_advertised_host_and_port_override_independently():
     client = ClientInfo("10.0.0.1", 50_000, "192.0.2.1", 19_092)
 
     both = {"advertised_host": "kafka.example", "advertised_port": 443}

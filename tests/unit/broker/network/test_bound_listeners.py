@@ -1,4 +1,4 @@
-"""The ways in: what cannot work stops the start, what can is bound before it serves."""
+"""Binding listeners: configuration errors stop the start, sockets are bound before they serve."""
 
 import asyncio
 import socket
@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from kafscale.broker.network.bound_listeners import announcement, open_entries, serve
-from kafscale.broker.network.listener_config import Protocol
-from kafscale.broker.network.server import Server, Settings
-from kafscale.broker.requests.context import Drain
+from kafscale.broker.network.bound_listeners import bind_listeners, describe, serve
+from kafscale.broker.network.listener_config import SecurityProtocol
+from kafscale.broker.network.server import Server, ServerSettings
+from kafscale.broker.requests.context import ShutdownSignal
 from kafscale.broker.requests.route import route
 from kafscale.config import Config
 from kafscale.config.sections.broker import Broker
@@ -20,10 +20,10 @@ from kafscale.observability.metrics.broker import Metrics
 from kafscale.protocol.messages.heartbeat import HEARTBEAT
 from services.certificates import make_certificates
 from services.process import free_port
-from unit.broker.harness import LIMITS, beat, dispatcher, run
-from unit.broker.reception_stage import is_served
+from unit.broker.acceptor_harness import is_served
+from unit.broker.harness import LIMITS, dispatcher, heartbeat_handler, run
 
-SETTINGS = Settings(connections_max=10, limits=LIMITS, sweep_seconds=1000)
+SETTINGS = ServerSettings(connections_max=10, limits=LIMITS, sweep_seconds=1000)
 BOTH = ("INSIDE://127.0.0.1:0", "OUTSIDE://127.0.0.1:0")
 
 
@@ -45,20 +45,20 @@ def refusal(settings, kind=ConfigError):
     """What is said of settings with which nothing starts."""
     said = []
 
-    async def story():
+    async def scenario():
         with pytest.raises(kind) as caught:
-            async with open_entries(settings, SETTINGS):
+            async with bind_listeners(settings, SETTINGS):
                 pass
         said.append(str(caught.value))
 
-    run(story)
+    run(scenario)
     return said[0]
 
 
-def test_every_listener_is_bound_and_serves_only_when_it_is_told_to(tmp_path):
-    async def story():
+def test_listeners_are_bound_first_and_accept_clients_after_serve(tmp_path):
+    async def scenario():
         asked = config(*BOTH, protocols=("INSIDE:PLAINTEXT", "OUTSIDE:SSL"), tls=secure(tmp_path))
-        async with open_entries(asked, SETTINGS) as entries:
+        async with bind_listeners(asked, SETTINGS) as entries:
             inside, outside = entries
             assert [entry.listener.name for entry in entries] == ["INSIDE", "OUTSIDE"]
             assert inside.tls is None
@@ -67,8 +67,10 @@ def test_every_listener_is_bound_and_serves_only_when_it_is_told_to(tmp_path):
             for entry in entries:
                 with pytest.raises(ConnectionRefusedError):
                     socket.create_connection(entry.address)
-            drain = Drain()
-            server = Server(dispatcher(route(HEARTBEAT, beat)), SETTINGS, Metrics(), drain)
+            shutdown = ShutdownSignal()
+            server = Server(
+                dispatcher(route(HEARTBEAT, heartbeat_handler)), SETTINGS, Metrics(), shutdown
+            )
             serve(server, entries)
             assert server.addresses == [inside.address, outside.address]
             streams = await asyncio.open_connection(*inside.address)
@@ -76,19 +78,19 @@ def test_every_listener_is_bound_and_serves_only_when_it_is_told_to(tmp_path):
             streams[1].close()
             await server.drain(1)
 
-    run(story)
+    run(scenario)
 
 
-def test_after_the_block_nothing_is_bound_any_more():
-    async def story():
-        async with open_entries(config(*BOTH, protocols=_all("PLAINTEXT")), SETTINGS) as entries:
+def test_sockets_are_closed_after_the_block():
+    async def scenario():
+        async with bind_listeners(config(*BOTH, protocols=_all("PLAINTEXT")), SETTINGS) as entries:
             pass
         assert [bound.fileno() for entry in entries for bound in entry.sockets] == [-1, -1]
 
-    run(story)
+    run(scenario)
 
 
-def test_where_the_last_listener_cannot_be_bound_none_is():
+def test_failure_to_bind_one_listener_closes_all():
     first = free_port()
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
@@ -102,7 +104,7 @@ def test_where_the_last_listener_cannot_be_bound_none_is():
 
 
 @pytest.mark.parametrize("protocol", ["SSL", "SASL_SSL"])
-def test_a_listener_that_encrypts_needs_a_certificate(protocol):
+def test_tls_listener_requires_a_certificate(protocol):
     asked = config(
         *BOTH, protocols=_all(protocol), sasl=Sasl(enabled_mechanisms=("SCRAM-SHA-512",))
     )
@@ -111,7 +113,7 @@ def test_a_listener_that_encrypts_needs_a_certificate(protocol):
 
 @pytest.mark.parametrize("protocol", ["SASL_PLAINTEXT", "SASL_SSL"])
 @pytest.mark.parametrize("mechanisms", [(), ("INSIDE=SCRAM-SHA-256",)])
-def test_a_listener_at_which_nobody_could_log_in_is_refused(protocol, mechanisms, tmp_path):
+def test_sasl_listener_requires_an_enabled_mechanism(protocol, mechanisms, tmp_path):
     asked = config(
         *BOTH,
         protocols=("INSIDE:SASL_PLAINTEXT", f"OUTSIDE:{protocol}"),
@@ -132,38 +134,38 @@ def test_a_listener_at_which_nobody_could_log_in_is_refused(protocol, mechanisms
         ("SASL_SSL", ("PLAIN",), False),
     ],
 )
-def test_secrets_in_the_clear_are_warned_of(protocol, mechanisms, is_told, tmp_path):
-    async def story():
+def test_unencrypted_passwords_and_tokens_are_warned_of(protocol, mechanisms, is_told, tmp_path):
+    async def scenario():
         asked = config(
             BOTH[0],
             protocols=_all(protocol),
             sasl=Sasl(enabled_mechanisms=mechanisms),
             tls=secure(tmp_path),
         )
-        async with open_entries(asked, SETTINGS):
+        async with bind_listeners(asked, SETTINGS):
             pass
 
     with capture_logs() as logs:
-        run(story)
-    expected = ["passwords or tokens travel in the clear"] if is_told else []
+        run(scenario)
+    expected = ["passwords or tokens are sent unencrypted"] if is_told else []
     assert [event["event"] for event in logs] == expected
 
 
-def test_people_are_told_where_and_how_clients_are_served():
+def test_describe_prints_address_and_protocol():
     told = []
 
-    async def story():
+    async def scenario():
         asked = config(
             *BOTH,
             protocols=("INSIDE:PLAINTEXT", "OUTSIDE:SASL_PLAINTEXT"),
             sasl=Sasl(enabled_mechanisms=("SCRAM-SHA-512",)),
         )
-        async with open_entries(asked, SETTINGS) as (inside, outside):
-            assert outside.listener.protocol is Protocol.SASL_PLAINTEXT
-            told.append(announcement(inside, ("10.0.0.1", 9092)))
-            told.append(announcement(outside, ("::1", 9094)))
+        async with bind_listeners(asked, SETTINGS) as (inside, outside):
+            assert outside.listener.protocol is SecurityProtocol.SASL_PLAINTEXT
+            told.append(describe(inside, ("10.0.0.1", 9092)))
+            told.append(describe(outside, ("::1", 9094)))
 
-    run(story)
+    run(scenario)
     assert told == [
         "broker listening on 10.0.0.1:9092",
         "broker listening on [::1]:9094 (SASL_PLAINTEXT)",

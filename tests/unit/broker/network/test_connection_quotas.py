@@ -1,66 +1,74 @@
-"""The door: who is let in, and how many."""
+"""Connection quotas: total, per address and per second."""
 
 import pytest
 
-from kafscale.broker.network.connection_quotas import Door, overrides
+from kafscale.broker.network.connection_quotas import ConnectionQuotas, parse_overrides
 from kafscale.errors import ConfigError
 
 
-def waited(door, now):
+def waited(quotas, now):
     """How long somebody had to wait, who came if they had not to."""
-    seconds = door.wait_seconds(now)
+    seconds = quotas.wait_seconds(now)
     if not seconds:
-        door.pay()
+        quotas.consume_token()
     return seconds
 
 
-def test_there_is_room_for_so_many_and_no_more():
-    door = Door(2)
-    assert [door.enter("a"), door.enter("b"), door.enter("c")] == [True, True, False]
-    door.leave("a")
-    assert door.enter("c")
-    assert door.count == 2
+def test_connection_quotas_limit_the_total():
+    quotas = ConnectionQuotas(2)
+    assert [quotas.try_acquire("a"), quotas.try_acquire("b"), quotas.try_acquire("c")] == [
+        True,
+        True,
+        False,
+    ]
+    quotas.release("a")
+    assert quotas.try_acquire("c")
+    assert quotas.count == 2
 
 
-def test_an_address_has_a_limit_that_others_do_not_share():
-    door = Door(100, per_host_max=1, per_host_overrides={"busy": 3})
-    assert [door.enter("a"), door.enter("a"), door.enter("b")] == [True, False, True]
-    assert [door.enter("busy") for _ in range(4)] == [True, True, True, False]
-    door.leave("a")
-    assert door.enter("a")
+def test_connection_quotas_limit_each_address():
+    quotas = ConnectionQuotas(100, per_host_max=1, per_host_overrides={"busy": 3})
+    assert [quotas.try_acquire("a"), quotas.try_acquire("a"), quotas.try_acquire("b")] == [
+        True,
+        False,
+        True,
+    ]
+    assert [quotas.try_acquire("busy") for _ in range(4)] == [True, True, True, False]
+    quotas.release("a")
+    assert quotas.try_acquire("a")
 
 
-def test_who_is_refused_is_not_counted():
-    door = Door(100, per_host_max=1)
-    door.enter("a")
+def test_refused_connections_are_not_counted():
+    quotas = ConnectionQuotas(100, per_host_max=1)
+    quotas.try_acquire("a")
     for _ in range(10):
-        door.enter("a")
-    assert door.count == 1
-    door.leave("a")
-    assert door.count == 0
+        quotas.try_acquire("a")
+    assert quotas.count == 1
+    quotas.release("a")
+    assert quotas.count == 0
 
 
-def test_newcomers_beyond_the_rate_wait_outside():
-    door = Door(100, rate_max=2)
-    assert [waited(door, 10.0) for _ in range(3)] == [0.0, 0.0, 0.5]
-    assert [waited(door, 10.5) for _ in range(2)] == [0.0, 0.5]
+def test_connection_rate_above_the_limit_has_to_wait():
+    quotas = ConnectionQuotas(100, rate_max=2)
+    assert [waited(quotas, 10.0) for _ in range(3)] == [0.0, 0.0, 0.5]
+    assert [waited(quotas, 10.5) for _ in range(2)] == [0.0, 0.5]
 
 
-def test_looking_whether_somebody_may_come_costs_nothing():
-    door = Door(100, rate_max=2)
-    assert {door.wait_seconds(10.0) for _ in range(10)} == {0.0}
+def test_wait_seconds_consumes_no_token():
+    quotas = ConnectionQuotas(100, rate_max=2)
+    assert {quotas.wait_seconds(10.0) for _ in range(10)} == {0.0}
 
 
-def test_a_quiet_time_saves_up_no_more_than_a_second():
-    door = Door(100, rate_max=2)
-    waited(door, 0.0)
-    assert [waited(door, 1000.0) for _ in range(3)] == [0.0, 0.0, 0.5]
+def test_idle_time_accumulates_tokens_of_one_second_at_most():
+    quotas = ConnectionQuotas(100, rate_max=2)
+    waited(quotas, 0.0)
+    assert [waited(quotas, 1000.0) for _ in range(3)] == [0.0, 0.0, 0.5]
 
 
-def test_without_a_rate_nobody_waits():
-    assert Door(1).wait_seconds(0.0) == 0.0
+def test_no_connection_rate_means_no_wait():
+    assert ConnectionQuotas(1).wait_seconds(0.0) == 0.0
 
 
-def test_a_limit_without_an_address_is_refused():
+def test_override_without_an_address_is_a_config_error():
     with pytest.raises(ConfigError, match="maxConnectionsPerIpOverrides"):
-        overrides([":5"])
+        parse_overrides([":5"])

@@ -1,4 +1,4 @@
-"""Metrics and health over HTTP, asked by a plain socket."""
+"""Metrics and health over HTTP, over a plain socket."""
 
 import asyncio
 import json
@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafscale.broker.network.http import AdminHttp, Head, parse
+from kafscale.broker.network.http import AdminHttp, RequestHead, parse
 from kafscale.observability.metrics.broker import BROKER_METRICS, Metrics
 from unit.broker.harness import run
 
@@ -46,19 +46,19 @@ def get(path, method="GET"):
     return f"{method} {path} HTTP/1.1\r\nHost: broker\r\nConnection: close\r\n\r\n".encode()
 
 
-def test_metrics_are_told_as_prometheus_reads_them():
-    async def story():
+def test_metrics_are_in_prometheus_text_format():
+    async def scenario():
         async with served() as admin:
             status, headers, body = await ask(admin, get("/metrics"))
         assert status == 200
         assert headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
         assert b"\nkafscale_active_connections 0\n" in body
 
-    run(story)
+    run(scenario)
 
 
-def test_a_scrape_gives_way_after_every_metric():
-    async def story():
+def test_scrape_yields_to_the_loop_after_every_metric():
+    async def scenario():
         scrape = asyncio.ensure_future(AdminHttp(Metrics(), dict)._exposition())
         turns = 0
         while not scrape.done():
@@ -67,22 +67,22 @@ def test_a_scrape_gives_way_after_every_metric():
         assert turns >= len(BROKER_METRICS)
         assert scrape.result().count(b"# TYPE") == len(BROKER_METRICS)
 
-    run(story)
+    run(scenario)
 
 
 @pytest.mark.parametrize("path", ["/health", "/healthz", "/healthz?verbose=1"])
-def test_a_process_that_answers_is_alive_though_it_may_not_be_ready(path):
-    async def story():
+def test_liveness_is_independent_of_readiness(path):
+    async def scenario():
         async with served(lambda: {"etcd": "unreachable"}) as admin:
             status, headers, body = await ask(admin, get(path))
         assert (status, headers["Content-Type"]) == (200, "application/json")
         assert json.loads(body) == {"status": "ok"}
 
-    run(story)
+    run(scenario)
 
 
-def test_readiness_follows_its_reasons():
-    async def story():
+def test_readiness_reports_its_reasons():
+    async def scenario():
         reasons = {"etcd": "unreachable"}
         async with served(lambda: reasons) as admin:
             status, _, body = await ask(admin, get("/readyz"))
@@ -93,16 +93,16 @@ def test_readiness_follows_its_reasons():
             assert status == 200
             assert json.loads(body) == {"ready": True, "reasons": {}}
 
-    run(story)
+    run(scenario)
 
 
-def test_a_head_request_gets_the_length_without_the_body():
-    async def story():
+def test_head_request_gets_the_length_without_the_body():
+    async def scenario():
         async with served() as admin:
             status, headers, _ = await ask(admin, get("/healthz", "HEAD"))
         assert (status, headers["Content-Length"]) == (200, str(len(b'{"status":"ok"}\n')))
 
-    run(story)
+    run(scenario)
 
 
 @pytest.mark.parametrize(
@@ -116,18 +116,18 @@ def test_a_head_request_gets_the_length_without_the_body():
         (b"GET / HTTP/1.1\r\nX: " + b"x" * 9000 + b"\r\n\r\n", 431),
     ],
 )
-def test_other_requests_are_refused(request_bytes, status):
-    async def story():
+def test_invalid_requests_get_an_error_status(request_bytes, status):
+    async def scenario():
         async with served() as admin:
             found, headers, _ = await ask(admin, request_bytes)
         assert found == status
         assert headers.get("Allow") == ("GET, HEAD" if status == 405 else None)
 
-    run(story)
+    run(scenario)
 
 
-def test_a_connection_serves_several_requests_also_when_they_come_at_once():
-    async def story():
+def test_connection_serves_pipelined_requests():
+    async def scenario():
         async with served() as admin:
             reader, writer = await asyncio.open_connection(*admin.addresses[0])
             keep = b"GET /healthz HTTP/1.1\r\nHost: broker\r\n\r\n"
@@ -137,22 +137,22 @@ def test_a_connection_serves_several_requests_also_when_they_come_at_once():
             writer.close()
         assert [json.loads(body).get("ready") for body in bodies] == [None, None, True]
 
-    run(story)
+    run(scenario)
 
 
-def test_a_client_that_is_too_slow_is_sent_away():
-    async def story():
+def test_slow_request_times_out():
+    async def scenario():
         async with served(request_seconds_max=0.01) as admin:
             reader, writer = await asyncio.open_connection(*admin.addresses[0])
             writer.write(b"GET /heal")
             assert await reader.read() == b""
             writer.close()
 
-    run(story)
+    run(scenario)
 
 
-def test_few_connections_are_served_at_once():
-    async def story():
+def test_connections_above_the_limit_are_closed():
+    async def scenario():
         async with served(connections_max=1) as admin:
             kept_reader, kept = await asyncio.open_connection(*admin.addresses[0])
             kept.write(b"GET /healthz HTTP/1.1\r\n\r\n")
@@ -162,11 +162,11 @@ def test_few_connections_are_served_at_once():
             writer.close()
             kept.close()
 
-    run(story)
+    run(scenario)
 
 
-def test_closing_ends_conversations():
-    async def story():
+def test_close_ends_open_connections():
+    async def scenario():
         async with served() as admin:
             reader, writer = await asyncio.open_connection(*admin.addresses[0])
             writer.write(b"GET /healthz HTTP/1.1\r\n\r\n")
@@ -175,13 +175,13 @@ def test_closing_ends_conversations():
             assert await reader.read() == b""
             writer.close()
 
-    run(story)
+    run(scenario)
 
 
 @given(st.binary(max_size=60), st.binary(max_size=60))
-def test_no_bytes_make_the_parser_raise(line, headers):
+def test_parser_never_raises(line, headers):
     found = parse(line + b"\r\n" + headers + b"\r\n\r\n")
-    assert isinstance(found, Head) or found is HTTPStatus.BAD_REQUEST
+    assert isinstance(found, RequestHead) or found is HTTPStatus.BAD_REQUEST
 
 
 @pytest.mark.parametrize(
@@ -196,6 +196,6 @@ def test_no_bytes_make_the_parser_raise(line, headers):
         ("1.1", "Transfer-Encoding: chunked", False),
     ],
 )
-def test_a_connection_is_kept_where_both_sides_can(version, headers, keeps_alive):
+def test_keep_alive_follows_version_and_headers(version, headers, keeps_alive):
     found = parse(f"GET / HTTP/{version}\r\n{headers}\r\n\r\n".encode())
-    assert found == Head("GET", "/", keeps_alive)
+    assert found == RequestHead("GET", "/", keeps_alive)

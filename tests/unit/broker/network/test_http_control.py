@@ -1,4 +1,4 @@
-"""The port for metrics and health also takes clients of the control plane."""
+"""The port for metrics and health also serves the control plane."""
 
 import asyncio
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
@@ -46,8 +46,8 @@ def client_of(admin):
 
 
 @every_loop
-def test_one_port_answers_both(loop):
-    async def story():
+def test_one_port_serves_http_and_the_control_plane(loop):
+    async def scenario():
         async with shared_port() as admin, client_of(admin) as client:
             assert admin.control.port is None
             assert (await client.status()).broker_id == "3"
@@ -55,12 +55,12 @@ def test_one_port_answers_both(loop):
             assert (status, b"kafscale_active_connections" in body) == (200, True)
             assert (await client.status()).broker_id == "3"
 
-    run(story, loop)
+    run(scenario, loop)
 
 
 @every_loop
-def test_streams_and_many_requests_share_a_connection(loop):
-    async def story():
+def test_streams_and_requests_share_a_connection(loop):
+    async def scenario():
         async with shared_port() as admin, client_of(admin) as client:
             async with aclosing(client.watch_assignments()) as events:
                 assert await take(events, 1) == ["orders/0 assigned 3 @7"]
@@ -70,22 +70,22 @@ def test_streams_and_many_requests_share_a_connection(loop):
                 assert len(await take(events, 2)) == 2
             assert admin._control_connections == 1
 
-    run(story, loop)
+    run(scenario, loop)
 
 
-def test_a_watcher_does_not_take_the_place_of_those_who_look_after_health():
-    async def story():
+def test_control_plane_connections_do_not_count_as_http_connections():
+    async def scenario():
         async with shared_port(connections_max=1) as admin, AsyncExitStack() as stack:
             for _ in range(3):
                 client = await stack.enter_async_context(client_of(admin))
                 await client.status()
             assert (await ask(admin, get("/healthz")))[0] == 200
 
-    run(story)
+    run(scenario)
 
 
-def test_clients_of_the_control_plane_are_few_too():
-    async def story():
+def test_control_plane_connections_are_limited():
+    async def scenario():
         async with (
             shared_port(control_connections_max=1) as admin,
             client_of(admin) as first,
@@ -96,11 +96,11 @@ def test_clients_of_the_control_plane_are_few_too():
                 await second.status()
             await first.status()
 
-    run(story)
+    run(scenario)
 
 
-def test_a_client_that_leaves_makes_room():
-    async def story():
+def test_disconnected_control_plane_client_releases_its_connection():
+    async def scenario():
         async with shared_port(control_connections_max=1) as admin:
             for _ in range(5):
                 async with client_of(admin) as client:
@@ -108,22 +108,22 @@ def test_a_client_that_leaves_makes_room():
                 while admin._control_connections:
                     await ask(admin, get("/healthz"))
 
-    run(story)
+    run(scenario)
 
 
-def test_half_a_preface_is_waited_for_no_longer_than_any_request():
-    async def story():
+def test_incomplete_http2_preface_times_out():
+    async def scenario():
         async with shared_port(request_seconds_max=0.01) as admin:
             reader, writer = await asyncio.open_connection(*admin.addresses[0])
             writer.write(PREFACE[:10])
             assert await reader.read() == b""
             writer.close()
 
-    run(story)
+    run(scenario)
 
 
-def test_a_port_without_a_control_plane_takes_no_preface():
-    async def story():
+def test_http2_preface_is_a_bad_request_without_control_plane():
+    async def scenario():
         admin = AdminHttp(Metrics(), dict)
         await admin.listen("127.0.0.1", 0)
         reader, writer = await asyncio.open_connection(*admin.addresses[0])
@@ -132,12 +132,12 @@ def test_a_port_without_a_control_plane_takes_no_preface():
         writer.close()
         await admin.close()
 
-    run(story)
+    run(scenario)
 
 
 @every_loop
-def test_closing_ends_everything_in_order(loop):
-    async def story():
+def test_close_ends_control_plane_connections(loop):
+    async def scenario():
         async with shared_port() as admin, client_of(admin) as client:
             async with aclosing(client.watch_assignments()) as events:
                 await anext(events)
@@ -150,4 +150,4 @@ def test_closing_ends_everything_in_order(loop):
             writer.close()
             assert (await ask(admin, get("/healthz")))[0] == 200
 
-    run(story, loop)
+    run(scenario, loop)

@@ -1,4 +1,4 @@
-"""The server, with real sockets: on both event loops, from the first client to the last."""
+"""The server, with real sockets, on both event loops."""
 
 import asyncio
 import socket
@@ -8,8 +8,8 @@ import pytest
 import uvloop
 from structlog.testing import capture_logs
 
-from kafscale.broker.network.server import Server, Settings
-from kafscale.broker.requests.context import Drain
+from kafscale.broker.network.server import Server, ServerSettings
+from kafscale.broker.requests.context import ShutdownSignal
 from kafscale.broker.requests.dispatcher import Dispatcher
 from kafscale.broker.requests.route import route
 from kafscale.errors import OperatingError
@@ -18,7 +18,15 @@ from kafscale.protocol.frame import FrameReader
 from kafscale.protocol.messages.fetch import FETCH, FetchedPartition, FetchedTopic, FetchResponse
 from kafscale.protocol.messages.heartbeat import HEARTBEAT, HeartbeatResponse
 from kafscale.protocol.messages.list_groups import LIST_GROUPS
-from unit.broker.harness import LIMITS, answer, beat, heartbeat, request, run, turn
+from unit.broker.harness import (
+    LIMITS,
+    decode_response,
+    heartbeat,
+    heartbeat_handler,
+    request,
+    run,
+    run_pending,
+)
 
 HOST = "127.0.0.1"
 
@@ -30,28 +38,30 @@ on_both_loops = pytest.mark.parametrize(
 class Stage:
     """A server with one handler, and what it was made of."""
 
-    def __init__(self, handler=beat, extra=(), **settings):
+    def __init__(self, handler=heartbeat_handler, extra=(), **settings):
         self.now = 0.0
         self.metrics = Metrics()
-        self.goodbye = Drain()
+        self.shutdown = ShutdownSignal()
         self.dispatcher = Dispatcher(
-            [route(HEARTBEAT, handler, brings_time_limit=True, ends_with_client=True), *extra],
+            [route(HEARTBEAT, handler, has_own_timeout=True, cancel_on_disconnect=True), *extra],
             None,
             self.metrics,
-            self.goodbye,
+            self.shutdown,
             request_timeout_ms=60_000,
             clock=lambda: 0,
             timer=lambda: self.now,
         )
         settings = {"connections_max": 10, "limits": LIMITS, "sweep_seconds": 1000} | settings
-        self.server = Server(self.dispatcher, Settings(**settings), self.metrics, self.goodbye)
+        self.server = Server(
+            self.dispatcher, ServerSettings(**settings), self.metrics, self.shutdown
+        )
 
     async def connect(self):
         return await asyncio.open_connection(*self.server.addresses[0])
 
 
 @asynccontextmanager
-async def stage(handler=beat, **settings):
+async def stage(handler=heartbeat_handler, **settings):
     found = Stage(handler, **settings)
     await found.server.listen(HOST, 0)
     try:
@@ -66,8 +76,8 @@ async def read_answer(reader):
 
 
 @on_both_loops
-def test_requests_that_are_sent_together_are_answered_in_order(loop):
-    async def story():
+def test_pipelined_requests_are_answered_in_order(loop):
+    async def scenario():
         async with stage() as found:
             reader, writer = await found.connect()
             writer.write(b"".join(map(heartbeat, range(100))))
@@ -75,11 +85,11 @@ def test_requests_that_are_sent_together_are_answered_in_order(loop):
             assert found.metrics.connections.active == 1
             writer.close()
 
-    run(story, loop)
+    run(scenario, loop)
 
 
-def test_only_who_has_asked_for_something_was_a_client():
-    async def story():
+def test_idle_time_counts_only_clients_that_sent_a_request():
+    async def scenario():
         async with stage() as found:
             found.metrics.timer = lambda: 1000.0
             began = found.metrics.connections.left_at
@@ -87,24 +97,24 @@ def test_only_who_has_asked_for_something_was_a_client():
             probe.close()
             reader, writer = await found.connect()
             while found.metrics.connections.active != 1:
-                await turn()
+                await run_pending()
             assert found.metrics.connections.left_at == began
             assert found.metrics.idle_seconds() == 0
             writer.write(heartbeat(1))
             await read_answer(reader)
             writer.close()
             while found.metrics.connections.active:
-                await turn()
+                await run_pending()
             assert found.metrics.connections.left_at == 1000
             found.metrics.timer = lambda: 1007.5
             assert found.metrics.idle_seconds() == 7.5
 
-    run(story)
+    run(scenario)
 
 
 @on_both_loops
-def test_a_client_that_does_not_read_is_not_read_from(loop):
-    async def story():
+def test_server_stops_reading_from_a_client_that_does_not_read(loop):
+    async def scenario():
         async with stage(send_buffer_bytes=4096, receive_buffer_bytes=4096) as found:
             client = socket.create_connection(found.server.addresses[0])
             client.setblocking(False)
@@ -121,18 +131,18 @@ def test_a_client_that_does_not_read_is_not_read_from(loop):
             assert answered < sent // len(heartbeat(0)), "the rest waits in the sockets"
             client.close()
 
-    run(story, loop)
+    run(scenario, loop)
 
 
 @on_both_loops
-def test_large_answers_reach_a_slow_reader_whole_and_in_order(loop):
+def test_large_responses_reach_a_slow_client_complete_and_in_order(loop):
     slices = [memoryview(bytes([number]) * 200_000) for number in range(10)]
 
     def fetch(context, _request):
         partition = FetchedPartition(context.correlation_id, records=slices)
         return FetchResponse(topics=[FetchedTopic("orders", partitions=[partition])])
 
-    async def story():
+    async def scenario():
         async with stage(extra=[route(FETCH, fetch, lambda *_: FetchResponse())]) as found:
             client = socket.create_connection(found.server.addresses[0])
             client.setblocking(False)
@@ -142,18 +152,18 @@ def test_large_answers_reach_a_slow_reader_whole_and_in_order(loop):
             while len(answers) < 5:
                 answers += reader.feed(await loop.sock_recv(client, 30_000))
             for number, data in enumerate(answers):
-                correlation_id, response = answer(data, FETCH, 11)
+                correlation_id, response = decode_response(data, FETCH, 11)
                 [partition] = response.topics[0].partitions
                 assert (correlation_id, partition.index) == (number, number)
                 assert b"".join(partition.records) == b"".join(slices)
             client.close()
 
-    run(story, loop)
+    run(scenario, loop)
 
 
 @on_both_loops
-def test_beyond_the_bound_connections_are_closed_as_they_arrive(loop):
-    async def story():
+def test_connections_above_the_limit_are_closed_when_accepted(loop):
+    async def scenario():
         async with stage(connections_max=2) as found:
             kept = [await found.connect() for _ in range(2)]
             for reader, writer in kept:
@@ -174,31 +184,31 @@ def test_beyond_the_bound_connections_are_closed_as_they_arrive(loop):
             reader, writer = kept.pop()
             writer.close()
             await writer.wait_closed()
-            await turn(10)
+            await run_pending(10)
             reader, writer = await found.connect()
             writer.write(heartbeat(5))
             assert await read_answer(reader) == 5, "a place that is free again is given again"
             writer.close()
             kept[0][1].close()
 
-    run(story, loop)
+    run(scenario, loop)
 
 
-def test_a_client_that_comes_during_the_farewell_is_not_let_in():
-    async def story():
+def test_server_refuses_connections_during_shutdown():
+    async def scenario():
         async with stage() as found:
-            found.goodbye.begin()
+            found.shutdown.set()
             reader, writer = await found.connect()
             with suppress(ConnectionResetError):
                 assert await reader.read() == b""
             assert found.metrics.connections.refused == 1
             writer.close()
 
-    run(story)
+    run(scenario)
 
 
-def test_a_sweep_ends_requests_that_take_too_long():
-    async def story():
+def test_sweep_times_out_overdue_requests():
+    async def scenario():
         begun = asyncio.Event()
 
         def never(_context, _request):
@@ -214,12 +224,12 @@ def test_a_sweep_ends_requests_that_take_too_long():
             assert await read_answer(reader) == 4
             writer.close()
 
-    run(story)
+    run(scenario)
 
 
 @on_both_loops
-def test_sockets_have_the_buffers_asked_for_and_do_not_delay(loop):
-    async def story():
+def test_sockets_have_configured_buffers_and_no_delay(loop):
+    async def scenario():
         options = []
 
         def look(_context, _request):
@@ -246,17 +256,17 @@ def test_sockets_have_the_buffers_asked_for_and_do_not_delay(loop):
         assert receive_bytes in {32_768, 65_536}
         assert no_delay
 
-    run(story, loop)
+    run(scenario, loop)
 
 
 @on_both_loops
-def test_a_drain_wakes_those_who_wait_answers_them_and_closes(loop):
-    async def story():
+def test_drain_completes_waiting_requests_and_closes_connections(loop):
+    async def scenario():
         begun = asyncio.Event()
 
         def wait(context, _request):
             future = asyncio.get_running_loop().create_future()
-            context.drain.watch(lambda: future.set_result(HeartbeatResponse()))
+            context.shutdown.add_callback(lambda: future.set_result(HeartbeatResponse()))
             begun.set()
             return future
 
@@ -275,12 +285,12 @@ def test_a_drain_wakes_those_who_wait_answers_them_and_closes(loop):
         for _, writer in (waiting, idle):
             writer.close()
 
-    run(story, loop)
+    run(scenario, loop)
 
 
 @on_both_loops
-def test_a_drain_has_an_end_also_where_a_handler_has_none(loop):
-    async def story():
+def test_drain_aborts_connections_after_its_timeout(loop):
+    async def scenario():
         begun = asyncio.Event()
 
         def never(_context, _request):
@@ -294,17 +304,17 @@ def test_a_drain_has_an_end_also_where_a_handler_has_none(loop):
         await begun.wait()
         with capture_logs() as logs:
             await found.server.drain(0.01)
-        assert [event["event"] for event in logs] == ["clients cut off by the end of the drain"]
+        assert [event["event"] for event in logs] == ["drain timed out: connections aborted"]
         with pytest.raises((ConnectionResetError, asyncio.IncompleteReadError)):
             await reader.readexactly(1)
         writer.close()
 
-    run(story, loop)
+    run(scenario, loop)
 
 
 @on_both_loops
-def test_the_sweep_runs_by_itself_and_tells_how_late_it_is(loop):
-    async def story():
+def test_sweep_runs_periodically_and_measures_loop_lag(loop):
+    async def scenario():
         limits = {"first_request_seconds": 0.01}
         found = Stage(
             sweep_seconds=0.005,
@@ -319,11 +329,11 @@ def test_the_sweep_runs_by_itself_and_tells_how_late_it_is(loop):
         writer.close()
         await found.server.drain(1)
 
-    run(story, loop)
+    run(scenario, loop)
 
 
-def test_a_host_of_several_addresses_is_served_on_one_port_on_all_of_them():
-    async def story():
+def test_server_listens_on_all_addresses_of_a_host():
+    async def scenario():
         found = Stage()
         await found.server.listen("localhost", 0)
         assert len({port for _, port in found.server.addresses}) == 1
@@ -334,15 +344,15 @@ def test_a_host_of_several_addresses_is_served_on_one_port_on_all_of_them():
             writer.close()
         await found.server.drain(1)
 
-    run(story)
+    run(scenario)
 
 
-def test_a_port_that_is_taken_is_an_error_and_leaves_nothing_open():
-    async def story():
+def test_port_in_use_is_an_error_and_leaves_nothing_open():
+    async def scenario():
         with socket.create_server((HOST, 0)) as taken:
             found = Stage()
             with pytest.raises(OperatingError, match="in use"):
                 await found.server.listen(HOST, taken.getsockname()[1])
             assert found.server.addresses == []
 
-    run(story)
+    run(scenario)

@@ -1,17 +1,17 @@
-"""Listening: one port for all addresses of a host, and all of them or none."""
+"""Binding sockets: one port for all addresses of a host, and all of them or none."""
 
 import socket
 
 import pytest
 
-from kafscale.broker.network.sockets import address_of, bind_all, open_listeners
+from kafscale.broker.network.sockets import address_of, bind_all, bind_host
 from unit.broker.harness import run
 
 # Every address below 127 is this machine's.
 ADDRESSES = [(socket.AF_INET, (f"127.0.0.{number}", 0)) for number in (1, 2, 3)]
 
 
-def test_all_addresses_share_the_port_that_the_first_one_got():
+def test_bind_all_uses_one_port_for_all_addresses():
     listeners = bind_all(ADDRESSES, 0, {})
     hosts, ports = zip(*map(address_of, listeners), strict=True)
     assert hosts == ("127.0.0.1", "127.0.0.2", "127.0.0.3")
@@ -21,7 +21,7 @@ def test_all_addresses_share_the_port_that_the_first_one_got():
         listener.close()
 
 
-def test_where_one_address_is_taken_none_is_kept():
+def test_bind_all_closes_all_sockets_if_one_fails():
     with socket.create_server(("127.0.0.2", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(OSError, match="in use"):
@@ -29,9 +29,9 @@ def test_where_one_address_is_taken_none_is_kept():
         bind_all(ADDRESSES[:1], port, {})[0].close()
 
 
-def test_a_host_is_found_by_its_name():
-    async def story():
-        listeners = await open_listeners("localhost", 0)
+def test_bind_host_resolves_a_host_name():
+    async def scenario():
+        listeners = await bind_host("localhost", 0)
         assert listeners
         for listener in listeners:
             host, _ = address_of(listener)
@@ -39,4 +39,4 @@ def test_a_host_is_found_by_its_name():
             assert not listener.getblocking()
             listener.close()
 
-    run(story)
+    run(scenario)

@@ -1,40 +1,40 @@
-"""The context of a request: clients have readable names, and a drain wakes those who wait."""
+"""The context of a request: the client's address, and the shutdown signal."""
 
 import pytest
 
-from kafscale.broker.requests.context import ClientInfo, Drain
+from kafscale.broker.requests.context import ClientInfo, ShutdownSignal
 
 
 @pytest.mark.parametrize(
     ("host", "name"), [("10.0.0.1", "10.0.0.1:5000"), ("fe80::1", "[fe80::1]:5000")]
 )
-def test_a_client_reads_as_an_address(host, name):
+def test_client_info_formats_as_an_address(host, name):
     assert str(ClientInfo(host, 5000)) == name
 
 
-def test_a_drain_wakes_everybody_who_watches_once():
-    drain, woken = Drain(), []
-    drain.watch(lambda: woken.append("one"))
-    drain.watch(lambda: woken.append("two"))
-    assert not drain.begun
+def test_shutdown_signal_calls_each_callback_once():
+    shutdown, woken = ShutdownSignal(), []
+    shutdown.add_callback(lambda: woken.append("one"))
+    shutdown.add_callback(lambda: woken.append("two"))
+    assert not shutdown.is_set
     assert not woken
-    drain.begin()
-    drain.begin()
-    assert drain.begun
+    shutdown.set()
+    shutdown.set()
+    assert shutdown.is_set
     assert sorted(woken) == ["one", "two"]
 
 
-def test_a_drain_does_not_wake_those_who_have_gone():
-    drain, woken = Drain(), []
-    drain.watch(woken.clear)
-    drain.unwatch(woken.clear)
+def test_shutdown_signal_does_not_call_removed_callbacks():
+    shutdown, woken = ShutdownSignal(), []
+    shutdown.add_callback(woken.clear)
+    shutdown.remove_callback(woken.clear)
     woken.append("still here")
-    drain.begin()
+    shutdown.set()
     assert woken == ["still here"]
 
 
-def test_whoever_comes_late_is_woken_at_once():
-    drain, woken = Drain(), []
-    drain.begin()
-    drain.watch(lambda: woken.append("late"))
+def test_shutdown_signal_calls_late_callbacks_at_once():
+    shutdown, woken = ShutdownSignal(), []
+    shutdown.set()
+    shutdown.add_callback(lambda: woken.append("late"))
     assert woken == ["late"]

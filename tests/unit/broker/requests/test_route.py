@@ -1,4 +1,4 @@
-"""Routes: whatever is served can also be refused, in every version."""
+"""Routes: every API can respond with an error, in every version."""
 
 import pytest
 
@@ -11,7 +11,7 @@ from kafscale.protocol.messages.heartbeat import HEARTBEAT
 from kafscale.protocol.messages.metadata import METADATA
 from kafscale.protocol.messages.produce import PRODUCE
 from kafscale.protocol.messages.sasl_authenticate import SASL_AUTHENTICATE
-from unit.broker.harness import answer, beat, dispatched, dispatcher, request
+from unit.broker.harness import decode_response, dispatch, dispatcher, heartbeat_handler, request
 
 
 def fail(_context, _request):
@@ -30,30 +30,30 @@ REFUSING = [api for api in APIS if can_refuse(api)]
 
 
 @pytest.mark.parametrize("api", [PRODUCE, FETCH, METADATA, FIND_COORDINATOR], ids=lambda a: a.name)
-def test_an_api_whose_answer_has_no_error_code_in_some_version_brings_its_refusal(api):
+def test_route_requires_error_response_without_top_level_error_code(api):
     assert api not in REFUSING
     assert route(api, fail, lambda *_: api.response()).api is api
 
 
 @pytest.mark.parametrize("api", REFUSING, ids=lambda api: api.name)
-def test_where_the_answer_has_an_error_code_it_says_no_in_every_version(api):
+def test_default_error_response_has_the_error_code_in_every_version(api):
     served = dispatcher(route(api, fail))
     for version in api.versions:
         if api.name == "ApiVersions" and version >= 3:
             continue  # Its own fields are needed; see the tests of the dispatcher.
-        parts = dispatched(served, request(api, version))
-        number, response = answer(b"".join(parts)[4:], api, version)
+        parts = dispatch(served, request(api, version))
+        number, response = decode_response(b"".join(parts)[4:], api, version)
         assert (number, response.error_code) == (7, 3), f"{api.name} v{version}"
 
 
-def test_the_message_of_the_error_is_told_where_there_is_room_for_it():
-    parts = dispatched(dispatcher(route(SASL_AUTHENTICATE, fail)), request(SASL_AUTHENTICATE, 2))
-    _, response = answer(b"".join(parts)[4:], SASL_AUTHENTICATE, 2)
+def test_default_error_response_has_the_error_message():
+    parts = dispatch(dispatcher(route(SASL_AUTHENTICATE, fail)), request(SASL_AUTHENTICATE, 2))
+    _, response = decode_response(b"".join(parts)[4:], SASL_AUTHENTICATE, 2)
     assert response.error_message == "there is no such topic"
 
 
-def test_a_route_keeps_what_it_was_told():
-    plain = route(HEARTBEAT, beat)
-    assert (plain.brings_time_limit, plain.ends_with_client) == (False, False)
-    waiting = route(HEARTBEAT, beat, brings_time_limit=True, ends_with_client=True)
-    assert (waiting.brings_time_limit, waiting.ends_with_client) == (True, True)
+def test_route_keeps_its_options():
+    plain = route(HEARTBEAT, heartbeat_handler)
+    assert (plain.has_own_timeout, plain.cancel_on_disconnect) == (False, False)
+    waiting = route(HEARTBEAT, heartbeat_handler, has_own_timeout=True, cancel_on_disconnect=True)
+    assert (waiting.has_own_timeout, waiting.cancel_on_disconnect) == (True, True)

@@ -1,4 +1,4 @@
-"""The routes: every handler has one, and every one can say no in every version."""
+"""The routes: every handler has one, and each can respond with an error in every version."""
 
 from pathlib import Path
 from types import UnionType
@@ -51,17 +51,17 @@ def codes(told: Any) -> set[int]:
     return own.union(*map(codes, fields.values()))
 
 
-def test_every_handler_is_registered_and_named_as_its_message():
+def test_every_handler_is_routed_and_named_like_its_message():
     registered = [module_of(each.handle) for each in ROUTES]
 
     assert sorted(registered) == sorted(HANDLERS)
     assert HANDLERS <= MESSAGES
     for each, name in zip(ROUTES, registered, strict=True):
         assert module_of(each.api.request) == name
-        assert module_of(each.refuse) in {name, "route"}
+        assert module_of(each.error_response) in {name, "route"}
 
 
-def test_routes_stand_in_the_order_of_their_keys():
+def test_routes_are_sorted_by_api_key():
     keys = [each.api.key for each in ROUTES]
     assert keys == sorted(set(keys))
 
@@ -74,13 +74,13 @@ def test_routes_stand_in_the_order_of_their_keys():
         for version in each.api.versions
     ],
 )
-def test_an_error_is_told_by_no_answer_that_reads_as_a_success(each, version):
+def test_error_response_carries_the_error_code_in_every_version(each, version):
     async def body(broker):
         error = StoreUnavailableError("the store is away")
         request = sample(each.api.request)
         if isinstance(request, ProduceRequest):
             request.acks = -1  # With 0, no answer is awaited, and there is none.
-        response = each.refuse(broker.context(each.api, version), request, error)
+        response = each.error_response(broker.context(each.api, version), request, error)
 
         codec = each.api.response_codec(version)
         assert error.code in codes(codec.decode(codec.encode_bytes(response)))

@@ -1,26 +1,26 @@
-"""The audit log: who, from where, what; no secrets, and no floods."""
+"""The audit log: principal, address and operation; repetitions are suppressed."""
 
 import pytest
 from structlog.testing import capture_logs
 
-from kafscale.broker.network.listener_config import Listener, Protocol
-from kafscale.broker.requests.context import ClientInfo, Drain, RequestContext
-from kafscale.broker.security.audit import KINDS_COUNT_MAX, Audit
+from kafscale.broker.network.listener_config import Listener, SecurityProtocol
+from kafscale.broker.requests.context import ClientInfo, RequestContext, ShutdownSignal
+from kafscale.broker.security.audit import DENIALS_PER_SECOND_MAX, AuditLog
 from kafscale.metadata.access.model import Operation, ResourceType
 from kafscale.observability.metrics.counters import SecurityCounters
 from kafscale.protocol.messages.produce import PRODUCE
 from kafscale.security.principal import Principal
 
-WHO = {"principal": "User:alice", "client": "10.0.0.1:50000", "listener": "OUTSIDE"}
+CLIENT_FIELDS = {"principal": "User:alice", "client": "10.0.0.1:50000", "listener": "OUTSIDE"}
 
 
-class Trail:
-    """An audit at a time that the test moves, and what it has written."""
+class AuditHarness:
+    """An audit log with a manual clock, and its output."""
 
     def __init__(self):
         self.now_ms = 5_000
         self.traffic = SecurityCounters()
-        self.audit = Audit(self.traffic, lambda: self.now_ms)
+        self.audit = AuditLog(self.traffic, lambda: self.now_ms)
 
     def deny(self, name="orders", client=None):
         with capture_logs() as logs:
@@ -33,17 +33,17 @@ def alice(host="10.0.0.1"):
         host,
         50_000,
         identity=Principal("User:alice"),
-        listener=Listener("OUTSIDE", Protocol.SASL_SSL),
+        listener=Listener("OUTSIDE", SecurityProtocol.SASL_SSL),
     )
 
 
 def context(client=None):
-    return RequestContext(client or alice(), "app", PRODUCE, 9, 7, 0, 0.0, None, Drain())
+    return RequestContext(client or alice(), "app", PRODUCE, 9, 7, 0, 0.0, None, ShutdownSignal())
 
 
-def test_a_denial_says_who_from_where_and_what():
-    trail = Trail()
-    assert trail.deny() == [
+def test_denial_logs_principal_address_and_operation():
+    harness = AuditHarness()
+    assert harness.deny() == [
         {
             "event": "access denied",
             "log_level": "warning",
@@ -52,39 +52,41 @@ def test_a_denial_says_who_from_where_and_what():
             "operation": "WRITE",
             "resource_type": "TOPIC",
             "resource": "orders",
-            **WHO,
+            **CLIENT_FIELDS,
         }
     ]
 
 
-def test_the_same_denial_is_told_once_a_second_and_how_often_it_was_left_out():
-    trail = Trail()
-    assert len(trail.deny()) == 1
-    assert [trail.deny() for _ in range(10)] == [[]] * 10
-    assert len(trail.deny("payments")) == 1, "another one is told"
-    assert len(trail.deny(client=alice("10.0.0.2"))) == 1, "so is that of another client"
-    trail.now_ms += 1_000
-    summary, again = trail.deny()
-    assert (summary["event"], summary["count"]) == ("repeated denials left out", 10)
+def test_repeated_denials_are_logged_once_per_second_with_a_count():
+    harness = AuditHarness()
+    assert len(harness.deny()) == 1
+    assert [harness.deny() for _ in range(10)] == [[]] * 10
+    assert len(harness.deny("payments")) == 1, "another denial is logged"
+    assert len(harness.deny(client=alice("10.0.0.2"))) == 1, "so is that of another client"
+    harness.now_ms += 1_000
+    summary, again = harness.deny()
+    assert (summary["event"], summary["count"]) == ("repeated denials suppressed", 10)
     assert again["event"] == "access denied"
-    trail.now_ms += 1_000
-    assert [event["event"] for event in trail.deny()] == ["access denied"]
-    assert trail.traffic.denied == 15, "all are counted"
+    harness.now_ms += 1_000
+    assert [event["event"] for event in harness.deny()] == ["access denied"]
+    assert harness.traffic.denied == 15, "all are counted"
 
 
-def test_denials_of_ever_new_things_do_not_fill_the_log_nor_the_memory():
-    trail = Trail()
-    lines = sum(len(trail.deny(f"topic-{number}")) for number in range(3 * KINDS_COUNT_MAX))
-    assert lines == KINDS_COUNT_MAX
-    assert len(trail.audit._denials) == KINDS_COUNT_MAX
-    trail.now_ms += 1_000
-    summary, _ = trail.deny()
-    assert summary["count"] == 2 * KINDS_COUNT_MAX
+def test_distinct_denials_per_second_are_bounded():
+    harness = AuditHarness()
+    lines = sum(
+        len(harness.deny(f"topic-{number}")) for number in range(3 * DENIALS_PER_SECOND_MAX)
+    )
+    assert lines == DENIALS_PER_SECOND_MAX
+    assert len(harness.audit._denials) == DENIALS_PER_SECOND_MAX
+    harness.now_ms += 1_000
+    summary, _ = harness.deny()
+    assert summary["count"] == 2 * DENIALS_PER_SECOND_MAX
 
 
-def test_a_change_says_who_has_changed_what_to_what():
+def test_change_logs_principal_and_details():
     with capture_logs() as logs:
-        Trail().audit.changed(context(), "topic created", topic="orders", partitions=3)
+        AuditHarness().audit.changed(context(), "topic created", topic="orders", partitions=3)
     assert logs == [
         {
             "event": "changed",
@@ -93,38 +95,41 @@ def test_a_change_says_who_has_changed_what_to_what():
             "change": "topic created",
             "topic": "orders",
             "partitions": 3,
-            **WHO,
+            **CLIENT_FIELDS,
         }
     ]
 
 
-def test_changes_are_all_told_however_many_there_are():
-    trail = Trail()
+def test_every_change_is_logged():
+    harness = AuditHarness()
     with capture_logs() as logs:
         for _ in range(100):
-            trail.audit.changed(context(), "topic created", topic="orders")
+            harness.audit.changed(context(), "topic created", topic="orders")
     assert len(logs) == 100
 
 
-def test_logins_are_told_and_counted():
-    trail = Trail()
+def test_logins_are_logged_and_counted():
+    harness = AuditHarness()
     with capture_logs() as logs:
-        trail.audit.logged_in(alice(), "PLAIN")
-        trail.audit.logged_in(alice(), "PLAIN")
-    assert logs == [{"event": "logged in", "log_level": "info", "mechanism": "PLAIN", **WHO}] * 2
-    assert trail.traffic.logins == {("PLAIN", True): 2}
+        harness.audit.logged_in(alice(), "PLAIN")
+        harness.audit.logged_in(alice(), "PLAIN")
+    assert (
+        logs
+        == [{"event": "logged in", "log_level": "info", "mechanism": "PLAIN", **CLIENT_FIELDS}] * 2
+    )
+    assert harness.traffic.logins == {("PLAIN", True): 2}
 
 
 @pytest.mark.parametrize("attempts", [1, 500])
-def test_failed_logins_are_told_once_a_second_and_all_counted(attempts):
-    trail = Trail()
+def test_failed_logins_are_logged_once_per_second_and_all_counted(attempts):
+    harness = AuditHarness()
     client = ClientInfo("10.0.0.1", 50_000)
     with capture_logs() as logs:
         for _ in range(attempts):
-            trail.audit.login_failed(client, "PLAIN", "mallory", "Invalid username or password")
+            harness.audit.login_failed(client, "PLAIN", "mallory", "Invalid username or password")
     [event] = logs
     assert event["event"] == "login failed"
-    assert event["principal"] == "User:ANONYMOUS", "nobody is who they only claim to be"
+    assert event["principal"] == "User:ANONYMOUS", "a claimed name is not a principal"
     assert (event["client"], event["mechanism"]) == ("10.0.0.1:50000", "PLAIN")
     assert (event["claimed"], event["reason"]) == ("mallory", "Invalid username or password")
-    assert trail.traffic.logins == {("PLAIN", False): attempts}
+    assert harness.traffic.logins == {("PLAIN", False): attempts}

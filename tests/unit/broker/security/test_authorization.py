@@ -1,9 +1,9 @@
-"""Access: what handlers ask, what rules answer, what the audit log hears of it."""
+"""The request authorizer: decisions, errors and the audit log."""
 
 import pytest
 
-from kafscale.broker.requests.context import ClientInfo, Drain, RequestContext
-from kafscale.broker.security.authorization import Access
+from kafscale.broker.requests.context import ClientInfo, RequestContext, ShutdownSignal
+from kafscale.broker.security.authorization import RequestAuthorizer
 from kafscale.errors import TopicAuthorizationError
 from kafscale.metadata.access.model import Operation, ResourceType
 from kafscale.protocol.messages.produce import PRODUCE
@@ -13,22 +13,22 @@ TOPIC, WRITE = ResourceType.TOPIC, Operation.WRITE
 MINE = "mine"
 
 
-class Rules:
-    """An authorizer that lets alice write to one topic, and remembers what it was asked."""
+class StubAuthorizer:
+    """Allows alice to write to one topic, and records its calls."""
 
     def __init__(self):
-        self.asked = []
+        self.calls = []
 
-    def allows(self, *question):
-        self.asked.append(question)
-        return question == (Principal("User:alice"), "10.0.0.1", WRITE, TOPIC, MINE)
+    def allows(self, *call):
+        self.calls.append(call)
+        return call == (Principal("User:alice"), "10.0.0.1", WRITE, TOPIC, MINE)
 
-    def allows_any(self, *question):
-        self.asked.append(question)
-        return question == (Principal("User:alice"), "10.0.0.1", WRITE, TOPIC)
+    def allows_any(self, *call):
+        self.calls.append(call)
+        return call == (Principal("User:alice"), "10.0.0.1", WRITE, TOPIC)
 
 
-class Trail:
+class StubAuditLog:
     def __init__(self):
         self.denied_names = []
 
@@ -37,63 +37,63 @@ class Trail:
 
 
 class Broker:
-    """What a context has of a broker, here."""
+    """The part of `Services` that authorization uses."""
 
-    def __init__(self, *, has_rules=True):
-        self.rules = Rules()
-        self.trail = Trail()
-        self.access = Access(self.rules, self.trail) if has_rules else None
+    def __init__(self, *, is_enabled=True):
+        self.stub = StubAuthorizer()
+        self.audit = StubAuditLog()
+        self.authorizer = RequestAuthorizer(self.stub, self.audit) if is_enabled else None
 
     def context(self, principal="User:alice"):
         client = ClientInfo("10.0.0.1", 50_000, identity=Principal(principal))
-        return RequestContext(client, "app", PRODUCE, 9, 7, 0, 0.0, self, Drain())
+        return RequestContext(client, "app", PRODUCE, 9, 7, 0, 0.0, self, ShutdownSignal())
 
 
-def test_what_the_rules_allow_is_allowed_and_nothing_is_told():
+def test_allowed_operation_is_not_logged():
     broker = Broker()
-    assert broker.context().may(WRITE, TOPIC, MINE)
-    assert broker.trail.denied_names == []
+    assert broker.context().is_authorized(WRITE, TOPIC, MINE)
+    assert broker.audit.denied_names == []
 
 
-def test_what_they_do_not_allow_is_denied_and_told():
+def test_denied_operation_is_logged():
     broker = Broker()
-    assert not broker.context().may(WRITE, TOPIC, "theirs")
-    assert not broker.context("User:bob").may(WRITE, TOPIC, MINE)
-    assert broker.trail.denied_names == [(WRITE, TOPIC, "theirs"), (WRITE, TOPIC, MINE)]
+    assert not broker.context().is_authorized(WRITE, TOPIC, "theirs")
+    assert not broker.context("User:bob").is_authorized(WRITE, TOPIC, MINE)
+    assert broker.audit.denied_names == [(WRITE, TOPIC, "theirs"), (WRITE, TOPIC, MINE)]
 
 
-def test_a_quiet_question_is_not_told():
+def test_quiet_check_is_not_logged():
     broker = Broker()
-    assert not broker.context().may(WRITE, TOPIC, "theirs", quiet=True)
-    assert broker.trail.denied_names == []
+    assert not broker.context().is_authorized(WRITE, TOPIC, "theirs", quiet=True)
+    assert broker.audit.denied_names == []
 
 
-def test_a_demand_raises_what_is_told_to_the_client():
+def test_require_raises_the_authorization_error():
     broker = Broker()
-    broker.context().demand(WRITE, TOPIC, MINE)
+    broker.context().require(WRITE, TOPIC, MINE)
     with pytest.raises(TopicAuthorizationError):
-        broker.context().demand(WRITE, TOPIC, "theirs")
-    assert broker.trail.denied_names == [(WRITE, TOPIC, "theirs")]
+        broker.context().require(WRITE, TOPIC, "theirs")
+    assert broker.audit.denied_names == [(WRITE, TOPIC, "theirs")]
 
 
-def test_whether_there_is_anything_that_one_may_is_an_everyday_question():
+def test_is_authorized_for_any_is_not_logged():
     broker = Broker()
-    assert broker.context().may_any(WRITE, TOPIC)
-    assert not broker.context("User:bob").may_any(WRITE, TOPIC)
-    assert broker.trail.denied_names == []
+    assert broker.context().is_authorized_for_any(WRITE, TOPIC)
+    assert not broker.context("User:bob").is_authorized_for_any(WRITE, TOPIC)
+    assert broker.audit.denied_names == []
 
 
-def test_to_ask_for_what_the_table_does_not_list_is_a_defect():
+def test_operation_missing_in_the_permissions_table_is_a_defect():
     broker = Broker()
     with pytest.raises(AssertionError):
-        broker.context().may(Operation.ALTER_CONFIGS, ResourceType.CLUSTER)
+        broker.context().is_authorized(Operation.ALTER_CONFIGS, ResourceType.CLUSTER)
     with pytest.raises(AssertionError):
-        broker.context().may_any(Operation.ALTER_CONFIGS, ResourceType.CLUSTER)
-    assert broker.rules.asked == []
+        broker.context().is_authorized_for_any(Operation.ALTER_CONFIGS, ResourceType.CLUSTER)
+    assert broker.stub.calls == []
 
 
-def test_while_nothing_is_asked_everything_is_allowed():
-    context = Broker(has_rules=False).context()
-    assert context.may(WRITE, TOPIC, "anything")
-    assert context.may_any(WRITE, TOPIC)
-    context.demand(WRITE, TOPIC, "anything")
+def test_disabled_authorization_allows_everything():
+    context = Broker(is_enabled=False).context()
+    assert context.is_authorized(WRITE, TOPIC, "anything")
+    assert context.is_authorized_for_any(WRITE, TOPIC)
+    context.require(WRITE, TOPIC, "anything")

@@ -1,13 +1,13 @@
-"""Throttling: what requests are charged, and how long their clients have to wait."""
+"""Client quotas: what requests are charged, and throttle times."""
 
 import asyncio
 from random import Random
 
 import pytest
 
-from kafscale.broker.network.listener_config import Listener, Protocol
-from kafscale.broker.requests.context import ClientInfo, Drain, RequestContext
-from kafscale.broker.security.quotas import Throttling
+from kafscale.broker.network.listener_config import Listener, SecurityProtocol
+from kafscale.broker.requests.context import ClientInfo, RequestContext, ShutdownSignal
+from kafscale.broker.security.quotas import ClientQuotas
 from kafscale.errors import ThrottledError
 from kafscale.metadata.access.model import QuotaEntity
 from kafscale.metadata.access.store import AclStore
@@ -28,20 +28,20 @@ from kafscale.testing import virtual_time
 
 ALICE = Principal("User:alice")
 ALICES = QuotaEntity(user="alice")
-EVERYBODY = QuotaEntity(user="")
-SASL = Listener(protocol=Protocol.SASL_PLAINTEXT)
+DEFAULT_USER = QuotaEntity(user="")
+SASL = Listener(protocol=SecurityProtocol.SASL_PLAINTEXT)
 
 
-class Desk:
-    """Throttling by quotas that a test sets."""
+class QuotaHarness:
+    """Client quotas that a test configures."""
 
-    def __init__(self, rules):
+    def __init__(self, access_store):
         self.traffic = SecurityCounters()
-        self.rules = rules
-        self.throttling = Throttling(rules, self.traffic, asyncio.get_running_loop().time)
+        self.access_store = access_store
+        self.quotas = ClientQuotas(access_store, self.traffic, asyncio.get_running_loop().time)
 
     async def limit(self, entity=ALICES, /, **limits):
-        await self.rules.alter_quota(entity, limits)
+        await self.access_store.alter_quota(entity, limits)
 
     def context(self, api, version=None, *, request_bytes=0, identity=ALICE, **client):
         return RequestContext(
@@ -53,198 +53,202 @@ class Desk:
             received_ms=0,
             started=0.0,
             broker=None,
-            drain=Drain(),
+            shutdown=ShutdownSignal(),
             request_bytes=request_bytes,
         )
 
     def produce(self, request_bytes, **context):
         asked = self.context(PRODUCE, request_bytes=request_bytes, **context)
-        return self.throttling.charge(asked, ProduceResponse(), 0.0)
+        return self.quotas.charge(asked, ProduceResponse(), 0.0)
 
     def fetch(self, *sizes_bytes):
         slices = [memoryview(bytes(each)) for each in sizes_bytes]
         response = FetchResponse(
             topics=[FetchedTopic("orders", partitions=[FetchedPartition(records=slices)])]
         )
-        return self.throttling.charge(self.context(FETCH), response, 0.0)
+        return self.quotas.charge(self.context(FETCH), response, 0.0)
 
-    def beat(self, busy_seconds=0.0, **context):
+    def heartbeat(self, busy_seconds=0.0, **context):
         asked = self.context(HEARTBEAT, **context)
-        return self.throttling.charge(asked, HeartbeatResponse(), busy_seconds)
+        return self.quotas.charge(asked, HeartbeatResponse(), busy_seconds)
 
 
-def at_desk(body):
+def run_with_quotas(body):
     async def scenario(_random: Random) -> None:
-        rules = AclStore(MemoryStore(virtual_time.clock_ms))
-        await rules.start()
+        access_store = AclStore(MemoryStore(virtual_time.clock_ms))
+        await access_store.start()
         try:
-            await body(Desk(rules))
+            await body(QuotaHarness(access_store))
         finally:
-            await rules.close()
+            await access_store.close()
 
     virtual_time.run(scenario, seed=0)
 
 
-def test_without_quotas_there_is_nothing_to_do():
-    async def body(desk):
-        assert desk.throttling.is_idle
-        assert desk.produce(10**9) == 0
-        await desk.limit(producer_byte_rate=1000.0)
-        assert not desk.throttling.is_idle
-        await desk.limit(producer_byte_rate=None)
-        assert desk.throttling.is_idle
-        assert desk.traffic.throttled == {}
+def test_quotas_are_idle_without_configured_quotas():
+    async def body(harness):
+        assert harness.quotas.is_idle
+        assert harness.produce(10**9) == 0
+        await harness.limit(producer_byte_rate=1000.0)
+        assert not harness.quotas.is_idle
+        await harness.limit(producer_byte_rate=None)
+        assert harness.quotas.is_idle
+        assert harness.traffic.throttled == {}
 
-    at_desk(body)
-
-
-def test_quotas_that_are_there_from_the_start_hold_from_the_start():
-    async def body(desk):
-        await desk.limit(producer_byte_rate=1000.0)
-        assert not Throttling(desk.rules, desk.traffic, lambda: 0.0).is_idle
-
-    at_desk(body)
+    run_with_quotas(body)
 
 
-def test_producers_are_charged_what_they_send():
-    async def body(desk):
-        await desk.limit(producer_byte_rate=1000.0)
-        assert desk.produce(1000) == 0
-        assert desk.produce(500) == 500
-        assert desk.fetch(10_000) == 0
-        assert desk.beat() == 0
+def test_existing_quotas_apply_from_the_start():
+    async def body(harness):
+        await harness.limit(producer_byte_rate=1000.0)
+        assert not ClientQuotas(harness.access_store, harness.traffic, lambda: 0.0).is_idle
+
+    run_with_quotas(body)
+
+
+def test_producer_byte_rate_charges_request_bytes():
+    async def body(harness):
+        await harness.limit(producer_byte_rate=1000.0)
+        assert harness.produce(1000) == 0
+        assert harness.produce(500) == 500
+        assert harness.fetch(10_000) == 0
+        assert harness.heartbeat() == 0
         await asyncio.sleep(0.5)
-        assert desk.produce(1) == 1
-        assert desk.traffic.throttled == {"producer_byte_rate": 2}
+        assert harness.produce(1) == 1
+        assert harness.traffic.throttled == {"producer_byte_rate": 2}
 
-    at_desk(body)
+    run_with_quotas(body)
 
 
-def test_consumers_are_charged_what_they_get():
-    async def body(desk):
-        await desk.limit(consumer_byte_rate=1000.0)
-        assert desk.fetch(600, 400) == 0
-        assert desk.fetch(200) == 200
-        assert desk.fetch() == 200, "an empty answer waits for the debts of others as well"
-        assert desk.produce(10_000) == 0
-        refused = desk.throttling.charge(desk.context(FETCH), FetchResponse(error_code=1), 0.0)
+def test_consumer_byte_rate_charges_fetched_bytes():
+    async def body(harness):
+        await harness.limit(consumer_byte_rate=1000.0)
+        assert harness.fetch(600, 400) == 0
+        assert harness.fetch(200) == 200
+        assert harness.fetch() == 200, "an empty response is throttled for earlier ones"
+        assert harness.produce(10_000) == 0
+        refused = harness.quotas.charge(harness.context(FETCH), FetchResponse(error_code=1), 0.0)
         assert refused == 200
 
-    at_desk(body)
+    run_with_quotas(body)
 
 
-def test_a_fetch_brings_no_more_than_can_be_waited_for():
-    async def body(desk):
-        context = desk.context(FETCH)
-        assert desk.throttling.fetch_bytes_max(context, 50_000) == 50_000
-        await desk.limit(consumer_byte_rate=1000.0)
-        assert desk.throttling.fetch_bytes_max(context, 50_000) == 10_000
-        assert desk.throttling.fetch_bytes_max(context, 5_000) == 5_000
+def test_fetch_size_is_limited_by_the_quota():
+    async def body(harness):
+        context = harness.context(FETCH)
+        assert harness.quotas.fetch_bytes_max(context, 50_000) == 50_000
+        await harness.limit(consumer_byte_rate=1000.0)
+        assert harness.quotas.fetch_bytes_max(context, 50_000) == 10_000
+        assert harness.quotas.fetch_bytes_max(context, 5_000) == 5_000
 
-    at_desk(body)
-
-
-def test_every_request_counts_and_so_does_its_time():
-    async def body(desk):
-        await desk.limit(request_rate=2.0)
-        assert [desk.beat(), desk.produce(1), desk.fetch()] == [0, 0, 500]
-        await desk.limit(request_rate=None, request_percentage=10.0)
-        assert [desk.beat(0.1), desk.beat(0.05)] == [0, 500]
-        assert desk.beat(60.0) == 1000, "heartbeats must not wait for long"
-
-    at_desk(body)
+    run_with_quotas(body)
 
 
-def test_the_longest_wait_is_what_is_told_and_counted():
-    async def body(desk):
-        await desk.limit(request_rate=1.0, producer_byte_rate=1000.0)
-        desk.beat()
-        assert desk.produce(1100) == 1000
-        assert desk.produce(3000) == 3100
-        assert desk.traffic.throttled == {"request_rate": 1, "producer_byte_rate": 1}
+def test_request_rate_and_request_percentage_are_charged():
+    async def body(harness):
+        await harness.limit(request_rate=2.0)
+        assert [harness.heartbeat(), harness.produce(1), harness.fetch()] == [0, 0, 500]
+        await harness.limit(request_rate=None, request_percentage=10.0)
+        assert [harness.heartbeat(0.1), harness.heartbeat(0.05)] == [0, 500]
+        assert harness.heartbeat(60.0) == 1000, (
+            "request_percentage throttles for one second at most"
+        )
 
-    at_desk(body)
-
-
-def test_what_logging_in_takes_is_free():
-    async def body(desk):
-        await desk.limit(EVERYBODY, request_rate=0.1)
-        stranger = desk.context(API_VERSIONS, identity=ANONYMOUS, listener=SASL)
-        again = desk.context(SASL_AUTHENTICATE, listener=SASL)
-        for context in [stranger, again] * 5:
-            assert desk.throttling.charge(context, None, 1.0) == 0
-        nobody = [desk.beat(identity=ANONYMOUS) for _ in range(2)]
-        assert nobody == [0, 10_000], "where nobody logs in, all are ANONYMOUS, and limited so"
-
-    at_desk(body)
+    run_with_quotas(body)
 
 
-def test_a_name_that_a_client_gives_itself_is_not_its_user():
-    async def body(desk):
-        await desk.limit(QuotaEntity(user="loader"), producer_byte_rate=1.0)
-        assert desk.produce(10_000) == 0
+def test_longest_throttle_time_is_returned_and_counted():
+    async def body(harness):
+        await harness.limit(request_rate=1.0, producer_byte_rate=1000.0)
+        harness.heartbeat()
+        assert harness.produce(1100) == 1000
+        assert harness.produce(3000) == 3100
+        assert harness.traffic.throttled == {"request_rate": 1, "producer_byte_rate": 1}
 
-    at_desk(body)
+    run_with_quotas(body)
+
+
+def test_authentication_requests_are_free():
+    async def body(harness):
+        await harness.limit(DEFAULT_USER, request_rate=0.1)
+        peer = harness.context(API_VERSIONS, identity=ANONYMOUS, listener=SASL)
+        again = harness.context(SASL_AUTHENTICATE, listener=SASL)
+        for context in [peer, again] * 5:
+            assert harness.quotas.charge(context, None, 1.0) == 0
+        anonymous = [harness.heartbeat(identity=ANONYMOUS) for _ in range(2)]
+        assert anonymous == [0, 10_000], "without authentication all clients are ANONYMOUS"
+
+    run_with_quotas(body)
+
+
+def test_client_id_is_not_a_user():
+    async def body(harness):
+        await harness.limit(QuotaEntity(user="loader"), producer_byte_rate=1.0)
+        assert harness.produce(10_000) == 0
+
+    run_with_quotas(body)
 
 
 @pytest.mark.parametrize("version", CREATE_TOPICS.versions)
-def test_changes_of_topics_are_refused_where_clients_know_the_error(version):
-    async def body(desk):
-        await desk.limit(controller_mutation_rate=2.0)
-        context = desk.context(CREATE_TOPICS, version)
+def test_mutation_quota_refuses_versions_that_know_the_error(version):
+    async def body(harness):
+        await harness.limit(controller_mutation_rate=2.0)
+        context = harness.context(CREATE_TOPICS, version)
         made = CreateTopicsResponse(topics=[CreatedTopic("orders")])
-        desk.throttling.mutate(context, 30)  # More than there is, but nothing is owed yet.
-        waits_ms = desk.throttling.charge(context, made, 0.0)
+        harness.quotas.charge_mutation(
+            context, 30
+        )  # Exceeds the quota, but the balance was positive.
+        waits_ms = harness.quotas.charge(context, made, 0.0)
         if version < 6:
             assert waits_ms == 4000
-            desk.throttling.mutate(context, 2)
-            assert desk.throttling.charge(context, made, 0.0) == 5000
+            harness.quotas.charge_mutation(context, 2)
+            assert harness.quotas.charge(context, made, 0.0) == 5000
         else:
             assert waits_ms == 0
             with pytest.raises(ThrottledError):
-                desk.throttling.mutate(context, 1)
+                harness.quotas.charge_mutation(context, 1)
             refused = CreateTopicsResponse(topics=[CreatedTopic("orders", error_code=89)])
-            assert desk.throttling.charge(context, refused, 0.0) == 4000
+            assert harness.quotas.charge(context, refused, 0.0) == 4000
             await asyncio.sleep(4)
-            desk.throttling.mutate(context, 1)
+            harness.quotas.charge_mutation(context, 1)
 
-    at_desk(body)
-
-
-def test_without_a_quota_topics_are_changed_as_often_as_one_likes():
-    async def body(desk):
-        context = desk.context(CREATE_TOPICS)
-        desk.throttling.mutate(context, 10**6)
-        await desk.limit(producer_byte_rate=1.0)
-        desk.throttling.mutate(context, 10**6)
-        assert desk.throttling.charge(context, CreateTopicsResponse(), 0.0) == 0
-
-    at_desk(body)
+    run_with_quotas(body)
 
 
-def test_addresses_that_come_too_often_are_turned_away():
-    async def body(desk):
-        throttling = desk.throttling
-        assert throttling.connection_delay_ms("10.0.0.1") == 0
-        await desk.limit(QuotaEntity(ip=""), connection_creation_rate=2.0)
-        waits = [throttling.connection_delay_ms("10.0.0.1") for _ in range(4)]
-        assert waits == [0, 0, 500, 500], "who is turned away does not count"
-        assert throttling.connection_delay_ms("::ffff:10.0.0.1") == 500
-        assert throttling.connection_delay_ms("10.0.0.2") == 0
-        assert throttling.connection_delay_ms("") == 0
+def test_mutations_are_unlimited_without_a_quota():
+    async def body(harness):
+        context = harness.context(CREATE_TOPICS)
+        harness.quotas.charge_mutation(context, 10**6)
+        await harness.limit(producer_byte_rate=1.0)
+        harness.quotas.charge_mutation(context, 10**6)
+        assert harness.quotas.charge(context, CreateTopicsResponse(), 0.0) == 0
+
+    run_with_quotas(body)
+
+
+def test_connection_rate_of_an_address_is_limited():
+    async def body(harness):
+        quotas = harness.quotas
+        assert quotas.connection_delay_ms("10.0.0.1") == 0
+        await harness.limit(QuotaEntity(ip=""), connection_creation_rate=2.0)
+        waits = [quotas.connection_delay_ms("10.0.0.1") for _ in range(4)]
+        assert waits == [0, 0, 500, 500], "refused connections are not charged"
+        assert quotas.connection_delay_ms("::ffff:10.0.0.1") == 500
+        assert quotas.connection_delay_ms("10.0.0.2") == 0
+        assert quotas.connection_delay_ms("") == 0
         await asyncio.sleep(0.5)
-        assert throttling.connection_delay_ms("10.0.0.1") == 0
-        assert desk.traffic.throttled == {"connection_creation_rate": 3}
+        assert quotas.connection_delay_ms("10.0.0.1") == 0
+        assert harness.traffic.throttled == {"connection_creation_rate": 3}
 
-    at_desk(body)
+    run_with_quotas(body)
 
 
-def test_users_who_come_too_often_have_to_wait():
-    async def body(desk):
-        assert desk.throttling.login_delay_ms(ALICE) == 0
-        await desk.limit(connection_creation_rate=1.0)
-        assert [desk.throttling.login_delay_ms(ALICE) for _ in range(3)] == [0, 1000, 2000]
-        assert desk.throttling.login_delay_ms(Principal("User:bob")) == 0
-        assert desk.beat() == 0
+def test_connection_rate_of_a_user_is_limited():
+    async def body(harness):
+        assert harness.quotas.login_delay_ms(ALICE) == 0
+        await harness.limit(connection_creation_rate=1.0)
+        assert [harness.quotas.login_delay_ms(ALICE) for _ in range(3)] == [0, 1000, 2000]
+        assert harness.quotas.login_delay_ms(Principal("User:bob")) == 0
+        assert harness.heartbeat() == 0
 
-    at_desk(body)
+    run_with_quotas(body)

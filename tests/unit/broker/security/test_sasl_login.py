@@ -1,110 +1,120 @@
-"""The login of one connection: what is served when, and to whom."""
+"""SASL sessions: which requests are allowed when; and the delay of failed logins."""
 
 import pytest
 
 from kafscale.broker.requests.context import ClientInfo
-from kafscale.broker.security.sasl_login import OPEN_APIS, Passed
+from kafscale.broker.security.sasl_login import (
+    BACKOFF_HOSTS_MAX,
+    BACKOFF_RESET_MS,
+    UNAUTHENTICATED_APIS,
+    LoginBackoff,
+    SaslResult,
+)
 from kafscale.config.sections.security import Sasl
 from kafscale.errors import AuthenticationError, IllegalSaslStateError, UnsupportedMechanismError
 from kafscale.protocol.messages.api_versions import API_VERSIONS
 from kafscale.protocol.messages.produce import PRODUCE
 from kafscale.protocol.messages.sasl_authenticate import SASL_AUTHENTICATE
 from kafscale.protocol.messages.sasl_handshake import SASL_HANDSHAKE
-from unit.broker.login_stage import OFFERED, Audience, new_logins
+from unit.broker.sasl_harness import MECHANISMS, RecordingAuditLog, new_sasl_sessions
 
 
-class Story:
-    """One login at a time that the test moves."""
+class SessionHarness:
+    """One session with a manual clock."""
 
     def __init__(self, **settings):
         self.now_ms = 1_000
-        self.audit = Audience()
-        self.logins = new_logins(
-            lambda: self.now_ms, self.audit, Sasl(enabled_mechanisms=OFFERED, **settings)
+        self.audit = RecordingAuditLog()
+        self.sessions = new_sasl_sessions(
+            lambda: self.now_ms, self.audit, Sasl(enabled_mechanisms=MECHANISMS, **settings)
         )
         self.client = ClientInfo("10.0.0.1", 50_000)
-        self.login = self.client.login = self.logins.open("OUTSIDE")
+        self.session = self.client.sasl_session = self.sessions.open("OUTSIDE")
 
-    def enter(self, token=b"User:alice", mechanism="PLAIN"):
-        self.login.handshake(self.client, mechanism, 1)
-        return self.login.authenticate(self.client, token)
-
-
-def test_before_somebody_is_in_nothing_is_admitted_but_what_logging_in_takes():
-    story = Story()
-    admitted = {key for key in range(100) if story.login.admits(key)}
-    assert admitted == {API_VERSIONS.key, SASL_HANDSHAKE.key, SASL_AUTHENTICATE.key} == OPEN_APIS
-    story.login.handshake(story.client, "PLAIN", 1)
-    assert not story.login.admits(PRODUCE.key)
-    story.login.authenticate(story.client, b"more")
-    assert not story.login.admits(PRODUCE.key)
+    def log_in(self, token=b"User:alice", mechanism="PLAIN"):
+        self.session.handshake(self.client, mechanism, 1)
+        return self.session.authenticate(self.client, token)
 
 
-def test_a_token_that_convinces_lets_its_owner_in():
-    story = Story()
-    assert story.enter() == Passed(b"welcome")
-    assert story.client.identity.full_name == "User:alice"
-    assert story.login.admits(PRODUCE.key)
-    assert story.audit.told == [("in", "User:alice", "PLAIN")]
-    assert not story.client.is_leaving
+def test_session_allows_only_authentication_before_login():
+    harness = SessionHarness()
+    allowed = {key for key in range(100) if harness.session.allows(key)}
+    assert (
+        allowed
+        == {API_VERSIONS.key, SASL_HANDSHAKE.key, SASL_AUTHENTICATE.key}
+        == UNAUTHENTICATED_APIS
+    )
+    harness.session.handshake(harness.client, "PLAIN", 1)
+    assert not harness.session.allows(PRODUCE.key)
+    harness.session.authenticate(harness.client, b"more")
+    assert not harness.session.allows(PRODUCE.key)
 
 
-def test_an_exchange_may_take_several_tokens():
-    story = Story()
-    story.login.handshake(story.client, "SCRAM-SHA-512", 1)
+def test_valid_token_authenticates_the_client():
+    harness = SessionHarness()
+    assert harness.log_in() == SaslResult(b"welcome")
+    assert harness.client.identity.full_name == "User:alice"
+    assert harness.session.allows(PRODUCE.key)
+    assert harness.audit.events == [("in", "User:alice", "PLAIN")]
+    assert not harness.client.is_closing
+
+
+def test_exchange_may_take_several_tokens():
+    harness = SessionHarness()
+    harness.session.handshake(harness.client, "SCRAM-SHA-512", 1)
     for _ in range(3):
-        assert story.login.authenticate(story.client, b"more") == Passed(b"go on")
-        assert story.client.identity.full_name == "User:ANONYMOUS"
-    assert story.login.authenticate(story.client, b"User:bob") == Passed(b"welcome")
-    assert story.audit.told == [("in", "User:bob", "SCRAM-SHA-512")]
+        assert harness.session.authenticate(harness.client, b"more") == SaslResult(b"go on")
+        assert harness.client.identity.full_name == "User:ANONYMOUS"
+    assert harness.session.authenticate(harness.client, b"User:bob") == SaslResult(b"welcome")
+    assert harness.audit.events == [("in", "User:bob", "SCRAM-SHA-512")]
 
 
-def test_a_token_that_does_not_convince_ends_it_for_good():
-    story = Story()
-    with pytest.raises(AuthenticationError, match="does not convince"):
-        story.enter(b"wrong")
-    assert story.client.is_leaving
-    assert not story.login.admits(PRODUCE.key)
-    assert story.audit.told == [("failed", "PLAIN", "somebody", "that does not convince")]
+def test_invalid_token_ends_the_session():
+    harness = SessionHarness()
+    with pytest.raises(AuthenticationError, match="is not valid"):
+        harness.log_in(b"wrong")
+    assert harness.client.is_closing
+    assert not harness.session.allows(PRODUCE.key)
+    assert harness.audit.events == [("failed", "PLAIN", "claimed", "the token is not valid")]
     with pytest.raises(IllegalSaslStateError):
-        story.login.authenticate(story.client, b"User:alice")
-    assert story.login.identity is None
+        harness.session.authenticate(harness.client, b"User:alice")
+    assert harness.session.identity is None
 
 
-def test_a_mechanism_that_is_not_offered_is_refused_and_another_may_follow():
-    story = Story()
+def test_handshake_may_be_retried_after_an_unsupported_mechanism():
+    harness = SessionHarness()
     with pytest.raises(UnsupportedMechanismError):
-        story.login.handshake(story.client, "GSSAPI", 1)
-    assert not story.client.is_leaving
-    story.enter()
-    assert story.login.admits(PRODUCE.key)
+        harness.session.handshake(harness.client, "GSSAPI", 1)
+    assert not harness.client.is_closing
+    harness.log_in()
+    assert harness.session.allows(PRODUCE.key)
 
 
-def test_what_is_out_of_turn_is_refused():
-    story = Story()
+def test_out_of_order_requests_are_refused():
+    harness = SessionHarness()
     with pytest.raises(IllegalSaslStateError):
-        story.login.authenticate(story.client, b"User:alice")
-    assert story.login.identity is None
-    story.login.handshake(story.client, "PLAIN", 1)
+        harness.session.authenticate(harness.client, b"User:alice")
+    assert harness.session.identity is None
+    harness.session.handshake(harness.client, "PLAIN", 1)
     with pytest.raises(IllegalSaslStateError):
-        story.login.handshake(story.client, "PLAIN", 1)
+        harness.session.handshake(harness.client, "PLAIN", 1)
 
 
-def test_after_the_oldest_handshake_tokens_are_bare_until_somebody_is_in():
-    story = Story()
-    story.login.handshake(story.client, "SCRAM-SHA-512", 0)
-    assert story.login.is_bare
-    story.login.authenticate(story.client, b"more")
-    assert story.login.is_bare
-    story.login.authenticate(story.client, b"User:alice")
-    assert not story.login.is_bare
+def test_handshake_v0_expects_raw_tokens_until_authenticated():
+    harness = SessionHarness()
+    harness.session.handshake(harness.client, "SCRAM-SHA-512", 0)
+    assert harness.session.expects_raw_token
+    harness.session.authenticate(harness.client, b"more")
+    assert harness.session.expects_raw_token
+    harness.session.authenticate(harness.client, b"User:alice")
+    assert not harness.session.expects_raw_token
 
 
-def test_a_session_without_an_end_has_none():
-    story = Story()
-    assert story.enter().session_lifetime_ms == 0
-    story.now_ms += 10**12
-    assert story.login.admits(PRODUCE.key)
+def test_session_does_not_expire_by_default():
+    harness = SessionHarness()
+    assert harness.log_in().session_lifetime_ms == 0
+    harness.now_ms += 10**12
+    assert harness.session.allows(PRODUCE.key)
 
 
 @pytest.mark.parametrize(
@@ -114,77 +124,77 @@ def test_a_session_without_an_end_has_none():
         (5_000, b"User:alice 4000", 3_000),
         (5_000, b"User:alice 9000", 5_000),
         (0, b"User:alice 9000", 8_000),
-        (0, b"User:alice 1000", 1),  # What has just ended is told as an end that is near.
+        (0, b"User:alice 1000", 1),  # An expired token still has a lifetime of 1 ms.
     ],
 )
-def test_a_session_lasts_as_long_as_the_settings_and_the_token_say(
-    session_ms_max, token, lifetime_ms
-):
-    story = Story(max_reauth_ms=session_ms_max)
-    assert story.enter(token).session_lifetime_ms == lifetime_ms
-    story.now_ms += lifetime_ms - 1
-    assert story.login.admits(PRODUCE.key) == (token != b"User:alice 1000")
-    story.now_ms += 1
-    assert not story.login.admits(PRODUCE.key)
-    assert story.login.admits(SASL_HANDSHAKE.key)
+def test_session_expires_by_settings_or_token(session_ms_max, token, lifetime_ms):
+    harness = SessionHarness(max_reauth_ms=session_ms_max)
+    assert harness.log_in(token).session_lifetime_ms == lifetime_ms
+    harness.now_ms += lifetime_ms - 1
+    assert harness.session.allows(PRODUCE.key) == (token != b"User:alice 1000")
+    harness.now_ms += 1
+    assert not harness.session.allows(PRODUCE.key)
+    assert harness.session.allows(SASL_HANDSHAKE.key)
 
 
 @pytest.mark.parametrize("late_ms", [0, 60_000])
-def test_who_logs_in_again_begins_another_session_before_or_after_the_end(late_ms):
-    story = Story(max_reauth_ms=5_000)
-    story.enter()
-    story.now_ms += 4_000 + late_ms
-    assert story.enter().session_lifetime_ms == 5_000
-    story.now_ms += 4_999
-    assert story.login.admits(PRODUCE.key)
-    story.now_ms += 1
-    assert not story.login.admits(PRODUCE.key)
+def test_reauthentication_renews_the_session(late_ms):
+    harness = SessionHarness(max_reauth_ms=5_000)
+    harness.log_in()
+    harness.now_ms += 4_000 + late_ms
+    assert harness.log_in().session_lifetime_ms == 5_000
+    harness.now_ms += 4_999
+    assert harness.session.allows(PRODUCE.key)
+    harness.now_ms += 1
+    assert not harness.session.allows(PRODUCE.key)
 
 
-def test_the_former_session_holds_while_somebody_logs_in_again():
-    story = Story(max_reauth_ms=5_000)
-    story.enter()
-    story.login.handshake(story.client, "PLAIN", 1)
-    story.login.authenticate(story.client, b"more")
-    assert story.login.admits(PRODUCE.key)
-    story.now_ms += 5_000
-    assert not story.login.admits(PRODUCE.key)
+def test_session_stays_valid_during_reauthentication():
+    harness = SessionHarness(max_reauth_ms=5_000)
+    harness.log_in()
+    harness.session.handshake(harness.client, "PLAIN", 1)
+    harness.session.authenticate(harness.client, b"more")
+    assert harness.session.allows(PRODUCE.key)
+    harness.now_ms += 5_000
+    assert not harness.session.allows(PRODUCE.key)
 
 
-def test_who_logs_in_again_has_to_be_the_same():
-    story = Story(max_reauth_ms=5_000)
-    story.enter(b"User:alice")
+def test_reauthentication_requires_the_same_principal():
+    harness = SessionHarness(max_reauth_ms=5_000)
+    harness.log_in(b"User:alice")
     with pytest.raises(AuthenticationError, match="same"):
-        story.enter(b"User:mallory")
-    assert story.client.is_leaving
-    assert not story.login.admits(PRODUCE.key)
-    assert story.client.identity.full_name == "User:alice", "what is in flight is still hers"
+        harness.log_in(b"User:mallory")
+    assert harness.client.is_closing
+    assert not harness.session.allows(PRODUCE.key)
+    assert harness.client.identity.full_name == "User:alice", (
+        "requests in flight keep their principal"
+    )
 
 
-def test_who_logs_in_again_has_to_use_the_same_mechanism():
-    story = Story(max_reauth_ms=5_000)
-    story.enter(mechanism="PLAIN")
+def test_reauthentication_requires_the_same_mechanism():
+    harness = SessionHarness(max_reauth_ms=5_000)
+    harness.log_in(mechanism="PLAIN")
     with pytest.raises(IllegalSaslStateError, match="mechanism"):
-        story.login.handshake(story.client, "SCRAM-SHA-512", 1)
+        harness.session.handshake(harness.client, "SCRAM-SHA-512", 1)
     with pytest.raises(IllegalSaslStateError):
-        story.login.authenticate(story.client, b"User:alice")
+        harness.session.authenticate(harness.client, b"User:alice")
 
 
-def test_a_second_login_that_fails_ends_the_first_one_too():
-    story = Story(max_reauth_ms=5_000)
-    story.enter()
+def test_failed_reauthentication_ends_the_session():
+    harness = SessionHarness(max_reauth_ms=5_000)
+    harness.log_in()
     with pytest.raises(AuthenticationError):
-        story.enter(b"wrong")
-    assert not story.login.admits(PRODUCE.key)
-    assert story.client.is_leaving
+        harness.log_in(b"wrong")
+    assert not harness.session.allows(PRODUCE.key)
+    assert harness.client.is_closing
 
 
-def test_failures_from_an_address_are_answered_later_every_time():
-    story = Story(failed_delay_ms=100, failed_delay_ms_max=350)
+def test_delay_grows_with_failures_of_an_address():
+    harness = SessionHarness(failed_delay_ms=100, failed_delay_ms_max=350)
 
     def failed(host):
         client = ClientInfo(host, 50_000)
-        login = story.logins.open("OUTSIDE")
+        login = harness.sessions.open("OUTSIDE")
         login.handshake(client, "PLAIN", 1)
         with pytest.raises(AuthenticationError):
             login.authenticate(client, b"wrong")
@@ -194,24 +204,55 @@ def test_failures_from_an_address_are_answered_later_every_time():
     assert failed("10.0.0.2") == 100
 
 
-def test_a_refusal_that_is_to_be_acknowledged_is_told_and_counted_once():
-    story = Story(failed_delay_ms=100)
-    assert story.enter(b"refused") == Passed(b"say yes")
-    told = [("failed", "PLAIN", "somebody", "that is not enough")]
-    assert (story.audit.told, story.login.delay_ms) == (told, 100)
-    assert not story.login.admits(PRODUCE.key)
+def test_failure_with_acknowledgement_is_logged_once():
+    harness = SessionHarness(failed_delay_ms=100)
+    assert harness.log_in(b"refused") == SaslResult(b"say yes")
+    events = [("failed", "PLAIN", "claimed", "that is not enough")]
+    assert (harness.audit.events, harness.session.delay_ms) == (events, 100)
+    assert not harness.session.allows(PRODUCE.key)
     with pytest.raises(AuthenticationError):
-        story.login.authenticate(story.client, b"wrong")
-    assert (story.audit.told, story.login.delay_ms) == (told, 100)
-    assert story.client.is_leaving
+        harness.session.authenticate(harness.client, b"wrong")
+    assert (harness.audit.events, harness.session.delay_ms) == (events, 100)
+    assert harness.client.is_closing
 
 
-def test_only_the_first_login_of_a_connection_counts_as_a_new_connection():
-    story = Story(max_reauth_ms=5_000)
-    asked = []
-    story.logins.throttled_ms = lambda identity: asked.append(identity.full_name) or 250
-    story.enter()
-    assert story.client.throttled_ms == 250
-    story.client.throttled_ms = 0
-    story.enter()
-    assert (story.client.throttled_ms, asked) == (0, ["User:alice"])
+def test_only_the_first_login_is_charged_as_a_connection():
+    harness = SessionHarness(max_reauth_ms=5_000)
+    principals = []
+    harness.sessions.throttled_ms = lambda identity: principals.append(identity.full_name) or 250
+    harness.log_in()
+    assert harness.client.throttled_ms == 250
+    harness.client.throttled_ms = 0
+    harness.log_in()
+    assert (harness.client.throttled_ms, principals) == (0, ["User:alice"])
+
+
+# --- backoff ------------------------------------------------------------------------------------
+
+
+def test_backoff_doubles_per_address_up_to_the_maximum():
+    backoff = LoginBackoff(100, 1_000)
+    assert [backoff.failed("a", 0) for _ in range(6)] == [100, 200, 400, 800, 1_000, 1_000]
+    assert backoff.failed("b", 0) == 100
+
+
+def test_backoff_is_reset_after_a_while_without_failures():
+    backoff = LoginBackoff(100, 1_000)
+    backoff.failed("a", 0)
+    backoff.failed("a", 0)
+    assert backoff.failed("a", BACKOFF_RESET_MS + 1) == 100
+
+
+def test_backoff_evicts_the_address_that_failed_longest_ago():
+    backoff = LoginBackoff(100, 1_000)
+    for number in range(BACKOFF_HOSTS_MAX):
+        backoff.failed(str(number), 0)
+    backoff.failed("0", 1)  # No longer the quietest.
+    backoff.failed("new", 2)
+    assert backoff.failed("0", 3) == 400
+    assert backoff.failed("1", 3) == 100
+
+
+def test_backoff_stays_bounded_for_many_failures():
+    backoff = LoginBackoff(100, 1_000)
+    assert {backoff.failed("a", 0) for _ in range(200)} == {100, 200, 400, 800, 1_000}

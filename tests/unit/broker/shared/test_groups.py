@@ -1,11 +1,11 @@
-"""What group requests have in common: hosts, answers that are there and that are not, errors."""
+"""What group handlers share: client hosts, pending replies and error codes."""
 
 import asyncio
 
 import pytest
 
 from kafscale.broker.requests.context import ClientInfo
-from kafscale.broker.shared.groups import answered, client_host, told_code
+from kafscale.broker.shared.groups import client_host, group_error_code, respond_when_done
 from kafscale.errors import IllegalGenerationError, OverloadedError
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.heartbeat import HEARTBEAT, HeartbeatResponse
@@ -24,7 +24,7 @@ def respond(number):
         ("2001:db8::1", "/2001:db8::1"),
     ],
 )
-def test_a_host_is_shown_as_kafka_s_tools_show_it(host, shown):
+def test_client_host_is_formatted_like_kafka(host, shown):
     async def body(broker):
         context = broker.context(HEARTBEAT, 4)
         context.client = ClientInfo(host, 50_000)
@@ -34,24 +34,24 @@ def test_a_host_is_shown_as_kafka_s_tools_show_it(host, shown):
     serve(body)
 
 
-def test_an_answer_that_is_there_needs_no_waiting():
+def test_respond_when_done_returns_a_finished_reply_at_once():
     async def body():
         future = asyncio.get_running_loop().create_future()
         future.set_result(5)
-        assert answered(future, respond) == HeartbeatResponse(throttle_time_ms=5)
+        assert respond_when_done(future, respond) == HeartbeatResponse(throttle_time_ms=5)
 
         failed = asyncio.get_running_loop().create_future()
         failed.set_exception(IllegalGenerationError())
         with pytest.raises(IllegalGenerationError):
-            answered(failed, respond)
+            respond_when_done(failed, respond)
 
     asyncio.run(body())
 
 
-def test_an_answer_that_is_to_come_is_waited_for():
+def test_respond_when_done_awaits_a_pending_reply():
     async def body():
         future = asyncio.get_running_loop().create_future()
-        waiting = asyncio.ensure_future(answered(future, respond))
+        waiting = asyncio.ensure_future(respond_when_done(future, respond))
         await asyncio.sleep(0)
         assert not waiting.done()
         future.set_result(5)
@@ -61,6 +61,6 @@ def test_an_answer_that_is_to_come_is_waited_for():
     asyncio.run(body())
 
 
-def test_a_request_that_was_not_finished_in_time_may_be_tried_again():
-    assert told_code(OverloadedError("late")) == ErrorCode.COORDINATOR_NOT_AVAILABLE
-    assert told_code(IllegalGenerationError()) == ErrorCode.ILLEGAL_GENERATION
+def test_group_error_code_makes_timeouts_retriable():
+    assert group_error_code(OverloadedError("late")) == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert group_error_code(IllegalGenerationError()) == ErrorCode.ILLEGAL_GENERATION

@@ -1,20 +1,20 @@
-"""Logins whose tokens say what happens: what tests of those who are not in yet share.
+"""SASL sessions with a scripted mechanism, whose tokens say what happens:
 
-b"User:alice"         is alice, and convinces.
-b"User:alice 5000"    does so until 5000 ms.
-b"more"               is one of several.
-b"wrong"              does not convince.
+b"User:alice"         authenticates alice.
+b"User:alice 5000"    authenticates alice until 5000 ms.
+b"more"               is one of several tokens.
+b"wrong"              is not valid.
 """
 
 from types import SimpleNamespace
 from typing import Any
 
-from kafscale.broker.network.connection import Connection, Limits, Lobby
-from kafscale.broker.network.listener_config import Listener, Protocol
+from kafscale.broker.network.connection import Connection, Limits, ListenerContext
+from kafscale.broker.network.listener_config import Listener, SecurityProtocol
 from kafscale.broker.requests.route import route
 from kafscale.broker.requests.routes import ROUTES
-from kafscale.broker.security.audit import Audit
-from kafscale.broker.security.sasl_login import OPEN_APIS, Logins
+from kafscale.broker.security.audit import AuditLog
+from kafscale.broker.security.sasl_login import UNAUTHENTICATED_APIS, SaslSessions
 from kafscale.config.sections.security import Sasl
 from kafscale.errors import AuthenticationError
 from kafscale.observability.metrics.counters import SecurityCounters
@@ -30,19 +30,28 @@ from kafscale.protocol.messages.sasl_authenticate import (
 from kafscale.protocol.messages.sasl_handshake import SASL_HANDSHAKE, SaslHandshakeRequest
 from kafscale.security.principal import Principal
 from kafscale.security.sasl.authenticator import SaslStep
-from unit.broker.harness import LIMITS, Peer, Timer, Transport, answer, beat, dispatcher, request
+from unit.broker.harness import (
+    LIMITS,
+    Peer,
+    Timer,
+    Transport,
+    decode_response,
+    dispatcher,
+    heartbeat_handler,
+    request,
+)
 
-OFFERED = ("PLAIN", "SCRAM-SHA-512")
-LISTENER = Listener("OUTSIDE", Protocol.SASL_PLAINTEXT)
-SASL = Sasl(enabled_mechanisms=OFFERED, receive_bytes_max=1024)
-ROUTES_IN = tuple(served for served in ROUTES if served.api.key in OPEN_APIS)
-BEAT = route(HEARTBEAT, beat)
+MECHANISMS = ("PLAIN", "SCRAM-SHA-512")
+LISTENER = Listener("OUTSIDE", SecurityProtocol.SASL_PLAINTEXT)
+SASL = Sasl(enabled_mechanisms=MECHANISMS, receive_bytes_max=1024)
+SASL_ROUTES = tuple(each for each in ROUTES if each.api.key in UNAUTHENTICATED_APIS)
+HEARTBEAT_ROUTE = route(HEARTBEAT, heartbeat_handler)
 
 
-class Scripted:
-    """An exchange that does what its tokens say."""
+class ScriptedExchange:
+    """An exchange that follows its tokens."""
 
-    claimed_user = "somebody"
+    claimed_user = "claimed"
 
     def evaluate_response(self, token: bytes) -> SaslStep:
         match token.split():
@@ -56,32 +65,34 @@ class Scripted:
                 return SaslStep(
                     b"welcome", Principal(principal.decode(), expires_ms=int(expires_ms))
                 )
-        raise AuthenticationError("that does not convince")
+        raise AuthenticationError("the token is not valid")
 
 
-class Audience(Audit):
-    """An audit that remembers what it was told of logins."""
+class RecordingAuditLog(AuditLog):
+    """An audit log that records logins."""
 
     def __init__(self) -> None:
         super().__init__(SecurityCounters(), lambda: 0)
-        self.told: list[tuple[str, ...]] = []
+        self.events: list[tuple[str, ...]] = []
 
     def logged_in(self, client: Any, mechanism: str) -> None:
-        self.told.append(("in", client.identity.full_name, mechanism))
+        self.events.append(("in", client.identity.full_name, mechanism))
 
     def login_failed(self, _client: Any, mechanism: str, claimed: str, reason: str) -> None:
-        self.told.append(("failed", mechanism, claimed, reason))
+        self.events.append(("failed", mechanism, claimed, reason))
 
 
-def new_logins(clock: Any, audit: Audit | None = None, settings: Sasl = SASL) -> Logins:
+def new_sasl_sessions(
+    clock: Any, audit: AuditLog | None = None, settings: Sasl = SASL
+) -> SaslSessions:
     mechanisms: Any = SimpleNamespace(
-        offered=lambda _listener: OFFERED, create_server=lambda _mechanism: Scripted()
+        offered=lambda _listener: MECHANISMS, create_server=lambda _mechanism: ScriptedExchange()
     )
-    return Logins(mechanisms, settings, audit or Audience(), clock)
+    return SaslSessions(mechanisms, settings, audit or RecordingAuditLog(), clock)
 
 
-class Stranger(Peer):
-    """A peer at a listener that has clients log in."""
+class SaslPeer(Peer):
+    """A peer of a listener that requires SASL authentication."""
 
     def __init__(
         self, clock: Any = lambda: 0, settings: Sasl = SASL, limits: Limits = LIMITS
@@ -89,21 +100,21 @@ class Stranger(Peer):
         self.timer = Timer()
         self.transport = Transport()
         self.closed = False
-        self.audit = Audience()
-        self.dispatcher = dispatcher(BEAT, *ROUTES_IN, timer=self.timer)
-        lobby = Lobby(
+        self.audit = RecordingAuditLog()
+        self.dispatcher = dispatcher(HEARTBEAT_ROUTE, *SASL_ROUTES, timer=self.timer)
+        context = ListenerContext(
             self.dispatcher,
             limits,
-            opened=lambda _: True,
-            closed=self._on_closed,
+            on_opened=lambda _: True,
+            on_closed=self._on_closed,
             listener=LISTENER,
-            logins=new_logins(clock, self.audit, settings),
+            sasl_sessions=new_sasl_sessions(clock, self.audit, settings),
         )
-        self.connection = Connection(lobby, self.timer.now)
+        self.connection = Connection(context, self.timer.now)
         self.connection.connection_made(self.transport)
 
     def handshake(self, mechanism: str = "PLAIN", version: int = 1) -> int:
-        """Name a mechanism: the error code of the answer."""
+        """Request a mechanism; returns the error code."""
         self.send(request(SASL_HANDSHAKE, version, SaslHandshakeRequest(mechanism)))
         return int(self.last(SASL_HANDSHAKE, version).error_code)
 
@@ -112,19 +123,19 @@ class Stranger(Peer):
 
     def authenticated(self, token: bytes) -> SaslAuthenticateResponse:
         self.authenticate(token)
-        found: SaslAuthenticateResponse = self.last(SASL_AUTHENTICATE, 2)
-        return found
+        response: SaslAuthenticateResponse = self.last(SASL_AUTHENTICATE, 2)
+        return response
 
     def log_in(self, token: bytes = b"User:alice") -> SaslAuthenticateResponse:
         assert self.handshake() == 0
         return self.authenticated(token)
 
-    def ask_versions(self) -> None:
-        self.send(request(API_VERSIONS, 3, ApiVersionsRequest("stranger", "1")))
+    def request_api_versions(self) -> None:
+        self.send(request(API_VERSIONS, 3, ApiVersionsRequest("sasl-peer", "1")))
 
     def last(self, api: Api[Any, Any], version: int) -> Any:
-        """The last answer, as one to this API."""
-        return answer(self.frames()[-1], api, version)[1]
+        """The last response, decoded for this API."""
+        return decode_response(self.frames()[-1], api, version)[1]
 
     def frames(self) -> list[memoryview]:
         return FrameReader().feed(self.transport.written)

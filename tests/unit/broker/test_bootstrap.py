@@ -1,19 +1,19 @@
-"""The settings of a broker reach its groups, each where it belongs."""
+"""The coordinator's settings, from the broker's."""
 
 import msgspec
 import pytest
 
-from kafscale.broker.group_settings import group_settings, offset_retention
+from kafscale.broker.bootstrap import group_settings, offset_retention
 from kafscale.config import Config, load
 from kafscale.config.sections.groups import Group, Offsets
 from kafscale.groups.config import GroupSettings
 
 
-def test_groups_have_kafkas_defaults_where_nothing_is_set():
+def test_group_settings_default_to_kafkas():
     assert group_settings(Config()) == GroupSettings()
 
 
-def test_every_setting_reaches_the_groups():
+def test_group_settings_copy_every_setting():
     config = Config(
         group=Group(
             initial_rebalance_delay_ms=1,
@@ -40,13 +40,13 @@ def test_every_setting_reaches_the_groups():
         ("disabled", False, False),
     ],
 )
-def test_a_policy_says_which_ways_are_open(policy, upgrades, downgrades):
+def test_migration_policy_sets_upgrades_and_downgrades(policy, upgrades, downgrades):
     config = load({"KAFSCALE_GROUP_CONSUMER_MIGRATION_POLICY": policy})
     settings = group_settings(config)
     assert (settings.upgrades, settings.downgrades) == (upgrades, downgrades)
 
 
-def test_offsets_are_kept_for_minutes():
+def test_offset_retention_is_in_minutes():
     config = Config(offsets=Offsets(retention_minutes=2, retention_check_interval_ms=700))
     retention = offset_retention(config)
     assert (retention.retention_ms, retention.check_interval_ms) == (120_000, 700)
