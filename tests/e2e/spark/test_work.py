@@ -91,7 +91,7 @@ def test_an_error_of_ours_arrives_as_it_was_raised(spark):
 
 def test_a_lost_worker_is_told_in_a_sentence(spark):
     with pytest.raises(
-        OperatingError, match=r"testing: Spark gave up: .* exited unexpectedly"
+        OperatingError, match=r"testing: Spark failed: .* exited unexpectedly"
     ) as error:
         run(spark, range(2), crash)
     assert "\n" not in str(error.value)

@@ -1,1 +1,1 @@
-"""Sessions, Java, Maven packages and Python workers."""
+"""Spark sessions, Java, Maven jars, Python workers and parallel tasks."""

@@ -1,4 +1,4 @@
-"""What there is to run jobs on: on this machine, and at the workers of a session."""
+"""Diagnoses the environment of jobs: this machine, and the workers of a session."""
 
 import platform
 import socket
@@ -18,58 +18,58 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 PACKAGES: Final = ("kafscale", "pyspark", "pyarrow", "numba", "pyiceberg", "deltalake")
-"""What jobs are made of."""
+"""The packages that jobs use."""
 
-NEEDED: Final = ("kafscale", "pyarrow", "numba")
-"""What a worker cannot do without."""
+REQUIRED: Final = ("kafscale", "pyarrow", "numba")
+"""The packages that a worker needs."""
 
-_LINGER_S: Final = 0.2
-"""How long a worker keeps its place, so that all places are asked."""
+_PROBE_S: Final = 0.2
+"""How long a probe occupies its task slot, so that every slot gets one."""
 
 
 class Worker(NamedTuple):
-    """What a process that runs tasks says of itself."""
+    """A Python process that runs tasks."""
 
     host: str
     python: str
     versions: tuple[str | None, ...]
-    """Of the packages that it needs, in their order."""
+    """The versions of `REQUIRED`, in that order."""
 
 
-def examine(environ: Mapping[str, str]) -> dict[str, Any]:
-    """All that can be found out without starting anything; for programs."""
+def inspect_machine(environ: Mapping[str, str]) -> dict[str, Any]:
+    """Return what can be found out without starting a process, as JSON data."""
     cache = cache_directory(environ)
-    connector = maven.kept(maven.KAFKA_CONNECTOR, cache)
+    connector = maven.cached(maven.KAFKA_CONNECTOR, cache)
     return {
         "packages": versions(),
         "python": {"version": platform.python_version(), "program": sys.executable},
         "java": _java(environ),
         "sparkHome": environ.get("SPARK_HOME", ""),
         "jars": {
-            "directory": str(maven.directory_of(cache)),
+            "directory": str(maven.jar_directory(cache)),
             "kafkaConnector": [jar.name for jar in connector],
         },
     }
 
 
-def ask_workers(spark: "SparkSession") -> JobResult:
-    """Have tasks tell where they run and what they find there."""
-    from kafscale.spark.runtime.parallel_map import parallel_map  # noqa: PLC0415 - it needs Spark, the rest of this does not.
+def probe_workers(spark: "SparkSession") -> JobResult:
+    """Run tasks that report their host and package versions."""
+    from kafscale.spark.runtime.parallel_map import parallel_map  # noqa: PLC0415 - it loads Spark.
 
     began = time.monotonic()
     context = spark.sparkContext
-    places = range(max(2, context.defaultParallelism))
-    workers = Counter(parallel_map(spark, places, _introduce, description="asking workers"))
-    here = _needed()
+    slots = range(max(2, context.defaultParallelism))
+    workers = Counter(parallel_map(spark, slots, _describe_worker, description="probing workers"))
+    local = _required_versions()
     problems = [
-        f"{worker.host}: {name} is {there or 'missing'}, here it is {ours}"
+        f"{worker.host}: {name} is {found or 'missing'}, the driver has {expected}"
         for worker in workers
-        for name, there, ours in zip(NEEDED, worker.versions, here, strict=True)
-        if there != ours
+        for name, found, expected in zip(REQUIRED, worker.versions, local, strict=True)
+        if found != expected
     ]
     return JobResult(
         "check",
-        ("host", "tasks", "python", *NEEDED),
+        ("host", "tasks", "python", *REQUIRED),
         tuple(
             (worker.host, count, worker.python, *worker.versions)
             for worker, count in sorted(workers.items())
@@ -77,7 +77,7 @@ def ask_workers(spark: "SparkSession") -> JobResult:
         {
             "master": context.master,
             "spark": spark.version,
-            "java": _java_of(spark),
+            "java": _java_version(spark),
             "slots": context.defaultParallelism,
             "seconds": round(time.monotonic() - began, 1),
         },
@@ -86,7 +86,7 @@ def ask_workers(spark: "SparkSession") -> JobResult:
 
 
 def versions() -> dict[str, str]:
-    """The packages that are there."""
+    """Return the versions of the installed packages."""
     found = {}
     for name in PACKAGES:
         try:
@@ -96,14 +96,14 @@ def versions() -> dict[str, str]:
     return found
 
 
-def _needed() -> tuple[str | None, ...]:
+def _required_versions() -> tuple[str | None, ...]:
     found = versions()
-    return tuple(found.get(name) for name in NEEDED)
+    return tuple(found.get(name) for name in REQUIRED)
 
 
-def _introduce(_: int) -> Worker:
-    time.sleep(_LINGER_S)
-    return Worker(socket.gethostname(), platform.python_version(), _needed())
+def _describe_worker(_: int) -> Worker:
+    time.sleep(_PROBE_S)
+    return Worker(socket.gethostname(), platform.python_version(), _required_versions())
 
 
 def _java(environ: Mapping[str, str]) -> dict[str, str]:
@@ -115,6 +115,6 @@ def _java(environ: Mapping[str, str]) -> dict[str, str]:
     return {"version": found.version, "home": str(home), "foundBy": found.origin}
 
 
-def _java_of(spark: "SparkSession") -> str:
+def _java_version(spark: "SparkSession") -> str:
     properties = spark.sparkContext._jvm.java.lang.System  # type: ignore[union-attr] # noqa: SLF001
     return str(properties.getProperty("java.version"))

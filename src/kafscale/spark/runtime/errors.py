@@ -1,8 +1,8 @@
-"""What went wrong in a task, on its way to the driver.
+"""Transports errors of tasks to the driver, and extracts reasons from Spark's error output.
 
-An exception itself would not get there: Spark makes pages of Java out of it. The law: what Kafscale
-raised on purpose arrives with its class, its message and its attributes; anything else is a defect,
-and arrives with where it came from.
+Spark turns an exception of a task into pages of Java stack traces. Invariant: an error of Kafscale
+arrives with its class, message and attributes; any other exception is a defect and arrives as a
+RuntimeError with its traceback.
 """
 
 import re
@@ -14,13 +14,15 @@ import msgspec
 
 from kafscale.errors import KafscaleError
 
-_LISTING: Final = re.compile(r"\s*(at |Traceback |Driver stacktrace|JVM stacktrace)")
+_STACK_TRACE: Final = re.compile(r"\s*(at |Traceback |Driver stacktrace|JVM stacktrace)")
 _PREFIX: Final = re.compile(r"An error occurred while calling .*")
-_COMPLAINT: Final = re.compile(r'(?:Exception in thread "main" )?(.*(?:Exception|Error|Invalid).*)')
+_ERROR_LINE: Final = re.compile(
+    r'(?:Exception in thread "main" )?(.*(?:Exception|Error|Invalid).*)'
+)
 
 
 class TaskFailure(msgspec.Struct, frozen=True):
-    """An exception taken apart; it is pickled."""
+    """An exception in a form that can be pickled."""
 
     kind: type[Exception]
     arguments: tuple[object, ...]
@@ -34,25 +36,25 @@ class TaskFailure(msgspec.Struct, frozen=True):
         return cls(RuntimeError, (f"a task failed:\n{trace}",), {})
 
     def error(self) -> Exception:
-        """The exception put together again, without what makes one from other arguments."""
-        made = self.kind.__new__(self.kind, *self.arguments)
-        vars(made).update(self.attributes)
-        return made
+        """Rebuild the exception without calling its `__init__`, which may take other arguments."""
+        error = self.kind.__new__(self.kind, *self.arguments)
+        vars(error).update(self.attributes)
+        return error
 
 
-def spark_reason(problem: Exception) -> str:
-    """Why Spark gave up, on one line, from the pages that it prints: what precedes the code."""
-    said = str(problem).partition("most recent failure: ")[2] or _PREFIX.sub("", str(problem))
-    lines = takewhile(lambda line: not _LISTING.match(line), said.strip().splitlines())
-    return " ".join(line.strip(" :") for line in lines) or type(problem).__name__
+def spark_reason(error: Exception) -> str:
+    """Return why Spark failed, on one line: its message up to the stack trace."""
+    message = str(error).partition("most recent failure: ")[2] or _PREFIX.sub("", str(error))
+    lines = takewhile(lambda line: not _STACK_TRACE.match(line), message.strip().splitlines())
+    return " ".join(line.strip(" :") for line in lines) or type(error).__name__
 
 
-def launch_reason(printed: str) -> str:
-    """Why Java did not even start Spark, from what it printed: its first complaint.
+def launch_reason(output: str) -> str:
+    """Return why Java did not start Spark: the first error line of its output.
 
     >>> launch_reason("Invalid maximum heap size: -Xmx1x")
     'Invalid maximum heap size: -Xmx1x'
     """
-    lines = [line.strip() for line in printed.splitlines() if line.strip()]
-    complaints = (found[1] for line in lines if (found := _COMPLAINT.fullmatch(line)))
-    return next(complaints, lines[-1] if lines else "it prints nothing")
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    errors = (match[1] for line in lines if (match := _ERROR_LINE.fullmatch(line)))
+    return next(errors, lines[-1] if lines else "it printed nothing")

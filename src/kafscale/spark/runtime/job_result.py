@@ -1,8 +1,7 @@
-"""What a job says when it is done: a table, facts about the whole, and problems.
+"""The result of a job: a table, facts about the job as a whole, and problems.
 
-Jobs fill it and the command line prints it, as a table for people or as one JSON document for
-programs. Names are those of the JSON, such as `topic` or `writtenBytes`; how a name ends tells what
-it counts: `Bytes`, `Ms` (a time since 1970) or `Seconds`.
+The command line prints it as a table or as one JSON document. Names are those of the JSON, such as
+`topic` or `writtenBytes`; the suffix is the unit: `Bytes`, `Ms` (since 1970) or `Seconds`.
 """
 
 import msgspec
@@ -17,19 +16,19 @@ class JobResult(msgspec.Struct, frozen=True):
     columns: tuple[str, ...] = ()
     rows: tuple[tuple[Cell, ...], ...] = ()
     facts: dict[str, Cell] = {}
-    """About the job as a whole: totals, what it left behind, how long it took."""
+    """Facts about the job as a whole: totals, leftovers, duration."""
 
     problems: tuple[str, ...] = ()
-    """What the user has to see to, in sentences; with any of them, the command exits with 1."""
+    """Sentences about what the user has to fix; with any, the command exits with 1."""
 
     newest_ms: dict[str, int] = {}
-    """By topic, the time of the newest record that was handled; for the record of the run."""
+    """The timestamp of the newest processed record by topic, for the run record."""
 
     def __post_init__(self) -> None:
         assert all(len(row) == len(self.columns) for row in self.rows), "every column has a cell"
 
     def data(self) -> dict[str, object]:
-        """The summary for programs.
+        """Return the result as JSON data.
 
         >>> JobResult("merge", ("topic", "segments"), (("orders", 3),), {"seconds": 1.5}).data()
         {'job': 'merge', 'seconds': 1.5, 'rows': [{'topic': 'orders', 'segments': 3}]}

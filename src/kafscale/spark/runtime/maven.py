@@ -1,13 +1,13 @@
-"""Jars by their Maven coordinates, kept in a cache: what Spark's own Kafka connector consists of.
+"""Fetches the jars of Spark's own Kafka connector from Maven, and caches them.
 
-Ivy, which comes with Spark, fetches them from Maven Central or from wherever a settings file of the
-user's says. Jars are fetched once, named one by one and without what they depend on: all else is in
-Spark already, and the token provider has to be the one of 4.0.0, because that of 4.2.0 is not to
-be had everywhere. (It hands out Kerberos delegation tokens; the classes that the connector uses are
-the same.) Spark's own `spark.jars.packages` would insist on 4.2.0.
+Ivy, which comes with Spark, fetches them from Maven Central or from the repository of a settings
+file. Jars are fetched without their dependencies, because Spark contains the rest. The token
+provider has to be that of 4.0.0, because 4.2.0 is not available everywhere. (It provides Kerberos
+delegation tokens; the classes that the connector uses are the same.) `spark.jars.packages` would
+require 4.2.0.
 
-The law: a jar in the cache is whole, its checksum compared, or it is not there. Where one cannot be
-fetched, the error says which and why.
+Invariant: a cached jar is complete, with a verified checksum. If a jar cannot be fetched, the error
+says which one and why.
 """
 
 import subprocess
@@ -21,11 +21,11 @@ import msgspec
 
 from kafscale.errors import ConfigError, StoreUnavailableError
 
-FETCH_S_MAX: Final = 600
+FETCH_TIMEOUT_S: Final = 600
 
 
 class Coordinate(msgspec.Struct, frozen=True):
-    """The name of a jar at Maven."""
+    """The Maven coordinate of a jar."""
 
     group: str
     artifact: str
@@ -45,7 +45,7 @@ KAFKA_CONNECTOR: Final = (
     Coordinate("org.apache.kafka", "kafka-clients", "3.9.2"),
     Coordinate("org.apache.commons", "commons-pool2", "2.13.1"),
 )
-"""Spark's own source and sink for Kafka, with what Spark does not bring already."""
+"""Spark's own source and sink for Kafka, with the dependencies that Spark lacks."""
 
 _SETTINGS: Final = """<ivysettings>
   <settings defaultResolver="central"/>
@@ -53,8 +53,8 @@ _SETTINGS: Final = """<ivysettings>
   <resolvers><ibiblio name="central" m2compatible="true"/></resolvers>
 </ivysettings>
 """
-# Without these settings Ivy would look into ~/.m2 first, where a description without its jar, left
-# by any run of Maven, makes it fail.
+# Without these settings Ivy searches ~/.m2 first, and fails at a POM without its jar, which other
+# runs of Maven may leave there.
 
 _MODULE: Final = """<ivy-module version="2.0">
   <info organisation="kafscale" module="jars"/>
@@ -70,43 +70,43 @@ _DEPENDENCY: Final = (
 )
 
 
-def directory_of(cache: Path) -> Path:
-    """Where jars are kept."""
+def jar_directory(cache: Path) -> Path:
+    """Return the directory of cached jars."""
     return cache / "spark-jars"
 
 
-def kept(coordinates: Sequence[Coordinate], cache: Path) -> list[Path]:
-    """The jars, if all of them are there already; else none."""
-    jars = [directory_of(cache) / each.file_name for each in coordinates]
+def cached(coordinates: Sequence[Coordinate], cache: Path) -> list[Path]:
+    """Return the jars if all of them are cached, else an empty list."""
+    jars = [jar_directory(cache) / each.file_name for each in coordinates]
     return jars if all(jar.is_file() for jar in jars) else []
 
 
 def fetch(
     coordinates: Sequence[Coordinate], cache: Path, java_home: Path, settings: Path | None = None
 ) -> list[Path]:
-    """The jars, fetched if they are not there yet; `settings` are Ivy's, for a mirror."""
-    if jars := kept(coordinates, cache):
+    """Return the jars, fetching them if needed; `settings` is an Ivy settings file."""
+    if jars := cached(coordinates, cache):
         return jars
-    directory = directory_of(cache)
+    directory = jar_directory(cache)
     directory.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=directory) as made:
-        room = Path(made)
-        _run_ivy(coordinates, room, java_home, settings)
+    with tempfile.TemporaryDirectory(dir=directory) as name:
+        workspace = Path(name)
+        _run_ivy(coordinates, workspace, java_home, settings)
         for each in coordinates:
-            fetched = room / each.file_name
+            fetched = workspace / each.file_name
             if not fetched.is_file():
-                raise StoreUnavailableError(f"{each} cannot be fetched: there is no such jar")
+                raise StoreUnavailableError(f"cannot fetch {each}: no such jar")
             fetched.replace(directory / each.file_name)
-    return kept(coordinates, cache)
+    return cached(coordinates, cache)
 
 
 def _run_ivy(
-    coordinates: Sequence[Coordinate], room: Path, java_home: Path, settings: Path | None
+    coordinates: Sequence[Coordinate], workspace: Path, java_home: Path, settings: Path | None
 ) -> None:
     if settings is None:
-        settings = room / "settings.xml"
-        settings.write_text(_SETTINGS.format(cache=room / "ivy"))
-    module = room / "ivy.xml"
+        settings = workspace / "settings.xml"
+        settings.write_text(_SETTINGS.format(cache=workspace / "ivy"))
+    module = workspace / "ivy.xml"
     dependencies = "\n".join(_DEPENDENCY.format(each) for each in coordinates)
     module.write_text(_MODULE.format(dependencies=dependencies))
     command: list[str | Path] = [
@@ -119,32 +119,32 @@ def _run_ivy(
         module,
         "-warn",
         "-retrieve",
-        f"{room}/[artifact]-[revision].[ext]",
+        f"{workspace}/[artifact]-[revision].[ext]",
     ]
     names = ", ".join(map(str, coordinates))
     try:
-        done = subprocess.run(  # noqa: S603 - the command is ours.
-            command, capture_output=True, text=True, check=False, timeout=FETCH_S_MAX
+        completed = subprocess.run(  # noqa: S603 - the command is ours.
+            command, capture_output=True, text=True, check=False, timeout=FETCH_TIMEOUT_S
         )
     except subprocess.TimeoutExpired:
-        raise StoreUnavailableError(f"{names} cannot be fetched: it takes too long") from None
-    if done.returncode != 0:
-        raise StoreUnavailableError(f"{names} cannot be fetched: {_reason(done)}")
+        raise StoreUnavailableError(f"cannot fetch {names}: timed out") from None
+    if completed.returncode != 0:
+        raise StoreUnavailableError(f"cannot fetch {names}: {_reason(completed)}")
 
 
-def _reason(done: subprocess.CompletedProcess[str]) -> str:
-    """What Ivy complains of, on one line."""
-    said = [line.strip(" :\t") for line in f"{done.stdout}\n{done.stderr}".splitlines()]
-    telling = [line for line in said if "not found" in line or "unresolved" in line.lower()]
-    return "; ".join(dict.fromkeys(telling or [line for line in said if line][-3:]))
+def _reason(completed: subprocess.CompletedProcess[str]) -> str:
+    """Return the error of Ivy on one line."""
+    lines = [line.strip(" :\t") for line in f"{completed.stdout}\n{completed.stderr}".splitlines()]
+    reasons = [line for line in lines if "not found" in line or "unresolved" in line.lower()]
+    return "; ".join(dict.fromkeys(reasons or [line for line in lines if line][-3:]))
 
 
 def _ivy() -> Path:
-    """Ivy as it comes with Spark."""
+    """Return the Ivy jar of Spark."""
     spark = find_spec("pyspark")
     if spark is None or spark.origin is None:
         raise ConfigError("Spark is not installed: pip install 'kafscale[spark]'")
-    found = sorted((Path(spark.origin).parent / "jars").glob("ivy-*.jar"))
-    if not found:
-        raise ConfigError(f"there is no Ivy among the jars of {spark.origin}")
-    return found[-1]
+    jars = sorted((Path(spark.origin).parent / "jars").glob("ivy-*.jar"))
+    if not jars:
+        raise ConfigError(f"the jars of {spark.origin} do not include Ivy")
+    return jars[-1]

@@ -1,19 +1,18 @@
-"""Work that is shared out: a function is called for each of many items, wherever Spark has room.
+"""Calls a function for each of many items, in parallel Spark tasks.
 
     results = parallel_map(spark, plans, partial(merge_one, location), description="merging")
 
-Bytes are handled where the function runs; items and results are small, and pickled. The laws:
+Items and results are pickled and should be small. Invariants:
 
-* Results are returned in the order of the items. `on_result` gets each as soon as it is known, in
-  the caller's thread, once, in whatever order they come.
-* What Kafscale raises on purpose comes back as it was raised. Whatever another attempt may mend
-  (a store that fails, a machine that dies) is tried again as often as `spark.task.maxFailures`
-  says, which for a Spark on one machine is not at all.
-* The first failure, an interrupt, and an `on_result` that raises end the work: what still runs is
-  cancelled.
+* Results are returned in the order of the items. `on_result` is called with each result once, as
+  soon as it is known, in the thread of the caller, in the order of completion.
+* Errors of Kafscale are raised as they were raised in the task. Errors that a retry may fix (an
+  unavailable store, a lost machine) are retried `spark.task.maxFailures` times; a Spark on one
+  machine does not retry.
+* The first failure, an interrupt, or an error in `on_result` cancels the remaining tasks.
 
-A task reports its results twice: by an accumulator, which Spark hands on when the task is done, and
-as its output. The output is what counts; the reports are for those who watch.
+A task reports its results twice: through an accumulator, which Spark updates when the task ends,
+and as its output. The output is returned; the accumulator serves progress and `on_result`.
 """
 
 import re
@@ -35,10 +34,10 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 SLICES_MAX: Final = 1000
-"""How many tasks there are at most by default: each costs some 10 ms by itself."""
+"""The default maximum number of tasks; each has an overhead of about 10 ms."""
 
-PAUSE_S: Final = 0.1
-"""How long the caller waits before it looks for results again."""
+POLL_S: Final = 0.1
+"""The interval at which the caller polls for results."""
 
 _LOCAL: Final = re.compile(r"local(\[[^,\]]+(,\s*(?P<attempts>\d+)\s*)?\])?")
 
@@ -58,7 +57,7 @@ def parallel_map(
     on_result: Callable[[Result], None] | None = None,
     slices: int | None = None,
 ) -> list[Result]:
-    """Call `function` for every item, one a task, or in as many tasks as `slices` says."""
+    """Call `function` for every item, in one task each, or in at most `slices` tasks."""
     if not items:
         return []
     context = spark.sparkContext
@@ -70,7 +69,7 @@ def parallel_map(
     )
     job = _Job(context, outcomes, description)
     try:
-        with _bar(description, len(items), progress) as advance:
+        with _progress_bar(description, len(items), progress) as advance:
             for result in _succeeded(job.reported(reports)):
                 advance()
                 if on_result is not None:
@@ -79,12 +78,12 @@ def parallel_map(
         job.cancel()
         raise
     finally:
-        reports.value = []  # PySpark keeps accumulators for as long as it lives.
+        reports.value = []  # PySpark never frees accumulators.
     return list(_succeeded(job.outcomes))
 
 
 def _succeeded(outcomes: Iterable[Result | TaskFailure]) -> Iterator[Result]:
-    """The outcomes, up to the first failure, which is raised."""
+    """Yield the results up to the first failure, which is raised."""
     for outcome in outcomes:
         if isinstance(outcome, TaskFailure):
             raise outcome.error()
@@ -97,13 +96,13 @@ def _call(
     reports: "Accumulator[list[Any]]",
     attempts: int,
 ) -> Iterator[Result | TaskFailure]:
-    """What a task does: outcomes one by one, up to the first that is a failure."""
+    """Run in a task: yield outcomes up to the first failure."""
     for item in items:
         outcome: Result | TaskFailure
         try:
             outcome = function(item)
         except Exception as error:
-            if _is_mendable(error) and _attempt() < attempts:
+            if _is_retriable(error) and _attempt() < attempts:
                 raise
             outcome = TaskFailure.of(error)
         reports.add([outcome])
@@ -112,29 +111,29 @@ def _call(
             return
 
 
-def _is_mendable(error: Exception) -> bool:
-    """Whether another attempt may succeed, as far as can be known."""
+def _is_retriable(error: Exception) -> bool:
+    """Whether another attempt may succeed."""
     return isinstance(error, OperatingError) or not isinstance(error, KafscaleError)
 
 
 def _attempt() -> int:
-    """Which attempt at its task this is, counted from 1."""
+    """Return the number of this attempt, counted from 1."""
     context = TaskContext.get()
-    assert context is not None, "it is called in tasks only"
+    assert context is not None, "called outside of a task"
     return context.attemptNumber() + 1
 
 
 def _attempts(context: "SparkContext") -> int:
-    """How often Spark tries a task."""
+    """Return how often Spark attempts a task."""
     if local := _LOCAL.fullmatch(str(context.master)):
         return int(local["attempts"] or 1)
     return int(context.getConf().get("spark.task.maxFailures", "4"))
 
 
 class _Lists(AccumulatorParam[list[Any]]):
-    """Adds lists up to one that grows in place."""
+    """Concatenates lists in place."""
 
-    def zero(self, value: list[Any]) -> list[Any]:  # noqa: ARG002 - what Spark calls for.
+    def zero(self, value: list[Any]) -> list[Any]:  # noqa: ARG002 - Spark's signature.
         return []
 
     def addInPlace(self, value1: list[Any], value2: list[Any]) -> list[Any]:  # noqa: N802
@@ -143,55 +142,57 @@ class _Lists(AccumulatorParam[list[Any]]):
 
 
 class _Job(Generic[Result]):
-    """A computation that runs beside the caller, and can be cancelled."""
+    """A Spark job in a background thread that can be cancelled."""
 
     def __init__(
-        self, context: "SparkContext", work: "RDD[Result | TaskFailure]", description: str
+        self, context: "SparkContext", rdd: "RDD[Result | TaskFailure]", description: str
     ) -> None:
         self.outcomes: list[Result | TaskFailure] = []
         self._context = context
-        self._work = work
+        self._rdd = rdd
         self._description = description
         self._tag = f"kafscale-{next(_runs)}"
-        self._problem: Exception | None = None
+        self._error: Exception | None = None
         self._thread = InheritableThread(target=self._collect, daemon=True)
 
     def reported(self, reports: "Accumulator[list[Any]]") -> Iterator[Result | TaskFailure]:
-        """Run; outcomes as they are reported. In the end, `outcomes` has them all, in order."""
+        """Run the job and yield outcomes as reported; at the end `outcomes` has all, in order."""
         seen = 0
         self._thread.start()
         is_running = True
         while is_running:
-            self._thread.join(PAUSE_S)
+            self._thread.join(POLL_S)
             is_running = self._thread.is_alive()
-            news = reports.value[seen:]
-            seen += len(news)
-            yield from news
-        if self._problem is not None:
+            new = reports.value[seen:]
+            seen += len(new)
+            yield from new
+        if self._error is not None:
             raise OperatingError(
-                f"{self._description}: Spark gave up: {spark_reason(self._problem)}"
-            ) from self._problem
+                f"{self._description}: Spark failed: {spark_reason(self._error)}"
+            ) from self._error
         assert seen == len(self.outcomes), "every outcome is reported once"
 
     def cancel(self) -> None:
-        """Return when nothing of it runs any more, even if it has hardly begun."""
+        """Cancel the job, and return when it has stopped."""
         while self._thread.is_alive():
             self._context.cancelJobsWithTag(self._tag)
-            self._thread.join(PAUSE_S)
+            self._thread.join(POLL_S)
 
     def _collect(self) -> None:
         self._context.addJobTag(self._tag)
         self._context.setInterruptOnCancel(interruptOnCancel=True)
         self._context.setJobDescription(self._description)
         try:
-            self.outcomes = self._work.collect()
-        except Exception as error:  # noqa: BLE001 - the thread that waits raises it.
-            self._problem = error
+            self.outcomes = self._rdd.collect()
+        except Exception as error:  # noqa: BLE001 - `reported` raises it.
+            self._error = error
 
 
 @contextmanager
-def _bar(description: str, total: int, progress: bool | Console) -> Iterator[Callable[[], None]]:
-    """A bar on standard error or a console, if that is a terminal; what moves it on by one."""
+def _progress_bar(
+    description: str, total: int, progress: bool | Console
+) -> Iterator[Callable[[], None]]:
+    """Show a progress bar if the console is a terminal; yield a function that advances it."""
     console = progress if isinstance(progress, Console) else Console(stderr=True)
     with Progress(
         "{task.description}",

@@ -1,12 +1,11 @@
-"""The session that a job runs on: the one that is there, or a new one that needs no settings.
+"""The Spark session of a job: the active one, or a new one that needs no settings.
 
-`spark-submit`, a notebook or a shell may have prepared everything: whatever they say holds. Where
-there is nothing, Spark starts on this machine, with all its processors, quietly. The law: a setting
-of the user's is never replaced by one of ours, and what keeps Spark from starting is told in a
-sentence.
+Settings of `spark-submit`, a notebook or a shell are kept. Without any, Spark starts on this
+machine with all its processors. Invariants: a setting of the user is never replaced by a default;
+if Spark does not start, the error gives the reason in one sentence.
 
-PySpark and the Java that it starts take their Java and their Python from the environment of this
-process, whence `prepare` puts them there; it is the only place in this room that knows it.
+PySpark and Java take the paths of Java and Python from the environment of this process;
+`set_environment` sets them. No other module of this package uses the environment.
 """
 
 import os
@@ -14,7 +13,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from kafscale.errors import ConfigError, OperatingError
 from kafscale.spark.runtime import java
@@ -22,6 +21,9 @@ from kafscale.spark.runtime.errors import launch_reason, spark_reason
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+Session: TypeAlias = "SparkSession"
+"""The type of sessions, for callers that may not import PySpark."""
 
 DEFAULTS: Final = {
     "spark.python.daemon.module": "kafscale.spark.runtime.worker_daemon",
@@ -31,24 +33,24 @@ DEFAULTS: Final = {
     "spark.sql.session.timeZone": "UTC",
     "spark.ui.enabled": "false",
 }
-"""What holds unless the user says otherwise."""
+"""Defaults of the settings."""
 
 LOCAL_DEFAULTS: Final = {
-    # The name of a machine need not lead to it, and nobody else has to come in.
+    # The host name may not resolve to this machine, and no other machine connects.
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
 }
-"""What holds, too, where all of Spark is this machine."""
+"""Further defaults if Spark runs on this machine only."""
 
 _LAUNCH_DEFAULTS: Final = {"spark.ui.showConsoleProgress": "false"}
-"""What Spark decides for itself as soon as it is launched."""
+"""Defaults that must be set before Spark is launched."""
 
-_SUBMITTED: Final = "PYSPARK_GATEWAY_PORT"
-"""Set by `spark-submit`, whose Java runs already."""
+_GATEWAY_PORT: Final = "PYSPARK_GATEWAY_PORT"
+"""Set by `spark-submit`, which has started Java already."""
 
 
 def cache_directory(environ: Mapping[str, str]) -> Path:
-    """Where jars are kept, and whatever else can be made again."""
+    """Return the cache directory, for jars and other files that can be recreated."""
     base = environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(base) / "kafscale"
 
@@ -56,13 +58,13 @@ def cache_directory(environ: Mapping[str, str]) -> Path:
 def build_session(
     name: str, *, settings: Mapping[str, str] | None = None, log: Path | None = None
 ) -> "SparkSession":
-    """The active session, or a new one of this name.
+    """Return the active session, or a new one with this application name.
 
-    `settings` are Spark's, and stand above all defaults. What a Java that is started here prints
-    goes to the file `log`, if there is one, and otherwise where this process prints errors.
+    `settings` are Spark's and take precedence over all defaults. The output of Java goes to the
+    file `log` if given, else to standard error.
     """
     try:
-        from pyspark.sql import SparkSession  # noqa: PLC0415 - it loads slowly, or is not there.
+        from pyspark.sql import SparkSession  # noqa: PLC0415 - it loads slowly, or is not installed.
     except ImportError as error:
         raise ConfigError(
             f"Spark is not installed ({error}): pip install 'kafscale[spark]'"
@@ -80,24 +82,24 @@ def build_session(
 def session(
     name: str, *, settings: Mapping[str, str] | None = None, log: Path | None = None
 ) -> Iterator["SparkSession"]:
-    """A session for as long as the block lasts; one that was there before stays."""
+    """Provide a session for the block; a session that was active before is not stopped."""
     from pyspark.sql import SparkSession  # noqa: PLC0415 - as above.
 
-    was_there = SparkSession.getActiveSession() is not None
+    was_active = SparkSession.getActiveSession() is not None
     spark = build_session(name, settings=settings, log=log)
     with ExitStack() as stack:
-        if not was_there:
+        if not was_active:
             stack.callback(spark.stop)
         yield spark
 
 
-def prepare(master: str) -> None:
-    """Put into the environment which Java and which Python Spark is to run."""
+def set_environment(master: str) -> None:
+    """Set the paths of Java and Python for Spark in the environment."""
     environ = os.environ
     found = java.find(environ)
     environ["JAVA_HOME"] = str(java.home_for_spark(found, cache_directory(environ)))
     environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
-    if master.startswith("local"):  # Elsewhere, Python may be anywhere.
+    if master.startswith("local"):  # On a cluster, the path of Python may differ.
         environ.setdefault("PYSPARK_PYTHON", sys.executable)
 
 
@@ -108,34 +110,34 @@ def _start(name: str, settings: dict[str, str], log: Path | None) -> "SparkSessi
     from pyspark.sql import SparkSession  # noqa: PLC0415
 
     gateway = _gateway(settings, log)
-    # The settings of spark-submit and of Spark's files, which are known now.
+    # Now includes the settings of spark-submit and of Spark's files.
     conf = SparkConf(_jvm=gateway.jvm).setAll(list(settings.items()))
     defaults = dict(DEFAULTS)
-    if _SUBMITTED not in os.environ:
+    if _GATEWAY_PORT not in os.environ:
         defaults["spark.log.level"] = "WARN" if log else "ERROR"
     if conf.get("spark.master", "local").startswith("local"):
         defaults |= LOCAL_DEFAULTS
     for key, value in defaults.items():
         conf.setIfMissing(key, value)
     conf.setIfMissing("spark.master", "local[*]")
-    if _is_nobodys_choice(conf.get("spark.app.name", "")):
+    if _is_default_name(conf.get("spark.app.name", "")):
         conf.setAppName(name)
     try:
         return SparkSession(SparkContext(conf=conf, gateway=gateway))
     except (Py4JError, PySparkException) as error:
-        raise OperatingError(f"Spark does not start: {spark_reason(error)}") from error
+        raise OperatingError(f"Spark failed to start: {spark_reason(error)}") from error
 
 
 def _gateway(settings: Mapping[str, str], log: Path | None) -> Any:
-    """The Java that Spark runs in, started if need be."""
+    """Return the gateway to Spark's Java process, which is started if needed."""
     from pyspark import SparkConf, SparkContext  # noqa: PLC0415 - as above.
     from pyspark.errors import PySparkRuntimeError  # noqa: PLC0415
     from pyspark.java_gateway import launch_gateway  # noqa: PLC0415
 
-    if (running := SparkContext._gateway) is not None:  # noqa: SLF001 - a second would be in its way.
+    if (running := SparkContext._gateway) is not None:  # noqa: SLF001 - there can be only one.
         return running
-    if _SUBMITTED not in os.environ:
-        prepare(settings.get("spark.master", "local"))
+    if _GATEWAY_PORT not in os.environ:
+        set_environment(settings.get("spark.master", "local"))
     with ExitStack() as stack:
         output = stack.enter_context(log.open("ab")) if log else None
         try:
@@ -143,11 +145,13 @@ def _gateway(settings: Mapping[str, str], log: Path | None) -> Any:
             conf.setAll(list((_LAUNCH_DEFAULTS | dict(settings)).items()))
             return launch_gateway(conf, {"stdout": output, "stderr": output})  # type: ignore[no-untyped-call]
         except PySparkRuntimeError:
-            reason = launch_reason(log.read_text(errors="replace")) if log else "as it says above"
+            reason = (
+                launch_reason(log.read_text(errors="replace")) if log else "see the output above"
+            )
             home = os.environ["JAVA_HOME"]
-            raise OperatingError(f"Java ({home}) does not start Spark: {reason}") from None
+            raise OperatingError(f"Java ({home}) failed to start Spark: {reason}") from None
 
 
-def _is_nobodys_choice(name: str) -> bool:
-    """Whether the name of an application is only what Spark calls those without one."""
+def _is_default_name(name: str) -> bool:
+    """Whether the application name is a default of Spark."""
     return name in {"", "pyspark-shell"} or name.endswith(".py")

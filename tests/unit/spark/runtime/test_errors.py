@@ -1,4 +1,4 @@
-"""Exceptions on their way from a task to the driver."""
+"""Tests of errors of tasks and of Spark."""
 
 import pickle
 
@@ -8,32 +8,33 @@ from kafscale.errors import DamagedObjectError, InvalidRequestError
 from kafscale.spark.runtime.errors import TaskFailure, launch_reason, spark_reason
 
 
-def travelled(error: Exception) -> Exception:
+def round_trip(error: Exception) -> Exception:
     return pickle.loads(pickle.dumps(TaskFailure.of(error))).error()  # noqa: S301 - our own bytes.
 
 
-def test_our_errors_arrive_as_they_were_raised():
-    error = travelled(InvalidRequestError("no such topic"))
+def test_kafscale_errors_keep_their_class_and_message():
+    error = round_trip(InvalidRequestError("no such topic"))
     assert type(error) is InvalidRequestError
     assert str(error) == "no such topic"
 
 
-def test_also_those_made_from_other_arguments():
-    error = travelled(DamagedObjectError("a.kfs", "its checksum is wrong"))
+def test_errors_with_other_constructor_arguments():
+    error = round_trip(DamagedObjectError("a.kfs", "its checksum is wrong"))
     assert isinstance(error, DamagedObjectError)
     assert (str(error), error.key) == ("a.kfs: its checksum is wrong", "a.kfs")
 
 
-def test_a_defect_arrives_with_its_place():
+def test_other_errors_become_runtime_errors_with_a_traceback():
     with pytest.raises(KeyError) as raised:
         {}["absent"]
-    error = travelled(raised.value)
+    error = round_trip(raised.value)
     assert type(error) is RuntimeError
     assert "KeyError: 'absent'" in str(error)
     assert "test_errors.py" in str(error)
 
 
-PAGES = """An error occurred while calling z:org.apache.spark.api.python.PythonRDD.collectAndServe.
+SPARK_ERROR = """\
+An error occurred while calling z:org.apache.spark.api.python.PythonRDD.collectAndServe.
 : org.apache.spark.SparkException: Job aborted due to stage failure: Task 0 in stage 5.0 failed 1 \
 times, most recent failure: Lost task 0.0 in stage 5.0: java.io.IOException: No space left on device
 \tat java.base/java.io.FileOutputStream.writeBytes(Native Method)
@@ -42,9 +43,9 @@ times, most recent failure: Lost task 0.0 in stage 5.0: java.io.IOException: No 
 
 
 @pytest.mark.parametrize(
-    ("said", "reason"),
+    ("message", "reason"),
     [
-        (PAGES, "Lost task 0.0 in stage 5.0: java.io.IOException: No space left on device"),
+        (SPARK_ERROR, "Lost task 0.0 in stage 5.0: java.io.IOException: No space left on device"),
         (
             "An error occurred while calling o1.x.\n: java.lang.Error: no\n\tat a.b(C)",
             "java.lang.Error: no",
@@ -53,12 +54,12 @@ times, most recent failure: Lost task 0.0 in stage 5.0: java.io.IOException: No 
         ("", "RuntimeError"),
     ],
 )
-def test_the_reason_is_taken_from_the_pages_that_spark_prints(said, reason):
-    assert spark_reason(RuntimeError(said)) == reason
+def test_spark_reason_is_the_message_without_the_stack_trace(message, reason):
+    assert spark_reason(RuntimeError(message)) == reason
 
 
 @pytest.mark.parametrize(
-    ("printed", "reason"),
+    ("output", "reason"),
     [
         (
             'WARNING: x\nException in thread "main" org.apache.spark.SparkException: No\n\tat a',
@@ -66,8 +67,8 @@ def test_the_reason_is_taken_from_the_pages_that_spark_prints(said, reason):
         ),
         ("Invalid maximum heap size\nError: Could not create", "Invalid maximum heap size"),
         ("env: bash: No such file or directory\n", "env: bash: No such file or directory"),
-        ("", "it prints nothing"),
+        ("", "it printed nothing"),
     ],
 )
-def test_the_first_complaint_tells_why_java_does_not_start(printed, reason):
-    assert launch_reason(printed) == reason
+def test_launch_reason_is_the_first_error(output, reason):
+    assert launch_reason(output) == reason

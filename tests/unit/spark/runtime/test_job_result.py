@@ -1,4 +1,4 @@
-"""What jobs say when they are done."""
+"""Tests of job results."""
 
 import json
 
@@ -7,15 +7,15 @@ import pytest
 from kafscale.spark.runtime.job_result import JobResult
 
 
-def test_it_is_one_document_for_programs():
-    summary = JobResult(
+def test_data_is_a_json_document():
+    result = JobResult(
         "scrub",
         ("topic", "partition", "readBytes"),
         (("orders", 0, 2048), ("orders", 1, None)),
         {"seconds": 1.5, "whole": False},
         ("orders-1: segment-7.kfs is damaged",),
     )
-    assert json.loads(json.dumps(summary.data())) == {
+    assert json.loads(json.dumps(result.data())) == {
         "job": "scrub",
         "seconds": 1.5,
         "whole": False,
@@ -27,6 +27,6 @@ def test_it_is_one_document_for_programs():
     }
 
 
-def test_every_column_has_a_cell():
+def test_rows_need_a_cell_for_every_column():
     with pytest.raises(AssertionError):
         JobResult("scrub", ("topic", "partition"), (("orders",),))

@@ -1,4 +1,4 @@
-"""The parts of shared-out work that need no Spark; the rest is in the tests of Spark."""
+"""Tests of `parallel_map` without Spark; tests/e2e/spark runs it on Spark."""
 
 from types import SimpleNamespace
 
@@ -11,8 +11,8 @@ from kafscale.spark.runtime import parallel_map
 from kafscale.spark.runtime.errors import TaskFailure
 
 
-class Reports:
-    """What an accumulator is to a task."""
+class FakeAccumulator:
+    """Acts like an accumulator in a task."""
 
     def __init__(self):
         self.value = []
@@ -30,7 +30,7 @@ def context(master, **settings):
 
 @pytest.fixture
 def attempt():
-    """Makes this process look like one that runs a task for the n-th time."""
+    """Set the number of the current attempt."""
 
     def set_to(number):
         task = TaskContext()
@@ -62,19 +62,19 @@ def fail_at_3(error):
         ("spark://head:7077", {"spark_task_maxFailures": "7"}, 7),
     ],
 )
-def test_spark_tries_tasks_so_often(master, settings, attempts):
+def test_number_of_attempts(master, settings, attempts):
     assert parallel_map._attempts(context(master, **settings)) == attempts
 
 
-def test_a_task_reports_all_that_it_returns():
-    reports = Reports()
+def test_a_task_reports_its_results():
+    reports = FakeAccumulator()
     assert list(parallel_map._call(lambda item: item * 10, [1, 2], reports, 1)) == [10, 20]
     assert reports.value == [10, 20]
 
 
-def test_what_cannot_be_mended_is_final_at_once(attempt):
+def test_permanent_errors_are_not_retried(attempt):
     attempt(1)
-    reports = Reports()
+    reports = FakeAccumulator()
     outcomes = list(parallel_map._call(fail_at_3(InvalidRequestError("no")), [2, 3, 4], reports, 4))
     assert outcomes[0] == 20
     assert isinstance(outcomes[1], TaskFailure)
@@ -83,28 +83,28 @@ def test_what_cannot_be_mended_is_final_at_once(attempt):
 
 
 @pytest.mark.parametrize("error", [DamagedObjectError("a.kfs", "no"), OSError("no route")])
-def test_what_may_be_mended_is_raised_but_for_the_last_time(attempt, error):
+def test_retriable_errors_are_raised_until_the_last_attempt(attempt, error):
     attempt(3)
     with pytest.raises(type(error)):
-        list(parallel_map._call(fail_at_3(error), [3], Reports(), 4))
+        list(parallel_map._call(fail_at_3(error), [3], FakeAccumulator(), 4))
     attempt(4)
-    (outcome,) = parallel_map._call(fail_at_3(error), [3], Reports(), 4)
+    (outcome,) = parallel_map._call(fail_at_3(error), [3], FakeAccumulator(), 4)
     assert isinstance(outcome, TaskFailure)
 
 
-def test_nothing_to_do_needs_no_spark():
+def test_no_items_need_no_spark():
     assert parallel_map.parallel_map(None, [], print, description="nothing") == []
 
 
-def test_a_terminal_gets_a_bar_and_nothing_else_does(tmp_path):
+def test_progress_bar_is_shown_on_terminals_only(tmp_path):
     with (tmp_path / "terminal").open("w+") as file:
         console = Console(file=file, force_terminal=True, width=80)
-        with parallel_map._bar("merging", 3, console) as advance:
+        with parallel_map._progress_bar("merging", 3, console) as advance:
             advance()
         file.seek(0)
         assert "merging" in file.read()
     with (tmp_path / "pipe").open("w+") as file:
-        with parallel_map._bar("merging", 3, Console(file=file)) as advance:
+        with parallel_map._progress_bar("merging", 3, Console(file=file)) as advance:
             advance()
         file.seek(0)
         assert file.read() == ""

@@ -40,9 +40,9 @@ def info(output: OutputOption = Output.TABLE) -> None:
     export JAVA_HOME=$(kafscale spark info -o json | jq -r .java.home)
     """
     from kafscale.cli.commands.spark import tables
-    from kafscale.spark.runtime.diagnostics import examine
+    from kafscale.spark.runtime.diagnostics import inspect_machine
 
-    found = examine(os.environ)
+    found = inspect_machine(os.environ)
     if output is Output.TABLE:
         tables.print_equipment(found)
     else:
@@ -59,9 +59,9 @@ def check(
     kafscale spark check
     kafscale spark check --master spark://head:7077
     """
-    from kafscale.spark.runtime.diagnostics import ask_workers
+    from kafscale.spark.runtime.diagnostics import probe_workers
 
-    run("check", ask_workers, master=master, conf=conf, output=output)
+    run("check", probe_workers, master=master, conf=conf, output=output)
 
 
 @app.command()

@@ -27,11 +27,10 @@ from kafscale.cli.output import Output, print_data
 from kafscale.errors import ConfigError, KafscaleError, OperatingError
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
     from kafscale.config import Config
     from kafscale.spark.jobs.shared.run_record import RunRecord
     from kafscale.spark.runtime.job_result import JobResult
+    from kafscale.spark.runtime.session import Session
     from kafscale.spark.source.location import Location
 
 PathOption = Annotated[
@@ -54,7 +53,7 @@ ConfOption = Annotated[
 
 def run(
     name: str,
-    job: "Callable[[SparkSession], JobResult]",
+    job: "Callable[[Session], JobResult]",
     *,
     master: str,
     conf: Sequence[str],
@@ -77,7 +76,7 @@ def recorded_session(
     *,
     master: str,
     conf: Sequence[str],
-) -> "Iterator[tuple[SparkSession, RunRecord]]":
+) -> "Iterator[tuple[Session, RunRecord]]":
     """A session for a job, and the record of its run."""
     from kafscale.spark.jobs.shared.run_record import record_run
 
@@ -98,7 +97,7 @@ def show(summary: "JobResult", output: Output) -> None:
 
 
 @contextmanager
-def session(name: str, master: str, conf: Sequence[str]) -> "Iterator[SparkSession]":
+def session(name: str, master: str, conf: Sequence[str]) -> "Iterator[Session]":
     """A session for a command of this name."""
     from kafscale.spark.runtime import session as sessions
 

@@ -70,7 +70,7 @@ def test_a_path_is_taken_with_what_the_settings_say_of_buckets(data_directory, m
 
 
 def test_what_is_in_no_store_cannot_be_read(kafscale, monkeypatch):  # noqa: ARG001
-    with pytest.raises(InvalidRequestError, match="no data directory"):
+    with pytest.raises(InvalidRequestError, match="not a data directory"):
         locate("")
     monkeypatch.setenv("KAFSCALE_USE_MEMORY_S3", "1")
     with pytest.raises(ConfigError, match="memory of a broker"):
@@ -107,7 +107,7 @@ def test_a_job_without_anything_to_tell_is_done(capsys):
 @pytest.mark.parametrize(
     ("error", "is_it"),
     [
-        (OperatingError("Spark gave up"), True),
+        (OperatingError("Spark failed"), True),
         (KeyError("a defect"), True),
         (InvalidRequestError("no such topic"), False),
         (typer.Exit(1), False),
