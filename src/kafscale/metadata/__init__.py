@@ -1,7 +1,9 @@
-"""What the cluster knows: topics, states of partitions, counters, in a store with revisions.
+"""Cluster metadata (topics, brokers, groups, ACLs) in a revisioned key-value store.
 
-`store` is the one interface to it, in etcd's vocabulary; `etcd` (cluster), `sqlite` (embedded) and
-`memory` (tests) implement it, unaware of each other. `keys` and the encodings say how
-things are kept there, `model` what they are; `catalog` is how brokers see and change topics. Only
-this room talks to the stores.
+* `store` defines `MetadataStore`, in etcd's terms, and implements it with etcd (clusters), SQLite
+  (one embedded broker) and memory (tests).
+* `schema` defines keys, values and their protobuf encoding.
+* `topics`, `cluster` and `access` read and change metadata, with caches that watches keep current.
+
+Only this package accesses the metadata store's backends.
 """

@@ -81,7 +81,7 @@ def test_an_endpoint_may_say_how_it_is_reached(encrypted, etcd):
 
 def test_an_etcd_that_is_not_trusted_is_refused_at_once(encrypted, stranger):
     for tls in (EtcdTls(enabled=True, ca_file=str(stranger.authority)), EtcdTls(enabled=True)):
-        with pytest.raises(OperatingError, match="not one that we trust") as caught:
+        with pytest.raises(OperatingError, match="not trusted") as caught:
             start(encrypted.settings(tls=tls), startup_timeout_sec=60)
         assert not isinstance(caught.value, StoreUnavailableError)
 
@@ -153,7 +153,7 @@ def test_a_wrong_password_is_refused_at_once_and_never_shown(guarded, caplog, ca
 
 
 def test_nobody_is_told_that_etcd_wants_to_know_who_comes(guarded):
-    with pytest.raises(OperatingError, match="wants a user and a password"):
+    with pytest.raises(OperatingError, match="requires a user and a password"):
         start(guarded.settings(username="", password=""), startup_timeout_sec=60)
 
 

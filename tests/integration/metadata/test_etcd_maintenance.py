@@ -172,7 +172,7 @@ def test_a_member_that_is_away_is_unavailable(cluster):
     async def body(member):
         await member.status()
 
-    with pytest.raises(StoreUnavailableError, match="can be reached"):
+    with pytest.raises(StoreUnavailableError, match="no etcd member is reachable"):
         look_after(cluster, body, index=1, request_timeout_ms=300)
 
 

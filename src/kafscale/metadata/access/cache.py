@@ -1,10 +1,8 @@
-"""Rules, credentials and quotas, as this process sees them; read without waiting.
+"""`AclCache`: ACLs, SCRAM credentials and quotas, kept current by one watch.
 
-The laws: the view is kept current by one watch of the store, and listeners are told of every change
-once the view shows it. A record that cannot be read is logged, and counts as absent; but of a rule
-that cannot be read nobody knows what it forbids, so its key is listed in `damaged` for as long as
-it is so: whoever decides must then decide against everybody. How any of it is changed is left to
-`access`.
+Listeners are called after every change. A record that cannot be decoded is logged and treated as
+absent. An ACL that cannot be decoded might deny something, so its key stays in `damaged` while it
+is invalid; authorizers must then deny everything that ACLs decide. `AclStore` changes the records.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -21,19 +19,19 @@ from kafscale.metadata.store.base import Entry, MetadataStore
 from kafscale.observability.logging import get_logger
 
 AclListener = Callable[[Acl | None, Acl | None], None]
-"""Told which rule has gone, and which has come; mostly, one of them is None."""
+"""Called with the removed and the added ACL; usually one of them is None."""
 QuotaListener = Callable[[QuotaEntity], None]
-"""Told whose quota has come, changed or gone."""
+"""Called with the entity whose quota was added, changed or removed."""
 
 Value = TypeVar("Value")
 
-_KEPT = (keys.ACLS, keys.USERS, keys.QUOTAS)
+_PREFIXES = (keys.ACLS, keys.USERS, keys.QUOTAS)
 
 _log = get_logger(__name__)
 
 
 class AclCache:
-    """Everything under one prefix of the store, in the words of `access_model`."""
+    """All records under the access prefix, decoded."""
 
     def __init__(self, store: MetadataStore) -> None:
         self._acls: dict[str, Acl] = {}
@@ -43,10 +41,10 @@ class AclCache:
         self._limits: dict[QuotaEntity, Limits] = {}
         self._acl_listeners: list[AclListener] = []
         self._quota_listeners: list[QuotaListener] = []
-        self.watch_cache = WatchCache(store, keys.ACCESS, self._changed, _is_kept)
+        self.watch_cache = WatchCache(store, keys.ACCESS, self._changed, _is_cached)
         self.acls: Collection[Acl] = self._acls.values()
         self.damaged: AbstractSet[str] = self._damaged
-        """The keys of rules that cannot be read."""
+        """The keys of ACLs that cannot be decoded."""
         self.credentials: Collection[ScramCredential] = self._credentials.values()
         self.quotas: Mapping[QuotaEntity, Limits] = MappingProxyType(self._limits)
 
@@ -66,12 +64,12 @@ class AclCache:
         if key.startswith(keys.ACLS):
             self._acl_changed(key, entry)
         elif key.startswith(keys.USERS):
-            _replace(self._credentials, key, _decoded(entry, decode_credential))
+            _replace(self._credentials, key, _decode_or_none(entry, decode_credential))
         else:
             self._quota_changed(key, entry)
 
     def _acl_changed(self, key: str, entry: Entry | None) -> None:
-        after = _decoded(entry, decode_acl)
+        after = _decode_or_none(entry, decode_acl)
         if entry is not None and after is None:
             self._damaged.add(key)
         else:
@@ -82,13 +80,14 @@ class AclCache:
         for listener in self._acl_listeners:
             try:
                 listener(before, after)
-            except Exception:  # noqa: BLE001 - logged, as any edge does.
-                # Somebody decides without this rule: that is as bad as a rule that nobody can read.
+            except Exception:  # noqa: BLE001 - logged.
+                # An authorizer may have missed this ACL, which is as bad as one that cannot be
+                # decoded.
                 self._damaged.add(key)
-                _log.exception("listener to rules failed", before=before, after=after)
+                _log.exception("ACL listener failed", before=before, after=after)
 
     def _quota_changed(self, key: str, entry: Entry | None) -> None:
-        after = _decoded(entry, decode_quota)
+        after = _decode_or_none(entry, decode_quota)
         before = _replace(self._quotas, key, after)
         if before == after:
             return
@@ -102,16 +101,16 @@ class AclCache:
         for listener in self._quota_listeners:
             try:
                 listener(entity)
-            except Exception:  # noqa: BLE001 - logged, as any edge does.
-                _log.exception("listener to quotas failed", entity=entity)
+            except Exception:  # noqa: BLE001 - logged.
+                _log.exception("quota listener failed", entity=entity)
 
 
-def _is_kept(key: str) -> bool:
-    return key.startswith(_KEPT)
+def _is_cached(key: str) -> bool:
+    return key.startswith(_PREFIXES)
 
 
 def _replace(values: dict[str, Value], key: str, after: Value | None) -> Value | None:
-    """Set or remove what is under a key; what was there before."""
+    """Set or remove the value of a key; return the previous value."""
     before = values.get(key)
     if after is not None:
         values[key] = after
@@ -120,7 +119,7 @@ def _replace(values: dict[str, Value], key: str, after: Value | None) -> Value |
     return before
 
 
-def _decoded(entry: Entry | None, decode: Callable[[Entry], Value]) -> Value | None:
+def _decode_or_none(entry: Entry | None, decode: Callable[[Entry], Value]) -> Value | None:
     if entry is None:
         return None
     try:

@@ -1,7 +1,7 @@
-"""From `access_model` to protobuf messages and back.
+"""Encodes ACLs, SCRAM credentials and quotas as protobuf messages.
 
-The law: what is encoded is decoded to an equal value; a value that is no such message, says what we
-do not understand, or lies under the key of another, is a `DamagedObjectError`, whoever wrote it.
+Invariants: decoding returns a value equal to the encoded one; a value that is invalid, unknown or
+stored under the key of another raises `DamagedObjectError`.
 """
 
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ from kafscale.metadata.schema.protobuf import parse_message
 from kafscale.metadata.store.base import Entry
 
 Limits = Mapping[str, float]
-"""What somebody may use, by Kafka's names, such as `producer_byte_rate`."""
+"""The limits of an entity by Kafka's names, such as `producer_byte_rate`."""
 
 
 def encode_acl(acl: Acl) -> bytes:
@@ -93,11 +93,11 @@ def decode_quota(entry: Entry) -> tuple[QuotaEntity, Limits]:
         ip=record.ip if record.HasField("ip") else None,
     )
     if entity == QuotaEntity():
-        raise DamagedObjectError(entry.key, "a quota that is for nobody")
+        raise DamagedObjectError(entry.key, "a quota without an entity")
     _check_key(entry, keys.quota(entity))
     return entity, dict(record.limits)
 
 
 def _check_key(entry: Entry, key: str) -> None:
     if entry.key != key:
-        raise DamagedObjectError(entry.key, f"it holds what belongs under {key}")
+        raise DamagedObjectError(entry.key, f"contains the record of {key}")

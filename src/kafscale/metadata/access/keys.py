@@ -1,4 +1,4 @@
-"""The keys of what is kept about access: made from what they name, one way only. Pure.
+"""The keys of ACLs, SCRAM credentials and quotas. Pure.
 
     /kafscale/access/acls/{resource type}/{pattern type}/{name}/{principal}/{host}/{operation}/
         {permission}                                          AccessRule
@@ -8,9 +8,9 @@
     /kafscale/access/quotas/clients/{client id}
     /kafscale/access/quotas/ips/{address}
 
-The law: different things have different keys. A rule is its key, so that nobody can add the same
-one twice or lose one that another adds. Names may be anything, so they are escaped; `<default>`
-stands for all who have no quota of their own, and no name is written so.
+Invariant: different records have different keys. All fields of an ACL are in its key, so that no
+ACL is stored twice and concurrent additions do not conflict. Names may contain any character and
+are escaped; `<default>` stands for the default quota, and no escaped name equals it.
 """
 
 from typing import Final
@@ -25,11 +25,11 @@ QUOTAS: Final = f"{ACCESS}quotas/"
 _DEFAULT: Final = "<default>"
 
 
-def acl(rule: Acl) -> str:
+def acl(value: Acl) -> str:
     return (
-        f"{ACLS}{rule.resource_type.name}/{rule.pattern_type.name}/{_escape(rule.resource_name)}"
-        f"/{_escape(rule.principal)}/{_escape(rule.host)}/{rule.operation.name}"
-        f"/{rule.permission.name}"
+        f"{ACLS}{value.resource_type.name}/{value.pattern_type.name}/{_escape(value.resource_name)}"
+        f"/{_escape(value.principal)}/{_escape(value.host)}/{value.operation.name}"
+        f"/{value.permission.name}"
     )
 
 
@@ -43,11 +43,11 @@ def quota(entity: QuotaEntity) -> str:
     >>> quota(QuotaEntity(user="", client_id="a/b"))
     '/kafscale/access/quotas/users/<default>/clients/a%2Fb'
     """
-    named = {"users": entity.user, "clients": entity.client_id, "ips": entity.ip}
+    names = {"users": entity.user, "clients": entity.client_id, "ips": entity.ip}
     parts = [
-        f"{kind}/{_escape(name) or _DEFAULT}" for kind, name in named.items() if name is not None
+        f"{kind}/{_escape(name) or _DEFAULT}" for kind, name in names.items() if name is not None
     ]
-    assert parts, "a quota is for somebody"
+    assert parts, "a quota has an entity"
     return QUOTAS + "/".join(parts)
 
 

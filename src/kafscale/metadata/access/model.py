@@ -1,7 +1,7 @@
-"""Who may do what, and how much of it: rules, credentials and quotas, as values.
+"""ACLs, SCRAM credentials and quota entities as values.
 
-Data only, with Kafka's numbers where Kafka has numbers (KIP-140, KIP-290, KIP-554). What the rules
-mean is said in `kafscale.security`; under which keys they are kept, in `access_keys`.
+Numbers are Kafka's where Kafka defines them (KIP-140, KIP-290, KIP-554). `kafscale.security`
+evaluates them, `metadata.access.keys` defines their keys.
 """
 
 import enum
@@ -13,11 +13,11 @@ ANY_HOST: Final = "*"
 ANY_NAME: Final = "*"
 ANY_PRINCIPAL: Final = "User:*"
 CLUSTER_NAME: Final = "kafka-cluster"
-"""The one name that a resource of the type CLUSTER has."""
+"""The name of the only resource of type CLUSTER."""
 
 
 class ResourceType(enum.IntEnum):
-    """What a rule is about; 0 and 1 stand in filters only."""
+    """The type of a resource; 0 and 1 occur in filters only."""
 
     UNKNOWN = 0
     ANY = 1
@@ -30,7 +30,7 @@ class ResourceType(enum.IntEnum):
 
 
 class PatternType(enum.IntEnum):
-    """How the name in a rule is to be read; up to MATCH they stand in filters only."""
+    """How the resource name of an ACL matches; values up to MATCH occur in filters only."""
 
     UNKNOWN = 0
     ANY = 1
@@ -40,7 +40,7 @@ class PatternType(enum.IntEnum):
 
 
 class Operation(enum.IntEnum):
-    """What a rule speaks of; 0 and 1 stand in filters only."""
+    """The operation of an ACL; 0 and 1 occur in filters only."""
 
     UNKNOWN = 0
     ANY = 1
@@ -59,8 +59,8 @@ class Operation(enum.IntEnum):
     DESCRIBE_TOKENS = 14
     TWO_PHASE_COMMIT = 15
     ADMIN = 100
-    """A role: it stands for several operations, as ALL does. So are the next two; Kafka has no such
-    numbers, and its tools show them as UNKNOWN."""
+    """A role: it stands for several operations, as ALL does. So do the next two. They are not
+    Kafka's, whose tools show them as UNKNOWN."""
     PRODUCER = 101
     CONSUMER = 102
 
@@ -79,11 +79,11 @@ ROLES: Final = {
     Operation.PRODUCER: frozenset({Operation.WRITE, Operation.DESCRIBE}),
     Operation.CONSUMER: frozenset({Operation.READ, Operation.DESCRIBE}),
 }
-"""The operations that a role stands for. A rule with a role is the binding of a principal to it."""
+"""The operations of each role. An ACL with a role binds a principal to it."""
 
 
 class Permission(enum.IntEnum):
-    """What a rule says; 0 and 1 stand in filters only."""
+    """The permission of an ACL; 0 and 1 occur in filters only."""
 
     UNKNOWN = 0
     ANY = 1
@@ -92,7 +92,7 @@ class Permission(enum.IntEnum):
 
 
 class Acl(msgspec.Struct, frozen=True, order=True):
-    """One rule: who may, or may not, do what to what, and from where."""
+    """One access control entry: principal, host, operation, resource and permission."""
 
     resource_type: ResourceType
     pattern_type: PatternType
@@ -104,24 +104,24 @@ class Acl(msgspec.Struct, frozen=True, order=True):
 
 
 class ScramMechanism(enum.IntEnum):
-    """The kinds of SCRAM, as AlterUserScramCredentials numbers them."""
+    """The SCRAM mechanisms, as numbered by AlterUserScramCredentials."""
 
     SHA_256 = 1
     SHA_512 = 2
 
     @property
     def label(self) -> str:
-        """The name that clients use."""
+        """The SASL mechanism name."""
         return "SCRAM-" + self.name.replace("_", "-")
 
     @property
     def digest(self) -> str:
-        """The name of the hash function, as `hashlib` knows it."""
+        """The name of the hash function in `hashlib`."""
         return self.name.replace("_", "").lower()
 
 
 class ScramCredential(msgspec.Struct, frozen=True):
-    """What a server needs to recognize a user: neither the password nor the salted one."""
+    """What a server stores to authenticate a user; the password cannot be derived from it."""
 
     user: str
     mechanism: ScramMechanism
@@ -132,9 +132,10 @@ class ScramCredential(msgspec.Struct, frozen=True):
 
 
 class QuotaEntity(msgspec.Struct, frozen=True, order=True):
-    """Whom a quota is for: users, client ids, both together, or addresses.
+    """The entity of a quota: a user, a client id, both, or an IP address.
 
-    None does not tell apart, "" is the default for all who have no quota of their own.
+    None means that the field is not part of the entity, "" is the default for all without a quota
+    of their own.
     """
 
     user: str | None = None

@@ -1,16 +1,14 @@
-"""Who may do what, who may come in, and how much they may use: what is kept, and ways to change it.
+"""`AclStore`: ACLs, SCRAM credentials and quotas of a cluster, and operations that change them.
 
-The laws:
+Invariants:
 
-1. Brokers read without waiting; what they see is kept current by `access_view`, so that what one
-   broker changes is soon seen by all. A method that changes something returns when the change can
-   be seen here.
-2. Two who change something at the same time never lose one another's change: a rule is a key of
-   its own, and what is changed in part is compared before it is written.
-3. Many rules take several commits. Where one of them fails, the earlier ones have been made: all of
-   them can be tried again.
+1. Reads do not wait. `AclCache` keeps the records current, so that a change by one broker is soon
+   visible on all. An operation returns when its change is visible here.
+2. Concurrent changes are not lost: every ACL has its own key, and partial updates compare the
+   revision.
+3. Changes of many ACLs take several commits. If one fails, earlier ones remain; all can be retried.
 
-What the rules mean, and whether they make sense, is left to others.
+`kafscale.security` validates and evaluates the records.
 """
 
 import asyncio
@@ -42,13 +40,13 @@ from kafscale.metadata.store.base import (
 )
 
 TIMEOUT_MS: Final = 30_000
-"""How long a change may take."""
+"""The time limit of a change."""
 
 Change = TypeVar("Change", Put, Delete)
 
 
 class AclStore:
-    """All rules, SCRAM credentials and quotas of a cluster."""
+    """All ACLs, SCRAM credentials and quotas of a cluster."""
 
     def __init__(self, store: MetadataStore, *, timeout_ms: int = TIMEOUT_MS) -> None:
         self._store = store
@@ -56,64 +54,64 @@ class AclStore:
         self._cache = AclCache(store)
         self._watch_cache = self._cache.watch_cache
         self.acls: Collection[Acl] = self._cache.acls
-        """All rules, as they are now: a view, not a copy."""
+        """All ACLs; a live view, not a copy."""
         self.damaged: AbstractSet[str] = self._cache.damaged
-        """The keys of rules that cannot be read; while there are any, nobody may be allowed
-        anything by rules."""
+        """The keys of ACLs that cannot be decoded; while there are any, ACLs must not allow
+        anything."""
         self.credentials: Collection[ScramCredential] = self._cache.credentials
         self.quotas: Mapping[QuotaEntity, Limits] = self._cache.quotas
 
     @property
     def connected(self) -> bool:
-        """Whether the store's changes arrive here; if not, what is seen may be out of date."""
+        """True while the watch works; if false, the records may be outdated."""
         return self._watch_cache.connected
 
     async def start(self) -> None:
-        """Read everything, then follow the store in the background until `close`."""
+        """Read all records, then watch them until `close`."""
         await self._watch_cache.start()
 
     async def close(self) -> None:
         await self._watch_cache.close()
 
     def has(self, acl: Acl) -> bool:
-        """Whether a rule is there; faster than looking through all of them."""
+        """True if an ACL exists; faster than a search in `acls`."""
         return self._cache.has(acl)
 
     def credential(self, user: str, mechanism: ScramMechanism) -> ScramCredential | None:
         return self._cache.credential(user, mechanism)
 
     def subscribe_acls(self, listener: AclListener) -> None:
-        """Tell `listener` of every rule that comes or goes from now on; it must not wait."""
+        """Call `listener` for every ACL that is added or removed; it must not block."""
         self._cache.subscribe_acls(listener)
 
     def subscribe_quotas(self, listener: QuotaListener) -> None:
-        """Tell `listener` of every quota that changes from now on; it must not wait."""
+        """Call `listener` for every quota that changes; it must not block."""
         self._cache.subscribe_quotas(listener)
 
     async def add_acls(self, acls: Iterable[Acl]) -> None:
-        """Add rules; those that are there already are no error."""
+        """Add ACLs; existing ones are ignored."""
         puts = [Put(keys.acl(acl), encode_acl(acl)) for acl in dict.fromkeys(acls)]
-        async with self._limit("the rules are not all added yet"):
+        async with self._time_limit("the ACLs were not all added"):
             for chunk in _chunks(puts):
                 await self._put(chunk)
 
     async def remove_acls(self, acls: Iterable[Acl]) -> None:
-        """Remove rules; those that are not there are no error."""
+        """Remove ACLs; missing ones are ignored."""
         deletes = [Delete(keys.acl(acl)) for acl in dict.fromkeys(acls)]
-        async with self._limit("the rules are not all removed yet"):
+        async with self._time_limit("the ACLs were not all removed"):
             for chunk in _chunks(deletes):
                 await self._delete(chunk)
 
     async def set_credential(self, credential: ScramCredential) -> None:
-        """Keep a credential, instead of an older one of the same user and mechanism."""
+        """Set the credential of a user and mechanism."""
         key = keys.credential(credential.user, credential.mechanism)
-        async with self._limit(f"the credential of {credential.user!r} is not set yet"):
+        async with self._time_limit(f"the credential of {credential.user!r} was not set"):
             await self._put([Put(key, encode_credential(credential))])
 
     async def remove_credential(self, user: str, mechanism: ScramMechanism) -> bool:
-        """Forget a credential; whether there was one."""
+        """Remove a credential; return whether it existed."""
         key = keys.credential(user, mechanism)
-        async with self._limit(f"the credential of {user!r} is not removed yet"):
+        async with self._time_limit(f"the credential of {user!r} was not removed"):
             while (entry := await self._store.get(key)) is not None:
                 done = await self._store.commit([unchanged(entry)], [Delete(key)])
                 if done.succeeded:
@@ -122,9 +120,9 @@ class AclStore:
         return False
 
     async def alter_quota(self, entity: QuotaEntity, changes: Mapping[str, float | None]) -> None:
-        """Set limits of somebody, and remove those that are None; others stay as they are."""
+        """Set limits of an entity, and remove those that are None; others are unchanged."""
         key = keys.quota(entity)
-        async with self._limit("the quota is not changed yet"):
+        async with self._time_limit("the quota was not changed"):
             while True:
                 entry = await self._store.get(key)
                 before = _limits(entry)
@@ -145,7 +143,7 @@ class AclStore:
 
     async def _delete(self, deletes: Sequence[Delete]) -> None:
         done = await self._store.commit([], deletes)
-        # Where nothing was there to be deleted, there is no such revision to be waited for.
+        # A delete of missing keys has no revision to wait for.
         entries = self._watch_cache.entries
         while any(
             (entry := entries.get(delete.key)) and entry.mod_revision <= done.revision
@@ -154,16 +152,16 @@ class AclStore:
             await self._watch_cache.wait_for_change()
 
     @asynccontextmanager
-    async def _limit(self, late: str) -> AsyncIterator[None]:
+    async def _time_limit(self, failure: str) -> AsyncIterator[None]:
         try:
             async with asyncio.timeout(self._timeout_ms / 1000):
                 yield
         except TimeoutError as error:
-            raise StoreUnavailableError(f"{late}, after {self._timeout_ms} ms") from error
+            raise StoreUnavailableError(f"{failure} within {self._timeout_ms} ms") from error
 
 
 def _limits(entry: Entry | None) -> Limits:
-    """What a quota says now; one that cannot be read says nothing, here as in the view."""
+    """Decode the limits of a quota; an invalid record has none, as in the cache."""
     if entry is None:
         return {}
     try:
@@ -173,7 +171,7 @@ def _limits(entry: Entry | None) -> Limits:
 
 
 def _chunks(operations: Sequence[Change]) -> Iterator[list[Change]]:
-    """The operations, in as many commits as the store wants for them."""
+    """Split operations into commits that the store accepts."""
     chunk: list[Change] = []
     chunk_bytes = 0
     for operation in operations:

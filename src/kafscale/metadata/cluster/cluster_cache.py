@@ -1,8 +1,7 @@
-"""The cluster as this process sees it: who is alive, who is the controller, who owns what.
+"""`ClusterCache`: live brokers, controller and assignments, kept current by watches.
 
-The laws: the view is kept current by watches of the store, and read without waiting; listeners are
-told after it has changed, of anything. What it shows was true once; whoever acts on it says so in a
-compare. A record that cannot be read is logged, and counts as not there.
+Reads do not wait. Listeners are called after every change. Cached state may be outdated: a write
+that depends on it needs a compare. A record that cannot be decoded is logged and treated as absent.
 """
 
 from collections import defaultdict
@@ -36,7 +35,7 @@ class ClusterCache:
         self._listeners: list[Callable[[], None]] = []
         self.brokers: Mapping[int, BrokerInfo] = MappingProxyType(self._brokers)
         self.controller: Entry | None = None
-        """The entry that names the controller; what only a controller may do compares it."""
+        """The entry that names the controller; writes of the controller compare it."""
         self._caches = (
             WatchCache(store, keys.BROKERS, self._broker_changed),
             WatchCache(store, keys.CONTROLLER, self._controller_changed),
@@ -45,12 +44,12 @@ class ClusterCache:
 
     @property
     def connected(self) -> bool:
-        """Whether the store's changes arrive here; if not, the view may be out of date."""
+        """True while watches work; if false, the cache may be outdated."""
         return all(cache.connected for cache in self._caches)
 
     @property
     def controller_id(self) -> int:
-        """Who is the controller, or `NO_BROKER`."""
+        """The id of the controller, or `NO_BROKER`."""
         if self.controller is None or not self.controller.value.isdigit():
             return NO_BROKER
         return int(self.controller.value)
@@ -64,15 +63,15 @@ class ClusterCache:
             await cache.close()
 
     def subscribe(self, listener: Callable[[], None]) -> None:
-        """Call `listener` after every change; it must not wait, and had better do little."""
+        """Call `listener` after every change; it must not block."""
         self._listeners.append(listener)
 
     def assignments(self, topic: str) -> Mapping[int, Assignment]:
-        """Who owns the partitions of a topic, by partition."""
+        """The assignments of a topic by partition."""
         return self._by_topic.get(topic, _NO_ASSIGNMENTS)
 
     def all_assignments(self) -> Iterator[Assignment]:
-        """All of them, of partitions and of shards; who waits in between may miss some."""
+        """All assignments, of partitions and of shards; changes during iteration may be missed."""
         for topic in self.assigned_topics():
             yield from list(self.assignments(topic).values())
 
@@ -80,7 +79,7 @@ class ClusterCache:
         return list(self._by_topic)
 
     def leader(self, topic: str, partition: int) -> tuple[int, int]:
-        """The broker that serves a partition, or `NO_BROKER`, and the leader epoch, or -1."""
+        """The owner of a partition, or `NO_BROKER`, and the leader epoch, or -1."""
         assignment = self._by_topic.get(topic, _NO_ASSIGNMENTS).get(partition)
         if assignment is None:
             return NO_BROKER, -1
@@ -88,11 +87,11 @@ class ClusterCache:
             return NO_BROKER, assignment.leader_epoch
         return assignment.broker_id, assignment.leader_epoch
 
-    # --- what the store tells -------------------------------------------------------------------
+    # --- watch callbacks ------------------------------------------------------------------------
 
     def _broker_changed(self, key: str, entry: Entry | None) -> None:
         number = key.removeprefix(keys.BROKERS)
-        broker = _decoded(decode_broker, entry)
+        broker = _decode_or_none(decode_broker, entry)
         if broker is not None:
             self._brokers[broker.id] = broker
         elif number.isdecimal():
@@ -105,16 +104,16 @@ class ClusterCache:
             self._notify()
 
     def _assignment_changed(self, key: str, entry: Entry | None) -> None:
-        named = keys.parse(key)
-        if not isinstance(named, keys.AssignmentKey):
+        parsed = keys.parse(key)
+        if not isinstance(parsed, keys.AssignmentKey):
             return
-        assignment = _decoded(decode_assignment, entry)
+        assignment = _decode_or_none(decode_assignment, entry)
         if assignment is not None:
-            self._by_topic[named.topic][named.partition] = assignment
+            self._by_topic[parsed.topic][parsed.partition] = assignment
         else:
-            self._by_topic[named.topic].pop(named.partition, None)
-            if not self._by_topic[named.topic]:
-                del self._by_topic[named.topic]
+            self._by_topic[parsed.topic].pop(parsed.partition, None)
+            if not self._by_topic[parsed.topic]:
+                del self._by_topic[parsed.topic]
         self._notify()
 
     def _notify(self) -> None:
@@ -122,7 +121,7 @@ class ClusterCache:
             listener()
 
 
-def _decoded(decode: Callable[[Entry], Decoded], entry: Entry | None) -> Decoded | None:
+def _decode_or_none(decode: Callable[[Entry], Decoded], entry: Entry | None) -> Decoded | None:
     if entry is None:
         return None
     try:

@@ -1,8 +1,8 @@
-"""Shards: consumer groups are spread over fifty of them, which are assigned like partitions.
+"""Group shards: consumer groups are hashed to fifty shards, which are assigned like partitions.
 
-The law: a group's shard follows from its name alone, by the rule by which Kafka finds the partition
-of its topic `__consumer_offsets`. That name stands for the shards in assignments here; there is no
-such topic, and nobody may create one.
+A group's shard follows from its id, by the function that Kafka uses for partitions of the topic
+`__consumer_offsets`. In assignments that name stands for the shards; no such topic exists, and
+clients cannot create it.
 """
 
 from typing import Final

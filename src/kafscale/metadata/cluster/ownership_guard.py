@@ -1,9 +1,9 @@
-"""A guard: the proof, inside of a commit, that a broker still owns a partition or a shard.
+"""`OwnershipGuard`: proves in a transaction that a broker still owns a partition or a shard.
 
-The law: a commit that carries the compare of a guard is made only while the assignment names this
-very registration of the broker. An assignment may change without a change of its owner (it is asked
-to move, say); a compare that fails is therefore asked about: `renew` reads the assignment again and
-raises `FencedError` if the owner is another.
+Invariant: a commit that includes the guard's compare succeeds only while the assignment names this
+registration of the broker. An assignment may also change without a change of owner, for example
+when a reassignment starts. After a failed compare, `refresh` reads the assignment again, and raises
+`FencedError` if the owner has changed.
 """
 
 from kafscale.errors import FencedError
@@ -14,7 +14,7 @@ from kafscale.metadata.store.base import Compare, MetadataStore
 
 
 class OwnershipGuard:
-    """What one registration of a broker owns, as far as it knows."""
+    """One assignment of a broker registration, as last read."""
 
     __slots__ = ("_store", "assignment", "key")
 
@@ -28,7 +28,7 @@ class OwnershipGuard:
         return Compare(key=self.key, mod_revision=self.assignment.mod_revision)
 
     async def refresh(self) -> None:
-        """Learn what the assignment is now; raise `FencedError` if it is not ours any more."""
+        """Read the assignment again; raise `FencedError` if the owner has changed."""
         entry = await self._store.get(self.key)
         ours = self.assignment
         newest = decode_assignment(entry) if entry is not None else None
@@ -36,5 +36,5 @@ class OwnershipGuard:
             (newest.broker_id, newest.broker_epoch, newest.leader_epoch)
             != (ours.broker_id, ours.broker_epoch, ours.leader_epoch)
         ):
-            raise FencedError(f"{ours.topic}/{ours.partition} is somebody else's now")
+            raise FencedError(f"{ours.topic}/{ours.partition} has another owner now")
         self.assignment = newest

@@ -1,9 +1,9 @@
-"""The states of partitions in the metadata store: read by all, each written by its owner.
+"""Partition states in the metadata store: read by all brokers, written by the owner.
 
-The laws: a state is written by the partition's owner only, and never outlives its topic: who has
-lost the partition, or whose topic was deleted, even if there is a new one of that name, gets
-`FencedError` and must stop. When a state is worth writing is left to the owner: at a
-roll, a move or a change of the log's start, never for each produce.
+Invariants: only the owner writes a state, and a state does not outlive its topic. A broker that has
+lost the partition, or whose topic was deleted (even if it was created again), gets `FencedError`
+and must stop serving. Owners write states at a roll, a move or a change of the log start, not at
+every produce.
 """
 
 from typing import Final
@@ -18,11 +18,11 @@ from kafscale.metadata.schema.topic_codec import decode_partition_state, encode_
 from kafscale.metadata.store.base import Compare, MetadataStore, Put
 
 ATTEMPTS_MAX: Final = 10
-"""An owner is alone with its partition, but for the last writes of the one before."""
+"""Only the last writes of the previous owner can conflict."""
 
 
 async def load(store: MetadataStore, topic: Topic) -> dict[int, PartitionState]:
-    """The states of the topic's partitions, by partition; one that was never written has none."""
+    """Return the states of a topic by partition; a partition without a stored state is missing."""
     snapshot = await store.range(keys.partition_states(topic.name))
     states = [decode_partition_state(entry) for entry in snapshot.entries]
     return {state.partition: state for state in states if state.topic_id == topic.id}
@@ -31,7 +31,7 @@ async def load(store: MetadataStore, topic: Topic) -> dict[int, PartitionState]:
 async def save(
     store: MetadataStore, topic: Topic, state: PartitionState, guard: OwnershipGuard
 ) -> PartitionState:
-    """Write a state, and return it with its revision: written again, it needs no read before."""
+    """Write a state and return it with its new revision, so that the next write needs no read."""
     assert (state.topic, state.topic_id) == (topic.name, topic.id), state
     key = keys.partition_state(state.topic, state.partition)
     config = keys.topic_config(topic.name)
@@ -49,13 +49,13 @@ async def save(
             return replace(state, mod_revision=done.revision)
         revision = await _revision_to_replace(store, topic, state)
         await guard.refresh()
-    raise StoreUnavailableError(f"{key} was changed by others {ATTEMPTS_MAX} times in a row")
+    raise StoreUnavailableError(f"{key}: {ATTEMPTS_MAX} attempts failed because of other writers")
 
 
 async def _revision_to_replace(store: MetadataStore, topic: Topic, state: PartitionState) -> int:
-    """The revision of what may be overwritten by `state`; `FencedError` if that may not be."""
+    """The revision that `state` replaces; raises `FencedError` if the topic was deleted."""
     config = await store.get(keys.topic_config(topic.name))
     if config is None or config.create_revision != topic.create_revision:
-        raise FencedError(f"topic {topic.name!r} of id {topic.id.hex()} is deleted")
+        raise FencedError(f"topic {topic.name!r} with id {topic.id.hex()} was deleted")
     entry = await store.get(keys.partition_state(state.topic, state.partition))
     return entry.mod_revision if entry else NO_REVISION

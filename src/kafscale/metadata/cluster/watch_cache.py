@@ -1,10 +1,9 @@
-"""A prefix of the metadata store, kept current in memory.
+"""`WatchCache`: the entries under a key prefix, kept current in memory by a watch.
 
-The laws: who reads a mirror sees a state that the store once had, and never an older one after a
-newer; `changed` is called once for every change of an entry, after the mirror shows it, with what
-is there now. A store that cannot be reached leaves the mirror as it was, until the watch goes on
-where it stopped; one that has forgotten what happened meanwhile is read again, and the difference
-is what has changed. What the entries mean is left to those who own the mirror.
+Invariants: the cache shows a state that the store had, and never goes back to an older one.
+`on_change` is called once per changed entry, after the cache has the new entry. If the store is
+unavailable, the cache keeps its entries, and the watch resumes where it stopped. If the revision
+was compacted meanwhile, the prefix is read again and the differences are reported as changes.
 """
 
 import asyncio
@@ -18,13 +17,13 @@ from kafscale.metadata.store.base import Entry, Event, EventKind, MetadataStore
 from kafscale.observability.logging import get_logger
 
 RETRY_MS: Final = 500
-"""How long a broken watch waits before it asks again."""
+"""The delay before a failed watch is opened again."""
 
 _log = get_logger(__name__)
 
 
 class WatchCache:
-    """The entries under a prefix whose keys are wanted; one background task keeps them current."""
+    """The entries under a prefix whose keys pass `key_filter`; a background task watches them."""
 
     def __init__(
         self,
@@ -43,18 +42,18 @@ class WatchCache:
         self._task: asyncio.Task[None] | None = None
         self.entries: Mapping[str, Entry] = MappingProxyType(self._entries)
         self.connected = False
-        """Whether the watch works; if not, the store may know more than the mirror shows."""
+        """True while the watch works; if false, the cache may be outdated."""
 
     @property
     def revision(self) -> int:
-        """The mirror shows what the store had at this revision."""
+        """The store revision that the cache shows."""
         return self._revision
 
     async def start(self) -> None:
-        """Read everything, then follow the store until `close`."""
+        """Read the prefix, then watch it until `close`."""
         assert self._task is None, "started twice"
         await self._load()
-        self._task = asyncio.create_task(self._run(), name=f"mirror of {self._prefix}")
+        self._task = asyncio.create_task(self._run(), name=f"watch {self._prefix}")
 
     async def close(self) -> None:
         if self._task:
@@ -62,42 +61,47 @@ class WatchCache:
             await asyncio.wait([self._task])
 
     async def wait_for_revision(self, revision: int) -> None:
-        """Wait until the change of that revision, which must be one of the prefix, is shown."""
+        """Wait until the cache shows a change under the prefix that was made at `revision`."""
         while self._revision < revision:
             await self.wait_for_change()
 
     async def wait_for_change(self) -> None:
-        """Wait for the next change of the mirror."""
+        """Wait for the next change."""
         await self._change_event.wait()
 
     async def _run(self) -> None:
         while True:
             try:
                 if not self.connected:
-                    # A watch says only when it breaks. That the store answers again is asked for.
+                    # A watch reports failures only, so read a key to learn whether the store is
+                    # back.
                     await self._store.get(self._prefix)
                     self.connected = True
                 await self._watch()
                 continue
             except OperatingError as error:
-                _log.warning("metadata watch broken", prefix=self._prefix, reason=str(error))
-            except Exception:  # noqa: BLE001 - logged, as any edge does.
-                # A fault of ours is told, but does not leave the mirror to go stale.
+                _log.warning("metadata watch interrupted", prefix=self._prefix, reason=str(error))
+            except Exception:  # noqa: BLE001 - logged.
+                # A bug is logged but must not leave the cache outdated.
                 _log.exception("metadata watch failed", prefix=self._prefix)
             self.connected = False
             await asyncio.sleep(RETRY_MS / 1000)
 
     async def _watch(self) -> None:
-        async with aclosing(self._store.watch(self._prefix, self._revision)) as lists:
-            async for events in lists:
+        async with aclosing(self._store.watch(self._prefix, self._revision)) as watch:
+            async for events in watch:
                 if events[0].kind is EventKind.COMPACTED:
-                    _log.info("metadata read again", prefix=self._prefix, revision=self._revision)
+                    _log.info(
+                        "metadata reloaded after compaction",
+                        prefix=self._prefix,
+                        revision=self._revision,
+                    )
                     await self._load()
                     return
                 for event in events:
                     self._apply(event)
                 self._publish(events[-1].mod_revision)
-        raise StoreUnavailableError("the watch has ended")
+        raise StoreUnavailableError("the watch ended")
 
     async def _load(self) -> None:
         snapshot = await self._store.range(self._prefix)

@@ -1,7 +1,7 @@
-"""Brokers and owners: from `model` to the published protobuf messages and back.
+"""Encodes broker registrations and assignments as the published protobuf messages.
 
-The laws are those of `encoding`. Brokers go by numbers, as Kafka's clients know them; in messages
-and keys these are written as text.
+The invariants are those of `topic_codec`. Broker ids are numbers, as in Kafka's protocol; messages
+and keys store them as text.
 """
 
 from kafscale.errors import DamagedObjectError
@@ -40,12 +40,12 @@ def encode_broker(broker: BrokerInfo, now_ms: int) -> bytes:
 
 def decode_broker(entry: Entry) -> BrokerInfo:
     record = parse_message(messages.BrokerRegistration(), entry)
-    named = keys.parse(entry.key)
-    assert isinstance(named, keys.BrokerKey), entry.key
-    if record.broker_id != named.broker_id:
-        raise DamagedObjectError(entry.key, f"it holds a broker of id {record.broker_id!r}")
+    key = keys.parse(entry.key)
+    assert isinstance(key, keys.BrokerKey), entry.key
+    if record.broker_id != key.broker_id:
+        raise DamagedObjectError(entry.key, f"contains another broker id: {record.broker_id!r}")
     return BrokerInfo(
-        id=_number(entry, record.broker_id),
+        id=_parse_broker_id(entry, record.broker_id),
         epoch=record.epoch,
         host=record.host,
         port=record.port,
@@ -79,22 +79,22 @@ def encode_assignment(assignment: Assignment) -> bytes:
 
 def decode_assignment(entry: Entry) -> Assignment:
     record = parse_message(messages.PartitionAssignment(), entry)
-    named = keys.parse(entry.key)
-    assert isinstance(named, keys.AssignmentKey), entry.key
+    key = keys.parse(entry.key)
+    assert isinstance(key, keys.AssignmentKey), entry.key
     return Assignment(
-        topic=named.topic,
-        partition=named.partition,
-        broker_id=_number(entry, record.broker_id),
+        topic=key.topic,
+        partition=key.partition,
+        broker_id=_parse_broker_id(entry, record.broker_id),
         broker_epoch=record.broker_epoch,
         leader_epoch=record.epoch,
         fully_rolled=record.clean,
-        reassigning_to=_number(entry, record.moving_to) if record.moving_to else None,
+        reassigning_to=_parse_broker_id(entry, record.moving_to) if record.moving_to else None,
         assigned_ms=read_time(entry, record.assigned_at),
         mod_revision=entry.mod_revision,
     )
 
 
-def _number(entry: Entry, text: str) -> int:
+def _parse_broker_id(entry: Entry, text: str) -> int:
     if not (text.isascii() and text.isdecimal()):
-        raise DamagedObjectError(entry.key, f"not the number of a broker: {text!r}")
+        raise DamagedObjectError(entry.key, f"not a broker id: {text!r}")
     return int(text)

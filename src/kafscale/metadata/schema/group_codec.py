@@ -66,7 +66,7 @@ def decode_group(entry: Entry) -> GroupRecord:
     key = keys.parse(entry.key)
     assert isinstance(key, keys.ConsumerGroupKey), entry.key
     if record.group_id != key.group:
-        raise DamagedObjectError(entry.key, f"it holds a group named {record.group_id!r}")
+        raise DamagedObjectError(entry.key, f"contains another group id: {record.group_id!r}")
     if not record.kind:
         record.kind = Kind.CLASSIC
         _synthesize_topics(entry, record)
@@ -188,7 +188,7 @@ def _decode_partitions(
 
 def _check_topic_id(entry: Entry, topic_id: bytes) -> bytes:
     if len(topic_id) != TOPIC_ID_BYTES:
-        raise DamagedObjectError(entry.key, f"a topic id of {len(topic_id)} bytes")
+        raise DamagedObjectError(entry.key, f"invalid topic id of {len(topic_id)} bytes")
     return topic_id
 
 

@@ -1,4 +1,4 @@
-"""The keys of the metadata store, both ways: made from what they name, and read back.
+"""The keys of the metadata store: built from their parts, and parsed back.
 
     /kafscale/topics/{topic}/config                           TopicConfig
     /kafscale/topics/{topic}/partitions/{partition}           PartitionState
@@ -12,13 +12,12 @@
     /kafscale/cluster/id                                      text
     /kafscale/counters/{name}                                 the next value, as decimal digits
     /kafscale/deletions/{topic}                               TopicConfig of a deleted topic whose
-                                                              objects are not all gone yet
-    /kafscale/access/...                                      as `access_keys` says
-    /kafscale/restored...                                     as `restored` says
+                                                              objects are not all removed yet
+    /kafscale/access/...                                      see `metadata.access.keys`
+    /kafscale/restored...                                     see `metadata.cluster.restore_marker`
 
-The law: a key that `parse` understands is the very key that would be made from the parts. Names of
-topics have no slash in them; groups may be called anything, so theirs are escaped. What the values
-mean is left to `model`.
+Invariant: if `parse` returns a value, building a key from it returns the same key. Topic names
+contain no slash; group ids may contain any character and are escaped.
 """
 
 from typing import Final
@@ -85,8 +84,8 @@ Key = (
 
 
 def topic(name: str) -> str:
-    """The prefix of everything kept about a topic."""
-    return f"{TOPICS}{_whole(name)}/"
+    """The prefix of all keys of a topic."""
+    return f"{TOPICS}{_checked(name)}/"
 
 
 def topic_config(name: str) -> str:
@@ -112,16 +111,16 @@ def committed_offsets(group: str) -> str:
 
 
 def committed_offset(group: str, name: str, partition: int) -> str:
-    return f"{committed_offsets(group)}{_whole(name)}/{partition}"
+    return f"{committed_offsets(group)}{_checked(name)}/{partition}"
 
 
 def broker(broker_id: str) -> str:
-    return f"{BROKERS}{_whole(broker_id)}"
+    return f"{BROKERS}{_checked(broker_id)}"
 
 
 def assignments(name: str) -> str:
     """The prefix of the assignments of a topic's partitions."""
-    return f"{ASSIGNMENTS}{_whole(name)}/"
+    return f"{ASSIGNMENTS}{_checked(name)}/"
 
 
 def assignment(name: str, partition: int) -> str:
@@ -130,30 +129,32 @@ def assignment(name: str, partition: int) -> str:
 
 def counter(name: str) -> str:
     """The key of a counter, such as `broker-epoch/0`."""
-    assert name, "a name in a key is never empty"
+    assert name, "names in keys are not empty"
     return f"{COUNTERS}{name}"
 
 
 def deletion(name: str) -> str:
-    return f"{DELETIONS}{_whole(name)}"
+    return f"{DELETIONS}{_checked(name)}"
 
 
-def parse(key: str) -> Key | None:  # noqa: PLR0911 - a table of shapes is no maze.
-    """What a key names; None for the keys that are constants, and for those not ours."""
+def parse(key: str) -> Key | None:  # noqa: PLR0911 - one return per key type.
+    """Parse a key; None for keys without parameters and for foreign keys."""
     match key.split("/"):
         case ["", "kafscale", "topics", name, "config"] if name:
             return TopicConfigKey(name)
-        case ["", "kafscale", "topics", name, "partitions", number] if name and _number(number):
+        case ["", "kafscale", "topics", name, "partitions", number] if (
+            name and _is_canonical_number(number)
+        ):
             return PartitionStateKey(name, int(number))
         case ["", "kafscale", "consumers", group, "metadata"] if _is_escaped(group):
             return ConsumerGroupKey(_unescape(group))
         case ["", "kafscale", "consumers", group, "offsets", name, number] if (
-            _is_escaped(group) and name and _number(number)
+            _is_escaped(group) and name and _is_canonical_number(number)
         ):
             return CommittedOffsetKey(_unescape(group), name, int(number))
         case ["", "kafscale", "brokers", broker_id] if broker_id:
             return BrokerKey(broker_id)
-        case ["", "kafscale", "assignments", name, number] if name and _number(number):
+        case ["", "kafscale", "assignments", name, number] if name and _is_canonical_number(number):
             return AssignmentKey(name, int(number))
         case ["", "kafscale", "counters", *name] if any(name):
             return CounterKey("/".join(name))
@@ -162,14 +163,14 @@ def parse(key: str) -> Key | None:  # noqa: PLR0911 - a table of shapes is no ma
     return None
 
 
-def _whole(name: str) -> str:
-    assert name, "a name in a key is never empty"
+def _checked(name: str) -> str:
+    assert name, "names in keys are not empty"
     assert "/" not in name, name
     return name
 
 
-def _number(text: str) -> bool:
-    """Whether it is how a number is written in a key: only one way, so that keys are unique."""
+def _is_canonical_number(text: str) -> bool:
+    """Accept one spelling of a number only, so that keys are unique."""
     return text.isascii() and text.isdecimal() and (text == "0" or not text.startswith("0"))
 
 

@@ -1,8 +1,8 @@
-"""What the cluster knows, as the rest of Kafscale sees it: topics, partitions, brokers, owners.
+"""The metadata of a cluster as values: topics, partition states, brokers and assignments.
 
-Data only: how it becomes the published protobuf messages is said in `encoding`, under which keys in
-`keys`. The law: a value never changes; who wants a change makes a new value with
-`msgspec.structs.replace`, and writes it with a compare on the revision of the old one.
+`topic_codec` and `cluster_codec` encode them, `keys` defines where they are stored. Values are
+immutable: to change one, write a copy (`msgspec.structs.replace`) with a compare on the revision of
+the original.
 """
 
 from collections.abc import Mapping
@@ -15,22 +15,22 @@ TOPIC_ID_BYTES: Final = 16
 DEFAULT_NAMESPACE: Final = "default"
 
 NO_REVISION: Final = 0
-"""The revision of what is not in the store."""
+"""The revision of a value that is not stored."""
 
 
 class Topic(msgspec.Struct, frozen=True, kw_only=True):
-    """A topic that exists, or one that is being deleted."""
+    """A topic, or one that is being deleted."""
 
     name: str
     id: bytes
-    """Sixteen random bytes; a topic created again under the same name has others."""
+    """16 random bytes; a topic that is deleted and created again has another id."""
     partitions: int
     configs: Mapping[str, str]
-    """What somebody has set; everything else is at its default, and is not in here."""
+    """Configs that were set explicitly; defaults are not included."""
     created_ms: int
     namespace: str = DEFAULT_NAMESPACE
     version: int = 1
-    """Grows by one with every change of the topic."""
+    """Incremented with every change of the topic."""
     create_revision: int = NO_REVISION
     mod_revision: int = NO_REVISION
 
@@ -40,7 +40,7 @@ class Topic(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SegmentInfo(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A segment, in short."""
+    """The summary of a segment."""
 
     base_offset: int
     size_bytes: int
@@ -50,36 +50,36 @@ class SegmentInfo(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class PartitionState(msgspec.Struct, frozen=True, kw_only=True):
-    """What is worth knowing of a partition without opening its log."""
+    """The summary of a partition's log, available without opening it."""
 
     topic: str
     topic_id: bytes
     partition: int
     leader_broker: str
     leader_epoch: int
-    """Grows with every change of the leader: a state with an older epoch is never written."""
+    """Incremented with every change of leader; a state with an older epoch is never written."""
     log_start_offset: int = 0
     log_end_offset: int = 0
     high_watermark: int = 0
     active_segment: str = ""
     segments: tuple[SegmentInfo, ...] = ()
-    """Ascending; only the newest ones are kept (`encoding.SEGMENTS_MAX`)."""
+    """Ascending; only the newest are stored (`topic_codec.SEGMENTS_MAX`)."""
     segment_count: int = 0
-    """Of all segments, kept here or not; as the size."""
+    """Of all segments, listed or not; so is `size_bytes`."""
     size_bytes: int = 0
     rolled_offset: int = 0
-    """Up to which offset everything is, or was, in segments."""
+    """The end of the records that were rolled to segments."""
     mod_revision: int = NO_REVISION
 
     @property
     def rolled_end(self) -> int:
-        """The same, also where whoever wrote the state did not say it."""
+        """`rolled_offset`, derived from `segments` if the writer did not set it."""
         newest = self.segments[-1].last_offset + 1 if self.segments else 0
         return max(self.rolled_offset, newest)
 
 
 class ListenerEndpoint(msgspec.Struct, frozen=True):
-    """Where a broker is reached by the clients of one listener."""
+    """The address of a broker for clients of one listener."""
 
     name: str
     host: str
@@ -88,11 +88,11 @@ class ListenerEndpoint(msgspec.Struct, frozen=True):
 
 
 class BrokerInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """A broker that is registered, and so alive."""
+    """A registered broker; registration means that its lease is valid."""
 
     id: int
     epoch: int
-    """Grows with every registration under this id."""
+    """The broker epoch; it grows with every registration of this id."""
     host: str
     port: int
     rack: str = ""
@@ -101,14 +101,14 @@ class BrokerInfo(msgspec.Struct, frozen=True, kw_only=True):
     control_host: str = ""
     control_port: int = 0
     endpoints: tuple[ListenerEndpoint, ...] = ()
-    """By listener; `host` and `port` are those of the first."""
+    """One per listener; `host` and `port` are those of the first."""
     is_draining: bool = False
-    """Whether it is about to leave: what it has is moved to others."""
+    """The broker is leaving: its partitions and shards are moved to other brokers."""
     lease: int = 0
     mod_revision: int = NO_REVISION
 
     def address_at(self, listener: str) -> tuple[str, int] | None:
-        """Where clients of a listener reach it; None where it does not have that listener."""
+        """The address for clients of a listener; None if the broker has no such listener."""
         for endpoint in self.endpoints:
             if endpoint.name == listener:
                 return endpoint.host, endpoint.port
@@ -116,15 +116,15 @@ class BrokerInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Assignment(msgspec.Struct, frozen=True, kw_only=True):
-    """Who owns a partition, or a shard of groups."""
+    """The owner of a partition or of a group shard."""
 
     topic: str
     partition: int
     broker_id: int
     broker_epoch: int
-    """Which registration of the broker owns it; another one than its present one is over."""
+    """The registration that owns it; if the broker has registered again, the owner is gone."""
     leader_epoch: int
-    """Grows by one with every change of the owner."""
+    """Incremented with every change of owner."""
     fully_rolled: bool
     """Whether everything that the owner before acknowledged is in segments."""
     reassigning_to: int | None = None
@@ -133,7 +133,7 @@ class Assignment(msgspec.Struct, frozen=True, kw_only=True):
     mod_revision: int = NO_REVISION
 
     def is_owned_by(self, broker: "BrokerInfo | None") -> bool:
-        """Whether this broker, as it is registered, is the owner."""
+        """True if this registration of the broker is the owner."""
         return (
             broker is not None and self.broker_id == broker.id and self.broker_epoch == broker.epoch
         )

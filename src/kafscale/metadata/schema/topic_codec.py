@@ -1,9 +1,9 @@
-"""From `model` to the published protobuf messages and back.
+"""Encodes topics and partition states as the published protobuf messages.
 
-The laws: what is encoded is decoded to an equal value, whose revisions are those of its entry; a
-value that is no such message is a `DamagedObjectError`, whoever wrote it. A topic's defaults are
-written out for readers of the published schema, and `config_set` says which values are none; a
-record that somebody else wrote from the published schema alone is understood as well.
+Invariants: decoding returns a value equal to the encoded one, with the revisions of its entry; an
+invalid value raises `DamagedObjectError`. Default configs are written out for readers of the
+published schema, and `config_set` lists the configs that were set explicitly. Records of other
+writers, who know the published schema only, can be read too.
 """
 
 import hashlib
@@ -34,8 +34,8 @@ CONFIG_DEFAULTS: Final[Mapping[str, str]] = {
 }
 
 SEGMENTS_MAX: Final = 100
-"""How many of the newest segments a partition's state lists: etcd takes 1.5 MiB, and every broker
-that watches is sent the whole state at every roll."""
+"""How many of the newest segments a state lists. etcd limits requests to 1.5 MiB, and every
+watching broker receives the whole state at every roll."""
 
 
 def encode_topic(topic: Topic) -> bytes:
@@ -58,19 +58,19 @@ def encode_topic(topic: Topic) -> bytes:
 
 def decode_topic(entry: Entry) -> Topic:
     record = parse_message(messages.TopicConfig(), entry)
-    named = keys.parse(entry.key)
-    assert isinstance(named, keys.TopicConfigKey | keys.DeletionKey), entry.key
-    if record.name != named.topic:
-        raise DamagedObjectError(entry.key, f"it holds a topic named {record.name!r}")
+    key = keys.parse(entry.key)
+    assert isinstance(key, keys.TopicConfigKey | keys.DeletionKey), entry.key
+    if record.name != key.topic:
+        raise DamagedObjectError(entry.key, f"contains another topic name: {record.name!r}")
     if record.partitions < 1:
-        raise DamagedObjectError(entry.key, f"a topic of {record.partitions} partitions")
+        raise DamagedObjectError(entry.key, f"invalid partition count {record.partitions}")
     if len(record.topic_id) not in {0, TOPIC_ID_BYTES}:
-        raise DamagedObjectError(entry.key, f"a topic id of {len(record.topic_id)} bytes")
+        raise DamagedObjectError(entry.key, f"invalid topic id of {len(record.topic_id)} bytes")
     return Topic(
         name=record.name,
         id=record.topic_id or _derived_id(record.name, entry.create_revision),
         partitions=record.partitions,
-        configs=_configs_set(record),
+        configs=_explicit_configs(record),
         created_ms=read_time(entry, record.created_at),
         namespace=record.namespace or DEFAULT_NAMESPACE,
         version=record.config_version or 1,
@@ -136,11 +136,11 @@ def decode_partition_state(entry: Entry) -> PartitionState:
     )
 
 
-def _configs_set(record: messages.TopicConfig) -> dict[str, str]:
-    """What somebody has set, as far as the record tells."""
+def _explicit_configs(record: messages.TopicConfig) -> dict[str, str]:
+    """The configs that were set explicitly."""
     if record.topic_id:
         return {name: record.config[name] for name in record.config_set if name in record.config}
-    # Somebody else's record: fields that are at their default were hardly set on purpose.
+    # Record of another writer: a field at its default was probably not set explicitly.
     fields = {
         "retention.ms": (record.retention_ms, RETENTION_MS_DEFAULT),
         "retention.bytes": (record.retention_bytes, RETENTION_BYTES_DEFAULT),
@@ -155,6 +155,6 @@ def _configs_set(record: messages.TopicConfig) -> dict[str, str]:
 
 
 def _derived_id(name: str, create_revision: int) -> bytes:
-    """The id of a topic whose writer knew of none: the same for every reader, as long as it is."""
+    """Derive an id for a topic whose writer set none; all readers derive the same one."""
     assert create_revision != NO_REVISION
     return hashlib.sha256(f"{name}@{create_revision}".encode()).digest()[:TOPIC_ID_BYTES]

@@ -1,20 +1,20 @@
-"""The metadata store as everybody above sees it: an ordered key-value store in etcd's vocabulary.
+"""`MetadataStore`: an ordered key-value store with revisions, in etcd's terms.
 
-The laws, which every implementation keeps:
+Invariants of every implementation:
 
-1. Linearizable. A read sees every commit that was answered before the read began.
-2. One counter of revisions for the whole store. A commit that changes something takes the next
-   revision, whatever it changes; a key's `mod_revision` is that of its last change, 0 if it has
-   none. A commit that changes nothing takes no revision.
-3. A commit is atomic: all its operations or none, and none unless every compare holds.
-4. A watch tells of every change of its prefix after the given revision, in order, none twice; the
-   changes of one commit come in one list. Where the store no longer knows what happened since that
-   revision, the watch says `COMPACTED` once, and ends: read the range again and watch from there.
-5. Keys put under a lease are deleted when it ends, in one commit. A put under a lease that has
+1. Linearizable: a read sees every commit that was acknowledged before the read started.
+2. The store has one revision counter. A commit that changes something increments it by one; a key's
+   `mod_revision` is the revision of its last change, or 0 if it does not exist. A commit that
+   changes nothing has no revision of its own.
+3. A commit is atomic: all operations are applied if all compares hold, else none.
+4. A watch reports every change under its prefix after the given revision, in order and once; the
+   changes of one commit are in one list. If that revision was compacted, the watch reports
+   `COMPACTED` and ends: read the range again and watch from its revision.
+5. Keys under a lease are deleted in one commit when the lease ends. A put under a lease that has
    ended fails its commit, like a compare that does not hold.
 
-What fails, fails as `StoreUnavailableError`; a commit that fails so may or may not have been made.
-Which keys there are is said in `keys`, what their values mean in `model`.
+Failures raise `StoreUnavailableError`; a commit that fails this way may have been applied or not.
+`schema.keys` defines the keys, `schema.model` the values.
 """
 
 import enum
@@ -24,16 +24,16 @@ from typing import Final, Protocol
 import msgspec
 
 OPERATIONS_MAX: Final = 128
-"""As many operations, and as many compares, as etcd takes in one commit by default."""
+"""etcd's default limit of operations, and of compares, in one transaction."""
 
 COMMIT_BYTES_MAX: Final = 1_500_000
-"""What fits into one request to etcd (1.5 MiB), with room for what goes round it."""
+"""etcd's request limit (1.5 MiB), minus some space for overhead."""
 
 NO_LEASE: Final = 0
 
 
 class Entry(msgspec.Struct, frozen=True, gc=False):
-    """What is kept under a key."""
+    """A key with its value and revisions."""
 
     key: str
     value: bytes
@@ -43,27 +43,27 @@ class Entry(msgspec.Struct, frozen=True, gc=False):
 
 
 class Snapshot(msgspec.Struct, frozen=True):
-    """All entries under a prefix, ascending by key, as they were at one revision."""
+    """All entries under a prefix, ascending by key, at one revision."""
 
     entries: tuple[Entry, ...]
     revision: int
 
 
 class Compare(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What must hold for a commit to be made: one thing about one key."""
+    """A condition on one key that must hold for a commit."""
 
     key: str
     mod_revision: int | None = None
-    """0 for a key that must be absent."""
+    """0 for a key that must not exist."""
     create_revision: int | None = None
-    """Holds as long as the key is changed, but not deleted and made again."""
+    """Holds while the key is changed, but not if it is deleted and created again."""
     value: bytes | None = None
 
     def __post_init__(self) -> None:
         assert [self.mod_revision, self.create_revision, self.value].count(None) == 2, self
 
     def holds(self, entry: Entry | None) -> bool:
-        """Whether it holds for what is kept under the key."""
+        """Evaluate the condition for the entry of the key."""
         if self.mod_revision is not None:
             return self.mod_revision == (entry.mod_revision if entry else 0)
         if self.create_revision is not None:
@@ -72,7 +72,7 @@ class Compare(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Put(msgspec.Struct, frozen=True, gc=False):
-    """Keep `value` under `key`, until the lease ends if one is given."""
+    """Set a key, until the lease ends if one is given."""
 
     key: str
     value: bytes
@@ -80,13 +80,13 @@ class Put(msgspec.Struct, frozen=True, gc=False):
 
 
 class Delete(msgspec.Struct, frozen=True, gc=False):
-    """Delete a key; one that is not there is no error."""
+    """Delete a key; a missing key is no error."""
 
     key: str
 
 
 class DeletePrefix(msgspec.Struct, frozen=True, gc=False):
-    """Delete every key that begins with `prefix`, however many; it counts as one operation."""
+    """Delete all keys with a prefix; counts as one operation."""
 
     prefix: str
 
@@ -95,20 +95,20 @@ Operation = Put | Delete | DeletePrefix
 
 
 class Committed(msgspec.Struct, frozen=True, gc=False):
-    """How a commit ended."""
+    """The result of a commit."""
 
     succeeded: bool
     revision: int
-    """That of the commit; where it changed nothing, that of the store when it was tried."""
+    """The revision of the commit; if it changed nothing, that of the store at the time."""
 
 
 class EventKind(enum.Enum):
-    """What has happened."""
+    """The kind of a watch event."""
 
     PUT = "put"
     DELETE = "delete"
     COMPACTED = "compacted"
-    """The store has forgotten what happened in between; the watch ends with this."""
+    """The requested history is compacted; the watch ends."""
 
 
 class Event(msgspec.Struct, frozen=True, gc=False):
@@ -116,24 +116,24 @@ class Event(msgspec.Struct, frozen=True, gc=False):
 
     kind: EventKind
     key: str
-    """That of the change; the prefix where the watch was compacted."""
+    """The changed key; for `COMPACTED` the prefix of the watch."""
     value: bytes
-    """What was put; empty otherwise."""
+    """The new value; empty unless the event is a put."""
     mod_revision: int
-    """That of the change; where the watch was compacted, the last one that is forgotten."""
+    """The revision of the change; for `COMPACTED` the last compacted revision."""
     create_revision: int = 0
-    """Of the key that was put."""
+    """Set for a put."""
     lease: int = NO_LEASE
 
     def entry(self) -> Entry | None:
-        """What is kept under the key since."""
+        """The entry of the key after the event."""
         if self.kind is not EventKind.PUT:
             return None
         return Entry(self.key, self.value, self.create_revision, self.mod_revision, self.lease)
 
 
 class MetadataStore(Protocol):
-    """The verbs. Prefixes are never empty."""
+    """The operations of a metadata store. Prefixes must not be empty."""
 
     async def get(self, key: str) -> Entry | None: ...
 
@@ -142,21 +142,21 @@ class MetadataStore(Protocol):
     async def commit(
         self, compares: Sequence[Compare], operations: Sequence[Operation]
     ) -> Committed:
-        """Make all operations if all compares hold, else none; no key may be touched twice."""
+        """Apply all operations if all compares hold, else none; a key may occur only once."""
 
     def watch(self, prefix: str, after_revision: int) -> AsyncGenerator[list[Event], None]: ...
 
     async def grant(self, ttl_ms: int) -> int:
-        """A new lease, which ends `ttl_ms` from now unless it is kept alive."""
+        """Grant a lease that ends after `ttl_ms` unless it is kept alive."""
 
     async def keep_alive(self, lease: int) -> bool:
-        """Let the lease last its whole time again; false if it has ended, and so is lost."""
+        """Renew a lease; false if it has ended."""
 
     async def revoke(self, lease: int) -> None:
-        """End the lease now, and delete its keys; one that has ended is no error."""
+        """End a lease and delete its keys; a lease that has ended is no error."""
 
     async def close(self) -> None:
-        """Let go of everything; watches that are still open fail."""
+        """Close the store; open watches fail."""
 
 
 def absent(key: str) -> Compare:
@@ -168,17 +168,17 @@ def unchanged(entry: Entry) -> Compare:
 
 
 def prefix_end(prefix: str) -> str:
-    """The first string after all those that begin with `prefix`.
+    """The first string after all strings with the prefix.
 
     >>> prefix_end("/kafscale/topics/")
     '/kafscale/topics0'
     """
-    assert prefix, "a prefix is never empty"
+    assert prefix, "the prefix is empty"
     return prefix[:-1] + chr(ord(prefix[-1]) + 1)
 
 
 def check_commit(compares: Sequence[Compare], operations: Sequence[Operation]) -> None:
-    """Assert what etcd would refuse, so that no other store accepts it either."""
+    """Assert etcd's limits, so that no other store accepts what etcd rejects."""
     assert len(compares) <= OPERATIONS_MAX, len(compares)
     assert len(operations) <= OPERATIONS_MAX, len(operations)
     puts = [operation for operation in operations if isinstance(operation, Put)]
@@ -187,5 +187,5 @@ def check_commit(compares: Sequence[Compare], operations: Sequence[Operation]) -
     prefixes = tuple(
         operation.prefix for operation in operations if isinstance(operation, DeletePrefix)
     )
-    assert len(set(keys)) == len(keys), "a key is touched twice"
-    assert not any(put.key.startswith(prefixes) for put in puts), "a key is touched twice"
+    assert len(set(keys)) == len(keys), "a key occurs twice"
+    assert not any(put.key.startswith(prefixes) for put in puts), "a key occurs twice"

@@ -1,7 +1,7 @@
-"""The metadata store in memory, for tests: every law of `store`, and nothing left to chance.
+"""`MemoryStore`: a deterministic metadata store in memory, for tests.
 
-The law: each verb does all its work before it first gives way to others, so that the order of calls
-is the order of commits. Nothing outlives the process.
+Every operation completes before it yields to the event loop, so that commits are in the order of
+calls. Data is lost with the process.
 """
 
 import bisect
@@ -28,7 +28,7 @@ from kafscale.metadata.store.local_leases import Clock, Leases
 
 
 class MemoryStore:
-    """A `MetadataStore` that is a dictionary, and a list of its keys in order."""
+    """A `MetadataStore` in a dictionary, with a sorted list of keys."""
 
     def __init__(self, clock: Clock, commits_max: int = COMMITS_MAX) -> None:
         self._entries: dict[str, Entry] = {}

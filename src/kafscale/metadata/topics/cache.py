@@ -1,9 +1,8 @@
-"""The topics and the deletions under way, as this process sees them; read without waiting.
+"""`TopicCache`: topics and pending deletions, kept current by watches.
 
-The laws: the view is kept current by watches of the store; listeners are told of every change of a
-topic once, after the view shows it, whoever made it, and a topic that was deleted and made again is
-told as both. A record that cannot be read is logged and changes nothing. How topics are changed is
-left to `catalog`.
+Listeners are called once per change of a topic, after the cache has it, whichever broker made the
+change. A topic that was deleted and created again is reported as a deletion and a creation. A
+record that cannot be decoded is logged and ignored. `catalog` changes topics.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,13 +17,13 @@ from kafscale.metadata.store.base import Entry, MetadataStore
 from kafscale.observability.logging import get_logger
 
 TopicListener = Callable[[Topic | None, Topic | None], None]
-"""Told what a topic was before, and what it is after; None for a topic that is not there."""
+"""Called with the topic before and after a change; None if it does not exist."""
 
 _log = get_logger(__name__)
 
 
 class TopicCache:
-    """All topics, by name and by id, and the deleted ones whose objects are not all gone."""
+    """All topics by name and id, and deleted topics whose objects are not all removed."""
 
     def __init__(self, store: MetadataStore) -> None:
         self._topics: dict[str, Topic] = {}
@@ -60,7 +59,7 @@ class TopicCache:
         parsed = keys.parse(key)
         assert isinstance(parsed, keys.TopicConfigKey), key
         before = self._topics.get(parsed.topic)
-        after = _decoded(entry, before)
+        after = _decode_or_keep(entry, before)
         if before and after and before.id != after.id:
             self._replace(before, None)
             before = None
@@ -77,13 +76,13 @@ class TopicCache:
         for listener in self._listeners:
             try:
                 listener(before, after)
-            except Exception:  # noqa: BLE001 - logged, as any edge does.
-                # The watch must go on for everybody else, whatever one listener does.
+            except Exception:  # noqa: BLE001 - logged.
+                # A failing listener must not stop the watch.
                 _log.exception("topic listener failed", before=before, after=after)
 
     def _deletion_changed(self, key: str, entry: Entry | None) -> None:
         name = key.removeprefix(keys.DELETIONS)
-        deletion = _decoded(entry, self._deletions.get(name))
+        deletion = _decode_or_keep(entry, self._deletions.get(name))
         if deletion:
             self._deletions[name] = deletion
         else:
@@ -93,12 +92,12 @@ class TopicCache:
 
 
 def _is_config(key: str) -> bool:
-    # Asked for every key of every topic, most of which are states of partitions.
+    # Called for every key of every topic; most are partition states.
     return key.endswith("/config") and isinstance(keys.parse(key), keys.TopicConfigKey)
 
 
-def _decoded(entry: Entry | None, before: Topic | None) -> Topic | None:
-    """The topic of an entry; what was known before, if the entry cannot be read."""
+def _decode_or_keep(entry: Entry | None, before: Topic | None) -> Topic | None:
+    """Decode a topic; if that fails, return the previous value."""
     if entry is None:
         return None
     try:

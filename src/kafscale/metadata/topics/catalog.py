@@ -1,17 +1,16 @@
-"""The catalog: which topics there are, as every broker sees it, and the ways to change it.
+"""`Catalog`: the topics of the cluster, as every broker sees them, and operations on them.
 
-The laws:
+Invariants:
 
-1. Handlers read the catalog without waiting; what they see is kept current by `topic_view`, so a
-   topic that any broker changes is soon seen by all. A method that changes something returns when
-   the change can be seen here.
-2. Every change is one commit with a compare: of two brokers that create one name, one succeeds; of
-   two that create different names, both do.
-3. Deleting a topic leaves a tombstone in the same commit that removes it. Its name cannot be taken
-   again before the tombstone is gone, and that is removed when the last of its objects is: a new
-   topic never finds records of the old one.
+1. Reads do not wait. `TopicCache` keeps the topics current, so that a change by any broker is soon
+   visible on all. An operation returns when its change is visible here.
+2. Every change is one commit with compares: of two brokers that create the same topic, one
+   succeeds.
+3. Deleting a topic writes a tombstone in the commit that removes the topic. The name is blocked
+   until the tombstone is removed, after the last of the topic's objects: a new topic never sees
+   records of an old one.
 
-Removing objects, and judging configurations, is left to others.
+Object removal and config validation are done elsewhere.
 """
 
 import asyncio
@@ -43,11 +42,11 @@ from kafscale.metadata.topics import names
 from kafscale.metadata.topics.cache import TopicCache, TopicListener
 
 TIMEOUT_MS: Final = 30_000
-"""How long a change may take, waiting for an old topic of the same name to be gone included."""
+"""The time limit of a change, including the wait until an old topic of the same name is removed."""
 
 
 class Catalog:
-    """All topics, by name and by id, the deletions under way, and the changes to them."""
+    """All topics by name and id, pending deletions, and the operations on them."""
 
     def __init__(
         self,
@@ -63,31 +62,31 @@ class Catalog:
         self.topics: Mapping[str, Topic] = self._cache.topics
         self.by_id: Mapping[bytes, Topic] = self._cache.by_id
         self.deletions: Mapping[str, Topic] = self._cache.deletions
-        """Topics that are deleted, but whose objects may not all be gone yet, by name."""
+        """Deleted topics whose objects are not all removed yet, by name."""
 
     @property
     def connected(self) -> bool:
-        """Whether the store's changes arrive here; if not, the catalog may be out of date."""
+        """True while watches work; if false, the catalog may be outdated."""
         return self._cache.connected
 
     @property
     def revision(self) -> int:
-        """The revision of the store at which the topics were exactly those that are seen here."""
+        """The store revision that the topics show."""
         return self._cache.configs_cache.revision
 
     async def start(self) -> None:
-        """Read all topics, then follow the store in the background until `close`."""
+        """Read all topics, then watch them until `close`."""
         await self._cache.start()
 
     async def close(self) -> None:
         await self._cache.close()
 
     async def wait_for_revision(self, revision: int) -> None:
-        """Wait until the change of a topic that was made at this revision can be seen here."""
+        """Wait until a change of a topic that was made at `revision` is visible."""
         await self._cache.configs_cache.wait_for_revision(revision)
 
     async def current(self) -> None:
-        """Wait until all topics that the store has now can be seen here, as they are there."""
+        """Wait until all topics that the store has now are visible."""
         snapshot = await self._store.range(keys.TOPICS)
         await self.wait_for_revision(
             max((entry.mod_revision for entry in snapshot.entries), default=0)
@@ -97,25 +96,27 @@ class Catalog:
         return self.topics.get(name)
 
     def subscribe(self, listener: TopicListener) -> None:
-        """Tell `listener` of every change from now on, once it can be seen; it must not wait.
+        """Call `listener` after every change; it must not block.
 
-        Who subscribes before `start` is told of all the topics that there are, too.
+        A listener that subscribes before `start` is called for every existing topic too.
         """
         self._cache.subscribe(listener)
 
     def subscribe_deletions(self, listener: Callable[[], None]) -> None:
-        """Call `listener` whenever a deletion has begun or is finished."""
+        """Call `listener` when a deletion starts or finishes."""
         self._cache.subscribe_deletions(listener)
 
     def check_new(self, name: str, partitions: int) -> None:
-        """Raise what `create` would, as far as it can be seen from here (`validate_only`)."""
+        """Raise the errors that `create` would raise, from cached state (`validate_only`)."""
         names.check(name)
         if partitions < 1:
-            raise InvalidPartitionsError(f"a topic has 1 partition or more, not {partitions}")
+            raise InvalidPartitionsError(
+                f"the number of partitions must be at least 1, not {partitions}"
+            )
         if name in self.topics:
-            raise TopicExistsError(f"topic {name!r} exists")
-        # Names that are alike hurt nobody but readers of metrics, so looking here is enough: two
-        # brokers that create such a pair in one moment may.
+            raise TopicExistsError(f"topic {name!r} already exists")
+        # Colliding names only affect readers of metrics, so cached state is enough: two brokers
+        # that create such a pair at the same time may both succeed.
         names.check_collision(name, self.topics)
 
     async def create(
@@ -128,7 +129,7 @@ class Catalog:
         *,
         timeout_ms: int | None = None,
     ) -> Topic:
-        """Create a topic, once no older one of that name is still being deleted."""
+        """Create a topic, after the deletion of an older topic of that name has finished."""
         self.check_new(name, partitions)
         topic = Topic(
             name=name,
@@ -140,19 +141,19 @@ class Catalog:
         )
         key = keys.topic_config(name)
         compares = [absent(key), absent(keys.deletion(name))]
-        async with self._limit(f"topic {name!r} is not created yet", timeout_ms):
+        async with self._time_limit(f"topic {name!r} was not created", timeout_ms):
             while True:
                 done = await self._store.commit(compares, [Put(key, encode_topic(topic))])
                 if done.succeeded:
                     await self._cache.configs_cache.wait_for_revision(done.revision)
                     return replace(topic, create_revision=done.revision, mod_revision=done.revision)
                 if await self._store.get(key):
-                    raise TopicExistsError(f"topic {name!r} exists")
-                await self._deletion_finished(name)
+                    raise TopicExistsError(f"topic {name!r} already exists")
+                await self._wait_for_deletion(name)
 
     async def delete(self, name: str) -> Topic:
-        """Delete a topic with its partitions and assignments, and leave a tombstone."""
-        async with self._limit(f"topic {name!r} is not deleted yet"):
+        """Delete a topic with its partition states and assignments, and write a tombstone."""
+        async with self._time_limit(f"topic {name!r} was not deleted"):
             while True:
                 entry, topic = await self._read(name)
                 done = await self._store.commit(
@@ -169,28 +170,28 @@ class Catalog:
                     return topic
 
     async def is_deleting(self, name: str, topic_id: bytes) -> bool:
-        """Whether the store has this tombstone now; what is seen here may be older."""
+        """Read from the store whether this tombstone exists."""
         entry = await self._store.get(keys.deletion(name))
         return entry is not None and decode_topic(entry).id == topic_id
 
     async def finish_deletion(self, name: str, topic_id: bytes) -> None:
-        """Remove the tombstone, now that the objects are gone; the name is free again."""
-        async with self._limit(f"the deletion of topic {name!r} is not finished yet"):
+        """Remove the tombstone, which frees the name."""
+        async with self._time_limit(f"the deletion of topic {name!r} did not finish"):
             entry = await self._store.get(keys.deletion(name))
             if entry is None or decode_topic(entry).id != topic_id:
                 return
             done = await self._store.commit([unchanged(entry)], [Delete(entry.key)])
-            # Where the compare does not hold, another broker has finished the same deletion.
+            # If the compare fails, another broker has finished the deletion.
             if done.succeeded:
                 await self._cache.deletions_cache.wait_for_revision(done.revision)
 
     async def grow(self, name: str, partitions: int) -> Topic:
-        """Give a topic more partitions; the new ones are empty."""
+        """Add partitions to a topic; the new ones are empty."""
 
         def grown(topic: Topic) -> Topic:
             if partitions <= topic.partitions:
                 raise InvalidPartitionsError(
-                    f"topic {name!r} has {topic.partitions} partitions and can only get more,"
+                    f"topic {name!r} has {topic.partitions} partitions and can only have more,"
                     f" not {partitions}"
                 )
             return replace(topic, partitions=partitions)
@@ -200,13 +201,13 @@ class Catalog:
     async def set_configs(
         self, name: str, change: Callable[[Mapping[str, str]], Mapping[str, str]]
     ) -> Topic:
-        """Change what is set for a topic; `change` is asked again if another was faster."""
+        """Change the explicit configs of a topic; `change` is called again after a conflict."""
         return await self._update(
             name, lambda topic: replace(topic, configs=dict(change(topic.configs)))
         )
 
     async def _update(self, name: str, change: Callable[[Topic], Topic]) -> Topic:
-        async with self._limit(f"topic {name!r} is not changed yet"):
+        async with self._time_limit(f"topic {name!r} was not changed"):
             while True:
                 entry, before = await self._read(name)
                 after = change(before)
@@ -221,13 +222,13 @@ class Catalog:
                     return replace(after, mod_revision=done.revision)
 
     async def _read(self, name: str) -> tuple[Entry, Topic]:
-        """The topic as the store has it now, which may be newer than what is seen here."""
+        """Read a topic from the store."""
         entry = await self._store.get(keys.topic_config(name)) if names.is_legal(name) else None
         if entry is None:
-            raise UnknownTopicError(f"there is no topic {name!r}")
+            raise UnknownTopicError(f"topic {name!r} does not exist")
         return entry, decode_topic(entry)
 
-    async def _deletion_finished(self, name: str) -> None:
+    async def _wait_for_deletion(self, name: str) -> None:
         tombstone = await self._store.get(keys.deletion(name))
         if tombstone is None:
             return
@@ -237,10 +238,10 @@ class Catalog:
             await cache.wait_for_change()
 
     @asynccontextmanager
-    async def _limit(self, late: str, timeout_ms: int | None = None) -> AsyncIterator[None]:
+    async def _time_limit(self, failure: str, timeout_ms: int | None = None) -> AsyncIterator[None]:
         limit_ms = self._timeout_ms if timeout_ms is None else timeout_ms
         try:
             async with asyncio.timeout(limit_ms / 1000):
                 yield
         except TimeoutError as error:
-            raise StoreUnavailableError(f"{late}, after {limit_ms} ms") from error
+            raise StoreUnavailableError(f"{failure} within {limit_ms} ms") from error

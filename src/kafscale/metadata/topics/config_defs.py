@@ -1,15 +1,13 @@
-"""Every topic config that we know, one row each: what it may be, and what it does.
+"""The definitions of all topic configs: type, default and effect. Names and defaults are Kafka's.
 
-The law: a config that exists does something. There are three ways to keep it:
+Every config has one of three effects:
 
-* An honoured config takes any value of its kind, and the logs of the topic obey it.
-* A settled config takes any value of its kind too, because we keep what each of them promises:
-  min.insync.replicas is met by storage that is durable before it answers, and the configs of the
-  log cleaner are for the job that compacts topics, which brokers leave to Spark.
-* A fixed config has one value only, its default. Naming that changes nothing; another would
-  promise what we do not do, and is refused.
-
-Names, kinds and defaults are Kafka's. What may be stored by these rows is in `topic_config_rules`.
+* An applied config accepts any value of its type, and the logs of the topic use it.
+* An accepted config accepts any value of its type, because Kafscale guarantees what each value
+  promises: min.insync.replicas is met by storage that is durable before it acknowledges, and
+  configs of the log cleaner are used by the Spark job that compacts topics.
+* A fixed config accepts its default only. Any other value would promise what Kafscale does not do,
+  and is rejected.
 """
 
 import enum
@@ -31,7 +29,7 @@ WEEK_MS: Final = 7 * 24 * 3600 * 1000
 
 
 class Effect(enum.Enum):
-    """How a config keeps the law."""
+    """What setting a config does."""
 
     APPLIED = "applied"
     ACCEPTED = "accepted"
@@ -40,16 +38,16 @@ class Effect(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class TopicConfig:
-    """A row of the table."""
+    """The definition of a topic config."""
 
     effect: Effect
     name: str
     type: ValueType
     default: str
-    """What holds where neither the topic nor the broker says anything."""
+    """The value if neither the topic nor the broker sets it."""
     _: KW_ONLY
     synonym: str = ""
-    """What a broker's config of the same meaning is called in Kafka; empty for none."""
+    """The name of Kafka's broker config of the same meaning, if there is one."""
     documentation: str
 
 
@@ -68,7 +66,7 @@ _ROWS: Final = (
         "delete",
         synonym="log.cleanup.policy",
         documentation="What happens to old records: delete removes them by retention.ms and"
-        " retention.bytes; compact leaves the newest of each key, whenever the job compact runs.",
+        " retention.bytes; compact keeps the newest of each key, whenever the compact job runs.",
     ),
     TopicConfig(
         APPLIED,
@@ -76,8 +74,9 @@ _ROWS: Final = (
         Enum(("none", "uncompressed", "producer", "gzip", "snappy", "lz4", "zstd")),
         "snappy",
         synonym="compression.type",
-        documentation="What segments compress batches with that came uncompressed; with producer,"
-        " uncompressed and none they stay so. Batches that came compressed stay as they are.",
+        documentation="The codec for batches that arrive uncompressed, applied when a segment is"
+        " written; producer, uncompressed and none leave them uncompressed. Compressed batches are"
+        " stored as they are.",
     ),
     TopicConfig(
         APPLIED,
@@ -85,7 +84,7 @@ _ROWS: Final = (
         Integer(0, INT_MAX),
         "1048588",
         synonym="message.max.bytes",
-        documentation="The largest record batch, after compression, that is taken.",
+        documentation="The largest accepted record batch, after compression.",
     ),
     TopicConfig(
         APPLIED,
@@ -93,7 +92,7 @@ _ROWS: Final = (
         Enum(("CreateTime", "LogAppendTime")),
         "CreateTime",
         synonym="log.message.timestamp.type",
-        documentation="Whose clock records are stamped by: the producer's or the broker's.",
+        documentation="Whether timestamps are set by the producer or by the broker.",
     ),
     TopicConfig(
         APPLIED,
@@ -101,7 +100,7 @@ _ROWS: Final = (
         _LIMIT,
         "-1",
         synonym="log.retention.bytes",
-        documentation="How many bytes of a partition are kept, to whole segments; -1 for all.",
+        documentation="The size above which the oldest segments are deleted; -1: no limit.",
     ),
     TopicConfig(
         APPLIED,
@@ -109,7 +108,7 @@ _ROWS: Final = (
         _LIMIT,
         str(WEEK_MS),
         synonym="log.retention.ms",
-        documentation="How long records are kept, to whole segments; -1 for ever.",
+        documentation="The age above which segments are deleted; -1: no limit.",
     ),
     TopicConfig(
         APPLIED,
@@ -117,7 +116,7 @@ _ROWS: Final = (
         Integer(1, INT_MAX),
         "104857600",
         synonym="log.segment.bytes",
-        documentation="The size at which a segment is complete.",
+        documentation="The size at which a segment is rolled.",
     ),
     TopicConfig(
         APPLIED,
@@ -125,7 +124,7 @@ _ROWS: Final = (
         Integer(1),
         str(WEEK_MS),
         synonym="log.roll.ms",
-        documentation="The age at which a segment is complete, however small it is.",
+        documentation="The age at which a segment is rolled, whatever its size.",
     ),
     TopicConfig(
         ACCEPTED,
@@ -133,8 +132,8 @@ _ROWS: Final = (
         Integer(1, INT_MAX),
         "1",
         synonym="min.insync.replicas",
-        documentation="Met by any number: records are durable in the store before acks=all is"
-        " answered, and the store replicates them.",
+        documentation="Any value is met: records are durable in the object store, which replicates"
+        " them, before acks=all is acknowledged.",
     ),
     TopicConfig(
         ACCEPTED,
@@ -142,7 +141,7 @@ _ROWS: Final = (
         _MILLISECONDS,
         "86400000",
         synonym="log.cleaner.delete.retention.ms",
-        documentation="How long a compacted topic keeps the marks of deleted keys.",
+        documentation="How long a compacted topic keeps tombstones.",
     ),
     TopicConfig(
         ACCEPTED,
@@ -150,7 +149,7 @@ _ROWS: Final = (
         Integer(1),
         str(LONG_MAX),
         synonym="log.cleaner.max.compaction.lag.ms",
-        documentation="How long a record of a compacted topic may stay uncompacted.",
+        documentation="The longest time that a record stays uncompacted.",
     ),
     TopicConfig(
         ACCEPTED,
@@ -158,7 +157,7 @@ _ROWS: Final = (
         _MILLISECONDS,
         "0",
         synonym="log.cleaner.min.compaction.lag.ms",
-        documentation="How long a record of a compacted topic stays uncompacted.",
+        documentation="The shortest time that a record stays uncompacted.",
     ),
     TopicConfig(
         ACCEPTED,
@@ -166,7 +165,7 @@ _ROWS: Final = (
         Ratio(),
         "0.5",
         synonym="log.cleaner.min.cleanable.ratio",
-        documentation="From which share of uncompacted records a compacted topic is compacted.",
+        documentation="The share of uncompacted records at which a topic is compacted.",
     ),
     TopicConfig(
         FIXED,
@@ -174,7 +173,7 @@ _ROWS: Final = (
         _MILLISECONDS,
         "60000",
         synonym="log.segment.delete.delay.ms",
-        documentation="Of files on a broker's disk, which keeps none.",
+        documentation="Not applicable: brokers keep no log files on disk.",
     ),
     TopicConfig(
         FIXED,
@@ -182,7 +181,7 @@ _ROWS: Final = (
         Integer(1),
         str(LONG_MAX),
         synonym="log.flush.interval.messages",
-        documentation="Nothing to force: what is acknowledged with acks=all is durable.",
+        documentation="Not applicable: records acknowledged with acks=all are durable.",
     ),
     TopicConfig(
         FIXED,
@@ -190,14 +189,14 @@ _ROWS: Final = (
         _MILLISECONDS,
         str(LONG_MAX),
         synonym="log.flush.interval.ms",
-        documentation="Nothing to force: what is acknowledged with acks=all is durable.",
+        documentation="Not applicable: records acknowledged with acks=all are durable.",
     ),
     TopicConfig(
         FIXED,
         "follower.replication.throttled.replicas",
         StringList(),
         "",
-        documentation="Of replication between brokers, which there is none of.",
+        documentation="Not applicable: brokers do not replicate to each other.",
     ),
     TopicConfig(
         FIXED,
@@ -205,14 +204,14 @@ _ROWS: Final = (
         Integer(0, INT_MAX),
         "4096",
         synonym="log.index.interval.bytes",
-        documentation="How far the entries of an index lie apart: one setting for all topics.",
+        documentation="The distance between index entries; set by storage.indexIntervalBytes.",
     ),
     TopicConfig(
         FIXED,
         "leader.replication.throttled.replicas",
         StringList(),
         "",
-        documentation="Of replication between brokers, which there is none of.",
+        documentation="Not applicable: brokers do not replicate to each other.",
     ),
     TopicConfig(
         FIXED,
@@ -220,7 +219,7 @@ _ROWS: Final = (
         Integer(-2),
         "-2",
         synonym="log.local.retention.bytes",
-        documentation="Of tiered storage: every record is in the store from the beginning.",
+        documentation="Not applicable: all records are in object storage.",
     ),
     TopicConfig(
         FIXED,
@@ -228,7 +227,7 @@ _ROWS: Final = (
         Integer(-2),
         "-2",
         synonym="log.local.retention.ms",
-        documentation="Of tiered storage: every record is in the store from the beginning.",
+        documentation="Not applicable: all records are in object storage.",
     ),
     TopicConfig(
         FIXED,
@@ -236,7 +235,7 @@ _ROWS: Final = (
         Boolean(),
         "true",
         synonym="log.message.downconversion.enable",
-        documentation="Old consumers get records in their own format.",
+        documentation="Records are down-converted for old consumers.",
     ),
     TopicConfig(
         FIXED,
@@ -244,7 +243,7 @@ _ROWS: Final = (
         Enum(("3.0-IV1",)),
         "3.0-IV1",
         synonym="log.message.format.version",
-        documentation="Records are stored in format 2, which came last.",
+        documentation="Records are stored in format 2, the latest.",
     ),
     TopicConfig(
         FIXED,
@@ -252,7 +251,7 @@ _ROWS: Final = (
         _MILLISECONDS,
         str(LONG_MAX),
         synonym="log.message.timestamp.after.max.ms",
-        documentation="How far a timestamp may lie in the future, which is not checked.",
+        documentation="Timestamps in the future are not checked.",
     ),
     TopicConfig(
         FIXED,
@@ -260,7 +259,7 @@ _ROWS: Final = (
         _MILLISECONDS,
         str(LONG_MAX),
         synonym="log.message.timestamp.before.max.ms",
-        documentation="How far a timestamp may lie in the past, which is not checked.",
+        documentation="Timestamps in the past are not checked.",
     ),
     TopicConfig(
         FIXED,
@@ -268,28 +267,28 @@ _ROWS: Final = (
         Boolean(),
         "false",
         synonym="log.preallocate",
-        documentation="Of files on a broker's disk, which keeps none.",
+        documentation="Not applicable: brokers keep no log files on disk.",
     ),
     TopicConfig(
         FIXED,
         "remote.log.copy.disable",
         Boolean(),
         "false",
-        documentation="Of tiered storage: every record is in the store from the beginning.",
+        documentation="Not applicable: all records are in object storage.",
     ),
     TopicConfig(
         FIXED,
         "remote.log.delete.on.disable",
         Boolean(),
         "false",
-        documentation="Of tiered storage: every record is in the store from the beginning.",
+        documentation="Not applicable: all records are in object storage.",
     ),
     TopicConfig(
         FIXED,
         "remote.storage.enable",
         Boolean(),
         "false",
-        documentation="Of tiered storage: every record is in the store from the beginning.",
+        documentation="Not applicable: all records are in object storage.",
     ),
     TopicConfig(
         FIXED,
@@ -297,7 +296,7 @@ _ROWS: Final = (
         Integer(4, INT_MAX),
         "10485760",
         synonym="log.index.size.max.bytes",
-        documentation="Of files on a broker's disk, which keeps none.",
+        documentation="Not applicable: brokers keep no log files on disk.",
     ),
     TopicConfig(
         FIXED,
@@ -305,7 +304,7 @@ _ROWS: Final = (
         _MILLISECONDS,
         "0",
         synonym="log.roll.jitter.ms",
-        documentation="Segments are complete at their age exactly.",
+        documentation="Segments are rolled without jitter.",
     ),
     TopicConfig(
         FIXED,
@@ -313,7 +312,7 @@ _ROWS: Final = (
         Boolean(),
         "false",
         synonym="unclean.leader.election.enable",
-        documentation="Every new leader has every acknowledged record.",
+        documentation="Not applicable: every new leader has all acknowledged records.",
     ),
 )
 

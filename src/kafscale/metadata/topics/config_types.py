@@ -1,8 +1,8 @@
-"""The kinds of value that Kafka's configs take, read and described as Kafka does.
+"""The types of Kafka's config values: parsing and description as in Kafka.
 
-The law: `read` returns the value as it is stored, or raises a `ValueError` that says what would
-have been right. The kinds of our own settings, which people write in files, are `config.kinds`;
-these are what clients send in CreateTopics and AlterConfigs.
+`parse` returns the value as it is stored, or raises a `ValueError` that says what is valid. These
+types are for values that clients send in CreateTopics and AlterConfigs; the types of Kafscale's own
+settings are in `config.types`.
 """
 
 import enum
@@ -14,11 +14,11 @@ from typing import Final, Protocol
 INT_MAX: Final = 2**31 - 1
 LONG_MAX: Final = 2**63 - 1
 
-_WHOLE: Final = re.compile(r"[+-]?[0-9]+")
+_INTEGER: Final = re.compile(r"[+-]?[0-9]+")
 
 
 class ConfigType(enum.IntEnum):
-    """What DescribeConfigs calls a kind of value."""
+    """The type of a config value in DescribeConfigs."""
 
     UNKNOWN = 0
     BOOLEAN = 1
@@ -33,7 +33,7 @@ class ConfigType(enum.IntEnum):
 
 
 class ConfigSource(enum.IntEnum):
-    """Where a value comes from, as DescribeConfigs numbers it."""
+    """The source of a config value in DescribeConfigs."""
 
     TOPIC = 1
     STATIC_BROKER = 4
@@ -41,7 +41,7 @@ class ConfigSource(enum.IntEnum):
 
 
 class ValueType(Protocol):
-    """What a config may be."""
+    """Parses the values of a config."""
 
     @property
     def type(self) -> ConfigType: ...
@@ -51,7 +51,7 @@ class ValueType(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Integer:
-    """A whole number between two bounds, which are allowed."""
+    """An integer within inclusive bounds."""
 
     minimum: int
     maximum: int = LONG_MAX
@@ -61,7 +61,7 @@ class Integer:
         return ConfigType.INT if self.maximum <= INT_MAX else ConfigType.LONG
 
     def parse(self, text: str) -> str:
-        if not _WHOLE.fullmatch(text.strip()):
+        if not _INTEGER.fullmatch(text.strip()):
             raise ValueError(f"Not a number of type {self.type.name}")
         value = int(text)
         if value < self.minimum:
@@ -89,7 +89,7 @@ class Ratio:
 
 @dataclass(frozen=True, slots=True)
 class Boolean:
-    """True or false."""
+    """`true` or `false`."""
 
     type = ConfigType.BOOLEAN
 
@@ -102,7 +102,7 @@ class Boolean:
 
 @dataclass(frozen=True, slots=True)
 class Enum:
-    """One of a few words."""
+    """One of several strings."""
 
     choices: tuple[str, ...]
     type = ConfigType.STRING
@@ -116,7 +116,7 @@ class Enum:
 
 @dataclass(frozen=True, slots=True)
 class StringList:
-    """A list of words, separated by commas; the only kind that can be appended to."""
+    """A comma-separated list of strings; the only type that supports append."""
 
     type = ConfigType.LIST
 
@@ -125,5 +125,5 @@ class StringList:
 
 
 def split_list(text: str) -> list[str]:
-    """The words of a list."""
+    """Split a comma-separated list."""
     return [word for word in (part.strip() for part in text.split(",")) if word]

@@ -1,10 +1,9 @@
-"""What may be stored as the configs of a topic, and what holds where it says nothing.
+"""Validates topic configs, and resolves configs that a topic does not set.
 
-The law: what is stored is what the topic's own configs say, checked and nothing more; the broker's
-settings and Kafka's defaults are filled in when a value is asked for, so that changing them reaches
-every topic that does not say otherwise. Whoever stores configs, for a client or for a resource of
-Kubernetes, asks here first, and a refusal has the same words for both. The rows, and which of them
-take effect, are in `topic_config_table`.
+Only explicit configs of a topic are stored. Broker settings and Kafka's defaults are applied when a
+value is read, so that changing them affects every topic that does not override them. All writers of
+configs, clients and Kubernetes resources alike, validate them here. `config_defs` defines the
+configs and their effects.
 """
 
 from collections.abc import Mapping
@@ -23,12 +22,12 @@ DELETE: Final = "delete"
 
 @dataclass(frozen=True, slots=True)
 class TopicDefaults:
-    """What holds for topics that do not say otherwise."""
+    """The values of configs that a topic does not set."""
 
     values: Mapping[str, str]
-    """Every topic config by its name."""
+    """Every topic config by name."""
     static: frozenset[str] = frozenset()
-    """Which of them the broker's settings say, rather than nobody."""
+    """The configs whose default is set in the broker's settings."""
 
     @classmethod
     def from_config(cls, config: Config) -> Self:
@@ -48,10 +47,10 @@ class TopicDefaults:
 
 
 def validate(configs: Mapping[str, str | None], defaults: TopicDefaults) -> dict[str, str]:
-    """What somebody wants to be stored, as it is stored; refused as a whole if any is wrong."""
-    absent = sorted(name for name, value in configs.items() if value is None)
-    if absent:
-        raise InvalidConfigError(f"Null value not supported for topic configs: {','.join(absent)}")
+    """Return configs as they are stored; raises `InvalidConfigError` if any is invalid."""
+    nulls = sorted(name for name, value in configs.items() if value is None)
+    if nulls:
+        raise InvalidConfigError(f"Null value not supported for topic configs: {','.join(nulls)}")
     return {
         name: validate_value(name, value, defaults)
         for name, value in configs.items()
@@ -60,7 +59,7 @@ def validate(configs: Mapping[str, str | None], defaults: TopicDefaults) -> dict
 
 
 def validate_value(name: str, text: str, defaults: TopicDefaults) -> str:
-    """A single value as it is stored."""
+    """Return one value as it is stored."""
     row = definition(name)
     try:
         value = row.type.parse(text)
@@ -76,7 +75,7 @@ def validate_value(name: str, text: str, defaults: TopicDefaults) -> str:
 
 
 def definition(name: str) -> TopicConfig:
-    """The row of a config that there is."""
+    """The definition of a config; raises `InvalidConfigError` for an unknown name."""
     row = TOPIC_CONFIGS.get(name)
     if row is None:
         raise InvalidConfigError(f"Unknown topic config name: {name}")

@@ -1,10 +1,9 @@
-"""Which names a topic may have. Pure.
+"""Validation of topic names. Pure.
 
-The law is Kafka's: 1 to 249 of the letters, digits, dots, underscores and hyphens of ASCII, but
-neither "." nor ".."; and no two topics whose names differ only by dots and underscores, for Kafka's
-tools cannot tell them apart in metrics. Ours on top: a name is the first part of the keys of the
-topic's objects, so those that the object store uses itself are taken; and one stands for the shards
-of groups.
+Kafka's rules: 1 to 249 ASCII letters, digits, dots, underscores and hyphens, neither "." nor "..",
+and no two names that differ only in dots and underscores, because metrics cannot distinguish them.
+In addition, names that the object store uses as key prefixes are reserved, and so is the name that
+stands for group shards.
 """
 
 import re
@@ -21,27 +20,29 @@ _LEGAL: Final = re.compile(r"[a-zA-Z0-9._-]+")
 
 
 def check(name: str) -> None:
-    """Raise `InvalidTopicError` unless a topic may be called so.
+    """Raise `InvalidTopicError` for an invalid topic name.
 
     >>> check("orders.v2")
     >>> check("..")
     Traceback (most recent call last):
-    kafscale.errors.base.InvalidTopicError: a topic is not called '..'
+    kafscale.errors.base.InvalidTopicError: topic name '..' is not allowed
     """
     if not name:
-        raise InvalidTopicError("a topic's name is never empty")
+        raise InvalidTopicError("topic name is empty")
     if len(name) > LENGTH_MAX:
-        raise InvalidTopicError(f"a topic's name of {len(name)} characters, above {LENGTH_MAX}")
+        raise InvalidTopicError(f"topic name has {len(name)} characters, the limit is {LENGTH_MAX}")
     if not _LEGAL.fullmatch(name):
-        raise InvalidTopicError(f"{name!r} has characters other than a-z, A-Z, 0-9, ., _, -")
+        raise InvalidTopicError(
+            f"topic name {name!r} has characters other than a-z, A-Z, 0-9, ., _, -"
+        )
     if name in {".", ".."}:
-        raise InvalidTopicError(f"a topic is not called {name!r}")
+        raise InvalidTopicError(f"topic name {name!r} is not allowed")
     if name in RESERVED:
-        raise InvalidTopicError(f"{name!r} is reserved")
+        raise InvalidTopicError(f"topic name {name!r} is reserved")
 
 
 def is_legal(name: str) -> bool:
-    """Whether `check` would let it pass."""
+    """True if `check` accepts the name."""
     try:
         check(name)
     except InvalidTopicError:
@@ -50,14 +51,16 @@ def is_legal(name: str) -> bool:
 
 
 def check_collision(name: str, existing: Iterable[str]) -> None:
-    """Raise `InvalidTopicError` if another topic's name differs by dots and underscores only."""
+    """Raise `InvalidTopicError` if another name differs only in dots and underscores."""
     if "." not in name and "_" not in name:
         return
-    flat = _flat(name)
+    normalized = _normalized(name)
     for other in existing:
-        if other != name and len(other) == len(name) and _flat(other) == flat:
-            raise InvalidTopicError(f"{name!r} collides with {other!r}: . and _ are alike")
+        if other != name and len(other) == len(name) and _normalized(other) == normalized:
+            raise InvalidTopicError(
+                f"topic name {name!r} collides with {other!r}: they differ only in . and _"
+            )
 
 
-def _flat(name: str) -> str:
+def _normalized(name: str) -> str:
     return name.replace(".", "_")

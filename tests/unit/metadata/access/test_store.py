@@ -234,7 +234,7 @@ def test_a_change_that_cannot_be_seen_in_time_is_an_error(play):
         breakable = BreakableStore(store)
         async with brokers(breakable) as access:
             breakable.broken = True
-            with pytest.raises(StoreUnavailableError, match="not all added yet, after 2000 ms"):
+            with pytest.raises(StoreUnavailableError, match="not all added within 2000 ms"):
                 await access.add_acls([READS])
             assert not access.connected
             breakable.broken = False

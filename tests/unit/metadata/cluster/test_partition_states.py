@@ -90,7 +90,7 @@ def test_who_has_lost_the_partition_cannot_save(play):
         old = await save(store, topic, state_of(topic, leader_epoch=1), stale)
         new = await save(store, topic, state_of(topic, leader_epoch=2))
         for state in (old, state_of(topic, leader_epoch=1)):
-            with pytest.raises(FencedError, match="somebody else's"):
+            with pytest.raises(FencedError, match="has another owner"):
                 await save(store, topic, state, stale)
         assert await partition_states.load(store, topic) == {0: new}
 

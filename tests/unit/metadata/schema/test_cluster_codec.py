@@ -63,7 +63,7 @@ def test_an_assignment_is_decoded_as_it_was_encoded(assignment):
 
 def test_a_broker_under_another_ones_key_is_damaged():
     value = encode_broker(BrokerInfo(id=1, epoch=0, host="a", port=1), now_ms=0)
-    with pytest.raises(DamagedObjectError, match="id '1'"):
+    with pytest.raises(DamagedObjectError, match="another broker id: '1'"):
         decode_broker(Entry(keys.broker("2"), value, 1, 1))
 
 

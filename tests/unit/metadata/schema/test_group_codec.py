@@ -287,7 +287,7 @@ def test_a_group_too_large_to_say_everything_twice_says_it_once():
     ("record", "reason"),
     [
         (b"\xff\xff\xff", "not a ConsumerGroup message"),
-        (messages.ConsumerGroup(group_id="other"), "it holds a group named 'other'"),
+        (messages.ConsumerGroup(group_id="other"), "contains another group id: 'other'"),
         (messages.ConsumerGroup(group_id="billing", kind="share"), "unknown group type 'share'"),
         (messages.ConsumerGroup(group_id="billing", state_since="?"), "not a time"),
         (
@@ -306,7 +306,7 @@ def test_a_group_too_large_to_say_everything_twice_says_it_once():
                     )
                 },
             ),
-            "a topic id of 1 bytes",
+            "invalid topic id of 1 bytes",
         ),
         (
             messages.ConsumerGroup(
@@ -333,7 +333,7 @@ def test_a_damaged_group_is_refused(record, reason):
         (b"\xff\xff\xff", "not a CommittedOffset message"),
         (messages.CommittedOffset(committed_at="?"), "not a time"),
         (messages.CommittedOffset(expires_at="?"), "not a time"),
-        (messages.CommittedOffset(topic_id=b"x"), "a topic id of 1 bytes"),
+        (messages.CommittedOffset(topic_id=b"x"), "invalid topic id of 1 bytes"),
     ],
 )
 def test_a_damaged_offset_is_refused(record, reason):

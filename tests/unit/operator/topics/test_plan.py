@@ -169,7 +169,7 @@ def test_another_topic_of_the_same_name_is_adopted_anew():
             "InvalidConfig",
             "retention.ms has a field of its own: use retentionMs",
         ),
-        ({"topicName": ".."}, "InvalidName", "a topic is not called '..'"),
+        ({"topicName": ".."}, "InvalidName", "topic name '..' is not allowed"),
         ({"topicName": "__consumer_offsets"}, "InvalidName", "reserved"),
     ],
 )

@@ -1,8 +1,9 @@
-"""The metadata store on etcd v3: what the brokers of a cluster share.
+"""The metadata store on etcd v3, shared by the brokers of a cluster.
 
-`store` is the verbs, `watch` the one that lasts. `client` sends requests, and decides what may be
-sent twice; `members` is who can be asked, `member` one of them, `channel` the way to it, `session`
-who we are there. `failure` knows what etcd's errors mean, `translation` and `methods` its language.
+`store` implements the operations, `watch` the watch. `client` sends requests and decides what may
+be retried; `members` selects a member, `member` is one of them, `channel` its gRPC channel, and
+`session` authenticates. `errors` classifies etcd's errors, `protobuf` converts messages, `methods`
+lists the RPCs.
 """
 
 from kafscale.metadata.store.etcd.store import EtcdStore

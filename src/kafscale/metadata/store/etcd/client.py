@@ -1,14 +1,14 @@
-"""Requests to etcd: sent to a member, and to others where that is safe.
+"""Sends requests to etcd members, with retries where these are safe.
 
-The laws:
+Invariants:
 
 1. Writes are sent again only if etcd certainly has not applied them (`ErrorKind.NOT_APPLIED`), or
-   before they were sent at all. The response is awaited for the whole request timeout.
-2. Whatever does no harm twice is given a share of that time at each member, until one responses.
-3. Nobody waits longer than a request may take, whatever the members do.
+   if they were not sent at all. The response is awaited for the whole request timeout.
+2. Idempotent requests get a share of that timeout at each member, until one responds.
+3. No call takes longer than the request timeout.
 
-Leases are changes too, but not of keys: one that is granted twice ends by itself, and one that is
-revoked twice ends once. So they count as idempotent.
+Lease operations change state but count as idempotent: a lease that is granted twice expires, and a
+lease that is revoked twice ends once.
 """
 
 import asyncio
@@ -25,19 +25,19 @@ from kafscale.metadata.store.etcd.session import Session
 
 Result = TypeVar("Result")
 Attempt = Callable[[Member, Metadata, float], Awaitable[Result]]
-"""Something done at a member, with the metadata to send and the seconds that it may take."""
+"""An action at a member, with the metadata to send and the timeout in seconds."""
 
 _SHARES: Final = 4
-"""How many silent members a idempotent request outlasts: more than any cluster can do without."""
+"""How many unresponsive members an idempotent request survives: more than a cluster can lose."""
 
 _RETRY_PAUSE_S: Final = 0.1
-"""Between rounds, where every member responses that it cannot: while they elect a leader."""
+"""The pause after all members have failed, for example during a leader election."""
 
 _AUTHENTICATIONS_MAX: Final = 2
 
 
 class Client:
-    """Sends requests as somebody, to whoever responses."""
+    """Sends authenticated requests to one of the members."""
 
     def __init__(self, members: Members, session: Session, request_timeout_ms: int) -> None:
         self.members: Final = members
@@ -47,25 +47,25 @@ class Client:
     async def call_idempotent(
         self, method: Method[Request, Response], request: Request
     ) -> Response:
-        """Send what does no harm twice."""
+        """Send a request that may be repeated."""
         return await self.attempt(
             lambda member, metadata, seconds: member.call(method, request, metadata, seconds),
             idempotent=True,
         )
 
     async def call_once(self, method: Method[Request, Response], request: Request) -> Response:
-        """Send what must not be done twice; where that fails, it may or may not have been done."""
+        """Send a request that must not be repeated; after a failure it may have been applied."""
         return await self.attempt(
             lambda member, metadata, seconds: member.call(method, request, metadata, seconds),
             idempotent=False,
         )
 
     async def attempt(self, attempt: Attempt[Result], *, idempotent: bool) -> Result:
-        """Do something at a member, and at others if it fails and that is safe."""
+        """Run an action at a member, and at others if it fails and a retry is safe."""
         try:
             return await self._attempt(attempt, idempotent=idempotent)
         except asyncio.CancelledError:
-            # A channel that is closed cancels its calls, but not the tasks that wait for them.
+            # Closing a channel cancels its calls, but not the tasks that await them.
             task = asyncio.current_task()
             if self.members.closed and not (task and task.cancelling()):
                 raise StoreUnavailableError("the metadata store is closed") from None
@@ -109,13 +109,13 @@ class Client:
                 await asyncio.sleep(_RETRY_PAUSE_S)
 
     async def check(self, seconds: float) -> None:
-        """Ask all members at once, and prefer the first to response; else the error tells why."""
+        """Ping all members and prefer the first that responds; raises if none does."""
         tries = [asyncio.ensure_future(self._ping(m, seconds)) for m in self.members.all]
         errors = []
         try:
-            for answered in asyncio.as_completed(tries):
+            for completed in asyncio.as_completed(tries):
                 try:
-                    self.members.prefer(await answered)
+                    self.members.prefer(await completed)
                 except EtcdError as error:
                     errors.append(error)
                 else:

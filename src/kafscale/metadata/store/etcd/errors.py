@@ -1,8 +1,7 @@
-"""What etcd's errors mean for the request that met them.
+"""Classifies etcd's errors by what they mean for the failed request.
 
-The law: `UNDONE` is said only where etcd surely has not done, and will not do, what was asked: the
-member refused before it proposed anything. Every doubt is `IN_DOUBT`. Who is asked next is left to
-`client`.
+Invariant: `NOT_APPLIED` means that etcd certainly has not applied the request and never will,
+because the member rejected it before it proposed anything. If in doubt, it is `UNKNOWN_OUTCOME`.
 """
 
 import enum
@@ -15,32 +14,32 @@ from kafscale.errors import StoreUnavailableError
 
 
 class ErrorKind(enum.Enum):
-    """What a failed request is to be followed by."""
+    """How to handle a failed request."""
 
     NOT_APPLIED = "not applied"
-    """Nothing has happened; another member may do it."""
+    """Nothing was changed; retry at another member."""
     UNKNOWN_OUTCOME = "unknown outcome"
-    """It may have been done, or may still be; only what does no harm twice may be repeated."""
+    """The request may be applied now or later; retry only if it is idempotent."""
     INVALID_TOKEN = "invalid token"  # noqa: S105 - a name, not a secret.
-    """Nothing has happened; sign in again first."""
+    """Nothing was changed; authenticate again first."""
     REJECTED = "rejected"
-    """Nothing has happened, and it is no use to ask again: we may not, or do not trust them."""
+    """Nothing was changed, and a retry will fail: permissions or certificates are wrong."""
     LEASE_NOT_FOUND = "lease not found"
     COMPACTED = "compacted"
-    """The revision that was asked for is forgotten."""
+    """The requested revision was compacted."""
     RESPONSE_TOO_LARGE = "response too large"
 
 
 class EtcdError(StoreUnavailableError):
-    """A request that failed at one member; to everybody else, a store that is unavailable."""
+    """A request that failed at one member."""
 
     def __init__(self, endpoint: str, reason: str, kind: ErrorKind) -> None:
         super().__init__(f"etcd at {endpoint}: {reason}")
         self.kind = kind
 
 
-# Parts of etcd's messages, which are fixed in its API, and of gRPC's own where it did not get as
-# far as that. Codes say less: UNAVAILABLE is a lost response as well as a member without a leader.
+# Parts of etcd's messages, which its API defines, and of gRPC's own. Status codes are less precise:
+# UNAVAILABLE is a lost response as well as a member without a leader.
 _KNOWN_MESSAGES: Final = (
     ("requested lease not found", ErrorKind.LEASE_NOT_FOUND),
     ("required revision has been compacted", ErrorKind.COMPACTED),
@@ -75,24 +74,24 @@ _FINAL: Final = frozenset(
         grpc.StatusCode.UNIMPLEMENTED,
     }
 )
-"""The codes of an response that is an response, where its words are not known here."""
+"""Status codes of definite responses whose message is not known here."""
 
 _EXPLANATIONS: Final = {
-    "user name is empty": "it wants a user and a password, and there are none in the settings",
-    "ALERT_BAD_CERTIFICATE": "it does not accept our certificate, or wants one (etcd.tls.certFile)",
-    "ALERT_CERTIFICATE_REQUIRED": "it wants a certificate of ours (etcd.tls.certFile)",
-    "Hostname Verification Check failed": "its certificate is for another host",
-    "TSI_PROTOCOL_FAILURE": "its certificate is not one that we trust (etcd.tls.caFile)",
+    "user name is empty": "it requires a user and a password; set etcd.username and etcd.password",
+    "ALERT_BAD_CERTIFICATE": "it rejects the client certificate or needs one (etcd.tls.certFile)",
+    "ALERT_CERTIFICATE_REQUIRED": "it requires a client certificate (etcd.tls.certFile)",
+    "Hostname Verification Check failed": "its certificate is for another host name",
+    "TSI_PROTOCOL_FAILURE": "its certificate is not trusted (etcd.tls.caFile)",
 }
 
 _PREAMBLE: Final = re.compile(r"failed to connect to all addresses; last error: \w+: \S+: ")
-"""What gRPC says before the reason why there is no connection."""
+"""gRPC's prefix before the reason of a failed connection."""
 
 
 def to_etcd_error(endpoint: str, code: grpc.StatusCode, details: str) -> EtcdError:
-    """The error for an response that is one, or for none at all."""
+    """Convert a gRPC error."""
     if code is grpc.StatusCode.DEADLINE_EXCEEDED:
-        return EtcdError(endpoint, "no response in time", ErrorKind.UNKNOWN_OUTCOME)
+        return EtcdError(endpoint, "timed out", ErrorKind.UNKNOWN_OUTCOME)
     reason = _PREAMBLE.sub("", details) or code.name
     for part, kind in _KNOWN_MESSAGES:
         if part in details:

@@ -1,16 +1,12 @@
-"""`Maintenance`: one member of etcd, as those see it who look after it.
+"""`Maintenance`: status, snapshots, defragmentation and membership of etcd, through one member.
 
     async with Maintenance("etcd-0:2379", settings) as etcd:
         if (await etcd.status()).leader_id:
             await etcd.defragment()
 
-The laws: only this member is asked, because what is asked is about it: its database, its health,
-its copy of everything. What concerns the whole cluster (its members, alarms and compaction) goes
-through it, and is agreed on by most members before it counts. `status` and `snapshot` are answered
-by a member that has lost the others as well. Whatever fails is an `EtcdError`, a store that is
-unavailable, and says why.
-
-When any of this is to be done is left to the operator, and to people.
+Requests go to this member only, because most concern its own database and health. Cluster-wide
+requests (members, alarms, compaction) go through it and need a quorum. `status` and `snapshot` work
+without a quorum too. Failures raise `EtcdError`.
 """
 
 import asyncio
@@ -42,31 +38,31 @@ from kafscale.metadata.store.etcd.methods import (
 from kafscale.metadata.store.etcd.session import Session
 
 NO_SPACE: Final = "NOSPACE"
-"""The alarm of a member whose database has reached its quota: nothing is written any more."""
+"""The alarm of a member whose database has reached its quota; writes fail."""
 CORRUPT: Final = "CORRUPT"
-"""The alarm of a member whose database is not like those of the others."""
+"""The alarm of a member whose database differs from the others'."""
 
 _REWRITE_S_MAX: Final = 300.0
-"""How long the database may be worked on: a slow disk rewrites a few GiB in that time."""
+"""The timeout of compaction and defragmentation: a slow disk rewrites a few GiB in this time."""
 
-_FORGOTTEN: Final = "required revision has been compacted"
-_NO_SUCH_MEMBER: Final = "member not found"
+_ALREADY_COMPACTED: Final = "required revision has been compacted"
+_MEMBER_NOT_FOUND: Final = "member not found"
 
 
 class MemberStatus(msgspec.Struct, frozen=True):
-    """How a member is, by its own account."""
+    """The status that a member reports."""
 
     version: str
     database_bytes: int
-    """The size of the file."""
+    """The size of the database file."""
     database_used_bytes: int
-    """What of it is in use; the rest is given back by a defragmentation."""
+    """The part in use; defragmentation frees the rest."""
     leader_id: int
-    """0 where it knows none."""
+    """0 if the member knows no leader."""
     member_id: int
     cluster_id: int
     revision: int
-    """That it has come to; others may be further."""
+    """The member's own revision; others may be ahead."""
     errors: tuple[str, ...] = ()
     is_learner: bool = False
 
@@ -76,52 +72,54 @@ class MemberStatus(msgspec.Struct, frozen=True):
 
     @property
     def has_quorum_view(self) -> bool:
-        """Whether it can be asked what most members agree on: learners are not told."""
+        """True if the member can answer linearizable reads: it has a leader and is no learner."""
         return bool(self.leader_id) and not self.is_learner
 
 
 class EtcdMember(msgspec.Struct, frozen=True):
-    """A member as the cluster has it in its list."""
+    """An entry of the cluster's member list."""
 
     id: int
     name: str
-    """Empty where it has been added, and has never started."""
+    """Empty for a member that was added and never started."""
     peer_urls: tuple[str, ...]
     client_urls: tuple[str, ...] = ()
     is_learner: bool = False
 
 
 class Alarm(msgspec.Struct, frozen=True):
-    """Something that is wrong with a member until somebody says that it is not any more."""
+    """An active alarm; it stays until it is disarmed."""
 
     member_id: int
     kind: str
 
 
-class HasStatus(Protocol):
-    """Whoever says how a member is; `Maintenance` does."""
+class SupportsStatus(Protocol):
+    """An object that returns the status of a member."""
 
     async def status(self) -> MemberStatus: ...
 
 
-async def statuses(members: Mapping[str, HasStatus]) -> dict[str, MemberStatus | KafscaleError]:
-    """How members are, all asked at once, or why one does not say."""
+async def statuses(
+    members: Mapping[str, SupportsStatus],
+) -> dict[str, MemberStatus | KafscaleError]:
+    """The status of each member, requested concurrently, or the error of the request."""
     responses = await asyncio.gather(
         *(member.status() for member in members.values()), return_exceptions=True
     )
-    told: dict[str, MemberStatus | KafscaleError] = {}
+    statuses_by_endpoint: dict[str, MemberStatus | KafscaleError] = {}
     for endpoint, response in zip(members, responses, strict=True):
         if not isinstance(response, MemberStatus | KafscaleError):
             raise response
-        told[endpoint] = response
-    return told
+        statuses_by_endpoint[endpoint] = response
+    return statuses_by_endpoint
 
 
 class Maintenance:
-    """A connection to a member; to be made where an event loop runs."""
+    """A connection to a member; create it in a running event loop."""
 
     def __init__(self, endpoint: str, settings: Etcd) -> None:
-        """Connect to nothing yet. Of the settings, all count but the endpoints."""
+        """Create the channel without connecting. `settings.endpoints` is ignored."""
         self.endpoint: Final = address(endpoint)
         credentials = channel_credentials(settings)
         channel = open_channel(self.endpoint, settings.dial_timeout_ms, credentials)
@@ -139,12 +137,12 @@ class Maintenance:
         await self._members.close()
 
     async def status(self) -> MemberStatus:
-        """How the member is, even if it knows no leader."""
+        """The status of the member, even if it knows no leader."""
 
-        async def ask(member: Member, metadata: Metadata, seconds: float) -> rpc.StatusResponse:
+        async def request(member: Member, metadata: Metadata, seconds: float) -> rpc.StatusResponse:
             return await member.call(STATUS, rpc.StatusRequest(), _leaderless(metadata), seconds)
 
-        response = await self._client.attempt(ask, idempotent=True)
+        response = await self._client.attempt(request, idempotent=True)
         return MemberStatus(
             version=response.version,
             database_bytes=response.dbSize,
@@ -158,7 +156,7 @@ class Maintenance:
         )
 
     async def snapshot(self) -> AsyncGenerator[bytes, None]:
-        """The whole database in pieces; the last 32 bytes are the SHA-256 of all before them."""
+        """Stream the database; the last 32 bytes are the SHA-256 of all before them."""
 
         async def begin(
             member: Member, metadata: Metadata, _seconds: float
@@ -166,7 +164,7 @@ class Maintenance:
             responses = member.download(SNAPSHOT, rpc.SnapshotRequest(), _leaderless(metadata))
             return (await anext(responses)).blob, responses
 
-        # Until the first piece has come, nobody has seen anything, and it can begin again.
+        # The request can be retried until the first chunk arrives.
         first, responses = await self._client.attempt(begin, idempotent=True)
         async with contextlib.aclosing(responses):
             yield first
@@ -174,9 +172,9 @@ class Maintenance:
                 yield response.blob
 
     async def defragment(self) -> None:
-        """Write the database anew, without what is free in it.
+        """Rewrite the database to release free space.
 
-        The member responses nobody until that is done, so it is done to one member at a time.
+        The member blocks requests meanwhile, so defragment one member at a time.
         """
 
         async def rewrite(member: Member, metadata: Metadata, _seconds: float) -> None:
@@ -185,16 +183,16 @@ class Maintenance:
         await self._client.attempt(rewrite, idempotent=False)
 
     async def compact(self, revision: int) -> None:
-        """Forget what happened before the revision, at all members; nothing, if it is forgotten."""
+        """Compact the history before a revision on all members; no error if already done."""
 
-        async def forget(member: Member, metadata: Metadata, _seconds: float) -> None:
+        async def send(member: Member, metadata: Metadata, _seconds: float) -> None:
             request = rpc.CompactionRequest(revision=revision, physical=True)
             await member.call(COMPACT, request, metadata, _REWRITE_S_MAX)
 
         try:
-            await self._client.attempt(forget, idempotent=False)
+            await self._client.attempt(send, idempotent=False)
         except EtcdError as error:
-            if _FORGOTTEN not in str(error):
+            if _ALREADY_COMPACTED not in str(error):
                 raise
 
     async def alarms(self) -> list[Alarm]:
@@ -203,39 +201,39 @@ class Maintenance:
         return [Alarm(each.memberID, rpc.AlarmType.Name(each.alarm)) for each in response.alarms]
 
     async def disarm(self, alarm: Alarm) -> None:
-        """Say that it is over. Where that is not so, the member raises it again."""
+        """Disarm an alarm. If its cause persists, the member raises it again."""
         request = rpc.AlarmRequest(
             action=rpc.AlarmRequest.DEACTIVATE, memberID=alarm.member_id, alarm=alarm.kind
         )
         await self._client.call_idempotent(ALARM, request)
 
     async def members(self) -> list[EtcdMember]:
-        """All members, as most of them have agreed."""
+        """The member list, by a linearizable read."""
         response = await self._client.call_idempotent(
             MEMBER_LIST, rpc.MemberListRequest(linearizable=True)
         )
         return [_member(each) for each in response.members]
 
     async def add_member(self, peer_urls: Sequence[str], *, learner: bool = False) -> EtcdMember:
-        """Let somebody in, who counts from now on unless it is a learner."""
+        """Add a member; it votes from now on unless it is a learner."""
         request = rpc.MemberAddRequest(peerURLs=peer_urls, isLearner=learner)
         return _member((await self._client.call_once(MEMBER_ADD, request)).member)
 
     async def promote_member(self, member_id: int) -> None:
-        """Let a learner count; it is refused while the learner has not caught up."""
+        """Promote a learner to a voter; rejected until it has caught up."""
         await self._client.call_once(MEMBER_PROMOTE, rpc.MemberPromoteRequest(ID=member_id))
 
     async def remove_member(self, member_id: int) -> None:
-        """Shut a member out for good; nothing, if it is not in."""
+        """Remove a member; no error if it is not in the list."""
         try:
             await self._client.call_once(MEMBER_REMOVE, rpc.MemberRemoveRequest(ID=member_id))
         except EtcdError as error:
-            if _NO_SUCH_MEMBER not in str(error):
+            if _MEMBER_NOT_FOUND not in str(error):
                 raise
 
 
 def _leaderless(metadata: Metadata) -> Metadata:
-    """The same, but an response is wanted also of a member that knows no leader."""
+    """The metadata without `hasleader`, so that members without a leader respond too."""
     return tuple(pair for pair in metadata if pair[0] != "hasleader")
 
 

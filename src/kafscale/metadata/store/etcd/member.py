@@ -1,8 +1,7 @@
-"""One member of etcd, and the calls that are open there.
+"""One etcd member and its open calls.
 
-The law: whatever goes wrong in a call is an `EtcdError`, which says what that means. A member that
-is left takes its open streams with it, so that nobody waits for one that may never speak again.
-Which member to use is left to `members`.
+Failed calls raise `EtcdError`, which classifies the failure. When a member is given up, its open
+streams are cancelled, so that no caller waits for an unresponsive member.
 """
 
 import asyncio
@@ -18,11 +17,11 @@ from kafscale.observability import tracing
 from kafscale.observability.tracing import SpanKind
 
 Metadata = Sequence[tuple[str, str]]
-"""What goes with a request besides its message."""
+"""gRPC metadata of a request."""
 
 
 class Member:
-    """A channel to a member, by its endpoint."""
+    """The channel to a member, by its endpoint."""
 
     def __init__(self, endpoint: str, channel: grpc.aio.Channel) -> None:
         self.endpoint: Final = endpoint
@@ -33,7 +32,7 @@ class Member:
         return self._channel.get_state() is grpc.ChannelConnectivity.READY
 
     async def connect(self) -> None:
-        """Wait until there is a connection, however often it has to be tried."""
+        """Wait for a connection, with as many attempts as it takes."""
         await self._channel.channel_ready()
 
     async def call(
@@ -43,7 +42,7 @@ class Member:
         metadata: Metadata,
         seconds: float,
     ) -> Response:
-        """Send one request and wait for its response."""
+        """Send a unary request."""
         send = self._channel.unary_unary(method.path, method.encode, method.decode)
         service, _, name = method.path.rpartition("/")
         with (
@@ -64,14 +63,14 @@ class Member:
     def stream(
         self, method: Method[Request, Response], metadata: Metadata, seconds: float | None = None
     ) -> "Stream[Request, Response]":
-        """A conversation, which lasts until it is closed or the seconds are over."""
+        """Open a bidirectional stream; it lasts until it is closed or times out."""
         start = self._channel.stream_stream(method.path, method.encode, method.decode)
         return Stream(self.endpoint, start(timeout=seconds, metadata=metadata), self._streams)
 
     async def download(
         self, method: Method[Request, Response], request: Request, metadata: Metadata
     ) -> AsyncGenerator[Response, None]:
-        """Send one request, and receive as many responses as there are."""
+        """Send one request and yield the responses."""
         start = self._channel.unary_stream(method.path, method.encode, method.decode)
         call = start(request, metadata=metadata)
         try:
@@ -82,7 +81,7 @@ class Member:
             call.cancel()
 
     def cancel_streams(self) -> None:
-        """End all streams: they fail, and may go on elsewhere."""
+        """Cancel all streams; their readers fail and may continue at another member."""
         for stream in list(self._streams):
             stream.abort()
 
@@ -92,7 +91,7 @@ class Member:
 
 
 class Stream(Generic[Request, Response]):
-    """Messages to and from a member, until one side ends it."""
+    """A bidirectional stream to a member."""
 
     def __init__(
         self,
@@ -114,11 +113,13 @@ class Stream(Generic[Request, Response]):
         with self._converted_errors():
             response = await self._call.read()
         if response is grpc.aio.EOF:
-            raise EtcdError(self.endpoint, "it ended the conversation", ErrorKind.UNKNOWN_OUTCOME)
+            raise EtcdError(
+                self.endpoint, "the member closed the stream", ErrorKind.UNKNOWN_OUTCOME
+            )
         return cast("Response", response)
 
     def abort(self) -> None:
-        """End it for whoever is waiting for the next message."""
+        """Cancel the stream; a pending `receive` raises `EtcdError`."""
         self._aborted = True
         self._call.cancel()
 
@@ -132,12 +133,13 @@ class Stream(Generic[Request, Response]):
             with _converted_errors(self.endpoint):
                 yield
         except asyncio.CancelledError:
-            # Both a call and the task that waits for it end so; only the task's end is to go on.
+            # Cancelling the call and cancelling the awaiting task both end here; pass on only the
+            # latter.
             task = asyncio.current_task()
             if not self._aborted or (task and task.cancelling()):
                 raise
             raise EtcdError(
-                self.endpoint, "it does not response", ErrorKind.UNKNOWN_OUTCOME
+                self.endpoint, "the member does not respond", ErrorKind.UNKNOWN_OUTCOME
             ) from None
 
 

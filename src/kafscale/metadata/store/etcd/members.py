@@ -1,9 +1,9 @@
-"""The members of the etcd cluster, and which of them is asked.
+"""The etcd members, ordered by preference.
 
-The laws: the member that answered last is asked again, so that one that fails slows down a request
-or two and not every one; the one that failed last is asked last, even if it is the only one with a
-connection and others have to be given a moment to make theirs. All try that at once, and the first
-to have one is taken. What counts as a failure is left to `client`.
+The member that responded last is used again, so that a failed member delays a request or two, not
+every one. The member that failed last is used last, even if it is the only one connected; the
+others get a moment to connect first. All members connect concurrently, and the first that succeeds
+is used. `client` decides what counts as a failure.
 """
 
 import asyncio
@@ -15,17 +15,17 @@ from kafscale.metadata.store.etcd.member import Member
 from kafscale.observability.logging import get_logger
 
 _RECONNECT_GRACE_S: Final = 0.25
-"""How long others may take to connect before a member that has failed is asked again."""
+"""How long other members may take to connect before a failed member is used again."""
 
 _SETTLE_S: Final = 0.05
-"""How long the ends of cancelled calls may take to arrive. gRPC delivers them to the loop of the
-call, even if that is closed by then, and stumbles; there is nothing to wait for but the time."""
+"""How long to wait for cancelled calls to finish. gRPC delivers their results to the event loop,
+and logs errors if that is closed."""
 
 _log = get_logger(__name__)
 
 
 class Members:
-    """All members, the best first."""
+    """All members, the preferred one first."""
 
     def __init__(self, members: Sequence[Member]) -> None:
         assert members
@@ -40,7 +40,7 @@ class Members:
 
     @property
     def preferred(self) -> Member:
-        """The one that is asked next, if it can be."""
+        """The member that is used next, if it is connected."""
         return self._members[0]
 
     @property
@@ -52,7 +52,7 @@ class Members:
         return self._closed
 
     async def connected(self, deadline: float) -> Member:
-        """A member with a connection, waited for until the loop's clock shows `deadline`."""
+        """Return a connected member; waits until `deadline`, in the event loop's time."""
         loop = asyncio.get_running_loop()
         grace_end = loop.time() + _RECONNECT_GRACE_S
         while True:
@@ -66,35 +66,35 @@ class Members:
             if loop.time() >= deadline:
                 endpoints = ", ".join(sorted(member.endpoint for member in self._members))
                 raise StoreUnavailableError(
-                    f"no member of etcd ({endpoints}) can be reached: {self._reason}"
+                    f"no etcd member is reachable ({endpoints}): {self._reason}"
                 )
             if self._connecting is None or self._connecting.done():
                 self._connecting = asyncio.create_task(self._connect(), name="connect to etcd")
-            # The task is shared by all who wait, and outlasts those who give up.
+            # The task is shared by all waiters, and continues if one of them gives up.
             until = grace_end if member else deadline
             await asyncio.wait([self._connecting], timeout=max(0, until - loop.time()))
 
     def prefer(self, member: Member) -> None:
-        """Ask this one from now on."""
+        """Use this member from now on."""
         if member is not self._members[0]:
             self._members.remove(member)
             self._members.insert(0, member)
 
     def mark_failed(self, member: Member, reason: str) -> None:
-        """Ask others first from now on."""
+        """Use other members first from now on."""
         self._reason = reason
         self._members.remove(member)
         self._members.append(member)
         if member not in self._failing and not self._closed:
             self._failing.add(member)
-            _log.warning("etcd member fails", endpoint=member.endpoint, reason=reason)
+            _log.warning("etcd member failed", endpoint=member.endpoint, reason=reason)
         member.cancel_streams()
 
     def mark_healthy(self, member: Member) -> None:
-        """Nothing is wrong with it, or not any more."""
+        """Record a successful request."""
         if member in self._failing:
             self._failing.remove(member)
-            _log.info("etcd member responses again", endpoint=member.endpoint)
+            _log.info("etcd member recovered", endpoint=member.endpoint)
 
     async def close(self) -> None:
         self._closed = True
@@ -106,7 +106,7 @@ class Members:
         await asyncio.sleep(_SETTLE_S)
 
     async def _connect(self) -> None:
-        """Return when one more member has a connection."""
+        """Return when one more member is connected."""
         missing = [member for member in self._members if not member.is_connected()]
         tries = [asyncio.ensure_future(member.connect()) for member in missing]
         try:

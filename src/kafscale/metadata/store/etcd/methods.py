@@ -1,4 +1,4 @@
-"""The methods of etcd's API that we call, and what goes in and out of each."""
+"""The RPCs of etcd's API that Kafscale calls, with their message types."""
 
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
@@ -13,7 +13,7 @@ Response = TypeVar("Response", bound=Message)
 
 @dataclass(frozen=True)
 class Method(Generic[Request, Response]):
-    """A method by its path on the wire."""
+    """An RPC by its path."""
 
     path: str
     request: type[Request]

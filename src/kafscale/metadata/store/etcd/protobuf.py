@@ -1,6 +1,6 @@
-"""Between the store's vocabulary and etcd's messages.
+"""Converts between the store's types and etcd's messages.
 
-Keys are text here and bytes in etcd, in the same order: that of code points is that of UTF-8.
+Keys are text here and bytes in etcd, with the same order: UTF-8 preserves the order of code points.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ from kafscale.metadata.store.base import (
 
 
 def interval(prefix: str) -> tuple[bytes, bytes]:
-    """The first key that begins with the prefix, and the first after all those that do."""
+    """The range of keys with a prefix: first key, and end (exclusive)."""
     return prefix.encode(), prefix_end(prefix).encode()
 
 
@@ -42,11 +42,11 @@ def transaction(compares: Sequence[Compare], operations: Sequence[Operation]) ->
         success=[_operation(operation) for operation in operations],
     )
     if not operations:
-        # A member responses a transaction that has nothing in it from what it happens to know. One
-        # that reads is answered, as a read is, from what has been committed.
-        look = rpc.RequestOp(request_range=rpc.RangeRequest(key=b"/", keys_only=True))
-        request.success.append(look)
-        request.failure.append(look)
+        # A member answers an empty transaction from its local state. With a read in it, the
+        # transaction is linearizable.
+        read = rpc.RequestOp(request_range=rpc.RangeRequest(key=b"/", keys_only=True))
+        request.success.append(read)
+        request.failure.append(read)
     return request
 
 

@@ -1,8 +1,8 @@
-"""Who we are to etcd: nobody, or a user with a token that proves it.
+"""`Session`: the credentials for requests to etcd, if a user is configured.
 
-The laws: the password goes into one request and into no error; of many who find the token refused,
-one signs in again. A token is good at all members, until it is not used for some minutes or the
-members restart.
+Invariants: the password is sent in one request and never in an error message. If many requests find
+the token invalid, one of them authenticates again. A token is valid at all members until it is
+unused for some minutes or the members restart.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from kafscale.metadata.store.etcd.methods import AUTHENTICATE
 from kafscale.observability.logging import get_logger
 
 _HAS_LEADER: Final = (("hasleader", "true"),)
-"""A member that is cut off from the others is to say so, instead of leaving us waiting."""
+"""Makes a member without a leader fail a request instead of blocking it."""
 
 _NOT_ENABLED: Final = "authentication is not enabled"
 
@@ -23,7 +23,7 @@ _log = get_logger(__name__)
 
 
 class Session:
-    """The metadata that goes with every request."""
+    """The metadata of every request."""
 
     def __init__(self, username: str, password: str) -> None:
         self._username = username
@@ -32,7 +32,7 @@ class Session:
         self._authenticating = asyncio.Lock()
 
     async def metadata(self, member: Member, seconds: float) -> Metadata:
-        """What to send along, after signing in if that has to be done first."""
+        """Return the metadata, after authentication if that is needed."""
         if self._metadata is not None:
             return self._metadata
         async with self._authenticating:
@@ -41,7 +41,7 @@ class Session:
             return self._metadata
 
     def forget(self, metadata: Metadata) -> None:
-        """Sign in again before the next request, unless that has been done since."""
+        """Discard a token, so that the next request authenticates again."""
         if self._username and self._metadata is metadata:
             self._metadata = None
 
@@ -52,6 +52,6 @@ class Session:
         except EtcdError as error:
             if _NOT_ENABLED not in str(error):
                 raise
-            _log.warning("etcd lets everybody in", endpoint=member.endpoint)
+            _log.warning("etcd authentication is disabled", endpoint=member.endpoint)
             return _HAS_LEADER
         return (*_HAS_LEADER, ("token", response.token))

@@ -1,14 +1,13 @@
-"""The metadata store that brokers share: etcd v3, spoken over gRPC.
+"""`EtcdStore`: the metadata store on etcd v3, over gRPC.
 
-Every law of `store` is etcd's own, but for the edges, which are kept here: a put under a lease that
-has ended is an response and not an error, a range comes in as many pages as it needs, all of one
-revision. What a lost member means is left to `client`, for watches to `watch`.
+etcd provides the invariants of `MetadataStore`, with two adaptations: a put under an ended lease
+fails the commit instead of raising an error, and a range is read in pages of one revision.
 
-A lease lasts whole seconds, and no less than etcd's own least (one and a half times its election
-timeout); when etcd elects a new leader, all leases begin their time again. So a lease may last
-longer than was asked for. But a leader that has lost the others may still prolong one until it
-notices (an election timeout, a second by default), while they have begun to count: who acts by a
-lease has to stop that much earlier.
+A lease lasts whole seconds, and at least one and a half election timeouts of etcd. When etcd elects
+a new leader, all leases start their TTL again. So a lease may last longer than requested. But a
+leader that has lost its quorum may still renew one until it notices (an election timeout, one
+second by default), while the others already count down: code that relies on a lease must stop that
+much earlier.
 """
 
 from collections.abc import AsyncGenerator, Sequence
@@ -44,23 +43,23 @@ from kafscale.metadata.store.etcd.session import Session
 from kafscale.metadata.store.etcd.watch import watch
 
 PAGE_ENTRIES: Final = 1000
-"""How many entries of a range are asked for at once; fewer, where these are too large together."""
+"""How many entries of a range one request reads; fewer if they are too large."""
 
 _REVISION_PROBE: Final = rpc.RangeRequest(key=b"/", keys_only=True)
-"""Something to ask for where only the revision is of interest."""
+"""A cheap read that returns the current revision."""
 
 
 class EtcdStore:
-    """A `MetadataStore` that is a cluster of its own."""
+    """A `MetadataStore` on an etcd cluster."""
 
     def __init__(self, settings: Etcd) -> None:
-        """Connect to nothing yet; to be called where an event loop runs."""
+        """Create channels without connecting; call this in a running event loop."""
         credentials = channel_credentials(settings)
         addresses = [address(endpoint) for endpoint in settings.endpoints]
         self._members = Members(
             [
-                Member(place, open_channel(place, settings.dial_timeout_ms, credentials))
-                for place in dict.fromkeys(addresses)
+                Member(endpoint, open_channel(endpoint, settings.dial_timeout_ms, credentials))
+                for endpoint in dict.fromkeys(addresses)
             ]
         )
         session = Session(settings.username, settings.password)
@@ -69,11 +68,11 @@ class EtcdStore:
 
     @property
     def endpoint(self) -> str:
-        """The member that is asked at present."""
+        """The member that is used at the moment."""
         return self._members.preferred.endpoint
 
     async def check(self) -> None:
-        """Make sure that etcd responses; where it never will, the error is not `unavailable`."""
+        """Check that etcd responds; raises `OperatingError` if a retry will not help."""
         try:
             await self._client.check(self._dial_s)
         except EtcdError as error:
@@ -90,7 +89,7 @@ class EtcdStore:
             try:
                 return await self._range(prefix)
             except EtcdError as error:
-                # The revision of the first page was compacted before the last one was read.
+                # The revision of the first page was compacted before the last page was read.
                 if error.kind is not ErrorKind.COMPACTED:
                     raise
 
@@ -116,12 +115,12 @@ class EtcdStore:
         return (await self._client.call_idempotent(LEASE_GRANT, request)).ID
 
     async def keep_alive(self, lease: int) -> bool:
-        async def prolong(member: Member, metadata: Metadata, seconds: float) -> int:
+        async def renew(member: Member, metadata: Metadata, seconds: float) -> int:
             with closing(member.stream(LEASE_KEEP_ALIVE, metadata, seconds)) as stream:
                 await stream.send(rpc.LeaseKeepAliveRequest(ID=lease))
                 return (await stream.receive()).TTL
 
-        return await self._client.attempt(prolong, idempotent=True) > 0
+        return await self._client.attempt(renew, idempotent=True) > 0
 
     async def revoke(self, lease: int) -> None:
         try:

@@ -1,8 +1,8 @@
-"""A watch on etcd, which outlives the members that it is kept at.
+"""An etcd watch that survives the loss of members.
 
-The laws: the changes of one commit come in one list, and no two commits in the same; a watch that
-has to move goes on after the last commit that it has told of, so that it tells nothing twice and
-leaves nothing out. It ends in an error only where no member takes it.
+Invariants: the changes of one commit are in one list, and no list contains changes of two commits.
+A watch that moves to another member resumes after the last reported commit, so that no change is
+reported twice or missed. It fails only if no member accepts it.
 """
 
 import asyncio
@@ -26,10 +26,10 @@ async def watch(
     client: Client, prefix: str, after_revision: int
 ) -> AsyncGenerator[list[Event], None]:
     """See `MetadataStore.watch`."""
-    assert prefix, "a prefix is never empty"
-    told = after_revision
+    assert prefix, "the prefix is empty"
+    reported = after_revision
     while True:
-        member, stream = await _open(client, prefix, told + 1)
+        member, stream = await _open(client, prefix, reported + 1)
         commits = _Commits()
         with closing(stream):
             try:
@@ -40,17 +40,18 @@ async def watch(
                         return
                     _check(member, response)
                     for events in commits.take(response):
-                        told = events[0].mod_revision
+                        reported = events[0].mod_revision
                         yield events
                     if not response.events and not response.fragment:
-                        # A sign of life: what is not told by now has not happened.
-                        told = max(told, response.header.revision)
+                        # A progress notification: all changes up to this revision have been
+                        # reported.
+                        reported = max(reported, response.header.revision)
             except EtcdError as error:
                 client.members.mark_failed(member, str(error))
 
 
 async def _open(client: Client, prefix: str, start_revision: int) -> tuple[Member, WatchStream]:
-    """A watch that a member has taken, and who that is."""
+    """Open a watch at a member; return both."""
     first, end = protobuf.interval(prefix)
     request = rpc.WatchRequest(
         create_request=rpc.WatchCreateRequest(
@@ -72,9 +73,7 @@ async def _open(client: Client, prefix: str, start_revision: int) -> tuple[Membe
                 _check(member, await stream.receive())
         except TimeoutError:
             stream.close()
-            raise EtcdError(
-                member.endpoint, "no response in time", ErrorKind.UNKNOWN_OUTCOME
-            ) from None
+            raise EtcdError(member.endpoint, "timed out", ErrorKind.UNKNOWN_OUTCOME) from None
         except BaseException:
             stream.close()
             raise
@@ -86,27 +85,27 @@ async def _open(client: Client, prefix: str, start_revision: int) -> tuple[Membe
 def _check(member: Member, response: rpc.WatchResponse) -> None:
     if not response.canceled:
         return
-    reason = response.cancel_reason or "it ended the watch"
+    reason = response.cancel_reason or "the watch was canceled"
     error = to_etcd_error(member.endpoint, grpc.StatusCode.UNKNOWN, reason)
     if error.kind is ErrorKind.REJECTED:
-        # That is what etcd says to a watch, and only to a watch, whose token it does not know.
+        # etcd reports an invalid token this way to watches only.
         error.kind = ErrorKind.INVALID_TOKEN
     raise error
 
 
 def _compacted(prefix: str, revision: int) -> Event:
-    # Of this very revision etcd still knows what was put, but not what was deleted.
+    # etcd still has the puts of this revision, but not its deletes.
     return Event(EventKind.COMPACTED, prefix, b"", revision)
 
 
 class _Commits:
-    """Puts together what etcd tells in other portions: many commits at once, or one in pieces."""
+    """Regroups watch responses, which contain several commits or part of one."""
 
     def __init__(self) -> None:
         self._events: list[Event] = []
 
     def take(self, response: rpc.WatchResponse) -> Iterator[list[Event]]:
-        """The commits that are whole by now."""
+        """Return the complete commits."""
         for change in response.events:
             event = protobuf.event(change)
             if self._events and event.mod_revision != self._events[0].mod_revision:

@@ -1,16 +1,15 @@
-"""The SQLite file of the embedded metadata store: tables, transactions, and what can go wrong.
+"""`SqliteFile`: the database file of the embedded metadata store.
 
-The laws:
+Invariants:
 
-1. One process at a time. The file stays locked while it is open, so a second broker on the same
-   data directory is refused instead of obeyed; when its process dies the lock is gone.
-2. What `run` has returned is in the file, and survives the end of the process in any manner. With
-   `fsync` it survives the end of the machine's power, too; without, a power cut may lose the last
-   commits, but never leaves half of one.
-3. Used from one thread only, which SQLite checks; never from the event loop's, for disks are slow.
+1. One process at a time. The file is locked while it is open, so that a second broker on the same
+   data directory fails to start; the lock ends with the process.
+2. When `run` returns, its changes survive a crash of the process. With `fsync` they survive a power
+   failure too; without it, a power failure may lose the last commits, but never part of one.
+3. All calls come from one thread, which SQLite checks, and never from the event loop's.
 
-Leases end with the process that granted them: as the lock proves that it is gone, opening the file
-removes their keys. Time, watches and callers are left to `sqlite`.
+Leases end with the process that granted them. Since the lock proves that the process has ended,
+opening the file deletes their keys. `SqliteStore` adds leases, watches and concurrency.
 """
 
 import sqlite3
@@ -35,7 +34,7 @@ from kafscale.metadata.store.base import (
 )
 
 APPLICATION_ID: Final = int.from_bytes(b"KAFS", "big")
-"""What tells our file from any other SQLite file."""
+"""Distinguishes Kafscale's files from other SQLite files."""
 
 SCHEMA_VERSION: Final = 1
 
@@ -61,23 +60,23 @@ Job = Callable[["SqliteFile"], Any]
 
 
 class SqliteFile:
-    """The file, open and locked."""
+    """An open and locked file."""
 
     def __init__(self, path: Path, *, fsync: bool) -> None:
         self._path = path
         self._revision = 0
         self._commits: list[list[Event]] = []
-        with self._failures():
+        with self._converted_errors():
             self._connection = sqlite3.connect(path, timeout=0, isolation_level=None)
         try:
-            with self._failures():
+            with self._converted_errors():
                 self._prepare(fsync)
         except BaseException:
             self._connection.close()
             raise
 
     def close(self) -> None:
-        with self._failures():
+        with self._converted_errors():
             self._connection.close()
 
     @property
@@ -85,14 +84,14 @@ class SqliteFile:
         return self._revision
 
     def run(self, jobs: Sequence[Job]) -> tuple[list[Any], list[list[Event]]]:
-        """Do all jobs in one transaction: what each returns, and the events of each commit.
+        """Run jobs in one transaction; return the result of each, and the events of each commit.
 
-        One for all, because a commit to disk takes about as long for one job as for a hundred. So
-        all fail if one does; none of them sees an answer before everything is in the file.
+        Jobs share a transaction because a disk commit takes about as long for one job as for a
+        hundred. If one fails, all fail; results are returned after the commit.
         """
         revision = self._revision
         self._commits = []
-        with self._failures():
+        with self._converted_errors():
             self._execute("BEGIN")
             try:
                 results = [job(self) for job in jobs]
@@ -101,7 +100,7 @@ class SqliteFile:
                 self._execute("COMMIT")
             except BaseException:
                 self._revision = revision
-                # SQLite has rolled back by itself after some failures, such as a full disk.
+                # SQLite has already rolled back after some failures, such as a full disk.
                 if self._connection.in_transaction:
                     self._execute("ROLLBACK")
                 raise
@@ -127,7 +126,7 @@ class SqliteFile:
         return Committed(succeeded, self._revision)
 
     def drop_lease(self, lease: int) -> None:
-        """Delete the keys of a lease, in one commit."""
+        """Delete the keys of a lease in one commit."""
         self._record(self._delete("lease = ?", lease))
 
     # --- inside a job -------------------------------------------------------------------------
@@ -156,7 +155,7 @@ class SqliteFile:
 
     def _delete(self, condition: str, *values: str | int) -> list[Event]:
         rows = self._execute(
-            f"DELETE FROM entries WHERE {condition} RETURNING key",  # noqa: S608 - literals of ours.
+            f"DELETE FROM entries WHERE {condition} RETURNING key",  # noqa: S608 - conditions are literals.
             *values,
         ).fetchall()
         revision = self._revision + 1
@@ -165,11 +164,11 @@ class SqliteFile:
     # --- opening ------------------------------------------------------------------------------
 
     def _prepare(self, fsync: bool) -> None:
-        # The lock comes first, and with it SQLite keeps the index of its log in memory.
+        # Lock first: SQLite then keeps the WAL index in process memory.
         self._execute("PRAGMA locking_mode = EXCLUSIVE")
         self._execute("PRAGMA journal_mode = WAL")
         self._execute(f"PRAGMA synchronous = {'FULL' if fsync else 'NORMAL'}")
-        # Only macOS has a difference between a sync and one that reaches the disk.
+        # Only macOS distinguishes fsync from a flush of the drive cache.
         self._execute(f"PRAGMA fullfsync = {int(fsync)}")
         self._execute("BEGIN EXCLUSIVE")
         if self._is_new():
@@ -178,25 +177,25 @@ class SqliteFile:
         self._check()
         self._execute("COMMIT")
         (self._revision,) = self._execute("SELECT revision FROM store").fetchone()
-        self.run([lambda file: file._record(file._delete("lease != 0"))])  # noqa: SLF001 - its own.
+        self.run([lambda file: file._record(file._delete("lease != 0"))])  # noqa: SLF001 - this class.
 
     def _is_new(self) -> bool:
         (tables,) = self._execute("SELECT count(*) FROM sqlite_schema").fetchone()
         return not tables and not self._pragma("application_id")
 
     def _check(self) -> None:
-        """Refuse a file that is not ours, not whole, or newer than this program."""
+        """Reject a file that is foreign, damaged or of a newer version."""
         if self._pragma("application_id") != APPLICATION_ID:
-            raise OperatingError(f"{self._path} is an SQLite file, but not one of Kafscale's")
+            raise OperatingError(f"{self._path} is an SQLite file of another application")
         version = self._pragma("user_version")
         if version > SCHEMA_VERSION:
             raise OperatingError(
-                f"{self._path} has version {version}, written by a newer Kafscale;"
-                f" this one knows versions up to {SCHEMA_VERSION}"
+                f"{self._path} has schema version {version} of a newer Kafscale;"
+                f" this version supports up to {SCHEMA_VERSION}"
             )
-        found = self._pragma("quick_check(1)")
-        if found != "ok":
-            raise OperatingError(f"{self._path} is damaged: {found}")
+        result = self._pragma("quick_check(1)")
+        if result != "ok":
+            raise OperatingError(f"{self._path} is damaged: {result}")
 
     def _pragma(self, name: str) -> Any:
         return self._execute(f"PRAGMA {name}").fetchone()[0]
@@ -205,8 +204,8 @@ class SqliteFile:
         return self._connection.execute(statement, values)
 
     @contextmanager
-    def _failures(self) -> Iterator[None]:
-        """Turn SQLite's errors into ours, by whether trying again may help."""
+    def _converted_errors(self) -> Iterator[None]:
+        """Convert SQLite's errors by whether a retry may succeed."""
         try:
             yield
         except sqlite3.OperationalError as error:

@@ -1,10 +1,8 @@
-"""The metadata store in one SQLite file: the embedded default, for one process alone.
+"""`SqliteStore`: the metadata store in one SQLite file, for one embedded broker.
 
-The laws: the file is touched by one thread of its own, never by the event loop; calls are done in
-the order in which they were made, so every one sees what was answered before. Calls that arrive
-while the disk is busy are done together, in one transaction, so that a slow disk batches by itself.
-The file, its lock and its durability are `sqlite_file`'s; the number of calls that wait is bounded
-by the number of callers, for each waits for its answer.
+A dedicated thread accesses the file. Calls are executed in order, so that each sees all earlier
+ones. Calls that arrive while the disk is busy share the next transaction, which batches writes on
+slow disks. The queue is bounded by the number of callers, because each waits for its result.
 """
 
 import asyncio
@@ -32,16 +30,16 @@ from kafscale.metadata.store.sqlite.file import SqliteFile
 from kafscale.observability.logging import get_logger
 
 RETRY_MS: Final = 1000
-"""How long to wait before the keys of a lease that has ended are tried to be deleted again."""
+"""The delay before the keys of an ended lease are deleted again after a failure."""
 
-Answer = TypeVar("Answer")
+Result = TypeVar("Result")
 Call = tuple[Callable[[SqliteFile], Any], "asyncio.Future[Any]"]
 
 _log = get_logger(__name__)
 
 
 class SqliteStore:
-    """A `MetadataStore` in a file; made by `open`."""
+    """A `MetadataStore` in a file; created by `open`."""
 
     def __init__(
         self, file: SqliteFile, thread: ThreadPoolExecutor, clock: Clock, commits_max: int
@@ -59,11 +57,11 @@ class SqliteStore:
     async def open(
         cls, path: Path, clock: Clock, *, fsync: bool = True, commits_max: int = COMMITS_MAX
     ) -> Self:
-        """Open the file, or make it where there is none; its directory must exist."""
+        """Open or create the file; its directory must exist."""
         thread = ThreadPoolExecutor(1, thread_name_prefix="kafscale-metadata")
         try:
-            opening = partial(SqliteFile, path, fsync=fsync)
-            file = await asyncio.get_running_loop().run_in_executor(thread, opening)
+            open_file = partial(SqliteFile, path, fsync=fsync)
+            file = await asyncio.get_running_loop().run_in_executor(thread, open_file)
         except BaseException:
             thread.shutdown(wait=False)
             raise
@@ -80,8 +78,8 @@ class SqliteStore:
     ) -> Committed:
         check_commit(compares, operations)
         self._begin()
-        # Calls are done in order, so a lease that is held now outlives this commit: should it end
-        # while the commit waits for the disk, its keys are deleted by a call that comes later.
+        # Calls are executed in order: if a lease that is valid now ends while this commit waits for
+        # the disk, its keys are deleted by a later call.
         leases = {operation.lease for operation in operations if isinstance(operation, Put)}
         if not all(lease in self._leases for lease in leases - {NO_LEASE}):
             return Committed(succeeded=False, revision=self._history.revision)
@@ -111,7 +109,7 @@ class SqliteStore:
         self._leases.close()
         self._history.close()
         try:
-            # Behind the calls that were made before; those that come later have been refused.
+            # After all earlier calls; later ones have been rejected.
             await self._submit(lambda _file: None)
         finally:
             await asyncio.get_running_loop().run_in_executor(self._thread, self._file.close)
@@ -131,24 +129,24 @@ class SqliteStore:
     def _dropped(self, lease: int, drop: "asyncio.Future[None]") -> None:
         del self._drops[lease]
         if error := drop.exception():
-            _log.warning("metadata lease kept too long", lease=lease, reason=str(error))
+            _log.warning("expired lease not deleted", lease=lease, reason=str(error))
             drop.get_loop().call_later(RETRY_MS / 1000, self._drop_lease, lease)
 
-    # --- the thread of the file ---------------------------------------------------------------
+    # --- database thread ----------------------------------------------------------------------
 
-    async def _call(self, job: Callable[[SqliteFile], Answer]) -> Answer:
+    async def _call(self, job: Callable[[SqliteFile], Result]) -> Result:
         self._begin()
         return await self._submit(job)
 
-    def _submit(self, job: Callable[[SqliteFile], Answer]) -> "asyncio.Future[Answer]":
+    def _submit(self, job: Callable[[SqliteFile], Result]) -> "asyncio.Future[Result]":
         loop = asyncio.get_running_loop()
-        answer: asyncio.Future[Answer] = loop.create_future()
-        self._waiting.append((job, answer))
+        result: asyncio.Future[Result] = loop.create_future()
+        self._waiting.append((job, result))
         if not self._busy:
             self._busy = True
-            # Soon, not now: calls that are made in one breath go together.
+            # Deferred, so that calls made in the same loop iteration share a transaction.
             loop.call_soon(self._start)
-        return answer
+        return result
 
     def _start(self) -> None:
         calls, self._waiting = self._waiting, []
@@ -161,14 +159,14 @@ class SqliteStore:
 
     def _finish(self, calls: list[Call], running: "asyncio.Future[Any]") -> None:
         if error := running.exception():
-            for _, answer in calls:
-                if not answer.done():
-                    answer.set_exception(error)
+            for _, future in calls:
+                if not future.done():
+                    future.set_exception(error)
         else:
             results, commits = running.result()
             for events in commits:
                 self._history.append(events)
-            for (_, answer), result in zip(calls, results, strict=True):
-                if not answer.done():
-                    answer.set_result(result)
+            for (_, future), result in zip(calls, results, strict=True):
+                if not future.done():
+                    future.set_result(result)
         self._start()

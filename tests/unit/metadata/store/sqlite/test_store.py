@@ -195,7 +195,7 @@ def test_a_database_of_somebody_else_is_refused_and_left_alone(path):
     with sqlite3.connect(path) as theirs:
         theirs.execute("CREATE TABLE photographs (name)")
     theirs.close()
-    refused(path, "not one of Kafscale's")
+    refused(path, "another application")
     with sqlite3.connect(path) as theirs:
         assert theirs.execute("SELECT name FROM sqlite_schema").fetchall() == [("photographs",)]
     theirs.close()
@@ -206,7 +206,7 @@ def test_a_file_of_a_newer_version_is_refused(path):
     with sqlite3.connect(path) as newer:
         newer.execute("PRAGMA user_version = 2")
     newer.close()
-    refused(path, "version 2, written by a newer Kafscale")
+    refused(path, "schema version 2 of a newer Kafscale")
 
 
 def test_a_damaged_file_is_refused(path):
