@@ -162,7 +162,7 @@ def test_a_file_of_another_tool_is_restored_if_it_is_whole(program, tmp_path, mo
     assert (result["snapshot"], result["revisionHasLeapt"]) == ("backup.db", program)
     file.write_bytes(file.read_bytes()[:-512])
     refused = kafscale("etcd", "restore", "--data-dir", "b", "--snapshot", "backup.db", code=1)
-    assert "it is no whole snapshot" in refused
+    assert "the snapshot is damaged" in refused
 
 
 def test_members_are_shown_and_defragmented(cluster, kafscale):

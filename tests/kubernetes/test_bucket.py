@@ -50,7 +50,7 @@ def _check_region(shop: Deployed) -> None:
     """Nodes are not where the bucket is, until they are."""
     told = shop.condition("RegionMatches")
     assert told["status"] == "False"
-    assert f"nodes are in {REGION}, the bucket in us-east-1" in told["message"]
+    assert f"nodes are in {REGION}, but the bucket is in us-east-1" in told["message"]
     with _nodes_in("us-east-1", shop.kube):
         shop.wait_until(lambda: _status(shop, "RegionMatches") == "True", "nodes near the bucket")
     shop.wait_until(lambda: _status(shop, "RegionMatches") == "False", "nodes far away")
@@ -84,7 +84,7 @@ def _check_lost_keys(shop: Deployed) -> None:
     """A Secret that is gone is missed, by its name; another one will do."""
     shop.kube.delete(SECRETS, shop.namespace, SECRET)
     shop.wait_until(lambda: _status(shop, "BucketReady") == "False", "keys to be missed")
-    assert f"there is no Secret '{SECRET}'" in shop.condition("BucketReady")["message"]
+    assert f"the Secret '{SECRET}' does not exist" in shop.condition("BucketReady")["message"]
     shop.installation.create_secret(shop.namespace)
     shop.wait()
 

@@ -214,11 +214,11 @@ def test_values_that_do_not_exist_are_refused(helm: Helm, namespace: str) -> Non
 
 def test_it_is_what_kustomize_makes(helm: Helm, namespace: str) -> None:
     """As far as both have a say: variables that one sets, the other leaves at their defaults."""
-    rendered = by_kind(helm.render(RELEASE, CHART, namespace))
+    render_definitions = by_kind(helm.render(RELEASE, CHART, namespace))
     files = sorted((ROOT / "config" / "operator").glob("[ds]*.yaml"))
     for file in files:
         wanted = yaml.safe_load(file.read_text())
-        [made] = rendered[wanted["kind"]]
+        [made] = render_definitions[wanted["kind"]]
         assert differences(wanted["spec"], made["spec"]) <= {"template.spec.containers.0.image"}
 
 

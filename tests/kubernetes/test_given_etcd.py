@@ -44,6 +44,6 @@ def _check_late_comer(kafscale: Installation, namespace: str) -> None:
         name="late",
     )
     told = kafscale.condition(namespace, "late", "EtcdReady")
-    assert told["reason"] == "TakenByAnother", told
+    assert told["reason"] == "UsedByAnotherCluster", told
     assert f"{namespace}/unnamed" in told["message"]
     assert kafscale.kube.get(STATEFUL_SETS, namespace, "late-broker") is None

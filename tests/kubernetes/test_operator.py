@@ -53,7 +53,7 @@ def test_who_was_paused_leaves_the_work_to_the_next(kafscale: Installation, shop
         kubelet.resume(HOME, paused)
     shop.wait_until(lambda: _restarts(kafscale, paused) > restarts, "the paused one to exit")
     told = kubelet.logs(HOME, paused)[said:].partition("operator listening")[0]
-    assert "not leading any more" in told
+    assert "leader lease lost" in told
     for work in ("topic changed", "broker drained", "condition changed"):
         assert work not in told
     assert kafscale.leader() != paused

@@ -42,7 +42,7 @@ def test_brokers_are_added_and_removed_under_load(shop: Deployed) -> None:
     # The last one first, and each handed over what it had before it went.
     drained = shop.events("Drained")[-3:]
     assert [each.split(":")[0] for each in drained] == [
-        f"shop-broker-{number}, for a scale-down" for number in (5, 4, 3)
+        f"shop-broker-{number} (scale-down)" for number in (5, 4, 3)
     ]
     assert not any("left" in each for each in drained)
     assert not shop.events("DrainFailed")

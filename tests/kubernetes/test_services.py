@@ -73,7 +73,9 @@ def test_one_broker_at_a_time_may_be_evicted(shop: Deployed) -> None:
         DISRUPTION_BUDGETS,
         shop.namespace,
         "shop-broker",
-        lambda budget: budget["status"].get("disruptionsAllowed") == 1,
+        lambda pod_disruption_budget: (
+            pod_disruption_budget["status"].get("disruptionsAllowed") == 1
+        ),
     )
     before = shop.identities()
     _evict(shop, "shop-broker-0")

@@ -38,18 +38,18 @@ def test_a_client_wakes_a_cluster_that_sleeps(kafscale: Installation, namespace:
     nap.wait_until(lambda: not nap.pods(), "brokers to be gone")
     assert nap.condition("Ready")["status"] == "True"
     assert status["bootstrapServers"] == nap.servers
-    assert nap.events("FellAsleep") == [f"nobody was connected for {IDLE_SECONDS} seconds"]
+    assert nap.events("ScaledToZero") == [f"no client was connected for {IDLE_SECONDS} seconds"]
     assert doorbell(nap) is not None
 
     assert consumed(nap.servers, "orders", len(RECORDS)) == RECORDS
-    assert nap.events("WokeUp") == ["a client has come"]
+    assert nap.events("WokenUp") == ["a client connected"]
     nap.wait_until(lambda: doorbell(nap) is None, "the doorbell to be taken down")
 
     nap.wait("Sleeping")
     nap.kube.patch(
         CLUSTERS, namespace, "nap", {"metadata": {"annotations": {"kafscale.io/wake": "now"}}}
     )
-    nap.wait_until(lambda: len(nap.events("WokeUp")) == 2, "the wish to be heard")
+    nap.wait_until(lambda: len(nap.events("WokenUp")) == 2, "the wish to be heard")
     nap.wait_until(lambda: len(nap.pods()) == 2, "brokers to come back")
     found = nap.kube.get(CLUSTERS, namespace, "nap")
     assert found is not None
@@ -57,5 +57,5 @@ def test_a_client_wakes_a_cluster_that_sleeps(kafscale: Installation, namespace:
 
 
 def doorbell(cluster: Deployed) -> object:
-    name = f"{cluster.name}-broker-doorbell"
+    name = f"{cluster.name}-broker-wake"
     return cluster.kube.get(ENDPOINT_SLICES, cluster.namespace, name)

@@ -149,8 +149,8 @@ def test_helm_renders_installs_and_uninstalls(
 
     with pytest.raises(HelmError, match="say"):
         helm.render("a", chart, namespace)
-    [rendered] = helm.render("a", chart, namespace, {"word": "hello"})
-    assert rendered == config_map(said="hello")
+    [render_definitions] = helm.render("a", chart, namespace, {"word": "hello"})
+    assert render_definitions == config_map(said="hello")
     for word in ("hello", "goodbye"):
         helm.install("a", chart, namespace, {"word": word})
         installed = kube.get(CONFIG_MAPS, namespace, "a")

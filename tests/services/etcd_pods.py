@@ -268,6 +268,6 @@ class EtcdPods:
                 {"name": pods.CONTAINER, "restartCount": max(0, pod.restart_count)}
             ],
         }
-        await self.kube.merge(
+        await self.kube.merge_patch(
             PODS, metadata["namespace"], metadata["name"], {"status": status}, subresource="status"
         )

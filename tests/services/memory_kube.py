@@ -51,7 +51,7 @@ class Place(NamedTuple):
     name: str
 
 
-class Told(NamedTuple):
+class RecordedEvent(NamedTuple):
     """An event."""
 
     name: str
@@ -74,7 +74,7 @@ class MemoryKube:
     def __init__(self, clock: Callable[[], int] = lambda: START_MS) -> None:
         """`clock` is in milliseconds, and stamps what is made and deleted."""
         self.objects: dict[Place, Manifest] = {}
-        self.told: list[Told] = []
+        self.events: list[RecordedEvent] = []
         self.writes: list[Write] = []
         self.failure: KubeError | None = None
         self._clock = clock
@@ -101,7 +101,7 @@ class MemoryKube:
             and wanted <= (found["metadata"].get("labels") or {}).items()
         ]
 
-    async def knows(self, kind: Kind) -> bool:
+    async def supports(self, kind: Kind) -> bool:
         self._answer()
         return kind not in UNKNOWN
 
@@ -141,7 +141,7 @@ class MemoryKube:
             return None
         return self._write("replace", place, copy.deepcopy(manifest))
 
-    async def merge(
+    async def merge_patch(
         self, kind: Kind, namespace: str, name: str, patch: Manifest, *, subresource: str = ""
     ) -> Manifest | None:
         self._begin(kind)
@@ -168,11 +168,11 @@ class MemoryKube:
         self._write("delete", place, after)
         return True
 
-    async def tell(
+    async def record_event(
         self, about: Manifest, reason: str, message: str, *, warning: bool = False
     ) -> None:
         if self.failure is None:
-            self.told.append(Told(about["metadata"]["name"], reason, message, warning))
+            self.events.append(RecordedEvent(about["metadata"]["name"], reason, message, warning))
 
     # --- how it is kept -------------------------------------------------------------------------
 

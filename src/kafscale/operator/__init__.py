@@ -1,6 +1,6 @@
-"""The Kubernetes operator: clusters and topics as resources of Kubernetes, made so and kept so.
+"""The Kubernetes operator: reconciles `KafscaleCluster` and `KafscaleTopic` resources.
 
-Needs the extra `operator`. From the outside in: `handlers` hears from Kubernetes, through kopf;
-`cluster`, `topics` and `etcd` decide and act; `resources` are pure functions from what is wanted to
-manifests; `spec` is what may be wanted; `kube` alone speaks with the API server.
+Needs the extra `operator`. From the outside in: `kopf_handlers` receives events from Kubernetes
+through kopf; `cluster`, `topics` and `etcd` plan and act; `manifests` are pure functions from the
+desired state to manifests; `spec` defines the resources; only `kube` talks to the API server.
 """

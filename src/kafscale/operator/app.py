@@ -1,7 +1,7 @@
-"""The operator as a process: waits until it leads, looks after resources, and stops when told to.
+"""The operator process: acquires the leader lease, reconciles resources, stops on a signal.
 
-The law: of several operators one acts at a time. One that does not lead any more stops at once and
-exits with an error, for whatever it is in the middle of can be gone on with by the next.
+Invariant: of several operators, one acts at a time. An operator that loses the lease stops at once
+and exits with an error; the next leader continues any work left half done.
 """
 
 import asyncio
@@ -27,23 +27,22 @@ from kafscale.observability import tracing
 from kafscale.observability.logging import get_logger
 from kafscale.observability.metrics.operator import OperatorMetrics
 from kafscale.operator import http
-from kafscale.operator.cluster.backups import BackupKeeper
-from kafscale.operator.cluster.broker_status import Surveyor, over_control_plane
-from kafscale.operator.cluster.bucket import BucketKeeper
+from kafscale.operator.cluster.backups import BackupReconciler
+from kafscale.operator.cluster.broker_status import BrokerStatusCollector, fetch_over_control_plane
+from kafscale.operator.cluster.bucket import BucketReconciler
 from kafscale.operator.cluster.metadata import MetadataRegistry
 from kafscale.operator.cluster.reconciler import ClusterReconciler
-from kafscale.operator.cluster.rollout import Roller
-from kafscale.operator.cluster.scale_to_zero.controller import Sleeper
+from kafscale.operator.cluster.rollout import RolloutExecutor
+from kafscale.operator.cluster.scale_to_zero.controller import ScaleToZeroController
 from kafscale.operator.control_plane import control_plane
-from kafscale.operator.etcd.keeping import EtcdKeeper
+from kafscale.operator.etcd.reconciler import EtcdReconciler
 from kafscale.operator.kopf_handlers import registry
 from kafscale.operator.kube.client import ApiServer, api_server
 from kafscale.operator.kube.lease import Leadership
 from kafscale.operator.manifests.names import Platform
 from kafscale.operator.topics.reconciler import TopicReconciler
 from kafscale.operator.watches import watch
-from kafscale.operator.work_queue import Bells
-from kafscale.operator.worker import Worker
+from kafscale.operator.work_queue import Worker, WorkQueue
 
 log = get_logger(__name__)
 
@@ -51,7 +50,7 @@ LEASE: Final = "kafscale-operator"
 
 
 async def run(config: Config, announce: Callable[[str], None]) -> None:
-    """Look after clusters and topics until SIGTERM or SIGINT."""
+    """Reconcile clusters and topics until SIGTERM or SIGINT."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -70,7 +69,7 @@ async def run(config: Config, announce: Callable[[str], None]) -> None:
             namespace=settings.namespace,
             name=LEASE,
             identity=f"{socket.gethostname()}_{uuid.uuid4().hex[:8]}",
-            steady=time.monotonic,
+            monotonic=time.monotonic,
             duration_seconds=settings.lease_duration_sec,
             renew_seconds=settings.lease_duration_sec / 5,
             grace_seconds=settings.lease_duration_sec / 3,
@@ -92,16 +91,18 @@ async def _lead(
     leadership: Leadership,
     stop: asyncio.Event,
 ) -> None:
-    """Do the work of the one that leads."""
-    bells = Bells()
-    fenced = kube.fenced(lambda: leadership.leads)
-    async with _worker(config, fenced, metrics, bells) as worker:
-        leading = asyncio.create_task(leadership.keep(), name="leading")
+    """Reconcile while this operator is the leader."""
+    queue = WorkQueue()
+    fenced = kube.fenced(lambda: leadership.is_leader)
+    async with _worker(config, fenced, metrics, queue) as worker:
+        leading = asyncio.create_task(leadership.renew(), name="renew leader lease")
         tasks = {
             leading,
-            asyncio.create_task(stop.wait(), name="stopping"),
-            asyncio.create_task(watch(kube, bells, config.operator.namespaces), name="watching"),
-            asyncio.create_task(_listen(config, worker, bells, stop), name="listening"),
+            asyncio.create_task(stop.wait(), name="wait for stop"),
+            asyncio.create_task(
+                watch(kube, queue, config.operator.namespaces), name="watch objects"
+            ),
+            asyncio.create_task(_listen(config, worker, queue, stop), name="kopf"),
         }
         try:
             done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -111,19 +112,21 @@ async def _lead(
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
         if leading in done:
-            raise OperatingError("another operator leads, or the API server cannot be asked")
+            raise OperatingError(
+                "lost the leader lease: another operator leads, or the API server is unreachable"
+            )
         for task in done:
             task.result()
 
 
-async def _listen(config: Config, worker: Worker, bells: Bells, stop: asyncio.Event) -> None:
-    """Hear from Kubernetes through kopf, which takes the signals to itself.
+async def _listen(config: Config, worker: Worker, queue: WorkQueue, stop: asyncio.Event) -> None:
+    """Receive events through kopf, with our own stop flag.
 
-    Its own way to stop would cancel whatever has begun since, of everybody in this process.
+    kopf's own shutdown on signals would cancel every task of this process.
     """
     namespaces = config.operator.namespaces
     tasks = await kopf.spawn_tasks(
-        registry=registry(worker, bells),
+        registry=registry(worker, queue),
         clusterwide=not namespaces,
         namespaces=namespaces,
         standalone=True,
@@ -141,19 +144,19 @@ async def _listen(config: Config, worker: Worker, bells: Bells, stop: asyncio.Ev
 
 @asynccontextmanager
 async def _worker(
-    config: Config, kube: ApiServer, metrics: OperatorMetrics, bells: Bells
+    config: Config, kube: ApiServer, metrics: OperatorMetrics, queue: WorkQueue
 ) -> AsyncIterator[Worker]:
-    """Everything that is needed to look after clusters and topics."""
+    """Build everything that reconciling needs, and close it afterwards."""
     platform = _platform(config)
     directory = Path(tempfile.mkdtemp(prefix="kafscale-operator-"))
     metadata = MetadataRegistry()
     samples = ClusterSamples(_clock)
-    surveyor = Surveyor(over_control_plane(), _clock, samples.fresh)
-    buckets = BucketKeeper(kube, _clock)
-    backups = BackupKeeper(
+    collector = BrokerStatusCollector(fetch_over_control_plane(), _clock, samples.fresh)
+    buckets = BucketReconciler(kube, _clock)
+    backups = BackupReconciler(
         buckets, metrics, clock=_clock, timer=time.monotonic, random=SystemRandom()
     )
-    etcds = EtcdKeeper(
+    etcds = EtcdReconciler(
         kube,
         platform,
         clock=_clock,
@@ -162,8 +165,8 @@ async def _worker(
         settings_endpoints=config.operator.etcd_endpoints,
         namespaces=config.operator.namespaces,
     )
-    sleeper = Sleeper(
-        kube, surveyor, bells, _clock, host=config.operator.host, address=await _own_address()
+    scale_to_zero = ScaleToZeroController(
+        kube, collector, queue, _clock, host=config.operator.host, address=await _own_address()
     )
     clusters = ClusterReconciler(
         kube,
@@ -172,31 +175,31 @@ async def _worker(
         buckets=buckets,
         backups=backups,
         registry=metadata,
-        roller=Roller(kube, platform, metrics),
-        sleeper=sleeper,
+        rollout=RolloutExecutor(kube, platform, metrics),
+        scale_to_zero=scale_to_zero,
         metrics=metrics,
         resync_seconds=config.operator.resync_sec,
     )
     topics = TopicReconciler(
-        kube, metadata, surveyor, clock=_clock, new_id=lambda: uuid.uuid4().bytes
+        kube, metadata, collector, clock=_clock, new_id=lambda: uuid.uuid4().bytes
     )
     try:
         async with control_plane(config, metadata, samples):
             yield Worker(kube, metrics, clusters=clusters, topics=topics)
     finally:
-        await sleeper.close()
+        await scale_to_zero.close()
         await backups.close()
         await metadata.close_all()
         shutil.rmtree(directory, ignore_errors=True)
 
 
 async def _unless(stop: asyncio.Event, work: Coroutine[Any, Any, None]) -> bool:
-    """Do something until it is done or everything stops; whether it was done."""
-    doing, stopping = asyncio.create_task(work), asyncio.create_task(stop.wait())
-    await asyncio.wait({doing, stopping}, return_when=asyncio.FIRST_COMPLETED)
-    for task in (doing, stopping):
+    """Run a coroutine until it ends or `stop` is set; return whether it ended first."""
+    working, stopping = asyncio.create_task(work), asyncio.create_task(stop.wait())
+    await asyncio.wait({working, stopping}, return_when=asyncio.FIRST_COMPLETED)
+    for task in (working, stopping):
         task.cancel()
-    await asyncio.gather(doing, stopping, return_exceptions=True)
+    await asyncio.gather(working, stopping, return_exceptions=True)
     return not stop.is_set()
 
 
@@ -214,15 +217,15 @@ def _platform(config: Config) -> Platform:
 
 
 async def _own_address() -> str:
-    """Where others reach this pod: what its own name stands for, as the kubelet has written down.
+    """The address of this pod: its host name resolved, as the kubelet writes it to /etc/hosts.
 
-    Outside of Kubernetes that may be an address that is good for this machine alone, or nothing.
+    Outside of Kubernetes it may be a host-local address, or empty.
     """
     try:
-        found = await asyncio.get_running_loop().getaddrinfo(socket.gethostname(), None)
+        resolved = await asyncio.get_running_loop().getaddrinfo(socket.gethostname(), None)
     except OSError:
         return ""
-    addresses = [ipaddress.ip_address(address[0]) for *_, address in found]
+    addresses = [ipaddress.ip_address(address[0]) for *_, address in resolved]
     return next((str(each) for each in addresses if not each.is_loopback), "")
 
 

@@ -1,6 +1,6 @@
-"""Conditions: what is true of a resource, since when, and why.
+"""Conditions of a resource's status.
 
-The law: `lastTransitionTime` changes with the status and with nothing else.
+Invariant: `lastTransitionTime` changes only with the status.
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,14 +14,14 @@ UNKNOWN: Final = "Unknown"
 
 
 class Condition(msgspec.Struct, frozen=True):
-    """One thing that is true, false or not known."""
+    """One fact that is true, false or unknown."""
 
     type: str
     status: str
     reason: str
-    """A word in CamelCase, for programs."""
+    """A CamelCase word, for programs."""
     message: str = ""
-    """A sentence, for people: what it is, and what to do."""
+    """A sentence for people: what it is, and what to do."""
 
 
 def ok(type_: str, reason: str, message: str = "") -> Condition:
@@ -36,10 +36,10 @@ def unknown(type_: str, reason: str, message: str = "") -> Condition:
     return Condition(type_, UNKNOWN, reason, message)
 
 
-def written(
+def to_status(
     conditions: Iterable[Condition], before: Sequence[dict[str, Any]], now: str, generation: int
 ) -> list[dict[str, Any]]:
-    """Conditions as a status has them, by type; `before` is what it had, `now` in RFC 3339."""
+    """Conditions as a status has them, by type; `before` is the former list, `now` in RFC 3339."""
     old = {each["type"]: each for each in before}
     result = []
     for each in sorted(conditions, key=lambda one: one.type):

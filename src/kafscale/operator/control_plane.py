@@ -1,8 +1,8 @@
-"""The operator's control plane: brokers send it samples, and whoever likes watches assignments.
+"""The operator's control plane: receives samples from brokers, and streams assignments.
 
-The laws: one operator looks after many clusters, so every request says which; brokers name theirs
-by the id that they have given it. What is told of assignments is what the cluster's etcd says. A
-watch ends when the etcd is opened anew, and may begin again. All else is for brokers to answer.
+Invariants: an operator serves many clusters, so every request names one, by the id that brokers
+generated. Assignments are what the cluster's etcd says. A watch ends when the etcd is reopened, and
+may be started again. All other requests are answered by brokers.
 """
 
 import asyncio
@@ -31,11 +31,11 @@ log = get_logger(__name__)
 
 IDENTITY: Final = "operator"
 REQUESTS_MAX: Final = 4_096
-"""At once: every broker of every cluster has a stream open."""
+"""Concurrent requests: every broker of every cluster keeps a stream open."""
 
 
 class OperatorService:
-    """What the operator answers on the control plane."""
+    """The operator's side of the control plane."""
 
     def __init__(self, registry: MetadataRegistry, samples: ClusterSamples) -> None:
         self._registry = registry
@@ -45,16 +45,18 @@ class OperatorService:
         self._is_closed = False
 
     async def stream_metrics(self, samples: AsyncIterator[MetricsSample]) -> Ack:
-        taking = asyncio.ensure_future(take_all(samples, self._samples.take))
-        self._streams.add(taking)
+        receiving = asyncio.ensure_future(take_all(samples, self._samples.take))
+        self._streams.add(receiving)
         try:
-            return await taking
+            return await receiving
         except asyncio.CancelledError:
             if not self._is_closed:
                 raise
-            raise StoreUnavailableError("this operator stops; another one leads soon") from None
+            raise StoreUnavailableError(
+                "this operator is stopping; retry with the next leader"
+            ) from None
         finally:
-            self._streams.discard(taking)
+            self._streams.discard(receiving)
 
     async def watch_assignments(
         self, request: AssignmentWatchRequest
@@ -65,30 +67,34 @@ class OperatorService:
                 yield event
 
     def close(self) -> None:
-        """Send everybody away, with a word: brokers hold streams open all the time."""
+        """End all streams with an error on which clients retry; brokers keep theirs open."""
         self._is_closed = True
         for feed in self._feeds.values():
             feed.close()
-        for taking in self._streams:
-            taking.cancel()
+        for receiving in self._streams:
+            receiving.cancel()
 
     async def _metadata(self, cluster_id: str) -> ClusterMetadata:
         if not cluster_id:
             if (only := self._registry.only()) is None:
-                raise InvalidRequestError("say of which cluster: there is not exactly one here")
+                raise InvalidRequestError(
+                    "a cluster id is required: there is not exactly one cluster"
+                )
             return only
-        found = await self._registry.find(cluster_id)
-        if found is None:
-            raise StoreUnavailableError(f"no cluster {cluster_id} is looked after here, or not yet")
-        return found
+        metadata = await self._registry.find(cluster_id)
+        if metadata is None:
+            raise StoreUnavailableError(
+                f"unknown cluster {cluster_id}, or its metadata is not open yet"
+            )
+        return metadata
 
     def _feed(self, metadata: ClusterMetadata) -> AssignmentFeed:
-        """Who tells of a cluster; one for all who watch it."""
+        """The feed of a cluster, shared by all watchers."""
         feed = self._feeds.get(metadata)
         if feed is None:
             feed = self._feeds[metadata] = AssignmentFeed(lambda: holdings(metadata.view))
             metadata.view.subscribe(feed.changed)
-            metadata.when_closed(lambda: self._feeds.pop(metadata).close())
+            metadata.on_close(lambda: self._feeds.pop(metadata).close())
         return feed
 
 
@@ -96,7 +102,7 @@ class OperatorService:
 async def control_plane(
     config: Config, registry: MetadataRegistry, samples: ClusterSamples
 ) -> AsyncIterator[int]:
-    """Serve inside the block, at the port that is given; with TLS where `control.tls` says so."""
+    """Serve until the block ends, with TLS if `control.tls` enables it; yields the bound port."""
     settings, security = config.operator, config.control
     service = OperatorService(registry, samples)
     tls = None
@@ -111,8 +117,8 @@ async def control_plane(
         admission=Admission(security.allowed_names) if tls else None,
     )
     await endpoint.start(settings.host, settings.control_port)
-    assert endpoint.port is not None, "a port was asked for"
-    log.info("control plane serves", host=settings.host, port=endpoint.port)
+    assert endpoint.port is not None, "a port was requested"
+    log.info("control plane started", host=settings.host, port=endpoint.port)
     try:
         yield endpoint.port
     finally:

@@ -1,6 +1,6 @@
-"""What the operator says of itself over HTTP: metrics, and whether it is alive and ready.
+"""The operator's HTTP endpoint: metrics, liveness and readiness.
 
-A stand-by is ready, too: it is ready to take over.
+A standby operator is ready too: it is ready to take over.
 """
 
 from collections.abc import AsyncIterator
@@ -14,21 +14,21 @@ from kafscale.observability.metrics.text_format import CONTENT_TYPE
 
 @asynccontextmanager
 async def serving(host: str, port: int, metrics: OperatorMetrics) -> AsyncIterator[int]:
-    """Serve; the port is given."""
+    """Serve until the block ends; yields the bound port."""
 
-    async def show(_: web.Request) -> web.Response:
+    async def scrape(_: web.Request) -> web.Response:
         return web.Response(body=metrics.exposition(), headers={"Content-Type": CONTENT_TYPE})
 
-    async def is_alive(_: web.Request) -> web.Response:
+    async def health(_: web.Request) -> web.Response:
         return web.Response(text="ok\n")
 
     application = web.Application()
     application.add_routes(
         [
-            web.get("/metrics", show),
-            web.get("/health", is_alive),
-            web.get("/healthz", is_alive),
-            web.get("/readyz", is_alive),
+            web.get("/metrics", scrape),
+            web.get("/health", health),
+            web.get("/healthz", health),
+            web.get("/readyz", health),
         ]
     )
     runner = web.AppRunner(application, access_log=None)

@@ -1,18 +1,18 @@
-"""What is heard from Kubernetes, through kopf: each resource has somebody who looks after it.
+"""kopf handlers: one task per resource, woken by events.
 
-The law: nothing is decided here. Whoever looks after a resource reads it anew each time it has a
-reason to, so no event is ever needed, and none that is missed is missing.
+Invariant: nothing is decided here. The worker re-reads a resource whenever it reconciles, so a
+missed event does no harm.
 """
 
 import asyncio
 import contextlib
 import logging
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import kopf
 
 from kafscale.operator.kube.kinds import CLUSTERS, TOPICS, Kind
-from kafscale.operator.work_queue import Bells, Resource
+from kafscale.operator.work_queue import ResourceKey, Worker, WorkQueue
 
 FINALIZER: Final = "kafscale.io/operator"
 PREFIX: Final = "kafscale.io"
@@ -20,23 +20,13 @@ CANCELLATION_SECONDS: Final = 10.0
 RETRY_SECONDS: Final = 5.0
 
 
-class Work(Protocol):
-    """What is done for resources; errors are the worker's own affair."""
-
-    async def keep(self, resource: Resource) -> float:
-        """Bring a resource to what it asks for; after how many seconds to look again."""
-
-    async def let_go(self, resource: Resource, body: dict[str, Any]) -> bool:
-        """Do what has to be done before a resource may go; whether it is done."""
-
-
-def registry(work: Work, bells: Bells) -> kopf.OperatorRegistry:
-    """Who is called when, for kopf."""
+def registry(worker: Worker, queue: WorkQueue) -> kopf.OperatorRegistry:
+    """The handlers of the operator, for kopf."""
     handlers = kopf.OperatorRegistry()
     _login(handlers)
     _configure(handlers)
     for kind in (CLUSTERS, TOPICS):
-        _look_after(kind, handlers, work, bells)
+        _register(kind, handlers, worker, queue)
     return handlers
 
 
@@ -50,43 +40,47 @@ def _configure(handlers: kopf.OperatorRegistry) -> None:
     @kopf.on.startup(registry=handlers)
     def configure(settings: kopf.OperatorSettings, **_: Any) -> None:
         logging.getLogger("kopf").setLevel(logging.WARNING)
-        logging.getLogger("kopf.objects").addFilter(_without_asides)
-        settings.posting.enabled = False  # Events are ours to tell, in words for people.
+        logging.getLogger("kopf.objects").addFilter(_drop_kopf_fields)
+        settings.posting.enabled = False  # The reconcilers record their own events.
         settings.persistence.finalizer = FINALIZER
         settings.persistence.progress_storage = kopf.AnnotationsProgressStorage(prefix=PREFIX)
         settings.persistence.diffbase_storage = kopf.AnnotationsDiffBaseStorage(prefix=PREFIX)
         settings.background.instant_exit_timeout = 0.1
 
 
-def _without_asides(record: logging.LogRecord) -> bool:
-    """Take from what kopf says of a resource what it says to itself: all its settings."""
+def _drop_kopf_fields(record: logging.LogRecord) -> bool:
+    """Remove kopf's internal fields from its log records."""
     for name in ("settings", "k8s_skip"):
         vars(record).pop(name, None)
     return True
 
 
-def _look_after(kind: Kind, handlers: kopf.OperatorRegistry, work: Work, bells: Bells) -> None:
+def _register(
+    kind: Kind, handlers: kopf.OperatorRegistry, worker: Worker, queue: WorkQueue
+) -> None:
     group, _, version = kind.api_version.partition("/")
-    what = (group, version, kind.plural)
+    selector = (group, version, kind.plural)
 
-    def resource(namespace: str | None, name: str | None) -> Resource:
-        return Resource(kind.kind, namespace or "", name or "")
+    def key_of(namespace: str | None, name: str | None) -> ResourceKey:
+        return ResourceKey(kind.kind, namespace or "", name or "")
 
-    @kopf.on.event(*what, registry=handlers, id="ring")
-    async def ring(namespace: str | None, name: str | None, **_: Any) -> None:
-        bells.ring(resource(namespace, name))
+    @kopf.on.event(*selector, registry=handlers, id="notify")
+    async def notify(namespace: str | None, name: str | None, **_: Any) -> None:
+        queue.notify(key_of(namespace, name))
 
-    @kopf.daemon(*what, registry=handlers, id="keep", cancellation_timeout=CANCELLATION_SECONDS)
-    async def keep(
+    @kopf.daemon(
+        *selector, registry=handlers, id="reconcile", cancellation_timeout=CANCELLATION_SECONDS
+    )
+    async def reconcile(
         namespace: str | None, name: str | None, stopped: kopf.DaemonStopped, **_: Any
     ) -> None:
-        which = resource(namespace, name)
-        with contextlib.suppress(asyncio.CancelledError):  # So kopf says that it is enough.
+        key = key_of(namespace, name)
+        with contextlib.suppress(asyncio.CancelledError):  # How kopf stops a daemon.
             while not stopped:
-                await bells.wait(which, await work.keep(which))
-        bells.forget(which)
+                await queue.wait(key, await worker.reconcile(key))
+        queue.forget(key)
 
-    @kopf.on.delete(*what, registry=handlers, id="let-go")
-    async def let_go(namespace: str | None, name: str | None, body: kopf.Body, **_: Any) -> None:
-        if not await work.let_go(resource(namespace, name), dict(body)):
-            raise kopf.TemporaryError("not yet", delay=RETRY_SECONDS)
+    @kopf.on.delete(*selector, registry=handlers, id="finalize")
+    async def finalize(namespace: str | None, name: str | None, body: kopf.Body, **_: Any) -> None:
+        if not await worker.finalize(key_of(namespace, name), dict(body)):
+            raise kopf.TemporaryError("finalizing is not complete", delay=RETRY_SECONDS)

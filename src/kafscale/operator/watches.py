@@ -1,6 +1,7 @@
-"""Watching what belongs to clusters, so that a change is seen at once and not at the next look.
+"""Watches on objects that belong to clusters, so that a change is reconciled at once.
 
-The law: a watch only rings. What it misses, while it is begun anew, the next look sees.
+Invariant: a watch only notifies. Changes that it misses while it reconnects are found by the next
+resync.
 """
 
 import asyncio
@@ -12,45 +13,47 @@ from kafscale.observability.logging import get_logger
 from kafscale.operator.kube.api import Manifest
 from kafscale.operator.kube.kinds import CLUSTERS, PODS, SECRETS, STATEFUL_SETS, Kind
 from kafscale.operator.manifests import names
-from kafscale.operator.work_queue import Bells, Resource
+from kafscale.operator.work_queue import ResourceKey, WorkQueue
 
 log = get_logger(__name__)
 
-PAUSE_SECONDS: Final = 2.0
-OURS: Final = f"app in ({names.BROKER_APP},{names.ETCD_APP})"
+RETRY_SECONDS: Final = 2.0
+APP_SELECTOR: Final = f"app in ({names.BROKER_APP},{names.ETCD_APP})"
 
 
-class Watchable(Protocol):
-    """What is needed of the API server."""
+class WatchApi(Protocol):
+    """The part of the API server that watches need."""
 
     def watch(
         self, kind: Kind, namespace: str = "", selector: str = ""
     ) -> AsyncIterator[Manifest]: ...
 
 
-async def watch(kube: Watchable, bells: Bells, namespaces: tuple[str, ...]) -> None:
-    """Ring for the clusters whose pods, StatefulSets or Secrets change, for ever."""
+async def watch(kube: WatchApi, queue: WorkQueue, namespaces: tuple[str, ...]) -> None:
+    """Notify the queue of clusters whose pods, StatefulSets or Secrets change; never returns."""
     async with asyncio.TaskGroup() as tasks:
         for namespace in namespaces or ("",):
             for kind in (PODS, STATEFUL_SETS):
-                tasks.create_task(_watch(kube, bells, kind, namespace, OURS))
-            tasks.create_task(_watch(kube, bells, SECRETS, namespace, names.WATCHED))
+                tasks.create_task(_watch(kube, queue, kind, namespace, APP_SELECTOR))
+            tasks.create_task(_watch(kube, queue, SECRETS, namespace, names.WATCHED))
 
 
-async def _watch(kube: Watchable, bells: Bells, kind: Kind, namespace: str, selector: str) -> None:
+async def _watch(
+    kube: WatchApi, queue: WorkQueue, kind: Kind, namespace: str, selector: str
+) -> None:
     while True:
         try:
-            async for found in kube.watch(kind, namespace, selector):
-                _ring(bells, kind, found)
+            async for manifest in kube.watch(kind, namespace, selector):
+                _notify(queue, kind, manifest)
         except KubeError as error:
             log.warning("watch interrupted", kind=kind.kind, reason=str(error))
-            await asyncio.sleep(PAUSE_SECONDS)
+            await asyncio.sleep(RETRY_SECONDS)
 
 
-def _ring(bells: Bells, kind: Kind, found: Manifest) -> None:
-    metadata = found["metadata"]
+def _notify(queue: WorkQueue, kind: Kind, manifest: Manifest) -> None:
+    metadata = manifest["metadata"]
     cluster = (metadata.get("labels") or {}).get("cluster", "")
     if kind == SECRETS or not cluster:
-        bells.ring_all(CLUSTERS.kind, metadata["namespace"])
+        queue.notify_all(CLUSTERS.kind, metadata["namespace"])
     else:
-        bells.ring(Resource(CLUSTERS.kind, metadata["namespace"], cluster))
+        queue.notify(ResourceKey(CLUSTERS.kind, metadata["namespace"], cluster))

@@ -12,7 +12,7 @@ import boto3
 import pytest
 
 from kafscale.metadata.schema.model import Topic
-from kafscale.operator.cluster.bucket import RULES_MS, BucketKeeper
+from kafscale.operator.cluster.bucket import RULES_MS, BucketReconciler
 from kafscale.operator.spec.cluster import Cluster, read_cluster
 from kafscale.storage.objects import S3Bucket, create_bucket
 from services import s3_server
@@ -37,7 +37,7 @@ class World:
         self.bucket = replace(server, name=f"kafscale-{uuid4().hex[:8]}-us-east-1")
         self.now_ms = 1_750_000_000_000
         self.kube = MemoryKube()
-        self.keeper = BucketKeeper(self.kube, lambda: self.now_ms)
+        self.keeper = BucketReconciler(self.kube, lambda: self.now_ms)
         asyncio.run(self.kube.create(_keys(server)))
         self.s3: Any = boto3.client(
             "s3",
@@ -59,11 +59,11 @@ class World:
 
     def verdicts(self, cluster: Cluster) -> dict[str, tuple[str, str]]:
         """What is found of the bucket: the status and reason of each condition."""
-        state = asyncio.run(self.keeper.ensure(cluster))
+        state = asyncio.run(self.keeper.reconcile(cluster))
         return {each.type: (each.status, each.reason) for each in state.conditions}
 
     def rule(self, cluster: Cluster, *topics: Topic) -> str:
-        [condition] = asyncio.run(self.keeper.keep_lifecycle(cluster, topics))
+        [condition] = asyncio.run(self.keeper.reconcile_lifecycle(cluster, topics))
         return condition.status
 
     def rules(self) -> dict[str, Any]:
@@ -146,7 +146,7 @@ def test_rules_that_somebody_takes_away_are_written_again(world: World) -> None:
 def test_without_a_bucket_there_are_no_rules(world: World) -> None:
     assert world.rule(world.cluster(), topic("week")) == "False"
     unmanaged = world.cluster(manageLifecycle=False)
-    assert asyncio.run(world.keeper.keep_lifecycle(unmanaged, [topic("week")])) == []
+    assert asyncio.run(world.keeper.reconcile_lifecycle(unmanaged, [topic("week")])) == []
 
 
 def test_a_bucket_is_copied_to_another_region(world: World) -> None:

@@ -17,7 +17,7 @@ from kafscale.metadata.store.base import EventKind, Put
 from kafscale.metadata.store.etcd.maintenance import Maintenance
 from kafscale.observability.metrics.operator import SnapshotMetrics
 from kafscale.operator.etcd import restore
-from kafscale.operator.etcd.backups.scheduler import SnapshotKeeper
+from kafscale.operator.etcd.backups.scheduler import SnapshotScheduler
 from kafscale.operator.etcd.restore import Identity
 from kafscale.operator.spec.cluster import SnapshotsSpec
 from kafscale.storage.objects import S3ObjectStore
@@ -54,32 +54,32 @@ def identity(member):
 
 
 def test_they_are_kept_from_three_members_and_from_two(tmp_path, snapshots):
-    spec, figures = SnapshotsSpec(interval_seconds=10), SnapshotMetrics()
+    spec, metrics = SnapshotsSpec(interval_seconds=10), SnapshotMetrics()
     with EtcdCluster(tmp_path) as cluster:
 
         async def body(store):
-            keeper = SnapshotKeeper(
+            keeper = SnapshotScheduler(
                 snapshots,
                 spec,
                 cluster.settings(),
-                figures,
+                metrics,
                 random=Random(0),
                 timer=time.monotonic,
-                patience_s=15,
+                wait_seconds=15,
             )
-            first = await keeper.keep(clock())
+            first = await keeper.reconcile(clock())
             assert [each.status for each in first.conditions] == ["True", "True"]
             await store.commit([], [Put("/kafscale/cluster/id", b"test")])
             cluster.member(await leading(cluster.settings())).kill()
             await store.get("/kafscale/cluster/id")
-            second = await keeper.keep(clock() + 10_000)
+            second = await keeper.reconcile(clock() + 10_000)
             assert second.failures == 0
             assert second.last_key != first.last_key
             return await snapshots.verify(second.last_key)
 
         described = cluster.play(body)
     assert (described.etcd_version, described.revision) == ("3.5.1", 2)
-    assert figures.size_bytes == described.size_bytes > 20_000
+    assert metrics.size_bytes == described.size_bytes > 20_000
 
 
 async def leading(settings):

@@ -12,9 +12,9 @@ import pytest
 from kafscale.errors import StoreUnavailableError
 from kafscale.metadata.store.base import Put
 from kafscale.metadata.store.etcd import EtcdStore
-from kafscale.operator.cluster.etcd_connection import etcd_settings
-from kafscale.operator.etcd.keeping import EtcdKeeper
-from kafscale.operator.etcd.state import EtcdState
+from kafscale.operator.etcd.connection import etcd_settings
+from kafscale.operator.etcd.health import EtcdState
+from kafscale.operator.etcd.reconciler import EtcdReconciler
 from kafscale.operator.kube.kinds import CONFIG_MAPS, PODS, VOLUME_CLAIMS
 from kafscale.operator.manifests.names import Platform
 from kafscale.operator.spec.cluster import Cluster, read_cluster
@@ -40,7 +40,7 @@ class World:
         self.kube = pods.kube
         self.pods = pods
         self.directory = directory
-        self.keeper = EtcdKeeper(
+        self.keeper = EtcdReconciler(
             pods.kube,
             PLATFORM,
             clock=lambda: time.time_ns() // 1_000_000,
@@ -48,14 +48,14 @@ class World:
             newest_snapshot=self._no_snapshot,
             connect=pods.connect,
             lost_after_ms=500,
-            look_ms_max=1000,
+            query_ms_max=1000,
         )
 
     async def until(self, wanted: Cluster, is_so: Callable[[EtcdState], bool]) -> EtcdState:
         """Go round until it is so."""
         deadline = time.monotonic() + SECONDS_MAX
         while True:
-            state = await self.keeper.ensure(wanted)
+            state = await self.keeper.reconcile(wanted)
             await self.pods.step()
             if is_so(state):
                 return state
@@ -78,9 +78,9 @@ class World:
         settings = await etcd_settings(self.kube, "web", state.access, self.directory)
         return EtcdStore(self.pods.settings(settings))
 
-    async def door(self) -> str:
-        found = await self.kube.get(CONFIG_MAPS, "web", "shop-etcd-admission")
-        return found["data"]["door"] if found else ""
+    async def mode(self) -> str:
+        found = await self.kube.get(CONFIG_MAPS, "web", "shop-etcd-bootstrap")
+        return found["data"]["mode"] if found else ""
 
     async def uids(self) -> dict[str, str]:
         pods = await self.kube.list(PODS, "web")
@@ -125,7 +125,7 @@ def test_three_members_form_a_cluster_that_only_those_with_a_certificate_use(pla
         assert state.is_ready
         assert state.status().managed
         assert state.database_bytes
-        assert await world.door() == "closed"
+        assert await world.mode() == "formed"
         store = await world.store(state)
         await store.commit([], [Put("/a", b"1")])
         await store.close()
@@ -148,7 +148,7 @@ def test_a_member_that_has_lost_its_data_comes_back_as_another_and_nothing_is_lo
         await store.commit([], [Put("/meanwhile", b"2")])
         await world.whole(wanted)
 
-        assert await world.door() == "closed"
+        assert await world.mode() == "formed"
         assert {e.key for e in (await store.range("/")).entries} == {"/before", "/meanwhile"}
         after = await world.uids()
         assert after.pop("shop-etcd-1") != uids.pop("shop-etcd-1")
@@ -186,7 +186,7 @@ def test_when_all_data_are_lost_no_empty_cluster_takes_their_place(play):
             world.pods.lose(f"shop-etcd-{index}")
         ends = time.monotonic() + 4
         while time.monotonic() < ends:
-            state = await world.keeper.ensure(wanted)
+            state = await world.keeper.reconcile(wanted)
             await world.pods.step()
             await asyncio.sleep(0.2)
         assert not state.is_ready

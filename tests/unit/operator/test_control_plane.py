@@ -1,4 +1,4 @@
-"""The operator's control plane: samples and watches of many clusters, over a real socket."""
+"""Tests of the operator's control plane: samples and watches of many clusters, over a socket."""
 
 import asyncio
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
@@ -26,8 +26,8 @@ BROKER = BrokerInfo(id=3, epoch=1, host="a", port=9092)
 SETTINGS = Etcd(endpoints=("here:2379",))
 
 
-class Stage:
-    """An operator that looks after clusters called as their ids are."""
+class OperatorFixture:
+    """An operator with clusters whose names are their ids."""
 
     def __init__(self, client, registry, samples):
         self.client = client
@@ -61,15 +61,15 @@ class Stage:
 
 
 @asynccontextmanager
-async def staged(*names):
+async def open_fixture(*names):
     config = Config(operator=Operator(host="127.0.0.1", control_port=0))
     registry, samples = MetadataRegistry(), ClusterSamples(lambda: 0)
     async with control_plane(config, registry, samples) as port:
         async with ControlClient(f"127.0.0.1:{port}") as client:
-            stage = Stage(client, registry, samples)
+            fixture = OperatorFixture(client, registry, samples)
             for name in names:
-                await stage.add(name)
-            yield stage
+                await fixture.add(name)
+            yield fixture
         await registry.close_all()
 
 
@@ -78,94 +78,94 @@ def test_samples_are_kept_for_each_cluster():
         for number, cluster_id in enumerate(cluster_ids):
             yield MetricsSample(cluster_id=cluster_id, broker_id="3", timestamp_ms=number)
 
-    async def story():
-        async with staged() as stage:
-            ack = await stage.client.send_metrics(sent("red", "blue", "red"))
+    async def scenario():
+        async with open_fixture() as fixture:
+            ack = await fixture.client.send_metrics(sent("red", "blue", "red"))
             assert ack.message == "3 samples taken"
-            assert [each.timestamp_ms for each in stage.samples.fresh("red")] == [2]
-            assert [each.timestamp_ms for each in stage.samples.fresh("blue")] == [1]
+            assert [each.timestamp_ms for each in fixture.samples.fresh("red")] == [2]
+            assert [each.timestamp_ms for each in fixture.samples.fresh("blue")] == [1]
             with pytest.raises(ControlError, match="of which cluster"):
-                await stage.client.send_metrics(sent(""))
+                await fixture.client.send_metrics(sent(""))
 
-    run(story)
+    run(scenario)
 
 
-def test_a_watch_is_of_one_cluster_and_goes_on():
-    async def story():
-        async with staged("red", "blue") as stage:
-            await stage.assign("red", "orders", 7)
-            await stage.assign("blue", "payments", 1)
-            async with aclosing(stage.client.watch_assignments(cluster_id="red")) as events:
+def test_watch_follows_one_cluster():
+    async def scenario():
+        async with open_fixture("red", "blue") as fixture:
+            await fixture.assign("red", "orders", 7)
+            await fixture.assign("blue", "payments", 1)
+            async with aclosing(fixture.client.watch_assignments(cluster_id="red")) as events:
                 assert await take(events, 1) == ["orders/0 assigned 3 @7"]
-                await stage.assign("blue", "payments", 2)
-                await stage.assign("red", "orders", 8)
+                await fixture.assign("blue", "payments", 2)
+                await fixture.assign("red", "orders", 8)
                 assert await take(events, 1) == ["orders/0 assigned 3 @8"]
 
-    run(story)
+    run(scenario)
 
 
-def test_a_watch_ends_when_the_metadata_are_opened_anew_and_may_begin_again():
-    async def story():
-        async with staged("red") as stage:
-            await stage.assign("red", "orders", 7)
-            watch = stage.client.watch_assignments
+def test_watch_ends_when_metadata_is_reopened_and_can_be_restarted():
+    async def scenario():
+        async with open_fixture("red") as fixture:
+            await fixture.assign("red", "orders", 7)
+            watch = fixture.client.watch_assignments
             async with aclosing(watch(cluster_id="red")) as events:
                 await take(events, 1)
-                before, after = stage.stores["red"], MemoryStore(lambda: 0)
+                before, after = fixture.stores["red"], MemoryStore(lambda: 0)
                 for key in (keys.CLUSTER_ID, keys.broker("3"), keys.assignment("orders", 0)):
                     await after.commit([], [Put(key, (await before.get(key)).value)])
-                stage.stores["red"] = after
-                await stage.open("red", Etcd(endpoints=("there:2379",)))
+                fixture.stores["red"] = after
+                await fixture.open("red", Etcd(endpoints=("there:2379",)))
                 with pytest.raises(ControlError, match="ask another one, or again"):
                     await anext(events)
             async with aclosing(watch(cluster_id="red")) as events:
                 assert await take(events, 1) == ["orders/0 assigned 3 @7"]
 
-    run(story)
+    run(scenario)
 
 
-def test_who_does_not_say_which_cluster_means_the_only_one():
-    async def story():
-        async with staged("red") as stage:
-            await stage.assign("red", "orders", 7)
-            async with aclosing(stage.client.watch_assignments()) as events:
+def test_missing_cluster_id_means_the_only_cluster():
+    async def scenario():
+        async with open_fixture("red") as fixture:
+            await fixture.assign("red", "orders", 7)
+            async with aclosing(fixture.client.watch_assignments()) as events:
                 assert await take(events, 1) == ["orders/0 assigned 3 @7"]
-            await stage.add("blue")
-            with pytest.raises(ControlError, match="of which cluster") as refused:
-                await anext(stage.client.watch_assignments())
-            assert refused.value.status == "INVALID_ARGUMENT"
+            await fixture.add("blue")
+            with pytest.raises(ControlError, match="a cluster id is required") as rejected:
+                await anext(fixture.client.watch_assignments())
+            assert rejected.value.status == "INVALID_ARGUMENT"
 
-    run(story)
-
-
-def test_a_cluster_that_nobody_knows_may_be_known_later():
-    async def story():
-        async with staged("red") as stage:
-            with pytest.raises(ControlError, match="green") as refused:
-                await anext(stage.client.watch_assignments(cluster_id="green"))
-            assert refused.value.status == "UNAVAILABLE"
-
-    run(story)
+    run(scenario)
 
 
-def test_what_only_a_broker_can_do_is_refused():
-    async def story():
-        async with staged("red") as stage:
-            with pytest.raises(ControlError, match="ask a broker") as refused:
-                await stage.client.status()
-            assert refused.value.status == "UNIMPLEMENTED"
+def test_unknown_cluster_is_a_retriable_error():
+    async def scenario():
+        async with open_fixture("red") as fixture:
+            with pytest.raises(ControlError, match="green") as rejected:
+                await anext(fixture.client.watch_assignments(cluster_id="green"))
+            assert rejected.value.status == "UNAVAILABLE"
 
-    run(story)
+    run(scenario)
 
 
-def test_who_is_sending_is_told_when_the_operator_stops(caplog):
-    async def story():
-        came = asyncio.Event()
+def test_broker_requests_are_not_implemented():
+    async def scenario():
+        async with open_fixture("red") as fixture:
+            with pytest.raises(ControlError, match="ask a broker") as rejected:
+                await fixture.client.status()
+            assert rejected.value.status == "UNIMPLEMENTED"
 
-        class Taking(ClusterSamples):
+    run(scenario)
+
+
+def test_stopping_operator_ends_streams_with_an_error(caplog):
+    async def scenario():
+        received = asyncio.Event()
+
+        class RecordingSamples(ClusterSamples):
             def take(self, sample):
                 super().take(sample)
-                came.set()
+                received.set()
 
         async def samples():
             yield MetricsSample(cluster_id="red", broker_id="3")
@@ -173,13 +173,15 @@ def test_who_is_sending_is_told_when_the_operator_stops(caplog):
 
         config = Config(operator=Operator(host="127.0.0.1", control_port=0))
         async with AsyncExitStack() as stack:
-            async with control_plane(config, MetadataRegistry(), Taking(lambda: 0)) as port:
+            async with control_plane(
+                config, MetadataRegistry(), RecordingSamples(lambda: 0)
+            ) as port:
                 client = ControlClient(f"127.0.0.1:{port}")
                 await stack.enter_async_context(client)
                 sending = asyncio.ensure_future(client.send_metrics(samples()))
-                await came.wait()
-            with pytest.raises(ControlError, match="another one leads soon"):
+                await received.wait()
+            with pytest.raises(ControlError, match="retry with the next leader"):
                 await sending
 
-    run(story)
+    run(scenario)
     assert not caplog.records

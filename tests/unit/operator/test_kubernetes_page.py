@@ -1,11 +1,11 @@
-"""docs/kubernetes.md tells of all conditions and events that the operator tells of."""
+"""docs/kubernetes.md lists all conditions and events that the operator reports."""
 
 import re
 from pathlib import Path
 
 import pytest
 
-from unit.operator.told import conditions, events
+from unit.operator.reported import conditions, events
 
 PAGE = (Path(__file__).parents[3] / "docs" / "kubernetes.md").read_text()
 SECTIONS = {"cluster": "### Of a cluster", "topic": "### Of a topic"}
@@ -19,24 +19,24 @@ def rows(heading):
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
 
 
-def words(cell):
+def names_in(cell):
     return re.findall(r"`(\w+)`", cell)
 
 
 @pytest.mark.parametrize("kind", SECTIONS)
 def test_every_condition_has_its_row(kind):
-    told = {
+    documented = {
         (type_, status, reason)
         for of, status, reasons, _ in rows(SECTIONS[kind])
-        for type_ in words(of)
-        for reason in words(reasons)
+        for type_ in names_in(of)
+        for reason in names_in(reasons)
     }
-    assert told == conditions(kind)
+    assert documented == conditions(kind)
 
 
 @pytest.mark.parametrize("kind", SECTIONS)
 def test_every_event_has_its_row(kind):
-    told = {
-        word for names, of, _ in rows("## Events") if of.endswith(kind) for word in words(names)
+    documented = {
+        word for names, of, _ in rows("## Events") if of.endswith(kind) for word in names_in(names)
     }
-    assert told == events(kind)
+    assert documented == events(kind)

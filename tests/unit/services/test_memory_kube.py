@@ -43,7 +43,7 @@ def play(body):
 def test_what_is_applied_takes_away_what_it_named_before_and_leaves_the_rest():
     async def body(kube):
         await kube.apply(config_map(kept="1", dropped="2"))
-        await kube.merge(CONFIG_MAPS, "default", "settings", {"data": {"theirs": "3"}})
+        await kube.merge_patch(CONFIG_MAPS, "default", "settings", {"data": {"theirs": "3"}})
         return (await kube.apply(config_map(kept="4")))["data"]
 
     assert play(body) == {"kept": "4", "theirs": "3"}
@@ -54,14 +54,14 @@ def test_what_changes_nothing_makes_no_version_and_only_a_spec_makes_a_generatio
         first = await kube.apply(topic(spec={"partitions": 1}))
         again = await kube.apply(topic(spec={"partitions": 1}))
         await kube.apply_status(topic(status={"phase": "Ready"}))
-        told = await kube.get(TOPICS, "default", "orders")
+        events = await kube.get(TOPICS, "default", "orders")
         grown = await kube.apply(topic(spec={"partitions": 2}))
-        return [each["metadata"] for each in (first, again, told, grown)], grown, kube.writes
+        return [each["metadata"] for each in (first, again, events, grown)], grown, kube.writes
 
-    (first, again, told, grown), after, writes = play(body)
+    (first, again, events, grown), after, writes = play(body)
     assert first == again
-    assert [each["generation"] for each in (first, told, grown)] == [1, 1, 2]
-    assert len({each["resourceVersion"] for each in (first, told, grown)}) == 3
+    assert [each["generation"] for each in (first, events, grown)] == [1, 1, 2]
+    assert len({each["resourceVersion"] for each in (first, events, grown)}) == 3
     assert after["status"] == {"phase": "Ready"}
     assert [write.verb for write in writes] == ["apply", "status", "apply"]
 
@@ -72,7 +72,7 @@ def test_a_status_is_written_by_its_own_way_only_and_loses_what_is_not_said_agai
         await kube.apply(topic(spec={}, status={"phase": "Lost"}))
         before = await kube.get(TOPICS, "default", "orders")
         await kube.apply_status(topic(status={"phase": "Ready", "applied": {"partitions": 1}}))
-        await kube.merge(TOPICS, "default", "orders", {"status": None})
+        await kube.merge_patch(TOPICS, "default", "orders", {"status": None})
         await kube.apply_status(topic(status={"phase": "Pending"}))
         return before, await kube.get(TOPICS, "default", "orders")
 
@@ -92,7 +92,7 @@ def test_an_object_with_finalizers_waits_for_them_and_takes_its_own_along():
         assert await kube.delete(TOPICS, "default", "orders")
         waiting = await kube.get(TOPICS, "default", "orders")
         assert await kube.get(CONFIG_MAPS, "default", "settings")
-        await kube.merge(TOPICS, "default", "orders", {"metadata": {"finalizers": None}})
+        await kube.merge_patch(TOPICS, "default", "orders", {"metadata": {"finalizers": None}})
         return waiting, kube.objects
 
     waiting, objects = play(body)
@@ -112,7 +112,7 @@ def test_only_the_very_object_that_is_meant_is_deleted_or_replaced():
         assert await kube.replace({**read, "data": {"a": "3"}}) is None
         assert await kube.delete(CONFIG_MAPS, "default", "settings", uid=read["metadata"]["uid"])
         assert not await kube.delete(CONFIG_MAPS, "default", "settings")
-        return await kube.merge(CONFIG_MAPS, "default", "settings", {})
+        return await kube.merge_patch(CONFIG_MAPS, "default", "settings", {})
 
     assert play(body) is None
 
@@ -141,7 +141,7 @@ def test_the_number_of_pods_is_a_thing_apart():
                 "spec": {"serviceName": "brokers"},
             }
         )
-        scaled = await kube.merge(
+        scaled = await kube.merge_patch(
             STATEFUL_SETS, "default", "brokers", {"spec": {"replicas": 3}}, subresource="scale"
         )
         return scaled["spec"]
@@ -151,17 +151,17 @@ def test_the_number_of_pods_is_a_thing_apart():
 
 def test_kinds_can_be_unknown_and_the_server_can_fail():
     async def body(kube):
-        assert await kube.knows(CLUSTERS)
-        assert not await kube.knows(SERVICE_MONITORS)
+        assert await kube.supports(CLUSTERS)
+        assert not await kube.supports(SERVICE_MONITORS)
         with pytest.raises(KubeError, match="ServiceMonitor"):
             await kube.list(SERVICE_MONITORS)
         kube.failure = KubeError("the API server did not answer")
         with pytest.raises(KubeError, match="did not answer"):
             await kube.get(CLUSTERS, "default", "production")
-        await kube.tell(topic(), "Lost", "nobody hears of it")
+        await kube.record_event(topic(), "Lost", "nobody hears of it")
         kube.failure = None
-        await kube.tell(topic(), "Created", "a topic", warning=True)
-        return kube.told
+        await kube.record_event(topic(), "Created", "a topic", warning=True)
+        return kube.events
 
     assert play(body) == [("orders", "Created", "a topic", True)]
 

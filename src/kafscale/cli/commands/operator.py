@@ -38,6 +38,6 @@ def operator(context: typer.Context, config: ConfigFile = None) -> None:
 @app.command("crds")
 def crds() -> None:
     """Print the CustomResourceDefinitions, for `kubectl apply -f -`."""
-    from kafscale.operator.crd.rendering import rendered  # noqa: PLC0415
+    from kafscale.operator.crd.rendering import render_definitions  # noqa: PLC0415
 
-    typer.echo("---\n".join(rendered().values()), nl=False)
+    typer.echo("---\n".join(render_definitions().values()), nl=False)

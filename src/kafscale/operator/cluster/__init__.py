@@ -1,1 +1,1 @@
-"""A cluster: brought to what its resource asks for, step by step, and told about in its status."""
+"""Reconciles a cluster with its `KafscaleCluster` resource, and reports its status."""

@@ -1,4 +1,4 @@
-"""The backups of every cluster's metadata: a keeper of snapshots for each, made from its spec."""
+"""Reconciles the backups of clusters' metadata: one snapshot scheduler per cluster."""
 
 from collections.abc import Callable
 from functools import partial
@@ -12,10 +12,10 @@ from kafscale.admin.etcd.backups.store import Snapshots
 from kafscale.config.sections.etcd import Etcd
 from kafscale.errors import KafscaleError
 from kafscale.observability.metrics.operator import OperatorMetrics, SnapshotMetrics
-from kafscale.operator.cluster.bucket import BucketKeeper
+from kafscale.operator.cluster.bucket import BucketReconciler
 from kafscale.operator.conditions import Condition, bad
 from kafscale.operator.etcd.backups.conditions import ACCESS, SNAPSHOT, disabled
-from kafscale.operator.etcd.backups.scheduler import SnapshotKeeper, SnapshotState
+from kafscale.operator.etcd.backups.scheduler import SnapshotScheduler, SnapshotState
 from kafscale.operator.spec.cluster import Cluster, SnapshotsSpec
 from kafscale.operator.spec.status import SnapshotStatus
 from kafscale.storage.objects.conditional_put_probe import probe_access
@@ -28,25 +28,25 @@ from kafscale.storage.objects.store import ObjectStore
 RETRIES_MAX: Final = 3
 
 
-class Backup(msgspec.Struct, frozen=True):
-    """How the backups of a cluster are."""
+class BackupState(msgspec.Struct, frozen=True):
+    """The state of a cluster's backups."""
 
     status: SnapshotStatus | None
     conditions: list[Condition]
 
 
-class _Kept(msgspec.Struct, frozen=True):
-    wanted: tuple[SnapshotsSpec, Etcd, S3Bucket]
-    keeper: SnapshotKeeper
+class _Running(msgspec.Struct, frozen=True):
+    inputs: tuple[SnapshotsSpec, Etcd, S3Bucket]
+    scheduler: SnapshotScheduler
     store: ObjectStore
 
 
-class BackupKeeper:
-    """Has snapshots taken of the etcds of clusters."""
+class BackupReconciler:
+    """Runs the snapshot schedulers of all clusters."""
 
     def __init__(
         self,
-        buckets: BucketKeeper,
+        buckets: BucketReconciler,
         metrics: OperatorMetrics,
         *,
         clock: Callable[[], int],
@@ -59,32 +59,32 @@ class BackupKeeper:
         self._clock = clock
         self._timer = timer
         self._random = random
-        self._kept: dict[tuple[str, str], _Kept] = {}
+        self._running: dict[tuple[str, str], _Running] = {}
 
-    async def keep(self, cluster: Cluster, settings: Etcd) -> Backup:
-        """Take a snapshot if it is time for one; how the backups are."""
-        figures = self._metrics.cluster(cluster.namespace, cluster.name)
+    async def reconcile(self, cluster: Cluster, settings: Etcd) -> BackupState:
+        """Take a snapshot if one is due; return the state of the backups."""
+        metrics = self._metrics.cluster(cluster.namespace, cluster.name)
         if not cluster.spec.etcd.snapshots.enabled:
             await self.forget(cluster.namespace, cluster.name)
-            figures.snapshots = None
-            return Backup(None, disabled())
-        figures.snapshots = figures.snapshots or SnapshotMetrics()
+            metrics.snapshots = None
+            return BackupState(None, disabled())
+        metrics.snapshots = metrics.snapshots or SnapshotMetrics()
         try:
-            keeper = await self._keeper(cluster, settings, figures.snapshots)
+            scheduler = await self._scheduler(cluster, settings, metrics.snapshots)
         except KafscaleError as error:
-            figures.snapshots.is_accessible = False
-            figures.snapshots.fail()
+            metrics.snapshots.is_accessible = False
+            metrics.snapshots.fail()
             reason = f"snapshots cannot be stored: {error}"
             conditions = [bad(ACCESS, "NoAccess", reason), bad(SNAPSHOT, "NoAccess", reason)]
-            return Backup(_told_before(cluster), conditions)
+            return BackupState(_previous_status(cluster), conditions)
         now_ms = self._clock()
-        state = await keeper.keep(now_ms)
-        newest_at_ms = figures.snapshots.newest_at_ms
+        state = await scheduler.reconcile(now_ms)
+        newest_at_ms = metrics.snapshots.newest_at_ms
         age_ms = now_ms - newest_at_ms if newest_at_ms is not None else None
-        return Backup(_status(state, age_ms), state.conditions)
+        return BackupState(_status(state, age_ms), state.conditions)
 
     async def newest_key(self, cluster: Cluster) -> str:
-        """The newest snapshot that there is; raises `OperatingError` where there is none."""
+        """The key of the newest snapshot; raises `OperatingError` if there is none."""
         store = await self._store(await self._bucket(cluster))
         try:
             return await self._snapshots(cluster, store).find(snapshot_keys.LATEST)
@@ -92,26 +92,26 @@ class BackupKeeper:
             await store.close()
 
     async def forget(self, namespace: str, name: str) -> None:
-        """Let go of a cluster."""
-        kept = self._kept.pop((namespace, name), None)
-        if kept is not None:
-            await kept.keeper.close()
-            await kept.store.close()
+        """Drop the state of a cluster."""
+        running = self._running.pop((namespace, name), None)
+        if running is not None:
+            await running.scheduler.close()
+            await running.store.close()
 
     async def close(self) -> None:
-        for namespace, name in list(self._kept):
+        for namespace, name in list(self._running):
             await self.forget(namespace, name)
 
-    async def _keeper(
-        self, cluster: Cluster, settings: Etcd, figures: SnapshotMetrics
-    ) -> SnapshotKeeper:
-        """The keeper of a cluster; another one when anything has changed that it was made from."""
+    async def _scheduler(
+        self, cluster: Cluster, settings: Etcd, metrics: SnapshotMetrics
+    ) -> SnapshotScheduler:
+        """The scheduler of a cluster; replaced when its inputs change."""
         spec = cluster.spec.etcd.snapshots
         bucket = await self._bucket(cluster)
-        wanted = (spec, settings, bucket)
-        kept = self._kept.get((cluster.namespace, cluster.name))
-        if kept is not None and kept.wanted == wanted:
-            return kept.keeper
+        inputs = (spec, settings, bucket)
+        running = self._running.get((cluster.namespace, cluster.name))
+        if running is not None and running.inputs == inputs:
+            return running.scheduler
         await self.forget(cluster.namespace, cluster.name)
         store = await self._store(bucket)
         snapshots = self._snapshots(cluster, store)
@@ -121,16 +121,16 @@ class BackupKeeper:
             except BaseException:
                 await store.close()
                 raise
-        keeper = SnapshotKeeper(
-            snapshots, spec, settings, figures, random=self._random, timer=self._timer
+        scheduler = SnapshotScheduler(
+            snapshots, spec, settings, metrics, random=self._random, timer=self._timer
         )
-        self._kept[cluster.namespace, cluster.name] = _Kept(wanted, keeper, store)
-        return keeper
+        self._running[cluster.namespace, cluster.name] = _Running(inputs, scheduler, store)
+        return scheduler
 
     def _snapshots(self, cluster: Cluster, store: ObjectStore) -> Snapshots:
         prefix = cluster.spec.etcd.snapshots.prefix
-        place = snapshot_keys.directory(prefix, cluster.namespace, cluster.name)
-        return Snapshots(store, place, self._clock)
+        directory = snapshot_keys.directory(prefix, cluster.namespace, cluster.name)
+        return Snapshots(store, directory, self._clock)
 
     async def _store(self, bucket: S3Bucket) -> ObjectStore:
         store = S3ObjectStore(bucket)
@@ -138,13 +138,13 @@ class BackupKeeper:
         return RetryingObjectStore(store, retries_max=RETRIES_MAX, random=self._random)
 
     async def _bucket(self, cluster: Cluster) -> S3Bucket:
-        return await self._buckets.opened(cluster.namespace, cluster.spec.snapshots_s3)
+        return await self._buckets.bucket_config(cluster.namespace, cluster.spec.snapshots_s3)
 
 
-def _told_before(cluster: Cluster) -> SnapshotStatus | None:
-    """The newest snapshot that was known, while the bucket cannot be asked."""
-    told = cluster.status.get("snapshot")
-    return msgspec.convert(told, SnapshotStatus) if told else None
+def _previous_status(cluster: Cluster) -> SnapshotStatus | None:
+    """The last known snapshot, while the bucket cannot be accessed."""
+    previous = cluster.status.get("snapshot")
+    return msgspec.convert(previous, SnapshotStatus) if previous else None
 
 
 def _status(state: SnapshotState, age_ms: int | None) -> SnapshotStatus:

@@ -1,9 +1,9 @@
-"""How the brokers of a cluster do, asked of all of them at once over the control plane.
+"""Collects the status of a cluster's brokers over the control plane.
 
-The laws: a survey always comes, and soon: who does not answer in time is told of as silent. One
-survey serves everybody who asks within `FRESH_MS`, so that a thousand topics cost as much as one.
-Which brokers there are is what the metadata says; what they own, and how far it goes, what they say
-themselves; how many clients they have, the samples that they have sent to the operator.
+Invariants: a result is always returned, and soon: brokers that do not respond in time are reported
+as unresponsive. Results are cached for `FRESH_MS`, so that a thousand topics cost as much as one.
+The metadata says which brokers exist; brokers report their own partitions and log end offsets;
+numbers of clients come from the samples that brokers send to the operator.
 """
 
 import asyncio
@@ -25,40 +25,40 @@ from kafscale.operator.cluster.metadata import ClusterMetadata
 log = get_logger(__name__)
 
 FRESH_MS: Final = 5_000
-ANSWER_SECONDS_MAX: Final = 3.0
-ASKED_AT_ONCE_MAX: Final = 16
+REQUEST_TIMEOUT_SECONDS: Final = 3.0
+CONCURRENT_REQUESTS_MAX: Final = 16
 CONNECTIONS: Final = "kafscale_active_connections"
 IDLE: Final = "kafscale_idle_seconds"
 
-Ask = Callable[[BrokerInfo], Awaitable[BrokerStatusResponse]]
+FetchStatus = Callable[[BrokerInfo], Awaitable[BrokerStatusResponse]]
 SamplesOf = Callable[[str], Iterable[MetricsSample]]
-"""The samples of a cluster by its id, each of them not old."""
+"""The recent samples of a cluster, by its id."""
 
 
-class BrokerReport(msgspec.Struct, frozen=True, kw_only=True):
-    """How one broker does."""
+class BrokerStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """The status of one broker."""
 
     id: int
-    has_answered: bool
+    has_responded: bool
     is_ready: bool = False
     """Whether it serves clients."""
     is_draining: bool = False
     problems: Mapping[str, str] = {}
-    """What stands in its way, and why."""
+    """What is wrong with it: component and reason."""
     version: str = ""
     partition_count: int = 0
     connection_count: int | None = None
-    """How many clients are connected; None if nobody has said so."""
+    """The number of connected clients; None if unknown."""
     idle_seconds: float | None = None
-    """For how long no client was; None if nobody has said so."""
+    """How long no client has been connected; None if unknown."""
 
 
-class Survey(msgspec.Struct, frozen=True):
-    """How all brokers do."""
+class BrokerStatuses(msgspec.Struct, frozen=True):
+    """The status of all brokers of a cluster."""
 
-    brokers: Mapping[int, BrokerReport]
+    brokers: Mapping[int, BrokerStatus]
     log_end_offsets: Mapping[Partition, int]
-    """Of the partitions that some broker leads, as that broker says."""
+    """Of all partitions that have a leader, as the leader reports."""
 
     @property
     def ready(self) -> list[int]:
@@ -69,95 +69,95 @@ class Survey(msgspec.Struct, frozen=True):
         return [each.id for each in self.brokers.values() if each.is_draining]
 
     @property
-    def silent(self) -> list[int]:
-        """Those that are registered, but do not answer."""
-        return [each.id for each in self.brokers.values() if not each.has_answered]
+    def unresponsive(self) -> list[int]:
+        """Brokers that are registered but do not respond."""
+        return [each.id for each in self.brokers.values() if not each.has_responded]
 
     @property
     def connection_count(self) -> int | None:
-        """How many clients are connected to all of them; None if that of one is not known."""
+        """Clients connected to all brokers; None if one of them is unknown."""
         counts = [each.connection_count for each in self.brokers.values()]
         known = [count for count in counts if count is not None]
         return sum(known) if len(known) == len(counts) else None
 
     @property
     def idle_seconds(self) -> float | None:
-        """For how long nobody was connected to any; None if that of one is not known, or none is.
+        """How long no client was connected to any broker; None if unknown, or without brokers.
 
-        >>> Survey({}, {}).idle_seconds
+        >>> BrokerStatuses({}, {}).idle_seconds
         """
-        told = [each.idle_seconds for each in self.brokers.values()]
-        known = [seconds for seconds in told if seconds is not None]
-        return min(known) if known and len(known) == len(told) else None
+        values = [each.idle_seconds for each in self.brokers.values()]
+        known = [seconds for seconds in values if seconds is not None]
+        return min(known) if known and len(known) == len(values) else None
 
 
-class _Kept:
-    """The last survey of a cluster."""
+class _Cached:
+    """The last result of a cluster."""
 
     def __init__(self) -> None:
         self.lock = asyncio.Lock()
-        self.survey: Survey | None = None
-        self.taken_ms = 0
+        self.result: BrokerStatuses | None = None
+        self.collected_ms = 0
 
 
-class Surveyor:
-    """Takes surveys of clusters, and keeps the last one of each for a moment."""
+class BrokerStatusCollector:
+    """Collects the status of clusters' brokers, with a short cache."""
 
     def __init__(
         self,
-        ask: Ask,
+        fetch: FetchStatus,
         clock: Callable[[], int],
         samples_of: SamplesOf = lambda _cluster_id: (),
         *,
         fresh_ms: int = FRESH_MS,
     ) -> None:
         """`clock` is in milliseconds."""
-        self._ask = ask
+        self._fetch = fetch
         self._samples_of = samples_of
         self._clock = clock
         self._fresh_ms = fresh_ms
-        self._asked_at_once = asyncio.Semaphore(ASKED_AT_ONCE_MAX)
-        self._kept: WeakKeyDictionary[ClusterMetadata, _Kept] = WeakKeyDictionary()
+        self._request_slots = asyncio.Semaphore(CONCURRENT_REQUESTS_MAX)
+        self._cached: WeakKeyDictionary[ClusterMetadata, _Cached] = WeakKeyDictionary()
 
-    async def survey(self, metadata: ClusterMetadata) -> Survey:
-        """How the brokers of a cluster do, or did a moment ago."""
-        kept = self._kept.setdefault(metadata, _Kept())
-        async with kept.lock:
-            if kept.survey is None or self._clock() - kept.taken_ms >= self._fresh_ms:
-                kept.taken_ms = self._clock()
-                kept.survey = await self._take(metadata)
-            return kept.survey
+    async def collect(self, metadata: ClusterMetadata) -> BrokerStatuses:
+        """The status of a cluster's brokers, at most `fresh_ms` old."""
+        cached = self._cached.setdefault(metadata, _Cached())
+        async with cached.lock:
+            if cached.result is None or self._clock() - cached.collected_ms >= self._fresh_ms:
+                cached.collected_ms = self._clock()
+                cached.result = await self._collect(metadata)
+            return cached.result
 
-    async def _take(self, metadata: ClusterMetadata) -> Survey:
+    async def _collect(self, metadata: ClusterMetadata) -> BrokerStatuses:
         brokers = sorted(metadata.brokers.values(), key=lambda broker: broker.id)
-        answers = await asyncio.gather(*map(self._answer, brokers))
-        cluster_ids = {answer.cluster_id for answer in answers if answer is not None}
+        responses = await asyncio.gather(*map(self._fetch_or_none, brokers))
+        cluster_ids = {response.cluster_id for response in responses if response is not None}
         samples = [each for cluster_id in cluster_ids for each in self._samples_of(cluster_id)]
-        numbers = (broker.id for broker in brokers)
-        return summary(dict(zip(numbers, answers, strict=True)), samples)
+        broker_ids = (broker.id for broker in brokers)
+        return summarize(dict(zip(broker_ids, responses, strict=True)), samples)
 
-    async def _answer(self, broker: BrokerInfo) -> BrokerStatusResponse | None:
+    async def _fetch_or_none(self, broker: BrokerInfo) -> BrokerStatusResponse | None:
         try:
-            async with self._asked_at_once, asyncio.timeout(ANSWER_SECONDS_MAX):
-                return await self._ask(broker)
+            async with self._request_slots, asyncio.timeout(REQUEST_TIMEOUT_SECONDS):
+                return await self._fetch(broker)
         except (KafscaleError, TimeoutError) as error:
-            reason = str(error) or "it took too long"
-            log.info("broker does not answer", broker_id=broker.id, reason=reason)
+            reason = str(error) or "timed out"
+            log.info("broker does not respond", broker_id=broker.id, reason=reason)
             return None
 
 
-def over_control_plane(tls: ClientTls | None = None) -> Ask:
-    """Asks brokers where they have registered their control plane."""
+def fetch_over_control_plane(tls: ClientTls | None = None) -> FetchStatus:
+    """Fetches the status of a broker from its registered control plane."""
 
-    async def ask(broker: BrokerInfo) -> BrokerStatusResponse:
+    async def fetch(broker: BrokerInfo) -> BrokerStatusResponse:
         async with ControlClient(control_address(broker), tls) as client:
             return await client.status(with_samples=True)
 
-    return ask
+    return fetch
 
 
 def control_address(broker: BrokerInfo) -> str:
-    """Where a broker's control plane is.
+    """The address of a broker's control plane.
 
     >>> control_address(BrokerInfo(id=0, epoch=1, host="::1", port=9092, control_port=9093))
     '[::1]:9093'
@@ -166,50 +166,50 @@ def control_address(broker: BrokerInfo) -> str:
     return f"[{host}]:{broker.control_port}" if ":" in host else f"{host}:{broker.control_port}"
 
 
-def summary(
-    answers: Mapping[int, BrokerStatusResponse | None], samples: Iterable[MetricsSample] = ()
-) -> Survey:
-    """What the answers of all brokers come to, by their ids; None of one that gave none.
+def summarize(
+    responses: Mapping[int, BrokerStatusResponse | None], samples: Iterable[MetricsSample] = ()
+) -> BrokerStatuses:
+    """Combine the responses of all brokers by id; None for an unresponsive one.
 
-    `samples` are those that the operator has, beside those that brokers have of each other.
+    `samples` are those of the operator; brokers return the ones that they have of each other.
     """
-    given = [answer for answer in answers.values() if answer is not None]
-    told = [*samples, *(sample for answer in given for sample in answer.samples)]
-    gauges = _newest_gauges(told)
-    return Survey(
+    received = [response for response in responses.values() if response is not None]
+    reported = (sample for response in received for sample in response.samples)
+    gauges = _newest_gauges([*samples, *reported])
+    return BrokerStatuses(
         {
-            number: _report(number, answer, gauges.get(str(number), {}))
-            for number, answer in answers.items()
+            broker_id: _status(broker_id, response, gauges.get(str(broker_id), {}))
+            for broker_id, response in responses.items()
         },
         {
             Partition(owned.topic, owned.partition): owned.log_end_offset
-            for answer in given
-            for owned in answer.partitions
+            for response in received
+            for owned in response.partitions
             if owned.leader
         },
     )
 
 
-def _report(
-    number: int, answer: BrokerStatusResponse | None, gauges: Mapping[str, float]
-) -> BrokerReport:
-    if answer is None:
-        return BrokerReport(id=number, has_answered=False)
-    return BrokerReport(
-        id=number,
-        has_answered=True,
-        is_ready=answer.ready,
-        is_draining=answer.draining,
-        problems=dict(answer.problems),
-        version=answer.version,
-        partition_count=len(answer.partitions),
+def _status(
+    broker_id: int, response: BrokerStatusResponse | None, gauges: Mapping[str, float]
+) -> BrokerStatus:
+    if response is None:
+        return BrokerStatus(id=broker_id, has_responded=False)
+    return BrokerStatus(
+        id=broker_id,
+        has_responded=True,
+        is_ready=response.ready,
+        is_draining=response.draining,
+        problems=dict(response.problems),
+        version=response.version,
+        partition_count=len(response.partitions),
         connection_count=int(gauges[CONNECTIONS]) if CONNECTIONS in gauges else None,
         idle_seconds=gauges.get(IDLE),
     )
 
 
 def _newest_gauges(samples: Iterable[MetricsSample]) -> dict[str, Mapping[str, float]]:
-    """What each broker measured last, as far as somebody has a sample of it."""
+    """The newest gauges of each broker that has a sample."""
     newest: dict[str, MetricsSample] = {}
     for sample in samples:
         before = newest.get(sample.broker_id)

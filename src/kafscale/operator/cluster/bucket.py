@@ -1,7 +1,7 @@
-"""The bucket of a cluster: found, or made on request, before any broker is; its rules and its copy.
+"""Reconciles the bucket of a cluster: access, creation on request, lifecycle rules, replication.
 
-The laws: a bucket is made only where the spec asks for it; nothing is ever deleted here; and a
-bucket that cannot be used stops brokers from being changed, with a condition that says what to do.
+Invariants: a bucket is created only if the spec asks for it. Nothing is ever deleted here. While a
+bucket cannot be used, brokers are not changed, and a condition says what to do.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -16,7 +16,7 @@ from kafscale.metadata.topics.config_defs import WEEK_MS
 from kafscale.metadata.topics.config_types import split_list
 from kafscale.metadata.topics.config_validation import DELETE
 from kafscale.observability.logging import get_logger
-from kafscale.operator.cluster import secrets
+from kafscale.operator import secrets
 from kafscale.operator.conditions import TRUE, Condition, bad, ok
 from kafscale.operator.kube.api import Kube
 from kafscale.operator.kube.kinds import NODES, SECRETS
@@ -40,50 +40,50 @@ REGION: Final = "RegionMatches"
 ENCRYPTION: Final = "CustomerManagedKey"
 REPLICATION: Final = "Replication"
 LIFECYCLE: Final = "Lifecycle"
-LOOK_MS: Final = 300_000
-"""How often it is made sure that a bucket which could be used still can be."""
-RULES_MS: Final = 3_600_000
-"""How often rules are written again that should not have changed."""
+CHECK_INTERVAL_MS: Final = 300_000
+"""How often a usable bucket is checked again."""
+LIFECYCLE_INTERVAL_MS: Final = 3_600_000
+"""How often unchanged lifecycle rules are written again."""
 
 _REGION_LABEL: Final = "topology.kubernetes.io/region"
 
 
 class BucketState(msgspec.Struct, frozen=True):
-    """How a bucket is."""
+    """The observed state of a bucket."""
 
     is_ready: bool
     conditions: list[Condition]
 
 
-class _Seen(msgspec.Struct, frozen=True):
-    """What was seen of a bucket, with which spec and keys, and when."""
+class _Checked(msgspec.Struct, frozen=True):
+    """The result of a check, with its inputs and time."""
 
-    wanted: tuple[S3Spec, S3Bucket]
+    inputs: tuple[S3Spec, S3Bucket]
     state: BucketState
     at_ms: int
 
 
-class _Ruled(msgspec.Struct, frozen=True):
-    """Which rules a bucket was given, and when."""
+class _AppliedLifecycle(msgspec.Struct, frozen=True):
+    """The lifecycle rules last applied, and when."""
 
-    wanted: tuple[S3Bucket, frozenset[TopicRetention]]
+    inputs: tuple[S3Bucket, frozenset[TopicRetention]]
     at_ms: int
 
 
-class BucketKeeper:
-    """Looks after the buckets of clusters."""
+class BucketReconciler:
+    """Reconciles the buckets of clusters."""
 
     def __init__(self, kube: Kube, clock: Callable[[], int]) -> None:
         """`clock` is in milliseconds."""
         self._kube = kube
         self._clock = clock
-        self._seen: dict[str, _Seen] = {}
-        self._ruled: dict[str, _Ruled] = {}
+        self._checked: dict[str, _Checked] = {}
+        self._lifecycles: dict[str, _AppliedLifecycle] = {}
 
-    async def ensure(self, cluster: Cluster) -> BucketState:
-        """See that the bucket can be used; make it, if that is asked for.
+    async def reconcile(self, cluster: Cluster) -> BucketState:
+        """Check the bucket, and create it if the spec asks for that.
 
-        One that could be used is not looked at again for a while, unless its spec or keys change.
+        A usable bucket is checked again only after a while, or when its spec or keys change.
         """
         key = f"{cluster.namespace}/{cluster.name}"
         try:
@@ -92,15 +92,19 @@ class BucketKeeper:
             raise
         except KafscaleError as error:
             return BucketState(False, [_encryption(cluster), bad(READY, "NoKeys", str(error))])
-        wanted = (cluster.spec.s3, bucket)
-        seen = self._seen.get(key)
-        if seen is None or seen.wanted != wanted or self._is_old(seen.at_ms, LOOK_MS):
-            state = await self._look(cluster, bucket)
-            seen = _Seen(wanted, state, self._clock() if state.is_ready else 0)
-            self._seen[key] = seen
-        return seen.state
+        inputs = (cluster.spec.s3, bucket)
+        checked = self._checked.get(key)
+        if (
+            checked is None
+            or checked.inputs != inputs
+            or self._is_expired(checked.at_ms, CHECK_INTERVAL_MS)
+        ):
+            state = await self._check(cluster, bucket)
+            checked = _Checked(inputs, state, self._clock() if state.is_ready else 0)
+            self._checked[key] = checked
+        return checked.state
 
-    async def _look(self, cluster: Cluster, bucket: S3Bucket) -> BucketState:
+    async def _check(self, cluster: Cluster, bucket: S3Bucket) -> BucketState:
         conditions = [_encryption(cluster), await self._region(cluster)]
         try:
             conditions.append(await self._access(cluster, bucket))
@@ -111,42 +115,44 @@ class BucketKeeper:
         is_ready = any(each.type == READY and each.status == TRUE for each in conditions)
         return BucketState(is_ready, conditions)
 
-    def _is_old(self, at_ms: int, age_ms_max: int) -> bool:
+    def _is_expired(self, at_ms: int, age_ms_max: int) -> bool:
         return self._clock() - at_ms >= age_ms_max
 
     async def bucket(self, cluster: Cluster) -> S3Bucket:
-        """The bucket of the records, as the operator itself may open it."""
-        return await self.opened(cluster.namespace, cluster.spec.s3)
+        """The bucket of the records, with the operator's access to it."""
+        return await self.bucket_config(cluster.namespace, cluster.spec.s3)
 
-    async def opened(self, namespace: str, s3: S3Spec) -> S3Bucket:
-        """A bucket with the keys of a Secret, or with those of the operator's own role."""
-        found = secrets.Keys()
+    async def bucket_config(self, namespace: str, s3: S3Spec) -> S3Bucket:
+        """A bucket with the keys of a Secret, or with the operator's own role."""
+        keys = secrets.Keys()
         if secret := s3.secret:
             manifest = await self._kube.get(SECRETS, namespace, secret)
             if manifest is None:
-                raise KafscaleError(f"there is no Secret {secret!r} in {namespace}")
-            in_it = secrets.keys(manifest)
-            if in_it is None and s3.credential_source == "env":
+                raise KafscaleError(f"the Secret {secret!r} does not exist in {namespace}")
+            secret_keys = secrets.keys(manifest)
+            if secret_keys is None and s3.credential_source == "env":
                 raise KafscaleError(
                     f"the Secret {secret!r} has no entries KAFSCALE_S3_ACCESS_KEY and"
                     " KAFSCALE_S3_SECRET_KEY"
                 )
-            found = in_it or found
+            keys = secret_keys or keys
         return S3Bucket(
             name=s3.bucket,
             region=s3.region,
             endpoint=s3.endpoint,
             path_style=s3.uses_path_style,
             credential_source=s3.credential_source,
-            access_key=found.access_key,
-            secret_key=found.secret_key,
-            session_token=found.session_token,
+            access_key=keys.access_key,
+            secret_key=keys.secret_key,
+            session_token=keys.session_token,
             role_arn=s3.role_arn,
             kms_key_arn=s3.kms_key_arn,
         )
 
-    async def keep_lifecycle(self, cluster: Cluster, topics: Iterable[Topic]) -> list[Condition]:
-        """Have the bucket's rules follow the retention of topics."""
+    async def reconcile_lifecycle(
+        self, cluster: Cluster, topics: Iterable[Topic]
+    ) -> list[Condition]:
+        """Make the bucket's lifecycle rules follow the retention of topics."""
         if not cluster.spec.s3.manage_lifecycle:
             return []
         key = f"{cluster.namespace}/{cluster.name}"
@@ -154,11 +160,15 @@ class BucketKeeper:
             TopicRetention(topic.name, retention_ms(topic.configs)) for topic in topics
         )
         try:
-            wanted = (await self.bucket(cluster), retentions)
-            ruled = self._ruled.get(key)
-            if ruled is None or ruled.wanted != wanted or self._is_old(ruled.at_ms, RULES_MS):
-                await BucketLifecycle(wanted[0], cluster.object_namespace).apply(retentions)
-                self._ruled[key] = _Ruled(wanted, self._clock())
+            inputs = (await self.bucket(cluster), retentions)
+            applied = self._lifecycles.get(key)
+            if (
+                applied is None
+                or applied.inputs != inputs
+                or self._is_expired(applied.at_ms, LIFECYCLE_INTERVAL_MS)
+            ):
+                await BucketLifecycle(inputs[0], cluster.object_namespace).apply(retentions)
+                self._lifecycles[key] = _AppliedLifecycle(inputs, self._clock())
         except KubeError:
             raise
         except KafscaleError as error:
@@ -166,49 +176,51 @@ class BucketKeeper:
         return [ok(LIFECYCLE, "UpToDate")]
 
     def forget(self, namespace: str, name: str) -> None:
-        """Let go of a cluster."""
-        self._seen.pop(f"{namespace}/{name}", None)
-        self._ruled.pop(f"{namespace}/{name}", None)
+        """Drop the state of a deleted cluster."""
+        self._checked.pop(f"{namespace}/{name}", None)
+        self._lifecycles.pop(f"{namespace}/{name}", None)
 
     async def _access(self, cluster: Cluster, bucket: S3Bucket) -> Condition:
         s3 = cluster.spec.s3
         store = S3ObjectStore(bucket)
-        made: list[str] = []
+        created: list[str] = []
 
         async def create() -> None:
             await create_bucket(bucket)
-            made.append(bucket.short_name)
+            created.append(bucket.short_name)
 
         try:
             await store.authenticate()
-            wanted = create if s3.create_bucket else None
-            await probe_access(store, cluster.object_namespace, wanted)
+            inputs = create if s3.create_bucket else None
+            await probe_access(store, cluster.object_namespace, inputs)
         finally:
             await store.close()
         actual = ""
-        with suppress(KafscaleError):  # Some servers have no regions, some policies forbid to ask.
+        with suppress(KafscaleError):  # Not all servers and policies support it.
             actual = await bucket_region(bucket)
         if actual and actual != s3.region:
             return bad(
                 READY,
                 "RegionMismatch",
-                f"the bucket is in {actual}, and s3.region says {s3.region}: correct one of them",
+                f"the bucket is in {actual}, but s3.region is {s3.region}: correct one of them",
             )
-        return ok(READY, "Created" if made else "Accessible")
+        return ok(READY, "Created" if created else "Accessible")
 
     async def _region(self, cluster: Cluster) -> Condition:
-        """Whether the nodes of Kubernetes are where the bucket is, as far as they tell."""
+        """Whether the nodes are in the bucket's region, as far as their labels say."""
         nodes = await self._kube.list(NODES)
         regions = {(node["metadata"].get("labels") or {}).get(_REGION_LABEL) for node in nodes}
-        others = sorted(region for region in regions if region and region != cluster.spec.s3.region)
-        if others:
+        other_regions = sorted(
+            region for region in regions if region and region != cluster.spec.s3.region
+        )
+        if other_regions:
             return bad(
                 REGION,
                 "RegionMismatch",
-                f"nodes are in {', '.join(others)}, the bucket in {cluster.spec.s3.region}: every"
-                " byte between them is paid for",
+                f"nodes are in {', '.join(other_regions)}, but the bucket is in"
+                f" {cluster.spec.s3.region}: traffic between regions is charged",
             )
-        return ok(REGION, "SameRegion" if regions - {None} else "NodesTellNoRegion")
+        return ok(REGION, "SameRegion" if regions - {None} else "NodeRegionUnknown")
 
     async def _replicate(self, cluster: Cluster, bucket: S3Bucket) -> Condition:
         s3 = cluster.spec.s3
@@ -225,7 +237,7 @@ class BucketKeeper:
 
 
 def retention_ms(configs: Mapping[str, str]) -> int:
-    """How long a topic's records are kept at the least; compacted ones for ever.
+    """The minimum retention of a topic's records; -1 (forever) if it is only compacted.
 
     >>> retention_ms({"retention.ms": "1000"}), retention_ms({"cleanup.policy": "compact"})
     (1000, -1)
@@ -241,5 +253,5 @@ def _encryption(cluster: Cluster) -> Condition:
     return bad(
         ENCRYPTION,
         "StoreKeys",
-        "objects are encrypted with keys of the store: set s3.kmsKeyArn to a key of yours",
+        "objects are encrypted with keys of the store: set s3.kmsKeyArn to use your own key",
     )

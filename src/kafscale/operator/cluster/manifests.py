@@ -1,4 +1,4 @@
-"""Everything that brokers are made of, applied in order; what is not wanted any more is deleted."""
+"""Applies the objects of a cluster's brokers in order, and deletes those no longer desired."""
 
 from collections.abc import Iterator
 
@@ -25,7 +25,7 @@ from kafscale.operator.manifests.names import EtcdAccess
 from kafscale.operator.spec.cluster import Cluster
 
 
-class Manifests:
+class ManifestApplier:
     """Applies the manifests of clusters."""
 
     def __init__(self, kube: Kube, platform: names.Platform) -> None:
@@ -33,23 +33,23 @@ class Manifests:
         self._platform = platform
 
     async def apply(self, cluster: Cluster, etcd: EtcdAccess, secrets_checksum: str) -> Manifest:
-        """Make Kubernetes have all of it; the StatefulSet of the brokers as it is then."""
-        for manifest in self._before(cluster, etcd):
+        """Apply everything; return the StatefulSet of the brokers as it is then."""
+        for manifest in self._prerequisites(cluster, etcd):
             await self._kube.apply(manifest)
         stateful_set = await self._apply_brokers(cluster, etcd, secrets_checksum)
         for manifest in (services.headless(cluster), services.client(cluster)):
             await self._kube.apply(manifest)
         await self._apply_or_delete(cluster, AUTOSCALERS, autoscaler.autoscaler(cluster))
-        await self._kube.apply(pod_disruption_budget.budget(cluster))
+        await self._kube.apply(pod_disruption_budget.pod_disruption_budget(cluster))
         policy = network_policy.policy(cluster, self._platform)
         await self._apply_or_delete(cluster, NETWORK_POLICIES, policy)
-        if await self._kube.knows(SERVICE_MONITORS):
-            wanted = service_monitor.service_monitor(cluster)
-            await self._apply_or_delete(cluster, SERVICE_MONITORS, wanted)
+        if await self._kube.supports(SERVICE_MONITORS):
+            desired = service_monitor.service_monitor(cluster)
+            await self._apply_or_delete(cluster, SERVICE_MONITORS, desired)
         return stateful_set
 
-    def _before(self, cluster: Cluster, etcd: EtcdAccess) -> Iterator[Manifest]:
-        """What pods need to start."""
+    def _prerequisites(self, cluster: Cluster, etcd: EtcdAccess) -> Iterator[Manifest]:
+        """The objects that pods need to start."""
         yield service_account.service_account(cluster)
         yield service_account.role(cluster)
         yield service_account.binding(cluster)
@@ -61,8 +61,8 @@ class Manifests:
         manifest = brokers_stateful_set.stateful_set(
             cluster, self._platform, etcd, secrets_checksum=secrets_checksum
         )
-        # How many there are is never applied, or it would be taken from whoever scales them. Only
-        # a StatefulSet that is new has to be told how to begin.
+        # Replicas are never applied, or the operator would own the field that an autoscaler sets.
+        # Only a new StatefulSet gets an initial number.
         if not await self._kube.get(STATEFUL_SETS, cluster.namespace, names.broker(cluster)):
             first = {**manifest["spec"], "replicas": cluster.spec.replicas_min}
             await self._kube.create({**manifest, "spec": first})
@@ -71,7 +71,7 @@ class Manifests:
     async def _apply_or_delete(
         self, cluster: Cluster, kind: Kind, manifest: Manifest | None
     ) -> None:
-        """Apply what is wanted; what is not wanted is called like the brokers, and goes."""
+        """Apply a manifest, or delete the object (named like the brokers) if there is none."""
         if manifest is not None:
             await self._kube.apply(manifest)
         elif await self._kube.get(kind, cluster.namespace, names.broker(cluster)) is not None:

@@ -1,8 +1,8 @@
 """Whether brokers fit into their memory, and what autoscaling makes of it. Pure.
 
-A cache that is full is a cache that works. If it is larger than what autoscaling takes for much,
-brokers are added for no reason, up to the most that there may be; if it is larger than what a
-container may have, brokers are killed. Both are told before they happen.
+A full cache is normal. If it exceeds the memory target of autoscaling, brokers are added for no
+reason, up to the maximum; if it exceeds the memory limit of the container, brokers are killed. Both
+are reported in advance.
 """
 
 from typing import Final
@@ -16,33 +16,33 @@ from kafscale.text.units import MIB, parse_size
 FITS: Final = "MemoryFits"
 PROCESS_BYTES: Final = 200 * MIB
 """What a broker needs besides: measured at rest, and rounded up."""
-TAILS_BYTES: Final = Storage().tail_bytes_max
-"""The default of `storage.maxTailBytes`: what was just written, and is not in segments yet."""
+TAIL_BYTES: Final = Storage().tail_bytes_max
+"""The default of `storage.maxTailBytes`: records that are not in segments yet."""
 
 
 def memory_condition(cluster: Cluster) -> Condition:
-    """Whether the cache that is asked for goes with the memory that is."""
+    """Whether the configured cache fits into the configured memory."""
     spec = cluster.spec
-    tails = value_at(spec.config.settings, "storage.maxTailBytes")
-    tails_bytes = TAILS_BYTES if tails is None else parse_size(str(tails))
-    needed = parse_size(spec.config.cache_size) + tails_bytes + PROCESS_BYTES
+    tail_setting = value_at(spec.config.settings, "storage.maxTailBytes")
+    tail_bytes = TAIL_BYTES if tail_setting is None else parse_size(str(tail_setting))
+    needed = parse_size(spec.config.cache_size) + tail_bytes + PROCESS_BYTES
     limit = parse_size(spec.brokers.resources.limits.memory)
-    told = f"a broker with a full cache takes about {needed // MIB} MiB"
+    estimate = f"a broker with a full cache needs about {needed // MIB} MiB"
     if needed > limit:
         return bad(
             FITS,
             "AboveLimit",
-            f"{told}, and is killed at {limit // MIB} MiB: raise brokers.resources.limits.memory"
-            " or lower config.cacheSize",
+            f"{estimate}, and is killed at {limit // MIB} MiB: raise"
+            " brokers.resources.limits.memory or lower config.cacheSize",
         )
     percent = spec.autoscaling.target_memory_utilization
-    much = parse_size(spec.brokers.resources.requests.memory) * percent // 100
-    if spec.autoscaling.enabled and needed > much:
+    target_bytes = parse_size(spec.brokers.resources.requests.memory) * percent // 100
+    if spec.autoscaling.enabled and needed > target_bytes:
         return bad(
             FITS,
             "AboveAutoscalingTarget",
-            f"{told}, and autoscaling adds brokers above {much // MIB} MiB: raise"
+            f"{estimate}, and autoscaling adds brokers above {target_bytes // MIB} MiB: raise"
             " brokers.resources.requests.memory or autoscaling.targetMemoryUtilization, or lower"
             " config.cacheSize",
         )
-    return ok(FITS, "Fits", told)
+    return ok(FITS, "Fits", estimate)

@@ -1,9 +1,9 @@
-"""A cluster brought to what its resource asks for, in order, and told about.
+"""Reconciles clusters, and reports their status.
 
-The order is etcd, bucket, brokers, Services, autoscaler, the rest, then one step of a rollout, and
-the status. The laws: nothing is remembered between two times that could not be seen again, so the
-operator may die anywhere; what is not ready stops what depends on it, and nothing else; and the
-status is written only when it says something new.
+The order is etcd, bucket, brokers, Services, autoscaler, the other objects, then one step of a
+rollout, and the status. Invariants: nothing is remembered between two runs that could not be
+observed again, so the operator may stop at any moment. A part that is not ready stops what depends
+on it, and nothing else. The status is written only when it changes.
 """
 
 from datetime import UTC, datetime
@@ -15,49 +15,49 @@ from kafscale.config.sections.etcd import Etcd
 from kafscale.errors import KafscaleError
 from kafscale.observability.logging import get_logger
 from kafscale.observability.metrics.operator import OperatorMetrics
-from kafscale.operator.cluster import secrets
+from kafscale.operator import secrets
 from kafscale.operator.cluster import status as cluster_status
-from kafscale.operator.cluster.backups import BackupKeeper
-from kafscale.operator.cluster.bucket import BucketKeeper
-from kafscale.operator.cluster.manifests import Manifests
+from kafscale.operator.cluster.backups import BackupReconciler
+from kafscale.operator.cluster.bucket import BucketReconciler
+from kafscale.operator.cluster.manifests import ManifestApplier
 from kafscale.operator.cluster.memory_check import memory_condition
 from kafscale.operator.cluster.metadata import ClusterMetadata, MetadataRegistry
-from kafscale.operator.cluster.rollout import Roller
+from kafscale.operator.cluster.rollout import RolloutExecutor
 from kafscale.operator.cluster.rollout_plan import Wait
-from kafscale.operator.cluster.scale_to_zero.controller import Sleeper
-from kafscale.operator.cluster.status import Found
+from kafscale.operator.cluster.scale_to_zero.controller import ScaleToZeroController
+from kafscale.operator.cluster.status import ObservedCluster
 from kafscale.operator.conditions import TRUE, bad, ok
-from kafscale.operator.etcd.keeping import EtcdKeeper
+from kafscale.operator.etcd.reconciler import EtcdReconciler
 from kafscale.operator.kube.api import Kube, Manifest
 from kafscale.operator.kube.kinds import CLUSTERS
 from kafscale.operator.manifests import names
 from kafscale.operator.manifests.brokers import config_map, env, services
-from kafscale.operator.manifests.brokers import pods as brokers_pods
+from kafscale.operator.manifests.brokers import pods as broker_pods
 from kafscale.operator.manifests.names import EtcdAccess
 from kafscale.operator.spec.cluster import Cluster, read_cluster
 
 log = get_logger(__name__)
 
-ETCD_SECONDS: Final = 10.0
-"""After which something is looked at again that others depend on and that is not ready."""
+RECHECK_SECONDS: Final = 10.0
+"""The delay before a dependency that is not ready is checked again."""
 STEP_SECONDS: Final = 2.0
-"""After which a rollout goes on."""
+"""The delay between two steps of a rollout."""
 
 
 class ClusterReconciler:
-    """Looks after clusters."""
+    """Reconciles clusters."""
 
     def __init__(
         self,
         kube: Kube,
         platform: names.Platform,
         *,
-        etcds: EtcdKeeper,
-        buckets: BucketKeeper,
-        backups: BackupKeeper,
+        etcds: EtcdReconciler,
+        buckets: BucketReconciler,
+        backups: BackupReconciler,
         registry: MetadataRegistry,
-        roller: Roller,
-        sleeper: Sleeper,
+        rollout: RolloutExecutor,
+        scale_to_zero: ScaleToZeroController,
         metrics: OperatorMetrics,
         resync_seconds: float,
     ) -> None:
@@ -67,126 +67,132 @@ class ClusterReconciler:
         self._buckets = buckets
         self._backups = backups
         self._registry = registry
-        self._roller = roller
-        self._sleeper = sleeper
+        self._rollout = rollout
+        self._scale_to_zero = scale_to_zero
         self._metrics = metrics
         self._resync_seconds = resync_seconds
-        self._manifests = Manifests(kube, platform)
+        self._manifests = ManifestApplier(kube, platform)
 
     async def reconcile(self, body: Manifest) -> float:
-        """Bring a cluster a step nearer to what it should be; seconds until the next look."""
+        """Take one step towards the desired state; return the seconds until the next one."""
         try:
             cluster = read_cluster(body)
         except msgspec.ValidationError as error:
-            log.warning("spec not understood", cluster=body["metadata"]["name"], error=str(error))
+            log.warning("invalid spec", cluster=body["metadata"]["name"], error=str(error))
             return self._resync_seconds
-        found = Found(bootstrap_servers=services.bootstrap_servers(cluster, self._platform))
-        seconds = await self._bring(cluster, body, found)
-        await self._tell(cluster, body, found)
+        observed = ObservedCluster(
+            bootstrap_servers=services.bootstrap_servers(cluster, self._platform)
+        )
+        seconds = await self._reconcile(cluster, body, observed)
+        await self._report(cluster, body, observed)
         return min(seconds, self._resync_seconds)
 
-    async def let_go(self, body: Manifest) -> bool:
-        """Forget a cluster; what belongs to it is deleted by Kubernetes, its records stay."""
+    async def finalize(self, body: Manifest) -> bool:
+        """Drop the state of a cluster. Kubernetes deletes its objects; its records stay."""
         metadata = body["metadata"]
         self._etcds.forget(metadata["uid"])
         await self._registry.close(metadata["namespace"], metadata["name"])
         await self._backups.forget(metadata["namespace"], metadata["name"])
         self._buckets.forget(metadata["namespace"], metadata["name"])
-        await self._sleeper.forget(metadata["namespace"], metadata["name"])
+        await self._scale_to_zero.forget(metadata["namespace"], metadata["name"])
         self._metrics.forget(metadata["namespace"], metadata["name"])
         return True
 
-    async def _bring(self, cluster: Cluster, body: Manifest, found: Found) -> float:
-        etcd = await self._etcds.ensure(cluster)
-        found.etcd = etcd.status()
-        found.conditions += etcd.conditions
-        bucket = await self._buckets.ensure(cluster)
-        found.conditions += bucket.conditions
+    async def _reconcile(
+        self, cluster: Cluster, body: Manifest, observed: ObservedCluster
+    ) -> float:
+        etcd = await self._etcds.reconcile(cluster)
+        observed.etcd = etcd.status()
+        observed.conditions += etcd.conditions
+        bucket = await self._buckets.reconcile(cluster)
+        observed.conditions += bucket.conditions
         metadata: ClusterMetadata | None = None
         if etcd.is_ready:
-            assert etcd.settings is not None, "an etcd that is ready was asked"
-            metadata = await self._look(cluster, etcd.settings, found)
+            assert etcd.settings is not None, "an etcd that is ready has settings"
+            metadata = await self._read_metadata(cluster, etcd.settings, observed)
         if not etcd.is_ready or not bucket.is_ready:
-            await self._count(cluster, found)
-            return STEP_SECONDS if etcd.is_busy else ETCD_SECONDS
+            await self._count_brokers(cluster, observed)
+            return STEP_SECONDS if etcd.is_busy else RECHECK_SECONDS
         if problems := config_map.problems(cluster, self._platform, etcd.access):
-            found.conditions.append(bad("ConfigValid", "Refused", "; ".join(problems)))
-            await self._count(cluster, found)
+            observed.conditions.append(bad("ConfigValid", "Invalid", "; ".join(problems)))
+            await self._count_brokers(cluster, observed)
             return self._resync_seconds
-        found.conditions += [ok("ConfigValid", "Accepted"), memory_condition(cluster)]
-        seconds = await self._roll(cluster, body, etcd.access, metadata, found)
-        is_moving = found.step is not None or etcd.is_busy
-        return STEP_SECONDS if is_moving else seconds
+        observed.conditions += [ok("ConfigValid", "Accepted"), memory_condition(cluster)]
+        seconds = await self._reconcile_brokers(cluster, body, etcd.access, metadata, observed)
+        is_changing = observed.step is not None or etcd.is_busy
+        return STEP_SECONDS if is_changing else seconds
 
-    async def _roll(
+    async def _reconcile_brokers(
         self,
         cluster: Cluster,
         body: Manifest,
         access: EtcdAccess,
         metadata: ClusterMetadata | None,
-        found: Found,
+        observed: ObservedCluster,
     ) -> float:
-        """Apply everything that brokers are made of, and take one step towards it.
+        """Apply the objects of the brokers, and take one step of a rollout.
 
-        Seconds until the next look, if nothing is being changed.
+        Returns the seconds until the next check, if no change is in progress.
         """
-        # Certificates of etcd are read at the start alone.
-        started_with = [*env.secrets(cluster, access), access.tls_secret]
-        watched = [name for name in started_with if name]
-        checksum = await secrets.checksum(self._kube, cluster.namespace, watched)
+        # Brokers read certificates of etcd only at the start.
+        names_used = [*env.secrets(cluster, access), access.tls_secret]
+        secret_names = [name for name in names_used if name]
+        checksum = await secrets.checksum(self._kube, cluster.namespace, secret_names)
         stateful_set = await self._manifests.apply(cluster, access, checksum)
-        pods = await self._roller.pods(cluster)
+        pods = await self._rollout.pods(cluster)
         members = set(metadata.brokers) if metadata is not None else None
-        wanted = None if cluster.spec.autoscaling.enabled else cluster.spec.brokers.replicas
-        view = self._roller.view(stateful_set, pods, members, wanted)
-        view, found.is_asleep, seconds = await self._sleeper.look(
-            cluster, body, stateful_set, view, metadata
+        desired = None if cluster.spec.autoscaling.enabled else cluster.spec.brokers.replicas
+        state = self._rollout.observe(stateful_set, pods, members, desired)
+        state, observed.is_scaled_to_zero, seconds = await self._scale_to_zero.reconcile(
+            cluster, body, stateful_set, state, metadata
         )
-        found.replicas = view.target
-        found.broker_count = len(pods)
-        found.ready_brokers = sum(pod.is_ready and pod.is_serving for pod in view.pods)
+        observed.replicas = state.target
+        observed.broker_count = len(pods)
+        observed.ready_brokers = sum(pod.is_ready and pod.is_serving for pod in state.pods)
         if _is_observed(stateful_set):
-            found.step = await self._roller.step(cluster, body, view)
+            observed.step = await self._rollout.step(cluster, body, state)
         else:
-            # Until then nobody knows which pods are up to date.
-            found.step = Wait("the StatefulSet has just been changed")
-        if found.step is None and found.ready_brokers < found.replicas:
-            found.step = Wait("brokers are starting")
+            # Before that it is unknown which pods are up to date.
+            observed.step = Wait("the StatefulSet was just changed")
+        if observed.step is None and observed.ready_brokers < observed.replicas:
+            observed.step = Wait("brokers are starting")
         return seconds
 
-    async def _look(self, cluster: Cluster, settings: Etcd, found: Found) -> ClusterMetadata | None:
-        """See what the cluster's metadata says; back it up, and keep the bucket's rules to it."""
+    async def _read_metadata(
+        self, cluster: Cluster, settings: Etcd, observed: ObservedCluster
+    ) -> ClusterMetadata | None:
+        """Open the cluster's metadata, back it up, and update the bucket's lifecycle rules."""
         try:
             metadata = await self._registry.open(
                 cluster.namespace, cluster.name, settings, cluster.object_namespace
             )
         except KafscaleError as error:
-            found.conditions.append(bad("MetadataReadable", "NotOpened", str(error)))
+            observed.conditions.append(bad("MetadataReadable", "NotOpened", str(error)))
             return None
-        found.topic_count = len(metadata.topics)
-        found.conditions.append(ok("MetadataReadable", "Open"))
-        found.conditions += await self._buckets.keep_lifecycle(
+        observed.topic_count = len(metadata.topics)
+        observed.conditions.append(ok("MetadataReadable", "Open"))
+        observed.conditions += await self._buckets.reconcile_lifecycle(
             cluster, list(metadata.topics.values())
         )
-        backup = await self._backups.keep(cluster, settings)
-        found.snapshot = backup.status
-        found.conditions += backup.conditions
+        backup = await self._backups.reconcile(cluster, settings)
+        observed.snapshot = backup.status
+        observed.conditions += backup.conditions
         return metadata
 
-    async def _count(self, cluster: Cluster, found: Found) -> None:
-        """Tell of brokers that are there already, while none can be changed."""
-        pods = await self._roller.pods(cluster)
+    async def _count_brokers(self, cluster: Cluster, observed: ObservedCluster) -> None:
+        """Report the existing brokers while they cannot be changed."""
+        pods = await self._rollout.pods(cluster)
         if pods:
-            found.broker_count = found.replicas = len(pods)
-            found.ready_brokers = sum(map(brokers_pods.is_ready, pods))
+            observed.broker_count = observed.replicas = len(pods)
+            observed.ready_brokers = sum(map(broker_pods.is_ready, pods))
 
-    # --- telling ------------------------------------------------------------------------------
+    # --- reporting ----------------------------------------------------------------------------
 
-    async def _tell(self, cluster: Cluster, body: Manifest, found: Found) -> None:
+    async def _report(self, cluster: Cluster, body: Manifest, observed: ObservedCluster) -> None:
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        status = cluster_status.status(cluster, found, now)
-        self._measure(cluster, found)
-        if not _says_the_same(status, cluster.status):
+        status = cluster_status.status(cluster, observed, now)
+        self._update_metrics(cluster, observed)
+        if not _is_unchanged(status, cluster.status):
             await self._kube.apply_status(_with_status(body, status))
         for condition in cluster_status.changed(
             cluster.status.get("conditions") or [], status["conditions"]
@@ -200,24 +206,24 @@ class ClusterReconciler:
                 reason=condition.reason,
                 message=condition.message,
             )
-            is_good = condition.status == TRUE
-            word = f"{condition.type}{'' if is_good else 'Lost'}"
-            told = condition.message or condition.reason
-            await self._kube.tell(body, word, told, warning=not is_good)
+            is_true = condition.status == TRUE
+            reason = f"{condition.type}{'' if is_true else 'Lost'}"
+            message = condition.message or condition.reason
+            await self._kube.record_event(body, reason, message, warning=not is_true)
 
-    def _measure(self, cluster: Cluster, found: Found) -> None:
-        figures = self._metrics.cluster(cluster.namespace, cluster.name)
-        figures.brokers_ready = found.ready_brokers or 0
-        figures.brokers_desired = found.replicas
-        figures.topics = found.topic_count or 0
-        if found.etcd is not None and found.etcd.managed:
-            figures.etcd_members_ready = found.etcd.members_ready
-            figures.etcd_members_desired = cluster.spec.etcd.managed.replicas
-            figures.etcd_database_bytes = found.etcd.database_bytes
+    def _update_metrics(self, cluster: Cluster, observed: ObservedCluster) -> None:
+        metrics = self._metrics.cluster(cluster.namespace, cluster.name)
+        metrics.brokers_ready = observed.ready_brokers or 0
+        metrics.brokers_desired = observed.replicas
+        metrics.topics = observed.topic_count or 0
+        if observed.etcd is not None and observed.etcd.managed:
+            metrics.etcd_members_ready = observed.etcd.members_ready
+            metrics.etcd_members_desired = cluster.spec.etcd.managed.replicas
+            metrics.etcd_database_bytes = observed.etcd.database_bytes
 
 
 def _is_observed(stateful_set: Manifest) -> bool:
-    """Whether what Kubernetes says of a StatefulSet is about what it is now."""
+    """Whether the status of a StatefulSet is about its current generation."""
     observed = stateful_set.get("status", {}).get("observedGeneration", 0)
     return bool(observed >= stateful_set["metadata"]["generation"])
 
@@ -232,11 +238,11 @@ def _with_status(body: Manifest, status: dict[str, Any]) -> Manifest:
     }
 
 
-def _says_the_same(status: dict[str, Any], before: dict[str, Any]) -> bool:
-    """Whether nothing is new; the age of a snapshot grows by itself, and is not worth a write."""
+def _is_unchanged(status: dict[str, Any], previous: dict[str, Any]) -> bool:
+    """Whether nothing changed but the age of the snapshot, which is not worth a write."""
 
     def without_age(one: dict[str, Any]) -> dict[str, Any]:
         snapshot = {k: v for k, v in (one.get("snapshot") or {}).items() if k != "ageSeconds"}
         return {**one, "snapshot": snapshot}
 
-    return without_age(status) == without_age(before)
+    return without_age(status) == without_age(previous)

@@ -1,8 +1,8 @@
-"""Doing what `rollout` plans: draining brokers, restarting pods, setting how many there are.
+"""Executes the steps of `rollout_plan`: drains brokers, restarts pods, scales the StatefulSet.
 
-The law: before a pod is touched that serves, its broker hands over what it owns, as long as the
-grace period of its pod; what it could not hand over in time is taken over from it as from a dead
-one, with nothing lost.
+Invariant: before a serving pod is restarted or removed, its broker is drained, within the grace
+period of the pod. Partitions that it could not transfer in time are taken over as from a dead
+broker; no records are lost.
 """
 
 from collections.abc import Sequence
@@ -19,26 +19,26 @@ from kafscale.operator.cluster.rollout_plan import (
     Pod,
     Remove,
     Restart,
+    RolloutState,
     Scale,
     Step,
-    View,
     Wait,
     plan,
 )
 from kafscale.operator.kube.api import Kube, Manifest
 from kafscale.operator.kube.kinds import PODS, STATEFUL_SETS
 from kafscale.operator.manifests import names
-from kafscale.operator.manifests.brokers import pods as brokers_pods
+from kafscale.operator.manifests.brokers import pods as broker_pods
 from kafscale.operator.spec.cluster import Cluster
 
 log = get_logger(__name__)
 
 CLOSE_SECONDS: Final = 5
-"""What a broker needs of its grace period to stop, once it owns nothing."""
+"""The part of the grace period that a drained broker needs to stop."""
 
 
-class Roller:
-    """Brings the pods of brokers to what is wanted, one step at a time."""
+class RolloutExecutor:
+    """Brings the pods of brokers to the desired state, one step at a time."""
 
     def __init__(self, kube: Kube, platform: names.Platform, metrics: OperatorMetrics) -> None:
         self._kube = kube
@@ -49,71 +49,75 @@ class Roller:
         labels = names.labels(cluster, names.BROKER_APP)
         return await self._kube.list(PODS, cluster.namespace, labels)
 
-    def view(
+    def observe(
         self,
         stateful_set: Manifest,
         pods: Sequence[Manifest],
         members: set[int] | None,
-        wanted: int | None,
-    ) -> View:
-        """What there is; `members` are the ids of registered brokers, None if nobody knows."""
-        return View(
-            pods=[_seen(pod, members) for pod in pods],
+        desired: int | None,
+    ) -> RolloutState:
+        """The observed state; `members` are the ids of registered brokers, None if unknown."""
+        return RolloutState(
+            pods=[_pod(pod, members) for pod in pods],
             replicas=stateful_set["spec"].get("replicas", 0),
-            wanted=wanted,
+            desired=desired,
             revision=stateful_set.get("status", {}).get("updateRevision", ""),
         )
 
-    async def step(self, cluster: Cluster, body: Manifest, view: View) -> Step:
-        """Do what is next, and tell what it was."""
-        step = plan(view)
+    async def step(self, cluster: Cluster, body: Manifest, state: RolloutState) -> Step:
+        """Execute the next step, and return it."""
+        step = plan(state)
         match step:
             case Scale(replicas=replicas):
                 await scale(self._kube, cluster, replicas)
-                await self._kube.tell(body, "Scaled", f"to {replicas} brokers")
+                await self._kube.record_event(body, "Scaled", f"to {replicas} brokers")
             case Remove(pod=pod):
-                await self.drain(cluster, body, pod, SCALE_DOWN, has_company=view.replicas > 1)
-                await scale(self._kube, cluster, view.replicas - 1)
-                await self._kube.tell(body, "Scaled", f"to {view.replicas - 1} brokers")
+                await self.drain(
+                    cluster, body, pod, SCALE_DOWN, has_other_brokers=state.replicas > 1
+                )
+                await scale(self._kube, cluster, state.replicas - 1)
+                await self._kube.record_event(body, "Scaled", f"to {state.replicas - 1} brokers")
             case Restart(pod=pod, reason=reason):
                 if pod.is_ready and not pod.drained_for:
-                    await self.drain(cluster, body, pod, ROLLOUT, has_company=len(view.pods) > 1)
+                    await self.drain(
+                        cluster, body, pod, ROLLOUT, has_other_brokers=len(state.pods) > 1
+                    )
                 await self._kube.delete(PODS, cluster.namespace, pod.name, uid=pod.uid)
                 self._metrics.rollouts += 1
-                await self._kube.tell(body, "Restarted", f"{pod.name}: {reason}")
+                await self._kube.record_event(body, "Restarted", f"{pod.name}: {reason}")
             case Wait() | None:
                 pass
         return step
 
     async def drain(
-        self, cluster: Cluster, body: Manifest, pod: Pod, why: str, *, has_company: bool
+        self, cluster: Cluster, body: Manifest, pod: Pod, reason: str, *, has_other_brokers: bool
     ) -> None:
-        """Have a broker hand over what it owns; without company it makes segments of it."""
-        mark = {"metadata": {"annotations": {DRAINED: why}, "uid": pod.uid}}
-        await self._kube.merge(PODS, cluster.namespace, pod.name, mark)
+        """Drain a broker; a single broker flushes its partitions to segments instead."""
+        mark = {"metadata": {"annotations": {DRAINED: reason}, "uid": pod.uid}}
+        await self._kube.merge_patch(PODS, cluster.namespace, pod.name, mark)
         seconds = cluster.spec.brokers.termination_grace_period_seconds - CLOSE_SECONDS
         try:
             async with ControlClient(self.address(cluster, pod.name)) as broker:
-                if has_company:
-                    answer = await broker.drain(reason=why, deadline_seconds=seconds)
-                    done = f"{len(answer.drained)} partitions handed over"
-                    if answer.pending:
-                        done += f", {len(answer.pending)} left to be taken over"
+                if has_other_brokers:
+                    response = await broker.drain(reason=reason, deadline_seconds=seconds)
+                    result = f"{len(response.drained)} partitions transferred"
+                    if response.pending:
+                        result += f", {len(response.pending)} left for takeover"
                 else:
-                    done = f"segments made of {len(await broker.flush())} partitions"
+                    result = f"{len(await broker.flush())} partitions flushed to segments"
         except KafscaleError as error:
             self._metrics.drains["error"] += 1
             log.warning("broker not drained", pod=pod.name, reason=str(error))
-            await self._kube.tell(
-                body, "DrainFailed", f"{pod.name}, for a {why}: {error}", warning=True
+            await self._kube.record_event(
+                body, "DrainFailed", f"{pod.name} ({reason}): {error}", warning=True
             )
         else:
             self._metrics.drains["success"] += 1
-            log.info("broker drained", pod=pod.name, reason=why, result=done)
-            await self._kube.tell(body, "Drained", f"{pod.name}, for a {why}: {done}")
+            log.info("broker drained", pod=pod.name, reason=reason, result=result)
+            await self._kube.record_event(body, "Drained", f"{pod.name} ({reason}): {result}")
 
     def address(self, cluster: Cluster, pod: str) -> str:
-        """Where the control plane of a broker is."""
+        """The address of a broker's control plane."""
         host = names.pod_host(
             pod, names.broker_headless(cluster), cluster.namespace, self._platform.cluster_domain
         )
@@ -121,8 +125,8 @@ class Roller:
 
 
 async def scale(kube: Kube, cluster: Cluster, replicas: int) -> None:
-    """Set how many pods the StatefulSet of the brokers makes."""
-    await kube.merge(
+    """Set the replicas of the brokers' StatefulSet."""
+    await kube.merge_patch(
         STATEFUL_SETS,
         cluster.namespace,
         names.broker(cluster),
@@ -131,17 +135,17 @@ async def scale(kube: Kube, cluster: Cluster, replicas: int) -> None:
     )
 
 
-def _seen(pod: Manifest, members: set[int] | None) -> Pod:
+def _pod(pod: Manifest, members: set[int] | None) -> Pod:
     metadata = pod["metadata"]
-    ordinal = brokers_pods.ordinal(pod)
+    ordinal = broker_pods.ordinal(pod)
     return Pod(
         name=metadata["name"],
         ordinal=ordinal,
         uid=metadata["uid"],
-        revision=brokers_pods.revision(pod),
-        is_ready=brokers_pods.is_ready(pod),
-        is_terminating=brokers_pods.is_terminating(pod),
+        revision=broker_pods.revision(pod),
+        is_ready=broker_pods.is_ready(pod),
+        is_terminating=broker_pods.is_terminating(pod),
         is_serving=members is None or ordinal in members,
         drained_for=(metadata.get("annotations") or {}).get(DRAINED, ""),
-        ready_ms=brokers_pods.ready_ms(pod),
+        ready_ms=broker_pods.ready_ms(pod),
     )

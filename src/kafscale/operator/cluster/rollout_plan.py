@@ -1,15 +1,15 @@
-"""What to do next with the brokers' pods: one at a time, and none that others wait for.
+"""Plans the next step of a rollout of the brokers' pods: one pod at a time. Pure.
 
-The laws:
+Invariants:
 
-1. A broker that serves is drained before it is restarted or removed, and no second one is touched
-   while another is not ready: clients never lose more than one broker at a time on our account.
-2. A pod that is not ready has nothing to be drained of. It may always be restarted if it is out of
-   date, or else a mistake in a template could never be undone.
-3. The number of brokers that autoscaling has chosen is left alone, but for the very first time.
-4. Who was drained by us and is wanted after all is restarted: a drain ends in no other way.
+1. A serving broker is drained before it is restarted or removed, and no other one is touched while
+   any is not ready: a rollout never takes more than one broker away from clients at a time.
+2. A pod that is not ready has nothing to drain. If it is outdated it may always be restarted;
+   otherwise a mistake in a template could never be corrected.
+3. The number of brokers that autoscaling has chosen is left alone, except at creation.
+4. A broker that was drained and is desired again is restarted, because a drain cannot be undone.
 
-Pure: everything is seen by the operator anew each time, so it may die at any moment.
+Everything is observed anew each time, so the operator may stop at any moment.
 """
 
 from collections.abc import Sequence
@@ -18,13 +18,13 @@ from typing import Final
 import msgspec
 
 DRAINED: Final = "kafscale.io/drained-for"
-"""The annotation of a pod that we have had drained, and why."""
+"""The annotation of a pod that the operator has drained, with the reason."""
 ROLLOUT: Final = "rollout"
 SCALE_DOWN: Final = "scale-down"
 
 
 class Pod(msgspec.Struct, frozen=True, kw_only=True):
-    """A broker's pod as far as it matters here."""
+    """The relevant fields of a broker's pod."""
 
     name: str
     ordinal: int
@@ -33,87 +33,89 @@ class Pod(msgspec.Struct, frozen=True, kw_only=True):
     is_ready: bool
     is_terminating: bool = False
     is_serving: bool = True
-    """Whether its broker is a member of the cluster."""
+    """Whether its broker is registered."""
     drained_for: str = ""
     ready_ms: int = 0
     """Since when it is ready, in milliseconds since 1970."""
 
 
-class View(msgspec.Struct, frozen=True, kw_only=True):
-    """The brokers' pods, and what is wanted of them."""
+class RolloutState(msgspec.Struct, frozen=True, kw_only=True):
+    """The brokers' pods, and their desired number and revision."""
 
     pods: Sequence[Pod]
     replicas: int
-    """How many the StatefulSet makes at the moment."""
-    wanted: int | None
-    """How many there should be; None leaves it to autoscaling."""
+    """The current replicas of the StatefulSet."""
+    desired: int | None
+    """The desired number; None leaves it to autoscaling."""
     revision: str
-    """That of pods which are up to date."""
+    """The current revision of the pod template."""
 
     @property
     def target(self) -> int:
-        """How many there are to be, whoever says so."""
-        return self.replicas if self.wanted is None else self.wanted
+        """The number of brokers to reach."""
+        return self.replicas if self.desired is None else self.desired
 
 
 class Scale(msgspec.Struct, frozen=True):
-    """Set the number of pods."""
+    """Set the replicas."""
 
     replicas: int
 
 
 class Remove(msgspec.Struct, frozen=True):
-    """Drain the last pod, and make the StatefulSet one smaller."""
+    """Drain the last pod, and scale down by one."""
 
     pod: Pod
 
 
 class Restart(msgspec.Struct, frozen=True):
-    """Drain a pod, if it serves, and delete it; it comes back up to date."""
+    """Drain a pod if it serves, and delete it; it is created again up to date."""
 
     pod: Pod
     reason: str
 
 
 class Wait(msgspec.Struct, frozen=True):
-    """Nothing can be done until something has happened."""
+    """Nothing can be done before something else has happened."""
 
     reason: str
 
 
 Step = Scale | Remove | Restart | Wait | None
-"""What to do next; None where everything is as it should be."""
+"""The next step; None if the desired state is reached."""
 
 
-def plan(view: View) -> Step:
+def plan(state: RolloutState) -> Step:
     """The next step."""
-    wanted = view.target
-    if view.replicas < wanted:
-        return Scale(wanted)
-    kept = [pod for pod in view.pods if pod.ordinal < wanted]
-    surplus = [pod for pod in view.pods if pod.ordinal >= wanted]
-    outdated = [pod for pod in kept if pod.revision != view.revision and not pod.is_terminating]
+    desired = state.target
+    if state.replicas < desired:
+        return Scale(desired)
+    desired_pods = [pod for pod in state.pods if pod.ordinal < desired]
+    surplus_pods = [pod for pod in state.pods if pod.ordinal >= desired]
+    outdated = [
+        pod for pod in desired_pods if pod.revision != state.revision and not pod.is_terminating
+    ]
     broken = [pod for pod in outdated if not pod.is_ready]
     if broken:
         return Restart(max(broken, key=_ordinal), "out of date and not ready")
-    if (waiting := _waiting(view)) is not None:
+    if (waiting := _waiting(state)) is not None:
         return waiting
-    if view.replicas > wanted:
-        return Remove(max(surplus, key=_ordinal)) if surplus else Scale(wanted)
-    drained = [pod for pod in kept if pod.drained_for]
-    for due, reason in ((outdated, "out of date"), (drained, "drained and wanted after all")):
+    if state.replicas > desired:
+        return Remove(max(surplus_pods, key=_ordinal)) if surplus_pods else Scale(desired)
+    drained = [pod for pod in desired_pods if pod.drained_for]
+    for due, reason in ((outdated, "out of date"), (drained, "drained, but desired again")):
         if due:
             return Restart(max(due, key=_ordinal), reason)
     return None
 
 
-def _waiting(view: View) -> Wait | None:
-    """What stands in the way of touching a pod that serves."""
-    if len(view.pods) < view.replicas:
+def _waiting(state: RolloutState) -> Wait | None:
+    """Why no serving pod may be touched now."""
+    if len(state.pods) < state.replicas:
         return Wait(
-            f"{view.replicas - len(view.pods)} of {view.replicas} brokers are not there yet"
+            f"{state.replicas - len(state.pods)} of {state.replicas} brokers do not exist yet"
         )
-    for pod in view.pods:
+    for pod in state.pods:
         if pod.is_terminating:
             return Wait(f"{pod.name} is stopping")
         if not pod.is_ready:

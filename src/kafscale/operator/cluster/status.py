@@ -1,7 +1,7 @@
-"""What is told about a cluster: its phase and its status, from what was found while it was kept.
+"""The status of a cluster's resource, built from what was observed. Pure.
 
-Pure. The law: a cluster is Ready only if clients can use all of it: every broker that is wanted
-serves, and nothing that stands in the way of records being kept is known.
+Invariant: a cluster is Ready only if clients can use all of it: every desired broker serves, and
+nothing is known that prevents records from being stored.
 """
 
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from kafscale.operator.cluster.rollout_plan import Step, Wait
-from kafscale.operator.conditions import TRUE, Condition, bad, ok, written
+from kafscale.operator.conditions import TRUE, Condition, bad, ok, to_status
 from kafscale.operator.spec.cluster import Cluster
 from kafscale.operator.spec.status import ClusterStatus, EtcdStatus, SnapshotStatus
 
@@ -20,16 +20,16 @@ READY: Final = "Ready"
 DEGRADED: Final = "Degraded"
 SLEEPING: Final = "Sleeping"
 
-_NEEDED: Final = frozenset({"EtcdReady", "BucketReady", "ConfigValid", "BrokersReady"})
-"""The conditions without which nothing works; the others are worth knowing."""
+_REQUIRED: Final = frozenset({"EtcdReady", "BucketReady", "ConfigValid", "BrokersReady"})
+"""The conditions without which a cluster does not work; the others are informational."""
 
 
-class Found(msgspec.Struct, kw_only=True):
-    """What was found; what was not looked at stays None."""
+class ObservedCluster(msgspec.Struct, kw_only=True):
+    """What a reconcile observed; what it did not check stays None."""
 
     conditions: list[Condition] = []
     replicas: int | None = None
-    """How many brokers are wanted at the moment."""
+    """The number of brokers that is desired now."""
     ready_brokers: int | None = None
     broker_count: int | None = None
     topic_count: int | None = None
@@ -37,61 +37,61 @@ class Found(msgspec.Struct, kw_only=True):
     etcd: EtcdStatus | None = None
     snapshot: SnapshotStatus | None = None
     step: Step = None
-    """What was done to pods, or what is waited for."""
-    is_asleep: bool = False
+    """What the rollout did, or what it waits for."""
+    is_scaled_to_zero: bool = False
 
 
-def brokers_condition(found: Found) -> Condition | None:
-    """Whether all brokers that are wanted serve."""
-    if found.replicas is None:
+def brokers_condition(observed: ObservedCluster) -> Condition | None:
+    """Whether all desired brokers serve."""
+    if observed.replicas is None:
         return None
-    ready = found.ready_brokers or 0
-    told = f"{ready} of {found.replicas} brokers serve"
-    if found.is_asleep:
-        return ok("BrokersReady", "Asleep", "a client that connects wakes them")
-    if ready < found.replicas:
-        waiting = f"; {found.step.reason}" if isinstance(found.step, Wait) else ""
-        return bad("BrokersReady", "NotAllReady", told + waiting)
-    return ok("BrokersReady", "AllReady", told)
+    ready = observed.ready_brokers or 0
+    message = f"{ready} of {observed.replicas} brokers serve"
+    if observed.is_scaled_to_zero:
+        return ok("BrokersReady", "ScaledToZero", "brokers start when a client connects")
+    if ready < observed.replicas:
+        waiting = f"; {observed.step.reason}" if isinstance(observed.step, Wait) else ""
+        return bad("BrokersReady", "NotAllReady", message + waiting)
+    return ok("BrokersReady", "AllReady", message)
 
 
-def phase(conditions: Sequence[Condition], found: Found, before: str) -> str:
-    """What the cluster is about, in one word."""
-    missing = _NEEDED - {each.type for each in conditions if each.status == TRUE}
-    if found.is_asleep and not missing:
+def phase(conditions: Sequence[Condition], observed: ObservedCluster, before: str) -> str:
+    """The state of the cluster in one word."""
+    missing = _REQUIRED - {each.type for each in conditions if each.status == TRUE}
+    if observed.is_scaled_to_zero and not missing:
         return SLEEPING
     if not missing:
-        return READY if found.step is None else PROGRESSING
+        return READY if observed.step is None else PROGRESSING
     if before in {"", PENDING, PROGRESSING}:
-        return PENDING if found.replicas is None else PROGRESSING
-    return PROGRESSING if missing == {"BrokersReady"} and found.step is not None else DEGRADED
+        return PENDING if observed.replicas is None else PROGRESSING
+    return PROGRESSING if missing == {"BrokersReady"} and observed.step is not None else DEGRADED
 
 
-def status(cluster: Cluster, found: Found, now: str) -> dict[str, Any]:
+def status(cluster: Cluster, observed: ObservedCluster, now: str) -> dict[str, Any]:
     """The status of a cluster, as its resource has it."""
-    conditions = list(found.conditions)
-    if (brokers := brokers_condition(found)) is not None:
+    conditions = list(observed.conditions)
+    if (brokers := brokers_condition(observed)) is not None:
         conditions.append(brokers)
-    word = phase(conditions, found, cluster.status.get("phase", ""))
+    word = phase(conditions, observed, cluster.status.get("phase", ""))
     conditions.append(_ready(conditions, word))
-    told = ClusterStatus(
+    reported = ClusterStatus(
         phase=word,
         observed_generation=cluster.generation,
-        broker_count=found.broker_count,
-        ready_brokers=found.ready_brokers,
-        topic_count=found.topic_count,
-        bootstrap_servers=found.bootstrap_servers,
-        etcd=found.etcd,
-        snapshot=found.snapshot,
+        broker_count=observed.broker_count,
+        ready_brokers=observed.ready_brokers,
+        topic_count=observed.topic_count,
+        bootstrap_servers=observed.bootstrap_servers,
+        etcd=observed.etcd,
+        snapshot=observed.snapshot,
     )
-    result: dict[str, Any] = msgspec.to_builtins(told)
+    result: dict[str, Any] = msgspec.to_builtins(reported)
     before = cluster.status.get("conditions") or []
-    result["conditions"] = written(conditions, before, now, cluster.generation)
+    result["conditions"] = to_status(conditions, before, now, cluster.generation)
     return result
 
 
 def changed(before: Sequence[dict[str, Any]], after: Sequence[dict[str, Any]]) -> list[Condition]:
-    """The conditions whose status is another one, or which are new and not as they should be."""
+    """The conditions whose status changed, or which are new and not True."""
     old = {each["type"]: each["status"] for each in before}
     return [
         Condition(each["type"], each["status"], each["reason"], each["message"])
@@ -106,6 +106,6 @@ def _ready(conditions: Sequence[Condition], word: str) -> Condition:
     reasons = [
         f"{each.type}: {each.message or each.reason}"
         for each in conditions
-        if each.type in _NEEDED and each.status != TRUE
+        if each.type in _REQUIRED and each.status != TRUE
     ]
     return bad("Ready", word, "; ".join(reasons))

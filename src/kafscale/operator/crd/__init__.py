@@ -1,6 +1,6 @@
-"""The CRDs, made from the specs: what Kubernetes is told about our two resources."""
+"""The CustomResourceDefinitions, generated from the specs."""
 
 from kafscale.operator.crd.definitions import definitions
-from kafscale.operator.crd.rendering import rendered, rendered_schemas
+from kafscale.operator.crd.rendering import render_definitions, render_schemas
 
-__all__ = ["definitions", "rendered", "rendered_schemas"]
+__all__ = ["definitions", "render_definitions", "render_schemas"]

@@ -1,11 +1,11 @@
-"""The two CustomResourceDefinitions: names, columns, and what their resources may hold."""
+"""The two CustomResourceDefinitions: names, printer columns and schemas."""
 
 from typing import Any, Final
 
 import msgspec
 
 from kafscale.operator.crd.schema import Schema, spec_schema, status_schema
-from kafscale.operator.crd.validation_rules import CLUSTER_RULES, TOPIC_RULES, Rules, ruled
+from kafscale.operator.crd.validation_rules import CLUSTER_RULES, TOPIC_RULES, Rules, add_rules
 from kafscale.operator.kube.api import Manifest
 from kafscale.operator.kube.kinds import CLUSTERS, TOPICS, Kind
 from kafscale.operator.spec.cluster import ClusterSpec
@@ -14,7 +14,7 @@ from kafscale.operator.spec.topic import TopicSpec
 
 
 class Column(msgspec.Struct, frozen=True):
-    """What `kubectl get` shows of a resource."""
+    """A column of `kubectl get`."""
 
     name: str
     type: str
@@ -25,7 +25,7 @@ class Column(msgspec.Struct, frozen=True):
 
 
 class Resource(msgspec.Struct, frozen=True, kw_only=True):
-    """One of our resources: all that its definition is made from."""
+    """The source of one definition."""
 
     kind: Kind
     short_name: str
@@ -36,41 +36,41 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True):
     columns: tuple[Column, ...]
 
 
-_PHASE: Final = Column("Phase", "string", ".status.phase", "What it is about.")
-_AGE: Final = Column("Age", "date", ".metadata.creationTimestamp", "How old it is.")
+_PHASE: Final = Column("Phase", "string", ".status.phase", "The state in one word.")
+_AGE: Final = Column("Age", "date", ".metadata.creationTimestamp", "The time since creation.")
 
 RESOURCES: Final = (
     Resource(
         kind=CLUSTERS,
         short_name="kfs",
-        description="A Kafka-compatible cluster: brokers that keep nothing, with their records in a"
-        " bucket and their metadata in etcd.",
+        description="A Kafka-compatible cluster: stateless brokers, with records in a bucket and"
+        " metadata in etcd.",
         spec=ClusterSpec,
         status=ClusterStatus,
         rules=CLUSTER_RULES,
         columns=(
             _PHASE,
-            Column("Brokers", "integer", ".status.brokerCount", "How many brokers there are."),
-            Column("Topics", "integer", ".status.topicCount", "How many topics there are."),
+            Column("Brokers", "integer", ".status.brokerCount", "The number of brokers."),
+            Column("Topics", "integer", ".status.topicCount", "The number of topics."),
             Column(
                 "Bootstrap",
                 "string",
                 ".status.bootstrapServers",
-                "Where clients begin.",
+                "The bootstrap servers.",
                 is_wide=True,
             ),
             Column(
                 "Etcd",
                 "integer",
                 ".status.etcd.membersReady",
-                "How many members are healthy.",
+                "The number of healthy etcd members.",
                 is_wide=True,
             ),
             Column(
                 "Snapshot",
                 "date",
                 ".status.snapshot.lastTime",
-                "How old the newest backup is.",
+                "The age of the newest backup.",
                 is_wide=True,
             ),
             _AGE,
@@ -84,8 +84,10 @@ RESOURCES: Final = (
         status=TopicStatus,
         rules=TOPIC_RULES,
         columns=(
-            Column("Cluster", "string", ".spec.clusterRef", "Whose topic it is."),
-            Column("Partitions", "integer", ".spec.partitions", "How many are wanted."),
+            Column("Cluster", "string", ".spec.clusterRef", "The cluster of the topic."),
+            Column(
+                "Partitions", "integer", ".spec.partitions", "The desired number of partitions."
+            ),
             _PHASE,
             _AGE,
         ),
@@ -94,7 +96,7 @@ RESOURCES: Final = (
 
 
 def definitions() -> list[Manifest]:
-    """Both definitions, as the API server takes them."""
+    """Both definitions."""
     return [definition(resource) for resource in RESOURCES]
 
 
@@ -130,8 +132,8 @@ def definition(resource: Resource) -> Manifest:
 
 
 def schema(resource: Resource) -> Schema:
-    """What a whole resource looks like."""
-    return ruled(
+    """The schema of a whole resource."""
+    return add_rules(
         {
             "description": resource.description,
             "type": "object",

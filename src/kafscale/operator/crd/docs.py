@@ -1,4 +1,4 @@
-"""The reference of our resources, made from their schemas; a test compares it with `docs`."""
+"""The reference of the custom resources, generated from their schemas."""
 
 import json
 from collections.abc import Iterator
@@ -12,17 +12,16 @@ _INTRODUCTION: Final = """\
 
 # Custom resources
 
-What can be written in a `KafscaleCluster` and in a `KafscaleTopic`, and what the operator reports
-in their statuses. `kubectl explain kfs.spec` and `kubectl explain kt.spec` say the same. What is
-left out is filled in by the API server; what is not on this page, or does not fit, it refuses or
-drops. `config/samples` has examples.
+The fields of a `KafscaleCluster` and a `KafscaleTopic`, and what the operator reports in their
+statuses. `kubectl explain kfs.spec` and `kubectl explain kt.spec` show the same. The API server
+fills in defaults, rejects invalid values and drops unknown fields. `config/samples` has examples.
 """
 _FIELDS: Final = "| field | type | default | meaning |\n|---|---|---|---|\n"
-_FOUND: Final = "| field | type | meaning |\n|---|---|---|\n"
+_STATUS_FIELDS: Final = "| field | type | meaning |\n|---|---|---|\n"
 
 
 def page() -> str:
-    """`docs/crds.md`."""
+    """The text of `docs/crds.md`."""
     return "\n".join([_INTRODUCTION, *(_resource(each) for each in RESOURCES)])
 
 
@@ -34,15 +33,15 @@ def _resource(resource: Resource) -> str:
         f"`{resource.kind.api_version}`, for short `{resource.short_name}`.\n",
         *(_table(path, part, _FIELDS) for path, part in _objects("spec", whole)),
         "### Rules\n\n" + "".join(f"* {rule}\n" for rule in _rules(resource)),
-        *(_table(path, part, _FOUND) for path, part in _objects("status", whole)),
+        *(_table(path, part, _STATUS_FIELDS) for path, part in _objects("status", whole)),
     ]
     return "\n".join(parts)
 
 
-def _objects(name: str, holder: Schema, before: str = "") -> Iterator[tuple[str, Schema]]:
-    """An object that a schema describes, and all objects in it, each with its path."""
+def _objects(name: str, holder: Schema, prefix: str = "") -> Iterator[tuple[str, Schema]]:
+    """An object that a schema describes, and all nested objects, each with its path."""
     part = holder["properties"][name]
-    path = before + name
+    path = prefix + name
     if part["type"] == "array":
         part, path = part["items"], f"{path}[]"
     if "properties" in part:
@@ -97,8 +96,8 @@ def _default(field: Schema) -> str:
 
 
 def _rules(resource: Resource) -> Iterator[str]:
-    """What is refused, as the API server says it, with the field that it says it about."""
+    """The validation rules: the field and the message of the API server."""
     for path, rules in resource.rules.items():
         for rule in rules:
-            place = f"{path}{rule.field}" or "metadata.name"
-            yield f"`{place}`: {rule.message}."
+            field_path = f"{path}{rule.field}" or "metadata.name"
+            yield f"`{field_path}`: {rule.message}."

@@ -1,11 +1,10 @@
-"""From the classes of a spec or a status to the schema that Kubernetes checks and fills it by.
+"""Generates the OpenAPI schema of a CRD from the classes of a spec or status.
 
-The laws: the schema is structural (every value has one type, nothing is said twice); whatever may
-be left out of a spec is filled in by the API server, so that what is read back is what is in
-effect; and an object is filled in member by member, so that who writes one member of it keeps the
-defaults of the others.
+Invariants: the schema is structural (every value has one type, nothing is defined twice). The API
+server fills in every optional field of a spec, so that what is read back is what is in effect.
+Objects are defaulted field by field, so that setting one field keeps the defaults of the others.
 
-What relates fields to each other is left to the rules, and the shell of the CRD to definitions.
+Relations between fields are left to `validation_rules`, the rest of the CRD to `definitions`.
 """
 
 from typing import Any, Final
@@ -17,44 +16,46 @@ from kafscale.operator.kube.api import Manifest
 
 Schema = Manifest
 
-_WORDS: Final = {
+_KEYWORDS: Final = {
     "min_length": "minLength",
     "max_length": "maxLength",
     "pattern": "pattern",
     "ge": "minimum",
     "le": "maximum",
 }
-"""What msgspec calls the bounds of texts and numbers, and what OpenAPI calls them."""
+"""msgspec's names of bounds, and OpenAPI's."""
 
 
 def spec_schema(struct: type[msgspec.Struct]) -> Schema:
-    """What may be wanted, and what is filled in where nothing is said."""
-    return _value(inspect.type_info(struct), NODEFAULT, fills=True)
+    """The schema of a spec, with defaults."""
+    return _value(inspect.type_info(struct), NODEFAULT, with_defaults=True)
 
 
 def status_schema(struct: type[msgspec.Struct]) -> Schema:
-    """What may be found. Nothing is filled in: what is left out is not known."""
-    return _value(inspect.type_info(struct), NODEFAULT, fills=False)
+    """The schema of a status. It has no defaults: missing values are unknown."""
+    return _value(inspect.type_info(struct), NODEFAULT, with_defaults=False)
 
 
-def _value(kind: inspect.Type, default: Any, *, fills: bool) -> Schema:
-    """The schema of a value; `default` is what it is if nothing is said, `None` stays unset."""
+def _value(kind: inspect.Type, default: Any, *, with_defaults: bool) -> Schema:
+    """The schema of a value with this default; `None` stays unset."""
     match kind:
         case inspect.Metadata(type=inner, extra_json_schema=extra):
-            said = extra or {}
-            return said | _value(inner, default, fills=fills) | said  # What it is for goes first.
+            extra_schema = extra or {}
+            return (
+                extra_schema | _value(inner, default, with_defaults=with_defaults) | extra_schema
+            )  # The description comes first.
         case inspect.UnionType(types=types):
             [inner] = [each for each in types if not isinstance(each, inspect.NoneType)]
-            return _value(inner, default, fills=fills)
+            return _value(inner, default, with_defaults=with_defaults)
         case inspect.StructType():
-            return _struct(kind, default, fills=fills)
-    schema = _plain(kind, fills=fills)
-    if fills and default is not NODEFAULT and default is not None:
+            return _struct(kind, default, with_defaults=with_defaults)
+    schema = _plain(kind, with_defaults=with_defaults)
+    if with_defaults and default is not NODEFAULT and default is not None:
         schema["default"] = msgspec.to_builtins(default)
     return schema
 
 
-def _struct(kind: inspect.StructType, default: Any, *, fills: bool) -> Schema:
+def _struct(kind: inspect.StructType, default: Any, *, with_defaults: bool) -> Schema:
     defaults = {
         field.name: _default(field)
         if default in (NODEFAULT, None)
@@ -65,14 +66,14 @@ def _struct(kind: inspect.StructType, default: Any, *, fills: bool) -> Schema:
         "description": " ".join((kind.cls.__doc__ or "").split()),
         "type": "object",
         "properties": {
-            field.encode_name: _value(field.type, defaults[field.name], fills=fills)
+            field.encode_name: _value(field.type, defaults[field.name], with_defaults=with_defaults)
             for field in kind.fields
         },
     }
     required = [each.encode_name for each in kind.fields if defaults[each.name] is NODEFAULT]
     if required:
         schema["required"] = required
-    if fills and default not in (NODEFAULT, None):
+    if with_defaults and default not in (NODEFAULT, None):
         schema["default"] = {}
     return schema
 
@@ -81,7 +82,7 @@ def _default(field: inspect.Field) -> Any:
     return field.default if field.default_factory is NODEFAULT else field.default_factory()
 
 
-def _plain(kind: inspect.Type, *, fills: bool) -> Schema:
+def _plain(kind: inspect.Type, *, with_defaults: bool) -> Schema:
     match kind:
         case inspect.BoolType():
             return {"type": "boolean"}
@@ -93,26 +94,29 @@ def _plain(kind: inspect.Type, *, fills: bool) -> Schema:
             is_text = isinstance(values[0], str)
             return {"type": "string" if is_text else "integer", "enum": list(values)}
         case inspect.ListType():
-            return _list(kind, fills=fills)
+            return _list(kind, with_defaults=with_defaults)
         case inspect.DictType():
-            return _dict(kind, fills=fills)
-    raise AssertionError(f"no spec may hold a {kind}")
+            return _dict(kind, with_defaults=with_defaults)
+    raise AssertionError(f"unsupported type in a spec: {kind}")
 
 
-def _list(kind: inspect.ListType, *, fills: bool) -> Schema:
-    schema: Schema = {"type": "array", "items": _value(kind.item_type, NODEFAULT, fills=fills)}
+def _list(kind: inspect.ListType, *, with_defaults: bool) -> Schema:
+    schema: Schema = {
+        "type": "array",
+        "items": _value(kind.item_type, NODEFAULT, with_defaults=with_defaults),
+    }
     if isinstance(kind.item_type, inspect.StrType):
-        # In our lists of texts neither order nor repetition means anything.
+        # In lists of strings, neither order nor repetition matters.
         schema["x-kubernetes-list-type"] = "set"
     if kind.max_length is not None:
         schema["maxItems"] = kind.max_length
     return schema
 
 
-def _dict(kind: inspect.DictType, *, fills: bool) -> Schema:
+def _dict(kind: inspect.DictType, *, with_defaults: bool) -> Schema:
     if isinstance(kind.value_type, inspect.AnyType):
         return {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    values = _value(kind.value_type, NODEFAULT, fills=fills)
+    values = _value(kind.value_type, NODEFAULT, with_defaults=with_defaults)
     schema: Schema = {"type": "object", "additionalProperties": values}
     if kind.max_length is not None:
         schema["maxProperties"] = kind.max_length
@@ -120,5 +124,5 @@ def _dict(kind: inspect.DictType, *, fills: bool) -> Schema:
 
 
 def _bounds(kind: inspect.Type) -> Schema:
-    found = {word: getattr(kind, name, None) for name, word in _WORDS.items()}
-    return {word: bound for word, bound in found.items() if bound is not None}
+    bounds = {keyword: getattr(kind, name, None) for name, keyword in _KEYWORDS.items()}
+    return {keyword: bound for keyword, bound in bounds.items() if bound is not None}

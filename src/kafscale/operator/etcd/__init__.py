@@ -1,1 +1,1 @@
-"""The metadata store of a cluster: found or run, kept healthy, backed up and restored."""
+"""The etcd of a cluster: resolve or run it, keep it healthy, back it up and restore it."""

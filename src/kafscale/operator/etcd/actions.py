@@ -1,55 +1,57 @@
-"""What can be done to a managed etcd: one thing at a time, each safe to be interrupted."""
+"""The actions on a managed etcd. They run one at a time, and each may be interrupted safely."""
 
 import msgspec
 
 from kafscale.metadata.store.etcd.maintenance import Alarm
 
 
-class Remove(msgspec.Struct, frozen=True):
-    """Take a member out of the list, for good."""
+class RemoveMember(msgspec.Struct, frozen=True):
+    """Remove a member from the list permanently."""
 
     index: int
     member_id: int
     reason: str
 
 
-class Admit(msgspec.Struct, frozen=True):
-    """Put a member into the list that is not there, and have it begin with an empty volume."""
+class AddMember(msgspec.Struct, frozen=True):
+    """Add a missing member to the list as a learner, with an empty volume."""
 
     index: int
 
 
-class Promote(msgspec.Struct, frozen=True):
-    """Give a member that has caught up a full say."""
+class PromoteMember(msgspec.Struct, frozen=True):
+    """Promote a learner that has caught up to a voting member."""
 
     index: int
     member_id: int
 
 
-class Restart(msgspec.Struct, frozen=True):
-    """Delete a pod, so that it is made anew from the template of today."""
+class RestartPod(msgspec.Struct, frozen=True):
+    """Delete a pod, so that it is created again from the current template."""
 
     index: int
     pod_uid: str
 
 
-class MakeRoom(msgspec.Struct, frozen=True):
-    """Forget the history, defragment the members that are full, and take their alarms back."""
+class FreeSpace(msgspec.Struct, frozen=True):
+    """Compact the history, defragment the members that are full, and disarm their alarms."""
 
     alarms: tuple[Alarm, ...]
     indices: tuple[int, ...]
 
 
-class Disarm(msgspec.Struct, frozen=True):
-    """Take back an alarm about a member that is gone."""
+class DisarmAlarm(msgspec.Struct, frozen=True):
+    """Disarm an alarm of a member that is gone."""
 
     alarm: Alarm
 
 
 class Defragment(msgspec.Struct, frozen=True):
-    """Give back what is free in the database of a member."""
+    """Release the free space in the database of a member."""
 
     index: int
 
 
-Action = Remove | Admit | Promote | Restart | MakeRoom | Disarm | Defragment
+Action = (
+    RemoveMember | AddMember | PromoteMember | RestartPod | FreeSpace | DisarmAlarm | Defragment
+)

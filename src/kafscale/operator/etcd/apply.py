@@ -1,8 +1,8 @@
-"""The objects of a managed etcd, applied in the order in which pods need them.
+"""Applies the objects of a managed etcd in the order in which pods need them.
 
-The laws: the claims of a set that exists stay as they are, because Kubernetes lets nobody change
-them; volumes are asked to grow with the spec instead, never to shrink, and whether they do is up to
-their class. A policy that is not wanted any more is deleted.
+Invariants: the volume claim templates of an existing StatefulSet stay, because Kubernetes does not
+allow to change them. Instead, claims are resized with the spec, never shrunk; whether that works
+depends on the storage class. A NetworkPolicy that is no longer desired is deleted.
 """
 
 from kafscale.errors import KubeError
@@ -14,8 +14,8 @@ from kafscale.operator.manifests import names
 from kafscale.operator.manifests.brokers import service_account
 from kafscale.operator.manifests.etcd import bootstrap_config, services
 from kafscale.operator.manifests.etcd import stateful_set as etcd_stateful_set
-from kafscale.operator.manifests.etcd.bootstrap_config import Admission
-from kafscale.operator.manifests.etcd.restore import restore_of
+from kafscale.operator.manifests.etcd.bootstrap_config import BootstrapConfig
+from kafscale.operator.manifests.etcd.restore import restore_for
 from kafscale.operator.manifests.names import Platform
 from kafscale.operator.spec.cluster import Cluster
 from kafscale.text.units import parse_size
@@ -29,12 +29,12 @@ async def apply(
     platform: Platform,
     objects: Objects,
     *,
-    admission: Admission,
+    bootstrap: BootstrapConfig,
     replicas: int,
     trust_checksum: str,
 ) -> None:
-    """Make Kubernetes have everything but the certificates."""
-    restore = restore_of(admission)
+    """Apply everything except certificates."""
+    restore = restore_for(bootstrap)
     if restore:
         await kube.apply(service_account.service_account(cluster))
     stateful_set = etcd_stateful_set.stateful_set(
@@ -45,10 +45,10 @@ async def apply(
         stateful_set["spec"]["volumeClaimTemplates"] = claims
     policy = services.policy(cluster, platform)
     for manifest in (
-        bootstrap_config.config_map(cluster, admission),
+        bootstrap_config.config_map(cluster, bootstrap),
         services.headless(cluster),
         services.client(cluster),
-        services.budget(cluster),
+        services.pod_disruption_budget(cluster),
         *([policy] if policy else []),
         stateful_set,
     ):
@@ -58,14 +58,14 @@ async def apply(
 
 
 async def grow_volumes(kube: Kube, cluster: Cluster, objects: Objects) -> None:
-    """Ask for larger volumes where the spec does."""
-    wanted = cluster.spec.etcd.managed.storage
+    """Request larger volumes if the spec does."""
+    desired = cluster.spec.etcd.managed.storage
     for name, claim in objects.claims.items():
-        asked = claim["spec"]["resources"]["requests"]["storage"]
-        if parse_size(asked) >= parse_size(wanted):
+        requested = claim["spec"]["resources"]["requests"]["storage"]
+        if parse_size(requested) >= parse_size(desired):
             continue
-        patch = {"spec": {"resources": {"requests": {"storage": wanted}}}}
+        patch = {"spec": {"resources": {"requests": {"storage": desired}}}}
         try:
-            await kube.merge(VOLUME_CLAIMS, cluster.namespace, name, patch)
+            await kube.merge_patch(VOLUME_CLAIMS, cluster.namespace, name, patch)
         except KubeError as error:
-            log.warning("volume does not grow", claim=name, wanted=wanted, reason=str(error))
+            log.warning("volume not resized", claim=name, desired=desired, reason=str(error))

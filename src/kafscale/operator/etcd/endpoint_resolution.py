@@ -1,11 +1,12 @@
-"""Which etcd the brokers of a cluster use, and how they reach it. Pure.
+"""Resolves which etcd the brokers of a cluster use, and how they connect. Pure.
 
-The laws: the first that is named wins: the endpoints in the resource, the etcd of Kubernetes where
-the resource asks for it, the endpoints that the operator was set up with; where none is named, the
-operator runs one. None is ever silently replaced by another: brokers would find an empty store, and
-take it for the truth. So where the etcd of Kubernetes is asked for and cannot be seen, there is no
-access, and somebody has to say what else to use; and a cluster whose etcd the operator runs already
-keeps it, whatever the operator is set up with later.
+The first of these wins: the endpoints in the resource, the etcd of Kubernetes if the resource asks
+for it, the endpoints in the operator's settings, a managed etcd.
+
+Invariants: an etcd is never silently replaced by another one, because brokers would take the empty
+store for the truth. So if the etcd of Kubernetes is asked for and cannot be found, there is no
+access until the resource is changed; and a cluster with a managed etcd keeps it, even if the
+operator's settings later name endpoints.
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,7 +20,7 @@ from kafscale.operator.spec.cluster import Cluster
 
 KUBE_NAMESPACE: Final = "kube-system"
 KUBE_LABELS: Final = {"component": "etcd"}
-"""Where the pods of the etcd of Kubernetes are, and how they are told from others."""
+"""Namespace and labels of the pods of Kubernetes' own etcd."""
 
 
 def resolve(
@@ -29,18 +30,18 @@ def resolve(
     settings_endpoints: Sequence[str] = (),
     kube_etcd_endpoints: Sequence[str] = (),
 ) -> EtcdAccess | None:
-    """How brokers reach their etcd; None where the one that is asked for is not to be seen."""
-    wanted = cluster.spec.etcd
-    if wanted.endpoints:
-        return _given(cluster, wanted.endpoints)
-    if wanted.use_kube_etcd:
-        return _given(cluster, kube_etcd_endpoints) if kube_etcd_endpoints else None
-    if settings_endpoints and not _has_managed(cluster):
-        return _given(cluster, settings_endpoints)
+    """How brokers connect to their etcd; None if the requested one cannot be found."""
+    desired = cluster.spec.etcd
+    if desired.endpoints:
+        return _external(cluster, desired.endpoints)
+    if desired.use_kube_etcd:
+        return _external(cluster, kube_etcd_endpoints) if kube_etcd_endpoints else None
+    if settings_endpoints and not _is_managed_already(cluster):
+        return _external(cluster, settings_endpoints)
     return EtcdAccess(
         endpoints=tuple(
             stateful_set.client_url(cluster, platform, index)
-            for index in range(wanted.managed.replicas)
+            for index in range(desired.managed.replicas)
         ),
         tls_secret=names.etcd_client_tls(cluster),
         is_managed=True,
@@ -48,17 +49,17 @@ def resolve(
 
 
 def kube_etcd_endpoints(pods: Iterable[Manifest]) -> list[str]:
-    """Where the etcd of Kubernetes is, from its pods; on many platforms there are none to see."""
+    """The endpoints of Kubernetes' etcd from its pods; many platforms hide them."""
     addresses = ((pod.get("status") or {}).get("podIP", "") for pod in pods)
     return sorted(f"https://{_host(each)}:{names.ETCD_CLIENT_PORT}" for each in addresses if each)
 
 
-def _has_managed(cluster: Cluster) -> bool:
-    """Whether the operator has run an etcd for it so far."""
+def _is_managed_already(cluster: Cluster) -> bool:
+    """Whether the operator runs an etcd for it already."""
     return bool((cluster.status.get("etcd") or {}).get("managed"))
 
 
-def _given(cluster: Cluster, endpoints: Sequence[str]) -> EtcdAccess:
+def _external(cluster: Cluster, endpoints: Sequence[str]) -> EtcdAccess:
     return EtcdAccess(
         endpoints=tuple(endpoints),
         tls_secret=cluster.spec.etcd.tls_secret_ref,

@@ -1,8 +1,8 @@
-"""Carries out what `plan` has decided.
+"""Executes the actions that `plan` decides on.
 
-The law: whatever is interrupted between two of its steps leaves a state that `plan` has an answer
-to. So a member that comes anew is put into the list before its pod is deleted: the pod that follows
-finds an empty volume and an open door.
+Invariant: an action that is interrupted between two steps leaves a state that `plan` can continue
+from. So a replaced member is added to the list before its pod is deleted: the new pod finds an
+empty volume and a bootstrap config that allows it to join.
 """
 
 from functools import partial
@@ -13,30 +13,30 @@ from kafscale.metadata.store.etcd.errors import EtcdError
 from kafscale.observability.logging import get_logger
 from kafscale.operator.etcd.actions import (
     Action,
-    Admit,
+    AddMember,
     Defragment,
-    Disarm,
-    MakeRoom,
-    Promote,
-    Remove,
-    Restart,
+    DisarmAlarm,
+    FreeSpace,
+    PromoteMember,
+    RemoveMember,
+    RestartPod,
 )
 from kafscale.operator.etcd.observe import Connect, Connection
 from kafscale.operator.etcd.view import EtcdView
 from kafscale.operator.kube.api import Kube
 from kafscale.operator.kube.kinds import PODS, VOLUME_CLAIMS
 from kafscale.operator.manifests.etcd import bootstrap_config, stateful_set
-from kafscale.operator.manifests.etcd.bootstrap_config import Admission, Door
+from kafscale.operator.manifests.etcd.bootstrap_config import BootstrapConfig, BootstrapMode
 from kafscale.operator.manifests.names import Platform
 from kafscale.operator.spec.cluster import Cluster
 
 log = get_logger(__name__)
 
-_NOT_YET: Final = "in sync with leader"
+_LEARNER_NOT_READY: Final = "in sync with leader"
 
 
-class Doing:
-    """Acts on one managed etcd, as it was seen."""
+class Executor:
+    """Executes actions on one managed etcd."""
 
     def __init__(
         self, kube: Kube, cluster: Cluster, platform: Platform, *, settings: Etcd, connect: Connect
@@ -49,72 +49,74 @@ class Doing:
         self._members = partial(stateful_set.initial_cluster, cluster, platform)
         self._name = partial(stateful_set.name, cluster)
 
-    async def do(self, action: Action, view: EtcdView) -> None:
-        """Carry it out, unless its time has not come yet."""
-        if await self._do(action, view):
-            log.info("etcd tended", cluster=self._cluster.name, action=repr(action))
+    async def execute(self, action: Action, view: EtcdView) -> None:
+        """Execute an action, unless it has to wait."""
+        if await self._execute(action, view):
+            log.info("etcd action executed", cluster=self._cluster.name, action=repr(action))
 
-    async def _do(self, action: Action, view: EtcdView) -> bool:
-        """Whether it was done."""
+    async def _execute(self, action: Action, view: EtcdView) -> bool:
+        """Return whether the action was executed."""
         match action:
-            case Remove():
+            case RemoveMember():
                 await self._remove(action, view)
-            case Admit():
-                await self._admit(action, view)
-            case Promote():
+            case AddMember():
+                await self._add(action, view)
+            case PromoteMember():
                 return await self._promote(action, view)
-            case Restart():
+            case RestartPod():
                 await self._kube.delete(
                     PODS, self._cluster.namespace, self._name(action.index), uid=action.pod_uid
                 )
-            case MakeRoom():
-                await self._make_room(action, view)
-            case Disarm():
-                async with self._anybody(view) as etcd:
+            case FreeSpace():
+                await self._free_space(action, view)
+            case DisarmAlarm():
+                async with self._healthy_member(view) as etcd:
                     await etcd.disarm(action.alarm)
             case Defragment():
                 async with self._connect(self._url(action.index), self._settings) as etcd:
                     await etcd.defragment()
         return True
 
-    def _anybody(self, view: EtcdView, but: int = -1) -> Connection:
-        """A member that is healthy, the leader if it can be."""
-        able = [each for each in view.healthy if each.index != but]
-        able.sort(key=lambda each: not each.is_leader)
-        return self._connect(self._url(able[0].index), self._settings)
+    def _healthy_member(self, view: EtcdView, excluding: int = -1) -> Connection:
+        """Connect to a healthy member, preferably the leader."""
+        usable = [each for each in view.healthy if each.index != excluding]
+        usable.sort(key=lambda each: not each.is_leader)
+        return self._connect(self._url(usable[0].index), self._settings)
 
-    async def _remove(self, action: Remove, view: EtcdView) -> None:
-        async with self._anybody(view, but=action.index) as etcd:
+    async def _remove(self, action: RemoveMember, view: EtcdView) -> None:
+        async with self._healthy_member(view, excluding=action.index) as etcd:
             await etcd.remove_member(action.member_id)
 
-    async def _admit(self, action: Admit, view: EtcdView) -> None:
+    async def _add(self, action: AddMember, view: EtcdView) -> None:
         member, space = view.members[action.index], self._cluster.namespace
-        # A claim stays until no pod uses it, and until then no other pod is made.
+        # Kubernetes keeps the claim until its pod is gone, and makes no new pod before that.
         claim = stateful_set.volume_claim(self._cluster, action.index)
         await self._kube.delete(VOLUME_CLAIMS, space, claim)
-        async with self._anybody(view) as etcd:
+        async with self._healthy_member(view) as etcd:
             await etcd.add_member([member.peer_url], learner=True)
-        indices = sorted({*(each.index for each in view.seated), action.index})
-        admission = Admission(Door.OPEN, self._members(indices), view.admission.snapshot)
-        await self._kube.apply(bootstrap_config.config_map(self._cluster, admission))
+        indices = sorted({*(each.index for each in view.listed_members), action.index})
+        bootstrap = BootstrapConfig(
+            BootstrapMode.JOINING, self._members(indices), view.bootstrap.snapshot
+        )
+        await self._kube.apply(bootstrap_config.config_map(self._cluster, bootstrap))
         await self._kube.delete(PODS, space, member.name)
 
-    async def _promote(self, action: Promote, view: EtcdView) -> bool:
-        async with self._anybody(view, but=action.index) as etcd:
+    async def _promote(self, action: PromoteMember, view: EtcdView) -> bool:
+        async with self._healthy_member(view, excluding=action.index) as etcd:
             try:
                 await etcd.promote_member(action.member_id)
             except EtcdError as error:
-                if _NOT_YET not in str(error):
+                if _LEARNER_NOT_READY not in str(error):
                     raise
                 return False
         return True
 
-    async def _make_room(self, action: MakeRoom, view: EtcdView) -> None:
-        async with self._anybody(view) as etcd:
+    async def _free_space(self, action: FreeSpace, view: EtcdView) -> None:
+        async with self._healthy_member(view) as etcd:
             await etcd.compact((await etcd.status()).revision)
         for index in action.indices:
             async with self._connect(self._url(index), self._settings) as etcd:
                 await etcd.defragment()
-        async with self._anybody(view) as etcd:
+        async with self._healthy_member(view) as etcd:
             for alarm in action.alarms:
                 await etcd.disarm(alarm)

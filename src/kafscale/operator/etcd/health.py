@@ -1,74 +1,109 @@
-"""How an etcd is, in a sentence for people and a word for programs. Pure."""
+"""The state of an etcd, and the conditions that report it. Pure."""
 
 from collections.abc import Sequence
 from typing import Final
 
+import msgspec
+
+from kafscale.config.sections.etcd import Etcd
 from kafscale.metadata.store.etcd.maintenance import NO_SPACE
 from kafscale.operator.conditions import Condition, bad, ok
-from kafscale.operator.etcd.membership import loss
+from kafscale.operator.etcd.membership import data_loss_reason
 from kafscale.operator.etcd.view import EtcdView
-from kafscale.operator.manifests.etcd.bootstrap_config import Door
+from kafscale.operator.manifests.etcd.bootstrap_config import BootstrapMode
+from kafscale.operator.manifests.names import EtcdAccess
+from kafscale.operator.spec.status import EtcdStatus
 
 READY: Final = "EtcdReady"
 """Whether brokers can use it."""
 MEMBERS: Final = "EtcdMembersHealthy"
-"""Whether it could do without a member."""
+"""Whether it tolerates the loss of a member."""
 SPACE: Final = "EtcdSpace"
-"""Whether there is room to write."""
+"""Whether its database is below the quota."""
+
+
+class EtcdState(msgspec.Struct, kw_only=True):
+    """The observed state of a cluster's etcd."""
+
+    access: EtcdAccess
+    is_ready: bool
+    """Whether brokers can use it."""
+    conditions: list[Condition]
+    settings: Etcd | None = None
+    """How to connect to it; always set if it is ready."""
+    members: int | None = None
+    members_ready: int | None = None
+    database_bytes: int | None = None
+    """The size of the largest database."""
+    is_busy: bool = False
+    """Whether a change is in progress, so that it should be checked again soon."""
+
+    def status(self) -> EtcdStatus:
+        """The `status.etcd` of the resource."""
+        return EtcdStatus(
+            managed=self.access.is_managed,
+            endpoints=list(self.access.endpoints),
+            members=self.members,
+            members_ready=self.members_ready,
+            database_bytes=self.database_bytes,
+        )
 
 
 def conditions(view: EtcdView) -> list[Condition]:
-    """What is true of a managed etcd."""
+    """The conditions of a managed etcd."""
     return [_ready(view), _members(view), _space(view)]
 
 
-def given_conditions(answers: int, endpoints: Sequence[str], reason: str) -> list[Condition]:
-    """What is true of an etcd that was given; `answers` is how many members know a leader."""
-    told = f"{answers} of {len(endpoints)} endpoints answer"
-    if answers:
-        return [ok(READY, "Reachable", told)]
-    return [bad(READY, "Unreachable", f"{told}: {reason}")]
+def external_conditions(reachable: int, endpoints: Sequence[str], reason: str) -> list[Condition]:
+    """The conditions of an external etcd; `reachable` members know a leader."""
+    summary = f"{reachable} of {len(endpoints)} endpoints respond"
+    if reachable:
+        return [ok(READY, "Reachable", summary)]
+    return [bad(READY, "Unreachable", f"{summary}: {reason}")]
 
 
 def _ready(view: EtcdView) -> Condition:
-    told = f"{len(view.healthy)} of {max(view.wanted, len(view.seated))} members are healthy"
+    summary = (
+        f"{len(view.healthy)} of {max(view.desired, len(view.listed_members))} members are healthy"
+    )
     if view.has_quorum:
-        return ok(READY, "HasQuorum", told)
-    ends = "".join(
-        f"; {each.name} ended: {each.pod.reason}"
+        return ok(READY, "HasQuorum", summary)
+    exit_reasons = "".join(
+        f"; {each.name} failed: {each.pod.reason}"
         for each in view.members
         if each.pod and each.pod.reason and each.status is None
     )
-    if view.admission.door is Door.FORMING:
-        return bad(READY, "Forming", f"the cluster forms: {told}{ends}")
+    if view.bootstrap.mode is BootstrapMode.FORMING:
+        return bad(READY, "Forming", f"the cluster is forming: {summary}{exit_reasons}")
     return bad(
         READY,
         "NoQuorum",
-        f"{told}, which is not most of them{ends}. If their volumes are lost, delete this"
-        " resource and the volume claims of etcd, and make it again with etcd.restoreFrom: latest",
+        f"{summary}, which is no majority{exit_reasons}. If their volumes are lost, delete this"
+        " resource and the volume claims of etcd, and create it again with"
+        " etcd.restoreFrom: latest",
     )
 
 
 def _members(view: EtcdView) -> Condition:
-    if view.strangers:
-        strangers = ", ".join(sorted(each.name or str(each.id) for each in view.strangers))
+    if view.unknown_members:
+        unknown = ", ".join(sorted(each.name or str(each.id) for each in view.unknown_members))
         return bad(
             MEMBERS,
-            "Strangers",
-            f"there are members that are none of ours, and nothing is repaired: {strangers}",
+            "UnknownMembers",
+            f"no repairs while the cluster has members that the operator did not add: {unknown}",
         )
-    troubles = []
+    problems = []
     for member in view.members:
         if member.is_healthy:
             continue
-        why = loss(view, member)
-        if member.seat and member.seat.is_learner:
-            why = "it has come back, and catches up"
-        elif not member.seat and view.is_listed:
-            why = "it is no member yet"
-        troubles.append(f"{member.name}: {why or 'it does not answer'}")
-    if troubles:
-        return bad(MEMBERS, "Unhealthy", "; ".join(troubles))
+        reason = data_loss_reason(view, member)
+        if member.entry and member.entry.is_learner:
+            reason = "a learner that is catching up"
+        elif not member.entry and view.has_member_list:
+            reason = "not a member yet"
+        problems.append(f"{member.name}: {reason or 'not responding'}")
+    if problems:
+        return bad(MEMBERS, "Unhealthy", "; ".join(problems))
     return ok(MEMBERS, "AllHealthy")
 
 
@@ -77,7 +112,7 @@ def _space(view: EtcdView) -> Condition:
         return bad(
             SPACE,
             "QuotaReached",
-            "the database has reached its quota, and nothing is written; if this lasts,"
-            " raise etcd.managed.quota",
+            "the database has reached its quota and accepts no writes; if this persists, raise"
+            " etcd.managed.quota",
         )
     return ok(SPACE, "BelowQuota")

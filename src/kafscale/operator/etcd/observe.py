@@ -1,13 +1,17 @@
-"""Looking at an etcd: its objects in Kubernetes, and its members, all at once.
+"""Observes an etcd: its objects in Kubernetes and the responses of its members, as one view.
 
-The laws: looking takes seconds at the most, whoever does not answer; and what cannot be told is not
-guessed: without a member that knows a leader there is no list.
+Invariants:
+
+* Observing takes seconds at most, even if members do not respond.
+* Nothing is guessed: without a member that knows a leader there is no member list.
+
+A member of the list is identified by its peer URL, because one that has never started has no name.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
-from typing import Final, NamedTuple, Protocol, Self
+from typing import Any, Final, NamedTuple, Protocol, Self
 
 import msgspec
 
@@ -16,20 +20,30 @@ from kafscale.errors import KafscaleError
 from kafscale.metadata.store.etcd.maintenance import Alarm, EtcdMember, MemberStatus, statuses
 from kafscale.observability.logging import get_logger
 from kafscale.operator.etcd import certificates
+from kafscale.operator.etcd.view import EtcdView, MemberView, PodView
 from kafscale.operator.kube.api import Kube, Manifest
 from kafscale.operator.kube.kinds import CONFIG_MAPS, PODS, SECRETS, STATEFUL_SETS, VOLUME_CLAIMS
 from kafscale.operator.manifests import names
-from kafscale.operator.manifests.etcd import bootstrap_config
+from kafscale.operator.manifests.brokers import pods as broker_pods
+from kafscale.operator.manifests.etcd import bootstrap_config, pods, stateful_set
+from kafscale.operator.manifests.etcd.bootstrap_config import BootstrapConfig
+from kafscale.operator.manifests.etcd.restore import restore_for
+from kafscale.operator.manifests.names import Platform
 from kafscale.operator.spec.cluster import Cluster
 
 log = get_logger(__name__)
 
-LOOK_MS_MAX: Final = 3_000
-"""How long a member may take to say how it is."""
+QUERY_MS_MAX: Final = 3_000
+"""The request timeout of a member."""
+RESTARTS_MIN: Final = 3
+"""Restarts of a container from which it counts as crashing."""
+_REASON_CHARACTERS_MAX: Final = 300
+_MISSING_DATA_MESSAGE: Final = "couldn't find local name"
+"""What etcd logs if it has no data and is not in the initial cluster; see `bootstrap_config`."""
 
 
 class Connection(Protocol):
-    """A member that is connected to as long as a block lasts; `Maintenance` is one."""
+    """A connection to one member as an async context manager; `Maintenance` implements it."""
 
     async def __aenter__(self) -> Self: ...
     async def __aexit__(self, *_: object) -> None: ...
@@ -51,33 +65,33 @@ Connect = Callable[[str, Etcd], Connection]
 
 
 class Objects(msgspec.Struct, frozen=True, kw_only=True):
-    """What Kubernetes has of a managed etcd, by names."""
+    """The Kubernetes objects of a managed etcd, by name."""
 
-    admission: Manifest | None
+    bootstrap: Manifest | None
     stateful_set: Manifest | None
     pods: Mapping[str, Manifest]
     claims: Mapping[str, Manifest]
     secrets: Mapping[str, Manifest]
 
 
-class Answers(NamedTuple):
-    """What members have said."""
+class MemberResponses(NamedTuple):
+    """What the members responded."""
 
     statuses: Mapping[str, MemberStatus]
-    """By endpoint; those that are not here do not answer."""
+    """By endpoint; unresponsive ones are missing."""
     failures: Mapping[str, str]
-    """Why not, by endpoint."""
-    listed: Sequence[EtcdMember] | None
-    """All members, as most of them have agreed; None if most are not there."""
+    """Why an endpoint is unresponsive."""
+    member_list: Sequence[EtcdMember] | None
+    """All members, as the quorum agrees; None without a quorum."""
     alarms: Sequence[Alarm]
 
 
-async def find(kube: Kube, cluster: Cluster) -> Objects:
-    """See what there is."""
+async def find_objects(kube: Kube, cluster: Cluster) -> Objects:
+    """Read the objects from Kubernetes."""
     space, labels = cluster.namespace, names.labels(cluster, names.ETCD_APP)
     secrets = [await kube.get(SECRETS, space, name) for name in certificates.secret_names(cluster)]
     return Objects(
-        admission=await kube.get(CONFIG_MAPS, space, bootstrap_config.name(cluster)),
+        bootstrap=await kube.get(CONFIG_MAPS, space, bootstrap_config.name(cluster)),
         stateful_set=await kube.get(STATEFUL_SETS, space, names.etcd(cluster)),
         pods=_by_name(await kube.list(PODS, space, labels)),
         claims=_by_name(await kube.list(VOLUME_CLAIMS, space, labels)),
@@ -85,28 +99,192 @@ async def find(kube: Kube, cluster: Cluster) -> Objects:
     )
 
 
-async def ask(
-    endpoints: Sequence[str], settings: Etcd, connect: Connect, look_ms_max: int = LOOK_MS_MAX
-) -> Answers:
-    """Ask all members how they are, and one of them who else there is."""
-    hurried = replace(settings, request_timeout_ms=look_ms_max)
+async def query_members(
+    endpoints: Sequence[str], settings: Etcd, connect: Connect, query_ms_max: int = QUERY_MS_MAX
+) -> MemberResponses:
+    """Query all members' status, and the member list and alarms from one with a leader."""
+    query_settings = replace(settings, request_timeout_ms=query_ms_max)
     async with AsyncExitStack() as stack:
         members = {
-            endpoint: await stack.enter_async_context(connect(endpoint, hurried))
+            endpoint: await stack.enter_async_context(connect(endpoint, query_settings))
             for endpoint in endpoints
         }
-        told = await statuses(members)
-        given = {key: each for key, each in told.items() if isinstance(each, MemberStatus)}
-        failures = {key: str(each) for key, each in told.items() if key not in given}
-        for endpoint, status in given.items():
+        results = await statuses(members)
+        statuses_by_endpoint = {
+            key: each for key, each in results.items() if isinstance(each, MemberStatus)
+        }
+        failures = {
+            key: str(each) for key, each in results.items() if key not in statuses_by_endpoint
+        }
+        for endpoint, status in statuses_by_endpoint.items():
             if status.has_quorum_view:
                 member = members[endpoint]
                 try:
-                    return Answers(given, failures, await member.members(), await member.alarms())
+                    return MemberResponses(
+                        statuses_by_endpoint,
+                        failures,
+                        await member.members(),
+                        await member.alarms(),
+                    )
                 except KafscaleError as error:
-                    log.info("etcd does not agree", endpoint=endpoint, reason=str(error))
-    return Answers(given, failures, None, ())
+                    log.info("etcd member list not read", endpoint=endpoint, reason=str(error))
+    return MemberResponses(statuses_by_endpoint, failures, None, ())
 
 
 def _by_name(manifests: Iterable[Manifest]) -> dict[str, Manifest]:
     return {each["metadata"]["name"]: each for each in manifests}
+
+
+class UnresponsiveMembers:
+    """Measures for how long members have not responded."""
+
+    def __init__(self) -> None:
+        self._since_ms: dict[str, int] = {}
+
+    def duration_ms(self, name: str, now_ms: int, *, responds: bool) -> int:
+        """Milliseconds since a member first failed to respond; 0 if it responds.
+
+        >>> members = UnresponsiveMembers()
+        >>> [members.duration_ms("a", now, responds=now == 30) for now in (10, 20, 30, 40)]
+        [0, 10, 0, 0]
+        """
+        if responds:
+            self._since_ms.pop(name, None)
+            return 0
+        return now_ms - self._since_ms.setdefault(name, now_ms)
+
+    def forget(self, prefix: str) -> None:
+        """Drop all members whose name has this prefix."""
+        for name in [each for each in self._since_ms if each.startswith(prefix)]:
+            del self._since_ms[name]
+
+
+def build_view(
+    cluster: Cluster,
+    platform: Platform,
+    objects: Objects,
+    responses: MemberResponses,
+    *,
+    bootstrap: BootstrapConfig,
+    trust_checksum: str,
+) -> EtcdView:
+    """Combine objects and responses; `unresponsive_ms` is left to the caller."""
+    desired = cluster.spec.etcd.managed.replicas
+    entries, unknown_members = _entries(cluster, platform, responses)
+    count = max([desired, *(index + 1 for index in entries)])
+    template = pods.template(
+        cluster, platform, trust_checksum=trust_checksum, restore=restore_for(bootstrap)
+    )
+    return EtcdView(
+        desired=desired,
+        members=tuple(
+            _member(cluster, platform, objects, responses, index=index, entry=entries.get(index))
+            for index in range(count)
+        ),
+        bootstrap=bootstrap,
+        checksum=pods.checksum(template),
+        has_member_list=responses.member_list is not None,
+        unknown_members=unknown_members,
+        alarms=tuple(responses.alarms),
+        may_defragment=cluster.spec.etcd.managed.defragment,
+    )
+
+
+def _entries(
+    cluster: Cluster, platform: Platform, responses: MemberResponses
+) -> tuple[Mapping[int, EtcdMember], tuple[EtcdMember, ...]]:
+    """The entries of the member list by index, and the entries of unknown members."""
+    member_list = {url: each for each in responses.member_list or () for url in each.peer_urls}
+    entries: dict[int, EtcdMember] = {}
+    for index in range(stateful_set.COUNT_MAX):
+        entry = member_list.get(stateful_set.peer_url(cluster, platform, index))
+        if entry:
+            entries[index] = entry
+    ours = {each.id for each in entries.values()}
+    return entries, tuple(each for each in responses.member_list or () if each.id not in ours)
+
+
+def _member(
+    cluster: Cluster,
+    platform: Platform,
+    objects: Objects,
+    responses: MemberResponses,
+    *,
+    index: int,
+    entry: EtcdMember | None,
+) -> MemberView:
+    name = stateful_set.name(cluster, index)
+    pod = objects.pods.get(name)
+    return MemberView(
+        index=index,
+        name=name,
+        peer_url=stateful_set.peer_url(cluster, platform, index),
+        entry=entry,
+        status=responses.statuses.get(stateful_set.client_url(cluster, platform, index)),
+        pod=pod_view(pod) if pod else None,
+        has_volume=has_volume(objects.claims.get(stateful_set.volume_claim(cluster, index))),
+    )
+
+
+class _LogLine(msgspec.Struct):
+    msg: str
+    error: str = ""
+
+
+def pod_view(pod: Manifest) -> PodView:
+    """The relevant fields of a pod."""
+    is_ready = broker_pods.is_ready(pod)
+    containers = list(_containers(pod))
+    reason = next(filter(None, map(_reason, containers)), "")
+    return PodView(
+        uid=pod["metadata"]["uid"],
+        checksum=pods.checksum(pod),
+        is_ready=is_ready,
+        is_terminating=broker_pods.is_terminating(pod),
+        is_crashing=not is_ready and any(map(_is_crashing, containers)),
+        reason=reason,
+        is_missing_data=not is_ready and _MISSING_DATA_MESSAGE in reason,
+    )
+
+
+def has_volume(claim: Manifest | None) -> bool:
+    """Whether the volume exists, or will once the claim is bound."""
+    return claim is not None and (claim.get("status") or {}).get("phase") != "Lost"
+
+
+def _containers(pod: Manifest) -> Iterator[dict[str, Any]]:
+    status = pod.get("status") or {}
+    yield from status.get("initContainerStatuses") or ()
+    yield from status.get("containerStatuses") or ()
+
+
+def _is_crashing(container: dict[str, Any]) -> bool:
+    waiting = (container.get("state") or {}).get("waiting") or {}
+    is_backing_off = waiting.get("reason") == "CrashLoopBackOff"
+    return is_backing_off or container.get("restartCount", 0) >= RESTARTS_MIN
+
+
+def _reason(container: dict[str, Any]) -> str:
+    """The last log line of a container that failed, or why it was terminated."""
+    for state in (container.get("state"), container.get("lastState")):
+        terminated = (state or {}).get("terminated") or {}
+        if terminated.get("exitCode"):
+            message = _log_message((terminated.get("message") or "").strip().rpartition("\n")[2])
+            reason: str = (
+                message or terminated.get("reason") or f"exit code {terminated['exitCode']}"
+            )
+            return reason[:_REASON_CHARACTERS_MAX]
+    return ""
+
+
+def _log_message(line: str) -> str:
+    """The message of a log line; etcd logs JSON.
+
+    >>> _log_message('{"level":"fatal","msg":"discovery failed","error":"no name"}')
+    'discovery failed: no name'
+    """
+    try:
+        entry = msgspec.json.decode(line, type=_LogLine)
+    except msgspec.MsgspecError:
+        return line
+    return ": ".join(filter(None, (entry.msg, entry.error)))

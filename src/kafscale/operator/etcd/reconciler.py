@@ -1,45 +1,65 @@
-"""One managed etcd: looked at, brought to what is wanted, and tended by one action at a time.
+"""Reconciles the etcd of each cluster: monitors an external one, runs a managed one.
 
-The laws: certificates come first, then who may begin, then pods. Everything is decided from what is
-seen at this moment, but for how long members have been silent, which a new operator begins to count
-again. A cluster forms only where there is neither a set nor a word about who may begin: in doubt it
-has formed before, and nobody may begin with nothing.
+Invariants:
+
+* A problem with an etcd becomes conditions of its state; only a failure of Kubernetes is an error.
+* A managed etcd: certificates come first, then the bootstrap config, then pods. Everything is
+  decided from what is observed now, except how long members have been unresponsive, which a new
+  operator counts again from zero. One action is executed at a time.
+* A cluster forms only if there is neither a StatefulSet nor a bootstrap config. In doubt it has
+  formed before, and members without data may not start.
+* A managed etcd that is no longer used, because the resource names another one, keeps running: it
+  has the only copy of its data.
 """
 
 import datetime as dt
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
 from kafscale.admin.etcd.backups.object_keys import LATEST
 from kafscale.config.sections.etcd import Etcd
-from kafscale.errors import KafscaleError, OperatingError
+from kafscale.errors import KafscaleError, KubeError, OperatingError
+from kafscale.metadata.store.etcd.maintenance import Maintenance
 from kafscale.observability.logging import get_logger
-from kafscale.operator.cluster.etcd_connection import etcd_settings
-from kafscale.operator.etcd import certificates, health
+from kafscale.operator.conditions import bad
+from kafscale.operator.etcd import certificates, endpoint_resolution, health, ownership
 from kafscale.operator.etcd.apply import apply, grow_volumes
-from kafscale.operator.etcd.combining import combined
-from kafscale.operator.etcd.executor import Doing
-from kafscale.operator.etcd.leftovers import remains
-from kafscale.operator.etcd.observe import Answers, Connect, Objects, ask, find
-from kafscale.operator.etcd.plan import admission, plan, replicas
-from kafscale.operator.etcd.state import EtcdState
-from kafscale.operator.etcd.unresponsive import Silences
+from kafscale.operator.etcd.connection import etcd_settings
+from kafscale.operator.etcd.executor import Executor
+from kafscale.operator.etcd.health import EtcdState
+from kafscale.operator.etcd.membership import LOST_AFTER_MS
+from kafscale.operator.etcd.observe import (
+    QUERY_MS_MAX,
+    Connect,
+    MemberResponses,
+    Objects,
+    UnresponsiveMembers,
+    build_view,
+    find_objects,
+    query_members,
+)
+from kafscale.operator.etcd.ownership import leftovers
+from kafscale.operator.etcd.plan import next_bootstrap, plan, replicas
 from kafscale.operator.etcd.view import EtcdView
 from kafscale.operator.kube.api import Kube
+from kafscale.operator.kube.kinds import CLUSTERS, PODS
 from kafscale.operator.manifests import names
 from kafscale.operator.manifests.etcd import bootstrap_config, stateful_set
-from kafscale.operator.manifests.etcd.bootstrap_config import Admission, Door
+from kafscale.operator.manifests.etcd.bootstrap_config import BootstrapConfig, BootstrapMode
 from kafscale.operator.manifests.names import EtcdAccess, Platform
 from kafscale.operator.spec.cluster import Cluster
 
 log = get_logger(__name__)
 
+_NO_ACCESS: Final = EtcdAccess(endpoints=())
 
-class Surroundings(NamedTuple):
-    """What a managed etcd is looked after with."""
+
+class EtcdContext(NamedTuple):
+    """The dependencies of etcd reconcilers."""
 
     kube: Kube
     platform: Platform
@@ -47,119 +67,135 @@ class Surroundings(NamedTuple):
     clock: Callable[[], int]
     """In milliseconds."""
     newest_snapshot: Callable[[Cluster], Awaitable[str]]
-    """The key of the newest snapshot of a cluster; raises where there is none."""
+    """The key of a cluster's newest snapshot; raises if there is none."""
     directory: Path
-    """A private one, for certificates."""
+    """A private directory for certificates."""
     lost_after_ms: int
-    look_ms_max: int
+    query_ms_max: int
 
 
-class ManagedEtcd:
-    """The etcd of one cluster."""
+class ManagedEtcdReconciler:
+    """Reconciles the managed etcd of one cluster."""
 
-    def __init__(self, around: Surroundings, cluster: Cluster, access: EtcdAccess) -> None:
-        self._around = around
+    def __init__(self, context: EtcdContext, cluster: Cluster, access: EtcdAccess) -> None:
+        self._context = context
         self._cluster = cluster
         self._access = access
 
-    async def ensure(self, silences: Silences) -> EtcdState:
-        """Bring it a step nearer to what it should be; how it is."""
-        around, cluster = self._around, self._cluster
-        objects = await find(around.kube, cluster)
-        if left := remains(objects, cluster.uid):
+    async def reconcile(self, unresponsive: UnresponsiveMembers) -> EtcdState:
+        """Take one step towards the desired state; return the observed state."""
+        context, cluster = self._context, self._cluster
+        objects = await find_objects(context.kube, cluster)
+        if former_objects := leftovers(objects, cluster.uid):
             raise OperatingError(
-                f"a former cluster of this name is not gone yet: {', '.join(left)}"
+                "objects of a deleted cluster with the same name still exist:"
+                f" {', '.join(former_objects)}"
             )
-        trust = await self._issue(objects)
+        trust_checksum = await self._issue_certificates(objects)
         settings = await etcd_settings(
-            around.kube, cluster.namespace, self._access, around.directory
+            context.kube, cluster.namespace, self._access, context.directory
         )
-        answers = await ask(self._endpoints(objects), settings, around.connect, around.look_ms_max)
-        view = self._see(objects, answers, await self._admission(objects), trust, silences)
-        listed = stateful_set.initial_cluster(
-            cluster, around.platform, (each.index for each in view.seated)
+        responses = await query_members(
+            self._endpoints(objects), settings, context.connect, context.query_ms_max
+        )
+        view = self._observe(
+            objects, responses, await self._read_bootstrap(objects), trust_checksum, unresponsive
+        )
+        member_list = stateful_set.initial_cluster(
+            cluster, context.platform, (each.index for each in view.listed_members)
         )
         await apply(
-            around.kube,
+            context.kube,
             cluster,
-            around.platform,
+            context.platform,
             objects,
-            admission=admission(view, listed),
+            bootstrap=next_bootstrap(view, member_list),
             replicas=replicas(view, _replicas(objects)),
-            trust_checksum=trust,
+            trust_checksum=trust_checksum,
         )
-        await grow_volumes(around.kube, cluster, objects)
-        doing = Doing(
-            around.kube, cluster, around.platform, settings=settings, connect=around.connect
+        await grow_volumes(context.kube, cluster, objects)
+        executor = Executor(
+            context.kube, cluster, context.platform, settings=settings, connect=context.connect
         )
-        return self._state(view, settings, is_busy=await self._act(doing, view))
+        return self._state(view, settings, is_busy=await self._execute_plan(executor, view))
 
-    async def _issue(self, objects: Objects) -> str:
-        """Write the certificates that are missing or due; the checksum of whom members trust."""
-        around, cluster = self._around, self._cluster
-        now = dt.datetime.fromtimestamp(around.clock() / 1000, dt.UTC)
+    async def _issue_certificates(self, objects: Objects) -> str:
+        """Write certificates that are missing or due; return the checksum of the trusted CAs."""
+        context, cluster = self._context, self._cluster
+        now = dt.datetime.fromtimestamp(context.clock() / 1000, dt.UTC)
         secrets = dict(objects.secrets)
-        for secret in certificates.needed(cluster, around.platform, secrets, now):
+        for secret in certificates.secrets_to_write(cluster, context.platform, secrets, now):
             name = secret["metadata"]["name"]
-            secrets[name] = await around.kube.apply(secret)
+            secrets[name] = await context.kube.apply(secret)
             log.info("certificate issued", cluster=cluster.name, secret=name)
         return certificates.trust_checksum(secrets[names.etcd_server_tls(cluster)])
 
-    async def _act(self, doing: Doing, view: EtcdView) -> bool:
-        action = plan(view, self._around.lost_after_ms)
+    async def _execute_plan(self, executor: Executor, view: EtcdView) -> bool:
+        action = plan(view, self._context.lost_after_ms)
         if action is None:
-            return view.admission.door is not Door.CLOSED
+            return view.bootstrap.mode is not BootstrapMode.FORMED
         try:
-            await doing.do(action, view)
+            await executor.execute(action, view)
         except KafscaleError as error:
-            # It is tried again, if it is still the thing to do by then.
+            # The next reconcile plans again.
             log.warning(
-                "etcd not tended",
+                "etcd action failed",
                 cluster=self._cluster.name,
                 action=repr(action),
                 reason=str(error),
             )
         return True
 
-    async def _admission(self, objects: Objects) -> Admission:
-        """Who may begin, as it was said last, or as it is to be said for the first time."""
-        said = bootstrap_config.read(objects.admission)
-        if said:
-            return said
+    async def _read_bootstrap(self, objects: Objects) -> BootstrapConfig:
+        """The current bootstrap config, or the first one of a new cluster."""
+        current = bootstrap_config.read(objects.bootstrap)
+        if current:
+            return current
         if objects.stateful_set:
-            return Admission(Door.CLOSED)
+            return BootstrapConfig(BootstrapMode.FORMED)
         snapshot = self._cluster.spec.etcd.restore_from
         if snapshot == LATEST:
-            snapshot = await self._around.newest_snapshot(self._cluster)
+            snapshot = await self._context.newest_snapshot(self._cluster)
         members = stateful_set.initial_cluster(
-            self._cluster, self._around.platform, range(self._cluster.spec.etcd.managed.replicas)
+            self._cluster, self._context.platform, range(self._cluster.spec.etcd.managed.replicas)
         )
-        return Admission(Door.FORMING, members, snapshot)
+        return BootstrapConfig(BootstrapMode.FORMING, members, snapshot)
 
     def _endpoints(self, objects: Objects) -> list[str]:
-        """Where members may be: where there are pods."""
+        """The endpoints of members that have a pod."""
         return [
-            stateful_set.client_url(self._cluster, self._around.platform, index)
+            stateful_set.client_url(self._cluster, self._context.platform, index)
             for index in range(stateful_set.COUNT_MAX)
             if stateful_set.name(self._cluster, index) in objects.pods
         ]
 
-    def _see(
-        self, objects: Objects, answers: Answers, said: Admission, trust: str, silences: Silences
+    def _observe(
+        self,
+        objects: Objects,
+        responses: MemberResponses,
+        current: BootstrapConfig,
+        trust_checksum: str,
+        unresponsive: UnresponsiveMembers,
     ) -> EtcdView:
-        cluster, now_ms = self._cluster, self._around.clock()
-        found = combined(
-            cluster, self._around.platform, objects, answers, admission=said, trust_checksum=trust
+        cluster, now_ms = self._cluster, self._context.clock()
+        observed = build_view(
+            cluster,
+            self._context.platform,
+            objects,
+            responses,
+            bootstrap=current,
+            trust_checksum=trust_checksum,
         )
-        silent = [
-            silences.count(f"{cluster.uid}/{each.index}", now_ms, answers=each.status is not None)
-            for each in found.members
-        ]
         members = [
-            replace(each, silent_ms=silent_ms)
-            for each, silent_ms in zip(found.members, silent, strict=True)
+            replace(
+                each,
+                unresponsive_ms=unresponsive.duration_ms(
+                    f"{cluster.uid}/{each.index}", now_ms, responds=each.status is not None
+                ),
+            )
+            for each in observed.members
         ]
-        return replace(found, members=tuple(members))
+        return replace(observed, members=tuple(members))
 
     def _state(self, view: EtcdView, settings: Etcd, *, is_busy: bool) -> EtcdState:
         sizes = [each.status.database_bytes for each in view.members if each.status]
@@ -168,7 +204,7 @@ class ManagedEtcd:
             is_ready=view.has_quorum,
             conditions=health.conditions(view),
             settings=settings,
-            members=len(view.seated) if view.is_listed else None,
+            members=len(view.listed_members) if view.has_member_list else None,
             members_ready=len(view.healthy),
             database_bytes=max(sizes, default=None),
             is_busy=is_busy,
@@ -176,5 +212,110 @@ class ManagedEtcd:
 
 
 def _replicas(objects: Objects) -> int:
-    """How many pods the set is told to have."""
+    """The replicas of the StatefulSet."""
     return int(objects.stateful_set["spec"].get("replicas", 1)) if objects.stateful_set else 0
+
+
+class EtcdReconciler:
+    """Reconciles the etcds of all clusters."""
+
+    def __init__(
+        self,
+        kube: Kube,
+        platform: Platform,
+        *,
+        clock: Callable[[], int],
+        directory: Path,
+        newest_snapshot: Callable[[Cluster], Awaitable[str]],
+        settings_endpoints: Sequence[str] = (),
+        namespaces: Sequence[str] = (),
+        connect: Connect = Maintenance,
+        lost_after_ms: int = LOST_AFTER_MS,
+        query_ms_max: int = QUERY_MS_MAX,
+    ) -> None:
+        """`clock` is in milliseconds; `directory` is a private one, for certificates.
+
+        `newest_snapshot` resolves `restoreFrom: latest` to a key; `namespaces` are those of
+        clusters, empty for all.
+        """
+        self._context = EtcdContext(
+            kube, platform, connect, clock, newest_snapshot, directory, lost_after_ms, query_ms_max
+        )
+        self._settings_endpoints = settings_endpoints
+        self._namespaces = namespaces or ("",)
+        self._unresponsive = UnresponsiveMembers()
+
+    async def reconcile(self, cluster: Cluster) -> EtcdState:
+        """Reconcile the etcd of a cluster by one step; return its state."""
+        resolve = await self._resolver(cluster)
+        access = resolve(cluster)
+        if access is None:
+            message = (
+                "etcd.useKubeEtcd is set, but no etcd pod was found in kube-system;"
+                " set etcd.endpoints instead"
+            )
+            return _unready(_NO_ACCESS, "NotFound", message)
+        try:
+            if access.is_managed:
+                return await ManagedEtcdReconciler(self._context, cluster, access).reconcile(
+                    self._unresponsive
+                )
+            return await self._observe_external(cluster, access, resolve)
+        except KubeError:
+            raise
+        except KafscaleError as error:
+            return _unready(access, "Unusable", str(error))
+
+    def forget(self, uid: str) -> None:
+        """Drop the state of a deleted cluster."""
+        self._unresponsive.forget(f"{uid}/")
+
+    async def _resolver(self, cluster: Cluster) -> ownership.Resolve:
+        """A function that resolves the etcd of this cluster and of others."""
+        endpoints: Sequence[str] = ()
+        if cluster.spec.etcd.use_kube_etcd and not cluster.spec.etcd.endpoints:
+            kube = self._context.kube
+            pods = await kube.list(
+                PODS, endpoint_resolution.KUBE_NAMESPACE, endpoint_resolution.KUBE_LABELS
+            )
+            endpoints = endpoint_resolution.kube_etcd_endpoints(pods)
+        return partial(
+            endpoint_resolution.resolve,
+            platform=self._context.platform,
+            settings_endpoints=self._settings_endpoints,
+            kube_etcd_endpoints=endpoints,
+        )
+
+    async def _observe_external(
+        self, cluster: Cluster, access: EtcdAccess, resolve: ownership.Resolve
+    ) -> EtcdState:
+        """The state of an etcd that the operator does not run."""
+        context = self._context
+        clusters = [
+            body for each in self._namespaces for body in await context.kube.list(CLUSTERS, each)
+        ]
+        if current_user := ownership.current_user(cluster, access.endpoints, clusters, resolve):
+            message = (
+                f"this etcd is used by cluster {current_user}, and clusters cannot share one:"
+                " set etcd.endpoints to another etcd"
+            )
+            return _unready(access, "UsedByAnotherCluster", message)
+        settings = await etcd_settings(context.kube, cluster.namespace, access, context.directory)
+        responses = await query_members(
+            access.endpoints, settings, context.connect, context.query_ms_max
+        )
+        usable = [each for each in responses.statuses.values() if each.leader_id]
+        reason = "; ".join(responses.failures.values()) or "no member knows a leader"
+        return EtcdState(
+            access=access,
+            is_ready=bool(usable),
+            conditions=health.external_conditions(len(usable), access.endpoints, reason),
+            settings=settings,
+            members=len(responses.member_list) if responses.member_list is not None else None,
+            members_ready=len(usable),
+            database_bytes=max((each.database_bytes for each in usable), default=None),
+        )
+
+
+def _unready(access: EtcdAccess, reason: str, message: str) -> EtcdState:
+    return EtcdState(access=access, is_ready=False, conditions=[bad(health.READY, reason, message)])

@@ -1,18 +1,18 @@
-"""Makes the data directory of a member of etcd from a snapshot, with `etcdutl`.
+"""Creates the data directory of an etcd member from a snapshot, with `etcdutl`.
 
-The laws:
+Invariants:
 
-* A directory has data when the `member` in it has a log, which is what etcd looks for: one that
-  gave up before it began leaves a database without. The member comes into being in one step, when
-  everything in it is on the disk: whoever is killed before leaves a directory that has no data, and
-  is restored again from the beginning.
-* What was there is never deleted: it is moved aside, and data only if that was asked for.
-* The revision of the store leaps (see `metadata.restored`), so that nobody takes the store for the
-  one that it was, and brokers know by themselves that there is something to settle. An etcdutl that
-  is too old cannot do that; then the store has to be marked before brokers come.
-* All members of a cluster are to be restored from the same snapshot, each by itself.
+* A directory has data if its `member` contains a WAL, which is what etcd checks; a member that
+  failed before it started leaves a database without one. The member appears in one rename, after
+  everything is on disk: a restore that is killed before leaves no data, and is repeated from the
+  start.
+* Existing files are never deleted. They are moved aside, and data only if that was requested.
+* The revision of the store is bumped (see `metadata.cluster.restore_marker`), so that watchers do
+  not mistake it for the former store, and brokers notice that metadata was restored. An old etcdutl
+  cannot bump it; then the store has to be marked before brokers start.
+* All members of a cluster must be restored from the same snapshot, each separately.
 
-It blocks, and is for a command or a container that does nothing else.
+It blocks, and is meant for a command or a container that does nothing else.
 """
 
 import fcntl
@@ -34,13 +34,13 @@ MEMBER: Final = "member"
 """The directory in which etcd keeps everything."""
 
 _STAGING: Final = ".restoring"
-_LEAP: Final = "--bump-revision"
+_BUMP_REVISION: Final = "--bump-revision"
 _READ_BYTES: Final = 1 << 20
-_SECONDS_MAX: Final = 1800
+_TIMEOUT_SECONDS: Final = 1800
 
 
 class Identity(msgspec.Struct, frozen=True, kw_only=True):
-    """Who the member will be; all members of a cluster agree on the last two."""
+    """The identity of the new member; all members of a cluster share the last two fields."""
 
     name: str
     advertise_peer_urls: str
@@ -49,61 +49,61 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def has_data(directory: Path) -> bool:
-    """Whether there is a member in it that has begun, with whatever data."""
+    """Whether it contains a member that has started."""
     return any((directory / MEMBER / "wal").glob("*.wal"))
 
 
 def has_member(directory: Path) -> bool:
-    """Whether there is a member in it, be it one that has never begun."""
+    """Whether it contains a member, even one that has never started."""
     return (directory / MEMBER).exists()
 
 
 def check_file(path: Path) -> None:
-    """Read a snapshot that is a file to the last byte; raise if it is not whole."""
+    """Read a snapshot file completely; raise if its checksum does not match."""
     digest = SnapshotDigest()
     try:
         with path.open("rb") as file:
-            while piece := file.read(_READ_BYTES):
-                digest.update(piece)
+            while chunk := file.read(_READ_BYTES):
+                digest.update(chunk)
     except OSError as error:
         raise OperatingError(f"{path} cannot be read: {error.strerror}") from error
     if not digest.is_whole:
-        raise DamagedObjectError(str(path), "its checksum does not hold: it is no whole snapshot")
+        raise DamagedObjectError(str(path), "its checksum does not match: the snapshot is damaged")
 
 
 @contextmanager
 def staging(directory: Path) -> Iterator[Path]:
-    """A room in the data directory itself, on the same volume, that is gone afterwards."""
-    room = directory / _STAGING
+    """A temporary directory inside the data directory, on the same volume."""
+    free_space = directory / _STAGING
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        shutil.rmtree(room, ignore_errors=True)
-        room.mkdir(mode=0o700)
+        shutil.rmtree(free_space, ignore_errors=True)
+        free_space.mkdir(mode=0o700)
     except OSError as error:
         raise OperatingError(f"{directory} cannot be written: {error.strerror}") from error
     try:
-        yield room
+        yield free_space
     finally:
-        shutil.rmtree(room, ignore_errors=True)
+        shutil.rmtree(free_space, ignore_errors=True)
 
 
 def restore(
     program: str,
     snapshot: Path,
     directory: Path,
-    room: Path,
+    free_space: Path,
     identity: Identity,
     *,
-    aside: str = "",
+    moved_to: str = "",
 ) -> bool:
-    """Make a member of a snapshot, in the room of a `staging`; whether the revision has leapt.
+    """Restore a snapshot in a `staging` directory; return whether the revision was bumped.
 
-    A member that is there already is moved to the name `aside`, beside the new one.
+    An existing member is moved to the name `moved_to`, beside the new one.
     """
     if has_member(directory):
-        assert aside, "what is there is never deleted"
-        _check_at_rest(directory / MEMBER)
-    can_leap = _LEAP in _run([program, "snapshot", "restore", "--help"])
+        assert moved_to, "existing files are never deleted"
+        _check_not_running(directory / MEMBER)
+    can_bump = _BUMP_REVISION in _run([program, "snapshot", "restore", "--help"])
     _run(
         [
             program,
@@ -111,7 +111,7 @@ def restore(
             "restore",
             str(snapshot),
             "--data-dir",
-            str(room / "data"),
+            str(free_space / "data"),
             "--name",
             identity.name,
             "--initial-cluster",
@@ -120,33 +120,33 @@ def restore(
             identity.initial_cluster_token,
             "--initial-advertise-peer-urls",
             identity.advertise_peer_urls,
-            *([_LEAP, str(REVISION_BUMP), "--mark-compacted"] if can_leap else []),
+            *([_BUMP_REVISION, str(REVISION_BUMP), "--mark-compacted"] if can_bump else []),
         ]
     )
-    _force_to_disk(room / "data" / MEMBER)
+    _fsync_tree(free_space / "data" / MEMBER)
     if has_member(directory):
-        (directory / MEMBER).rename(directory / aside)
-    (room / "data" / MEMBER).rename(directory / MEMBER)
+        (directory / MEMBER).rename(directory / moved_to)
+    (free_space / "data" / MEMBER).rename(directory / MEMBER)
     _fsync(directory)
-    return can_leap
+    return can_bump
 
 
 def _run(command: list[str]) -> str:
-    """What a program says; raises with its last words if it fails."""
+    """The output of a program; raises with its last line if it fails."""
     try:
-        done = subprocess.run(  # noqa: S603 - the program is named by whoever restores.
-            command, capture_output=True, text=True, check=False, timeout=_SECONDS_MAX
+        completed = subprocess.run(  # noqa: S603 - the caller names the program.
+            command, capture_output=True, text=True, check=False, timeout=_TIMEOUT_SECONDS
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise OperatingError(f"{command[0]} cannot be run: {error}") from error
-    if done.returncode:
-        words = (done.stderr or done.stdout).strip().splitlines() or ["it said nothing"]
-        raise OperatingError(f"{command[0]} failed with {done.returncode}: {words[-1]}")
-    return done.stdout + done.stderr
+    if completed.returncode:
+        output = (completed.stderr or completed.stdout).strip().splitlines() or ["no output"]
+        raise OperatingError(f"{command[0]} failed with {completed.returncode}: {output[-1]}")
+    return completed.stdout + completed.stderr
 
 
-def _check_at_rest(member: Path) -> None:
-    """Refuse to take a database away from an etcd that is running on it."""
+def _check_not_running(member: Path) -> None:
+    """Raise if an etcd is running on the database."""
     database = member / "snap" / "db"
     if not database.exists():
         return
@@ -159,7 +159,7 @@ def _check_at_rest(member: Path) -> None:
             ) from None
 
 
-def _force_to_disk(directory: Path) -> None:
+def _fsync_tree(directory: Path) -> None:
     for parent, _, names in os.walk(directory):
         for path in [parent, *(f"{parent}/{name}" for name in names)]:
             _fsync(Path(path))

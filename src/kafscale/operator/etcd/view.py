@@ -1,7 +1,7 @@
-"""What is seen of a managed etcd: its members one by one, from three sides. Pure.
+"""The observed state of a managed etcd and its members. Pure.
 
-A member is a seat in the cluster's list, a process that answers or not, and a pod with a volume.
-All three are told apart here, because a repair is about where they disagree.
+A member is an entry in etcd's member list, a process that responds or not, and a pod with a volume.
+The three are kept apart because repairs are about where they disagree.
 """
 
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import msgspec
 
 from kafscale.metadata.store.etcd.maintenance import CORRUPT, Alarm, EtcdMember, MemberStatus
-from kafscale.operator.manifests.etcd.bootstrap_config import Admission
+from kafscale.operator.manifests.etcd.bootstrap_config import BootstrapConfig
 
 
 class PodView(msgspec.Struct, frozen=True, kw_only=True):
@@ -17,40 +17,40 @@ class PodView(msgspec.Struct, frozen=True, kw_only=True):
 
     uid: str = ""
     checksum: str = ""
-    """What it was made from."""
+    """The checksum of the template that it was created from."""
     is_ready: bool = False
     is_terminating: bool = False
     is_crashing: bool = False
-    """Whether it was started several times, and does not stay."""
+    """Whether it was restarted several times and does not become ready."""
     reason: str = ""
-    """What it said when it ended, if it did."""
-    is_turned_away: bool = False
-    """Whether it ended because it has no data, and nobody without may begin."""
+    """Why it terminated, if it did."""
+    is_missing_data: bool = False
+    """Whether it terminated because it has no data and may not start without."""
 
 
 class MemberView(msgspec.Struct, frozen=True, kw_only=True):
-    """One member, by its number."""
+    """One member, by its index."""
 
     index: int
     name: str
     peer_url: str
-    seat: EtcdMember | None = None
-    """What the cluster has in its list; None where it is not a member."""
+    entry: EtcdMember | None = None
+    """Its entry in etcd's member list; None if it is not a member."""
     status: MemberStatus | None = None
-    """What it says itself; None where it does not answer."""
-    silent_ms: int = 0
-    """How long it has not answered, as far as we know."""
+    """Its response; None if it does not respond."""
+    unresponsive_ms: int = 0
+    """For how long it has not responded, as far as this operator knows."""
     pod: PodView | None = None
     has_volume: bool = False
-    """Whether its volume exists, or may still."""
+    """Whether its volume exists or is being provisioned."""
 
     @property
     def is_healthy(self) -> bool:
-        """Whether it has a full say, and knows a leader."""
-        seat, status = self.seat, self.status
-        if seat is None or status is None:
+        """Whether it is a voting member that knows a leader."""
+        entry, status = self.entry, self.status
+        if entry is None or status is None:
             return False
-        return seat.id == status.member_id and bool(status.leader_id) and not seat.is_learner
+        return entry.id == status.member_id and bool(status.leader_id) and not entry.is_learner
 
     @property
     def is_leader(self) -> bool:
@@ -58,31 +58,31 @@ class MemberView(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_started(self) -> bool:
-        """Whether the cluster has ever seen it at work."""
-        return self.seat is not None and bool(self.seat.client_urls)
+        """Whether it has ever joined the cluster."""
+        return self.entry is not None and bool(self.entry.client_urls)
 
 
 class EtcdView(msgspec.Struct, frozen=True, kw_only=True):
-    """All that is known at a moment."""
+    """All that is known about a managed etcd at one moment."""
 
-    wanted: int
-    """How many members there should be."""
+    desired: int
+    """The desired number of members."""
     members: tuple[MemberView, ...]
-    """All that are wanted or in the list; each at its index."""
-    admission: Admission
+    """All that are desired or listed, each at its index."""
+    bootstrap: BootstrapConfig
     checksum: str
-    """What pods should be made from."""
-    is_listed: bool = False
-    """Whether the cluster has told who is in it: most of its members are there."""
-    strangers: tuple[EtcdMember, ...] = ()
-    """Members that are none of ours."""
+    """The checksum of the current pod template."""
+    has_member_list: bool = False
+    """Whether the member list was read, which needs a quorum."""
+    unknown_members: tuple[EtcdMember, ...] = ()
+    """Listed members that the operator did not add."""
     alarms: tuple[Alarm, ...] = ()
-    defragments: bool = True
+    may_defragment: bool = True
 
     @property
-    def seated(self) -> list[MemberView]:
-        """The members in the list."""
-        return [each for each in self.members if each.seat]
+    def listed_members(self) -> list[MemberView]:
+        """The members that are in etcd's member list."""
+        return [each for each in self.members if each.entry]
 
     @property
     def healthy(self) -> list[MemberView]:
@@ -90,14 +90,17 @@ class EtcdView(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def has_quorum(self) -> bool:
-        """Whether most members are healthy, so that the cluster can be used."""
-        voters = [each for each in self.seated if each.seat and not each.seat.is_learner]
-        return self.is_listed and len(self.healthy) > (len(voters) + len(self.strangers)) / 2
+        """Whether a majority of the voting members is healthy."""
+        voters = [each for each in self.listed_members if each.entry and not each.entry.is_learner]
+        return (
+            self.has_member_list
+            and len(self.healthy) > (len(voters) + len(self.unknown_members)) / 2
+        )
 
     def is_corrupt(self, member: MemberView) -> bool:
-        """Whether the others have found its database to differ from theirs."""
+        """Whether other members report that its database differs from theirs."""
         return any(
-            alarm.kind == CORRUPT and member.seat and alarm.member_id == member.seat.id
+            alarm.kind == CORRUPT and member.entry and alarm.member_id == member.entry.id
             for alarm in self.alarms
         )
 

@@ -1,1 +1,1 @@
-"""The API server, and nothing else may: what is asked of it, and how."""
+"""Access to the Kubernetes API server. No other package of Kafscale talks to it."""

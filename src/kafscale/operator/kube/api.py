@@ -1,8 +1,8 @@
-"""What the operator asks of Kubernetes: the verbs, with what each promises.
+"""The Kubernetes API as the operator uses it: a Protocol with the guarantees of each verb.
 
-The laws: whatever the operator makes it applies, on the server's side and as `FIELD_MANAGER`, so
-that fields which others set stay theirs; what does not exist is `None`, never an error; any other
-trouble is a `KubeError` with a sentence for people.
+Invariants: everything that the operator creates it applies server-side as field manager
+`FIELD_MANAGER`, so that fields set by others stay theirs. An object that does not exist is `None`,
+never an error. All other failures are a `KubeError` with a readable message.
 """
 
 from collections.abc import Mapping
@@ -19,33 +19,33 @@ class Kube(Protocol):
     """The API server."""
 
     async def apply(self, manifest: Manifest) -> Manifest:
-        """Make an object be like this in the fields that are given; how it is now."""
+        """Server-side apply; return the object as it is then."""
 
     async def apply_status(self, manifest: Manifest) -> None:
-        """The same for the `status` alone; nothing happens if the object is gone."""
+        """Server-side apply of the `status` subresource; does nothing if the object is gone."""
 
     async def get(self, kind: Kind, namespace: str, name: str) -> Manifest | None: ...
 
     async def list(
         self, kind: Kind, namespace: str = "", labels: Mapping[str, str] | None = None
     ) -> list[Manifest]:
-        """All objects of a kind, in one namespace or in all, that have these labels."""
+        """All objects of a kind with these labels, in one namespace or in all."""
 
     async def create(self, manifest: Manifest) -> Manifest | None:
-        """Make an object; None if there is one already."""
+        """Create an object; None if it exists already."""
 
-    async def merge(
+    async def merge_patch(
         self, kind: Kind, namespace: str, name: str, patch: Manifest, *, subresource: str = ""
     ) -> Manifest | None:
-        """Merge a patch into an object (RFC 7386); None if it is gone."""
+        """Apply a JSON merge patch (RFC 7386) to an object; None if it is gone."""
 
     async def delete(self, kind: Kind, namespace: str, name: str, *, uid: str = "") -> bool:
-        """Delete an object, only this very one if `uid` is given; whether there was one."""
+        """Delete an object, with `uid` only that very one; return whether it existed."""
 
-    async def knows(self, kind: Kind) -> bool:
-        """Whether the API server has objects of this kind at all."""
+    async def supports(self, kind: Kind) -> bool:
+        """Whether the API server has resources of this kind."""
 
-    async def tell(
+    async def record_event(
         self, about: Manifest, reason: str, message: str, *, warning: bool = False
     ) -> None:
-        """Leave an Event about an object; that it could not be left is logged, not raised."""
+        """Create an Event about an object; a failure is logged, not raised."""

@@ -1,7 +1,7 @@
-"""The API server over HTTPS: `Kube`, for real.
+"""The Kubernetes API over HTTPS: the implementation of `Kube`.
 
-Who we are and where the server is comes from the pod's ServiceAccount, or outside of a cluster from
-the kubeconfig; both are read by Kubernetes' own library, which renews tokens, too.
+The address and credentials of the API server come from the pod's ServiceAccount or, outside of a
+cluster, from the kubeconfig. Kubernetes' own client library reads both and renews tokens.
 """
 
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -24,14 +24,14 @@ log = get_logger(__name__)
 REQUEST_SECONDS_MAX: Final = 30.0
 PAGE_SIZE: Final = 500
 WATCH_SECONDS: Final = 300
-"""After which the server ends a watch, so that one that has gone silent is noticed."""
-_ABSENT: Final = 404
+"""The server ends a watch after this time, so that a dead connection is noticed."""
+_NOT_FOUND: Final = 404
 _CONFLICT: Final = 409
 
 
 @asynccontextmanager
 async def api_server() -> AsyncIterator["ApiServer"]:
-    """The API server of the cluster that this runs in, or of the kubeconfig."""
+    """The API server of the cluster that this process runs in, or that of the kubeconfig."""
     configuration = Configuration()
     try:
         load_incluster_config(configuration)  # type: ignore[no-untyped-call]
@@ -40,21 +40,22 @@ async def api_server() -> AsyncIterator["ApiServer"]:
             await load_kube_config(client_configuration=configuration)
         except (ConfigException, OSError) as error:
             raise ConfigError(
-                f"there is no Kubernetes here: no pod's ServiceAccount, and no kubeconfig ({error})"
+                "no access to Kubernetes: neither a pod's ServiceAccount nor a kubeconfig was found"
+                f" ({error})"
             ) from None
     async with ApiClient(configuration) as client:
         yield ApiServer(client)
 
 
 class ApiServer:
-    """What the operator asks of Kubernetes; the promises are with `Kube`."""
+    """A client of the API server; `Kube` documents the guarantees."""
 
     def __init__(self, client: ApiClient, may_write: Callable[[], bool] = lambda: True) -> None:
         self._client = client
         self._may_write = may_write
 
     def fenced(self, may_write: Callable[[], bool]) -> "ApiServer":
-        """The same for somebody who writes only as long as this holds, asked each time."""
+        """A client that writes only while `may_write()` is true; it is called before each write."""
         return ApiServer(self._client, may_write)
 
     async def apply(self, manifest: Manifest) -> Manifest:
@@ -68,11 +69,11 @@ class ApiServer:
         try:
             await self._apply(path, manifest)
         except KubeError as error:
-            if error.status != _ABSENT:
+            if error.status != _NOT_FOUND:
                 raise
 
     async def _apply(self, path: str, manifest: Manifest) -> Manifest:
-        return await self._ask(
+        return await self._request(
             "PATCH",
             path,
             manifest,
@@ -81,7 +82,7 @@ class ApiServer:
         )
 
     async def get(self, kind: Kind, namespace: str, name: str) -> Manifest | None:
-        return await self._ask_for("GET", kind.path(namespace, name))
+        return await self._request_or_none("GET", kind.path(namespace, name))
 
     async def list(
         self, kind: Kind, namespace: str = "", labels: Mapping[str, str] | None = None
@@ -89,44 +90,46 @@ class ApiServer:
         query = {"limit": str(PAGE_SIZE)}
         if labels:
             query["labelSelector"] = ",".join(f"{key}={value}" for key, value in labels.items())
-        found: list[Manifest] = []
+        items: list[Manifest] = []
         while True:
-            page = await self._ask("GET", kind.path(namespace), query=query)
-            # What is in a list does not say what it is, as the list does.
-            found += (
+            page = await self._request("GET", kind.path(namespace), query=query)
+            # Items of a list carry neither apiVersion nor kind.
+            items += (
                 {"apiVersion": kind.api_version, "kind": kind.kind, **item}
                 for item in page["items"]
             )
             more = page["metadata"].get("continue")
             if not more:
-                return found
+                return items
             query["continue"] = more
 
     async def create(self, manifest: Manifest) -> Manifest | None:
         kind = kind_of(manifest)
         path = kind.path(manifest["metadata"].get("namespace", ""))
         try:
-            return await self._ask("POST", path, manifest, query={"fieldManager": FIELD_MANAGER})
+            return await self._request(
+                "POST", path, manifest, query={"fieldManager": FIELD_MANAGER}
+            )
         except KubeError as error:
             if error.status != _CONFLICT:
                 raise
             return None
 
     async def replace(self, manifest: Manifest) -> Manifest | None:
-        """Write an object as a whole; None if it is not the one any more that was read."""
+        """Replace an object; None if it was deleted or changed since it was read."""
         kind, metadata = kind_of(manifest), manifest["metadata"]
         path = kind.path(metadata.get("namespace", ""), metadata["name"])
         try:
-            return await self._ask("PUT", path, manifest, query={"fieldManager": FIELD_MANAGER})
+            return await self._request("PUT", path, manifest, query={"fieldManager": FIELD_MANAGER})
         except KubeError as error:
-            if error.status not in {_ABSENT, _CONFLICT}:
+            if error.status not in {_NOT_FOUND, _CONFLICT}:
                 raise
             return None
 
-    async def merge(
+    async def merge_patch(
         self, kind: Kind, namespace: str, name: str, patch: Manifest, *, subresource: str = ""
     ) -> Manifest | None:
-        return await self._ask_for(
+        return await self._request_or_none(
             "PATCH",
             kind.path(namespace, name, subresource),
             patch,
@@ -139,20 +142,23 @@ class ApiServer:
         if uid:
             options["preconditions"] = {"uid": uid}
         try:
-            return await self._ask_for("DELETE", kind.path(namespace, name), options) is not None
+            return (
+                await self._request_or_none("DELETE", kind.path(namespace, name), options)
+                is not None
+            )
         except KubeError as error:
             if error.status != _CONFLICT:
                 raise
             return False  # Another object has taken its name.
 
-    async def knows(self, kind: Kind) -> bool:
+    async def supports(self, kind: Kind) -> bool:
         root = "/api" if kind.api_version == "v1" else "/apis"
-        answer = await self._ask_for("GET", f"{root}/{kind.api_version}")
-        return answer is not None and any(
-            each["name"] == kind.plural for each in answer["resources"]
+        response = await self._request_or_none("GET", f"{root}/{kind.api_version}")
+        return response is not None and any(
+            each["name"] == kind.plural for each in response["resources"]
         )
 
-    async def tell(
+    async def record_event(
         self, about: Manifest, reason: str, message: str, *, warning: bool = False
     ) -> None:
         metadata = about["metadata"]
@@ -182,15 +188,15 @@ class ApiServer:
         try:
             await self.create(event)
         except KubeError as error:
-            log.warning("event not left", reason=reason, error=str(error))
+            log.warning("event not recorded", reason=reason, error=str(error))
 
     async def watch(
         self, kind: Kind, namespace: str = "", selector: str = ""
     ) -> AsyncIterator[Manifest]:
-        """All objects of a kind that are selected, and each of them again when it changes.
+        """Yield all selected objects of a kind, and each of them again when it changes.
 
-        It ends when the server ends it, or with a `KubeError`; what happens until it is begun again
-        is told then, but for deletions.
+        Ends when the server ends the watch, or raises `KubeError`. A new watch yields all objects
+        again, but no deletions that happened in between.
         """
         query = {"watch": "true", "timeoutSeconds": str(WATCH_SECONDS)}
         if selector:
@@ -202,29 +208,29 @@ class ApiServer:
         try:
             async with await self._send("GET", path, query=query, limits=limits) as response:
                 if not response.ok:
-                    raise _refused("WATCH", path, await response.read(), response)
+                    raise _error_response("WATCH", path, await response.read(), response)
                 async for line in response.content:
                     event: Manifest = msgspec.json.decode(line)
                     if event["type"] == "ERROR":
                         raise KubeError(f"the watch of {kind.plural} ended: {event['object']}")
                     yield event["object"]
         except (aiohttp.ClientError, TimeoutError, OSError, msgspec.DecodeError) as error:
-            raise _unanswered("WATCH", path, error) from None
+            raise _connection_error("WATCH", path, error) from None
 
-    # --- the wire -----------------------------------------------------------------------------
+    # --- HTTP ---------------------------------------------------------------------------------
 
-    async def _ask_for(
+    async def _request_or_none(
         self, method: str, path: str, body: Manifest | None = None, **more: Any
     ) -> Manifest | None:
-        """The answer, or None where there is nothing."""
+        """The response, or None for 404."""
         try:
-            return await self._ask(method, path, body, **more)
+            return await self._request(method, path, body, **more)
         except KubeError as error:
-            if error.status != _ABSENT:
+            if error.status != _NOT_FOUND:
                 raise
             return None
 
-    async def _ask(
+    async def _request(
         self,
         method: str,
         path: str,
@@ -234,7 +240,7 @@ class ApiServer:
         content_type: str = "application/json",
     ) -> Manifest:
         if method != "GET" and not self._may_write():
-            raise KubeError(f"{method} {path} was not sent: this operator does not lead any more")
+            raise KubeError(f"{method} {path} was not sent: this operator is no longer the leader")
         limits = aiohttp.ClientTimeout(total=REQUEST_SECONDS_MAX)
         try:
             async with await self._send(
@@ -242,11 +248,11 @@ class ApiServer:
             ) as response:
                 data = await response.read()
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise _unanswered(method, path, error) from None
+            raise _connection_error(method, path, error) from None
         if not response.ok:
-            raise _refused(method, path, data, response)
-        answer: Manifest = msgspec.json.decode(data)
-        return answer
+            raise _error_response(method, path, data, response)
+        decoded: Manifest = msgspec.json.decode(data)
+        return decoded
 
     async def _send(
         self,
@@ -271,19 +277,21 @@ class ApiServer:
         )
 
 
-def _unanswered(method: str, path: str, error: Exception) -> KubeError:
+def _connection_error(method: str, path: str, error: Exception) -> KubeError:
     reason = str(error) or type(error).__name__
-    return KubeError(f"the API server did not answer {method} {path}: {reason}")
+    return KubeError(f"no response from the API server to {method} {path}: {reason}")
 
 
-def _refused(method: str, path: str, data: bytes, response: aiohttp.ClientResponse) -> KubeError:
+def _error_response(
+    method: str, path: str, data: bytes, response: aiohttp.ClientResponse
+) -> KubeError:
     reason = _reason(data, response.reason)
-    return KubeError(f"{method} {path} was refused: {reason}", response.status)
+    return KubeError(f"{method} {path} failed: {reason}", response.status)
 
 
-def _reason(data: bytes, otherwise: str | None) -> str:
-    """What the server says is wrong; it answers with a Status, but proxies before it do not."""
+def _reason(data: bytes, default: str | None) -> str:
+    """The message of a Kubernetes Status; proxies in between may send something else."""
     try:
         return str(msgspec.json.decode(data)["message"])
     except (msgspec.DecodeError, KeyError, TypeError):
-        return otherwise or "for no reason given"
+        return default or "no reason given"

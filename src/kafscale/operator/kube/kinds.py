@@ -1,4 +1,4 @@
-"""The kinds of objects that the operator has to do with."""
+"""The kinds of Kubernetes objects that the operator uses."""
 
 from typing import Final
 
@@ -6,7 +6,7 @@ import msgspec
 
 
 class Kind(msgspec.Struct, frozen=True):
-    """A kind, and where the API server keeps objects of it."""
+    """A kind and its path at the API server."""
 
     api_version: str
     kind: str
@@ -14,7 +14,7 @@ class Kind(msgspec.Struct, frozen=True):
     is_namespaced: bool = True
 
     def path(self, namespace: str = "", name: str = "", subresource: str = "") -> str:
-        """The path of an object, or of all of them.
+        """The path of an object, or of its collection.
 
         >>> PODS.path("default", "web-0", "status")
         '/api/v1/namespaces/default/pods/web-0/status'
@@ -71,8 +71,8 @@ ALL: Final = (
 
 
 def kind_of(manifest: dict[str, object]) -> Kind:
-    """The kind of a manifest, which has to be one of ours."""
+    """The kind of a manifest; it must be one of `ALL`."""
     for kind in ALL:
         if (kind.api_version, kind.kind) == (manifest["apiVersion"], manifest["kind"]):
             return kind
-    raise AssertionError(f"{manifest['apiVersion']} {manifest['kind']} is none of ours")
+    raise AssertionError(f"{manifest['apiVersion']} {manifest['kind']} is not a known kind")

@@ -1,13 +1,13 @@
-"""Who leads: one operator of several, by a Lease of Kubernetes.
+"""Leader election among operators with a Lease of Kubernetes.
 
-The laws:
+Invariants:
 
-1. A leader stops leading, by its own clock, `GRACE` before others may take its place: it counts
-   from when it asked, they count from when they saw.
-2. A lease is taken only with the version that was read (compare and set), and only when its holder
-   has not changed it for its whole duration by our own clock. What others write about time is never
-   compared with our clock.
-3. Who stops on purpose gives the lease back, and the next one need not wait.
+1. A leader stops, by its own clock, `GRACE_SECONDS` before others may acquire the lease: it counts
+   from its request, others from when they observed the renewal.
+2. The lease is acquired only with the resourceVersion that was read (compare and set), and only if
+   its holder has not renewed it for the whole duration by our own clock. Timestamps that others
+   write are never compared with our clock.
+3. An operator that stops orderly releases the lease, so that the next one need not wait.
 """
 
 import asyncio
@@ -26,11 +26,11 @@ log = get_logger(__name__)
 DURATION_SECONDS: Final = 15
 RENEW_SECONDS: Final = 3.0
 GRACE_SECONDS: Final = 5.0
-"""The leader's part of a lease ends this much before the lease does."""
+"""How long before the end of the lease its holder stops acting as leader."""
 
 
-class Versioned(Protocol):
-    """What is needed of the API server: reading and writing with versions."""
+class LeaseApi(Protocol):
+    """The part of the API server that leader election needs: reads and versioned writes."""
 
     async def get(self, kind: Kind, namespace: str, name: str) -> Manifest | None: ...
 
@@ -40,90 +40,90 @@ class Versioned(Protocol):
 
 
 class Leadership:
-    """One contender for a lease."""
+    """One candidate for a lease."""
 
     def __init__(
         self,
-        kube: Versioned,
+        kube: LeaseApi,
         *,
         namespace: str,
         name: str,
         identity: str,
-        steady: Callable[[], float],
+        monotonic: Callable[[], float],
         duration_seconds: int = DURATION_SECONDS,
         renew_seconds: float = RENEW_SECONDS,
         grace_seconds: float = GRACE_SECONDS,
     ) -> None:
-        """`steady` is a clock in seconds that never goes back."""
+        """`monotonic` is a clock in seconds."""
         assert renew_seconds + grace_seconds < duration_seconds
         self._kube = kube
         self._namespace = namespace
         self._name = name
         self._identity = identity
-        self._steady = steady
+        self._monotonic = monotonic
         self._duration_seconds = duration_seconds
         self._renew_seconds = renew_seconds
         self._grace_seconds = grace_seconds
-        self._seen: tuple[str, float] = ("", 0.0)
-        """The version of the lease as it was last seen, and since when it has been so."""
-        self._proven_until = 0.0
+        self._observed: tuple[str, float] = ("", 0.0)
+        """The resourceVersion last observed, and when it was first observed."""
+        self._valid_until = 0.0
         self.holder = ""
-        """Who leads, as far as is known."""
+        """The identity of the current leader, as far as known."""
 
     @property
-    def leads(self) -> bool:
-        return self._steady() < self._proven_until
+    def is_leader(self) -> bool:
+        return self._monotonic() < self._valid_until
 
     async def acquire(self) -> None:
-        """Wait until we lead."""
+        """Wait until this operator is the leader."""
         while True:
-            if await self._try():
+            if await self._try_acquire_or_renew():
                 break
             await asyncio.sleep(self._renew_seconds)
-        log.info("leading", identity=self._identity)
+        log.info("leader lease acquired", identity=self._identity)
 
-    async def keep(self) -> None:
-        """Keep leading; returns when that is over."""
-        while self.leads:
-            await asyncio.sleep(min(self._renew_seconds, self._left()))
-            with contextlib.suppress(TimeoutError):  # An answer that comes later is worth nothing.
-                async with asyncio.timeout(self._left()):
-                    await self._try()
-        log.warning("not leading any more", identity=self._identity, holder=self.holder)
+    async def renew(self) -> None:
+        """Renew the lease; returns when it is lost."""
+        while self.is_leader:
+            await asyncio.sleep(min(self._renew_seconds, self._remaining_seconds()))
+            with contextlib.suppress(TimeoutError):  # A later response is useless.
+                async with asyncio.timeout(self._remaining_seconds()):
+                    await self._try_acquire_or_renew()
+        log.warning("leader lease lost", identity=self._identity, holder=self.holder)
 
     async def release(self) -> None:
-        """Give the lease back, if it is ours."""
-        self._proven_until = 0.0
+        """Release the lease if this operator holds it."""
+        self._valid_until = 0.0
         try:
             lease = await self._kube.get(LEASES, self._namespace, self._name)
             if lease is not None and lease["spec"].get("holderIdentity") == self._identity:
                 lease["spec"] |= {"holderIdentity": "", "leaseDurationSeconds": 1}
                 await self._kube.replace(lease)
         except KubeError as error:
-            log.warning("lease not given back", error=str(error))
+            log.warning("leader lease not released", error=str(error))
 
-    def _left(self) -> float:
-        """For how many seconds we lead, if nothing more happens."""
-        return self._proven_until - self._steady()
+    def _remaining_seconds(self) -> float:
+        """How many seconds this operator stays leader without another renewal."""
+        return self._valid_until - self._monotonic()
 
-    async def _try(self) -> bool:
-        """Take or renew the lease, if that can be; whether we lead."""
-        asked = self._steady()
+    async def _try_acquire_or_renew(self) -> bool:
+        """Acquire or renew the lease if possible; return whether this operator is the leader."""
+        requested_at = self._monotonic()
         try:
-            if await self._take():
-                self._proven_until = asked + self._duration_seconds - self._grace_seconds
+            if await self._acquire_or_renew():
+                self._valid_until = requested_at + self._duration_seconds - self._grace_seconds
                 self.holder = self._identity
         except KubeError as error:
-            log.warning("lease not renewed", error=str(error))
-        return self.leads
+            log.warning("leader lease not renewed", error=str(error))
+        return self.is_leader
 
-    async def _take(self) -> bool:
+    async def _acquire_or_renew(self) -> bool:
         lease = await self._kube.get(LEASES, self._namespace, self._name)
         if lease is None:
             return await self._kube.create(self._manifest()) is not None
         spec = lease["spec"]
         self.holder = spec.get("holderIdentity") or ""
-        if self.holder not in {"", self._identity} and not self._has_ended(lease):
+        if self.holder not in {"", self._identity} and not self._is_expired(lease):
             return False
         changes = 0 if self.holder == self._identity else 1
         lease["spec"] = self._spec(
@@ -133,13 +133,13 @@ class Leadership:
         written = await self._kube.replace(lease)
         return written is not None
 
-    def _has_ended(self, lease: Manifest) -> bool:
-        """Whether its holder has been silent for the whole duration, by our own clock."""
+    def _is_expired(self, lease: Manifest) -> bool:
+        """Whether the holder has not renewed for the whole duration, by our own clock."""
         version = lease["metadata"]["resourceVersion"]
-        if self._seen[0] != version:
-            self._seen = (version, self._steady())
+        if self._observed[0] != version:
+            self._observed = (version, self._monotonic())
         seconds = lease["spec"].get("leaseDurationSeconds", self._duration_seconds)
-        return bool(self._steady() - self._seen[1] >= seconds)
+        return bool(self._monotonic() - self._observed[1] >= seconds)
 
     def _manifest(self) -> Manifest:
         return {

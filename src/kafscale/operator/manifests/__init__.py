@@ -1,1 +1,1 @@
-"""Manifests: pure functions from what is wanted to what Kubernetes is told. No I/O, no clock."""
+"""Manifests: pure functions from the desired state to Kubernetes objects. No I/O, no clock."""

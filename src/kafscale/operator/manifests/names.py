@@ -1,4 +1,4 @@
-"""What the objects of a cluster are called, how they are told apart, and whose they are."""
+"""Names, labels and owner references of a cluster's objects."""
 
 from typing import Any, Final
 
@@ -18,56 +18,56 @@ ETCD_APP: Final = "kafscale-etcd"
 MANAGED_BY: Final = "kafscale-operator"
 
 SECRETS_CHECKSUM: Final = "kafscale.io/secrets-checksum"
-"""The annotation of pods that changes when a Secret does that they were started with."""
+"""The pod annotation that changes with the Secrets that a pod was started with."""
 CONFIG_CHECKSUM: Final = "kafscale.io/config-checksum"
 WATCHED: Final = "kafscale.io/watched"
-"""The label of Secrets that brokers were started with, so that a change is seen at once."""
+"""The label of Secrets that brokers were started with, so that changes can be watched."""
 
 
 class Platform(msgspec.Struct, frozen=True, kw_only=True):
-    """What the operator was set up with, and every cluster gets."""
+    """The operator's settings that apply to every cluster."""
 
     broker_image: str = Operator.broker_image
     operator_image: str = Operator.operator_image
     etcd_image: str = Operator.etcd_image
     image_pull_secrets: tuple[str, ...] = Operator.image_pull_secrets
     namespace: str = Operator.namespace
-    """Of the operator itself."""
+    """The operator's own namespace."""
     control_address: str = Operator.control_address
-    """Where brokers reach the operator's control plane, as host:port; empty for nowhere."""
+    """The address of the operator's control plane, as host:port; empty if there is none."""
     cluster_domain: str = Operator.cluster_domain
 
 
-def pull_secrets(platform: Platform) -> dict[str, Any]:
-    """What a pod is told to pull its images with, if anything."""
-    listed = [{"name": name} for name in platform.image_pull_secrets]
-    return {"imagePullSecrets": listed} if listed else {}
+def image_pull_secrets(platform: Platform) -> dict[str, Any]:
+    """The `imagePullSecrets` of a pod, if any."""
+    references = [{"name": name} for name in platform.image_pull_secrets]
+    return {"imagePullSecrets": references} if references else {}
 
 
 class EtcdAccess(msgspec.Struct, frozen=True, kw_only=True):
-    """How the brokers of a cluster reach their etcd."""
+    """How the brokers of a cluster connect to their etcd."""
 
     endpoints: tuple[str, ...]
     """As `host:port`, or `https://host:port` with TLS."""
     tls_secret: str = ""
-    """A Secret with ca.crt, tls.crt and tls.key; empty for an etcd without TLS."""
+    """A Secret with ca.crt, tls.crt and tls.key; empty without a client certificate."""
     credentials_secret: str = ""
     is_managed: bool = False
 
     @property
     def uses_tls(self) -> bool:
-        """Whether it is asked over TLS, with a certificate of ours or without."""
-        is_said = any(endpoint.startswith("https://") for endpoint in self.endpoints)
-        return is_said or bool(self.tls_secret)
+        """Whether the connection uses TLS, with or without a client certificate."""
+        has_https_endpoint = any(endpoint.startswith("https://") for endpoint in self.endpoints)
+        return has_https_endpoint or bool(self.tls_secret)
 
 
 def broker(cluster: Cluster) -> str:
-    """The StatefulSet of the brokers, its headless Service's name less a suffix, and its pods'."""
+    """The StatefulSet of the brokers, the prefix of its pods, and the Service for clients."""
     return f"{cluster.name}-broker"
 
 
 def broker_headless(cluster: Cluster) -> str:
-    """The Service that gives each broker a name."""
+    """The headless Service of the brokers."""
     return f"{cluster.name}-broker-headless"
 
 
@@ -82,47 +82,47 @@ def broker_config(cluster: Cluster) -> str:
 
 
 def etcd(cluster: Cluster) -> str:
-    """The StatefulSet of the managed etcd; its client Service."""
+    """The StatefulSet of the managed etcd, and its client Service."""
     return f"{cluster.name}-etcd"
 
 
 def etcd_headless(cluster: Cluster) -> str:
-    """The Service that gives each member a name."""
+    """The headless Service of the managed etcd."""
     return f"{cluster.name}-etcd-headless"
 
 
 def etcd_client_tls(cluster: Cluster) -> str:
-    """The Secret that clients of the managed etcd show."""
+    """The Secret with the client certificate of the managed etcd."""
     return f"{cluster.name}-etcd-client-tls"
 
 
 def etcd_server_tls(cluster: Cluster) -> str:
-    """The Secret that members of the managed etcd show."""
+    """The Secret with the certificate of the managed etcd's members."""
     return f"{cluster.name}-etcd-server-tls"
 
 
-def etcd_authority(cluster: Cluster) -> str:
-    """The Secret of the authority behind both; no pod has it."""
-    return f"{cluster.name}-etcd-authority"
+def etcd_ca(cluster: Cluster) -> str:
+    """The Secret of the CA of both; it is in no pod."""
+    return f"{cluster.name}-etcd-ca"
 
 
 def pod_host(pod: str, headless: str, namespace: str, domain: str) -> str:
-    """The name by which a pod of a StatefulSet is reached."""
+    """The host name of a pod of a StatefulSet."""
     return f"{pod}.{headless}.{namespace}.svc.{domain}"
 
 
 def etcd_host(cluster: Cluster, platform: Platform, pod: str) -> str:
-    """The name by which a pod of the managed etcd is reached."""
+    """The host name of a pod of the managed etcd."""
     return pod_host(pod, etcd_headless(cluster), cluster.namespace, platform.cluster_domain)
 
 
 def labels(cluster: Cluster, app: str) -> dict[str, str]:
-    """What tells the pods of a part of a cluster from all others; never changes."""
+    """The selector labels of a component of a cluster; they never change."""
     return {"app": app, "cluster": cluster.name}
 
 
 def metadata(cluster: Cluster, name: str, app: str, **more: Any) -> dict[str, Any]:
-    """The metadata of an object that goes when its cluster goes."""
+    """The metadata of an object that is deleted with its cluster."""
     return {
         "name": name,
         "namespace": cluster.namespace,

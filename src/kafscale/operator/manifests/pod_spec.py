@@ -1,16 +1,69 @@
-"""What a container is told of its own pod, as variables."""
+"""Parts of pod specs: environment from the downward API, placement, and security contexts.
+
+Invariants: placement is a preference only, because pods that share a node are better than missing
+ones. No pod runs as root, gains privileges, or writes to its image: writable paths are volumes.
+That satisfies the "restricted" Pod Security Standard.
+"""
 
 from typing import Any, Final
 
 POD_NAME: Final = "$(POD_NAME)"
-"""What the kubelet replaces in commands, and in variables that come after the one of this name."""
+"""Replaced by the kubelet in commands, and in variables after the one of this name."""
+HOST: Final = "kubernetes.io/hostname"
+ZONE: Final = "topology.kubernetes.io/zone"
+USER_ID: Final = 65532
+"""The `nonroot` user of images without root."""
 
 
 def pod_name() -> dict[str, Any]:
-    """The variable that `POD_NAME` stands for."""
+    """The variable that `POD_NAME` refers to."""
     return field("POD_NAME", "metadata.name")
 
 
 def field(name: str, path: str) -> dict[str, Any]:
-    """A variable with what a field of the pod says."""
+    """A variable with the value of a field of the pod."""
     return {"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}}
+
+
+def pod_anti_affinity(labels: dict[str, str]) -> dict[str, Any]:
+    """The `affinity` of pods that should not share a node."""
+    term = {"topologyKey": HOST, "labelSelector": {"matchLabels": labels}}
+    preferred = [{"weight": 100, "podAffinityTerm": term}]
+    return {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": preferred}}
+
+
+def topology_spread(labels: dict[str, str], *topology_keys: str) -> list[dict[str, Any]]:
+    """The `topologySpreadConstraints` of pods that should be spread evenly."""
+    return [
+        {
+            "maxSkew": 1,
+            "topologyKey": key,
+            "whenUnsatisfiable": "ScheduleAnyway",
+            "labelSelector": {"matchLabels": labels},
+        }
+        for key in topology_keys
+    ]
+
+
+def pod_security() -> dict[str, Any]:
+    """The `securityContext` of a pod; its volumes belong to the group of its processes."""
+    return {
+        "runAsNonRoot": True,
+        "runAsUser": USER_ID,
+        "runAsGroup": USER_ID,
+        "fsGroup": USER_ID,
+        # Otherwise all files of a volume are visited at every start.
+        "fsGroupChangePolicy": "OnRootMismatch",
+        "seccompProfile": {"type": "RuntimeDefault"},
+    }
+
+
+def container_security() -> dict[str, Any]:
+    """The `securityContext` of a container."""
+    return {
+        "allowPrivilegeEscalation": False,
+        "capabilities": {"drop": ["ALL"]},
+        "readOnlyRootFilesystem": True,
+        "runAsNonRoot": True,
+        "seccompProfile": {"type": "RuntimeDefault"},
+    }

@@ -1,6 +1,6 @@
-"""Settings as a tree of keys, the way a file has them: laid over each other, looked up and listed.
+"""Settings as a tree of keys, as in a YAML file: merge, look up and list.
 
-A key without a value says nothing here, as in the file itself.
+A key without a value is ignored, as in the file itself.
 """
 
 from collections.abc import Iterator
@@ -9,32 +9,32 @@ from typing import Any
 Tree = dict[str, Any]
 
 
-def merged(below: Tree, above: Tree) -> Tree:
-    """Both trees in a new one; where both say something, `above` wins.
+def merge(base: Tree, overrides: Tree) -> Tree:
+    """Both trees in a new one; `overrides` win.
 
-    >>> merged({"s3": {"bucket": "a", "region": "b"}}, {"s3": {"region": "c"}, "etcd": None})
+    >>> merge({"s3": {"bucket": "a", "region": "b"}}, {"s3": {"region": "c"}, "etcd": None})
     {'s3': {'bucket': 'a', 'region': 'c'}}
     """
-    result = dict(below)
-    for key, value in above.items():
-        old = result.get(key)
+    result = dict(base)
+    for key, value in overrides.items():
+        existing = result.get(key)
         if isinstance(value, dict):
-            result[key] = merged(old if isinstance(old, dict) else {}, value)
+            result[key] = merge(existing if isinstance(existing, dict) else {}, value)
         elif value is not None:
             result[key] = value
     return result
 
 
 def value_at(tree: Tree, path: str) -> Any:
-    """What a tree has at a path; None for nothing.
+    """The value at a path; None if there is none.
 
     >>> value_at({"s3": {"bucket": "a"}}, "s3.bucket"), value_at({"s3": "a"}, "s3.bucket")
     ('a', None)
     """
-    found: Any = tree
+    value: Any = tree
     for key in path.split("."):
-        found = found.get(key) if isinstance(found, dict) else None
-    return found
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
 
 
 def paths(tree: Tree, prefix: str = "") -> Iterator[str]:

@@ -1,7 +1,6 @@
-"""KafscaleCluster: brokers, their bucket and their etcd, as they are wanted.
+"""KafscaleCluster: the desired brokers, bucket and etcd.
 
-Each description is what `kubectl explain` says. Every field changes something, and a test per field
-shows what.
+Descriptions are what `kubectl explain` shows. Every field has a test that shows its effect.
 """
 
 from typing import Annotated, Any, Literal
@@ -29,37 +28,34 @@ class BrokersSpec(Spec, frozen=True, kw_only=True):
 
     replicas: Annotated[
         BrokerCount,
-        text(
-            "How many brokers there are; with autoscaling, how many at least, and what is started"
-            " with."
-        ),
+        text("The number of brokers; with autoscaling, the initial and minimum number."),
     ] = 3
     resources: Resources = field(default_factory=Resources)
     image: Annotated[
-        str, text("The image of the brokers. Empty is the one that goes with the operator.")
+        str, text("The image of the brokers. Empty: that of the operator's settings.")
     ] = ""
-    node_selector: Annotated[Labels, text("Labels of the nodes that brokers may run on.")] = field(
+    node_selector: Annotated[Labels, text("Labels of nodes that brokers may run on.")] = field(
         default_factory=dict
     )
-    tolerations: Annotated[Manifests, text("Taints of nodes that brokers tolerate.")] = field(
+    tolerations: Annotated[Manifests, text("Node taints that brokers tolerate.")] = field(
         default_factory=list
     )
-    priority_class_name: Annotated[str, text("The priority of the pods. Empty has none.")] = ""
-    pod_annotations: Annotated[Labels, text("Further annotations of the pods.")] = field(
+    priority_class_name: Annotated[str, text("The priority class of the pods. Empty: none.")] = ""
+    pod_annotations: Annotated[Labels, text("Additional annotations of the pods.")] = field(
         default_factory=dict
     )
     service_account_annotations: Annotated[
-        Labels, text("Annotations of the brokers' ServiceAccount: the role of workload identity.")
+        Labels,
+        text("Annotations of the brokers' ServiceAccount, such as a workload identity role."),
     ] = field(default_factory=dict)
     secrets: Annotated[
-        list[SecretMount],
-        text("Secrets that brokers find as files: certificates of listeners, users, tokens."),
+        list[SecretMount], text("Secrets mounted as files: listener certificates, users, tokens.")
     ] = field(default_factory=list)
     env_secrets: Annotated[
         list[str],
         text(
-            "Secrets whose entries brokers find as environment variables; brokers are restarted,"
-            " one after the other and drained first, when one of them changes."
+            "Secrets whose entries become environment variables. When one of them changes, brokers"
+            " are drained and restarted one at a time."
         ),
     ] = field(default_factory=list)
     termination_grace_period_seconds: Annotated[
@@ -67,13 +63,13 @@ class BrokersSpec(Spec, frozen=True, kw_only=True):
         Meta(
             ge=10,
             le=3600,
-            description="How long a broker may take to hand over what it owns before it is killed.",
+            description="How long a broker may take to drain and stop before it is killed.",
         ),
     ] = 60
 
 
 class ServiceSpec(Spec, frozen=True, kw_only=True):
-    """The Service that clients begin with."""
+    """The Service that clients bootstrap from."""
 
     type: Annotated[
         Literal["ClusterIP", "NodePort", "LoadBalancer"], text("The type of the Service.")
@@ -84,22 +80,20 @@ class ServiceSpec(Spec, frozen=True, kw_only=True):
 
 
 class ManagedEtcdSpec(Spec, frozen=True, kw_only=True):
-    """The etcd that the operator runs where none is given."""
+    """The etcd that the operator runs if no other one is configured."""
 
-    replicas: Annotated[Literal[1, 3, 5], text("How many members there are.")] = 3
-    image: Annotated[
-        str, text("The image of etcd. Empty is the one that the operator was set up with.")
-    ] = ""
+    replicas: Annotated[Literal[1, 3, 5], text("The number of members.")] = 3
+    image: Annotated[str, text("The image of etcd. Empty: that of the operator's settings.")] = ""
     storage: Annotated[Size, text("The size of a member's volume.")] = "10Gi"
     storage_class_name: Annotated[
-        str, text("The class of the volumes; SSDs, if it can be. Empty is the default class.")
+        str, text("The storage class of the volumes, preferably SSD. Empty: the default class.")
     ] = ""
-    quota: Annotated[Size, text("How large the database may grow.")] = "4Gi"
+    quota: Annotated[Size, text("The maximum size of the database.")] = "4Gi"
     compaction_retention: Annotated[
         str,
         Meta(
             pattern=r"^[0-9]+(s|m|h)$",
-            description="How long the history of keys is kept, such as 5m.",
+            description="How long old revisions of keys are kept, such as 5m.",
         ),
     ] = "5m"
     resources: Resources = field(
@@ -109,61 +103,62 @@ class ManagedEtcdSpec(Spec, frozen=True, kw_only=True):
         )
     )
     defragment: Annotated[
-        bool,
-        text("Whether members are defragmented, one at a time, when half of a database is air."),
+        bool, text("Defragment members, one at a time, when half of a database is unused.")
     ] = True
 
 
 class SnapshotsSpec(Spec, frozen=True, kw_only=True):
-    """The backups of the metadata."""
+    """Backups of the metadata."""
 
-    enabled: Annotated[bool, text("Whether snapshots of etcd are taken.")] = True
+    enabled: Annotated[bool, text("Take snapshots of etcd.")] = True
     bucket: Annotated[
         str,
-        text("The bucket of the snapshots, best a dedicated one. Empty is that of the records."),
+        text(
+            "The bucket of the snapshots, preferably a dedicated one. Empty: that of the records."
+        ),
     ] = ""
-    region: Annotated[str, text("The region of that bucket. Empty is that of the records.")] = ""
+    region: Annotated[str, text("The region of that bucket. Empty: that of the records.")] = ""
     endpoint: Annotated[
-        str, text("The S3 server of that bucket. Empty is that of the records.")
+        str, text("The S3 endpoint of that bucket. Empty: that of the records.")
     ] = ""
     credentials_secret_ref: Annotated[
-        str, text("The Secret with keys for that bucket. Empty is that of the records.")
+        str, text("The Secret with keys for that bucket. Empty: that of the records.")
     ] = ""
-    create_bucket: Annotated[
-        bool, text("Whether the operator makes the bucket if there is none.")
-    ] = False
-    prefix: Annotated[str, text("What keys of snapshots begin with.")] = "etcd-snapshots"
+    create_bucket: Annotated[bool, text("Create the bucket if it does not exist.")] = False
+    prefix: Annotated[str, text("The prefix of the snapshots' keys.")] = "etcd-snapshots"
     interval_seconds: Annotated[
-        int, Meta(ge=10, le=7 * 86400, description="How often a snapshot is taken.")
+        int, Meta(ge=10, le=7 * 86400, description="The time between two snapshots.")
     ] = 3600
     retain: Annotated[
         int,
-        Meta(ge=1, le=10_000, description="How many snapshots are kept; older ones are deleted."),
+        Meta(ge=1, le=10_000, description="How many snapshots to keep; older ones are deleted."),
     ] = 168
     stale_after_seconds: Annotated[
         int,
         Meta(
-            ge=20, le=30 * 86400, description="How old the newest may be until that is a problem."
+            ge=20,
+            le=30 * 86400,
+            description="The age of the newest snapshot from which it is reported as stale.",
         ),
     ] = 7200
 
 
 class EtcdSpec(Spec, frozen=True, kw_only=True):
-    """The etcd: one that is given, or one that the operator runs."""
+    """The etcd: an external one, or one that the operator runs."""
 
     endpoints: Annotated[
         list[str],
         Meta(
             max_length=32,
-            description="The members of an etcd that exists, as host:port. Empty is the one that"
-            " the operator was set up with, or else one that it runs.",
+            description="The members of an external etcd, as host:port. Empty: that of the"
+            " operator's settings, or else one that the operator runs.",
         ),
     ] = field(default_factory=list)
     use_kube_etcd: Annotated[
-        bool, text("Whether to use the etcd of Kubernetes itself, where its pods can be seen.")
+        bool, text("Use the etcd of Kubernetes itself, if its pods are visible.")
     ] = False
     tls_secret_ref: Annotated[
-        str, text("The Secret with ca.crt, tls.crt and tls.key for an etcd that is given.")
+        str, text("The Secret with ca.crt, tls.crt and tls.key for an external etcd.")
     ] = ""
     credentials_secret_ref: Annotated[
         str, text("The Secret with KAFSCALE_ETCD_USERNAME and KAFSCALE_ETCD_PASSWORD.")
@@ -173,8 +168,8 @@ class EtcdSpec(Spec, frozen=True, kw_only=True):
     restore_from: Annotated[
         str,
         text(
-            "The key of a snapshot, or latest: what a new managed etcd begins with. It does nothing"
-            " to one that has data."
+            "The key of a snapshot, or latest: what a new managed etcd is restored from. Ignored if"
+            " it has data."
         ),
     ] = ""
 
@@ -182,86 +177,87 @@ class EtcdSpec(Spec, frozen=True, kw_only=True):
 class ConfigSpec(Spec, frozen=True, kw_only=True):
     """Settings of the brokers."""
 
-    segment_bytes: Annotated[
-        int, Meta(ge=1, description="The size at which segments are complete, in bytes.")
-    ] = 104_857_600
+    segment_bytes: Annotated[int, Meta(ge=1, description="The size of segments, in bytes.")] = (
+        104_857_600
+    )
     flush_interval_ms: Annotated[
-        int, Meta(ge=1, description="How long an acknowledgement may wait for company.")
+        int,
+        Meta(
+            ge=1, description="The maximum time that records are buffered before they are uploaded."
+        ),
     ] = 500
-    cache_size: Annotated[Size, text("How much a broker caches of segments.")] = "2Gi"
+    cache_size: Annotated[Size, text("The size of a broker's segment cache.")] = "2Gi"
     settings: Annotated[
         dict[str, Any],
         text(
-            "Further settings, as in broker.yaml and the reference of settings: listeners, SASL,"
-            " quotas, groups. They win over the fields above."
+            "Further settings, as in broker.yaml and docs/configuration.md: listeners, SASL,"
+            " quotas, groups. They override the fields above."
         ),
     ] = field(default_factory=dict)
 
 
 class ScaleToZeroSpec(Spec, frozen=True, kw_only=True):
-    """Sleep while nobody comes."""
+    """Stop all brokers while the cluster is idle."""
 
     enabled: Annotated[
         bool,
         text(
-            "Whether all brokers are drained and stopped while no client is connected. The first"
-            " one that connects to the Service wakes them."
+            "Drain and stop all brokers while no client is connected. The first client that"
+            " connects to the Service wakes them."
         ),
     ] = False
     idle_seconds: Annotated[
-        int, Meta(ge=10, description="How long nobody has to be connected before that.")
+        int, Meta(ge=10, description="How long no client must be connected before that.")
     ] = 1800
 
 
 class AutoscalingSpec(Spec, frozen=True, kw_only=True):
     """The HorizontalPodAutoscaler of the brokers."""
 
-    enabled: Annotated[bool, text("Whether brokers are added and removed by load.")] = True
+    enabled: Annotated[bool, text("Add and remove brokers by load.")] = True
     min_replicas: Annotated[
-        BrokerCount | None, text("How few brokers there may be. Unset is brokers.replicas.")
+        BrokerCount | None, text("The minimum number of brokers. Unset: brokers.replicas.")
     ] = None
-    max_replicas: Annotated[BrokerCount, text("How many brokers there may be.")] = 20
+    max_replicas: Annotated[BrokerCount, text("The maximum number of brokers.")] = 20
     target_cpu_utilization: Annotated[
-        Count, text("The CPU that brokers should use, in percent of what they request.")
+        Count, text("The target CPU usage of brokers, in percent of their request.")
     ] = 70
     target_memory_utilization: Annotated[
-        Count, text("The memory that brokers should use, in percent of what they request.")
+        Count, text("The target memory usage of brokers, in percent of their request.")
     ] = 80
     target_produce_requests_per_second: Annotated[
-        Count, text("How many produce requests a broker should serve in a second.")
+        Count, text("The target number of produce requests per second and broker.")
     ] = 1000
     scale_to_zero: ScaleToZeroSpec = field(default_factory=ScaleToZeroSpec)
 
 
 class NetworkPolicySpec(Spec, frozen=True, kw_only=True):
-    """Who may connect to what."""
+    """Which pods may connect to the cluster."""
 
-    enabled: Annotated[bool, text("Whether there are NetworkPolicies.")] = True
+    enabled: Annotated[bool, text("Create NetworkPolicies.")] = True
     monitoring_namespace_labels: Annotated[
         Labels,
         text(
-            "Labels of the namespaces whose pods may read metrics. Empty lets all namespaces, by"
-            " the port that carries the control plane, too."
+            "Labels of the namespaces whose pods may read metrics. Empty allows all namespaces,"
+            " on a port that also carries the control plane unless broker.controlPort is set."
         ),
     ] = field(default_factory=lambda: {"kubernetes.io/metadata.name": "monitoring"})
 
 
 class MonitoringSpec(Spec, frozen=True, kw_only=True):
-    """Prometheus."""
+    """Monitoring with Prometheus."""
 
     service_monitor: Annotated[
-        bool, text("Whether there is a ServiceMonitor, where Kubernetes knows such a thing.")
+        bool, text("Create a ServiceMonitor, if Kubernetes has that kind.")
     ] = True
     labels: Annotated[
-        Labels, text("Labels of the ServiceMonitor, by which a Prometheus finds it.")
+        Labels, text("Labels of the ServiceMonitor, by which Prometheus selects it.")
     ] = field(default_factory=dict)
-    interval_seconds: Annotated[
-        int, Meta(ge=1, le=3600, description="How often brokers are asked.")
-    ] = 30
+    interval_seconds: Annotated[int, Meta(ge=1, le=3600, description="The scrape interval.")] = 30
 
 
 class ClusterSpec(Spec, frozen=True, kw_only=True):
-    """What is wanted of a cluster."""
+    """The desired state of a cluster."""
 
     brokers: BrokersSpec
     s3: S3Spec
@@ -274,25 +270,25 @@ class ClusterSpec(Spec, frozen=True, kw_only=True):
 
     @property
     def replicas_min(self) -> int:
-        """How many brokers there are to begin with, and never fewer but in sleep."""
+        """The initial number of brokers, and the minimum unless scaled to zero."""
         autoscaled = self.autoscaling.min_replicas if self.autoscaling.enabled else None
         return autoscaled or self.brokers.replicas
 
     @property
     def snapshots_s3(self) -> S3Spec:
-        """The bucket of the snapshots: that of the records, where nothing else is said."""
-        said, s3 = self.etcd.snapshots, self.s3
+        """The bucket of the snapshots; unset fields are those of the records' bucket."""
+        snapshots, s3 = self.etcd.snapshots, self.s3
         return msgspec.structs.replace(
             s3,
-            bucket=said.bucket or s3.bucket,
-            region=said.region or s3.region,
-            endpoint=said.endpoint or s3.endpoint,
-            credentials_secret_ref=said.credentials_secret_ref or s3.secret,
+            bucket=snapshots.bucket or s3.bucket,
+            region=snapshots.region or s3.region,
+            endpoint=snapshots.endpoint or s3.endpoint,
+            credentials_secret_ref=snapshots.credentials_secret_ref or s3.secret,
         )
 
 
 class Cluster(msgspec.Struct, frozen=True, kw_only=True):
-    """A KafscaleCluster as Kubernetes has it."""
+    """A KafscaleCluster as the API server returns it."""
 
     name: str
     namespace: str
@@ -304,12 +300,12 @@ class Cluster(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def object_namespace(self) -> str:
-        """What its objects in the bucket begin with."""
+        """The prefix of its objects in the bucket."""
         return self.spec.s3.namespace or f"{self.namespace}.{self.name}"
 
 
 def read_cluster(body: dict[str, Any]) -> Cluster:
-    """A resource from what the API server says; raises `msgspec.ValidationError`."""
+    """Parse a resource from the API server; raises `msgspec.ValidationError`."""
     metadata = body["metadata"]
     return Cluster(
         name=metadata["name"],

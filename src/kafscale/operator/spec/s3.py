@@ -1,4 +1,4 @@
-"""The bucket of a cluster, as its resource says it."""
+"""The bucket of a cluster, in its spec."""
 
 from typing import Annotated, Literal
 
@@ -8,53 +8,49 @@ from kafscale.operator.spec.base import BucketName, Spec, text
 
 
 class S3Spec(Spec, frozen=True, kw_only=True):
-    """The bucket."""
+    """The bucket of the records."""
 
-    bucket: Annotated[BucketName, text("The bucket that holds all records, by name or ARN.")]
+    bucket: Annotated[BucketName, text("The name or ARN of the bucket.")]
     region: Annotated[
-        str, Meta(max_length=64, description="The region of the bucket, and of this cluster.")
+        str, Meta(max_length=64, description="The region of the bucket and of this cluster.")
     ] = "us-east-1"
     endpoint: Annotated[
-        str, text("The address of an S3-compatible server such as MinIO. Empty is AWS.")
+        str, text("The URL of an S3-compatible server such as MinIO. Empty: AWS.")
     ] = ""
     path_style: Annotated[
-        bool | None,
-        text("Whether the bucket is named in the path of URLs. Unset: if there is an endpoint."),
+        bool | None, text("Use path-style URLs. Unset: if an endpoint is set.")
     ] = None
     namespace: Annotated[
         str,
         Meta(
             pattern=r"^([A-Za-z0-9][A-Za-z0-9._-]{0,62})?$",
-            description="The prefix of all objects. Empty is NAMESPACE.NAME of this resource, so"
-            " that clusters can share a bucket. It cannot be changed.",
+            description="The prefix of all objects. Empty: NAMESPACE.NAME of this resource, so"
+            " that clusters can share a bucket. Immutable.",
         ),
     ] = ""
     kms_key_arn: Annotated[
-        str, text("The KMS key that encrypts objects. Empty leaves that to S3's own keys.")
+        str, text("The KMS key that encrypts objects. Empty: S3-managed keys.")
     ] = ""
     credentials_secret_ref: Annotated[
         str,
         text(
-            "The Secret with KAFSCALE_S3_ACCESS_KEY, KAFSCALE_S3_SECRET_KEY and perhaps"
-            " KAFSCALE_S3_SESSION_TOKEN (or AWS's names for them). Brokers are restarted, one after"
-            " the other and drained first, when it changes."
+            "The Secret with KAFSCALE_S3_ACCESS_KEY, KAFSCALE_S3_SECRET_KEY and optionally"
+            " KAFSCALE_S3_SESSION_TOKEN (or AWS's names for them). When it changes, brokers are"
+            " drained and restarted one at a time."
         ),
     ] = ""
     credentials_secret: Annotated[
-        str, text("Another spelling of credentialsSecretRef, which wins where both are given.")
+        str, text("An alias of credentialsSecretRef, which wins if both are set.")
     ] = ""
     credential_source: Annotated[
         Literal["env", "iam", "workload-identity"],
-        text("Where keys come from: a Secret, the machine's role, or the ServiceAccount's role."),
+        text("The source of keys: a Secret, the node's role, or the ServiceAccount's role."),
     ] = "env"
-    role_arn: Annotated[
-        str, text("A role that is assumed with those keys. Empty assumes none.")
-    ] = ""
+    role_arn: Annotated[str, text("A role to assume with those keys. Empty: none.")] = ""
     create_bucket: Annotated[
         bool,
         text(
-            "Whether the operator makes the bucket if there is none. It is then called"
-            " kafscale-ENVIRONMENT-REGION."
+            "Create the bucket if it does not exist. Its name must be kafscale-ENVIRONMENT-REGION."
         ),
     ] = False
     environment: Annotated[
@@ -62,24 +58,22 @@ class S3Spec(Spec, frozen=True, kw_only=True):
         Meta(
             max_length=32,
             pattern=r"^([a-z0-9][a-z0-9-]*)?$",
-            description="The environment that a bucket made by the operator is for, such as prod.",
+            description="The environment in the name of a bucket that the operator creates, such"
+            " as prod.",
         ),
     ] = ""
     manage_lifecycle: Annotated[
         bool,
         text(
-            "Whether the operator keeps lifecycle rules in the bucket, one a topic: a safety net"
-            " below the brokers' own retention."
+            "Maintain a lifecycle rule per topic in the bucket, as a safety net below the brokers'"
+            " own retention."
         ),
     ] = True
     replication: Annotated[
-        bool,
-        text(
-            "Whether objects are replicated to replicationBucket, for disasters that take a region."
-        ),
+        bool, text("Replicate objects to replicationBucket, for the loss of a region.")
     ] = False
-    replication_bucket: Annotated[str, text("The ARN of the bucket in another region.")] = ""
-    replication_role_arn: Annotated[str, text("The role that S3 replicates with.")] = ""
+    replication_bucket: Annotated[str, text("The ARN of the destination bucket.")] = ""
+    replication_role_arn: Annotated[str, text("The role that S3 assumes to replicate.")] = ""
 
     @property
     def secret(self) -> str:

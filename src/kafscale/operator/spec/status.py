@@ -1,7 +1,6 @@
-"""What is found: the statuses of our two resources, typed, as the schemas in the CRDs have them.
+"""The statuses of the custom resources, typed.
 
-The laws: what is not known is left out, so that a nought is always a nought that was counted; who
-reports builds one of these and lets `as_manifest` write it.
+Invariant: unknown values are left out, so that a 0 is always counted.
 """
 
 from typing import Annotated, Any, Literal
@@ -9,10 +8,10 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, field
 
-from kafscale.operator.spec.base import keyed, text
+from kafscale.operator.spec.base import list_map, text
 
 Time = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
-"""A moment as RFC 3339 writes it."""
+"""A timestamp in RFC 3339."""
 Amount = Annotated[int, Meta(ge=0)]
 
 
@@ -21,30 +20,30 @@ class Status(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
 
 
 class ConditionStatus(Status, frozen=True, kw_only=True):
-    """One thing that is true, false or not known."""
+    """A condition of the resource."""
 
-    type: Annotated[str, Meta(min_length=1, description="What it is about.")]
-    status: Annotated[Literal["True", "False", "Unknown"], text("Whether it is so.")]
-    reason: Annotated[str, text("Why, in one word.")]
-    message: Annotated[str, text("Why, and what to do, in a sentence.")]
-    last_transition_time: Annotated[Time, text("Since when.")]
+    type: Annotated[str, Meta(min_length=1, description="The type of the condition.")]
+    status: Annotated[Literal["True", "False", "Unknown"], text("Whether the condition holds.")]
+    reason: Annotated[str, text("The reason in one word.")]
+    message: Annotated[str, text("The reason in a sentence, and what to do.")]
+    last_transition_time: Annotated[Time, text("When the status last changed.")]
     observed_generation: Annotated[
-        Amount | None, text("The generation of the resource that this was found of.")
+        Amount | None, text("The generation of the resource that was observed.")
     ] = None
 
 
-Conditions = Annotated[
-    list[ConditionStatus], keyed("type", "What is true of the resource, since when, and why.")
-]
+Conditions = Annotated[list[ConditionStatus], list_map("type", "The conditions of the resource.")]
 
 
 class EtcdStatus(Status, frozen=True, kw_only=True):
     """The etcd in use."""
 
     managed: Annotated[bool, text("Whether the operator runs it.")]
-    endpoints: Annotated[list[str], text("Where its members are.")] = field(default_factory=list)
-    members: Annotated[Amount | None, text("How many members it has.")] = None
-    members_ready: Annotated[Amount | None, text("How many of them are healthy.")] = None
+    endpoints: Annotated[list[str], text("The addresses of its members.")] = field(
+        default_factory=list
+    )
+    members: Annotated[Amount | None, text("The number of members.")] = None
+    members_ready: Annotated[Amount | None, text("The number of healthy members.")] = None
     database_bytes: Annotated[
         Amount | None, text("The size of the largest database, in bytes.")
     ] = None
@@ -57,20 +56,22 @@ class SnapshotStatus(Status, frozen=True, kw_only=True):
     last_key: Annotated[str, text("Its key in the bucket.")] = ""
     size_bytes: Annotated[Amount | None, text("Its size, in bytes.")] = None
     age_seconds: Annotated[Amount | None, text("Its age when this status was written.")] = None
-    failures: Annotated[Amount | None, text("How many attempts have failed since.")] = None
+    failures: Annotated[Amount | None, text("Failed attempts since then.")] = None
 
 
 class ClusterStatus(Status, frozen=True, kw_only=True):
-    """What was found of a cluster."""
+    """The observed state of a cluster."""
 
-    phase: Annotated[str, text("What the cluster is about, in one word.")] = ""
+    phase: Annotated[str, text("The state of the cluster in one word.")] = ""
     observed_generation: Annotated[
-        Amount | None, text("The generation of the resource that this status was found of.")
+        Amount | None, text("The generation of the resource that was observed.")
     ] = None
-    broker_count: Annotated[Amount | None, text("How many brokers there are.")] = None
-    ready_brokers: Annotated[Amount | None, text("How many of them serve clients.")] = None
-    topic_count: Annotated[Amount | None, text("How many topics there are.")] = None
-    bootstrap_servers: Annotated[str, text("Where clients begin, as host:port.")] = ""
+    broker_count: Annotated[Amount | None, text("The number of brokers.")] = None
+    ready_brokers: Annotated[Amount | None, text("The number of brokers that serve clients.")] = (
+        None
+    )
+    topic_count: Annotated[Amount | None, text("The number of topics.")] = None
+    bootstrap_servers: Annotated[str, text("The bootstrap servers for clients, as host:port.")] = ""
     etcd: EtcdStatus | None = None
     snapshot: SnapshotStatus | None = None
     conditions: Conditions = field(default_factory=list)
@@ -79,42 +80,42 @@ class ClusterStatus(Status, frozen=True, kw_only=True):
 class PartitionStatus(Status, frozen=True, kw_only=True):
     """A partition."""
 
-    id: Annotated[int, Meta(ge=0, description="Its number in the topic.")]
-    leader: Annotated[str, text("The id of the broker that leads it. Left out: none does.")] = ""
+    id: Annotated[int, Meta(ge=0, description="The index of the partition.")]
+    leader: Annotated[str, text("The id of the leader. Missing: none.")] = ""
     log_end_offset: Annotated[
-        Amount | None, text("The offset that the next record will get. Left out: not known.")
+        Amount | None, text("The offset of the next record. Missing: unknown.")
     ] = None
 
 
 class AppliedStatus(Status, frozen=True, kw_only=True):
-    """What the operator last made of the topic: only what has changed since is made again."""
+    """What the operator last applied to the topic; only later changes are applied."""
 
-    partitions: Annotated[Amount | None, text("How many partitions were asked for.")] = None
-    config: Annotated[dict[str, str], text("Which configs were set.")] = field(default_factory=dict)
+    partitions: Annotated[Amount | None, text("The number of partitions applied.")] = None
+    config: Annotated[dict[str, str], text("The configs applied.")] = field(default_factory=dict)
 
 
 class TopicStatus(Status, frozen=True, kw_only=True):
-    """What was found of a topic."""
+    """The observed state of a topic."""
 
-    phase: Annotated[str, text("What the topic is about, in one word.")] = ""
+    phase: Annotated[str, text("The state of the topic in one word.")] = ""
     observed_generation: Annotated[
-        Amount | None, text("The generation of the resource that this status was found of.")
+        Amount | None, text("The generation of the resource that was observed.")
     ] = None
-    topic_id: Annotated[str, text("The id of the topic, which no other topic ever has.")] = ""
-    partitions: Annotated[list[PartitionStatus], keyed("id", "The partitions, as they are.")] = (
-        field(default_factory=list)
+    topic_id: Annotated[str, text("The unique id of the topic.")] = ""
+    partitions: Annotated[list[PartitionStatus], list_map("id", "The partitions.")] = field(
+        default_factory=list
     )
     applied: AppliedStatus | None = None
     conditions: Conditions = field(default_factory=list)
 
 
-def as_conditions(written: list[dict[str, Any]]) -> list[ConditionStatus]:
-    """Conditions as `kafscale.operator.conditions.written` writes them, typed."""
-    return msgspec.convert(written, list[ConditionStatus])
+def to_conditions(conditions: list[dict[str, Any]]) -> list[ConditionStatus]:
+    """Parse conditions, as `kafscale.operator.conditions.to_status` builds them."""
+    return msgspec.convert(conditions, list[ConditionStatus])
 
 
 def as_manifest(status: Status) -> dict[str, Any]:
-    """A status as Kubernetes takes it.
+    """A status as Kubernetes expects it.
 
     >>> as_manifest(ClusterStatus(phase="Ready", topic_count=0))
     {'phase': 'Ready', 'topicCount': 0}

@@ -1,4 +1,4 @@
-"""KafscaleTopic: a topic of a cluster, as it is wanted."""
+"""KafscaleTopic: the desired state of a topic."""
 
 from typing import Annotated, Any, Literal
 
@@ -9,14 +9,14 @@ from kafscale.metadata.topics.config_defs import WEEK_MS
 
 
 class TopicSpec(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """What is wanted of a topic."""
+    """The desired state of a topic."""
 
     cluster_ref: Annotated[
         str,
         Meta(
             min_length=1,
             max_length=253,
-            description="The name of the KafscaleCluster, in the same namespace.",
+            description="The name of the KafscaleCluster in the same namespace.",
         ),
     ]
     partitions: Annotated[
@@ -24,8 +24,8 @@ class TopicSpec(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
         Meta(
             ge=1,
             le=1024,
-            description="How many partitions the topic has at least. It can grow and never shrinks;"
-            " partitions that were added through Kafka's API stay.",
+            description="The minimum number of partitions. It can only be increased; partitions"
+            " that were added through Kafka's API stay.",
         ),
     ]
     topic_name: Annotated[
@@ -33,34 +33,32 @@ class TopicSpec(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
         Meta(
             max_length=249,
             pattern=r"^[A-Za-z0-9._-]*$",
-            description="What the topic is called in Kafka, where that is no name for Kubernetes."
-            " Empty is the name of the resource. It cannot be changed.",
+            description="The name of the topic in Kafka, if it is not a valid name in Kubernetes."
+            " Empty: the name of the resource. Immutable.",
         ),
     ] = ""
     retention_ms: Annotated[
-        int, Meta(ge=-1, description="How long records are kept, in milliseconds; -1 is for ever.")
+        int, Meta(ge=-1, description="How long records are kept, in milliseconds; -1 is forever.")
     ] = WEEK_MS
     retention_bytes: Annotated[
-        int, Meta(ge=-1, description="How much a partition keeps, in bytes; -1 knows no limit.")
+        int, Meta(ge=-1, description="How many bytes a partition keeps; -1 is unlimited.")
     ] = -1
     config: Annotated[
         dict[str, str],
         Meta(
             max_length=200,
-            description="Configs of the topic, by Kafka's names. What is not named here may be set"
-            " through Kafka's API, and is left alone.",
+            description="Configs of the topic, by Kafka's names. Configs that are not listed here"
+            " may be changed through Kafka's API.",
         ),
     ] = msgspec.field(default_factory=dict)
     deletion_policy: Annotated[
         Literal["Delete", "Retain"],
-        Meta(
-            description="What becomes of the topic and its records when this resource is deleted."
-        ),
+        Meta(description="Whether the topic and its records are deleted with this resource."),
     ] = "Delete"
 
 
 class TopicResource(msgspec.Struct, frozen=True, kw_only=True):
-    """A KafscaleTopic as Kubernetes has it."""
+    """A KafscaleTopic as the API server returns it."""
 
     name: str
     namespace: str
@@ -76,7 +74,7 @@ class TopicResource(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_topic(body: dict[str, Any]) -> TopicResource:
-    """A resource from what the API server says; raises `msgspec.ValidationError`."""
+    """Parse a resource from the API server; raises `msgspec.ValidationError`."""
     metadata = body["metadata"]
     return TopicResource(
         name=metadata["name"],

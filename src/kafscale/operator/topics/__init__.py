@@ -1,1 +1,1 @@
-"""Topics: brought to what their resources ask for, without fighting over what others change."""
+"""Reconciles topics with their `KafscaleTopic` resources; changes made elsewhere are respected."""

@@ -1,7 +1,7 @@
-"""Doing to a topic what was planned: in the metadata store, one commit with a compare for each.
+"""Executes planned changes of a topic in the metadata store, each in one conditional commit.
 
-The law: never through Kafka's protocol, which brokers may keep from everybody. Brokers hear of a
-change from the store, and remove the objects of a topic that was deleted.
+Invariant: never through Kafka's protocol, which brokers may restrict. Brokers learn of a change
+from the store, and delete the objects of deleted topics.
 """
 
 from collections.abc import Callable
@@ -13,22 +13,22 @@ from kafscale.metadata.topics.catalog import Catalog
 from kafscale.operator.topics.plan import Action, Alter, Create, Grow
 
 CREATE_MS_MAX: Final = 5_000
-"""How long a new topic waits for an old one of its name to be gone, before that is told."""
+"""How long a new topic waits for an old one of the same name to be deleted."""
 
 
 class Event(NamedTuple):
-    """What has happened, in a word and a sentence."""
+    """A Kubernetes event."""
 
     reason: str
     message: str
 
 
-async def make(
+async def execute(
     action: Action, name: str, catalog: Catalog, now_ms: int, new_id: Callable[[], bytes]
 ) -> tuple[Topic, Event]:
-    """Do what was planned; the topic as it is then, and what there is to tell.
+    """Execute an action; return the topic as it is then, and the event to record.
 
-    Raises `StoreUnavailableError`, and one of `RefusedError` where others were faster.
+    Raises `StoreUnavailableError`, or a `RefusedError` if a concurrent change was faster.
     """
     match action:
         case Create(partitions=partitions, configs=configs):
@@ -41,21 +41,23 @@ async def make(
             return topic, Event("Grown", f"to {partitions} partitions")
         case Alter():
             topic = await catalog.set_configs(name, action.on)
-            return topic, Event("Altered", _told(action))
+            return topic, Event("Altered", _describe(action))
 
 
 async def delete(name: str, topic_id: str, catalog: Catalog) -> Event | None:
-    """Delete a topic if it is still the one that is meant; None if it is not there any more."""
+    """Delete a topic if it still has this id; None if it does not exist any more."""
     topic = catalog.get(name)
     if topic is None or topic.id.hex() != topic_id:
         return None
     try:
         await catalog.delete(name)
     except UnknownTopicError:
-        return None  # Others were faster.
+        return None  # Deleted concurrently.
     return Event("Deleted", "with all its records")
 
 
-def _told(alter: Alter) -> str:
+def _describe(alter: Alter) -> str:
     assigned = [f"{name}={value}" for name, value in sorted(alter.assigned.items())]
-    return ", ".join([*assigned, *(f"{name} as by default" for name in sorted(alter.resets))])
+    return ", ".join(
+        [*assigned, *(f"{name} reset to its default" for name in sorted(alter.resets))]
+    )

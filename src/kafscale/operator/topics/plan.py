@@ -1,15 +1,15 @@
-"""What to do about a topic: from what is wanted, what was done before and what there is. Pure.
+"""Plans the changes of a topic from its resource, the last applied state and the topic. Pure.
 
-The laws:
+Invariants:
 
-1. Three ways are compared: what the resource says, what was applied of it last, and what the topic
-   has. Only what has changed in the resource since is made so; what others have changed in the
-   topic since is left alone, and told of in the condition `InSync`.
-2. Partitions are only ever added. A config is reset only if we have set it, the resource names it
-   no longer, and it still has the value that we gave it.
-3. A topic that is not the one of last time, or that was never ours, is adopted: all that the
-   resource names is made so, and nothing else is touched.
-4. A resource that is wrong, or that is not the oldest of its topic, changes nothing.
+1. It is a three-way comparison: the resource, what was last applied of it, and the topic. Only what
+   changed in the resource since is applied; changes made to the topic elsewhere are left alone, and
+   reported in the condition `InSync`.
+2. Partitions are only ever added. A config is reset only if the operator set it, the resource no
+   longer names it, and it still has that value.
+3. A topic that is not the one of last time, or was never applied to, is adopted: everything that
+   the resource names is applied, and nothing else is touched.
+4. A resource that is invalid, or not the oldest of its topic, changes nothing.
 """
 
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ from kafscale.operator.spec.status import AppliedStatus, TopicStatus
 from kafscale.operator.spec.topic import TopicResource, TopicSpec
 
 READY: Final = "Ready"
-"""The condition: whether the topic is there, and what the resource says was made so."""
+"""The condition: whether the topic exists and the resource was applied."""
 IN_SYNC: Final = "InSync"
 """The condition: whether the topic still is as the resource says."""
 
@@ -39,22 +39,22 @@ PHASE_DELETING: Final = "Deleting"
 RETENTION_MS: Final = "retention.ms"
 RETENTION_BYTES: Final = "retention.bytes"
 
-DRIFTS_MAX: Final = 5
-"""How many differences are told of by name."""
+DIFFERENCES_MAX: Final = 5
+"""How many differences are named in a message."""
 
 _DEFAULTS: Final = TopicDefaults({name: row.default for name, row in TOPIC_CONFIGS.items()})
 _NOTHING_APPLIED: Final = AppliedStatus()
 
 
 class Create(msgspec.Struct, frozen=True):
-    """Make the topic."""
+    """Create the topic."""
 
     partitions: int
     configs: Mapping[str, str]
 
 
 class Grow(msgspec.Struct, frozen=True):
-    """Add partitions until there are this many."""
+    """Add partitions up to this number."""
 
     partitions: int
 
@@ -64,10 +64,10 @@ class Alter(msgspec.Struct, frozen=True):
 
     assigned: Mapping[str, str]
     resets: Mapping[str, str]
-    """What goes back to its default, each with the value that it has to have still."""
+    """Configs that go back to their defaults, with the value that each must still have."""
 
     def on(self, configs: Mapping[str, str]) -> dict[str, str]:
-        """The configs of a topic afterwards, whatever they have become meanwhile."""
+        """The configs of a topic afterwards, whatever they are meanwhile."""
         kept = {
             name: value
             for name, value in configs.items()
@@ -80,51 +80,54 @@ Action = Create | Grow | Alter
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """What to do, and what is to be said once it is done."""
+    """The actions, and the status once they are executed."""
 
     phase: str
     conditions: tuple[Condition, ...]
     actions: tuple[Action, ...] = ()
-    """In this order; none is nothing to do."""
+    """In this order; empty if nothing has to be done."""
     applied: AppliedStatus | None = None
-    """What is to be remembered as applied."""
+    """What to record as applied."""
     is_adoption: bool = False
-    """Whether a topic that was there before becomes ours."""
+    """Whether the topic existed before, and is managed by the resource from now on."""
 
 
 def plan(
-    resource: TopicResource, before: TopicStatus, topic: Topic | None, older: TopicResource | None
+    resource: TopicResource,
+    before: TopicStatus,
+    topic: Topic | None,
+    conflicting: TopicResource | None,
 ) -> Plan:
-    """What to do; `before` is the last status, `older` a resource that has the topic already."""
-    if older is not None:
-        return refused(
+    """Plan; `before` is the last status, `conflicting` a resource that owns the topic already."""
+    if conflicting is not None:
+        return rejected(
             before,
             "Conflict",
-            f"topic {resource.topic_name!r} belongs to the resource {older.name!r}, which is"
-            " older; delete one of the two, or set topicName",
+            f"topic {resource.topic_name!r} belongs to the older resource {conflicting.name!r};"
+            " delete one of the two, or set topicName",
         )
     try:
         names.check(resource.topic_name)
-        wanted = wanted_configs(resource.spec)
+        desired = desired_configs(resource.spec)
     except InvalidTopicError as error:
-        return refused(before, "InvalidName", str(error))
+        return rejected(before, "InvalidName", str(error))
     except InvalidConfigError as error:
-        return refused(before, "InvalidConfig", str(error))
-    applied = AppliedStatus(partitions=resource.spec.partitions, config=wanted)
+        return rejected(before, "InvalidConfig", str(error))
+    applied = AppliedStatus(partitions=resource.spec.partitions, config=desired)
     if topic is None:
         return Plan(
             phase=PHASE_READY,
-            conditions=_satisfied(
-                resource.spec.partitions, resource.spec.partitions, wanted, wanted
+            conditions=_conditions(
+                resource.spec.partitions, resource.spec.partitions, desired, desired
             ),
-            actions=(Create(resource.spec.partitions, wanted),),
+            actions=(Create(resource.spec.partitions, desired),),
             applied=applied,
         )
-    return _brought(resource.spec, before, topic, applied)
+    return _plan_existing(resource.spec, before, topic, applied)
 
 
-def wanted_configs(spec: TopicSpec) -> dict[str, str]:
-    """The configs that a resource names, as they are stored; raises `InvalidConfigError`."""
+def desired_configs(spec: TopicSpec) -> dict[str, str]:
+    """The configs that a resource names, normalized; raises `InvalidConfigError`."""
     for name, field in ((RETENTION_MS, "retentionMs"), (RETENTION_BYTES, "retentionBytes")):
         if name in spec.config:
             raise InvalidConfigError(f"{name} has a field of its own: use {field}")
@@ -132,22 +135,24 @@ def wanted_configs(spec: TopicSpec) -> dict[str, str]:
     return config_validation.validate({**fields, **spec.config}, _DEFAULTS)
 
 
-def refused(before: TopicStatus, reason: str, message: str) -> Plan:
-    """Nothing to do, for it cannot be done."""
+def rejected(before: TopicStatus, reason: str, message: str) -> Plan:
+    """A plan that does nothing, because the resource cannot be applied."""
     return Plan(
         phase=PHASE_FAILED, conditions=(bad(READY, reason, message),), applied=before.applied
     )
 
 
-def is_ours(before: TopicStatus, topic: Topic) -> bool:
-    """Whether this is the topic that the resource was last applied to."""
+def was_applied_to(before: TopicStatus, topic: Topic) -> bool:
+    """Whether the resource was last applied to this very topic."""
     return before.topic_id == topic.id.hex()
 
 
-def _brought(spec: TopicSpec, before: TopicStatus, topic: Topic, applied: AppliedStatus) -> Plan:
-    is_adoption = not is_ours(before, topic)
+def _plan_existing(
+    spec: TopicSpec, before: TopicStatus, topic: Topic, applied: AppliedStatus
+) -> Plan:
+    is_adoption = not was_applied_to(before, topic)
     last = _NOTHING_APPLIED if is_adoption else before.applied or _NOTHING_APPLIED
-    alter = _alteration(applied.config, last.config, topic.configs)
+    alter = _diff(applied.config, last.config, topic.configs)
     actions: list[Action] = []
     if spec.partitions > topic.partitions:
         actions.append(Grow(spec.partitions))
@@ -155,7 +160,7 @@ def _brought(spec: TopicSpec, before: TopicStatus, topic: Topic, applied: Applie
         actions.append(alter)
     return Plan(
         phase=PHASE_READY,
-        conditions=_satisfied(
+        conditions=_conditions(
             spec.partitions,
             max(spec.partitions, topic.partitions),
             applied.config,
@@ -167,40 +172,41 @@ def _brought(spec: TopicSpec, before: TopicStatus, topic: Topic, applied: Applie
     )
 
 
-def _alteration(
-    wanted: Mapping[str, str], last: Mapping[str, str], now: Mapping[str, str]
-) -> Alter:
+def _diff(desired: Mapping[str, str], last: Mapping[str, str], now: Mapping[str, str]) -> Alter:
     return Alter(
         {
             name: value
-            for name, value in wanted.items()
+            for name, value in desired.items()
             if last.get(name) != value and now.get(name) != value
         },
         {
             name: value
             for name, value in last.items()
-            if name not in wanted and now.get(name) == value
+            if name not in desired and now.get(name) == value
         },
     )
 
 
-def _satisfied(
-    wanted_partitions: int, partitions: int, wanted: Mapping[str, str], configs: Mapping[str, str]
+def _conditions(
+    desired_partitions: int, partitions: int, desired: Mapping[str, str], configs: Mapping[str, str]
 ) -> tuple[Condition, ...]:
-    """What is true of a topic that has been brought to what its resource says."""
-    drifts = [
+    """The conditions of a topic after the plan is executed."""
+    differences = [
         f"{name} is {configs.get(name, 'at its default')}, not {value}"
-        for name, value in sorted(wanted.items())
+        for name, value in sorted(desired.items())
         if configs.get(name) != value
     ]
-    if partitions > wanted_partitions:
-        drifts.insert(0, f"there are {partitions} partitions, not {wanted_partitions}")
+    if partitions > desired_partitions:
+        differences.insert(0, f"there are {partitions} partitions, not {desired_partitions}")
     ready = ok(READY, "Applied", f"the topic has {partitions} partitions")
-    if not drifts:
-        return ready, ok(IN_SYNC, "AsWanted")
-    told = "; ".join(drifts[:DRIFTS_MAX]) + ("; and more" if len(drifts) > DRIFTS_MAX else "")
+    if not differences:
+        return ready, ok(IN_SYNC, "Matches")
+    message = "; ".join(differences[:DIFFERENCES_MAX]) + (
+        "; and more" if len(differences) > DIFFERENCES_MAX else ""
+    )
     return ready, bad(
         IN_SYNC,
         "ChangedElsewhere",
-        f"{told}. That was changed through Kafka's API, or was so before, and is left alone.",
+        f"{message}. These differ because of changes through Kafka's API or from before the"
+        " adoption; they are left alone.",
     )

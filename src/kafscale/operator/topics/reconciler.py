@@ -1,13 +1,13 @@
-"""Topics, brought to what their resources ask for, again and again.
+"""Reconciles topics with their resources.
 
-The laws:
+Invariants:
 
-1. What is to be done is decided by `plan`, and done by `changes`. Nothing is touched before it is
-   made sure that no older resource has the topic.
-2. A cluster that is not there, a store that does not answer and a resource that is wrong are told
-   of in the status; none of them is an error of the operator.
+1. `plan` decides what to do, and `apply` does it. Nothing is changed before it is certain that no
+   older resource owns the topic.
+2. A missing cluster, an unavailable store and an invalid resource are reported in the status; none
+   of them is an error of the operator.
 3. Deleting a resource deletes only the topic that it was applied to, and never waits for a cluster
-   that is gone, or that is about to be and does not answer any more.
+   that is gone, or that is being deleted and does not respond.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ from kafscale.errors import (
 )
 from kafscale.metadata.schema.model import Topic
 from kafscale.observability.logging import get_logger
-from kafscale.operator.cluster.broker_status import Surveyor
+from kafscale.operator.cluster.broker_status import BrokerStatusCollector
 from kafscale.operator.cluster.metadata import ClusterMetadata, MetadataRegistry
 from kafscale.operator.conditions import Condition, bad, unknown
 from kafscale.operator.kube.api import Kube, Manifest
@@ -38,171 +38,175 @@ from kafscale.operator.spec.status import TopicStatus
 from kafscale.operator.spec.topic import TopicResource, read_topic
 from kafscale.operator.topics import apply, status
 from kafscale.operator.topics.apply import Event
-from kafscale.operator.topics.conflicts import Rivals
+from kafscale.operator.topics.conflicts import TopicOwners
 from kafscale.operator.topics.plan import (
     PHASE_DELETING,
     PHASE_PENDING,
     PHASE_READY,
     READY,
     Plan,
-    is_ours,
     plan,
-    refused,
+    rejected,
+    was_applied_to,
 )
-from kafscale.operator.topics.status_writer import Bulletin, Finding
+from kafscale.operator.topics.status_writer import Outcome, StatusWriter
 
 log = get_logger(__name__)
 
-SETTLED_SECONDS: Final = 30.0
-SOON_SECONDS: Final = 5.0
-"""When to look again at what will not stay as it is."""
+RESYNC_SECONDS: Final = 30.0
+RECHECK_SECONDS: Final = 5.0
+"""The delay before a transient state is checked again."""
 ATTEMPTS_MAX: Final = 2
-"""How often a change is planned, where others were faster."""
-NEWS_SECONDS: Final = 0.5
-"""How long it takes at the most until what others have done is seen here."""
+"""How often a change is planned if concurrent changes interfere."""
+PROPAGATION_SECONDS: Final = 0.5
+"""How long it takes at most until concurrent changes are visible here."""
 
-_OVERTAKEN: Final = (TopicExistsError, UnknownTopicError, InvalidPartitionsError)
+_RACE_ERRORS: Final = (TopicExistsError, UnknownTopicError, InvalidPartitionsError)
 
 
 class TopicReconciler:
-    """Brings topics to what their resources say, and tells how they are."""
+    """Reconciles topics, and reports their status."""
 
     def __init__(
         self,
         kube: Kube,
         registry: MetadataRegistry,
-        surveyor: Surveyor,
+        collector: BrokerStatusCollector,
         *,
         clock: Callable[[], int],
         new_id: Callable[[], bytes],
     ) -> None:
-        """`clock` is in milliseconds; `new_id` makes the ids of topics, sixteen random bytes."""
+        """`clock` is in milliseconds; `new_id` generates topic ids of 16 random bytes."""
         self._kube = kube
         self._registry = registry
-        self._surveyor = surveyor
+        self._collector = collector
         self._clock = clock
         self._new_id = new_id
-        self._rivals = Rivals(kube, clock)
-        self._bulletin = Bulletin(kube, clock)
+        self._owners = TopicOwners(kube, clock)
+        self._status_writer = StatusWriter(kube, clock)
 
     async def reconcile(self, body: Manifest) -> float:
-        """Bring a topic to what its resource says; in how many seconds to look again.
+        """Reconcile a topic; return the seconds until the next check.
 
-        Raises `KubeError` where the API server fails.
+        Raises `KubeError` if the API server fails.
         """
         resource = _read(body)
         if resource is None:
-            return SETTLED_SECONDS
-        before = self._bulletin.before(resource)
+            return RESYNC_SECONDS
+        before = self._status_writer.before(resource)
         metadata = self._registry.get(resource.namespace, resource.spec.cluster_ref)
         if metadata is None:
-            finding = await self._without_cluster(resource, before)
+            outcome = await self._cluster_missing(resource, before)
         else:
-            finding = await self._with_cluster(resource, before, metadata)
-        await self._bulletin.tell(resource, before, finding)
-        return finding.seconds
+            outcome = await self._reconcile_topic(resource, before, metadata)
+        await self._status_writer.write_status(resource, before, outcome)
+        return outcome.seconds
 
-    async def let_go(self, body: Manifest) -> bool:
-        """Do what is to be done before a resource goes; whether it may go now.
+    async def finalize(self, body: Manifest) -> bool:
+        """Clean up before a resource is deleted; return whether that is complete.
 
-        Raises `KubeError` where the API server fails.
+        Raises `KubeError` if the API server fails.
         """
         resource = _read(body)
         if resource is None:
             return True
-        before = self._bulletin.before(resource)
+        before = self._status_writer.before(resource)
         try:
             await self._delete(resource, before)
         except KubeError:
             raise
         except OperatingError as error:
             log.warning("topic not deleted yet", topic=resource.topic_name, reason=str(error))
-            blocked = bad(READY, "DeletionFailed", f"{error}; it is tried again")
-            await self._bulletin.tell(resource, before, _as_before(before, PHASE_DELETING, blocked))
+            blocked = bad(READY, "DeletionFailed", f"{error}; the deletion is retried")
+            await self._status_writer.write_status(
+                resource, before, _unchanged(before, PHASE_DELETING, blocked)
+            )
             return False
-        self._bulletin.forget(resource)
+        self._status_writer.forget(resource)
         return True
 
-    # --- bringing -------------------------------------------------------------------------------
+    # --- reconciling ----------------------------------------------------------------------------
 
-    async def _without_cluster(self, resource: TopicResource, before: TopicStatus) -> Finding:
+    async def _cluster_missing(self, resource: TopicResource, before: TopicStatus) -> Outcome:
         name = resource.spec.cluster_ref
         if await self._kube.get(CLUSTERS, resource.namespace, name) is None:
-            missing = f"there is no KafscaleCluster {name!r} in namespace {resource.namespace!r}"
+            missing = f"no KafscaleCluster {name!r} in namespace {resource.namespace!r}"
             condition = bad(READY, "ClusterNotFound", missing)
-            return _as_before(before, PHASE_PENDING, condition, SETTLED_SECONDS)
-        waiting = f"the etcd of cluster {name!r} is not in use yet"
-        return _as_before(before, PHASE_PENDING, bad(READY, "ClusterNotReady", waiting))
+            return _unchanged(before, PHASE_PENDING, condition, RESYNC_SECONDS)
+        waiting = f"the etcd of cluster {name!r} is not ready yet"
+        return _unchanged(before, PHASE_PENDING, bad(READY, "ClusterNotReady", waiting))
 
-    async def _with_cluster(
+    async def _reconcile_topic(
         self, resource: TopicResource, before: TopicStatus, metadata: ClusterMetadata
-    ) -> Finding:
+    ) -> Outcome:
         if resource.topic_name in metadata.catalog.deletions:
-            waiting = "an older topic of this name is being deleted, with its records"
-            return _as_before(before, PHASE_PENDING, bad(READY, "DeletionUnderWay", waiting))
+            waiting = "a former topic of this name is being deleted with its records"
+            return _unchanged(before, PHASE_PENDING, bad(READY, "DeletionInProgress", waiting))
         try:
             await _check_usable(metadata)
-            planned, topic = await self._brought(resource, before, metadata)
+            planned, topic = await self._plan_and_execute(resource, before, metadata)
         except KubeError:
             raise
         except OperatingError as error:
             condition = unknown(READY, "StoreUnavailable", str(error))
-            return _as_before(before, before.phase or PHASE_PENDING, condition)
+            return _unchanged(before, before.phase or PHASE_PENDING, condition)
         except RefusedError as error:
-            reason = "InvalidName" if isinstance(error, InvalidTopicError) else "Refused"
-            planned = refused(before, reason, str(error))
+            reason = "InvalidName" if isinstance(error, InvalidTopicError) else "Rejected"
+            planned = rejected(before, reason, str(error))
             topic = metadata.catalog.get(resource.topic_name)
-        return await self._found(before, planned, topic, metadata)
+        return await self._outcome(before, planned, topic, metadata)
 
-    async def _brought(
+    async def _plan_and_execute(
         self, resource: TopicResource, before: TopicStatus, metadata: ClusterMetadata
     ) -> tuple[Plan, Topic | None]:
-        """Plan, and act; the plan, and the topic as it is then."""
+        """Plan and execute; return the plan, and the topic as it is then."""
         for attempt in range(1, ATTEMPTS_MAX + 1):
-            planned, topic = await self._planned(resource, before, metadata)
+            planned, topic = await self._plan(resource, before, metadata)
             try:
                 for action in planned.actions:
-                    topic, event = await apply.make(
+                    topic, event = await apply.execute(
                         action, resource.topic_name, metadata.catalog, self._clock(), self._new_id
                     )
                     log.info("topic changed", topic=topic.name, change=event.reason)
-                    await self._bulletin.happened(resource, event)
-            except _OVERTAKEN:
+                    await self._status_writer.record_event(resource, event)
+            except _RACE_ERRORS:
                 if attempt == ATTEMPTS_MAX:
                     raise
-                await asyncio.sleep(NEWS_SECONDS)
+                await asyncio.sleep(PROPAGATION_SECONDS)
             else:
                 break
         if planned.is_adoption:
-            await self._bulletin.happened(resource, Event("Adopted", "it was there already"))
+            await self._status_writer.record_event(
+                resource, Event("Adopted", "the topic existed already")
+            )
         return planned, topic
 
-    async def _planned(
+    async def _plan(
         self, resource: TopicResource, before: TopicStatus, metadata: ClusterMetadata
     ) -> tuple[Plan, Topic | None]:
-        """What to do, made sure of if it touches anything, and the topic as it is."""
-        older = await self._rivals.older(resource, now=False)
+        """The plan, confirmed with fresh data if it changes anything, and the current topic."""
+        conflicting = await self._owners.conflicting(resource, now=False)
         topic = metadata.catalog.get(resource.topic_name)
-        planned = plan(resource, before, topic, older)
+        planned = plan(resource, before, topic, conflicting)
         if planned.actions or planned.is_adoption:
-            older = await self._rivals.older(resource, now=True)
+            conflicting = await self._owners.conflicting(resource, now=True)
             topic = metadata.catalog.get(resource.topic_name)
-            planned = plan(resource, before, topic, older)
+            planned = plan(resource, before, topic, conflicting)
         return planned, topic
 
-    async def _found(
+    async def _outcome(
         self, before: TopicStatus, planned: Plan, topic: Topic | None, metadata: ClusterMetadata
-    ) -> Finding:
-        """How things are, after what was done."""
-        topic_id, partitions, seconds = before.topic_id, [], SETTLED_SECONDS
-        if topic is not None and (planned.phase == PHASE_READY or is_ours(before, topic)):
+    ) -> Outcome:
+        """The outcome after a plan was executed."""
+        topic_id, partitions, seconds = before.topic_id, [], RESYNC_SECONDS
+        if topic is not None and (planned.phase == PHASE_READY or was_applied_to(before, topic)):
             topic_id = topic.id.hex()
             partitions = status.partitions(
                 topic, metadata.view.leader, await self._log_end_offsets(metadata), before
             )
             if planned.actions or not all(each.leader for each in partitions):
-                seconds = SOON_SECONDS
-        return Finding(
+                seconds = RECHECK_SECONDS
+        return Outcome(
             phase=planned.phase,
             conditions=planned.conditions,
             applied=planned.applied,
@@ -212,56 +216,58 @@ class TopicReconciler:
         )
 
     async def _log_end_offsets(self, metadata: ClusterMetadata) -> Mapping[Partition, int]:
-        return (await self._surveyor.survey(metadata)).log_end_offsets
+        return (await self._collector.collect(metadata)).log_end_offsets
 
     # --- deleting -------------------------------------------------------------------------------
 
     async def _delete(self, resource: TopicResource, before: TopicStatus) -> None:
-        """Delete the topic, if it is this resource's to delete."""
+        """Delete the topic if this resource owns it."""
         if resource.spec.deletion_policy == "Retain" or not before.topic_id:
             return
         name = resource.spec.cluster_ref
         cluster = await self._kube.get(CLUSTERS, resource.namespace, name)
-        if cluster is None or await self._rivals.older(resource, now=True):
+        if cluster is None or await self._owners.conflicting(resource, now=True):
             return
         try:
             metadata = self._registry.get(resource.namespace, name)
             if metadata is None:
-                raise StoreUnavailableError(f"the etcd of cluster {name!r} is not in use yet")
+                raise StoreUnavailableError(f"the etcd of cluster {name!r} is not ready yet")
             await _check_usable(metadata)
             event = await apply.delete(resource.topic_name, before.topic_id, metadata.catalog)
         except OperatingError as error:
             if not cluster["metadata"].get("deletionTimestamp"):
                 raise
-            log.warning("topic left behind", topic=resource.topic_name, reason=str(error))
+            log.warning(
+                "topic not deleted with its cluster", topic=resource.topic_name, reason=str(error)
+            )
             return
         if event:
             log.info("topic changed", topic=resource.topic_name, change=event.reason)
-            await self._bulletin.happened(resource, event)
+            await self._status_writer.record_event(resource, event)
 
 
 def _read(body: Manifest) -> TopicResource | None:
-    """The resource; None if it is of no schema that we know, and so means no topic."""
+    """The resource; None if it does not match the schema, and so names no topic."""
     try:
         return read_topic(body)
     except msgspec.ValidationError as error:
-        log.warning("spec not understood", topic=body["metadata"]["name"], reason=str(error))
+        log.warning("invalid spec", topic=body["metadata"]["name"], reason=str(error))
         return None
 
 
 async def _check_usable(metadata: ClusterMetadata) -> None:
-    """Raise if what is known of topics is not what is true of them."""
+    """Raise if the known topics may differ from the actual ones."""
     if not metadata.is_connected:
-        raise StoreUnavailableError("the etcd of the cluster does not answer")
-    if not await metadata.is_settled():
-        raise StoreUnavailableError("brokers bring restored metadata up to date with the bucket")
+        raise StoreUnavailableError("the etcd of the cluster does not respond")
+    if not await metadata.is_restore_settled():
+        raise StoreUnavailableError("brokers are reconciling restored metadata with the bucket")
 
 
-def _as_before(
-    before: TopicStatus, phase: str, condition: Condition, seconds: float = SOON_SECONDS
-) -> Finding:
-    """What is told where nothing could be looked at."""
-    return Finding(
+def _unchanged(
+    before: TopicStatus, phase: str, condition: Condition, seconds: float = RECHECK_SECONDS
+) -> Outcome:
+    """The outcome if nothing could be checked."""
+    return Outcome(
         phase=phase,
         conditions=(condition,),
         applied=before.applied,

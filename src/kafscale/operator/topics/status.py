@@ -1,8 +1,8 @@
-"""The status of a topic's resource: how it is put together, and when it is worth writing. Pure.
+"""The status of a topic's resource: how it is built, and when it is written. Pure.
 
-The laws: an end offset that nobody tells at the moment stays what it was, as long as it is of the
-same topic. Offsets move all the time, so they alone are written every `OFFSETS_MS` at the most;
-everything else is written when it changes, and what has not changed is never written.
+Invariants: a log end offset that is unknown at the moment keeps its last value, if the topic is the
+same. Offsets change all the time, so a change of offsets alone is written at most every
+`OFFSETS_MS`. Other changes are written at once, and an unchanged status never.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -15,24 +15,24 @@ from msgspec.structs import replace
 from kafscale.control_plane.partition import Partition
 from kafscale.metadata.cluster.cluster_cache import NO_BROKER
 from kafscale.metadata.schema.model import Topic
-from kafscale.operator.conditions import Condition, written
+from kafscale.operator.conditions import Condition, to_status
 from kafscale.operator.spec.status import (
     AppliedStatus,
     PartitionStatus,
     TopicStatus,
-    as_conditions,
     as_manifest,
+    to_conditions,
 )
 from kafscale.operator.spec.topic import TopicResource
 
 OFFSETS_MS: Final = 30_000
 
 Leader = Callable[[str, int], tuple[int, int]]
-"""The broker that serves a partition of a topic, or `NO_BROKER`, and its leader epoch."""
+"""The leader of a partition, or `NOBODY`, and its leader epoch."""
 
 
 def read(status: Mapping[str, Any]) -> TopicStatus:
-    """What a resource says about itself; nothing, where that makes no sense."""
+    """The status of a resource; empty if it does not match the schema."""
     try:
         return msgspec.convert(status, TopicStatus)
     except msgspec.ValidationError:
@@ -59,7 +59,7 @@ def partitions(
     return found
 
 
-def assembled(
+def build_status(
     resource: TopicResource,
     before: TopicStatus,
     now_ms: int,
@@ -70,7 +70,7 @@ def assembled(
     topic_id: str,
     partitions: Sequence[PartitionStatus],
 ) -> TopicStatus:
-    """A whole status; a condition that says what it said before is as old as it was."""
+    """Build a status; a condition with an unchanged status keeps its transition time."""
     former = [as_manifest(each) for each in before.conditions]
     return TopicStatus(
         phase=phase,
@@ -78,12 +78,14 @@ def assembled(
         topic_id=topic_id,
         partitions=list(partitions),
         applied=applied,
-        conditions=as_conditions(written(conditions, former, moment(now_ms), resource.generation)),
+        conditions=to_conditions(
+            to_status(conditions, former, format_timestamp(now_ms), resource.generation)
+        ),
     )
 
 
-def is_worth_writing(before: TopicStatus, after: TopicStatus, since_ms: int | None) -> bool:
-    """Whether to write a status; `since_ms` is how long ago that was last done, if it is known."""
+def should_write(before: TopicStatus, after: TopicStatus, since_ms: int | None) -> bool:
+    """Whether to write a status; `since_ms` is the time since the last write, if known."""
     if after == before:
         return False
     return without_offsets(after) != without_offsets(before) or (
@@ -98,14 +100,14 @@ def without_offsets(status: TopicStatus) -> TopicStatus:
 
 
 def reason(status: TopicStatus, condition: str) -> str:
-    """Why a condition is what it is; empty where there is no such condition."""
+    """The reason of a condition; empty if there is no such condition."""
     return next((each.reason for each in status.conditions if each.type == condition), "")
 
 
-def moment(now_ms: int) -> str:
-    """A moment as Kubernetes writes it.
+def format_timestamp(now_ms: int) -> str:
+    """A timestamp as Kubernetes writes it.
 
-    >>> moment(1_750_000_000_999)
+    >>> format_timestamp(1_750_000_000_999)
     '2025-06-15T15:06:40Z'
     """
     return datetime.fromtimestamp(now_ms // 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,8 +1,8 @@
-"""What is told about topics in Kubernetes: statuses and events, and no more of them than needed.
+"""Writes statuses and events of topics, no more of them than needed.
 
-The laws: a status is written if it is worth it; an event of trouble is left when the trouble
-begins, not as long as it lasts. What was written a moment ago counts as what the resource says, for
-a resource may come to us as it was before.
+Invariants: a status is written only if `should_write` says so. A failure is recorded as an event
+when it begins, not as long as it lasts. A status that was just written counts as the current one,
+because the resource may be read from a stale cache.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,12 +19,12 @@ from kafscale.operator.topics import status
 from kafscale.operator.topics.apply import Event
 from kafscale.operator.topics.plan import READY
 
-EXPECTED: Final = frozenset({"ClusterNotReady", "DeletionUnderWay"})
-"""Reasons not to be ready that pass by themselves, and are worth no event."""
+EXPECTED: Final = frozenset({"ClusterNotReady", "DeletionInProgress"})
+"""Transient reasons not to be ready, which are not recorded as events."""
 
 
-class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """What has come of one look at a resource."""
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """The result of one reconcile."""
 
     phase: str
     conditions: Sequence[Condition]
@@ -32,7 +32,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     topic_id: str
     partitions: Sequence[PartitionStatus]
     seconds: float
-    """In which to look again."""
+    """The time until the next check."""
 
 
 class _Written(NamedTuple):
@@ -40,8 +40,8 @@ class _Written(NamedTuple):
     written_ms: int
 
 
-class Bulletin:
-    """Tells about topics."""
+class StatusWriter:
+    """Writes statuses and events."""
 
     def __init__(self, kube: Kube, clock: Callable[[], int]) -> None:
         """`clock` is in milliseconds."""
@@ -50,47 +50,49 @@ class Bulletin:
         self._written: dict[str, _Written] = {}
 
     def before(self, resource: TopicResource) -> TopicStatus:
-        """What was told last."""
+        """The status last written."""
         written = self._written.get(resource.uid)
         if written and self._clock() - written.written_ms < status.OFFSETS_MS:
             return written.status
         return status.read(resource.status)
 
-    async def tell(self, resource: TopicResource, before: TopicStatus, finding: Finding) -> None:
-        """Write the status, if it is worth it, and an event if trouble has begun."""
+    async def write_status(
+        self, resource: TopicResource, before: TopicStatus, outcome: Outcome
+    ) -> None:
+        """Write the status if it is due, and an event if a failure has begun."""
         now_ms = self._clock()
-        after = status.assembled(
+        after = status.build_status(
             resource,
             before,
             now_ms,
-            phase=finding.phase,
-            conditions=finding.conditions,
-            applied=finding.applied,
-            topic_id=finding.topic_id,
-            partitions=finding.partitions,
+            phase=outcome.phase,
+            conditions=outcome.conditions,
+            applied=outcome.applied,
+            topic_id=outcome.topic_id,
+            partitions=outcome.partitions,
         )
         written = self._written.get(resource.uid)
         since_ms = now_ms - written.written_ms if written else None
-        if not status.is_worth_writing(before, after, since_ms):
+        if not status.should_write(before, after, since_ms):
             return
-        await self._kube.apply_status({**about(resource), "status": as_manifest(after)})
+        await self._kube.apply_status({**reference(resource), "status": as_manifest(after)})
         self._written[resource.uid] = _Written(after, now_ms)
-        for condition in finding.conditions:
-            if _is_new_trouble(condition, resource, before):
+        for condition in outcome.conditions:
+            if _is_new_failure(condition, resource, before):
                 message = f"{condition.reason}: {condition.message}"
-                await self._kube.tell(about(resource), "Failed", message, warning=True)
+                await self._kube.record_event(reference(resource), "Failed", message, warning=True)
 
-    async def happened(self, resource: TopicResource, event: Event) -> None:
-        """Leave an event of what was done."""
-        await self._kube.tell(about(resource), event.reason, event.message)
+    async def record_event(self, resource: TopicResource, event: Event) -> None:
+        """Record an event about a resource."""
+        await self._kube.record_event(reference(resource), event.reason, event.message)
 
     def forget(self, resource: TopicResource) -> None:
-        """There is nothing more to tell of a resource."""
+        """Drop the state of a resource."""
         self._written.pop(resource.uid, None)
 
 
-def _is_new_trouble(condition: Condition, resource: TopicResource, before: TopicStatus) -> bool:
-    """Whether a topic is not ready for another reason than before, or in spite of a new spec."""
+def _is_new_failure(condition: Condition, resource: TopicResource, before: TopicStatus) -> bool:
+    """Whether a topic is not ready for a new reason, or despite a new spec."""
     if condition.type != READY or condition.status == TRUE or condition.reason in EXPECTED:
         return False
     return (
@@ -99,8 +101,8 @@ def _is_new_trouble(condition: Condition, resource: TopicResource, before: Topic
     )
 
 
-def about(resource: TopicResource) -> Manifest:
-    """The resource as an object of Kubernetes, in short."""
+def reference(resource: TopicResource) -> Manifest:
+    """The resource as an object that Kubernetes can identify."""
     return {
         "apiVersion": TOPICS.api_version,
         "kind": TOPICS.kind,

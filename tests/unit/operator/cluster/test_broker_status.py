@@ -1,4 +1,4 @@
-"""Surveys: what brokers say, how long one lasts, and that a silent broker holds nobody up."""
+"""Tests of collecting broker status: combining, caching, and unresponsive brokers."""
 
 import asyncio
 
@@ -11,14 +11,14 @@ from kafscale.metadata.schema.model import BrokerInfo
 from kafscale.metadata.store.base import Put
 from kafscale.metadata.store.memory import MemoryStore
 from kafscale.operator.cluster.broker_status import (
-    ASKED_AT_ONCE_MAX,
+    CONCURRENT_REQUESTS_MAX,
     CONNECTIONS,
     FRESH_MS,
     IDLE,
-    Surveyor,
+    BrokerStatusCollector,
     control_address,
-    over_control_plane,
-    summary,
+    fetch_over_control_plane,
+    summarize,
 )
 from kafscale.operator.cluster.metadata import ClusterMetadata
 from kafscale.testing import virtual_time
@@ -35,8 +35,8 @@ def sample(broker_id, timestamp_ms, connections):
     )
 
 
-def test_a_survey_tells_how_brokers_do_and_how_far_logs_go():
-    survey = summary(
+def test_responses_are_combined():
+    statuses = summarize(
         {
             0: BrokerStatusResponse(
                 broker_id="0",
@@ -59,121 +59,125 @@ def test_a_survey_tells_how_brokers_do_and_how_far_logs_go():
             ),
         }
     )
-    assert (survey.ready, survey.draining, survey.silent) == ([0], [1], [])
-    assert survey.log_end_offsets == {Partition("orders", 0): 7, Partition("orders", 1): 4}
-    assert survey.brokers[0].version == "1.2"
-    assert survey.brokers[0].partition_count == 2
-    assert survey.brokers[1].problems == {"store": "it does not answer"}
-    assert [each.connection_count for each in survey.brokers.values()] == [6, 2]
-    assert survey.connection_count == 8
+    assert (statuses.ready, statuses.draining, statuses.unresponsive) == ([0], [1], [])
+    assert statuses.log_end_offsets == {Partition("orders", 0): 7, Partition("orders", 1): 4}
+    assert statuses.brokers[0].version == "1.2"
+    assert statuses.brokers[0].partition_count == 2
+    assert statuses.brokers[1].problems == {"store": "it does not answer"}
+    assert [each.connection_count for each in statuses.brokers.values()] == [6, 2]
+    assert statuses.connection_count == 8
 
 
-def test_what_one_broker_does_not_say_is_not_made_up():
-    survey = summary({0: BrokerStatusResponse(broker_id="0", samples=[sample("0", 1, 5)]), 1: None})
-    assert survey.silent == [1]
-    assert survey.ready == []
-    assert survey.connection_count is None
+def test_unresponsive_broker_makes_totals_unknown():
+    statuses = summarize(
+        {0: BrokerStatusResponse(broker_id="0", samples=[sample("0", 1, 5)]), 1: None}
+    )
+    assert statuses.unresponsive == [1]
+    assert statuses.ready == []
+    assert statuses.connection_count is None
 
 
 class Brokers:
-    """Brokers that answer after a second; `silent` ones never do, `lost` ones cannot be reached."""
+    """Brokers that respond after a second; `unresponsive` ones never, `unreachable` ones fail."""
 
     def __init__(self, count):
         self.store = MemoryStore(virtual_time.clock_ms)
         self.metadata = ClusterMetadata(self.store, "objects")
         self.count = count
-        self.asked = 0
-        self.asked_at_once = self.asked_at_once_max = 0
-        self.silent = self.lost = frozenset()
+        self.request_count = 0
+        self.concurrent_requests = self.concurrent_requests_max = 0
+        self.unresponsive = self.unreachable = frozenset()
 
     async def start(self):
-        for number in range(self.count):
-            value = encode_broker(registered(number), 0)
-            await self.store.commit([], [Put(keys.broker(str(number)), value)])
+        for broker_id in range(self.count):
+            value = encode_broker(registered(broker_id), 0)
+            await self.store.commit([], [Put(keys.broker(str(broker_id)), value)])
         await self.metadata.start()
 
-    async def answer(self, broker):
-        self.asked += 1
-        self.asked_at_once += 1
-        self.asked_at_once_max = max(self.asked_at_once_max, self.asked_at_once)
+    async def response(self, broker):
+        self.request_count += 1
+        self.concurrent_requests += 1
+        self.concurrent_requests_max = max(self.concurrent_requests_max, self.concurrent_requests)
         try:
-            if broker.id in self.lost:
+            if broker.id in self.unreachable:
                 raise UnreachableError("a:0", "UNAVAILABLE", "connection refused")
-            await asyncio.sleep(3600 if broker.id in self.silent else 1)
+            await asyncio.sleep(3600 if broker.id in self.unresponsive else 1)
         finally:
-            self.asked_at_once -= 1
+            self.concurrent_requests -= 1
         return BrokerStatusResponse(broker_id=str(broker.id), ready=True)
 
 
-def play(body, count=3):
+def run_test(body, count=3):
     async def scenario(_random):
         brokers = Brokers(count)
         await brokers.start()
         try:
-            return await body(brokers, Surveyor(brokers.answer, virtual_time.clock_ms))
+            return await body(
+                brokers, BrokerStatusCollector(brokers.response, virtual_time.clock_ms)
+            )
         finally:
             await brokers.metadata.close()
 
     return virtual_time.run(scenario, seed=0)
 
 
-def test_one_survey_serves_all_who_ask_within_some_seconds():
-    async def body(brokers, surveyor):
-        surveys = await asyncio.gather(*(surveyor.survey(brokers.metadata) for _ in range(100)))
-        assert all(each is surveys[0] for each in surveys)
-        assert brokers.asked == 3
+def test_result_is_cached_for_some_seconds():
+    async def body(brokers, collector):
+        results = await asyncio.gather(*(collector.collect(brokers.metadata) for _ in range(100)))
+        assert all(each is results[0] for each in results)
+        assert brokers.request_count == 3
         await asyncio.sleep(FRESH_MS / 1000)
-        assert await surveyor.survey(brokers.metadata) is not surveys[0]
-        return brokers.asked
+        assert await collector.collect(brokers.metadata) is not results[0]
+        return brokers.request_count
 
-    assert play(body) == 6
+    assert run_test(body) == 6
 
 
-def test_who_does_not_answer_is_silent_and_holds_nobody_up():
-    async def body(brokers, surveyor):
-        brokers.silent, brokers.lost = {0}, {2}
+def test_unresponsive_brokers_do_not_delay_the_result():
+    async def body(brokers, collector):
+        brokers.unresponsive, brokers.unreachable = {0}, {2}
         begun_ms = virtual_time.clock_ms()
-        survey = await surveyor.survey(brokers.metadata)
-        return survey.ready, survey.silent, virtual_time.clock_ms() - begun_ms
+        statuses = await collector.collect(brokers.metadata)
+        return statuses.ready, statuses.unresponsive, virtual_time.clock_ms() - begun_ms
 
-    ready, silent, lasted_ms = play(body)
-    assert (ready, silent) == ([1], [0, 2])
+    ready, unresponsive, lasted_ms = run_test(body)
+    assert (ready, unresponsive) == ([1], [0, 2])
     assert lasted_ms < 5000
 
 
-def test_many_brokers_are_asked_a_few_at_a_time():
-    async def body(brokers, surveyor):
-        survey = await surveyor.survey(brokers.metadata)
-        return len(survey.ready), brokers.asked_at_once_max
+def test_concurrent_requests_are_bounded():
+    async def body(brokers, collector):
+        statuses = await collector.collect(brokers.metadata)
+        return len(statuses.ready), brokers.concurrent_requests_max
 
-    assert play(body, count=50) == (50, ASKED_AT_ONCE_MAX)
+    assert run_test(body, count=50) == (50, CONCURRENT_REQUESTS_MAX)
 
 
-def test_what_is_known_of_a_cluster_is_forgotten_with_it():
-    async def body(brokers, surveyor):
-        await surveyor.survey(brokers.metadata)
-        assert len(surveyor._kept) == 1
+def test_cache_is_dropped_with_the_metadata():
+    async def body(brokers, collector):
+        await collector.collect(brokers.metadata)
+        assert len(collector._cached) == 1
         await brokers.metadata.close()
         brokers.metadata = ClusterMetadata(brokers.store, "objects")
         await asyncio.sleep(1)
-        return len(surveyor._kept)
+        return len(collector._cached)
 
-    assert play(body) == 0
+    assert run_test(body) == 0
 
 
-def test_brokers_are_asked_where_they_have_registered():
+def test_control_address_is_the_registered_one():
     async def body():
         broker = ScriptedBroker()
         async with served(broker) as client:
             here = registered(3, control_host="127.0.0.1", control_port=client.server.port)
-            answer = await over_control_plane()(here)
-        return answer.broker_id, answer.partitions[0].log_end_offset
+            response = await fetch_over_control_plane()(here)
+        return response.broker_id, response.partitions[0].log_end_offset
 
     assert asyncio.run(body()) == ("3", 12)
     assert control_address(registered(0, control_port=9093)) == "a:9093"
 
 
-def test_the_operators_own_samples_tell_of_clients():
+def test_samples_of_the_operator_count_clients():
     samples = {
         "red": [
             MetricsSample(broker_id="0", timestamp_ms=9, gauges={CONNECTIONS: 4, IDLE: 0}),
@@ -181,17 +185,19 @@ def test_the_operators_own_samples_tell_of_clients():
         ]
     }
 
-    async def body(brokers, _surveyor):
-        async def answer(broker):
+    async def body(brokers, _collector):
+        async def response(broker):
             return BrokerStatusResponse(broker_id=str(broker.id), cluster_id="red")
 
-        surveyor = Surveyor(answer, virtual_time.clock_ms, lambda each: samples[each], fresh_ms=0)
-        survey = await surveyor.survey(brokers.metadata)
-        assert (survey.connection_count, survey.idle_seconds) == (4, 0)
+        collector = BrokerStatusCollector(
+            response, virtual_time.clock_ms, lambda each: samples[each], fresh_ms=0
+        )
+        statuses = await collector.collect(brokers.metadata)
+        assert (statuses.connection_count, statuses.idle_seconds) == (4, 0)
         samples["red"][0].gauges[IDLE] = 90
-        assert (await surveyor.survey(brokers.metadata)).idle_seconds == 70.5
+        assert (await collector.collect(brokers.metadata)).idle_seconds == 70.5
         del samples["red"][0]
-        survey = await surveyor.survey(brokers.metadata)
-        return survey.connection_count, survey.idle_seconds
+        statuses = await collector.collect(brokers.metadata)
+        return statuses.connection_count, statuses.idle_seconds
 
-    assert play(body, count=2) == (None, None)
+    assert run_test(body, count=2) == (None, None)

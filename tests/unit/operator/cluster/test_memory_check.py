@@ -1,11 +1,11 @@
-"""Brokers that would not fit are told of before they are killed, or multiplied."""
+"""Tests that brokers which would exceed their memory are reported in advance."""
 
 from typing import Any
 
 import pytest
 
 from kafscale.config import Config
-from kafscale.operator.cluster.memory_check import TAILS_BYTES, memory_condition
+from kafscale.operator.cluster.memory_check import TAIL_BYTES, memory_condition
 from kafscale.operator.spec.cluster import read_cluster
 
 
@@ -23,12 +23,12 @@ def condition(memory: str, limit: str, cache: str, **spec: Any) -> tuple[str, st
             **spec,
         },
     }
-    found = memory_condition(read_cluster(body))
-    return found.status, found.reason
+    reported = memory_condition(read_cluster(body))
+    return reported.status, reported.reason
 
 
 @pytest.mark.parametrize(
-    ("memory", "limit", "cache", "word"),
+    ("memory", "limit", "cache", "reason"),
     [
         ("4Gi", "4Gi", "2Gi", "Fits"),
         ("1Gi", "4Gi", "2Gi", "AboveAutoscalingTarget"),
@@ -36,18 +36,18 @@ def condition(memory: str, limit: str, cache: str, **spec: Any) -> tuple[str, st
         ("2Gi", "8Gi", "512Mi", "Fits"),
     ],
 )
-def test_a_full_cache_has_to_fit(memory: str, limit: str, cache: str, word: str) -> None:
-    assert condition(memory, limit, cache) == ("True" if word == "Fits" else "False", word)
+def test_full_cache_must_fit(memory: str, limit: str, cache: str, reason: str) -> None:
+    assert condition(memory, limit, cache) == ("True" if reason == "Fits" else "False", reason)
 
 
-def test_without_autoscaling_only_the_limit_counts() -> None:
+def test_only_the_limit_counts_without_autoscaling() -> None:
     assert condition("1Gi", "4Gi", "2Gi", autoscaling={"enabled": False}) == ("True", "Fits")
 
 
-def test_what_is_set_for_the_tails_counts() -> None:
+def test_configured_tail_size_counts() -> None:
     more = {"config": {"settings": {"storage": {"maxTailBytes": "2Gi"}}}}
     assert condition("4Gi", "4Gi", "2Gi", **more) == ("False", "AboveLimit")
 
 
-def test_the_default_of_the_tails_is_that_of_brokers() -> None:
-    assert Config().storage.tail_bytes_max == TAILS_BYTES
+def test_default_tail_size_is_that_of_brokers() -> None:
+    assert Config().storage.tail_bytes_max == TAIL_BYTES

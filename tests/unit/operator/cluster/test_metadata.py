@@ -1,4 +1,4 @@
-"""The metadata of clusters is opened once, kept, opened anew for other settings, and closed."""
+"""Tests of the metadata registry: open once, reopen for changed settings, close."""
 
 import asyncio
 
@@ -12,11 +12,11 @@ from kafscale.metadata.topics.catalog import Catalog
 from kafscale.operator.cluster.metadata import MetadataRegistry
 from kafscale.testing import virtual_time
 
-HERE = Etcd(endpoints=("here:2379",))
-THERE = Etcd(endpoints=("there:2379",))
+SETTINGS = Etcd(endpoints=("here:2379",))
+OTHER = Etcd(endpoints=("there:2379",))
 
 
-class Opener:
+class FakeStoreOpener:
     """Opens stores in memory, and remembers them by their settings."""
 
     def __init__(self):
@@ -29,9 +29,9 @@ class Opener:
         return store
 
 
-def play(body):
+def run_test(body):
     async def scenario(_random):
-        opener = Opener()
+        opener = FakeStoreOpener()
         registry = MetadataRegistry(opener)
         try:
             return await body(registry, opener)
@@ -49,11 +49,11 @@ async def is_closed(store):
     return False
 
 
-def test_a_cluster_is_opened_once_and_seen_as_it_changes():
+def test_metadata_is_opened_once_and_kept_current():
     async def body(registry, opener):
         assert registry.get("default", "production") is None
-        metadata = await registry.open("default", "production", HERE, "objects")
-        assert await registry.open("default", "production", HERE, "objects") is metadata
+        metadata = await registry.open("default", "production", SETTINGS, "objects")
+        assert await registry.open("default", "production", SETTINGS, "objects") is metadata
         assert registry.get("default", "production") is metadata
         assert registry.get("other", "production") is None
         ((_, store),) = opener.opened
@@ -63,19 +63,19 @@ def test_a_cluster_is_opened_once_and_seen_as_it_changes():
         broker = Catalog(store)
         await broker.start()
         await broker.create("orders", 2, {}, 1, bytes(16))
-        made = await metadata.catalog.create("payments", 1, {}, 1, bytes(range(16)))
+        created = await metadata.catalog.create("payments", 1, {}, 1, bytes(range(16)))
         await broker.close()
         assert metadata.is_connected
         assert metadata.brokers == {}
-        return sorted(metadata.topics), made.namespace
+        return sorted(metadata.topics), created.namespace
 
-    assert play(body) == (["orders", "payments"], "objects")
+    assert run_test(body) == (["orders", "payments"], "objects")
 
 
-def test_other_settings_open_it_anew_and_the_former_is_closed():
+def test_changed_settings_reopen_metadata_and_close_the_former():
     async def body(registry, opener):
-        first = await registry.open("default", "production", HERE, "objects")
-        second = await registry.open("default", "production", THERE, "objects")
+        first = await registry.open("default", "production", SETTINGS, "objects")
+        second = await registry.open("default", "production", OTHER, "objects")
         assert first is not second
         assert registry.get("default", "production") is second
         await asyncio.sleep(1)
@@ -84,59 +84,59 @@ def test_other_settings_open_it_anew_and_the_former_is_closed():
             await first.catalog.delete("orders")
         return closed
 
-    assert play(body) == [True, False]
+    assert run_test(body) == [True, False]
 
 
-def test_an_etcd_that_does_not_answer_leaves_what_was_open():
+def test_unavailable_etcd_leaves_metadata_open():
     async def body(registry, opener):
-        first = await registry.open("default", "production", HERE, "objects")
+        first = await registry.open("default", "production", SETTINGS, "objects")
         opener.broken = MemoryStore(virtual_time.clock_ms)
         await opener.broken.close()
         with pytest.raises(StoreUnavailableError):
-            await registry.open("default", "production", THERE, "objects")
+            await registry.open("default", "production", OTHER, "objects")
         assert not await is_closed(opener.opened[0][1])
         return registry.get("default", "production") is first
 
-    assert play(body)
+    assert run_test(body)
 
 
-def test_a_cluster_that_goes_is_closed_and_the_others_stay():
+def test_closing_one_cluster_keeps_the_others():
     async def body(registry, opener):
-        await registry.open("default", "production", HERE, "objects")
-        await registry.open("default", "staging", HERE, "objects")
+        await registry.open("default", "production", SETTINGS, "objects")
+        await registry.open("default", "staging", SETTINGS, "objects")
         await registry.close("default", "production")
         await registry.close("default", "production")
-        found = registry.get("default", "production"), registry.get("default", "staging")
-        return found, [await is_closed(store) for _, store in opener.opened]
+        open_metadata = registry.get("default", "production"), registry.get("default", "staging")
+        return open_metadata, [await is_closed(store) for _, store in opener.opened]
 
-    (production, staging), closed = play(body)
+    (production, staging), closed = run_test(body)
     assert production is None
     assert staging is not None
     assert closed == [True, False]
 
 
-def test_a_cluster_is_found_by_the_id_that_brokers_gave_it():
+def test_cluster_is_found_by_its_id():
     async def body(registry, opener):
         assert registry.only() is None
-        red = await registry.open("default", "red", HERE, "objects")
+        red = await registry.open("default", "red", SETTINGS, "objects")
         assert registry.only() is red
-        blue = await registry.open("default", "blue", THERE, "objects")
+        blue = await registry.open("default", "blue", OTHER, "objects")
         assert registry.only() is None
         assert await registry.find("blue") is None
         for (_, store), name in zip(opener.opened, ("red", "blue"), strict=True):
             await cluster_id(store, name)
         return await registry.find("blue") is blue, await registry.find("green")
 
-    assert play(body) == (True, None)
+    assert run_test(body) == (True, None)
 
 
-def test_who_wants_to_know_is_told_when_it_is_closed():
+def test_listeners_are_called_on_close():
     async def body(registry, _opener):
-        metadata = await registry.open("default", "red", HERE, "objects")
-        told = []
-        metadata.when_closed(lambda: told.append(metadata.is_connected))
+        metadata = await registry.open("default", "red", SETTINGS, "objects")
+        previous = []
+        metadata.on_close(lambda: previous.append(metadata.is_connected))
         await registry.close("default", "red")
         await metadata.close()
-        return told
+        return previous
 
-    assert play(body) == [True]
+    assert run_test(body) == [True]

@@ -1,4 +1,4 @@
-"""What is told about a cluster."""
+"""Tests of a cluster's status."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from kafscale.operator.cluster.status import (
     PROGRESSING,
     READY,
     SLEEPING,
-    Found,
+    ObservedCluster,
     brokers_condition,
     changed,
     phase,
@@ -21,7 +21,7 @@ from kafscale.operator.conditions import FALSE, TRUE, Condition, bad, ok
 from kafscale.operator.spec.cluster import Cluster, read_cluster
 
 NOW, BEFORE = "2026-11-16T10:00:00Z", "2026-11-16T09:00:00Z"
-WELL = [ok(each, "Fine") for each in ("EtcdReady", "BucketReady", "ConfigValid")]
+HEALTHY = [ok(each, "Fine") for each in ("EtcdReady", "BucketReady", "ConfigValid")]
 
 
 def cluster(**status: Any) -> Cluster:
@@ -30,36 +30,44 @@ def cluster(**status: Any) -> Cluster:
     return read_cluster({"metadata": metadata, "spec": spec, "status": status})
 
 
-def found(**more: Any) -> Found:
-    return Found(**{"conditions": list(WELL), "replicas": 3, "ready_brokers": 3, **more})
+def observed(**more: Any) -> ObservedCluster:
+    return ObservedCluster(
+        **{"conditions": list(HEALTHY), "replicas": 3, "ready_brokers": 3, **more}
+    )
 
 
-def test_all_brokers_serve() -> None:
-    told = status(cluster(), found(topic_count=4, broker_count=3), NOW)
-    assert told["phase"] == READY
-    assert (told["observedGeneration"], told["topicCount"], told["readyBrokers"]) == (7, 4, 3)
-    [ready] = [each for each in told["conditions"] if each["type"] == "Ready"]
+def test_ready_if_all_brokers_serve() -> None:
+    reported = status(cluster(), observed(topic_count=4, broker_count=3), NOW)
+    assert reported["phase"] == READY
+    assert (reported["observedGeneration"], reported["topicCount"], reported["readyBrokers"]) == (
+        7,
+        4,
+        3,
+    )
+    [ready] = [each for each in reported["conditions"] if each["type"] == "Ready"]
     assert (ready["status"], ready["lastTransitionTime"]) == (TRUE, NOW)
 
 
-def test_what_is_not_known_is_not_said() -> None:
-    told = status(cluster(), Found(conditions=[bad("EtcdReady", "Forming", "it forms")]), NOW)
-    assert told["phase"] == PENDING
-    assert {"brokerCount", "readyBrokers", "topicCount", "snapshot"}.isdisjoint(told)
-    [ready] = [each for each in told["conditions"] if each["type"] == "Ready"]
-    assert ready["message"] == "EtcdReady: it forms"
+def test_unknown_values_are_left_out() -> None:
+    reported = status(
+        cluster(), ObservedCluster(conditions=[bad("EtcdReady", "Forming", "forming")]), NOW
+    )
+    assert reported["phase"] == PENDING
+    assert {"brokerCount", "readyBrokers", "topicCount", "snapshot"}.isdisjoint(reported)
+    [ready] = [each for each in reported["conditions"] if each["type"] == "Ready"]
+    assert ready["message"] == "EtcdReady: forming"
 
 
-def test_a_condition_that_stays_keeps_its_time() -> None:
-    was = {"type": "Ready", "status": TRUE, "reason": "Ready", "lastTransitionTime": BEFORE}
-    told = status(cluster(phase=READY, conditions=[was]), found(), NOW)
-    times = {each["type"]: each["lastTransitionTime"] for each in told["conditions"]}
+def test_unchanged_condition_keeps_its_transition_time() -> None:
+    former = {"type": "Ready", "status": TRUE, "reason": "Ready", "lastTransitionTime": BEFORE}
+    reported = status(cluster(phase=READY, conditions=[former]), observed(), NOW)
+    times = {each["type"]: each["lastTransitionTime"] for each in reported["conditions"]}
     assert times["Ready"] == BEFORE
     assert times["BrokersReady"] == NOW
 
 
 @pytest.mark.parametrize(
-    ("more", "before", "word"),
+    ("more", "before", "expected"),
     [
         ({}, "", READY),
         ({"step": Scale(3)}, READY, PROGRESSING),
@@ -67,22 +75,22 @@ def test_a_condition_that_stays_keeps_its_time() -> None:
         ({"ready_brokers": 2, "step": Wait("b-2 is not ready")}, READY, PROGRESSING),
         ({"ready_brokers": 0}, PENDING, PROGRESSING),
         ({"replicas": None, "ready_brokers": None}, "", PENDING),
-        ({"is_asleep": True, "replicas": 0, "ready_brokers": 0}, READY, SLEEPING),
-        ({"conditions": [*WELL[:2], bad("ConfigValid", "Refused", "no")]}, READY, DEGRADED),
+        ({"is_scaled_to_zero": True, "replicas": 0, "ready_brokers": 0}, READY, SLEEPING),
+        ({"conditions": [*HEALTHY[:2], bad("ConfigValid", "Invalid", "no")]}, READY, DEGRADED),
     ],
 )
-def test_the_phase(more: dict[str, Any], before: str, word: str) -> None:
-    seen = found(**more)
-    conditions = [*seen.conditions, *filter(None, [brokers_condition(seen)])]
-    assert phase(conditions, seen, before) == word
+def test_phase(more: dict[str, Any], before: str, expected: str) -> None:
+    state = observed(**more)
+    conditions = [*state.conditions, *filter(None, [brokers_condition(state)])]
+    assert phase(conditions, state, before) == expected
 
 
-def test_what_a_missing_broker_waits_for_is_said() -> None:
-    told = brokers_condition(found(ready_brokers=2, step=Wait("b-2 is not ready")))
-    assert told == bad("BrokersReady", "NotAllReady", "2 of 3 brokers serve; b-2 is not ready")
+def test_brokers_condition_names_what_is_waited_for() -> None:
+    reported = brokers_condition(observed(ready_brokers=2, step=Wait("b-2 is not ready")))
+    assert reported == bad("BrokersReady", "NotAllReady", "2 of 3 brokers serve; b-2 is not ready")
 
 
-def test_only_news_are_told() -> None:
+def test_only_changed_conditions_are_reported() -> None:
     def condition(type_: str, value: str) -> dict[str, Any]:
         return {"type": type_, "status": value, "reason": "Why", "message": "what"}
 

@@ -1,10 +1,10 @@
-"""What Kubernetes does with a schema, in small: judges it, fills values in by it, judges values.
+"""A small model of what Kubernetes does with a schema: check it, apply defaults, validate values.
 
-    problems(schema)         why it is not structural; empty where it is
-    filled(value, schema)    the value with what is left out
-    complaints(value, schema)
+    problems(schema)                  why it is not structural; empty if it is
+    with_defaults(value, schema)      the value with defaults
+    violations_of(value, schema)      why a value does not match
 
-Rules in CEL are not judged here: a real API server does that in the tests of `make test-k8s`.
+CEL rules are not evaluated here: a real API server does that in the tests of `make test-k8s`.
 """
 
 import copy
@@ -39,21 +39,21 @@ KEYWORDS = {
     "x-kubernetes-list-map-keys",
     "x-kubernetes-validations",
 }
-"""All others mean trouble in a CRD, or something that we have no use for."""
+"""Other keywords are invalid in a CRD, or not used by Kafscale."""
 
 
 def parts(schema: Schema, path: str = "") -> Iterator[tuple[str, Schema]]:
-    """A schema and all schemas in it, each with its path."""
+    """A schema and all nested schemas, each with its path."""
     yield path, schema
     for name, inner in schema.get("properties", {}).items():
         yield from parts(inner, f"{path}.{name}" if path else name)
-    for word, mark in (("items", "[]"), ("additionalProperties", "{}")):
-        if word in schema:
-            yield from parts(schema[word], path + mark)
+    for keyword, mark in (("items", "[]"), ("additionalProperties", "{}")):
+        if keyword in schema:
+            yield from parts(schema[keyword], path + mark)
 
 
 def problems(schema: Schema) -> list[str]:
-    return [f"{path}: {said}" for path, part in parts(schema) for said in _problems(part)]
+    return [f"{path}: {found}" for path, part in parts(schema) for found in _problems(part)]
 
 
 def _problems(part: Schema) -> Iterator[str]:
@@ -64,22 +64,22 @@ def _problems(part: Schema) -> Iterator[str]:
     if missing := set(part.get("required", ())) - set(part.get("properties", ())):
         yield f"requires {missing}, which it does not have"
     if "properties" in part and "additionalProperties" in part:
-        yield "has properties of both sorts"
+        yield "has both properties and additionalProperties"
     if (part.get("type") == "array") != ("items" in part):
-        yield "is half an array"
+        yield "has a type or items of an array, but not both"
     for key in part.get("x-kubernetes-list-map-keys", ()):
         if key not in part["items"].get("required", ()):
-            yield f"is told apart by {key}, which may be left out"
+            yield f"is merged by {key}, which is optional"
     if "pattern" in part:
-        re2.compile(part["pattern"])  # Raises where Go would: they have the same syntax.
+        re2.compile(part["pattern"])  # Go has the same syntax.
     if "default" in part:
-        yield from complaints(filled(part["default"], part), part)
+        yield from violations_of(with_defaults(part["default"], part), part)
 
 
-def filled(value: Any, schema: Schema) -> Any:
-    """The value with all defaults, as the API server stores it; nulls are as if left out."""
+def with_defaults(value: Any, schema: Schema) -> Any:
+    """The value with all defaults, as the API server stores it; nulls count as missing."""
     if isinstance(value, list):
-        return [filled(each, schema["items"]) for each in value]
+        return [with_defaults(each, schema["items"]) for each in value]
     if not isinstance(value, dict) or "properties" not in schema:
         return value
     found = {name: each for name, each in value.items() if each is not None}
@@ -87,40 +87,40 @@ def filled(value: Any, schema: Schema) -> Any:
         if name not in found and "default" in inner:
             found[name] = copy.deepcopy(inner["default"])
         if name in found:
-            found[name] = filled(found[name], inner)
+            found[name] = with_defaults(found[name], inner)
     return found
 
 
-def complaints(value: Any, schema: Schema, path: str = "") -> list[str]:
-    """Why a value does not fit."""
+def violations_of(value: Any, schema: Schema, path: str = "") -> list[str]:
+    """Why a value does not match."""
     kind = KINDS[schema["type"]]
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
         return [f"{path}: {value!r} is no {schema['type']}"]
-    said = [f"{path}: {words}" for words in _bounds_broken(value, schema)]
+    found = [f"{path}: {problem}" for problem in _bounds_broken(value, schema)]
     if isinstance(value, list):
         for index, each in enumerate(value):
-            said += complaints(each, schema["items"], f"{path}[{index}]")
+            found += violations_of(each, schema["items"], f"{path}[{index}]")
     if isinstance(value, dict) and "x-kubernetes-preserve-unknown-fields" not in schema:
-        said += [
+        found += [
             f"{path}: lacks {name}" for name in schema.get("required", ()) if name not in value
         ]
         for name, each in value.items():
             inner = schema.get("properties", {}).get(name, schema.get("additionalProperties"))
             if inner is None:
-                said.append(f"{path}: knows no {name}")
+                found.append(f"{path}: knows no {name}")
             else:
-                said += complaints(each, inner, f"{path}.{name}")
-    return said
+                found += violations_of(each, inner, f"{path}.{name}")
+    return found
 
 
 def _bounds_broken(value: Any, schema: Schema) -> Iterator[str]:
     size = len(value) if isinstance(value, str | list | dict) else value
-    for least in ("minimum", "minLength"):
-        if size < schema.get(least, size):
-            yield f"{value!r} is less than {schema[least]}"
-    for most in ("maximum", "maxLength", "maxItems", "maxProperties"):
-        if size > schema.get(most, size):
-            yield f"{value!r} is more than {schema[most]}"
+    for minimum in ("minimum", "minLength"):
+        if size < schema.get(minimum, size):
+            yield f"{value!r} is less than {schema[minimum]}"
+    for maximum in ("maximum", "maxLength", "maxItems", "maxProperties"):
+        if size > schema.get(maximum, size):
+            yield f"{value!r} is more than {schema[maximum]}"
     if value not in schema.get("enum", [value]):
         yield f"{value!r} is none of {schema['enum']}"
     if not re.search(schema.get("pattern", ""), value if isinstance(value, str) else ""):

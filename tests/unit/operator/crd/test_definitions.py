@@ -1,4 +1,4 @@
-"""The definitions are what the specification asks for, and what Kubernetes takes."""
+"""Tests that the definitions match the specification, and are valid for Kubernetes."""
 
 import msgspec
 import pytest
@@ -7,7 +7,7 @@ from kafscale.operator.crd import definitions
 from kafscale.operator.crd.definitions import RESOURCES, schema
 from kafscale.operator.spec.cluster import ClusterSpec
 from kafscale.operator.spec.topic import TopicSpec
-from unit.operator.crd.structural import complaints, filled, parts, problems
+from unit.operator.crd.structural import parts, problems, violations_of, with_defaults
 
 CLUSTER, TOPIC = definitions()
 CLUSTER_SCHEMA, TOPIC_SCHEMA = (schema(each) for each in RESOURCES)
@@ -25,12 +25,12 @@ def cluster_fields(path):
 
 
 @both
-def test_the_schema_is_structural(resource):
+def test_schema_is_structural(resource):
     assert problems(schema(resource)) == []
 
 
 @both
-def test_every_field_says_what_it_is_for(resource):
+def test_every_field_has_a_description(resource):
     whole = schema(resource)
     for kind in ("spec", "status"):
         for path, part in parts(whole["properties"][kind], kind):
@@ -39,15 +39,15 @@ def test_every_field_says_what_it_is_for(resource):
 
 
 @both
-def test_columns_show_what_there_is(resource):
+def test_columns_refer_to_existing_fields(resource):
     known = {path: part["type"] for path, part in parts(schema(resource))}
     known |= {"metadata.creationTimestamp": "string"}
     for column in resource.columns:
-        shown = "string" if column.type == "date" else column.type
-        assert known[column.path.removeprefix(".")] == shown
+        expected_type = "string" if column.type == "date" else column.type
+        assert known[column.path.removeprefix(".")] == expected_type
 
 
-def test_columns_are_those_that_are_asked_for():
+def test_columns_match_the_specification():
     narrow, wide = (
         [
             [column.name for column in resource.columns if column.is_wide == is_wide]
@@ -84,7 +84,7 @@ def test_names_and_versions(definition, plural, kind, short_name):
     assert version["subresources"] == {"status": {}}
 
 
-def test_a_cluster_requires_brokers_and_a_bucket():
+def test_cluster_requires_brokers_and_bucket():
     spec = CLUSTER_SCHEMA["properties"]["spec"]
     assert CLUSTER_SCHEMA["required"] == ["spec"]
     assert set(spec["required"]) == {"brokers", "s3"}
@@ -92,7 +92,7 @@ def test_a_cluster_requires_brokers_and_a_bucket():
     assert "required" not in spec["properties"]["brokers"]
 
 
-def test_the_defaults_of_a_cluster_are_those_of_the_specification():
+def test_cluster_defaults_match_the_specification():
     replicas = CLUSTER_SCHEMA["properties"]["spec"]["properties"]["brokers"]["properties"][
         "replicas"
     ]
@@ -110,7 +110,7 @@ def test_the_defaults_of_a_cluster_are_those_of_the_specification():
     assert settings["cacheSize"] == "2Gi"
 
 
-def test_a_topic_is_that_of_the_specification():
+def test_topic_matches_the_specification():
     spec = TOPIC_SCHEMA["properties"]["spec"]
     fields = spec["properties"]
     assert spec["required"] == ["clusterRef", "partitions"]
@@ -120,11 +120,11 @@ def test_a_topic_is_that_of_the_specification():
     assert fields["config"]["additionalProperties"] == {"type": "string"}
 
 
-def test_statuses_are_those_of_the_specification():
+def test_statuses_match_the_specification():
     cluster = CLUSTER_SCHEMA["properties"]["status"]["properties"]
     assert {"phase", "brokerCount", "topicCount"} <= set(cluster)
-    said = {"type", "status", "lastTransitionTime", "reason", "message"}
-    assert said == set(cluster["conditions"]["items"]["required"])
+    fields = {"type", "status", "lastTransitionTime", "reason", "message"}
+    assert fields == set(cluster["conditions"]["items"]["required"])
     topic = TOPIC_SCHEMA["properties"]["status"]["properties"]
     assert set(topic["partitions"]["items"]["properties"]) == {"id", "leader", "logEndOffset"}
     assert topic["partitions"]["items"]["properties"]["leader"]["type"] == "string"
@@ -134,13 +134,13 @@ def test_statuses_are_those_of_the_specification():
     ("whole", "struct", "minimal"),
     [(CLUSTER_SCHEMA, ClusterSpec, MINIMAL_CLUSTER), (TOPIC_SCHEMA, TopicSpec, MINIMAL_TOPIC)],
 )
-def test_kubernetes_fills_in_what_the_classes_do(whole, struct, minimal):
-    spec = filled(minimal, whole["properties"]["spec"])
-    assert complaints(spec, whole["properties"]["spec"]) == []
+def test_defaults_of_schema_and_classes_agree(whole, struct, minimal):
+    spec = with_defaults(minimal, whole["properties"]["spec"])
+    assert violations_of(spec, whole["properties"]["spec"]) == []
     assert msgspec.convert(spec, struct) == msgspec.convert(minimal, struct)
-    # It is all there: nothing is left for the classes to add, but what may be unset.
-    wanted = msgspec.to_builtins(msgspec.convert(minimal, struct))
-    assert spec == _without_none(wanted)
+    # The schema defaults everything; the classes only add what may be unset.
+    expected = msgspec.to_builtins(msgspec.convert(minimal, struct))
+    assert spec == _without_none(expected)
 
 
 def _without_none(value):

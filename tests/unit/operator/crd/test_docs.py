@@ -1,11 +1,11 @@
-"""The reference names every field; that the committed page is current, test_docs checks."""
+"""Tests that the reference lists every field; test_docs compares the committed page."""
 
 from kafscale.operator.crd.definitions import RESOURCES, schema
 from kafscale.operator.crd.docs import page
 from unit.operator.crd.structural import parts
 
 
-def test_every_field_has_its_row():
+def test_every_field_has_a_row():
     text = page()
     for resource in RESOURCES:
         for path, part in parts(schema(resource)):
@@ -15,14 +15,14 @@ def test_every_field_has_its_row():
                 assert part["description"] in text, path
 
 
-def test_every_rule_is_told():
+def test_every_rule_is_listed():
     for resource in RESOURCES:
         for rules in resource.rules.values():
             for rule in rules:
                 assert f"{rule.message}.\n" in page()
 
 
-def test_types_and_defaults_are_for_people():
+def test_types_and_defaults_are_readable():
     lines = page().splitlines()
     for row in (
         "| `replicas` | integer, 1 to 1000 | `3` |",

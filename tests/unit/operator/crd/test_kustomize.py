@@ -1,4 +1,4 @@
-"""What is in config/: kustomize takes it, and the operator may do what it has to and no more."""
+"""Tests of config/: kustomize renders it, and the operator has just the permissions it needs."""
 
 import shutil
 import subprocess
@@ -19,7 +19,7 @@ RBAC = [
 
 
 def verbs(kind: str) -> dict[tuple[str, str], set[str]]:
-    """What a role allows, by API group and resource."""
+    """The verbs that a role allows, by API group and resource."""
     [role] = [each for each in RBAC if each["kind"] == kind]
     return {
         (group, resource): set(rule["verbs"])
@@ -29,17 +29,17 @@ def verbs(kind: str) -> dict[tuple[str, str], set[str]]:
     }
 
 
-def rendered(directory: str) -> list[dict]:
+def kustomize(directory: str) -> list[dict]:
     if (kubectl := shutil.which("kubectl")) is None:
         pytest.skip("There is no kubectl here, which has kustomize in it.")
     command = [kubectl, "kustomize", str(CONFIG / directory)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
-    assert done.returncode == 0, done.stderr
-    return list(yaml.safe_load_all(done.stdout))
+    completed = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+    assert completed.returncode == 0, completed.stderr
+    return list(yaml.safe_load_all(completed.stdout))
 
 
-def test_the_base_is_whole():
-    objects = rendered("default")
+def test_default_base_is_complete():
+    objects = kustomize("default")
     assert sorted(each["kind"] for each in objects) == [
         "ClusterRole",
         "ClusterRole",
@@ -54,13 +54,13 @@ def test_the_base_is_whole():
         "Service",
         "ServiceAccount",
     ]
-    placed = {each["metadata"].get("namespace") for each in objects} - {None}
+    namespaces_used = {each["metadata"].get("namespace") for each in objects} - {None}
     [namespace] = [each for each in objects if each["kind"] == "Namespace"]
-    assert placed == {namespace["metadata"]["name"]}
+    assert namespaces_used == {namespace["metadata"]["name"]}
 
 
-def test_the_operator_is_who_has_the_rights():
-    objects = {each["kind"]: each for each in rendered("default")}
+def test_roles_are_bound_to_the_operator():
+    objects = {each["kind"]: each for each in kustomize("default")}
     account = objects["ServiceAccount"]["metadata"]
     pods = objects["Deployment"]["spec"]["template"]["spec"]
     assert pods["serviceAccountName"] == account["name"]
@@ -70,27 +70,29 @@ def test_the_operator_is_who_has_the_rights():
         assert objects[binding]["roleRef"]["name"] in {each["metadata"]["name"] for each in RBAC}
 
 
-def test_the_service_leads_to_the_operator():
-    objects = {each["kind"]: each for each in rendered("operator")}
+def test_service_selects_the_operator():
+    objects = {each["kind"]: each for each in kustomize("operator")}
     template = objects["Deployment"]["spec"]["template"]
     [container] = template["spec"]["containers"]
     assert objects["Service"]["spec"]["selector"] == template["metadata"]["labels"]
-    named = {port["name"]: port["containerPort"] for port in container["ports"]}
-    assert {port["targetPort"] for port in objects["Service"]["spec"]["ports"]} == set(named)
+    ports_by_name = {port["name"]: port["containerPort"] for port in container["ports"]}
+    assert {port["targetPort"] for port in objects["Service"]["spec"]["ports"]} == set(
+        ports_by_name
+    )
     settings = {setting.path: setting for setting in SETTINGS}
-    assert named["metrics"] == settings["operator.metricsPort"].default
-    assert named["control"] == settings["operator.controlPort"].default
+    assert ports_by_name["metrics"] == settings["operator.metricsPort"].default
+    assert ports_by_name["control"] == settings["operator.controlPort"].default
 
 
 def test_the_operator_is_set_up_with_variables_that_exist():
-    [deployment] = [each for each in rendered("operator") if each["kind"] == "Deployment"]
+    [deployment] = [each for each in kustomize("operator") if each["kind"] == "Deployment"]
     [container] = deployment["spec"]["template"]["spec"]["containers"]
     known = {variable for setting in SETTINGS for variable in setting.variables}
     assert {each["name"] for each in container["env"]} - {"POD_NAME"} <= known
 
 
 def test_the_try_out_is_whole():
-    kinds = [each["kind"] for each in rendered("samples/try-out")]
+    kinds = [each["kind"] for each in kustomize("samples/try-out")]
     assert sorted(kinds) == ["Deployment", "KafscaleCluster", "KafscaleTopic", "Secret", "Service"]
 
 

@@ -1,4 +1,4 @@
-"""The samples are the specification's, and fit."""
+"""Tests that the samples are those of the specification, and match the schema."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ import yaml
 from kafscale.operator.crd.definitions import RESOURCES, schema
 from kafscale.operator.spec.cluster import read_cluster
 from kafscale.operator.spec.topic import read_topic
-from unit.operator.crd.structural import complaints, filled
+from unit.operator.crd.structural import violations_of, with_defaults
 
 SAMPLES = Path(__file__).parents[4] / "config" / "samples"
 SCHEMAS = {resource.kind.kind: schema(resource) for resource in RESOURCES}
@@ -18,7 +18,7 @@ OURS = [
     for document in yaml.safe_load_all(path.read_text())
     if document["kind"] in SCHEMAS
 ]
-GIVEN = {"namespace": "kafscale", "uid": "1"}
+SERVER_METADATA = {"namespace": "kafscale", "uid": "1"}
 
 
 def sample(name):
@@ -26,16 +26,16 @@ def sample(name):
 
 
 @pytest.mark.parametrize("body", OURS)
-def test_a_sample_fits(body):
+def test_samples_match_the_schema(body):
     whole = SCHEMAS[body["kind"]]
-    assert complaints(filled(body, whole)["spec"], whole["properties"]["spec"]) == []
+    assert violations_of(with_defaults(body, whole)["spec"], whole["properties"]["spec"]) == []
 
 
-def test_there_are_samples_of_both_kinds():
+def test_samples_exist_for_both_kinds():
     assert len(OURS) == 4
 
 
-def test_the_cluster_is_that_of_the_specification():
+def test_cluster_sample_is_that_of_the_specification():
     assert sample("cluster.yaml") == {
         "apiVersion": "kafscale.io/v1alpha1",
         "kind": "KafscaleCluster",
@@ -61,7 +61,7 @@ def test_the_cluster_is_that_of_the_specification():
     }
 
 
-def test_the_topic_is_that_of_the_specification():
+def test_topic_sample_is_that_of_the_specification():
     assert sample("topic.yaml") == {
         "apiVersion": "kafscale.io/v1alpha1",
         "kind": "KafscaleTopic",
@@ -75,9 +75,9 @@ def test_the_topic_is_that_of_the_specification():
     }
 
 
-def test_what_is_tried_out_belongs_together():
+def test_try_out_samples_refer_to_each_other():
     body = sample("try-out/cluster.yaml")
-    cluster = read_cluster(body | {"metadata": body["metadata"] | GIVEN})
+    cluster = read_cluster(body | {"metadata": body["metadata"] | SERVER_METADATA})
     secret, service, server = yaml.safe_load_all((SAMPLES / "try-out/minio.yaml").read_text())
     port = service["spec"]["ports"][0]["port"]
     assert cluster.spec.s3.secret == secret["metadata"]["name"]
@@ -85,5 +85,5 @@ def test_what_is_tried_out_belongs_together():
     labels = server["spec"]["template"]["metadata"]["labels"]
     assert service["spec"]["selector"] == server["spec"]["selector"]["matchLabels"] == labels
     body = sample("try-out/topic.yaml")
-    topic = read_topic(body | {"metadata": body["metadata"] | GIVEN})
+    topic = read_topic(body | {"metadata": body["metadata"] | SERVER_METADATA})
     assert topic.spec.cluster_ref == cluster.name

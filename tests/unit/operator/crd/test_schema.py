@@ -1,4 +1,4 @@
-"""From classes to schemas: every sort of field, and how objects are filled in."""
+"""Tests of generating schemas from classes: every type of field, and defaults of objects."""
 
 from typing import Annotated, Any, Literal
 
@@ -7,8 +7,8 @@ import pytest
 from msgspec import Meta, field
 
 from kafscale.operator.crd.schema import spec_schema, status_schema
-from kafscale.operator.spec.base import Spec, keyed, text
-from unit.operator.crd.structural import filled
+from kafscale.operator.spec.base import Spec, list_map, text
+from unit.operator.crd.structural import with_defaults
 
 
 class Leaf(Spec, frozen=True, kw_only=True):
@@ -35,7 +35,7 @@ class Tree(Spec, frozen=True, kw_only=True):
 
 
 def member(annotation: Any, **more: Any) -> dict[str, Any]:
-    """The schema of a field with such a type."""
+    """The schema of a field with this type."""
     struct = msgspec.defstruct("Only", [("only", annotation, *more.values())], rename="camel")
     return spec_schema(struct)["properties"]["only"]
 
@@ -80,12 +80,12 @@ def member(annotation: Any, **more: Any) -> dict[str, Any]:
         ),
     ],
 )
-def test_a_field_by_its_type(annotation, schema):
+def test_schema_of_each_type(annotation, schema):
     assert member(annotation) == schema
     assert member(annotation | None) == schema
 
 
-def test_what_is_said_about_a_field_comes_first_and_the_nearest_wins():
+def test_nearest_description_wins_and_comes_first():
     amount = Annotated[int, Meta(ge=0, description="An amount.")]
     schema = member(Annotated[amount, text("How many there are.")])
     assert next(iter(schema)) == "description"
@@ -93,29 +93,29 @@ def test_what_is_said_about_a_field_comes_first_and_the_nearest_wins():
     assert schema["minimum"] == 0
 
 
-def test_a_list_of_objects_is_merged_by_its_key():
-    schema = member(Annotated[list[Named], keyed("name", "Things.")])
+def test_list_of_objects_is_merged_by_its_key():
+    schema = member(Annotated[list[Named], list_map("name", "Things.")])
     assert schema["x-kubernetes-list-type"] == "map"
     assert schema["x-kubernetes-list-map-keys"] == ["name"]
     assert schema["items"]["required"] == ["name"]
 
 
 @pytest.mark.parametrize("default", [0, "", False, [], {}])
-def test_a_default_is_filled_in_even_if_it_is_empty(default):
+def test_empty_defaults_are_set(default):
     kind = {list: list[str], dict: dict[str, str]}.get(type(default), type(default))
     assert member(kind, default=default)["default"] == default
 
 
-def test_unset_stays_unset():
+def test_none_has_no_default():
     assert "default" not in member(int | None, default=None)
     assert "required" not in spec_schema(msgspec.defstruct("Only", [("only", int | None, None)]))
 
 
-def test_what_has_no_default_is_required():
+def test_fields_without_default_are_required():
     assert spec_schema(Tree)["required"] == ["isHigh"]
 
 
-def test_an_object_says_what_it_is_unless_its_field_does():
+def test_description_of_an_object_is_overridden_by_its_field():
     schema = spec_schema(Tree)
     assert schema["description"] == "A tree of two lines."
     assert schema["properties"]["redLeaf"]["description"] == "A leaf."
@@ -123,7 +123,7 @@ def test_an_object_says_what_it_is_unless_its_field_does():
 
 
 @pytest.mark.parametrize(
-    ("given", "effective"),
+    ("value", "effective"),
     [
         ({}, {"size": 1, "colour": "red"}),
         ({"redLeaf": {}}, {"size": 1, "colour": "red"}),
@@ -131,19 +131,19 @@ def test_an_object_says_what_it_is_unless_its_field_does():
         ({"redLeaf": {"colour": "blue"}}, {"size": 1, "colour": "blue"}),
     ],
 )
-def test_who_writes_one_member_keeps_the_defaults_of_the_others(given, effective):
-    assert filled(given, spec_schema(Tree))["redLeaf"] == effective
+def test_objects_are_defaulted_field_by_field(value, effective):
+    assert with_defaults(value, spec_schema(Tree))["redLeaf"] == effective
 
 
-def test_an_object_that_may_be_missing_is_not_filled_in():
-    assert "lostLeaf" not in filled({"isHigh": True}, spec_schema(Tree))
+def test_optional_objects_are_not_defaulted():
+    assert "lostLeaf" not in with_defaults({"isHigh": True}, spec_schema(Tree))
 
 
-def test_nothing_is_filled_in_in_a_status():
+def test_status_has_no_defaults():
     assert "default" not in str(status_schema(Tree))
     assert status_schema(Tree)["required"] == ["isHigh"]
 
 
-def test_what_kubernetes_could_not_check_may_not_be_in_a_spec():
-    with pytest.raises(AssertionError, match="no spec may hold"):
+def test_unsupported_types_are_rejected():
+    with pytest.raises(AssertionError, match="unsupported type"):
         member(float)

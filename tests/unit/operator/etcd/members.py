@@ -1,4 +1,4 @@
-"""A member of etcd that does what a test wants of it."""
+"""A scripted etcd member."""
 
 import hashlib
 
@@ -8,13 +8,13 @@ from kafscale.metadata.store.etcd.maintenance import MemberStatus
 DATABASE = b"database of etcd" * 1000
 
 
-def whole(database=DATABASE):
-    """A database as etcd sends it: with its checksum behind it."""
+def with_checksum(database=DATABASE):
+    """A database as etcd sends it, followed by its checksum."""
     return database + hashlib.sha256(database).digest()
 
 
 def status(**changes):
-    said = {
+    current = {
         "version": "3.6.5",
         "database_bytes": len(DATABASE),
         "database_used_bytes": len(DATABASE),
@@ -23,17 +23,17 @@ def status(**changes):
         "cluster_id": 0xC0FFEE,
         "revision": 17,
     }
-    return MemberStatus(**said | changes)
+    return MemberStatus(**current | changes)
 
 
 class FakeMember:
-    """Sends its content in pieces, or fails where it is told to."""
+    """Sends its content in chunks, or fails on request."""
 
-    def __init__(self, content=None, *, piece_bytes=1000, breaks=False, **changes):
-        self.content = whole() if content is None else content
-        self.piece_bytes = piece_bytes
-        self.breaks = breaks
-        self.answer = status(**changes)
+    def __init__(self, content=None, *, chunk_bytes=1000, fails=False, **changes):
+        self.content = with_checksum() if content is None else content
+        self.chunk_bytes = chunk_bytes
+        self.fails = fails
+        self.response = status(**changes)
         self.snapshots = 0
         self.is_closed = False
 
@@ -44,13 +44,13 @@ class FakeMember:
         self.is_closed = True
 
     async def status(self):
-        if self.answer.leader_id < 0:
-            raise StoreUnavailableError("it is gone")
-        return self.answer
+        if self.response.leader_id < 0:
+            raise StoreUnavailableError("member is gone")
+        return self.response
 
     async def snapshot(self):
         self.snapshots += 1
-        for start in range(0, len(self.content), self.piece_bytes):
-            yield self.content[start : start + self.piece_bytes]
-            if self.breaks:
-                raise StoreUnavailableError("it broke off")
+        for start in range(0, len(self.content), self.chunk_bytes):
+            yield self.content[start : start + self.chunk_bytes]
+            if self.fails:
+                raise StoreUnavailableError("connection broke off")

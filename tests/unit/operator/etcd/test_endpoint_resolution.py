@@ -1,4 +1,4 @@
-"""Which etcd it is: the first that is named."""
+"""Tests of which etcd a cluster uses."""
 
 from msgspec.structs import replace
 
@@ -9,67 +9,67 @@ from unit.operator.manifests.clusters import cluster
 PLATFORM = Platform(cluster_domain="example.org")
 
 
-def of(etcd, **found):
-    wanted = cluster({"brokers": {}, "s3": {"bucket": "records"}, "etcd": etcd}, "shop")
-    return resolve(wanted, PLATFORM, **found)
+def resolve_with(etcd, **access):
+    desired = cluster({"brokers": {}, "s3": {"bucket": "records"}, "etcd": etcd}, "shop")
+    return resolve(desired, PLATFORM, **access)
 
 
-EVERYWHERE = {
+ALL_SOURCES = {
     "settings_endpoints": ["settings:2379"],
     "kube_etcd_endpoints": ["https://10.0.0.1:2379"],
 }
 
 
-def test_the_resource_has_the_first_word():
-    wanted = {"endpoints": ["a:2379"], "useKubeEtcd": True, "tlsSecretRef": "t"}
-    assert of({**wanted, "credentialsSecretRef": "c"}, **EVERYWHERE) == EtcdAccess(
+def test_endpoints_in_the_resource_come_first():
+    desired = {"endpoints": ["a:2379"], "useKubeEtcd": True, "tlsSecretRef": "t"}
+    assert resolve_with({**desired, "credentialsSecretRef": "c"}, **ALL_SOURCES) == EtcdAccess(
         endpoints=("a:2379",),
         tls_secret="t",  # noqa: S106 - its name.
         credentials_secret="c",  # noqa: S106 - its name.
     )
 
 
-def test_then_comes_the_etcd_of_kubernetes_if_it_is_asked_for():
-    found = of({"useKubeEtcd": True, "tlsSecretRef": "t"}, **EVERYWHERE)
-    assert found == EtcdAccess(
+def test_kube_etcd_comes_second():
+    access = resolve_with({"useKubeEtcd": True, "tlsSecretRef": "t"}, **ALL_SOURCES)
+    assert access == EtcdAccess(
         endpoints=("https://10.0.0.1:2379",),
         tls_secret="t",  # noqa: S106 - its name.
     )
 
 
-def test_where_that_is_not_to_be_seen_no_other_takes_its_place():
-    assert of({"useKubeEtcd": True}, settings_endpoints=["settings:2379"]) is None
+def test_invisible_kube_etcd_is_not_replaced():
+    assert resolve_with({"useKubeEtcd": True}, settings_endpoints=["settings:2379"]) is None
 
 
-def test_then_come_the_settings_of_the_operator():
-    assert of({}, **EVERYWHERE) == EtcdAccess(endpoints=("settings:2379",))
+def test_operator_settings_come_third():
+    assert resolve_with({}, **ALL_SOURCES) == EtcdAccess(endpoints=("settings:2379",))
 
 
-def test_at_last_the_operator_runs_one():
-    found = of({})
-    assert found is not None
-    assert found.is_managed
-    assert found.tls_secret == "shop-etcd-client-tls"  # noqa: S105 - its name.
-    assert found.endpoints == tuple(
+def test_managed_etcd_comes_last():
+    access = resolve_with({})
+    assert access is not None
+    assert access.is_managed
+    assert access.tls_secret == "shop-etcd-client-tls"  # noqa: S105 - its name.
+    assert access.endpoints == tuple(
         f"https://shop-etcd-{index}.shop-etcd-headless.kafscale.svc.example.org:2379"
         for index in range(3)
     )
-    only = of({"managed": {"replicas": 1}})
+    only = resolve_with({"managed": {"replicas": 1}})
     assert only is not None
     assert len(only.endpoints) == 1
 
 
-def test_the_etcd_of_kubernetes_is_where_its_pods_are():
+def test_kube_etcd_endpoints_are_the_addresses_of_its_pods():
     pods = [{"status": {"podIP": "10.0.0.2"}}, {"status": {"podIP": "fd00::1"}}, {"status": {}}, {}]
     assert kube_etcd_endpoints(pods) == ["https://10.0.0.2:2379", "https://[fd00::1]:2379"]
 
 
-def test_an_etcd_that_the_operator_runs_already_stays():
+def test_managed_etcd_stays_once_it_exists():
     spec = {"brokers": {}, "s3": {"bucket": "records"}}
-    wanted = replace(cluster(spec, "shop"), status={"etcd": {"managed": True}})
-    found = resolve(wanted, PLATFORM, **EVERYWHERE)
-    assert found is not None
-    assert found.is_managed
+    desired = replace(cluster(spec, "shop"), status={"etcd": {"managed": True}})
+    access = resolve(desired, PLATFORM, **ALL_SOURCES)
+    assert access is not None
+    assert access.is_managed
     named = cluster({**spec, "etcd": {"endpoints": ["a:2379"]}}, "shop")
-    moved = resolve(replace(named, status=wanted.status), PLATFORM)
+    moved = resolve(replace(named, status=desired.status), PLATFORM)
     assert moved == EtcdAccess(endpoints=("a:2379",))

@@ -1,13 +1,13 @@
-"""Who leaves and who comes: never more than one, and never while another is unwell."""
+"""Tests of membership changes: one at a time, and only while all others are healthy."""
 
 import pytest
 from msgspec.structs import replace
 
 from kafscale.metadata.store.etcd.maintenance import Alarm
-from kafscale.operator.etcd.actions import Admit, Disarm, Promote, Remove
-from kafscale.operator.etcd.membership import LOST_AFTER_MS, loss, membership
+from kafscale.operator.etcd.actions import AddMember, DisarmAlarm, PromoteMember, RemoveMember
+from kafscale.operator.etcd.membership import LOST_AFTER_MS, data_loss_reason, membership
 from kafscale.operator.etcd.view import PodView
-from unit.operator.etcd.views import OLD, crashing, member, seat, silent, view
+from unit.operator.etcd.views import OLD, crashing, entry, member, unresponsive, view
 
 
 def test_a_healthy_cluster_is_left_alone():
@@ -18,99 +18,107 @@ def test_a_healthy_cluster_is_left_alone():
     ("lost", "reason"),
     [
         (crashing(1), "it does not start: no such file"),
-        (silent(1, has_volume=False), "its volume is gone"),
-        (silent(1, has_volume=False, pod=None), "its volume is gone"),
-        (silent(1, PodView(is_turned_away=True)), "its volume is empty"),
+        (unresponsive(1, has_volume=False), "its volume is gone"),
+        (unresponsive(1, has_volume=False, pod=None), "its volume is gone"),
+        (unresponsive(1, PodView(is_missing_data=True)), "its volume is empty"),
     ],
 )
-def test_a_member_that_has_lost_its_data_leaves(lost, reason):
-    assert membership(view(member(0), lost, member(2))) == Remove(1, 101, reason)
+def test_member_without_data_is_removed(lost, reason):
+    assert membership(view(member(0), lost, member(2))) == RemoveMember(1, 101, reason)
 
 
-def test_a_member_whose_database_differs_leaves_though_it_answers():
-    seen = view(alarms=(Alarm(102, "CORRUPT"),))
-    assert membership(seen) == Remove(2, 102, "its database is not like those of the others")
+def test_corrupt_member_is_removed_although_it_responds():
+    state = view(alarms=(Alarm(102, "CORRUPT"),))
+    assert membership(state) == RemoveMember(
+        2, 102, "its database differs from those of the other members"
+    )
 
 
 @pytest.mark.parametrize(
     "other",
     [
-        silent(2),
-        member(2, seat=seat(2, is_learner=True)),
+        unresponsive(2),
+        member(2, entry=entry(2, is_learner=True)),
         member(2, status=replace(member(2).status, leader_id=0)),
         member(2, status=replace(member(2).status, member_id=7)),
     ],
 )
-def test_nobody_leaves_while_another_is_unwell(other):
+def test_no_member_is_removed_while_another_is_unhealthy(other):
     action = membership(view(member(0), crashing(1), other))
-    assert not isinstance(action, Remove | Admit)
+    assert not isinstance(action, RemoveMember | AddMember)
 
 
 @pytest.mark.parametrize(
-    "unwell",
+    "unhealthy",
     [
-        silent(1),
-        silent(1, silent_ms=3_600_000),
-        crashing(1, silent_ms=LOST_AFTER_MS - 1),
-        silent(1, PodView(is_crashing=True, is_terminating=True), silent_ms=LOST_AFTER_MS),
-        silent(1, PodView(is_terminating=True), has_volume=False),
-        silent(1, PodView(is_terminating=True, is_turned_away=True)),
-        silent(1, PodView(is_turned_away=True), seat=seat(1, client_urls=())),
+        unresponsive(1),
+        unresponsive(1, unresponsive_ms=3_600_000),
+        crashing(1, unresponsive_ms=LOST_AFTER_MS - 1),
+        unresponsive(
+            1, PodView(is_crashing=True, is_terminating=True), unresponsive_ms=LOST_AFTER_MS
+        ),
+        unresponsive(1, PodView(is_terminating=True), has_volume=False),
+        unresponsive(1, PodView(is_terminating=True, is_missing_data=True)),
+        unresponsive(1, PodView(is_missing_data=True), entry=entry(1, client_urls=())),
     ],
 )
-def test_a_member_that_may_come_back_is_waited_for(unwell):
-    seen = view(member(0), unwell, member(2))
-    assert loss(seen, unwell) == ""
-    assert membership(seen) is None
+def test_member_that_may_recover_is_kept(unhealthy):
+    state = view(member(0), unhealthy, member(2))
+    assert data_loss_reason(state, unhealthy) == ""
+    assert membership(state) is None
 
 
-def test_a_template_that_nobody_lives_with_is_no_loss_of_data():
+def test_broken_template_is_not_taken_for_data_loss():
     broken = crashing(1)
     assert broken.pod
     old = [member(i, pod=replace(member(i).pod, checksum=OLD)) for i in (0, 2)]
     assert membership(view(old[0], broken, old[1])) is None
 
 
-def test_an_only_member_never_leaves():
-    assert membership(view(crashing(0), is_listed=True)) is None
+def test_single_member_is_never_removed():
+    assert membership(view(crashing(0), has_member_list=True)) is None
 
 
-def test_without_a_list_nothing_is_changed():
-    assert membership(view(member(0), crashing(1), member(2), is_listed=False)) is None
+def test_no_change_without_a_member_list():
+    assert membership(view(member(0), crashing(1), member(2), has_member_list=False)) is None
 
 
-def test_strangers_stop_all_repairs():
-    seen = view(member(0), crashing(1), member(2), strangers=(seat(9),))
-    assert membership(seen) is None
+def test_unknown_members_stop_all_repairs():
+    state = view(member(0), crashing(1), member(2), unknown_members=(entry(9),))
+    assert membership(state) is None
 
 
-def test_one_that_is_not_in_the_list_is_let_in_when_all_others_are_well():
-    gone = silent(1, seat=None)
-    assert membership(view(member(0), gone, member(2))) == Admit(1)
-    assert membership(view(member(0), gone, silent(2))) is None
-    assert membership(view(silent(0, seat=None), is_listed=True)) is None
+def test_missing_member_is_added_if_all_others_are_healthy():
+    gone = unresponsive(1, entry=None)
+    assert membership(view(member(0), gone, member(2))) == AddMember(1)
+    assert membership(view(member(0), gone, unresponsive(2))) is None
+    assert membership(view(unresponsive(0, entry=None), has_member_list=True)) is None
 
 
-def test_they_come_one_by_one():
-    learner = member(1, seat=seat(1, is_learner=True))
-    assert membership(view(member(0), silent(1, seat=None), silent(2, seat=None))) == Admit(1)
-    assert membership(view(member(0), learner, silent(2, seat=None))) == Promote(1, 101)
-    assert membership(view(member(0), member(1), silent(2, seat=None))) == Admit(2)
+def test_members_are_added_one_at_a_time():
+    learner = member(1, entry=entry(1, is_learner=True))
+    assert membership(
+        view(member(0), unresponsive(1, entry=None), unresponsive(2, entry=None))
+    ) == AddMember(1)
+    assert membership(view(member(0), learner, unresponsive(2, entry=None))) == PromoteMember(
+        1, 101
+    )
+    assert membership(view(member(0), member(1), unresponsive(2, entry=None))) == AddMember(2)
 
 
-def test_one_that_was_let_in_and_has_not_started_is_waited_for_and_at_last_replaced():
-    added = seat(1, name="", client_urls=(), is_learner=True)
-    assert membership(view(member(0), silent(1, seat=added), member(2))) is None
-    crashed = membership(view(member(0), crashing(1, seat=added), member(2)))
-    assert isinstance(crashed, Remove)
+def test_added_member_that_does_not_start_is_replaced_eventually():
+    added = entry(1, name="", client_urls=(), is_learner=True)
+    assert membership(view(member(0), unresponsive(1, entry=added), member(2))) is None
+    crashed = membership(view(member(0), crashing(1, entry=added), member(2)))
+    assert isinstance(crashed, RemoveMember)
 
 
-def test_members_that_are_not_wanted_leave_from_the_end():
-    assert membership(view(wanted=1)) == Remove(2, 102, "fewer members are wanted")
-    assert membership(view(member(0), member(1), silent(2), wanted=1)) is None
-    assert membership(view(member(0), wanted=1)) is None
+def test_surplus_members_are_removed_from_the_end():
+    assert membership(view(desired=1)) == RemoveMember(2, 102, "fewer members are desired")
+    assert membership(view(member(0), member(1), unresponsive(2), desired=1)) is None
+    assert membership(view(member(0), desired=1)) is None
 
 
-def test_the_alarm_of_one_who_is_gone_is_taken_back():
+def test_alarm_of_a_removed_member_is_disarmed():
     old = Alarm(7, "CORRUPT")
-    assert membership(view(alarms=(old,))) == Disarm(old)
+    assert membership(view(alarms=(old,))) == DisarmAlarm(old)

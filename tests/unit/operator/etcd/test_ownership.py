@@ -1,6 +1,9 @@
-"""Whose an etcd is: who was there first has it."""
+"""Tests of which cluster an external etcd and existing objects belong to."""
 
-from kafscale.operator.etcd.ownership import holder
+import pytest
+
+from kafscale.operator.etcd.observe import Objects
+from kafscale.operator.etcd.ownership import current_user, leftovers
 from kafscale.operator.manifests.names import EtcdAccess
 from kafscale.operator.spec.cluster import read_cluster
 
@@ -12,31 +15,83 @@ def body(name, created_at="2026-01-01T00:00:00Z", *, spec=SPEC):
     return {"metadata": metadata | {"creationTimestamp": created_at}, "spec": spec}
 
 
-def held(ours, *others, endpoints=("a:2379", "b:2379"), of=("b:2379", "c:2379"), managed=False):
-    """Who has one of our endpoints, where all others use those of `of`."""
-    access = EtcdAccess(endpoints=of, is_managed=managed)
-    return holder(read_cluster(ours), endpoints, [ours, *others], lambda _: access)
+def user_of(
+    ours,
+    *others,
+    endpoints=("a:2379", "b:2379"),
+    other_endpoints=("b:2379", "c:2379"),
+    is_managed=False,
+):
+    """The user of one of our endpoints, if all other clusters use `other_endpoints`."""
+    access = EtcdAccess(endpoints=other_endpoints, is_managed=is_managed)
+    return current_user(read_cluster(ours), endpoints, [ours, *others], lambda _: access)
 
 
 LATER = "2026-01-02T00:00:00Z"
 
 
-def test_the_first_that_names_it_has_it():
+def test_oldest_cluster_uses_the_etcd():
     first, second = body("z-first"), body("a-second", LATER)
-    assert held(second, first) == "shops/z-first"
-    assert held(first, second) == ""
-    assert held(first) == ""
+    assert user_of(second, first) == "shops/z-first"
+    assert user_of(first, second) == ""
+    assert user_of(first) == ""
 
 
-def test_of_two_from_the_same_second_their_names_decide():
-    assert held(body("a"), body("b")) == ""
-    assert held(body("b"), body("a")) == "shops/a"
+def test_names_break_ties_of_age():
+    assert user_of(body("a"), body("b")) == ""
+    assert user_of(body("b"), body("a")) == "shops/a"
 
 
-def test_who_uses_another_one_takes_nothing():
-    assert held(body("b"), body("a"), of=("c:2379",)) == ""
-    assert held(body("b"), body("a"), managed=True) == ""
+def test_clusters_with_another_etcd_do_not_conflict():
+    assert user_of(body("b"), body("a"), other_endpoints=("c:2379",)) == ""
+    assert user_of(body("b"), body("a"), is_managed=True) == ""
 
 
-def test_one_that_nobody_looks_after_takes_nothing():
-    assert held(body("b"), body("a", spec={"brokers": 7})) == ""
+def test_clusters_with_an_invalid_spec_are_ignored():
+    assert user_of(body("b"), body("a", spec={"brokers": 7})) == ""
+
+
+OURS, FORMER = "uid-of-ours", "uid-of-the-former"
+SET_UID = "uid-of-the-set"
+
+
+def manifest(kind, name, owner="", uid="u"):
+    references = [{"uid": owner, "controller": True}] if owner else []
+    return {"kind": kind, "metadata": {"name": name, "uid": uid, "ownerReferences": references}}
+
+
+def objects(**observed):
+    everything = {
+        "bootstrap": manifest("ConfigMap", "e-bootstrap", OURS),
+        "stateful_set": manifest("StatefulSet", "e", OURS, SET_UID),
+        "pods": {"e-0": manifest("", "e-0", SET_UID)},
+        "claims": {"data-e-0": manifest("PersistentVolumeClaim", "data-e-0")},
+        "secrets": {"e-tls": manifest("Secret", "e-tls", OURS)},
+    }
+    return Objects(**(everything | observed))
+
+
+def test_own_and_orphaned_objects_are_no_leftovers():
+    assert leftovers(objects(), OURS) == []
+    orphans = objects(
+        bootstrap=manifest("ConfigMap", "e-bootstrap"),
+        stateful_set=manifest("StatefulSet", "e"),
+        pods={"e-0": manifest("", "e-0")},
+        secrets={"e-tls": manifest("Secret", "e-tls")},
+    )
+    assert leftovers(orphans, OURS) == []
+    assert leftovers(objects(bootstrap=None, stateful_set=None, pods={}, secrets={}), OURS) == []
+
+
+@pytest.mark.parametrize(
+    ("observed", "former_objects"),
+    [
+        ({"bootstrap": manifest("ConfigMap", "e-bootstrap", FORMER)}, "ConfigMap e-bootstrap"),
+        ({"stateful_set": manifest("StatefulSet", "e", FORMER, SET_UID)}, "StatefulSet e"),
+        ({"secrets": {"e-tls": manifest("Secret", "e-tls", FORMER)}}, "Secret e-tls"),
+        ({"pods": {"e-0": manifest("", "e-0", "uid-of-the-former-set")}}, "Pod e-0"),
+        ({"stateful_set": None}, "Pod e-0"),
+    ],
+)
+def test_objects_of_a_former_cluster_are_leftovers(observed, former_objects):
+    assert leftovers(objects(**observed), OURS) == [former_objects]

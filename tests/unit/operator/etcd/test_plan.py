@@ -1,20 +1,32 @@
-"""What comes first, who may begin, how many pods there are, and which is restarted."""
+"""Tests of the plan: priorities, bootstrap modes, replicas, restarts and defragmentation."""
 
 import pytest
 from msgspec.structs import replace
 
 from kafscale.metadata.store.etcd.maintenance import Alarm
-from kafscale.operator.etcd.actions import Admit, Defragment, MakeRoom, Remove, Restart
-from kafscale.operator.etcd.plan import admission, plan, replicas
+from kafscale.operator.etcd.actions import (
+    AddMember,
+    Defragment,
+    FreeSpace,
+    RemoveMember,
+    RestartPod,
+)
+from kafscale.operator.etcd.plan import (
+    SIZE_BYTES_MIN,
+    defragmentation,
+    free_space,
+    next_bootstrap,
+    plan,
+    replicas,
+)
 from kafscale.operator.etcd.view import PodView
-from kafscale.operator.manifests.etcd.bootstrap_config import Admission, Door
-from unit.operator.etcd.test_defragmentation import large
-from unit.operator.etcd.views import OLD, crashing, member, seat, silent, view
+from kafscale.operator.manifests.etcd.bootstrap_config import BootstrapConfig, BootstrapMode
+from unit.operator.etcd.views import OLD, crashing, entry, member, status, unresponsive, view
 
-FORMING = Admission(Door.FORMING, "all", "key")
+FORMING = BootstrapConfig(BootstrapMode.FORMING, "all", "key")
 
 
-def old(index, **more):
+def outdated(index, **more):
     pod = PodView(uid=f"uid-{index}", checksum=OLD, is_ready=True)
     return member(index, pod=replace(pod, **more))
 
@@ -23,83 +35,148 @@ def test_a_healthy_cluster_is_left_alone():
     assert plan(view()) is None
 
 
-def test_while_the_cluster_forms_it_is_left_alone():
-    seen = view(large(0), crashing(1), member(2), admission=FORMING)
-    assert plan(seen) is None
+def test_forming_cluster_is_left_alone():
+    state = view(large(0), crashing(1), member(2), bootstrap=FORMING)
+    assert plan(state) is None
 
 
-def test_room_to_write_comes_before_repair_and_repair_before_restarts_and_these_before_size():
+def test_priorities_are_space_then_membership_then_restarts_then_defragmentation():
     full = Alarm(100, "NOSPACE")
-    lost = view(old(0), crashing(1), old(2), alarms=(full,))
-    assert isinstance(plan(lost), MakeRoom)
-    assert plan(view(large(0), silent(1, has_volume=False), old(2))) == Remove(
+    lost = view(outdated(0), crashing(1), outdated(2), alarms=(full,))
+    assert isinstance(plan(lost), FreeSpace)
+    assert plan(view(large(0), unresponsive(1, has_volume=False), outdated(2))) == RemoveMember(
         1, 101, "its volume is gone"
     )
-    assert plan(view(large(0), old(1), old(2))) == Restart(2, "uid-2")
+    assert plan(view(large(0), outdated(1), outdated(2))) == RestartPod(2, "uid-2")
     assert plan(view(large(0), member(1), member(2))) == Defragment(0)
 
 
-def test_pods_are_restarted_one_by_one_the_leaders_last():
-    assert plan(view(old(0), old(1), old(2))) == Restart(2, "uid-2")
-    assert plan(view(old(0), old(1), member(2))) == Restart(1, "uid-1")
-    assert plan(view(old(0), member(1), member(2))) == Restart(0, "uid-0")
+def test_outdated_pods_are_restarted_one_at_a_time_with_the_leader_last():
+    assert plan(view(outdated(0), outdated(1), outdated(2))) == RestartPod(2, "uid-2")
+    assert plan(view(outdated(0), outdated(1), member(2))) == RestartPod(1, "uid-1")
+    assert plan(view(outdated(0), member(1), member(2))) == RestartPod(0, "uid-0")
 
 
 @pytest.mark.parametrize(
-    "other", [silent(2), old(2, is_ready=False), old(2, is_terminating=True, is_ready=False)]
+    "other",
+    [
+        unresponsive(2),
+        outdated(2, is_ready=False),
+        outdated(2, is_terminating=True, is_ready=False),
+    ],
 )
-def test_no_pod_is_restarted_while_another_is_away(other):
-    assert plan(view(old(0), old(1), other)) is None
+def test_no_pod_is_restarted_while_another_is_unavailable(other):
+    assert plan(view(outdated(0), outdated(1), other)) is None
 
 
-def test_a_pod_that_is_of_no_use_and_out_of_date_is_restarted_whoever_else_is_away():
-    useless = silent(1, PodView(uid="uid-1", checksum=OLD))
-    for seen in (
-        view(silent(0), useless, silent(2), is_listed=False),
-        view(silent(0), useless, silent(2), is_listed=False, admission=FORMING),
+def test_outdated_unresponsive_pod_is_restarted_even_without_quorum():
+    broken = unresponsive(1, PodView(uid="uid-1", checksum=OLD))
+    for state in (
+        view(unresponsive(0), broken, unresponsive(2), has_member_list=False),
+        view(unresponsive(0), broken, unresponsive(2), has_member_list=False, bootstrap=FORMING),
     ):
-        assert plan(seen) == Restart(1, "uid-1")
-    slow = silent(1, PodView(uid="uid-1", checksum=OLD, is_ready=True))
-    assert plan(view(silent(0), slow, silent(2), is_listed=False)) is None
+        assert plan(state) == RestartPod(1, "uid-1")
+    slow = unresponsive(1, PodView(uid="uid-1", checksum=OLD, is_ready=True))
+    assert plan(view(unresponsive(0), slow, unresponsive(2), has_member_list=False)) is None
 
 
-def test_the_door_is_closed_when_all_have_been_seen():
-    closed = Admission(Door.CLOSED, "", "key")
-    assert admission(view(admission=FORMING), "list") == closed
-    unseen = member(2, seat=seat(2, client_urls=()))
-    assert admission(view(member(0), member(1), unseen, admission=FORMING), "list") == FORMING
-    absent = view(member(0), member(1), silent(2), admission=FORMING)
-    assert admission(absent, "list") == FORMING
-    nobody = view(silent(0, seat=None), is_listed=False, admission=FORMING)
-    assert admission(nobody, "") == FORMING
+def test_bootstrap_is_formed_once_all_members_have_started():
+    formed = BootstrapConfig(BootstrapMode.FORMED, "", "key")
+    assert next_bootstrap(view(bootstrap=FORMING), "list") == formed
+    not_started = member(2, entry=entry(2, client_urls=()))
+    assert (
+        next_bootstrap(view(member(0), member(1), not_started, bootstrap=FORMING), "list")
+        == FORMING
+    )
+    absent = view(member(0), member(1), unresponsive(2), bootstrap=FORMING)
+    assert next_bootstrap(absent, "list") == FORMING
+    without_list = view(unresponsive(0, entry=None), has_member_list=False, bootstrap=FORMING)
+    assert next_bootstrap(without_list, "") == FORMING
 
 
-def test_the_door_is_open_for_one_that_has_never_started():
-    newcomer = silent(1, seat=seat(1, name="", client_urls=(), is_learner=True))
-    seen = view(member(0), newcomer, member(2))
-    opened = Admission(Door.OPEN, "list")
-    assert admission(seen, "list") == opened
-    learner = member(1, seat=seat(1, is_learner=True))
-    assert admission(view(member(0), learner, admission=opened), "list") == Admission(Door.CLOSED)
+def test_bootstrap_is_joining_for_a_member_that_has_never_started():
+    new_member = unresponsive(1, entry=entry(1, name="", client_urls=(), is_learner=True))
+    state = view(member(0), new_member, member(2))
+    joining = BootstrapConfig(BootstrapMode.JOINING, "list")
+    assert next_bootstrap(state, "list") == joining
+    learner = member(1, entry=entry(1, is_learner=True))
+    assert next_bootstrap(view(member(0), learner, bootstrap=joining), "list") == BootstrapConfig(
+        BootstrapMode.FORMED
+    )
 
 
-def test_without_a_list_the_door_stays_as_it_is():
-    for said in (Admission(Door.CLOSED), Admission(Door.OPEN, "list")):
-        seen = view(silent(0, seat=None), is_listed=False, admission=said)
-        assert admission(seen, "") == said
+def test_bootstrap_is_kept_without_a_member_list():
+    for current in (
+        BootstrapConfig(BootstrapMode.FORMED),
+        BootstrapConfig(BootstrapMode.JOINING, "list"),
+    ):
+        state = view(unresponsive(0, entry=None), has_member_list=False, bootstrap=current)
+        assert next_bootstrap(state, "") == current
 
 
-def test_a_member_that_lost_its_data_does_not_open_the_door():
-    seen = view(member(0), crashing(1), member(2))
-    assert admission(seen, "list").door is Door.CLOSED
-    gone = view(member(0), crashing(1, seat=None), member(2))
-    assert admission(gone, "list").door is Door.CLOSED
-    assert plan(gone) == Admit(1)
+def test_data_loss_does_not_change_the_bootstrap_mode():
+    state = view(member(0), crashing(1), member(2))
+    assert next_bootstrap(state, "list").mode is BootstrapMode.FORMED
+    gone = view(member(0), crashing(1, entry=None), member(2))
+    assert next_bootstrap(gone, "list").mode is BootstrapMode.FORMED
+    assert plan(gone) == AddMember(1)
 
 
-def test_pods_stay_until_their_members_have_left():
-    assert replicas(view(wanted=1), 3) == 3
-    assert replicas(view(member(0), wanted=1), 3) == 1
-    assert replicas(view(member(0), silent(1, seat=None), silent(2, seat=None)), 1) == 3
-    assert replicas(view(member(0), wanted=1, is_listed=False), 3) == 3
-    assert replicas(view(silent(0, seat=None), is_listed=False), 0) == 1
+def test_replicas_shrink_only_after_members_are_removed():
+    assert replicas(view(desired=1), 3) == 3
+    assert replicas(view(member(0), desired=1), 3) == 1
+    assert (
+        replicas(view(member(0), unresponsive(1, entry=None), unresponsive(2, entry=None)), 1) == 3
+    )
+    assert replicas(view(member(0), desired=1, has_member_list=False), 3) == 3
+    assert replicas(view(unresponsive(0, entry=None), has_member_list=False), 0) == 1
+
+
+LARGE = {"database_bytes": SIZE_BYTES_MIN + 2, "database_used_bytes": SIZE_BYTES_MIN // 2}
+
+
+def large(index, **more):
+    return member(index, status=status(index, **(LARGE | more)))
+
+
+def test_followers_are_defragmented_before_the_leader():
+    assert defragmentation(view(large(0), large(1), large(2))) == Defragment(1)
+    assert defragmentation(view(large(0), member(1), member(2))) == Defragment(0)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        large(2, database_bytes=SIZE_BYTES_MIN),
+        large(2, database_used_bytes=SIZE_BYTES_MIN // 2 + 1),
+        member(2),
+    ],
+)
+def test_small_or_used_databases_are_not_defragmented(other):
+    assert defragmentation(view(member(0), member(1), other)) is None
+
+
+def test_defragmentation_needs_healthy_members_and_the_setting():
+    assert defragmentation(view(member(0), large(1), unresponsive(2))) is None
+    assert defragmentation(view(member(0), large(1), member(2), may_defragment=False)) is None
+
+
+def test_space_is_freed_even_if_another_member_is_unavailable():
+    full = Alarm(101, "NOSPACE")
+    assert free_space(view()) is None
+    assert free_space(view(member(0), member(1), unresponsive(2), alarms=(full,))) == FreeSpace(
+        (full,), (1,)
+    )
+    assert free_space(view(unresponsive(0), member(1), unresponsive(2), alarms=(full,))) is None
+    assert free_space(view(alarms=(Alarm(101, "CORRUPT"),))) is None
+
+
+def test_space_alarm_of_a_removed_member_is_disarmed():
+    outdated = Alarm(7, "NOSPACE")
+    assert free_space(view(alarms=(outdated,))) == FreeSpace((outdated,), ())
+
+
+def test_space_is_freed_on_all_full_members_with_the_leader_last():
+    alarms = tuple(Alarm(100 + index, "NOSPACE") for index in range(3))
+    assert free_space(view(alarms=alarms)) == FreeSpace(alarms, (1, 2, 0))
+    assert free_space(view(member(0), member(1, entry=entry(1, is_learner=True)), alarms=alarms))

@@ -1,6 +1,4 @@
-"""Clusters to make manifests for: the sample of the documentation, a first try, and one that sets
-every field; and all the manifests of one.
-"""
+"""Clusters for tests of manifests: the documented sample, a minimal one, one with all fields."""
 
 from typing import Any
 
@@ -131,11 +129,11 @@ CASES: dict[str, tuple[str, EtcdAccess]] = {
         ),
     ),
 }
-"""Specs, and how their etcd is reached, by the names of their golden files."""
+"""Specs and how their etcd is reached, by the names of their golden files."""
 
 
 def cluster(spec: str | dict[str, Any], name: str = "production") -> Cluster:
-    """A resource with a spec, which may be given as YAML."""
+    """A resource with a spec, which may be YAML."""
     metadata = {"name": name, "namespace": "kafscale", "uid": "d2c1", "generation": 1}
     tree = yaml.safe_load(spec) if isinstance(spec, str) else spec
     return read_cluster({"metadata": metadata, "spec": tree})
@@ -150,7 +148,7 @@ def manifests(
     cluster: Cluster, etcd: EtcdAccess, platform: Platform = PLATFORM, checksum: str = "0123"
 ) -> list[Manifest]:
     """Everything that the operator applies for the brokers of a cluster, in that order."""
-    found = [
+    objects = [
         service_account.service_account(cluster),
         service_account.role(cluster),
         service_account.binding(cluster),
@@ -159,15 +157,15 @@ def manifests(
         services.client(cluster),
         stateful_set.stateful_set(cluster, platform, etcd, secrets_checksum=checksum),
         autoscaler.autoscaler(cluster),
-        pod_disruption_budget.budget(cluster),
+        pod_disruption_budget.pod_disruption_budget(cluster),
         network_policy.policy(cluster, platform),
         service_monitor.service_monitor(cluster),
     ]
-    return [each for each in found if each is not None]
+    return [each for each in objects if each is not None]
 
 
 def pod_template(cluster: Cluster, etcd: EtcdAccess, platform: Platform = PLATFORM) -> Manifest:
     """The template of the brokers' pods."""
-    made = stateful_set.stateful_set(cluster, platform, etcd, secrets_checksum="0123")
-    template: Manifest = made["spec"]["template"]
+    built = stateful_set.stateful_set(cluster, platform, etcd, secrets_checksum="0123")
+    template: Manifest = built["spec"]["template"]
     return template

@@ -1,4 +1,4 @@
-"""What tests of manifests have in common: golden files."""
+"""Fixtures for tests of manifests: golden files."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +12,7 @@ GOLDEN = Path(__file__).parent / "golden"
 
 
 class _Plain(yaml.SafeDumper):
-    """YAML as people write it: what is there twice is written twice."""
+    """YAML without aliases."""
 
     def ignore_aliases(self, data: object) -> bool:  # noqa: ARG002
         return True
@@ -28,7 +28,7 @@ _Plain.add_representer(str, _text)
 
 @pytest.fixture
 def golden(request: pytest.FixtureRequest) -> Callable[[str, list[Manifest]], None]:
-    """Compare manifests with a golden file, or write it with `--rewrite-golden`."""
+    """Compares manifests with a golden file, or writes it with `--rewrite-golden`."""
 
     def compare(name: str, manifests: list[Manifest]) -> None:
         file = GOLDEN / f"{name}.yaml"

@@ -1,6 +1,4 @@
-"""The "restricted" Pod Security Standard, as the documentation of Kubernetes words it: what is
-wrong with the template of a pod.
-"""
+"""The "restricted" Pod Security Standard, as documented by Kubernetes: violations of a template."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -18,7 +16,7 @@ VOLUMES = {
 
 
 def violations(template: dict[str, Any]) -> list[str]:
-    """Every rule that a template breaks; also those of the weaker standard, "baseline"."""
+    """Every rule that a template violates, including those of the "baseline" standard."""
     return list(_violations(template["spec"]))
 
 
@@ -29,9 +27,9 @@ def _violations(pod: dict[str, Any]) -> Iterator[str]:
     for volume in pod.get("volumes", []):
         if not set(volume) - {"name"} <= VOLUMES:
             yield f"volume {volume['name']} is of a forbidden type"
-    around = pod.get("securityContext", {})
+    pod_context = pod.get("securityContext", {})
     for container in [*pod["containers"], *pod.get("initContainers", [])]:
-        for problem in _of_container(container, around):
+        for problem in _of_container(container, pod_context):
             yield f"container {container['name']}: {problem}"
 
 

@@ -1,11 +1,11 @@
-"""The manifests of a managed etcd: golden files, pod security, and what each field changes."""
+"""Tests of a managed etcd's manifests: golden files, pod security, and the effect of each field."""
 
 import pytest
 from msgspec.structs import replace
 
 from kafscale.operator.kube.kinds import kind_of
 from kafscale.operator.manifests.etcd import bootstrap_config, pods, services, stateful_set
-from kafscale.operator.manifests.etcd.bootstrap_config import Admission, Door
+from kafscale.operator.manifests.etcd.bootstrap_config import BootstrapConfig, BootstrapMode
 from kafscale.operator.manifests.etcd.restore import Restore
 from unit.operator.manifests.clusters import PLATFORM, TRY_OUT, cluster
 from unit.operator.manifests.pod_security import violations
@@ -34,33 +34,37 @@ TINY = {
 RESTORE = Restore("there/a.b/20260131T120000Z-48151.db", "e-0=https://e-0:2380")
 
 
-def made(spec, *, replicas=3, restore=None, admission=None):
-    wanted = cluster(spec, "shop")
-    found = [
-        bootstrap_config.config_map(wanted, admission or Admission(Door.CLOSED)),
-        services.headless(wanted),
-        services.client(wanted),
-        services.budget(wanted),
-        services.policy(wanted, PLATFORM),
+def etcd_manifests(spec, *, replicas=3, restore=None, bootstrap=None):
+    resource = cluster(spec, "shop")
+    config_map = [
+        bootstrap_config.config_map(resource, bootstrap or BootstrapConfig(BootstrapMode.FORMED)),
+        services.headless(resource),
+        services.client(resource),
+        services.pod_disruption_budget(resource),
+        services.policy(resource, PLATFORM),
         stateful_set.stateful_set(
-            wanted, PLATFORM, replicas=replicas, trust_checksum="t", restore=restore
+            resource, PLATFORM, replicas=replicas, trust_checksum="t", restore=restore
         ),
     ]
-    return [each for each in found if each is not None]
+    return [each for each in config_map if each is not None]
 
 
-def template(spec, *, trust="t", restore=None, platform=PLATFORM):
-    return pods.template(cluster(spec, "shop"), platform, trust_checksum=trust, restore=restore)
+def template(spec, *, trust_checksum="t", restore=None, platform=PLATFORM):
+    return pods.template(
+        cluster(spec, "shop"), platform, trust_checksum=trust_checksum, restore=restore
+    )
 
 
-def test_an_etcd_is_made_of_these_manifests(golden):
+def test_etcd_manifests_match_the_golden_file(golden):
     members = stateful_set.initial_cluster(cluster(DEFAULT, "shop"), PLATFORM, range(3))
-    golden("etcd", made(DEFAULT, admission=Admission(Door.FORMING, members)))
+    golden(
+        "etcd", etcd_manifests(DEFAULT, bootstrap=BootstrapConfig(BootstrapMode.FORMING, members))
+    )
 
 
-def test_an_etcd_that_begins_with_a_snapshot_is_made_of_these(golden):
-    admission = Admission(Door.FORMING, RESTORE.members, RESTORE.snapshot)
-    golden("etcd_restored", made(TINY, replicas=1, restore=RESTORE, admission=admission))
+def test_restored_etcd_manifests_match_the_golden_file(golden):
+    bootstrap = BootstrapConfig(BootstrapMode.FORMING, RESTORE.members, RESTORE.snapshot)
+    golden("etcd_restored", etcd_manifests(TINY, replicas=1, restore=RESTORE, bootstrap=bootstrap))
 
 
 @pytest.mark.parametrize("spec", [DEFAULT, TINY])
@@ -69,8 +73,8 @@ def test_pods_pass_the_restricted_standard(spec, restore):
     assert violations(template(spec, restore=restore)) == []
 
 
-def test_every_manifest_goes_with_its_cluster_and_is_an_object_of_its_own():
-    manifests = made(DEFAULT)
+def test_manifests_are_owned_by_the_cluster_and_unique():
+    manifests = etcd_manifests(DEFAULT)
     for manifest in manifests:
         assert kind_of(manifest)
         [owner] = manifest["metadata"]["ownerReferences"]
@@ -78,7 +82,7 @@ def test_every_manifest_goes_with_its_cluster_and_is_an_object_of_its_own():
     assert len({(each["kind"], each["metadata"]["name"]) for each in manifests}) == len(manifests)
 
 
-def test_without_network_policies_there_are_none():
+def test_network_policy_can_be_disabled():
     assert services.policy(cluster(TRY_OUT), PLATFORM) is None
 
 
@@ -94,69 +98,71 @@ def test_without_network_policies_there_are_none():
         ),
     ],
 )
-def test_what_a_member_depends_on_changes_the_checksum(field, value):
+def test_fields_of_members_change_the_checksum(field, value):
     other = template({**DEFAULT, "etcd": {"managed": {field: value}}})
     assert pods.checksum(other) != pods.checksum(template(DEFAULT))
 
 
 @pytest.mark.parametrize(("field", "value"), [("storage", "20Gi"), ("storageClassName", "fast")])
-def test_volumes_are_as_the_spec_says_and_no_reason_to_restart(field, value):
+def test_volume_fields_do_not_change_the_checksum(field, value):
     other = {**DEFAULT, "etcd": {"managed": {field: value}}}
-    [claim] = made(other)[-1]["spec"]["volumeClaimTemplates"]
+    [claim] = etcd_manifests(other)[-1]["spec"]["volumeClaimTemplates"]
     assert value in str(claim["spec"])
     assert pods.checksum(template(other)) == pods.checksum(template(DEFAULT))
 
 
-def test_members_are_restarted_for_other_authorities_and_when_none_may_restore_any_more():
+def test_checksum_changes_with_the_cas_and_after_a_restore():
     now = pods.checksum(template(DEFAULT))
-    assert pods.checksum(template(DEFAULT, trust="other")) != now
+    assert pods.checksum(template(DEFAULT, trust_checksum="other")) != now
     assert pods.checksum(template(DEFAULT, restore=RESTORE)) != now
     assert pods.checksum({"metadata": {}}) == ""
 
 
-def test_the_image_is_that_of_the_platform_unless_another_is_named():
+def test_image_defaults_to_the_platforms():
     [container] = template(DEFAULT)["spec"]["containers"]
     assert container["image"] == PLATFORM.etcd_image
     [other] = template(TINY)["spec"]["containers"]
     assert other["image"] == "example/etcd:9"
 
 
-def test_the_container_that_restores_never_names_the_newest_snapshot():
+def test_restore_container_names_the_snapshot_by_key():
     [container] = template(TINY, restore=RESTORE)["spec"]["initContainers"]
     assert f"--snapshot={RESTORE.snapshot}" in container["command"]
     assert "--if-empty" in container["command"]
     assert container["image"] == PLATFORM.operator_image
     assert container["envFrom"] == []
-    [keyed] = template(DEFAULT, restore=RESTORE)["spec"]["initContainers"]
-    assert keyed["envFrom"] == [{"secretRef": {"name": "keys"}}]
+    [with_keys] = template(DEFAULT, restore=RESTORE)["spec"]["initContainers"]
+    assert with_keys["envFrom"] == [{"secretRef": {"name": "keys"}}]
 
 
 @pytest.mark.parametrize(
-    "admission",
+    "bootstrap",
     [
-        Admission(Door.FORMING, "a=https://a:2380", "key"),
-        Admission(Door.CLOSED, "", "key"),
-        Admission(Door.OPEN, "a=https://a:2380"),
+        BootstrapConfig(BootstrapMode.FORMING, "a=https://a:2380", "key"),
+        BootstrapConfig(BootstrapMode.FORMED, "", "key"),
+        BootstrapConfig(BootstrapMode.JOINING, "a=https://a:2380"),
     ],
 )
-def test_who_may_begin_is_read_as_it_was_written(admission):
-    wanted = cluster(DEFAULT, "shop")
-    assert bootstrap_config.read(bootstrap_config.config_map(wanted, admission)) == admission
+def test_bootstrap_config_round_trips(bootstrap):
+    resource = cluster(DEFAULT, "shop")
+    assert bootstrap_config.read(bootstrap_config.config_map(resource, bootstrap)) == bootstrap
 
 
-def test_who_may_begin_is_not_known_from_anything_else():
-    for found in (None, {}, {"data": {}}, {"data": {"door": "ajar"}}):
-        assert bootstrap_config.read(found) is None
+def test_invalid_bootstrap_config_is_none():
+    for config_map in (None, {}, {"data": {}}, {"data": {"mode": "ajar"}}):
+        assert bootstrap_config.read(config_map) is None
 
 
-def test_behind_a_closed_door_no_member_finds_its_name():
-    wanted = cluster(DEFAULT, "shop")
-    data = bootstrap_config.config_map(wanted, Admission(Door.CLOSED, "shop-etcd-0=x"))["data"]
+def test_formed_config_contains_no_member():
+    resource = cluster(DEFAULT, "shop")
+    data = bootstrap_config.config_map(
+        resource, BootstrapConfig(BootstrapMode.FORMED, "shop-etcd-0=x")
+    )["data"]
     assert data["ETCD_INITIAL_CLUSTER_STATE"] == "existing"
     assert "shop-etcd" not in data["ETCD_INITIAL_CLUSTER"]
 
 
-def test_another_domain_is_in_all_addresses():
+def test_cluster_domain_is_in_all_addresses():
     other = template(DEFAULT, platform=replace(PLATFORM, cluster_domain="example.org"))
     assert "cluster.local" not in str(other)
     assert "example.org" in str(other)

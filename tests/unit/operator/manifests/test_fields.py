@@ -1,4 +1,4 @@
-"""Every field of a cluster's spec changes something: a manifest here, or what another part does."""
+"""Tests that every field of a cluster's spec has an effect, on a manifest or in another part."""
 
 import re
 from collections.abc import Iterator
@@ -60,45 +60,45 @@ CHANGES: dict[str, Any] = {
     "monitoring.labels": {"release": "prometheus"},
     "monitoring.intervalSeconds": 10,
 }
-"""Fields that the manifests of brokers honour, with a value that is not the default."""
+"""Fields used by the manifests of brokers, with a value that is not the default."""
 
-ELSEWHERE = {
+OTHER_PARTS = {
     "s3.createBucket": "cluster: the bucket",
-    "s3.environment": "crd: the name of a bucket that is made",
+    "s3.environment": "crd: the name of a created bucket",
     "s3.manageLifecycle": "cluster: the bucket",
     "s3.replication": "cluster: the bucket",
     "s3.replicationBucket": "cluster: the bucket",
     "s3.replicationRoleArn": "cluster: the bucket",
-    "autoscaling.scaleToZero.enabled": "cluster: how many brokers there are",
-    "autoscaling.scaleToZero.idleSeconds": "cluster: how many brokers there are",
-    "etcd.endpoints": "etcd: access",
-    "etcd.useKubeEtcd": "etcd: access",
-    "etcd.tlsSecretRef": "etcd: access",
-    "etcd.credentialsSecretRef": "etcd: access",
-    "etcd.restoreFrom": "resources: the pods of etcd",
-    "etcd.managed.replicas": "resources: the pods of etcd",
-    "etcd.managed.image": "resources: the pods of etcd",
-    "etcd.managed.storage": "resources: the pods of etcd",
-    "etcd.managed.storageClassName": "resources: the pods of etcd",
-    "etcd.managed.quota": "resources: the pods of etcd",
-    "etcd.managed.compactionRetention": "resources: the pods of etcd",
-    "etcd.managed.resources.requests.cpu": "resources: the pods of etcd",
-    "etcd.managed.resources.requests.memory": "resources: the pods of etcd",
-    "etcd.managed.resources.limits.cpu": "resources: the pods of etcd",
-    "etcd.managed.resources.limits.memory": "resources: the pods of etcd",
+    "autoscaling.scaleToZero.enabled": "cluster: scale to zero",
+    "autoscaling.scaleToZero.idleSeconds": "cluster: scale to zero",
+    "etcd.endpoints": "etcd: endpoint resolution",
+    "etcd.useKubeEtcd": "etcd: endpoint resolution",
+    "etcd.tlsSecretRef": "etcd: endpoint resolution",
+    "etcd.credentialsSecretRef": "etcd: endpoint resolution",
+    "etcd.restoreFrom": "manifests: the pods of etcd",
+    "etcd.managed.replicas": "manifests: the pods of etcd",
+    "etcd.managed.image": "manifests: the pods of etcd",
+    "etcd.managed.storage": "manifests: the pods of etcd",
+    "etcd.managed.storageClassName": "manifests: the pods of etcd",
+    "etcd.managed.quota": "manifests: the pods of etcd",
+    "etcd.managed.compactionRetention": "manifests: the pods of etcd",
+    "etcd.managed.resources.requests.cpu": "manifests: the pods of etcd",
+    "etcd.managed.resources.requests.memory": "manifests: the pods of etcd",
+    "etcd.managed.resources.limits.cpu": "manifests: the pods of etcd",
+    "etcd.managed.resources.limits.memory": "manifests: the pods of etcd",
     "etcd.managed.defragment": "etcd: defragmentation",
-    "etcd.snapshots.enabled": "etcd: snapshots",
-    "etcd.snapshots.bucket": "etcd: snapshots",
-    "etcd.snapshots.region": "etcd: snapshots",
-    "etcd.snapshots.endpoint": "etcd: snapshots",
-    "etcd.snapshots.credentialsSecretRef": "etcd: snapshots",
-    "etcd.snapshots.createBucket": "etcd: snapshots",
-    "etcd.snapshots.prefix": "etcd: snapshots",
-    "etcd.snapshots.intervalSeconds": "etcd: snapshots",
-    "etcd.snapshots.retain": "etcd: snapshots",
-    "etcd.snapshots.staleAfterSeconds": "etcd: snapshots",
+    "etcd.snapshots.enabled": "etcd: backups",
+    "etcd.snapshots.bucket": "etcd: backups",
+    "etcd.snapshots.region": "etcd: backups",
+    "etcd.snapshots.endpoint": "etcd: backups",
+    "etcd.snapshots.credentialsSecretRef": "etcd: backups",
+    "etcd.snapshots.createBucket": "etcd: backups",
+    "etcd.snapshots.prefix": "etcd: backups",
+    "etcd.snapshots.intervalSeconds": "etcd: backups",
+    "etcd.snapshots.retain": "etcd: backups",
+    "etcd.snapshots.staleAfterSeconds": "etcd: backups",
 }
-"""Fields that others honour, with where they do; the tests of those parts show what they do."""
+"""Fields used elsewhere, and where; the tests of those parts show their effect."""
 
 PLATFORM_CHANGES: dict[str, Any] = {
     "image_pull_secrets": ("registry-keys",),
@@ -128,7 +128,7 @@ def leaves(struct: type, prefix: str = "") -> Iterator[str]:
 
 
 def spec(**changes: Any) -> dict[str, Any]:
-    """The smallest spec there is, with fields by their paths."""
+    """The smallest spec, with fields by path."""
     tree: dict[str, Any] = yaml.safe_load("{brokers: {}, s3: {bucket: records}}")
     for path, value in changes.items():
         *groups, key = path.split(".")
@@ -143,51 +143,51 @@ def spec(**changes: Any) -> dict[str, Any]:
 
 
 def test_every_field_is_accounted_for():
-    assert sorted([*CHANGES, *ELSEWHERE]) == sorted(leaves(ClusterSpec))
+    assert sorted([*CHANGES, *OTHER_PARTS]) == sorted(leaves(ClusterSpec))
 
 
 @pytest.mark.parametrize("path", CHANGES)
-def test_a_field_changes_a_manifest(path):
+def test_field_changes_a_manifest(path):
     group = path.rpartition(".")[0]
     plain: dict[str, Any] = {}
     if group.endswith(("requests", "limits")):
-        # Both amounts have to be said, so that the other one does not make the difference.
+        # Both amounts are required, so that the other one does not make the difference.
         plain = {f"{group}.cpu": "1", f"{group}.memory": "2Gi"}
     before = manifests(cluster(spec(**plain)), ETCD)
     assert manifests(cluster(spec(**{**plain, path: CHANGES[path]})), ETCD) != before
 
 
-@pytest.mark.parametrize("path", ELSEWHERE)
-def test_a_field_that_others_honour_is_read_by_somebody(path):
-    """As far as the text tells: a field that nobody reads is one that changes nothing."""
+@pytest.mark.parametrize("path", OTHER_PARTS)
+def test_field_of_another_part_is_read_there(path):
+    """Checked by text: a field that is not read anywhere has no effect."""
     keys = [key for key in path.split(".") if key not in {"requests", "limits", "cpu", "memory"}]
     attribute = re.sub(r"(?=[A-Z])", "_", keys[-1]).lower()
-    # The rules of a CRD, in CEL, have the name that YAML has.
+    # CEL rules use the names in YAML.
     read = re.compile(rf"\.({attribute}|{keys[-1]})\b")
     files = set(OPERATOR.rglob("*.py")) - set(OPERATOR.glob("spec/*.py"))
     assert any(read.search(file.read_text(encoding="utf-8")) for file in files)
 
 
 @pytest.mark.parametrize("name", PLATFORM_CHANGES)
-def test_what_the_operator_was_set_up_with_changes_a_manifest(name):
-    there = msgspec.structs.replace(PLATFORM, **{name: PLATFORM_CHANGES[name]})
+def test_platform_field_changes_a_manifest(name):
+    changed_input = msgspec.structs.replace(PLATFORM, **{name: PLATFORM_CHANGES[name]})
     plain = cluster(spec())
-    assert manifests(plain, ETCD, there) != manifests(plain, ETCD)
+    assert manifests(plain, ETCD, changed_input) != manifests(plain, ETCD)
 
 
-def test_what_else_the_operator_was_set_up_with_is_for_etcd():
+def test_other_platform_fields_are_for_etcd():
     known = {*PLATFORM_CHANGES, "operator_image", "etcd_image"}
     assert known == set(Platform.__struct_fields__)
 
 
 @pytest.mark.parametrize("name", ETCD_CHANGES)
-def test_how_etcd_is_reached_changes_a_manifest(name):
-    there = msgspec.structs.replace(ETCD, **{name: ETCD_CHANGES[name]})
+def test_etcd_access_changes_a_manifest(name):
+    changed_input = msgspec.structs.replace(ETCD, **{name: ETCD_CHANGES[name]})
     plain = cluster(spec())
-    assert manifests(plain, there) != manifests(plain, ETCD)
+    assert manifests(plain, changed_input) != manifests(plain, ETCD)
 
 
-def test_a_changed_secret_changes_the_pods():
+def test_changed_secret_changes_the_pods():
     plain = cluster(spec())
     before, after = (manifests(plain, ETCD, checksum=checksum) for checksum in ("1", "2"))
     [changed] = [each for each in after if each not in before]

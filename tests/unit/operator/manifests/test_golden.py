@@ -1,7 +1,7 @@
-"""Whole clusters, as Kubernetes is told of them: golden files that a person has read.
+"""Tests of whole clusters against golden files that were reviewed.
 
-`pytest --rewrite-golden tests/unit/operator/manifests` writes them anew; `git diff` shows what a
-change means for clusters that run already.
+`pytest --rewrite-golden tests/unit/operator/manifests` rewrites them; `git diff` then shows what a
+change means for existing clusters.
 """
 
 import pytest
@@ -14,18 +14,18 @@ every_case = pytest.mark.parametrize("name", CASES)
 
 
 @every_case
-def test_a_cluster_is_made_of_these_manifests(name, golden):
+def test_manifests_match_the_golden_file(name, golden):
     golden(name, manifests(*case(name)))
 
 
 @every_case
-def test_the_settings_of_a_golden_cluster_are_right(name):
+def test_settings_of_golden_clusters_are_valid(name):
     cluster, etcd = case(name)
     assert config_map.problems(cluster, PLATFORM, etcd) == []
 
 
 @every_case
-def test_every_manifest_is_of_a_kind_that_the_operator_knows_and_goes_with_its_cluster(name):
+def test_manifests_have_a_known_kind_and_owner(name):
     cluster, etcd = case(name)
     for manifest in manifests(cluster, etcd):
         assert kind_of(manifest)
@@ -34,6 +34,6 @@ def test_every_manifest_is_of_a_kind_that_the_operator_knows_and_goes_with_its_c
         assert (owner["uid"], owner["controller"]) == (cluster.uid, True)
 
 
-def test_no_two_manifests_are_the_same_object():
-    made = manifests(*case("everything"))
-    assert len({(each["kind"], each["metadata"]["name"]) for each in made}) == len(made)
+def test_manifests_are_unique():
+    objects = manifests(*case("everything"))
+    assert len({(each["kind"], each["metadata"]["name"]) for each in objects}) == len(objects)

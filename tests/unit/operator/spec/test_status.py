@@ -1,4 +1,4 @@
-"""Statuses as they are written fit the schemas that Kubernetes judges them by."""
+"""Tests that statuses match the schemas of the CRDs."""
 
 import msgspec
 import pytest
@@ -12,13 +12,13 @@ from kafscale.operator.spec.status import (
     PartitionStatus,
     SnapshotStatus,
     TopicStatus,
-    as_conditions,
     as_manifest,
+    to_conditions,
 )
-from unit.operator.crd.structural import complaints
+from unit.operator.crd.structural import violations_of
 
 NOW = "2026-01-02T03:04:05Z"
-CONDITIONS = conditions.written(
+CONDITIONS = conditions.to_status(
     [conditions.ok("Ready", "AllServe"), conditions.bad("EtcdSnapshot", "Stale", "Look at it.")],
     [],
     NOW,
@@ -38,7 +38,7 @@ CLUSTER = ClusterStatus(
     snapshot=SnapshotStatus(
         last_time=NOW, last_key="a/b.db", size_bytes=1, age_seconds=0, failures=0
     ),
-    conditions=as_conditions(CONDITIONS),
+    conditions=to_conditions(CONDITIONS),
 )
 TOPIC = TopicStatus(
     phase="Ready",
@@ -46,23 +46,23 @@ TOPIC = TopicStatus(
     topic_id="AAAAAAAAAAAAAAAAAAAAAQ",
     partitions=[PartitionStatus(id=0, leader="0", log_end_offset=0), PartitionStatus(id=1)],
     applied=AppliedStatus(partitions=2, config={"cleanup.policy": "compact"}),
-    conditions=as_conditions(CONDITIONS),
+    conditions=to_conditions(CONDITIONS),
 )
 
 
 @pytest.mark.parametrize("status", [CLUSTER, TOPIC, ClusterStatus(), TopicStatus()])
-def test_a_status_fits_its_schema(status):
-    assert complaints(as_manifest(status), status_schema(type(status))) == []
+def test_status_matches_its_schema(status):
+    assert violations_of(as_manifest(status), status_schema(type(status))) == []
 
 
 @pytest.mark.parametrize("status", [CLUSTER, TOPIC])
-def test_a_full_status_leaves_nothing_out_and_is_read_back(status):
-    written = as_manifest(status)
-    assert set(written) == set(status_schema(type(status))["properties"])
-    assert msgspec.convert(written, type(status)) == status
+def test_complete_status_round_trips(status):
+    manifest = as_manifest(status)
+    assert set(manifest) == set(status_schema(type(status))["properties"])
+    assert msgspec.convert(manifest, type(status)) == status
 
 
-def test_what_is_not_known_is_left_out_and_a_nought_is_not():
+def test_unknown_values_are_left_out_and_zeros_kept():
     assert as_manifest(ClusterStatus(broker_count=0, etcd=EtcdStatus(managed=False))) == {
         "brokerCount": 0,
         "etcd": {"managed": False},
@@ -70,5 +70,5 @@ def test_what_is_not_known_is_left_out_and_a_nought_is_not():
     assert as_manifest(PartitionStatus(id=0)) == {"id": 0}
 
 
-def test_conditions_are_written_as_they_came():
+def test_conditions_are_written_unchanged():
     assert as_manifest(CLUSTER)["conditions"] == CONDITIONS

@@ -1,4 +1,4 @@
-"""Resources of topics, and topics, as tests of several modules write them."""
+"""Topic resources and topics for several tests."""
 
 from kafscale.metadata.schema.model import Topic
 from kafscale.operator.kube.kinds import TOPICS
@@ -21,7 +21,7 @@ def manifest(name="orders", **spec):
 
 
 def resource(name="orders", *, status=None, created="2025-06-15T00:00:00Z", **spec):
-    """A resource as the API server tells of it."""
+    """A resource as the API server returns it."""
     body = manifest(name, **spec)
     body["metadata"] |= {"uid": f"uid of {name}", "generation": 1, "creationTimestamp": created}
     return read_topic(body | {"status": status or {}})
@@ -30,13 +30,15 @@ def resource(name="orders", *, status=None, created="2025-06-15T00:00:00Z", **sp
 def topic(partitions=3, *, id_=ID, **configs):
     """A topic as the catalog has it."""
     return Topic(
-        name="orders", id=id_, partitions=partitions, configs=dotted(configs), created_ms=1
+        name="orders", id=id_, partitions=partitions, configs=with_dots(configs), created_ms=1
     )
 
 
-def ours(partitions=3, *, retention_ms=WEEK, retention_bytes="-1", **configs):
+def applied_status(partitions=3, *, retention_ms=WEEK, retention_bytes="-1", **configs):
     """The status of a resource that was applied to `topic`."""
-    config = dotted({"retention_ms": retention_ms, "retention_bytes": retention_bytes, **configs})
+    config = with_dots(
+        {"retention_ms": retention_ms, "retention_bytes": retention_bytes, **configs}
+    )
     return TopicStatus(
         phase="Ready",
         topic_id=ID.hex(),
@@ -44,6 +46,6 @@ def ours(partitions=3, *, retention_ms=WEEK, retention_bytes="-1", **configs):
     )
 
 
-def dotted(configs):
+def with_dots(configs):
     """Configs by Kafka's names."""
     return {name.replace("_", "."): value for name, value in configs.items()}

@@ -1,32 +1,32 @@
-"""The oldest of several resources has a topic."""
+"""Tests of which resource owns a topic."""
 
 import asyncio
 
 from kafscale.operator.kube.kinds import TOPICS
 from kafscale.operator.spec.topic import read_topic
-from kafscale.operator.topics.conflicts import FRESH_MS, Rivals, oldest
+from kafscale.operator.topics.conflicts import FRESH_MS, TopicOwners, owners_by_topic
 from kafscale.testing import virtual_time
 from services.memory_kube import MemoryKube
 from unit.operator.topics.resources import NAMESPACE, manifest, resource
 
 
-def test_the_oldest_has_the_topic_and_of_equals_the_first_by_name():
-    young = resource("young", topicName="orders", created="2025-06-15T00:00:02Z")
-    old = resource("old", topicName="orders", created="2025-06-15T00:00:01Z")
+def test_oldest_resource_owns_the_topic_and_names_break_ties():
+    younger = resource("young", topicName="orders", created="2025-06-15T00:00:02Z")
+    older = resource("old", topicName="orders", created="2025-06-15T00:00:01Z")
     equal = resource("equal", topicName="orders", created="2025-06-15T00:00:01Z")
-    for order in ([young, old, equal], [equal, old, young], [old, young, equal]):
-        assert oldest(order) == {("production", "orders"): equal}
+    for order in ([younger, older, equal], [equal, older, younger], [older, younger, equal]):
+        assert owners_by_topic(order) == {("production", "orders"): equal}
 
 
-def test_only_the_same_topic_of_the_same_cluster_is_a_conflict():
-    found = oldest(
+def test_conflict_needs_the_same_topic_and_cluster():
+    owners_found = owners_by_topic(
         [
             resource("orders"),
             resource("payments"),
             resource("elsewhere", topicName="orders", clusterRef="staging"),
         ]
     )
-    assert {key: each.name for key, each in found.items()} == {
+    assert {key: each.name for key, each in owners_found.items()} == {
         ("production", "orders"): "orders",
         ("production", "payments"): "payments",
         ("staging", "orders"): "elsewhere",
@@ -34,85 +34,85 @@ def test_only_the_same_topic_of_the_same_cluster_is_a_conflict():
 
 
 class CountingKube(MemoryKube):
-    """Counts lists, which take their time."""
+    """Counts lists, which take a second."""
 
     lists = 0
 
     async def list(self, kind, namespace="", labels=None):
         self.lists += 1
-        found = await super().list(kind, namespace, labels)
+        owners_found = await super().list(kind, namespace, labels)
         await asyncio.sleep(1)
-        return found
+        return owners_found
 
 
-def play(body):
+def run_test(body):
     async def scenario(_random):
         kube = CountingKube(virtual_time.clock_ms)
-        return await body(kube, Rivals(kube, virtual_time.clock_ms))
+        return await body(kube, TopicOwners(kube, virtual_time.clock_ms))
 
     return virtual_time.run(scenario, seed=0)
 
 
-async def made(kube, name, **spec):
+async def created(kube, name, **spec):
     return read_topic(await kube.apply(manifest(name, **spec)))
 
 
-def test_an_older_resource_is_found_and_a_younger_one_is_none():
-    async def body(kube, rivals):
-        first = await made(kube, "first", topicName="orders")
+def test_only_an_older_resource_conflicts():
+    async def body(kube, owners):
+        first = await created(kube, "first", topicName="orders")
         await asyncio.sleep(1)
-        second = await made(kube, "second", topicName="orders")
-        assert await rivals.older(first, now=True) is None
-        return (await rivals.older(second, now=True)).name
+        second = await created(kube, "second", topicName="orders")
+        assert await owners.conflicting(first, now=True) is None
+        return (await owners.conflicting(second, now=True)).name
 
-    assert play(body) == "first"
+    assert run_test(body) == "first"
 
 
-def test_one_list_serves_many_but_who_has_to_know_gets_a_new_one():
-    async def body(kube, rivals):
-        one = await made(kube, "one", topicName="orders")
-        await rivals.older(one, now=False)
-        await rivals.older(one, now=False)
+def test_list_is_cached_unless_fresh_data_is_required():
+    async def body(kube, owners):
+        resource_ = await created(kube, "one", topicName="orders")
+        await owners.conflicting(resource_, now=False)
+        await owners.conflicting(resource_, now=False)
         assert kube.lists == 1
-        await rivals.older(one, now=True)
+        await owners.conflicting(resource_, now=True)
         assert kube.lists == 2
         await asyncio.sleep(FRESH_MS / 1000)
-        await rivals.older(one, now=False)
+        await owners.conflicting(resource_, now=False)
         return kube.lists
 
-    assert play(body) == 3
+    assert run_test(body) == 3
 
 
-def test_a_crowd_that_has_to_know_is_answered_by_two_lists():
-    """The first list may have begun before some of them asked; the next one serves all."""
+def test_concurrent_fresh_requests_share_two_lists():
+    """The first list may have started before some of the requests; the next one serves all."""
 
-    async def body(kube, rivals):
-        resources = [await made(kube, f"topic-{number}") for number in range(50)]
-        first = asyncio.create_task(rivals.older(resources[0], now=True))
+    async def body(kube, owners):
+        resources = [await created(kube, f"topic-{number}") for number in range(50)]
+        first = asyncio.create_task(owners.conflicting(resources[0], now=True))
         await asyncio.sleep(0.5)
-        await made(kube, "before", topicName="topic-1")
-        late = await made(kube, "late", topicName="before")
-        crowd = [rivals.older(each, now=True) for each in [*resources, late]]
-        found = await asyncio.gather(first, *crowd)
-        return kube.lists, [each.name for each in found if each]
+        await created(kube, "before", topicName="topic-1")
+        late = await created(kube, "late", topicName="before")
+        requests = [owners.conflicting(each, now=True) for each in [*resources, late]]
+        owners_found = await asyncio.gather(first, *requests)
+        return kube.lists, [each.name for each in owners_found if each]
 
-    assert play(body) == (2, ["before"])
+    assert run_test(body) == (2, ["before"])
 
 
-def test_who_is_newer_than_the_list_is_not_taken_for_older():
-    async def body(kube, rivals):
-        gone = await made(kube, "gone", topicName="orders")
-        await rivals.older(gone, now=True)
+def test_recreated_resource_does_not_conflict_with_its_former_self():
+    async def body(kube, owners):
+        gone = await created(kube, "gone", topicName="orders")
+        await owners.conflicting(gone, now=True)
         await kube.delete(TOPICS, NAMESPACE, "gone")
-        again = await made(kube, "gone", topicName="orders")
-        return await rivals.older(again, now=False)
+        again = await created(kube, "gone", topicName="orders")
+        return await owners.conflicting(again, now=False)
 
-    assert play(body) is None
+    assert run_test(body) is None
 
 
-def test_what_cannot_be_read_stands_in_nobody_s_way():
-    async def body(kube, rivals):
+def test_invalid_resources_do_not_conflict():
+    async def body(kube, owners):
         await kube.apply(manifest("a-wrong-one", topicName="orders", partitions="many"))
-        return await rivals.older(await made(kube, "right", topicName="orders"), now=True)
+        return await owners.conflicting(await created(kube, "right", topicName="orders"), now=True)
 
-    assert play(body) is None
+    assert run_test(body) is None

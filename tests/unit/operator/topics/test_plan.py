@@ -1,4 +1,4 @@
-"""What is planned for a topic: each rule by itself, and all of them against any history."""
+"""Tests of the plan for a topic: each rule separately, and all of them against any history."""
 
 import pytest
 from hypothesis import given
@@ -7,50 +7,50 @@ from msgspec.structs import replace
 
 from kafscale.operator.spec.status import TopicStatus
 from kafscale.operator.topics.plan import Alter, Create, Grow, plan
-from unit.operator.topics.resources import ID, WEEK, dotted, ours, resource, topic
+from unit.operator.topics.resources import ID, WEEK, applied_status, resource, topic, with_dots
 
 NEW = TopicStatus()
 RETENTION = {"retention.ms": WEEK, "retention.bytes": "-1"}
 
 
-def condition(planned, type_):
-    return next((each for each in planned.conditions if each.type == type_), None)
+def condition(plan_for, type_):
+    return next((each for each in plan_for.conditions if each.type == type_), None)
 
 
-def planned(wanted, before=NEW, now=None, older=None):
-    return plan(wanted, before, now, older)
+def plan_for(desired, before=NEW, now=None, conflicting=None):
+    return plan(desired, before, now, conflicting)
 
 
 # --- creating -------------------------------------------------------------------------------------
 
 
-def test_a_topic_that_is_not_there_is_made_with_everything_that_is_named():
-    wanted = resource(
+def test_missing_topic_is_created_with_all_named_configs():
+    desired = resource(
         partitions=12, retentionMs=1000, config={"compression.type": "snappy", "segment.ms": " 07 "}
     )
-    made = planned(wanted)
-    configs = dotted(
+    created = plan_for(desired)
+    configs = with_dots(
         {"retention_ms": "1000", "retention_bytes": "-1", "compression_type": "snappy"}
     ) | {"segment.ms": "7"}
-    assert made.actions == (Create(12, configs),)
-    assert (made.applied.partitions, made.applied.config) == (12, configs)
-    assert made.phase == "Ready"
-    assert condition(made, "Ready").status == "True"
-    assert condition(made, "InSync").status == "True"
-    assert not made.is_adoption
+    assert created.actions == (Create(12, configs),)
+    assert (created.applied.partitions, created.applied.config) == (12, configs)
+    assert created.phase == "Ready"
+    assert condition(created, "Ready").status == "True"
+    assert condition(created, "InSync").status == "True"
+    assert not created.is_adoption
 
 
-def test_a_topic_that_others_have_deleted_is_made_again():
-    assert planned(resource(), ours()).actions == (Create(3, RETENTION),)
+def test_deleted_topic_is_created_again():
+    assert plan_for(resource(), applied_status()).actions == (Create(3, RETENTION),)
 
 
 # --- what has changed, and who has changed it -----------------------------------------------------
 
 
-def test_nothing_is_done_where_everything_is_as_it_should_be():
-    settled = planned(resource(), ours(), topic(**dotted_keys(RETENTION)))
-    assert settled.actions == ()
-    assert condition(settled, "InSync").status == "True"
+def test_no_action_if_everything_matches():
+    wait_for_watches = plan_for(resource(), applied_status(), topic(**dotted_keys(RETENTION)))
+    assert wait_for_watches.actions == ()
+    assert condition(wait_for_watches, "InSync").status == "True"
 
 
 def dotted_keys(configs):
@@ -61,93 +61,93 @@ def now(partitions=3, **configs):
     return topic(partitions, **dotted_keys(RETENTION) | configs)
 
 
-def test_a_topic_grows_when_more_partitions_are_asked_for():
-    assert planned(resource(partitions=5), ours(3), now(3)).actions == (Grow(5),)
+def test_partitions_are_added():
+    assert plan_for(resource(partitions=5), applied_status(3), now(3)).actions == (Grow(5),)
 
 
-def test_partitions_that_others_have_added_stay():
+def test_partitions_added_elsewhere_are_kept():
     """N-25."""
-    kept = planned(resource(partitions=3), ours(3), now(8))
-    assert kept.actions == ()
-    assert condition(kept, "Ready").status == "True"
-    told = condition(kept, "InSync")
-    assert (told.status, told.reason) == ("False", "ChangedElsewhere")
-    assert "there are 8 partitions, not 3" in told.message
-    assert planned(resource(partitions=5), ours(3), now(8)).actions == ()
+    unchanged = plan_for(resource(partitions=3), applied_status(3), now(8))
+    assert unchanged.actions == ()
+    assert condition(unchanged, "Ready").status == "True"
+    reported = condition(unchanged, "InSync")
+    assert (reported.status, reported.reason) == ("False", "ChangedElsewhere")
+    assert "there are 8 partitions, not 3" in reported.message
+    assert plan_for(resource(partitions=5), applied_status(3), now(8)).actions == ()
 
 
-def test_a_value_that_the_resource_has_changed_is_set_whatever_others_did():
-    wanted = resource(retentionMs=5)
+def test_config_changed_in_the_resource_is_applied():
+    desired = resource(retentionMs=5)
     alter = Alter({"retention.ms": "5"}, {})
-    assert planned(wanted, ours(), now()).actions == (alter,)
-    assert planned(wanted, ours(), now(retention_ms="77")).actions == (alter,)
-    assert planned(wanted, ours(), now(retention_ms="5")).actions == ()
+    assert plan_for(desired, applied_status(), now()).actions == (alter,)
+    assert plan_for(desired, applied_status(), now(retention_ms="77")).actions == (alter,)
+    assert plan_for(desired, applied_status(), now(retention_ms="5")).actions == ()
 
 
-def test_a_value_that_others_have_changed_is_left_alone_and_told_of():
-    drifted = planned(resource(), ours(), now(retention_ms="77"))
+def test_config_changed_elsewhere_is_kept_and_reported():
+    drifted = plan_for(resource(), applied_status(), now(retention_ms="77"))
     assert drifted.actions == ()
     assert f"retention.ms is 77, not {WEEK}" in condition(drifted, "InSync").message
     reset = topic(retention_bytes="-1")
     assert (
         "retention.ms is at its default"
-        in condition(planned(resource(), ours(), reset), "InSync").message
+        in condition(plan_for(resource(), applied_status(), reset), "InSync").message
     )
 
 
-def test_what_the_resource_never_named_is_left_alone():
-    kept = planned(resource(retentionMs=5), ours(), now(segment_ms="9"))
-    assert kept.actions == (Alter({"retention.ms": "5"}, {}),)
-    assert kept.actions[0].on({"segment.ms": "9"}) == {"segment.ms": "9", "retention.ms": "5"}
-    assert condition(kept, "InSync").status == "True"
+def test_unnamed_configs_are_left_alone():
+    unchanged = plan_for(resource(retentionMs=5), applied_status(), now(segment_ms="9"))
+    assert unchanged.actions == (Alter({"retention.ms": "5"}, {}),)
+    assert unchanged.actions[0].on({"segment.ms": "9"}) == {"segment.ms": "9", "retention.ms": "5"}
+    assert condition(unchanged, "InSync").status == "True"
 
 
-def test_a_config_that_is_named_no_longer_is_reset_if_it_is_still_ours():
-    before = ours(segment_ms="9")
-    dropped = planned(resource(), before, now(segment_ms="9"))
+def test_removed_config_is_reset_if_unchanged():
+    before = applied_status(segment_ms="9")
+    dropped = plan_for(resource(), before, now(segment_ms="9"))
     assert dropped.actions == (Alter({}, {"segment.ms": "9"}),)
     assert dropped.applied.config == RETENTION
-    assert planned(resource(), before, now(segment_ms="10")).actions == ()
-    assert planned(resource(), before, now()).actions == ()
+    assert plan_for(resource(), before, now(segment_ms="10")).actions == ()
+    assert plan_for(resource(), before, now()).actions == ()
 
 
-def test_a_reset_spares_a_value_that_was_changed_in_the_last_moment():
+def test_reset_keeps_a_concurrent_change():
     alter = Alter({}, {"segment.ms": "9"})
     assert alter.on({"segment.ms": "9", "segment.bytes": "1"}) == {"segment.bytes": "1"}
     assert alter.on({"segment.ms": "10"}) == {"segment.ms": "10"}
 
 
-def test_only_some_differences_are_told_of_by_name():
+def test_only_some_differences_are_named():
     names = ["segment.ms", "segment.bytes", "max.message.bytes", "min.insync.replicas"]
-    wanted = dict.fromkeys(names, "5")
-    before = ours(**dotted_keys(wanted))
-    told = condition(planned(resource(config=wanted), before, topic(9)), "InSync").message
-    assert told.count(" is at its default") == 4
-    assert "; and more" in told
+    desired = dict.fromkeys(names, "5")
+    before = applied_status(**dotted_keys(desired))
+    reported = condition(plan_for(resource(config=desired), before, topic(9)), "InSync").message
+    assert reported.count(" is at its default") == 4
+    assert "; and more" in reported
 
 
 # --- adopting -------------------------------------------------------------------------------------
 
 
-def test_a_topic_that_is_there_already_is_adopted_with_what_the_resource_names():
-    adopted = planned(resource(partitions=5), NEW, topic(3, retention_ms="1", segment_ms="9"))
+def test_existing_topic_is_adopted_with_the_named_configs():
+    adopted = plan_for(resource(partitions=5), NEW, topic(3, retention_ms="1", segment_ms="9"))
     assert adopted.is_adoption
     assert adopted.actions == (Grow(5), Alter(RETENTION, {}))
     assert adopted.actions[1].on({"segment.ms": "9"})["segment.ms"] == "9"
 
 
-def test_a_topic_with_more_partitions_is_adopted_as_it_is():
-    adopted = planned(resource(partitions=2), NEW, now(8))
+def test_topic_with_more_partitions_is_adopted_unchanged():
+    adopted = plan_for(resource(partitions=2), NEW, now(8))
     assert adopted.is_adoption
     assert adopted.actions == ()
     assert condition(adopted, "Ready").status == "True"
     assert "8 partitions, not 2" in condition(adopted, "InSync").message
 
 
-def test_another_topic_of_the_same_name_is_adopted_anew():
-    """What was applied to the one before says nothing about this one."""
+def test_recreated_topic_is_adopted_again():
+    """What was applied to the former topic says nothing about this one."""
     another = topic(1, id_=ID[::-1], segment_ms="9")
-    adopted = planned(resource(partitions=3), ours(3, segment_ms="9"), another)
+    adopted = plan_for(resource(partitions=3), applied_status(3, segment_ms="9"), another)
     assert adopted.is_adoption
     assert adopted.actions == (Grow(3), Alter(RETENTION, {}))
 
@@ -173,25 +173,25 @@ def test_another_topic_of_the_same_name_is_adopted_anew():
         ({"topicName": "__consumer_offsets"}, "InvalidName", "reserved"),
     ],
 )
-@pytest.mark.parametrize("there", [None, now()])
-def test_a_resource_that_is_wrong_changes_nothing(spec, reason, message, there):
-    refused = planned(resource(partitions=9, **spec), ours(), there)
-    assert refused.actions == ()
-    assert refused.phase == "Failed"
-    assert refused.applied == ours().applied
-    (told,) = refused.conditions
-    assert (told.type, told.status, told.reason) == ("Ready", "False", reason)
-    assert message in told.message
+@pytest.mark.parametrize("existing", [None, now()])
+def test_invalid_resource_changes_nothing(spec, reason, message, existing):
+    rejected = plan_for(resource(partitions=9, **spec), applied_status(), existing)
+    assert rejected.actions == ()
+    assert rejected.phase == "Failed"
+    assert rejected.applied == applied_status().applied
+    (reported,) = rejected.conditions
+    assert (reported.type, reported.status, reported.reason) == ("Ready", "False", reason)
+    assert message in reported.message
 
 
-def test_the_younger_of_two_resources_changes_nothing():
-    older = resource("first", topicName="orders")
-    refused = planned(resource(partitions=9), NEW, now(), older)
-    assert refused.actions == ()
-    assert not refused.is_adoption
-    (told,) = refused.conditions
-    assert (told.status, told.reason) == ("False", "Conflict")
-    assert "'first'" in told.message
+def test_younger_of_two_resources_changes_nothing():
+    conflicting = resource("first", topicName="orders")
+    rejected = plan_for(resource(partitions=9), NEW, now(), conflicting)
+    assert rejected.actions == ()
+    assert not rejected.is_adoption
+    (reported,) = rejected.conditions
+    assert (reported.status, reported.reason) == ("False", "Conflict")
+    assert "'first'" in reported.message
 
 
 # --- any history ----------------------------------------------------------------------------------
@@ -211,56 +211,56 @@ STEPS = st.lists(
 )
 
 
-def carried_out(made, there):
+def execute_plan(created, existing):
     """The topic after a plan."""
-    for action in made.actions:
+    for action in created.actions:
         match action:
             case Create():
-                there = replace(topic(action.partitions), configs=dict(action.configs))
+                existing = replace(topic(action.partitions), configs=dict(action.configs))
             case Grow():
-                assert action.partitions > there.partitions, "a topic never shrinks"
-                there = replace(there, partitions=action.partitions)
+                assert action.partitions > existing.partitions, "a topic never shrinks"
+                existing = replace(existing, partitions=action.partitions)
             case Alter():
-                there = replace(there, configs=action.on(there.configs))
-    return there
+                existing = replace(existing, configs=action.on(existing.configs))
+    return existing
 
 
 @given(STEPS)
-def test_whatever_happens_nothing_shrinks_and_nothing_is_touched_that_did_not_change(steps):
-    """Specs and the API change things in any order, and the operator may die before it reports."""
-    wanted, before, there = resource(), NEW, None
-    named = set()
+def test_any_history_never_shrinks_or_overwrites(steps):
+    """Specs and the API change in any order, and the operator may stop before it reports."""
+    desired, before, existing = resource(), NEW, None
+    ever_named = set()
     for step in [*steps, ("reconcile", True)]:
         match step:
             case ("spec", partitions, config, retention):
-                wanted = resource(partitions=partitions, config=config, retentionMs=retention)
-            case ("grow", more) if there:
-                there = replace(there, partitions=there.partitions + more)
-            case ("set", name, value) if there:
-                there = replace(there, configs={**there.configs, name: value})
-            case ("reset", name) if there:
-                kept = {key: value for key, value in there.configs.items() if key != name}
-                there = replace(there, configs=kept)
-            case ("reconcile", is_told):
-                made = planned(wanted, before, there)
-                after = carried_out(made, there)
-                named |= made.applied.config.keys()
-                assert after.partitions >= wanted.spec.partitions
-                if there:
-                    check_touched(made, before, there, after, named)
-                there = after
-                if is_told:
-                    before = TopicStatus(topic_id=ID.hex(), applied=made.applied)
-                    assert planned(wanted, before, there).actions == ()
+                desired = resource(partitions=partitions, config=config, retentionMs=retention)
+            case ("grow", more) if existing:
+                existing = replace(existing, partitions=existing.partitions + more)
+            case ("set", name, value) if existing:
+                existing = replace(existing, configs={**existing.configs, name: value})
+            case ("reset", name) if existing:
+                unchanged = {key: value for key, value in existing.configs.items() if key != name}
+                existing = replace(existing, configs=unchanged)
+            case ("reconcile", is_reported):
+                created = plan_for(desired, before, existing)
+                after = execute_plan(created, existing)
+                ever_named |= created.applied.config.keys()
+                assert after.partitions >= desired.spec.partitions
+                if existing:
+                    check_changes(created, before, existing, after, ever_named)
+                existing = after
+                if is_reported:
+                    before = TopicStatus(topic_id=ID.hex(), applied=created.applied)
+                    assert plan_for(desired, before, existing).actions == ()
 
 
-def check_touched(made, before, there, after, named):
-    assert after.partitions >= there.partitions
+def check_changes(created, before, existing, after, ever_named):
+    assert after.partitions >= existing.partitions
     last = before.applied.config if before.applied else {}
-    names = there.configs.keys() | after.configs.keys()
-    changed = {name for name in names if there.configs.get(name) != after.configs.get(name)}
-    wanted = made.applied.config
-    assert changed <= named
-    assert all(wanted.get(name) != last.get(name) for name in changed)
-    for name in changed - wanted.keys():
-        assert there.configs[name] == last[name], "what others have set is never reset"
+    names = existing.configs.keys() | after.configs.keys()
+    changed = {name for name in names if existing.configs.get(name) != after.configs.get(name)}
+    desired = created.applied.config
+    assert changed <= ever_named
+    assert all(desired.get(name) != last.get(name) for name in changed)
+    for name in changed - desired.keys():
+        assert existing.configs[name] == last[name], "what others have set is never reset"

@@ -1,94 +1,94 @@
-"""A topic goes with its resource, if it is the resource's, and nothing waits for ever."""
+"""Tests of deletion: a resource deletes only its own topic, and never blocks forever."""
 
 import asyncio
 
 import pytest
 
 from kafscale.operator.kube.kinds import CLUSTERS
-from kafscale.operator.topics.reconciler import SETTLED_SECONDS
+from kafscale.operator.topics.reconciler import RESYNC_SECONDS
+from unit.operator.topics.fixture import CLUSTER, run_test, wait_for_watches
 from unit.operator.topics.resources import NAMESPACE
-from unit.operator.topics.stage import CLUSTER, play, settled
 
 
-def test_a_topic_goes_with_its_resource():
-    async def body(stage):
-        await stage.open()
-        await stage.apply()
-        await stage.reconcile()
-        assert await stage.let_go()
-        await settled()
-        assert await stage.let_go()
-        return dict(stage.api.topics), set(stage.api.deletions), stage.told()
+def test_topic_is_deleted_with_its_resource():
+    async def body(fixture):
+        await fixture.open()
+        await fixture.apply()
+        await fixture.reconcile()
+        assert await fixture.finalize()
+        await wait_for_watches()
+        assert await fixture.finalize()
+        return dict(fixture.api.topics), set(fixture.api.deletions), fixture.events()
 
-    topics, deletions, told = play(body)
+    topics, deletions, events = run_test(body)
     assert topics == {}
     assert deletions == {"orders"}
-    assert told == [("orders", "Created"), ("orders", "Deleted")]
+    assert events == [("orders", "Created"), ("orders", "Deleted")]
 
 
-def test_a_topic_that_is_to_be_retained_stays():
-    async def body(stage):
-        await stage.open()
-        await stage.apply(deletionPolicy="Retain")
-        await stage.reconcile()
-        assert await stage.let_go()
-        return set(stage.api.topics)
+def test_retained_topic_is_kept():
+    async def body(fixture):
+        await fixture.open()
+        await fixture.apply(deletionPolicy="Retain")
+        await fixture.reconcile()
+        assert await fixture.finalize()
+        return set(fixture.api.topics)
 
-    assert play(body) == {"orders"}
+    assert run_test(body) == {"orders"}
 
 
-def test_a_topic_that_was_never_ours_or_is_no_longer_the_one_stays():
-    async def body(stage):
-        await stage.open()
-        await stage.api.create("orders", 1, {}, 1, bytes(16))
-        await settled()
-        assert await stage.reconciler.let_go(await stage.apply(config={"nonsense": "1"}))
-        await stage.apply()
-        await stage.reconcile()
-        await stage.api.delete("orders")
-        await stage.api.finish_deletion("orders", bytes(16))
-        await stage.api.create("orders", 1, {}, 1, bytes(range(16)))
-        await settled()
-        assert await stage.let_go()
-        return set(stage.api.topics), stage.told()
+def test_topic_that_was_not_applied_to_is_kept():
+    async def body(fixture):
+        await fixture.open()
+        await fixture.api.create("orders", 1, {}, 1, bytes(16))
+        await wait_for_watches()
+        assert await fixture.reconciler.finalize(await fixture.apply(config={"nonsense": "1"}))
+        await fixture.apply()
+        await fixture.reconcile()
+        await fixture.api.delete("orders")
+        await fixture.api.finish_deletion("orders", bytes(16))
+        await fixture.api.create("orders", 1, {}, 1, bytes(range(16)))
+        await wait_for_watches()
+        assert await fixture.finalize()
+        return set(fixture.api.topics), fixture.events()
 
-    topics, told = play(body)
+    topics, events = run_test(body)
     assert topics == {"orders"}
-    assert ("orders", "Deleted") not in told
+    assert ("orders", "Deleted") not in events
 
 
-def test_a_cluster_that_is_gone_holds_nobody_up():
-    async def body(stage):
-        await stage.open()
-        await stage.apply()
-        await stage.reconcile()
-        await stage.kube.delete(CLUSTERS, NAMESPACE, CLUSTER)
-        await stage.registry.close(NAMESPACE, CLUSTER)
-        return await stage.let_go()
+def test_deleted_cluster_does_not_block_the_deletion():
+    async def body(fixture):
+        await fixture.open()
+        await fixture.apply()
+        await fixture.reconcile()
+        await fixture.kube.delete(CLUSTERS, NAMESPACE, CLUSTER)
+        await fixture.registry.close(NAMESPACE, CLUSTER)
+        return await fixture.finalize()
 
-    assert play(body)
+    assert run_test(body)
 
 
 @pytest.mark.parametrize("is_open", [True, False])
-def test_a_store_that_does_not_answer_is_tried_again_unless_the_cluster_is_going(is_open):
-    async def body(stage):
-        await stage.open()
-        await stage.make_cluster(finalizers=["kafscale.io/cluster"])
-        await stage.apply()
-        await stage.reconcile()
-        await stage.store.close()
+def test_unavailable_store_blocks_unless_the_cluster_is_being_deleted(is_open):
+    async def body(fixture):
+        await fixture.open()
+        await fixture.make_cluster(finalizers=["kafscale.io/cluster"])
+        await fixture.apply()
+        await fixture.reconcile()
+        await fixture.store.close()
         if not is_open:
-            await stage.registry.close(NAMESPACE, CLUSTER)
-        await settled()
+            await fixture.registry.close(NAMESPACE, CLUSTER)
+        await wait_for_watches()
         for _ in range(3):
-            assert not await stage.let_go()
-            await asyncio.sleep(SETTLED_SECONDS)
-        blocked = await stage.ready(), (await stage.status())["phase"], stage.told()
-        await stage.kube.delete(CLUSTERS, NAMESPACE, CLUSTER)
-        return blocked, await stage.let_go()
+            assert not await fixture.finalize()
+            await asyncio.sleep(RESYNC_SECONDS)
+        blocked = await fixture.ready(), (await fixture.status())["phase"], fixture.events()
+        await fixture.kube.delete(CLUSTERS, NAMESPACE, CLUSTER)
+        return blocked, await fixture.finalize()
 
-    (ready, phase, told), is_done = play(body)
+    (ready, phase, events), is_done = run_test(body)
     assert ready == ("False", "DeletionFailed")
     assert phase == "Deleting"
-    assert told == [("orders", "Created"), ("orders", "Failed")]
+    assert events == [("orders", "Created"), ("orders", "Failed")]
     assert is_done

@@ -42,7 +42,7 @@ def restore(
     moved = f"replaced-{snapshot_keys.stamp(clock())}" if etcd_restore.has_member(directory) else ""
     with etcd_restore.staging(directory) as room:
         snapshot, told = _snapshot(wanted, place, room, progress)
-        leapt = etcd_restore.restore(program, snapshot, directory, room, identity, aside=moved)
+        leapt = etcd_restore.restore(program, snapshot, directory, room, identity, moved_to=moved)
     return {
         "restored": True,
         "dataDirectory": str(directory),

@@ -1,14 +1,13 @@
-"""When a cluster may sleep, and when it has to wake: the decision, from what is seen.
+"""Decides when a cluster scales to zero and when it wakes up. Pure.
 
-    awake ── nobody came for idleSeconds, and nothing is being changed ──▶ asleep
-    asleep ── a client, a change of the spec, or somebody's wish ──▶ waking
-    waking ── a broker serves ──▶ awake
+    running ── no client for idleSeconds, and no change in progress ──▶ at zero
+    at zero ── a client connects, the spec changes, or a wake request ──▶ waking
+    waking ── a broker serves ──▶ running
 
-The laws: a cluster falls asleep only when every broker has said, lately, that nobody was there;
-what is not known keeps it awake. Where it stands is a mark on the StatefulSet, so that an operator
-may die anywhere, and how long nobody was there is what brokers say, not what anybody remembers.
-
-Pure. Doing it is left to `sleeper`.
+Invariants: a cluster scales to zero only if every broker reported recently that no client was
+connected; if anything is unknown, it keeps running. The state is an annotation of the StatefulSet,
+so the operator may stop at any moment. The idle time is what brokers report, not what the operator
+remembers.
 """
 
 from enum import Enum, auto
@@ -16,76 +15,80 @@ from typing import Final
 
 import msgspec
 
-MARK: Final = "kafscale.io/sleep"
-"""The annotation of a StatefulSet whose brokers sleep or wake."""
-ASLEEP: Final = "asleep"
+STATE_ANNOTATION: Final = "kafscale.io/scale-to-zero-state"
+"""Set on the StatefulSet while the brokers are at zero or waking up."""
+AT_ZERO: Final = "at-zero"
 WAKING: Final = "waking"
-MARK_GENERATION: Final = "kafscale.io/sleep-generation"
-"""The annotation that says which generation of its resource a cluster fell asleep with."""
-WAKE: Final = "kafscale.io/wake"
-"""The annotation by which somebody wakes a cluster; the operator takes it away again."""
+GENERATION_ANNOTATION: Final = "kafscale.io/scale-to-zero-generation"
+"""The generation of the resource with which the cluster was scaled to zero."""
+WAKE_ANNOTATION: Final = "kafscale.io/wake"
+"""Set on the resource by a user to wake the cluster; the operator removes it."""
 
 
-class Sight(msgspec.Struct, frozen=True, kw_only=True):
-    """A cluster as far as it matters here."""
+class Observation(msgspec.Struct, frozen=True, kw_only=True):
+    """The relevant state of a cluster."""
 
     idle_seconds_min: int | None
-    """After how long with nobody there it may sleep; None if it may not."""
+    """The idle time after which it may scale to zero; None if it may not."""
     idle_seconds: float | None = None
-    """How long nobody was there; None if that is not known."""
-    is_settled: bool = False
-    """Whether all brokers serve, and nothing is being changed."""
+    """How long no client has been connected; None if unknown."""
+    is_stable: bool = False
+    """Whether all brokers serve and no change is in progress."""
     is_serving: bool = False
     """Whether at least one broker serves."""
-    mark: str = ""
-    mark_generation: str = ""
+    recorded_state: str = ""
+    recorded_generation: str = ""
     generation: int = 0
-    is_called: bool = False
-    """Whether a client has come while it slept."""
-    is_wished_for: bool = False
-    """Whether somebody has asked for it to be awake."""
+    is_client_waiting: bool = False
+    """Whether a client has connected to the wake listener."""
+    is_wake_requested: bool = False
+    """Whether the wake annotation is set."""
 
 
-class Act(Enum):
-    """What to do."""
+class Action(Enum):
+    """The action to take."""
 
-    STAY_AWAKE = auto()
-    FALL_ASLEEP = auto()
-    SLEEP_ON = auto()
+    STAY_RUNNING = auto()
+    SCALE_TO_ZERO = auto()
+    STAY_AT_ZERO = auto()
     WAKE = auto()
-    GO_ON_WAKING = auto()
-    BE_AWAKE = auto()
+    CONTINUE_WAKING = auto()
+    FINISH_WAKING = auto()
 
 
-def decide(sight: Sight) -> Act:
-    """What is to be done now."""
-    if sight.mark == WAKING:
-        return Act.BE_AWAKE if sight.is_serving else Act.GO_ON_WAKING
-    if sight.mark == ASLEEP:
-        return Act.WAKE if waking_reason(sight) else Act.SLEEP_ON
-    is_tired = seconds_to_sleep(sight) == 0 and sight.is_settled and not sight.is_wished_for
-    return Act.FALL_ASLEEP if is_tired else Act.STAY_AWAKE
+def decide(observation: Observation) -> Action:
+    """The action to take now."""
+    if observation.recorded_state == WAKING:
+        return Action.FINISH_WAKING if observation.is_serving else Action.CONTINUE_WAKING
+    if observation.recorded_state == AT_ZERO:
+        return Action.WAKE if wake_reason(observation) else Action.STAY_AT_ZERO
+    is_due = (
+        seconds_until_scale_to_zero(observation) == 0
+        and observation.is_stable
+        and not observation.is_wake_requested
+    )
+    return Action.SCALE_TO_ZERO if is_due else Action.STAY_RUNNING
 
 
-def waking_reason(sight: Sight) -> str:
-    """Why a cluster that sleeps has to wake; nothing if it does not."""
-    if sight.is_called:
-        return "a client has come"
-    if sight.is_wished_for:
-        return f"somebody has asked for it ({WAKE})"
-    if sight.idle_seconds_min is None:
-        return "it may sleep no longer"
-    if sight.mark_generation != str(sight.generation):
-        return "its resource has been changed"
+def wake_reason(observation: Observation) -> str:
+    """Why a cluster at zero has to wake up; empty if it does not."""
+    if observation.is_client_waiting:
+        return "a client connected"
+    if observation.is_wake_requested:
+        return f"requested by the annotation {WAKE_ANNOTATION}"
+    if observation.idle_seconds_min is None:
+        return "scale to zero was disabled"
+    if observation.recorded_generation != str(observation.generation):
+        return "the resource was changed"
     return ""
 
 
-def seconds_to_sleep(sight: Sight) -> float | None:
-    """How long until a cluster may sleep if nobody comes; None if that cannot be said.
+def seconds_until_scale_to_zero(observation: Observation) -> float | None:
+    """The time until an idle cluster may scale to zero; None if unknown.
 
-    >>> seconds_to_sleep(Sight(idle_seconds_min=60, idle_seconds=45))
+    >>> seconds_until_scale_to_zero(Observation(idle_seconds_min=60, idle_seconds=45))
     15
     """
-    if sight.idle_seconds_min is None or sight.idle_seconds is None:
+    if observation.idle_seconds_min is None or observation.idle_seconds is None:
         return None
-    return max(0, sight.idle_seconds_min - sight.idle_seconds)
+    return max(0, observation.idle_seconds_min - observation.idle_seconds)

@@ -1,9 +1,9 @@
-"""A doorbell: where clients of a cluster that sleeps come instead, and wake it.
+"""The wake listener: accepts connections for a cluster at zero, and wakes it.
 
-The laws: only who speaks as Kafka's clients do rings. Who connects and says nothing, as the health
-checks of load balancers do, or speaks something else, lets the cluster sleep. Nobody is answered:
-connections are held for a while, for brokers to come meanwhile, and then closed, so that clients
-try again in their own time; how many are held has a bound.
+Invariants: only a connection that starts like a Kafka or TLS client wakes the cluster. A connection
+that sends nothing, such as a load balancer's health check, or something else does not. The listener
+never responds. It holds a bounded number of connections for a while, until brokers are up, then
+closes them, so that clients reconnect with their own backoff.
 """
 
 import asyncio
@@ -17,31 +17,31 @@ from kafscale.observability.logging import get_logger
 log = get_logger(__name__)
 
 PORTS: Final = range(9500, 10_000)
-"""The ports of doorbells, one a cluster that sleeps; NetworkPolicies let everybody come there."""
-HELD_MAX: Final = 1_000
+"""One port per cluster at zero; NetworkPolicies allow connections to them from anywhere."""
+CONNECTIONS_MAX: Final = 1_000
 HOLD_SECONDS_MAX: Final = 20.0
-GREETINGS: Final = frozenset({b"\x00", b"\x16"})
-"""The first bytes of what clients say: the size of a Kafka request, or a handshake of TLS."""
+CLIENT_FIRST_BYTES: Final = frozenset({b"\x00", b"\x16"})
+"""The first byte of a Kafka request's size, or of a TLS handshake."""
 CHUNK_BYTES: Final = 4_096
 
 
-class Doorbell:
-    """Listens in the place of brokers."""
+class WakeListener:
+    """Listens in place of a cluster's brokers."""
 
     def __init__(
         self,
-        ring: Callable[[], None],
+        notify: Callable[[], None],
         *,
-        held_max: int = HELD_MAX,
+        connections_max: int = CONNECTIONS_MAX,
         hold_seconds_max: float = HOLD_SECONDS_MAX,
     ) -> None:
-        """`ring` is called the first time that somebody rings."""
-        self._ring = ring
-        self._held_max = held_max
+        """`notify` is called once, when the first client connects."""
+        self._notify = notify
+        self._connections_max = connections_max
         self._hold_seconds_max = hold_seconds_max
-        self._held: set[asyncio.Task[None]] = set()
+        self._connections: set[asyncio.Task[None]] = set()
         self._server: asyncio.Server | None = None
-        self.is_rung = False
+        self.is_triggered = False
 
     @property
     def port(self) -> int:
@@ -50,39 +50,43 @@ class Doorbell:
         return port
 
     async def open(self, host: str, ports: Iterable[int] = PORTS) -> None:
-        """Listen, at the first of these ports that is free."""
+        """Listen on the first free port."""
         for port in ports:
             try:
-                self._server = await asyncio.start_server(self._came, host, port, limit=CHUNK_BYTES)
+                self._server = await asyncio.start_server(
+                    self._accept, host, port, limit=CHUNK_BYTES
+                )
             except OSError as error:
                 if error.errno != errno.EADDRINUSE:
-                    raise OperatingError(f"no doorbell on {host}: {error.strerror}") from error
+                    raise OperatingError(
+                        f"cannot open a wake listener on {host}: {error.strerror}"
+                    ) from error
             else:
                 return
-        raise OperatingError(f"no port is left for another doorbell on {host}")
+        raise OperatingError(f"no free port for another wake listener on {host}")
 
     async def close(self) -> None:
-        """Let nobody in any more, and send away those who wait."""
+        """Stop listening, and close all connections."""
         assert self._server is not None, "not open"
         self._server.close()
-        for task in self._held:
+        for task in self._connections:
             task.cancel()
-        await asyncio.gather(*self._held, return_exceptions=True)
+        await asyncio.gather(*self._connections, return_exceptions=True)
         await self._server.wait_closed()
 
-    def _came(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        if len(self._held) >= self._held_max:
+    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if len(self._connections) >= self._connections_max:
             writer.transport.abort()
             return
         task = asyncio.create_task(self._hold(reader, writer))
-        self._held.add(task)
-        task.add_done_callback(self._held.discard)
+        self._connections.add(task)
+        task.add_done_callback(self._connections.discard)
 
     async def _hold(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             async with asyncio.timeout(self._hold_seconds_max):
-                if await reader.read(1) in GREETINGS:
-                    self._wake(writer)
+                if await reader.read(1) in CLIENT_FIRST_BYTES:
+                    self._trigger(writer)
                     while await reader.read(CHUNK_BYTES):
                         pass
         except (TimeoutError, OSError):
@@ -90,8 +94,8 @@ class Doorbell:
         finally:
             writer.transport.abort()
 
-    def _wake(self, writer: asyncio.StreamWriter) -> None:
-        if not self.is_rung:
-            log.info("doorbell rung", client=str(writer.get_extra_info("peername")))
-            self.is_rung = True
-            self._ring()
+    def _trigger(self, writer: asyncio.StreamWriter) -> None:
+        if not self.is_triggered:
+            log.info("client woke cluster", client=str(writer.get_extra_info("peername")))
+            self.is_triggered = True
+            self._notify()

@@ -1,1 +1,1 @@
-"""Scheduled snapshots of a managed etcd."""
+"""Scheduled snapshots of etcd."""

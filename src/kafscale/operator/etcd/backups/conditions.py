@@ -1,7 +1,7 @@
-"""What the status of a cluster says about its backups. Pure.
+"""The conditions of a cluster's backups. Pure.
 
 EtcdSnapshotAccess   whether snapshots can be stored
-EtcdSnapshot         whether there is one that is young enough
+EtcdSnapshot         whether the newest one is recent enough
 """
 
 from typing import Final
@@ -15,7 +15,7 @@ from kafscale.operator.etcd.backups.schedule import Failures, is_stale
 ACCESS: Final = "EtcdSnapshotAccess"
 SNAPSHOT: Final = "EtcdSnapshot"
 
-_ADVICE: Final = "see spec.etcd.snapshots, its bucket and the rights of its keys"
+_ADVICE: Final = "check spec.etcd.snapshots, its bucket and the permissions of its keys"
 
 
 class SnapshotView(msgspec.Struct, frozen=True, kw_only=True):
@@ -23,11 +23,11 @@ class SnapshotView(msgspec.Struct, frozen=True, kw_only=True):
 
     now_ms: int
     stale_after_ms: int
-    is_listed: bool = False
-    """Whether the bucket has been looked into."""
+    is_bucket_checked: bool = False
+    """Whether the bucket has been listed."""
     newest_at_ms: int | None = None
     access_failure: str | None = None
-    """What stands in the way of the bucket; empty for nothing, None before that was tried."""
+    """Why the bucket cannot be used; empty if it can, None before the first check."""
     failures: Failures = Failures()
 
 
@@ -36,13 +36,13 @@ def conditions(view: SnapshotView) -> list[Condition]:
 
 
 def disabled() -> list[Condition]:
-    """What is said where nobody wants snapshots."""
-    return [unknown(SNAPSHOT, "Disabled", "spec.etcd.snapshots.enabled is false: no backups")]
+    """The conditions if snapshots are disabled."""
+    return [unknown(SNAPSHOT, "Disabled", "no backups: spec.etcd.snapshots.enabled is false")]
 
 
 def _access(view: SnapshotView) -> Condition:
     if view.access_failure is None:
-        return unknown(ACCESS, "NotTried")
+        return unknown(ACCESS, "NotChecked")
     if view.access_failure:
         return bad(
             ACCESS, "NoAccess", f"snapshots cannot be stored: {view.access_failure}; {_ADVICE}"
@@ -51,14 +51,14 @@ def _access(view: SnapshotView) -> Condition:
 
 
 def _snapshot(view: SnapshotView) -> Condition:
-    why = f"; the last attempt failed: {view.failures.reason}" if view.failures.count else ""
+    failure = f"; the last attempt failed: {view.failures.reason}" if view.failures.count else ""
     if view.newest_at_ms is None:
-        if why or view.is_listed:
-            make = bad if why else unknown
-            return make(SNAPSHOT, "NoSnapshot", f"there is no snapshot yet{why}")
-        return unknown(SNAPSHOT, "NotLooked")
-    taken = f"the newest was taken at {format_time(view.newest_at_ms)}"
+        if failure or view.is_bucket_checked:
+            make = bad if failure else unknown
+            return make(SNAPSHOT, "NoSnapshot", f"there is no snapshot yet{failure}")
+        return unknown(SNAPSHOT, "NotChecked")
+    taken = f"the newest snapshot was taken at {format_time(view.newest_at_ms)}"
     if is_stale(view.now_ms, view.newest_at_ms, view.stale_after_ms):
         limit_s = view.stale_after_ms // 1000
-        return bad(SNAPSHOT, "Stale", f"{taken}, more than {limit_s} s ago{why}")
-    return ok(SNAPSHOT, "Retrying" if why else "Fresh", f"{taken}{why}")
+        return bad(SNAPSHOT, "Stale", f"{taken}, more than {limit_s} s ago{failure}")
+    return ok(SNAPSHOT, "Retrying" if failure else "Fresh", f"{taken}{failure}")

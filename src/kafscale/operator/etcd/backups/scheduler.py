@@ -1,9 +1,11 @@
-"""Keeps the snapshots of one cluster: takes them when they are due, and says how that goes.
+"""Takes the snapshots of one cluster when they are due, and reports their state.
 
-The laws: `keep` returns soon, whatever becomes of the bucket or of etcd, because whoever calls it
-has a cluster to look after; what takes longer goes on beside it. Nothing is remembered that the
-bucket does not tell: an operator that takes over goes on where the other ended. Whatever goes wrong
-shows in the conditions, in the figures and in the log, and is tried again.
+Invariants:
+
+* `reconcile` returns soon, even if the bucket or etcd hangs: the work continues in a task, so that
+  the cluster's reconciler is not blocked.
+* All state is in the bucket: a new operator continues where the former one ended.
+* Every failure is visible in conditions, metrics and the log, and is retried.
 """
 
 import asyncio
@@ -26,146 +28,148 @@ from kafscale.operator.etcd.backups.conditions import SnapshotView, conditions
 from kafscale.operator.etcd.backups.schedule import Failures, is_due, is_retry_due
 from kafscale.operator.spec.cluster import SnapshotsSpec
 
-LOOK_MS: Final = 300_000
-"""How often it is made sure, between two snapshots, that the bucket can be used and has them."""
+CHECK_INTERVAL_MS: Final = 300_000
+"""How often the bucket is checked between two snapshots."""
 
-PATIENCE_S: Final = 5.0
-"""How long a step may take; a snapshot of some ten MiB is done by then."""
+WAIT_SECONDS: Final = 5.0
+"""How long a step waits for the task; enough for a snapshot of some ten MiB."""
 
 log = get_logger(__name__)
 
 
 class SnapshotState(msgspec.Struct, frozen=True, kw_only=True):
-    """How the backups of a cluster are."""
+    """The state of a cluster's backups."""
 
     last_time: str = ""
-    """When the newest was taken; empty where there is none."""
+    """When the newest was taken; empty if there is none."""
     last_key: str = ""
     size_bytes: int = 0
     failures: int = 0
-    """How many attempts in a row failed."""
+    """Consecutive failed attempts."""
     conditions: list[Condition] = []
 
 
-class SnapshotKeeper:
-    """One cluster's; to be made anew when its spec or the way to its etcd changes."""
+class SnapshotScheduler:
+    """The scheduler of one cluster; replaced when its spec or its etcd settings change."""
 
     def __init__(
         self,
         snapshots: Snapshots,
         spec: SnapshotsSpec,
         settings: Etcd,
-        figures: SnapshotMetrics,
+        metrics: SnapshotMetrics,
         *,
         random: Random,
         timer: Callable[[], float],
         connect: Connect = Maintenance,
-        patience_s: float = PATIENCE_S,
+        wait_seconds: float = WAIT_SECONDS,
     ) -> None:
-        """`timer` tells seconds, for durations."""
+        """`timer` is in seconds and measures durations."""
         self._snapshots = snapshots
         self._spec = spec
         self._settings = settings
-        self._figures = figures
+        self._metrics = metrics
         self._random = random
         self._timer = timer
         self._connect = connect
-        self._patience_s = patience_s
+        self._wait_seconds = wait_seconds
         self._interval_ms = spec.interval_seconds * 1000
-        self._looked_at_ms: int | None = None
+        self._checked_at_ms: int | None = None
         self._newest: StoredSnapshot | None = None
         self._access_failure: str | None = None
         self._failures = Failures()
         self._jitter = 0.0
-        self._round: asyncio.Task[None] | None = None
+        self._task: asyncio.Task[None] | None = None
 
-    async def keep(self, now_ms: int) -> SnapshotState:
-        """One step: do what is to be done, or let it go on, and say how things are."""
-        if self._round is None and self._is_time(now_ms):
-            self._round = asyncio.create_task(self._go_round(now_ms), name="snapshot of etcd")
-        if self._round is not None:
-            await asyncio.wait({self._round}, timeout=self._patience_s)
-            if self._round.done():
-                self._round = None
+    async def reconcile(self, now_ms: int) -> SnapshotState:
+        """Start or continue what is due; return the current state."""
+        if self._task is None and self._should_run(now_ms):
+            self._task = asyncio.create_task(self._run(now_ms), name="snapshot of etcd")
+        if self._task is not None:
+            await asyncio.wait({self._task}, timeout=self._wait_seconds)
+            if self._task.done():
+                self._task = None
         return self._state(now_ms)
 
     async def close(self) -> None:
-        """Give up what is under way; it will not count."""
-        if self._round is not None:
-            self._round.cancel()
-            await asyncio.wait({self._round})
-            self._round = None
+        """Cancel the running task."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait({self._task})
+            self._task = None
 
-    def _is_time(self, now_ms: int) -> bool:
+    def _should_run(self, now_ms: int) -> bool:
         if not is_retry_due(now_ms, self._interval_ms, self._failures, self._jitter):
             return False
-        is_look_due = self._looked_at_ms is None or now_ms - self._looked_at_ms >= LOOK_MS
-        return is_look_due or bool(self._failures.count) or self._is_due(now_ms)
+        is_check_due = (
+            self._checked_at_ms is None or now_ms - self._checked_at_ms >= CHECK_INTERVAL_MS
+        )
+        return is_check_due or bool(self._failures.count) or self._is_due(now_ms)
 
     def _is_due(self, now_ms: int) -> bool:
         newest_at_ms = self._newest.taken_at_ms if self._newest else None
         return is_due(now_ms, newest_at_ms, self._interval_ms, self._failures, self._jitter)
 
-    async def _go_round(self, now_ms: int) -> None:
-        """Look into the bucket, and take a snapshot if it is time for one."""
+    async def _run(self, now_ms: int) -> None:
+        """Check the bucket, and take a snapshot if it is due."""
         try:
-            await self._look(now_ms)
+            await self._check_bucket(now_ms)
             if self._is_due(now_ms):
                 await self._take()
         except KafscaleError as error:
             self._fail(now_ms, str(error))
         except Exception as error:
-            # Not even a mistake of ours may keep a cluster from being looked after.
-            log.exception("snapshot failed for an unknown reason", prefix=self._snapshots.prefix)
+            # The boundary: a bug here must not stop the cluster's reconciler.
+            log.exception("etcd snapshot crashed", prefix=self._snapshots.prefix)
             self._fail(now_ms, f"{type(error).__name__}: {error}")
         else:
             self._failures = Failures()
-            self._figures.succeeded = True
+            self._metrics.succeeded = True
 
-    async def _look(self, now_ms: int) -> None:
+    async def _check_bucket(self, now_ms: int) -> None:
         try:
             await self._snapshots.check_access()
             self._newest = await self._snapshots.newest()
         except KafscaleError as error:
             self._access_failure = str(error)
-            self._figures.is_accessible = False
+            self._metrics.is_accessible = False
             raise
-        self._looked_at_ms = now_ms
+        self._checked_at_ms = now_ms
         self._access_failure = ""
-        self._figures.is_accessible = True
-        self._tell()
+        self._metrics.is_accessible = True
+        self._update_metrics()
 
     async def _take(self) -> None:
-        began = self._timer()
+        started = self._timer()
         self._newest = await take_from_any(self._snapshots, self._settings, self._connect)
-        self._figures.duration_seconds = self._timer() - began
-        self._tell()
+        self._metrics.duration_seconds = self._timer() - started
+        self._update_metrics()
         log.info(
-            "snapshot of etcd taken",
+            "etcd snapshot taken",
             key=self._newest.key,
             size_bytes=self._newest.size_bytes,
-            seconds=round(self._figures.duration_seconds, 3),
+            seconds=round(self._metrics.duration_seconds, 3),
         )
         deleted = await self._snapshots.prune(self._spec.retain)
         if deleted:
-            log.info("old snapshots of etcd deleted", count=len(deleted), first=deleted[0])
+            log.info("old etcd snapshots deleted", count=len(deleted), first=deleted[0])
 
     def _fail(self, now_ms: int, reason: str) -> None:
-        log.warning("no snapshot of etcd", prefix=self._snapshots.prefix, reason=reason)
+        log.warning("etcd snapshot failed", prefix=self._snapshots.prefix, reason=reason)
         self._failures = self._failures.another(now_ms, reason)
         self._jitter = self._random.random()
-        self._figures.fail()
+        self._metrics.fail()
 
-    def _tell(self) -> None:
-        self._figures.newest_at_ms = self._newest.taken_at_ms if self._newest else None
-        self._figures.size_bytes = self._newest.size_bytes if self._newest else 0
+    def _update_metrics(self) -> None:
+        self._metrics.newest_at_ms = self._newest.taken_at_ms if self._newest else None
+        self._metrics.size_bytes = self._newest.size_bytes if self._newest else 0
 
     def _state(self, now_ms: int) -> SnapshotState:
         newest = self._newest
         view = SnapshotView(
             now_ms=now_ms,
             stale_after_ms=self._spec.stale_after_seconds * 1000,
-            is_listed=self._looked_at_ms is not None,
+            is_bucket_checked=self._checked_at_ms is not None,
             newest_at_ms=newest.taken_at_ms if newest else None,
             access_failure=self._access_failure,
             failures=self._failures,

@@ -1,7 +1,7 @@
-"""The HorizontalPodAutoscaler of the brokers: fast up, slow down.
+"""The HorizontalPodAutoscaler of the brokers: scales up fast and down slowly.
 
-The law: a cluster never has fewer brokers than `spec.brokers.replicas`, or `minReplicas` where that
-is given, however few the most are said to be.
+Invariant: a cluster never has fewer brokers than `spec.brokers.replicas`, or `minReplicas` if set,
+even if `maxReplicas` is lower.
 """
 
 from typing import Any, Final
@@ -11,15 +11,15 @@ from kafscale.operator.manifests import names
 from kafscale.operator.spec.cluster import Cluster
 
 PRODUCE_RATE: Final = "kafscale_produce_requests_per_second"
-"""The metric of a broker, as an adapter of custom metrics hands it to the autoscaler."""
+"""The metric of a broker, as an adapter of custom metrics provides it."""
 
 
 def autoscaler(cluster: Cluster) -> Manifest | None:
-    """The autoscaler, if one is wanted."""
-    wanted = cluster.spec.autoscaling
-    if not wanted.enabled:
+    """The autoscaler, if enabled."""
+    desired = cluster.spec.autoscaling
+    if not desired.enabled:
         return None
-    least = cluster.spec.replicas_min
+    minimum = cluster.spec.replicas_min
     return {
         "apiVersion": "autoscaling/v2",
         "kind": "HorizontalPodAutoscaler",
@@ -30,12 +30,12 @@ def autoscaler(cluster: Cluster) -> Manifest | None:
                 "kind": "StatefulSet",
                 "name": names.broker(cluster),
             },
-            "minReplicas": least,
-            "maxReplicas": max(least, wanted.max_replicas),
+            "minReplicas": minimum,
+            "maxReplicas": max(minimum, desired.max_replicas),
             "metrics": [
-                _utilization("cpu", wanted.target_cpu_utilization),
-                _utilization("memory", wanted.target_memory_utilization),
-                _produce_rate(wanted.target_produce_requests_per_second),
+                _utilization("cpu", desired.target_cpu_utilization),
+                _utilization("memory", desired.target_memory_utilization),
+                _produce_rate(desired.target_produce_requests_per_second),
             ],
             "behavior": _behavior(),
         },

@@ -1,8 +1,8 @@
-"""What is wrong with the settings of a cluster's brokers, found before a broker finds it.
+"""Checks the settings of a cluster's brokers before a broker starts with them.
 
-The laws: the loader of `kafscale.config` decides what a setting may be. Beyond that, a setting is
-refused that would part brokers from the Services, probes and buckets that the operator keeps for
-them, or that would have a secret lie in a ConfigMap.
+Invariants: the loader of `kafscale.config` decides which settings are valid. Beyond that, settings
+are rejected that would contradict the Services, probes and buckets that the operator manages, or
+would put a secret into a ConfigMap.
 """
 
 from collections.abc import Iterator
@@ -19,14 +19,14 @@ from kafscale.operator.manifests.settings_tree import paths
 from kafscale.operator.spec.cluster import Cluster
 
 STARTUP_SECONDS_MAX: Final = 300
-"""How long a broker may take to start before the kubelet starts it anew."""
+"""How long a broker may take to start before the kubelet restarts it."""
 
 _SECRET: Final = {setting.path: setting.variables[0] for setting in SETTINGS if setting.secret}
-_OWN: Final = "each broker has its own, which comes from its pod"
-_PORT: Final = "Services and probes count on the default"
-_BUCKET: Final = "the operator and the brokers have to mean the same bucket; say it in spec.s3"
-_TASK: Final = "the operator does this; say it in spec.s3"
-_ETCD: Final = "the operator and the brokers have to mean the same etcd; say it in spec.etcd"
+_OWN: Final = "cannot be set: it differs per broker, and comes from its pod"
+_PORT: Final = "cannot be set: Services and probes rely on the default"
+_BUCKET: Final = "cannot be set: the operator and the brokers share a bucket; set it in spec.s3"
+_TASK: Final = "cannot be set: the operator does this; set it in spec.s3"
+_ETCD: Final = "cannot be set: the operator and the brokers share an etcd; set it in spec.etcd"
 _RESERVED: Final = {
     "broker.id": _OWN,
     "broker.rack": _OWN,
@@ -48,7 +48,7 @@ _RESERVED: Final = {
 
 
 class _Document(msgspec.Struct, frozen=True):
-    """A file that is not on a disk: as much of one as the loader asks for."""
+    """An in-memory file with the methods that the loader uses."""
 
     name: str
     text: str
@@ -62,51 +62,51 @@ class _Document(msgspec.Struct, frozen=True):
 
 
 def problems(cluster: Cluster, name: str, text: str) -> list[str]:
-    """Sentences about a file with this name and text, and about what it was made from."""
-    found = [*_of_fields(cluster), *_of_written(cluster)]
+    """The problems of a file with this name and text, and of the spec it was built from."""
+    found = [*_field_problems(cluster), *_settings_problems(cluster)]
     try:
         config = load({}, cast("Path", _Document(name, text)))
     except ConfigError as error:
         return [*found, *str(error).splitlines()]
-    return [*found, *_of_effect(cluster, config)]
+    return [*found, *_effective_problems(cluster, config)]
 
 
-def _of_fields(cluster: Cluster) -> Iterator[str]:
+def _field_problems(cluster: Cluster) -> Iterator[str]:
     s3 = cluster.spec.s3
     if s3.secret and s3.credential_source != "env":
         yield (
             f"spec.s3.credentialsSecretRef is set, but spec.s3.credentialSource is "
-            f"{s3.credential_source}, which brings keys of its own; remove one of them"
+            f"{s3.credential_source}, which needs no keys; remove one of them"
         )
 
 
-def _of_written(cluster: Cluster) -> Iterator[str]:
+def _settings_problems(cluster: Cluster) -> Iterator[str]:
     for path in paths(cluster.spec.config.settings):
-        place = f"spec.config.settings.{path}"
+        field_path = f"spec.config.settings.{path}"
         if path in _SECRET:
             yield (
-                f"{place}: is a secret, which a ConfigMap cannot keep; put {_SECRET[path]} into "
-                "a Secret, and name that in spec.brokers.envSecrets"
+                f"{field_path}: is a secret, which must not be in a ConfigMap; put {_SECRET[path]}"
+                " into a Secret, and list that in spec.brokers.envSecrets"
             )
         elif path in _RESERVED:
-            yield f"{place}: {_RESERVED[path]}"
+            yield f"{field_path}: {_RESERVED[path]}"
 
 
-def _of_effect(cluster: Cluster, config: Config) -> Iterator[str]:
+def _effective_problems(cluster: Cluster, config: Config) -> Iterator[str]:
     grace = cluster.spec.brokers.termination_grace_period_seconds
     if config.broker.drain_timeout_sec >= grace:
         yield (
-            f"broker.drainTimeoutSec is {config.broker.drain_timeout_sec}, but a broker is killed "
-            f"after spec.brokers.terminationGracePeriodSeconds, which is {grace}; it has to be less"
+            f"broker.drainTimeoutSec is {config.broker.drain_timeout_sec}, but must be less than "
+            f"spec.brokers.terminationGracePeriodSeconds, {grace}, after which a broker is killed"
         )
     if config.broker.startup_timeout_sec >= STARTUP_SECONDS_MAX:
         yield (
-            f"broker.startupTimeoutSec is {config.broker.startup_timeout_sec}, but a broker that "
-            f"has not started after {STARTUP_SECONDS_MAX} s is started anew; it has to be less"
+            f"broker.startupTimeoutSec is {config.broker.startup_timeout_sec}, but must be less "
+            f"than {STARTUP_SECONDS_MAX}: the kubelet restarts a broker that takes longer"
         )
     served = listeners.listeners(cluster)
     if served and names.KAFKA_PORT not in served.values():
         yield (
-            f"broker.listeners has no port {names.KAFKA_PORT}, by which Kubernetes tells whether a "
-            "broker is ready; let one of them have it"
+            f"broker.listeners has no port {names.KAFKA_PORT}, which the readiness probe uses; "
+            "give it to one of the listeners"
         )

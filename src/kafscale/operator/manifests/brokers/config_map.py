@@ -1,8 +1,8 @@
 """broker.yaml: the settings that all brokers of a cluster share, in a ConfigMap.
 
-The laws: `spec.config.settings` wins over the other fields. What is a secret, or differs from
-broker to broker, is not in here but in the environment (`broker_environment`). The loader that
-brokers start with is the judge: what it would refuse is known before there is a pod.
+Invariants: `spec.config.settings` overrides the other fields. Secrets, and settings that differ per
+broker, are in the environment (`env`) instead. The loader that brokers start with checks the file
+before any pod is created.
 """
 
 import hashlib
@@ -15,66 +15,66 @@ from kafscale.operator.manifests import names
 from kafscale.operator.manifests.brokers import config_check, listeners
 from kafscale.operator.manifests.names import EtcdAccess, Platform
 from kafscale.operator.manifests.pod_spec import POD_NAME
-from kafscale.operator.manifests.settings_tree import Tree, merged
+from kafscale.operator.manifests.settings_tree import Tree, merge
 from kafscale.operator.spec.cluster import Cluster
 
 FILE: Final = "broker.yaml"
 DIRECTORY: Final = "/etc/kafscale"
 ETCD_TLS_DIRECTORY: Final = f"{DIRECTORY}/etcd-tls"
 GRACE_SECONDS_KEPT: Final = 10
-"""What is left of a pod's grace after the drain, to answer clients and to make records durable."""
+"""The part of a pod's grace period after the drain, for pending responses and uploads."""
 
 
 def config_map(cluster: Cluster, platform: Platform, etcd: EtcdAccess) -> Manifest:
-    """The ConfigMap that brokers are started with."""
+    """The ConfigMap of the brokers."""
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
         "metadata": names.metadata(cluster, names.broker_config(cluster), names.BROKER_APP),
-        "data": {FILE: _written(settings(cluster, platform, etcd))},
+        "data": {FILE: _to_yaml(settings(cluster, platform, etcd))},
     }
 
 
 def checksum(cluster: Cluster, platform: Platform, etcd: EtcdAccess) -> str:
     """Changes whenever broker.yaml does."""
-    return hashlib.sha256(_written(settings(cluster, platform, etcd)).encode()).hexdigest()
+    return hashlib.sha256(_to_yaml(settings(cluster, platform, etcd)).encode()).hexdigest()
 
 
 def problems(cluster: Cluster, platform: Platform, etcd: EtcdAccess) -> list[str]:
-    """Why brokers would not start with these settings, or not serve; best nothing."""
+    """Why brokers would not start or serve with these settings; empty if they would."""
     first = f"{names.broker(cluster)}-0"
     advertised = listeners.advertised_listeners(cluster, platform)
     tree = settings(cluster, platform, etcd)
     if advertised:
-        of_first = [entry.replace(POD_NAME, first) for entry in advertised]
-        tree = merged(tree, {"broker": {"advertisedListeners": of_first}})
-    return config_check.problems(cluster, FILE, _written(tree))
+        for_first_broker = [entry.replace(POD_NAME, first) for entry in advertised]
+        tree = merge(tree, {"broker": {"advertisedListeners": for_first_broker}})
+    return config_check.problems(cluster, FILE, _to_yaml(tree))
 
 
 def settings(cluster: Cluster, platform: Platform, etcd: EtcdAccess) -> Tree:
     """The settings of all brokers, as a tree."""
-    wanted = cluster.spec.config
+    desired = cluster.spec.config
     tree: Tree = {
         "broker": {"drainTimeoutSec": _drain_seconds(cluster)},
         "s3": _s3(cluster),
         "etcd": _etcd(etcd),
         "storage": {
-            "segmentBytes": wanted.segment_bytes,
-            "flushIntervalMs": wanted.flush_interval_ms,
+            "segmentBytes": desired.segment_bytes,
+            "flushIntervalMs": desired.flush_interval_ms,
         },
-        "cache": {"segmentCacheSize": wanted.cache_size},
+        "cache": {"segmentCacheSize": desired.cache_size},
     }
     if platform.control_address:
         tree["control"] = {"operatorAddress": platform.control_address}
-    tree = merged(tree, wanted.settings)
+    tree = merge(tree, desired.settings)
     if isinstance(tree["broker"], dict):
-        # Each broker has its own, in its environment.
+        # They differ per broker, and are in its environment.
         tree["broker"].pop("advertisedListeners", None)
     return tree
 
 
-def _written(tree: Tree) -> str:
-    """Settings as YAML, in an order of their own, because Kubernetes keeps nobody's."""
+def _to_yaml(tree: Tree) -> str:
+    """Settings as YAML, sorted, because Kubernetes does not keep the order of keys."""
     text: str = yaml.safe_dump(tree, sort_keys=True)
     return text
 
@@ -93,7 +93,7 @@ def _s3(cluster: Cluster) -> Tree:
         "pathStyle": s3.uses_path_style,
         "namespace": cluster.object_namespace,
         "credentialSource": s3.credential_source,
-        # The operator sees to both, once for all brokers and with rights of its own.
+        # The operator does both, once for all brokers and with its own permissions.
         "createBucket": False,
         "manageLifecycle": False,
         **{key: value for key, value in optional.items() if value},

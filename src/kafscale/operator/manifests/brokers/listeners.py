@@ -1,8 +1,8 @@
-"""The ports that brokers serve on, and the names under which clients reach them there.
+"""The ports of brokers, and the host names that clients use.
 
-The law: 9092 and 9093 are always among them, because Services and probes say so. Further listeners
-come from `spec.config.settings.broker.listeners`; a pod is reached under its own name in the
-headless Service, or, from the outside, under what `advertisedListeners` makes of `$(POD_NAME)`.
+Invariants: 9092 and 9093 are always among the ports, because Services and probes use them. Further
+listeners come from `spec.config.settings.broker.listeners`. Clients reach a pod by its name in the
+headless Service or, from outside, by what `advertisedListeners` makes of `$(POD_NAME)`.
 """
 
 import re
@@ -23,40 +23,42 @@ _PORT: Final = re.compile(r"[1-9]\d{0,4}")
 
 
 def listeners(cluster: Cluster) -> dict[str, int]:
-    """The ports of listeners by name, as far as they can be understood; none for the one."""
+    """The ports of the valid listeners by name; empty if only the default listener exists."""
     matches = map(_LISTENER.fullmatch, _entries(cluster, "broker.listeners"))
     return {match["name"]: int(match["port"]) for match in matches if match}
 
 
 def client_ports(cluster: Cluster) -> dict[str, int]:
-    """The ports for Kafka clients, by the names that Services and containers have for them."""
+    """The ports for Kafka clients, by their names in Services and containers."""
     further = set(listeners(cluster).values()) - {0, names.KAFKA_PORT}
     return {KAFKA: names.KAFKA_PORT, **{f"{KAFKA}-{port}": port for port in sorted(further)}}
 
 
 def control_ports(cluster: Cluster) -> dict[str, int]:
-    """The ports for metrics and for the control plane, which share one unless it is told."""
+    """The ports for metrics and the control plane; one for both unless configured otherwise."""
     port = str(value_at(cluster.spec.config.settings, "broker.controlPort"))
     own = {CONTROL: int(port)} if _PORT.fullmatch(port) else {}
     return {METRICS: names.METRICS_PORT, **own}
 
 
 def advertised_host(cluster: Cluster, platform: Platform) -> str:
-    """The name of a broker inside Kubernetes."""
+    """The host name of a broker inside Kubernetes."""
     headless = names.broker_headless(cluster)
     return names.pod_host(POD_NAME, headless, cluster.namespace, platform.cluster_domain)
 
 
 def advertised_listeners(cluster: Cluster, platform: Platform) -> list[str]:
-    """Where clients reach each of a broker's listeners; nothing where there is but the one."""
+    """The advertised address of each listener; empty if only the default listener exists."""
     host = advertised_host(cluster, platform)
-    given = _entries(cluster, "broker.advertisedListeners")
-    named = {entry.partition("://")[0] for entry in given}
-    others = {name: port for name, port in listeners(cluster).items() if name not in named}
-    return [*given, *(f"{name}://{host}:{port}" for name, port in others.items())]
+    configured = _entries(cluster, "broker.advertisedListeners")
+    configured_names = {entry.partition("://")[0] for entry in configured}
+    others = {
+        name: port for name, port in listeners(cluster).items() if name not in configured_names
+    }
+    return [*configured, *(f"{name}://{host}:{port}" for name, port in others.items())]
 
 
 def _entries(cluster: Cluster, path: str) -> list[str]:
-    written: Any = value_at(cluster.spec.config.settings, path)
-    entries = written.split(",") if isinstance(written, str) else written
+    value: Any = value_at(cluster.spec.config.settings, path)
+    entries = value.split(",") if isinstance(value, str) else value
     return [str(entry).strip() for entry in entries] if isinstance(entries, list) else []

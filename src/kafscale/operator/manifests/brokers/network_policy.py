@@ -1,10 +1,9 @@
-"""Who may connect to which port of the brokers; and what all NetworkPolicies are made of.
+"""The NetworkPolicy of the brokers, and the parts of all NetworkPolicies.
 
-The law: clients may come from anywhere, for the broker itself tells who they are; metrics are for
-Prometheus, and the control plane for the operator's namespace and the brokers among themselves.
-While both share a port, whoever may read metrics reaches the control plane too: a port of its own,
-with TLS, is what `broker.controlPort` and `control.tls` are for. Where brokers connect to is not
-restricted, because the addresses of a bucket are nobody's to know.
+Invariants: clients may connect from anywhere, because brokers authenticate them. Metrics are for
+Prometheus; the control plane is for the operator's namespace and the brokers. While both share a
+port, Prometheus can reach the control plane too: `broker.controlPort` and `control.tls` separate
+them. Egress is not restricted, because the addresses of a bucket are unknown.
 """
 
 from typing import Any
@@ -17,25 +16,25 @@ from kafscale.operator.spec.cluster import Cluster
 
 
 def policy(cluster: Cluster, platform: Platform) -> Manifest | None:
-    """The policy of the brokers, if one is wanted."""
-    wanted = cluster.spec.network_policy
-    if not wanted.enabled:
+    """The policy of the brokers, if enabled."""
+    desired = cluster.spec.network_policy
+    if not desired.enabled:
         return None
-    insiders = [operators(platform), pods(cluster, names.BROKER_APP)]
+    control_clients = [operators(platform), pods(cluster, names.BROKER_APP)]
     ports = control_ports(cluster)
     ingress = [
         {"ports": _ports(client_ports(cluster))},
-        {"from": insiders, "ports": _ports(ports)},
+        {"from": control_clients, "ports": _ports(ports)},
         {
-            "from": [namespaces(wanted.monitoring_namespace_labels)],
+            "from": [namespaces(desired.monitoring_namespace_labels)],
             "ports": _ports({METRICS: ports[METRICS]}),
         },
     ]
-    return policy_of(cluster, names.broker(cluster), names.BROKER_APP, ingress)
+    return build_policy(cluster, names.broker(cluster), names.BROKER_APP, ingress)
 
 
-def policy_of(cluster: Cluster, name: str, app: str, ingress: list[dict[str, Any]]) -> Manifest:
-    """A policy by which the pods of a part of a cluster are reached as `ingress` says."""
+def build_policy(cluster: Cluster, name: str, app: str, ingress: list[dict[str, Any]]) -> Manifest:
+    """A policy that allows `ingress` to the pods of a component."""
     return {
         "apiVersion": "networking.k8s.io/v1",
         "kind": "NetworkPolicy",
@@ -45,17 +44,17 @@ def policy_of(cluster: Cluster, name: str, app: str, ingress: list[dict[str, Any
 
 
 def pods(cluster: Cluster, app: str) -> dict[str, Any]:
-    """The pods of a part of a cluster."""
+    """A selector of the pods of a component."""
     return {"podSelector": {"matchLabels": names.labels(cluster, app)}}
 
 
 def operators(platform: Platform) -> dict[str, Any]:
-    """All pods in the namespace of the operator."""
+    """A selector of all pods in the operator's namespace."""
     return namespaces({"kubernetes.io/metadata.name": platform.namespace})
 
 
 def namespaces(labels: dict[str, str]) -> dict[str, Any]:
-    """All pods in the namespaces with these labels; without any, in all namespaces."""
+    """A selector of all pods in the namespaces with these labels; empty selects all namespaces."""
     return {"namespaceSelector": {"matchLabels": labels} if labels else {}}
 
 

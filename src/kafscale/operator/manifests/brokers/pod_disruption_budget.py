@@ -1,12 +1,12 @@
-"""The PodDisruptionBudget of the brokers: nodes are emptied one broker at a time."""
+"""The PodDisruptionBudget of the brokers: nodes are drained one broker at a time."""
 
 from kafscale.operator.kube.api import Manifest
 from kafscale.operator.manifests import names
 from kafscale.operator.spec.cluster import Cluster
 
 
-def budget(cluster: Cluster) -> Manifest:
-    """The budget; a broker that is not ready serves nobody, and may always be moved."""
+def pod_disruption_budget(cluster: Cluster) -> Manifest:
+    """The budget; a broker that is not ready serves no clients and may always be evicted."""
     return {
         "apiVersion": "policy/v1",
         "kind": "PodDisruptionBudget",

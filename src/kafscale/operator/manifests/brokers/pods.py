@@ -1,4 +1,4 @@
-"""Pods of brokers, as the API server shows them, read."""
+"""Reads pods of StatefulSets, as the API server returns them."""
 
 from typing import Final
 
@@ -6,11 +6,11 @@ from kafscale.metadata.schema.protobuf import parse_time
 from kafscale.operator.kube.api import Manifest
 
 REVISION: Final = "controller-revision-hash"
-"""The label in which a StatefulSet says which of its templates a pod was made from."""
+"""The label with the revision of the StatefulSet's template."""
 
 
 def ordinal(pod: Manifest) -> int:
-    """The number of a pod in its StatefulSet, which is the broker's id.
+    """The ordinal of a pod in its StatefulSet, which is the broker's id.
 
     >>> ordinal({"metadata": {"name": "production-broker-12"}})
     12
@@ -19,19 +19,19 @@ def ordinal(pod: Manifest) -> int:
 
 
 def revision(pod: Manifest) -> str:
-    """The template that a pod was made from; empty if that is not said."""
+    """The revision of the template that a pod was created from; empty if unknown."""
     labels: dict[str, str] = pod["metadata"].get("labels") or {}
     return labels.get(REVISION, "")
 
 
 def is_ready(pod: Manifest) -> bool:
-    """Whether a pod serves, as far as its probes tell; one on its way out may serve still."""
+    """Whether its readiness probes succeed; a terminating pod may still be ready."""
     conditions = (pod.get("status") or {}).get("conditions") or []
     return any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
 
 
 def ready_ms(pod: Manifest) -> int:
-    """Since when a pod serves, in milliseconds since 1970; 0 if it does not, or nobody says so."""
+    """Since when a pod is ready, in milliseconds since 1970; 0 if it is not, or unknown."""
     for each in (pod.get("status") or {}).get("conditions") or []:
         if each["type"] == "Ready" and each["status"] == "True":
             since = each.get("lastTransitionTime")
@@ -40,5 +40,5 @@ def ready_ms(pod: Manifest) -> int:
 
 
 def is_terminating(pod: Manifest) -> bool:
-    """Whether somebody has deleted a pod that has not come to its end yet."""
+    """Whether a pod was deleted and has not terminated yet."""
     return bool(pod["metadata"].get("deletionTimestamp"))

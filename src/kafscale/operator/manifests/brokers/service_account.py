@@ -1,7 +1,7 @@
-"""The ServiceAccount of the brokers, and all that it may do: read the keys of the bucket.
+"""The ServiceAccount of the brokers and its role: to read the Secret of the bucket's keys.
 
-The law: besides the operator, nobody is given a right to their Secret by us; and no token of the
-account is in a pod unless workload identity puts it there.
+Invariants: the operator grants access to this Secret to no other account. No token of the account
+is in a pod unless workload identity puts it there.
 """
 
 from typing import Any
@@ -12,7 +12,7 @@ from kafscale.operator.spec.cluster import Cluster
 
 
 def service_account(cluster: Cluster) -> Manifest:
-    """Who the brokers are, to Kubernetes and to whoever trusts it."""
+    """The ServiceAccount of the brokers."""
     annotations = cluster.spec.brokers.service_account_annotations
     more = {"annotations": annotations} if annotations else {}
     return {
@@ -24,7 +24,7 @@ def service_account(cluster: Cluster) -> Manifest:
 
 
 def role(cluster: Cluster) -> Manifest:
-    """What brokers may ask of Kubernetes."""
+    """What the account may read."""
     s3 = cluster.spec.s3
     read = {
         "apiGroups": [""],
@@ -41,7 +41,7 @@ def role(cluster: Cluster) -> Manifest:
 
 
 def binding(cluster: Cluster) -> Manifest:
-    """That it is the brokers who may."""
+    """Binds the role to the account."""
     return {
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "RoleBinding",

@@ -1,7 +1,7 @@
-"""The ServiceMonitor of the brokers, by which the operator of Prometheus finds them.
+"""The ServiceMonitor of the brokers, for the Prometheus operator.
 
-The law: each broker is asked once, and also while it is not ready: it is the headless Service that
-is looked at. Whether Kubernetes knows ServiceMonitors at all is for the caller to ask.
+Invariants: each broker is scraped once, even if it is not ready, through the headless Service. The
+caller checks whether Kubernetes has the kind ServiceMonitor.
 """
 
 from kafscale.operator.kube.api import Manifest
@@ -12,13 +12,13 @@ from kafscale.operator.spec.cluster import Cluster
 
 
 def service_monitor(cluster: Cluster) -> Manifest | None:
-    """The ServiceMonitor, if one is wanted."""
-    wanted = cluster.spec.monitoring
-    if not wanted.service_monitor:
+    """The ServiceMonitor, if enabled."""
+    desired = cluster.spec.monitoring
+    if not desired.service_monitor:
         return None
     metadata = names.metadata(cluster, names.broker(cluster), names.BROKER_APP)
-    # Ours win: by them the operator finds what is its own.
-    metadata["labels"] = {**wanted.labels, **metadata["labels"]}
+    # The operator's own labels win: it selects its objects by them.
+    metadata["labels"] = {**desired.labels, **metadata["labels"]}
     selected = {**names.labels(cluster, names.BROKER_APP), services.ROLE: services.HEADLESS}
     return {
         "apiVersion": "monitoring.coreos.com/v1",
@@ -27,10 +27,10 @@ def service_monitor(cluster: Cluster) -> Manifest | None:
         "spec": {
             "selector": {"matchLabels": selected},
             "namespaceSelector": {"matchNames": [cluster.namespace]},
-            # The cluster is told by a label of its own in every series.
+            # Every series gets a label with the cluster's name.
             "targetLabels": ["cluster"],
             "endpoints": [
-                {"port": METRICS, "path": "/metrics", "interval": f"{wanted.interval_seconds}s"}
+                {"port": METRICS, "path": "/metrics", "interval": f"{desired.interval_seconds}s"}
             ],
         },
     }

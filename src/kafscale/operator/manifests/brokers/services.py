@@ -1,6 +1,6 @@
-"""The Services of the brokers: one that clients begin with, and one that gives each pod a name.
+"""The Services of the brokers: one for bootstrapping clients, and a headless one.
 
-The law: the control plane, which shares a port with the metrics, is never offered to the outside.
+Invariant: the control plane, which shares a port with the metrics, is never exposed outside.
 """
 
 from typing import Any, Final
@@ -12,13 +12,13 @@ from kafscale.operator.manifests.names import Platform
 from kafscale.operator.spec.cluster import Cluster
 
 ROLE: Final = "kafscale.io/service"
-"""The label that tells the two apart."""
+"""The label that distinguishes the two."""
 HEADLESS: Final = "headless"
 CLIENT: Final = "client"
 
 
 def headless(cluster: Cluster) -> Manifest:
-    """The Service that gives each broker a name."""
+    """The headless Service, which gives each broker a host name."""
     ports = {**client_ports(cluster), **control_ports(cluster)}
     return {
         "apiVersion": "v1",
@@ -26,8 +26,8 @@ def headless(cluster: Cluster) -> Manifest:
         "metadata": _metadata(cluster, names.broker_headless(cluster), HEADLESS),
         "spec": {
             "clusterIP": "None",
-            # Clients are told of a broker as soon as it has joined, and the operator asks one that
-            # is not ready what it is waiting for.
+            # Metadata responses name a broker as soon as it has registered, and the operator
+            # queries brokers that are not ready.
             "publishNotReadyAddresses": True,
             "selector": names.labels(cluster, names.BROKER_APP),
             "ports": _ports(ports),
@@ -36,17 +36,17 @@ def headless(cluster: Cluster) -> Manifest:
 
 
 def client(cluster: Cluster) -> Manifest:
-    """The Service that clients begin with."""
-    wanted = cluster.spec.service
+    """The Service that clients bootstrap from."""
+    desired = cluster.spec.service
     ports = client_ports(cluster)
-    if wanted.type == "ClusterIP":
+    if desired.type == "ClusterIP":
         ports[METRICS] = names.METRICS_PORT
     return {
         "apiVersion": "v1",
         "kind": "Service",
-        "metadata": _metadata(cluster, names.broker(cluster), CLIENT, wanted.annotations),
+        "metadata": _metadata(cluster, names.broker(cluster), CLIENT, desired.annotations),
         "spec": {
-            "type": wanted.type,
+            "type": desired.type,
             "selector": names.labels(cluster, names.BROKER_APP),
             "ports": _ports(ports),
         },
@@ -54,7 +54,7 @@ def client(cluster: Cluster) -> Manifest:
 
 
 def bootstrap_servers(cluster: Cluster, platform: Platform) -> str:
-    """What clients inside Kubernetes begin with, as host:port."""
+    """The bootstrap servers for clients inside Kubernetes, as host:port."""
     service = f"{names.broker(cluster)}.{cluster.namespace}.svc.{platform.cluster_domain}"
     return f"{service}:{names.KAFKA_PORT}"
 

@@ -1,18 +1,25 @@
-"""The StatefulSet of the brokers: a pod each, with a name that stays and nothing else that does.
+"""The StatefulSet of the brokers: pods with stable names and no volumes.
 
-The laws: how many there are is not said here, but through the scale subresource, where an
-autoscaler may say it as well. All pods may start at once. None is replaced because the template
-changed: whoever drains brokers before also deletes their pods.
+Invariants: replicas are not set here but through the scale subresource, which an autoscaler may use
+as well. Pods start in parallel. A changed template restarts no pod (`OnDelete`): the rollout drains
+brokers, then deletes their pods.
 """
 
 from typing import Any, Final
 
 from kafscale.operator.kube.api import Manifest
-from kafscale.operator.manifests import names, placement
+from kafscale.operator.manifests import names
 from kafscale.operator.manifests.brokers import config_map, env, listeners
 from kafscale.operator.manifests.brokers.config_check import STARTUP_SECONDS_MAX
 from kafscale.operator.manifests.names import EtcdAccess, Platform
-from kafscale.operator.manifests.security import container_security, pod_security
+from kafscale.operator.manifests.pod_spec import (
+    HOST,
+    ZONE,
+    container_security,
+    pod_anti_affinity,
+    pod_security,
+    topology_spread,
+)
 from kafscale.operator.spec.base import ResourceMap
 from kafscale.operator.spec.cluster import Cluster
 
@@ -24,7 +31,7 @@ READABLE_BY_GROUP: Final = 0o440
 def stateful_set(
     cluster: Cluster, platform: Platform, etcd: EtcdAccess, *, secrets_checksum: str
 ) -> Manifest:
-    """The brokers; `secrets_checksum` is of what `broker_environment.secrets` are."""
+    """The brokers; `secrets_checksum` is that of the Secrets in `env.secrets`."""
     annotations = {
         **cluster.spec.brokers.pod_annotations,
         names.CONFIG_CHECKSUM: config_map.checksum(cluster, platform, etcd),
@@ -49,25 +56,25 @@ def stateful_set(
 
 
 def _pod(cluster: Cluster, platform: Platform, etcd: EtcdAccess) -> dict[str, Any]:
-    wanted, labels = cluster.spec.brokers, names.labels(cluster, names.BROKER_APP)
+    desired, labels = cluster.spec.brokers, names.labels(cluster, names.BROKER_APP)
     optional = {
-        "nodeSelector": wanted.node_selector,
-        "tolerations": wanted.tolerations,
-        "priorityClassName": wanted.priority_class_name,
+        "nodeSelector": desired.node_selector,
+        "tolerations": desired.tolerations,
+        "priorityClassName": desired.priority_class_name,
     }
     return {
         "serviceAccountName": names.broker_account(cluster),
-        # Brokers never ask Kubernetes. Workload identity brings a token of its own.
+        # Brokers do not use the Kubernetes API. Workload identity mounts its own token.
         "automountServiceAccountToken": False,
-        # A Service called kafscale-something would leave variables that look like settings.
+        # A Service named kafscale-* would set variables that look like settings.
         "enableServiceLinks": False,
-        "terminationGracePeriodSeconds": wanted.termination_grace_period_seconds,
+        "terminationGracePeriodSeconds": desired.termination_grace_period_seconds,
         "securityContext": pod_security(),
         "containers": [_container(cluster, platform, etcd)],
         "volumes": _volumes(cluster, etcd),
-        "topologySpreadConstraints": placement.spread(labels, placement.ZONE, placement.HOST),
-        "affinity": placement.apart(labels),
-        **names.pull_secrets(platform),
+        "topologySpreadConstraints": topology_spread(labels, ZONE, HOST),
+        "affinity": pod_anti_affinity(labels),
+        **names.image_pull_secrets(platform),
         **{key: value for key, value in optional.items() if value},
     }
 
@@ -85,8 +92,8 @@ def _container(cluster: Cluster, platform: Platform, etcd: EtcdAccess) -> dict[s
         "env": env.variables(cluster, platform, etcd),
         "envFrom": env.sources(cluster, etcd),
         "resources": {
-            "requests": _amounts(resources.requests),
-            "limits": _amounts(resources.limits),
+            "requests": _resource_list(resources.requests),
+            "limits": _resource_list(resources.limits),
         },
         "volumeMounts": _mounts(cluster, etcd),
         "securityContext": container_security(),
@@ -98,7 +105,7 @@ def _probes() -> dict[str, Any]:
     kafka = {"tcpSocket": {"port": names.KAFKA_PORT}}
     health = {"httpGet": {"path": "/health", "port": names.METRICS_PORT}}
     return {
-        # A broker that waits for its stores gives up by itself, and says why: it gets the time to.
+        # Longer than the broker's own startup timeout, which logs why it gives up.
         "startupProbe": {
             **health,
             "periodSeconds": STARTUP_PERIOD_SECONDS,
@@ -109,7 +116,7 @@ def _probes() -> dict[str, Any]:
             **health,
             "initialDelaySeconds": 15,
             "periodSeconds": 20,
-            # A second, the default, is less than a busy broker may take.
+            # The default of one second is too short for a busy broker.
             "timeoutSeconds": 5,
         },
     }
@@ -137,12 +144,12 @@ def _mounts(cluster: Cluster, etcd: EtcdAccess) -> list[dict[str, Any]]:
         secrets = {"etcd-tls": config_map.ETCD_TLS_DIRECTORY, **secrets}
     file = f"{config_map.DIRECTORY}/{config_map.FILE}"
     return [
-        # The file alone: nothing can be mounted below a directory that is a ConfigMap.
+        # Only the file: nothing can be mounted below a ConfigMap's directory.
         {"name": "config", "mountPath": file, "subPath": config_map.FILE, "readOnly": True},
         {"name": "tmp", "mountPath": "/tmp"},  # noqa: S108 - the pod's own.
         *({"name": name, "mountPath": path, "readOnly": True} for name, path in secrets.items()),
     ]
 
 
-def _amounts(amounts: ResourceMap) -> dict[str, str]:
-    return {"cpu": amounts.cpu, "memory": amounts.memory}
+def _resource_list(resource_map: ResourceMap) -> dict[str, str]:
+    return {"cpu": resource_map.cpu, "memory": resource_map.memory}

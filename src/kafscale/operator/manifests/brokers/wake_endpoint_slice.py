@@ -1,6 +1,6 @@
-"""The EndpointSlice that leads clients of a cluster that sleeps to the operator's doorbell.
+"""The EndpointSlice that routes clients of a cluster at zero to the operator's wake listener.
 
-The law: it names the ports for Kafka clients only, so that no scrape of metrics wakes anybody.
+Invariant: it has only the ports for Kafka clients, so that a scrape of metrics wakes no cluster.
 """
 
 from kafscale.operator.kube.api import Manifest
@@ -10,15 +10,15 @@ from kafscale.operator.spec.cluster import Cluster
 
 
 def name(cluster: Cluster) -> str:
-    return f"{names.broker(cluster)}-doorbell"
+    return f"{names.broker(cluster)}-wake"
 
 
 def endpoint_slice(cluster: Cluster, address: str, port: int) -> Manifest:
-    """An endpoint of the client Service besides its pods; all its ports lead to the one."""
+    """An endpoint of the client Service besides its pods; all of its ports lead to `port`."""
     metadata = names.metadata(cluster, name(cluster), names.BROKER_APP)
     metadata["labels"] |= {
         "kubernetes.io/service-name": names.broker(cluster),
-        # Kubernetes' own controller leaves alone what somebody else manages.
+        # So that Kubernetes' own controller leaves it alone.
         "endpointslice.kubernetes.io/managed-by": names.MANAGED_BY,
     }
     return {

@@ -1,16 +1,16 @@
-"""Who may begin with an empty volume: what pods of a managed etcd are told if they have no data.
+"""The bootstrap config of a managed etcd: whether members without data may start.
 
-etcd forgets these two settings as soon as a member has data, so they matter only to one that has
-none. The laws:
+etcd ignores both settings once a member has data, so they matter only to members without. The
+modes:
 
-- While the cluster is FORMING, all members begin together, as a new one.
-- Then the door is CLOSED: a member whose volume is empty does not start. It would come back under
-  its old identity, having forgotten what it has acknowledged and voted for; and if most members
-  were to lose their volumes at once, they would agree on an empty cluster, and brokers believe it.
-- It is OPEN while a member is in the list that has never started: that one may begin.
+- FORMING: all members start together as a new cluster.
+- FORMED: a member whose volume is empty does not start. It would return under its old identity,
+  without what it has acknowledged and voted for; and if a majority lost their volumes at once, they
+  would form an empty cluster that brokers take for the truth.
+- JOINING: the member list contains a member that has never started; it may start empty.
 
-They are a ConfigMap, read when a container starts, because a template that changed would have all
-pods restarted.
+They are in a ConfigMap, read when a container starts, because a changed template would restart all
+pods.
 """
 
 import enum
@@ -25,62 +25,62 @@ from kafscale.operator.spec.cluster import Cluster
 STATE: Final = "ETCD_INITIAL_CLUSTER_STATE"
 MEMBERS: Final = "ETCD_INITIAL_CLUSTER"
 
-_DOOR: Final = "door"
+_MODE: Final = "mode"
 _SNAPSHOT: Final = "snapshot"
-_NOBODY: Final = "closed=https://closed.invalid:2380"
-"""A cluster that no member finds its own name in, at which it gives up."""
+_NO_MEMBERS: Final = "none=https://none.invalid:2380"
+"""A cluster in which no member finds its own name, so that etcd exits."""
 
 
-class Door(enum.Enum):
+class BootstrapMode(enum.Enum):
     """Whether members without data may start."""
 
     FORMING = "forming"
-    CLOSED = "closed"
-    OPEN = "open"
+    FORMED = "formed"
+    JOINING = "joining"
 
 
-class Admission(msgspec.Struct, frozen=True):
-    """Who may begin, and with what."""
+class BootstrapConfig(msgspec.Struct, frozen=True):
+    """Which members may start without data, and from which snapshot."""
 
-    door: Door
+    mode: BootstrapMode
     members: str = ""
-    """All that are in the cluster, as etcd wants to be told; empty behind a closed door."""
+    """All members, in the format of `initial-cluster`; empty if FORMED."""
     snapshot: str = ""
-    """The key of the snapshot that a forming cluster begins with; empty for an empty one."""
+    """The key of the snapshot that a forming cluster is restored from; empty for none."""
 
 
 def name(cluster: Cluster) -> str:
-    """The ConfigMap's name."""
-    return f"{names.etcd(cluster)}-admission"
+    """The name of the ConfigMap."""
+    return f"{names.etcd(cluster)}-bootstrap"
 
 
-def config_map(cluster: Cluster, admission: Admission) -> Manifest:
+def config_map(cluster: Cluster, bootstrap: BootstrapConfig) -> Manifest:
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
         "metadata": names.metadata(cluster, name(cluster), names.ETCD_APP),
         "data": {
-            STATE: "new" if admission.door is Door.FORMING else "existing",
-            MEMBERS: _NOBODY if admission.door is Door.CLOSED else admission.members,
-            _DOOR: admission.door.value,
-            _SNAPSHOT: admission.snapshot,
+            STATE: "new" if bootstrap.mode is BootstrapMode.FORMING else "existing",
+            MEMBERS: _NO_MEMBERS if bootstrap.mode is BootstrapMode.FORMED else bootstrap.members,
+            _MODE: bootstrap.mode.value,
+            _SNAPSHOT: bootstrap.snapshot,
         },
     }
 
 
-def read(found: Manifest | None) -> Admission | None:
-    """What a ConfigMap says; None where there is none, or somebody has made another thing of it."""
+def read(found: Manifest | None) -> BootstrapConfig | None:
+    """The config in a ConfigMap; None if there is none, or it is invalid."""
     data = (found or {}).get("data") or {}
     try:
-        door = Door(data[_DOOR])
+        mode = BootstrapMode(data[_MODE])
     except (KeyError, ValueError):
         return None
-    members = "" if door is Door.CLOSED else data.get(MEMBERS, "")
-    return Admission(door, members, data.get(_SNAPSHOT, ""))
+    members = "" if mode is BootstrapMode.FORMED else data.get(MEMBERS, "")
+    return BootstrapConfig(mode, members, data.get(_SNAPSHOT, ""))
 
 
 def variables(cluster: Cluster) -> list[dict[str, Any]]:
-    """The two settings, as environment of a container."""
+    """Both settings as environment of a container."""
     return [
         {"name": each, "valueFrom": {"configMapKeyRef": {"name": name(cluster), "key": each}}}
         for each in (STATE, MEMBERS)

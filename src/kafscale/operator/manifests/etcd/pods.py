@@ -1,10 +1,10 @@
-"""The pods of a managed etcd: a member each, and before it, perhaps, a snapshot to begin with.
+"""The pods of a managed etcd: one member each, optionally restored from a snapshot first.
 
-The laws: clients and members show each other certificates, and who is no member is refused at the
-members' port even with one. A pod that has lost the others is alive, and not ready; a database that
-is full can still be read, and is both. The checksum covers everything: where it differs,
-`etcd.plan` has the pod restarted. So pods that were made to begin with a snapshot are replaced when
-the cluster has formed, for none of them may ever do so again.
+Invariants: clients and members authenticate by certificates, and the peer port accepts only
+certificates of members. A pod that cannot reach the others is alive but not ready; a full database
+can still be read, so its pod is both. The checksum covers the whole template: `etcd.plan` restarts
+pods whose checksum differs. So pods with a restore container are replaced after the cluster has
+formed, and can never restore again.
 """
 
 import hashlib
@@ -13,50 +13,58 @@ from typing import Any, Final
 import msgspec
 
 from kafscale.operator.kube.api import Manifest
-from kafscale.operator.manifests import names, placement, security
+from kafscale.operator.manifests import names
 from kafscale.operator.manifests.etcd import bootstrap_config
 from kafscale.operator.manifests.etcd.restore import Restore, restore_container
 from kafscale.operator.manifests.names import Platform
-from kafscale.operator.manifests.pod_spec import POD_NAME, pod_name
+from kafscale.operator.manifests.pod_spec import (
+    POD_NAME,
+    ZONE,
+    container_security,
+    pod_anti_affinity,
+    pod_name,
+    pod_security,
+    topology_spread,
+)
 from kafscale.operator.spec.cluster import Cluster
 from kafscale.text.units import parse_size
 
 CONTAINER: Final = "etcd"
 DATA: Final = "data"
 DATA_DIRECTORY: Final = "/var/lib/etcd/data"
-"""Below the volume's root, where some file systems keep things of their own."""
+"""Below the volume's root, where some file systems keep their own files."""
 METRICS_PORT: Final = 2381
-"""Health checks and metrics, without TLS: the kubelet and Prometheus have no certificates."""
+"""Health checks and metrics without TLS: the kubelet and Prometheus have no certificates."""
 COMMON_NAME: Final = "kafscale-etcd"
-"""What members are called in their certificates, and nobody else."""
+"""The common name of members' certificates, which no other certificate has."""
 
 _DATA_MOUNT: Final = {"name": DATA, "mountPath": "/var/lib/etcd"}
-_SPOOL: Final = {"name": "tmp", "mountPath": "/tmp"}  # noqa: S108 - of the container.
+_TEMPORARY_MOUNT: Final = {"name": "tmp", "mountPath": "/tmp"}  # noqa: S108 - of the container.
 _TLS: Final = "tls"
 _TLS_DIRECTORY: Final = "/etc/etcd/tls"
-_ALIVE: Final = "/health?serializable=true&exclude=NOSPACE"
-_READY: Final = "/health?exclude=NOSPACE"
+_LIVENESS_PATH: Final = "/health?serializable=true&exclude=NOSPACE"
+_READINESS_PATH: Final = "/health?exclude=NOSPACE"
 
-_START_SECONDS_MAX: Final = 600
+_STARTUP_SECONDS_MAX: Final = 600
 """How long a member may take to read its database."""
-_SILENT_SECONDS_MAX: Final = 300
-"""How long a member may be silent before it is killed: while it is defragmented, it is."""
+_UNRESPONSIVE_SECONDS_MAX: Final = 300
+"""How long a member may be unresponsive before it is killed, as during a defragmentation."""
 
 
 def template(
     cluster: Cluster, platform: Platform, *, trust_checksum: str, restore: Restore | None = None
 ) -> dict[str, Any]:
-    """The template of all pods; `trust_checksum` changes with the authorities to trust."""
+    """The pod template; `trust_checksum` changes with the trusted CAs."""
     labels = names.labels(cluster, names.ETCD_APP)
     spec: dict[str, Any] = {
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,
         "terminationGracePeriodSeconds": 30,
-        "securityContext": security.pod_security(),
-        "affinity": placement.apart(labels),
-        "topologySpreadConstraints": placement.spread(labels, placement.ZONE),
+        "securityContext": pod_security(),
+        "affinity": pod_anti_affinity(labels),
+        "topologySpreadConstraints": topology_spread(labels, ZONE),
         "containers": [_container(cluster, platform)],
-        **names.pull_secrets(platform),
+        **names.image_pull_secrets(platform),
         "volumes": [
             {
                 "name": _TLS,
@@ -66,24 +74,28 @@ def template(
     }
     if restore:
         container = restore_container(
-            cluster, platform, restore, data_directory=DATA_DIRECTORY, mounts=[_DATA_MOUNT, _SPOOL]
+            cluster,
+            platform,
+            restore,
+            data_directory=DATA_DIRECTORY,
+            mounts=[_DATA_MOUNT, _TEMPORARY_MOUNT],
         )
         spec["initContainers"] = [container]
-        spec["volumes"] = [*spec["volumes"], {"name": _SPOOL["name"], "emptyDir": {}}]
+        spec["volumes"] = [*spec["volumes"], {"name": _TEMPORARY_MOUNT["name"], "emptyDir": {}}]
         if cluster.spec.s3.credential_source == "workload-identity":
             spec["serviceAccountName"] = names.broker_account(cluster)
-    described = msgspec.json.encode([spec, trust_checksum], order="sorted")
+    checksummed = msgspec.json.encode([spec, trust_checksum], order="sorted")
     return {
         "metadata": {
             "labels": names.metadata(cluster, "", names.ETCD_APP)["labels"],
-            "annotations": {names.CONFIG_CHECKSUM: hashlib.sha256(described).hexdigest()[:32]},
+            "annotations": {names.CONFIG_CHECKSUM: hashlib.sha256(checksummed).hexdigest()[:32]},
         },
         "spec": spec,
     }
 
 
 def checksum(pod_or_template: Manifest) -> str:
-    """What a pod was made from, or would be; empty if that is not said."""
+    """The checksum of the template of a pod; empty if it has none."""
     annotations: dict[str, str] = pod_or_template["metadata"].get("annotations") or {}
     return annotations.get(names.CONFIG_CHECKSUM, "")
 
@@ -97,7 +109,7 @@ def _container(cluster: Cluster, platform: Platform) -> dict[str, Any]:
         "env": [
             pod_name(),
             *bootstrap_config.variables(cluster),
-            # As a variable, because options that a version of etcd does not know stop it.
+            # A variable, because etcd exits on options that its version does not know.
             {"name": "ETCD_EXPERIMENTAL_INITIAL_CORRUPT_CHECK", "value": "true"},
         ],
         "ports": [
@@ -106,12 +118,12 @@ def _container(cluster: Cluster, platform: Platform) -> dict[str, Any]:
             {"name": "metrics", "containerPort": METRICS_PORT, "protocol": "TCP"},
         ],
         "resources": msgspec.to_builtins(managed.resources),
-        "securityContext": security.container_security(),
-        # The last lines of its log say why a member does not start.
+        "securityContext": container_security(),
+        # The last log lines say why a member does not start.
         "terminationMessagePolicy": "FallbackToLogsOnError",
-        "startupProbe": _probe(_ALIVE, 2, _START_SECONDS_MAX // 2),
-        "livenessProbe": _probe(_ALIVE, 10, _SILENT_SECONDS_MAX // 10),
-        "readinessProbe": _probe(_READY, 5, 2),
+        "startupProbe": _probe(_LIVENESS_PATH, 2, _STARTUP_SECONDS_MAX // 2),
+        "livenessProbe": _probe(_LIVENESS_PATH, 10, _UNRESPONSIVE_SECONDS_MAX // 10),
+        "readinessProbe": _probe(_READINESS_PATH, 5, 2),
         "volumeMounts": [
             _DATA_MOUNT,
             {"name": _TLS, "mountPath": _TLS_DIRECTORY, "readOnly": True},
@@ -123,7 +135,7 @@ def _options(cluster: Cluster, platform: Platform) -> list[str]:
     managed = cluster.spec.etcd.managed
     host = names.etcd_host(cluster, platform, POD_NAME)
     client, peer = names.ETCD_CLIENT_PORT, names.ETCD_PEER_PORT
-    shown = [
+    tls_options = [
         f"cert-file={_TLS_DIRECTORY}/tls.crt",
         f"key-file={_TLS_DIRECTORY}/tls.key",
         f"trusted-ca-file={_TLS_DIRECTORY}/ca.crt",
@@ -137,9 +149,9 @@ def _options(cluster: Cluster, platform: Platform) -> list[str]:
         f"--advertise-client-urls=https://{host}:{client}",
         f"--listen-client-urls=https://0.0.0.0:{client}",
         f"--listen-metrics-urls=http://0.0.0.0:{METRICS_PORT}",
-        *(f"--{each}" for each in shown),
+        *(f"--{each}" for each in tls_options),
         "--client-cert-auth=true",
-        *(f"--peer-{each}" for each in shown),
+        *(f"--peer-{each}" for each in tls_options),
         "--peer-client-cert-auth=true",
         f"--peer-cert-allowed-cn={COMMON_NAME}",
         f"--quota-backend-bytes={parse_size(managed.quota)}",

@@ -1,7 +1,7 @@
-"""The container that fills the empty volume of a new member from a snapshot, and then ends.
+"""The init container that restores the empty volume of a new member from a snapshot.
 
-The laws: it does nothing to a volume that has data. All members begin with the same snapshot, so it
-is named by its key here, never as the newest: one might be taken in between.
+Invariants: it does nothing to a volume that has data. All members restore the same snapshot, so it
+is named by its key, never as the latest: a new one might be taken in between.
 """
 
 from typing import Any, Final
@@ -9,28 +9,28 @@ from typing import Any, Final
 import msgspec
 
 from kafscale.admin.etcd.backups.object_keys import directory
-from kafscale.operator.manifests import names, security
-from kafscale.operator.manifests.etcd.bootstrap_config import Admission, Door
+from kafscale.operator.manifests import names
+from kafscale.operator.manifests.etcd.bootstrap_config import BootstrapConfig, BootstrapMode
 from kafscale.operator.manifests.names import Platform
-from kafscale.operator.manifests.pod_spec import POD_NAME, pod_name
+from kafscale.operator.manifests.pod_spec import POD_NAME, container_security, pod_name
 from kafscale.operator.spec.cluster import Cluster
 
 CONTAINER: Final = "restore"
 
 
 class Restore(msgspec.Struct, frozen=True):
-    """What members begin with."""
+    """What the members are restored from."""
 
     snapshot: str
     """The key of the snapshot."""
     members: str
-    """All members, as etcd wants to be told of them."""
+    """All members, in the format of `initial-cluster`."""
 
 
-def restore_of(admission: Admission) -> Restore | None:
-    """What members begin with: something only while their cluster forms."""
-    is_wanted = admission.door is Door.FORMING and admission.snapshot
-    return Restore(admission.snapshot, admission.members) if is_wanted else None
+def restore_for(bootstrap: BootstrapConfig) -> Restore | None:
+    """What members are restored from: only while their cluster forms."""
+    is_restoring = bootstrap.mode is BootstrapMode.FORMING and bootstrap.snapshot
+    return Restore(bootstrap.snapshot, bootstrap.members) if is_restoring else None
 
 
 def restore_container(
@@ -41,7 +41,7 @@ def restore_container(
     data_directory: str,
     mounts: list[dict[str, Any]],
 ) -> dict[str, Any]:
-    """The container; `mounts` are where it may write."""
+    """The container; `mounts` are its writable volumes."""
     s3, prefix = cluster.spec.snapshots_s3, cluster.spec.etcd.snapshots.prefix
     host = names.etcd_host(cluster, platform, POD_NAME)
     variables = {
@@ -74,7 +74,7 @@ def restore_container(
         ],
         "envFrom": [{"secretRef": {"name": s3.secret}}] if s3.secret else [],
         "resources": msgspec.to_builtins(cluster.spec.etcd.managed.resources),
-        "securityContext": security.container_security(),
+        "securityContext": container_security(),
         "terminationMessagePolicy": "FallbackToLogsOnError",
         "volumeMounts": mounts,
     }

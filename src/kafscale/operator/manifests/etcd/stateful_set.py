@@ -1,11 +1,12 @@
-"""The members of a managed etcd: what they are called, where they are, and the set they are in.
+"""The StatefulSet of a managed etcd, and names and addresses of its members.
 
-The laws: members have numbers from 0 on, and their names, addresses and volumes follow from these
-and never change. The set starts all pods at once, for none is ready before most are there, and
-restarts none by itself: that takes somebody who sees whether the others are well. Volumes outlive
-the set, and the cluster: who makes a cluster of the same name anew finds its metadata again.
+Invariants: members are numbered from 0, and their names, addresses and volumes follow from the
+number and never change. All pods start in parallel, because none is ready before a majority exists.
+A changed template restarts no pod (`OnDelete`): `etcd.plan` does when the others are healthy.
+Volumes outlive the StatefulSet and the cluster: a new cluster of the same name finds its metadata
+again.
 
-The class and size of volumes that exist cannot be changed here; `keeping` asks for larger ones.
+The class and size of existing volumes cannot be changed here; `etcd.apply` resizes them.
 """
 
 from collections.abc import Iterable
@@ -19,16 +20,16 @@ from kafscale.operator.manifests.names import Platform
 from kafscale.operator.spec.cluster import Cluster
 
 COUNT_MAX: Final = 5
-"""More members are no safer, and slower."""
+"""More members are slower, and not safer."""
 
 
 def name(cluster: Cluster, index: int) -> str:
-    """A member's name, and its pod's."""
+    """The name of a member and its pod."""
     return f"{names.etcd(cluster)}-{index}"
 
 
 def volume_claim(cluster: Cluster, index: int) -> str:
-    """The claim of the volume that a member keeps everything on."""
+    """The claim of a member's volume."""
     return f"{pods.DATA}-{name(cluster, index)}"
 
 
@@ -37,17 +38,17 @@ def host(cluster: Cluster, platform: Platform, index: int) -> str:
 
 
 def client_url(cluster: Cluster, platform: Platform, index: int) -> str:
-    """Where clients reach a member."""
+    """The URL of a member for clients."""
     return f"https://{host(cluster, platform, index)}:{names.ETCD_CLIENT_PORT}"
 
 
 def peer_url(cluster: Cluster, platform: Platform, index: int) -> str:
-    """Where other members reach a member; by this they know it before it has started."""
+    """The URL of a member for other members, by which they know it before it has started."""
     return f"https://{host(cluster, platform, index)}:{names.ETCD_PEER_PORT}"
 
 
 def initial_cluster(cluster: Cluster, platform: Platform, indices: Iterable[int]) -> str:
-    """Members as etcd wants to be told of them."""
+    """Members in the format of etcd's `initial-cluster`."""
     return ",".join(
         f"{name(cluster, index)}={peer_url(cluster, platform, index)}" for index in indices
     )
@@ -61,7 +62,7 @@ def stateful_set(
     trust_checksum: str,
     restore: Restore | None = None,
 ) -> Manifest:
-    """The set of the pods; `restore` is what members of a new cluster begin with."""
+    """The StatefulSet; `restore` is what members of a new cluster are restored from."""
     return {
         "apiVersion": "apps/v1",
         "kind": "StatefulSet",

@@ -78,5 +78,5 @@ def test_a_file_that_is_no_snapshot_is_refused(kafscale, with_etcdutl):
     Path("backup.db").write_text("nothing of the kind")
     result = kafscale("etcd", *RESTORE, "--snapshot", "backup.db", PATH=with_etcdutl)
     assert result.exit_code == 1
-    assert "no whole snapshot" in result.stderr
+    assert "the snapshot is damaged" in result.stderr
     assert list(Path("data").iterdir()) == []

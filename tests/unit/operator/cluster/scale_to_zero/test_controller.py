@@ -1,4 +1,4 @@
-"""Clusters that fall asleep and wake, with an API server in memory and doorbells that are real."""
+"""Tests of scaling to zero and waking up, with an in-memory API server and real listeners."""
 
 import asyncio
 from types import SimpleNamespace
@@ -8,12 +8,12 @@ import pytest
 from kafscale.control_plane.errors import UnreachableError
 from kafscale.errors import KubeError
 from kafscale.metadata.schema.model import BrokerInfo
-from kafscale.operator.cluster.rollout_plan import Pod, View
-from kafscale.operator.cluster.scale_to_zero.controller import Sleeper
-from kafscale.operator.cluster.scale_to_zero.policy import MARK, WAKE
+from kafscale.operator.cluster.rollout_plan import Pod, RolloutState
+from kafscale.operator.cluster.scale_to_zero.controller import ScaleToZeroController
+from kafscale.operator.cluster.scale_to_zero.policy import STATE_ANNOTATION, WAKE_ANNOTATION
 from kafscale.operator.kube.kinds import CLUSTERS, ENDPOINT_SLICES, STATEFUL_SETS
 from kafscale.operator.spec.cluster import read_cluster
-from kafscale.operator.work_queue import Bells, Resource
+from kafscale.operator.work_queue import ResourceKey, WorkQueue
 from services.memory_kube import MemoryKube
 from unit.broker.harness import heartbeat, run
 
@@ -23,15 +23,15 @@ SPEC = {
     "s3": {"bucket": "records"},
     "autoscaling": {"scaleToZero": {"enabled": True, "idleSeconds": IDLE_SECONDS}},
 }
-RESOURCE = Resource(CLUSTERS.kind, "default", "demo")
+KEY = ResourceKey(CLUSTERS.kind, "default", "demo")
 
 
-class Stage:
-    """A cluster of two brokers, and somebody who looks after its sleep."""
+class ScaleToZeroFixture:
+    """A cluster of two brokers, and the controller."""
 
     def __init__(self, kube=None):
         self.kube = kube or MemoryKube()
-        self.bells = Bells()
+        self.queue = WorkQueue()
         self.idle_seconds = 0.0
         self.are_ready = True
         self.now_ms = 10_000_000
@@ -40,47 +40,47 @@ class Stage:
         self.failure = None
         brokers = {each: BrokerInfo(id=each, epoch=1, host="a", port=9092) for each in (0, 1)}
         self.metadata = SimpleNamespace(brokers=brokers)
-        self.sleepers = []
+        self.controllers = []
         self.start_operator()
 
     def start_operator(self, address="127.0.0.1"):
-        """A new operator, which knows nothing of what the one before it has done."""
-        self.sleeper = Sleeper(
+        """Start a new operator without any state of the former one."""
+        self.controller = ScaleToZeroController(
             self.kube,
             self,
-            self.bells,
+            self.queue,
             lambda: self.now_ms,
             host="127.0.0.1",
             address=address,
             flush=self.flush,
         )
-        self.sleepers.append(self.sleeper)
+        self.controllers.append(self.controller)
 
-    async def begin(self, **autoscaling):
+    async def start(self, **autoscaling):
         spec = SPEC | {"autoscaling": SPEC["autoscaling"] | autoscaling}
-        where = {"name": "demo", "namespace": "default"}
-        body = {"apiVersion": CLUSTERS.api_version, "kind": CLUSTERS.kind, "metadata": where}
+        metadata = {"name": "demo", "namespace": "default"}
+        body = {"apiVersion": CLUSTERS.api_version, "kind": CLUSTERS.kind, "metadata": metadata}
         await self.kube.create(body | {"spec": spec})
-        where = {"name": "demo-broker", "namespace": "default"}
-        body = {"apiVersion": "apps/v1", "kind": STATEFUL_SETS.kind, "metadata": where}
+        metadata = {"name": "demo-broker", "namespace": "default"}
+        body = {"apiVersion": "apps/v1", "kind": STATEFUL_SETS.kind, "metadata": metadata}
         await self.kube.create(body | {"spec": {"replicas": 2}})
 
-    async def end(self):
-        for sleeper in self.sleepers:
-            await sleeper.close()
+    async def close(self):
+        for controller in self.controllers:
+            await controller.close()
 
-    async def survey(self, _metadata):
+    async def collect(self, _metadata):
         return SimpleNamespace(idle_seconds=self.idle_seconds)
 
     async def flush(self, broker):
         if self.failure is not None:
             raise self.failure
-        assert await self.replicas() > 0, "brokers are asked while there are some"
+        assert await self.replicas() > 0, "brokers flush before they stop"
         self.flushed.append(broker.id)
         return 1
 
-    async def look(self):
-        """Look once, and do as the roller would."""
+    async def reconcile(self):
+        """Reconcile once, and scale as the rollout would."""
         body = await self.kube.get(CLUSTERS, "default", "demo")
         cluster = read_cluster(body)
         stateful_set = await self.kube.get(STATEFUL_SETS, "default", "demo-broker")
@@ -96,15 +96,15 @@ class Stage:
             )
             for each in range(replicas)
         ]
-        wanted = None if cluster.spec.autoscaling.enabled else cluster.spec.brokers.replicas
-        view = View(pods=pods, replicas=replicas, wanted=wanted, revision="r")
-        rest = await self.sleeper.look(cluster, body, stateful_set, view, self.metadata)
-        if rest.view.wanted is not None and rest.view.wanted != rest.view.replicas:
-            await self.scale(rest.view.wanted)
-        return rest
+        desired = None if cluster.spec.autoscaling.enabled else cluster.spec.brokers.replicas
+        state = RolloutState(pods=pods, replicas=replicas, desired=desired, revision="r")
+        outcome = await self.controller.reconcile(cluster, body, stateful_set, state, self.metadata)
+        if outcome.state.desired is not None and outcome.state.desired != outcome.state.replicas:
+            await self.scale(outcome.state.desired)
+        return outcome
 
     async def scale(self, replicas):
-        await self.kube.merge(
+        await self.kube.merge_patch(
             STATEFUL_SETS,
             "default",
             "demo-broker",
@@ -116,134 +116,138 @@ class Stage:
         found = await self.kube.get(STATEFUL_SETS, "default", "demo-broker")
         return found["spec"]["replicas"]
 
-    async def mark(self):
+    async def recorded_state(self):
         found = await self.kube.get(STATEFUL_SETS, "default", "demo-broker")
-        return found["metadata"].get("annotations", {}).get(MARK)
+        return found["metadata"].get("annotations", {}).get(STATE_ANNOTATION)
 
-    async def doorbell(self):
-        """Where the EndpointSlice leads, if there is one."""
-        found = await self.kube.get(ENDPOINT_SLICES, "default", "demo-broker-doorbell")
+    async def listener_address(self):
+        """The address in the EndpointSlice, if there is one."""
+        found = await self.kube.get(ENDPOINT_SLICES, "default", "demo-broker-wake")
         if found is None:
             return None
         return found["endpoints"][0]["addresses"][0], found["ports"][0]["port"]
 
-    async def knock(self):
-        """A client connects to the Service; wait until it is heard."""
-        _, writer = await asyncio.open_connection(*await self.doorbell())
+    async def connect_client(self):
+        """Connect a client to the Service; return when it has woken the cluster."""
+        _, writer = await asyncio.open_connection(*await self.listener_address())
         writer.write(heartbeat(1))
-        await self.bells.wait(RESOURCE, 10)
+        await self.queue.wait(KEY, 10)
         writer.transport.abort()
 
     async def annotate(self, annotations):
-        await self.kube.merge(
+        await self.kube.merge_patch(
             CLUSTERS, "default", "demo", {"metadata": {"annotations": annotations}}
         )
 
     @property
-    def told(self):
-        return [event.reason for event in self.kube.told]
+    def events(self):
+        return [event.reason for event in self.kube.events]
 
 
-def play(body, **autoscaling):
-    async def story():
-        stage = Stage()
-        await stage.begin(**autoscaling)
+def run_test(body, **autoscaling):
+    async def scenario():
+        fixture = ScaleToZeroFixture()
+        await fixture.start(**autoscaling)
         try:
-            await body(stage)
+            await body(fixture)
         finally:
-            await stage.end()
+            await fixture.close()
 
-    run(story)
+    run(scenario)
 
 
-async def asleep(stage):
-    stage.idle_seconds = IDLE_SECONDS
-    assert (await stage.look()).is_asleep
-    stage.idle_seconds = None
+async def scale_to_zero_now(fixture):
+    fixture.idle_seconds = IDLE_SECONDS
+    assert (await fixture.reconcile()).is_scaled_to_zero
+    fixture.idle_seconds = None
 
 
 @pytest.mark.parametrize("is_autoscaled", [True, False], ids=["autoscaled", "fixed"])
-def test_a_cluster_falls_asleep_and_a_client_wakes_it(is_autoscaled):
-    async def body(stage):
-        stage.idle_seconds = 45.0
-        rest = await stage.look()
-        assert (rest.is_asleep, rest.seconds) == (False, 15)
-        written = len(stage.kube.writes)
-        await stage.look()
-        assert len(stage.kube.writes) == written, "one that is awake costs no writes"
-        await asleep(stage)
-        assert (await stage.replicas(), await stage.mark()) == (0, "asleep")
-        assert stage.flushed == [0, 1]
-        written = len(stage.kube.writes)
-        rest = await stage.look()
-        assert (rest.is_asleep, rest.view.wanted) == (True, 0)
-        assert len(stage.kube.writes) == written, "nor does one that sleeps"
+def test_idle_cluster_scales_to_zero_and_a_client_wakes_it(is_autoscaled):
+    async def body(fixture):
+        fixture.idle_seconds = 45.0
+        outcome = await fixture.reconcile()
+        assert (outcome.is_scaled_to_zero, outcome.seconds) == (False, 15)
+        written = len(fixture.kube.writes)
+        await fixture.reconcile()
+        assert len(fixture.kube.writes) == written, "a running cluster causes no writes"
+        await scale_to_zero_now(fixture)
+        assert (await fixture.replicas(), await fixture.recorded_state()) == (0, "at-zero")
+        assert fixture.flushed == [0, 1]
+        written = len(fixture.kube.writes)
+        outcome = await fixture.reconcile()
+        assert (outcome.is_scaled_to_zero, outcome.state.desired) == (True, 0)
+        assert len(fixture.kube.writes) == written, "nor does a cluster at zero"
 
-        await stage.knock()
-        stage.are_ready = False
-        rest = await stage.look()
-        assert (rest.is_asleep, rest.view.wanted) == (False, 2)
-        assert (await stage.replicas(), await stage.mark()) == (2, "waking")
-        await stage.look()
-        assert await stage.doorbell() is not None, "brokers are not there yet"
-        stage.are_ready = True
-        await stage.look()
-        assert (await stage.doorbell(), await stage.mark()) == (None, None)
-        assert await stage.replicas() == 2
-        assert stage.told == ["FellAsleep", "WokeUp"]
+        await fixture.connect_client()
+        fixture.are_ready = False
+        outcome = await fixture.reconcile()
+        assert (outcome.is_scaled_to_zero, outcome.state.desired) == (False, 2)
+        assert (await fixture.replicas(), await fixture.recorded_state()) == (2, "waking")
+        await fixture.reconcile()
+        assert await fixture.listener_address() is not None, "brokers are not ready yet"
+        fixture.are_ready = True
+        await fixture.reconcile()
+        assert (await fixture.listener_address(), await fixture.recorded_state()) == (None, None)
+        assert await fixture.replicas() == 2
+        assert fixture.events == ["ScaledToZero", "WokenUp"]
 
-    play(body, enabled=is_autoscaled)
-
-
-def test_autoscaling_has_its_way_once_it_is_awake():
-    async def body(stage):
-        await stage.scale(4)
-        await asleep(stage)
-        await stage.knock()
-        await stage.look()
-        assert await stage.replicas() == 3
-        await stage.scale(5)
-        assert (await stage.look()).view.wanted is None
-        assert await stage.replicas() == 5
-
-    play(body, minReplicas=3)
+    run_test(body, enabled=is_autoscaled)
 
 
-@pytest.mark.parametrize("failure", ["away", "unknown", "starting"])
-def test_a_cluster_that_is_not_all_well_stays_awake(failure):
-    async def body(stage):
-        stage.idle_seconds = None if failure == "unknown" else IDLE_SECONDS
-        stage.are_ready = failure != "starting"
-        if failure == "away":
-            stage.failure = UnreachableError("a:9093", "UNAVAILABLE", "no route")
-        assert not (await stage.look()).is_asleep
-        assert (await stage.replicas(), await stage.mark(), stage.told) == (2, None, [])
+def test_autoscaling_decides_after_the_wake_up():
+    async def body(fixture):
+        await fixture.scale(4)
+        await scale_to_zero_now(fixture)
+        await fixture.connect_client()
+        await fixture.reconcile()
+        assert await fixture.replicas() == 3
+        await fixture.scale(5)
+        assert (await fixture.reconcile()).state.desired is None
+        assert await fixture.replicas() == 5
 
-    play(body)
-
-
-def test_brokers_that_have_just_come_are_given_time_for_clients():
-    async def body(stage):
-        stage.idle_seconds = IDLE_SECONDS + 7
-        stage.ready_ms = stage.now_ms - 20_000
-        rest = await stage.look()
-        assert (rest.is_asleep, rest.seconds) == (False, IDLE_SECONDS - 20)
-        stage.now_ms += 40_000
-        assert (await stage.look()).is_asleep
-
-    play(body)
+    run_test(body, minReplicas=3)
 
 
-def test_somebody_wakes_it_by_an_annotation_which_is_taken_away():
-    async def body(stage):
-        await asleep(stage)
-        await stage.annotate({WAKE: "now", "other": "stays"})
-        await stage.look()
-        assert (await stage.replicas(), await stage.mark()) == (2, "waking")
-        resource = await stage.kube.get(CLUSTERS, "default", "demo")
+@pytest.mark.parametrize("failure", ["unreachable", "unknown", "starting"])
+def test_cluster_with_a_problem_keeps_running(failure):
+    async def body(fixture):
+        fixture.idle_seconds = None if failure == "unknown" else IDLE_SECONDS
+        fixture.are_ready = failure != "starting"
+        if failure == "unreachable":
+            fixture.failure = UnreachableError("a:9093", "UNAVAILABLE", "no route")
+        assert not (await fixture.reconcile()).is_scaled_to_zero
+        assert (await fixture.replicas(), await fixture.recorded_state(), fixture.events) == (
+            2,
+            None,
+            [],
+        )
+
+    run_test(body)
+
+
+def test_idle_time_counts_from_when_brokers_are_ready():
+    async def body(fixture):
+        fixture.idle_seconds = IDLE_SECONDS + 7
+        fixture.ready_ms = fixture.now_ms - 20_000
+        outcome = await fixture.reconcile()
+        assert (outcome.is_scaled_to_zero, outcome.seconds) == (False, IDLE_SECONDS - 20)
+        fixture.now_ms += 40_000
+        assert (await fixture.reconcile()).is_scaled_to_zero
+
+    run_test(body)
+
+
+def test_wake_annotation_wakes_the_cluster_and_is_removed():
+    async def body(fixture):
+        await scale_to_zero_now(fixture)
+        await fixture.annotate({WAKE_ANNOTATION: "now", "other": "stays"})
+        await fixture.reconcile()
+        assert (await fixture.replicas(), await fixture.recorded_state()) == (2, "waking")
+        resource = await fixture.kube.get(CLUSTERS, "default", "demo")
         assert resource["metadata"]["annotations"] == {"other": "stays"}
 
-    play(body)
+    run_test(body)
 
 
 @pytest.mark.parametrize(
@@ -251,99 +255,99 @@ def test_somebody_wakes_it_by_an_annotation_which_is_taken_away():
     [{"config": {"segmentBytes": 1}}, {"autoscaling": {"scaleToZero": {"enabled": False}}}],
     ids=str,
 )
-def test_a_change_of_its_resource_wakes_it(change):
-    async def body(stage):
-        await asleep(stage)
-        await stage.kube.merge(CLUSTERS, "default", "demo", {"spec": change})
-        await stage.look()
-        await stage.look()
-        assert (await stage.replicas(), await stage.mark()) == (2, None)
+def test_change_of_the_resource_wakes_the_cluster(change):
+    async def body(fixture):
+        await scale_to_zero_now(fixture)
+        await fixture.kube.merge_patch(CLUSTERS, "default", "demo", {"spec": change})
+        await fixture.reconcile()
+        await fixture.reconcile()
+        assert (await fixture.replicas(), await fixture.recorded_state()) == (2, None)
 
-    play(body)
-
-
-def test_the_next_operator_hangs_up_a_bell_of_its_own():
-    async def body(stage):
-        await asleep(stage)
-        before = await stage.doorbell()
-        stage.start_operator()
-        assert (await stage.look()).is_asleep
-        assert await stage.doorbell() != before
-        await stage.knock()
-        await stage.look()
-        assert await stage.replicas() == 2
-
-    play(body)
+    run_test(body)
 
 
-def test_an_operator_that_cannot_be_reached_lets_nobody_sleep():
-    async def body(stage):
-        await asleep(stage)
-        stage.start_operator(address="")
-        await stage.look()
-        assert (await stage.replicas(), stage.told) == (2, ["FellAsleep", "WokeUp"])
-        await stage.look()
-        stage.idle_seconds = IDLE_SECONDS
-        assert not (await stage.look()).is_asleep
-        assert await stage.mark() is None
+def test_restarted_operator_starts_its_own_listener():
+    async def body(fixture):
+        await scale_to_zero_now(fixture)
+        before = await fixture.listener_address()
+        fixture.start_operator()
+        assert (await fixture.reconcile()).is_scaled_to_zero
+        assert await fixture.listener_address() != before
+        await fixture.connect_client()
+        await fixture.reconcile()
+        assert await fixture.replicas() == 2
 
-    play(body)
+    run_test(body)
 
 
-def test_a_cluster_that_is_gone_takes_its_bell_with_it():
-    async def body(stage):
-        await asleep(stage)
-        address = await stage.doorbell()
-        await stage.sleeper.forget("default", "demo")
+def test_operator_without_an_address_never_scales_to_zero():
+    async def body(fixture):
+        await scale_to_zero_now(fixture)
+        fixture.start_operator(address="")
+        await fixture.reconcile()
+        assert (await fixture.replicas(), fixture.events) == (2, ["ScaledToZero", "WokenUp"])
+        await fixture.reconcile()
+        fixture.idle_seconds = IDLE_SECONDS
+        assert not (await fixture.reconcile()).is_scaled_to_zero
+        assert await fixture.recorded_state() is None
+
+    run_test(body)
+
+
+def test_forgotten_cluster_has_no_listener():
+    async def body(fixture):
+        await scale_to_zero_now(fixture)
+        address = await fixture.listener_address()
+        await fixture.controller.forget("default", "demo")
         with pytest.raises(OSError, match=r"refused|Connect call failed"):
             await asyncio.open_connection(*address)
 
-    play(body)
+    run_test(body)
 
 
-class Mortal(MemoryKube):
-    """An API server that fails once, at its so many-th write, before or after it is done."""
+class CrashingKube(MemoryKube):
+    """An API server that fails once, at its n-th write, before or after applying it."""
 
     def __init__(self):
         super().__init__()
         self.writes_left = None
-        self.is_done = False
+        self.is_applied = False
 
     def _keep(self, verb, place, after):
         if self.writes_left is not None:
             self.writes_left -= 1
             if self.writes_left < 0:
                 self.writes_left = None
-                if self.is_done:
+                if self.is_applied:
                     super()._keep(verb, place, after)
-                raise KubeError("the operator dies here")
+                raise KubeError("the operator crashes here")
         return super()._keep(verb, place, after)
 
 
-@pytest.mark.parametrize("is_done", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize("is_applied", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("count", range(4))
-def test_an_operator_may_die_at_every_write(count, is_done):
-    async def story():
-        stage = Stage(Mortal())
-        await stage.begin()
-        stage.kube.is_done = is_done
+def test_operator_may_crash_at_every_write(count, is_applied):
+    async def scenario():
+        fixture = ScaleToZeroFixture(CrashingKube())
+        await fixture.start()
+        fixture.kube.is_applied = is_applied
 
-        async def through(goal):
-            stage.kube.writes_left = count
+        async def reconcile_until(expected):
+            fixture.kube.writes_left = count
             for _ in range(4):
                 try:
-                    await stage.look()
+                    await fixture.reconcile()
                 except KubeError:
-                    stage.start_operator()
-            stage.kube.writes_left = None
-            assert (await stage.replicas(), await stage.mark()) == goal
+                    fixture.start_operator()
+            fixture.kube.writes_left = None
+            assert (await fixture.replicas(), await fixture.recorded_state()) == expected
 
-        stage.idle_seconds = IDLE_SECONDS
-        await through((0, "asleep"))
-        stage.idle_seconds = 0.0
-        await stage.annotate({WAKE: "now"})
-        await through((2, None))
-        assert await stage.doorbell() is None
-        await stage.end()
+        fixture.idle_seconds = IDLE_SECONDS
+        await reconcile_until((0, "at-zero"))
+        fixture.idle_seconds = 0.0
+        await fixture.annotate({WAKE_ANNOTATION: "now"})
+        await reconcile_until((2, None))
+        assert await fixture.listener_address() is None
+        await fixture.close()
 
-    run(story)
+    run(scenario)

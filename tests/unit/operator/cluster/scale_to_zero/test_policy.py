@@ -1,28 +1,33 @@
-"""When clusters sleep and wake: every case, and that what is not known keeps them awake."""
+"""Tests of the scale-to-zero decision: every case, and that unknown values keep brokers running."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kafscale.operator.cluster.scale_to_zero.policy import (
-    ASLEEP,
+    AT_ZERO,
     WAKING,
-    Act,
-    Sight,
+    Action,
+    Observation,
     decide,
-    waking_reason,
+    wake_reason,
 )
 
-TIRED = {"idle_seconds_min": 60, "idle_seconds": 60.0, "is_settled": True, "is_serving": True}
-ASLEEP_NOW = {"idle_seconds_min": 60, "mark": ASLEEP, "mark_generation": "4", "generation": 4}
+IDLE = {"idle_seconds_min": 60, "idle_seconds": 60.0, "is_stable": True, "is_serving": True}
+STOPPED = {
+    "idle_seconds_min": 60,
+    "recorded_state": AT_ZERO,
+    "recorded_generation": "4",
+    "generation": 4,
+}
 
 
-def act(before, **changes):
-    return decide(Sight(**{**before, **changes}))
+def action(before, **changes):
+    return decide(Observation(**{**before, **changes}))
 
 
-def test_nobody_there_for_long_enough_sends_it_to_sleep():
-    assert act(TIRED) is Act.FALL_ASLEEP
+def test_idle_cluster_scales_to_zero():
+    assert action(IDLE) is Action.SCALE_TO_ZERO
 
 
 @pytest.mark.parametrize(
@@ -31,43 +36,43 @@ def test_nobody_there_for_long_enough_sends_it_to_sleep():
         {"idle_seconds_min": None},
         {"idle_seconds": 59.9},
         {"idle_seconds": None},
-        {"is_settled": False},
-        {"is_wished_for": True},
+        {"is_stable": False},
+        {"is_wake_requested": True},
     ],
     ids=str,
 )
-def test_anything_else_keeps_it_awake(change):
-    assert act(TIRED, **change) is Act.STAY_AWAKE
+def test_any_other_state_keeps_it_running(change):
+    assert action(IDLE, **change) is Action.STAY_RUNNING
 
 
-def test_it_sleeps_on_whatever_is_idle():
-    assert act(ASLEEP_NOW) is Act.SLEEP_ON
-    assert act(ASLEEP_NOW, is_serving=True, idle_seconds=0.0) is Act.SLEEP_ON
+def test_cluster_stays_at_zero_without_a_reason_to_wake():
+    assert action(STOPPED) is Action.STAY_AT_ZERO
+    assert action(STOPPED, is_serving=True, idle_seconds=0.0) is Action.STAY_AT_ZERO
 
 
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({"is_called": True}, "client"),
-        ({"is_wished_for": True}, "kafscale.io/wake"),
-        ({"idle_seconds_min": None}, "no longer"),
+        ({"is_client_waiting": True}, "client"),
+        ({"is_wake_requested": True}, "kafscale.io/wake"),
+        ({"idle_seconds_min": None}, "disabled"),
         ({"generation": 5}, "changed"),
     ],
     ids=str,
 )
-def test_it_wakes_for_a_reason(change, reason):
-    assert act(ASLEEP_NOW, **change) is Act.WAKE
-    assert reason in waking_reason(Sight(**{**ASLEEP_NOW, **change}))
+def test_cluster_wakes_for_a_reason(change, reason):
+    assert action(STOPPED, **change) is Action.WAKE
+    assert reason in wake_reason(Observation(**{**STOPPED, **change}))
 
 
-def test_it_wakes_until_a_broker_serves():
-    waking = ASLEEP_NOW | {"mark": WAKING}
-    assert act(waking) is Act.GO_ON_WAKING
-    assert act(waking, is_called=True, generation=9) is Act.GO_ON_WAKING
-    assert act(waking, is_serving=True) is Act.BE_AWAKE
+def test_waking_continues_until_a_broker_serves():
+    waking = STOPPED | {"recorded_state": WAKING}
+    assert action(waking) is Action.CONTINUE_WAKING
+    assert action(waking, is_client_waiting=True, generation=9) is Action.CONTINUE_WAKING
+    assert action(waking, is_serving=True) is Action.FINISH_WAKING
 
 
-@given(st.builds(Sight))
-def test_nothing_sleeps_that_may_not(sight):
-    if sight.idle_seconds_min is None:
-        assert decide(sight) not in {Act.FALL_ASLEEP, Act.SLEEP_ON}
+@given(st.builds(Observation))
+def test_disabled_scale_to_zero_never_stops_brokers(observation):
+    if observation.idle_seconds_min is None:
+        assert decide(observation) not in {Action.SCALE_TO_ZERO, Action.STAY_AT_ZERO}

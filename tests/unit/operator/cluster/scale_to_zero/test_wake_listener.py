@@ -1,4 +1,4 @@
-"""Doorbells, over real sockets: who rings, who does not, and that nobody is held for ever."""
+"""Tests of the wake listener over real sockets: what wakes the cluster, and its limits."""
 
 import asyncio
 import socket
@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 import pytest
 
 from kafscale.errors import OperatingError
-from kafscale.operator.cluster.scale_to_zero.wake_listener import Doorbell
+from kafscale.operator.cluster.scale_to_zero.wake_listener import WakeListener
 from unit.broker.harness import heartbeat, run
 
 HOST = "127.0.0.1"
@@ -15,101 +15,107 @@ TLS_HELLO = b"\x16\x03\x01\x02\x00\x01"
 
 
 @asynccontextmanager
-async def hung_up(**bounds):
-    rung = asyncio.Event()
-    bell = Doorbell(rung.set, **bounds)
-    await bell.open(HOST, [0])
+async def opened(**bounds):
+    woken = asyncio.Event()
+    listener = WakeListener(woken.set, **bounds)
+    await listener.open(HOST, [0])
     try:
-        yield bell, rung
+        yield listener, woken
     finally:
-        await bell.close()
+        await listener.close()
 
 
 @asynccontextmanager
-async def client(bell, said=b""):
-    reader, writer = await asyncio.open_connection(HOST, bell.port)
-    writer.write(said)
+async def client(listener, sent=b""):
+    reader, writer = await asyncio.open_connection(HOST, listener.port)
+    writer.write(sent)
     try:
         yield reader
     finally:
         writer.transport.abort()
 
 
-async def is_sent_away(reader):
+async def is_closed(reader):
     try:
         return await reader.read() == b""
     except ConnectionError:
         return True
 
 
-@pytest.mark.parametrize("said", [heartbeat(1), TLS_HELLO], ids=["kafka", "tls"])
-def test_a_client_rings_and_is_held_until_the_bell_is_taken_down(said):
-    async def story():
+@pytest.mark.parametrize("sent", [heartbeat(1), TLS_HELLO], ids=["kafka", "tls"])
+def test_client_wakes_the_cluster_and_is_held_until_the_listener_closes(sent):
+    async def scenario():
         async with AsyncExitStack() as stack:
-            async with hung_up() as (bell, rung):
-                assert not bell.is_rung
-                first = await stack.enter_async_context(client(bell, said))
-                await rung.wait()
-                assert bell.is_rung
-                sent_away = asyncio.ensure_future(is_sent_away(first))
-                async with client(bell):
-                    assert not sent_away.done()
-            assert await sent_away
+            async with opened() as (listener, woken):
+                assert not listener.is_triggered
+                first = await stack.enter_async_context(client(listener, sent))
+                await woken.wait()
+                assert listener.is_triggered
+                closed = asyncio.ensure_future(is_closed(first))
+                async with client(listener):
+                    assert not closed.done()
+            assert await closed
 
-    run(story)
-
-
-@pytest.mark.parametrize("said", [b"", b"GET / HTTP/1.1\r\n\r\n"], ids=["nothing", "http"])
-def test_who_says_nothing_or_something_else_lets_it_sleep(said):
-    async def story():
-        async with hung_up(hold_seconds_max=0.05) as (bell, rung), client(bell, said) as reader:
-            assert await is_sent_away(reader)
-            assert not rung.is_set()
-            assert not bell.is_rung
-
-    run(story)
+    run(scenario)
 
 
-def test_a_client_is_let_go_after_a_while_to_try_again():
-    async def story():
+@pytest.mark.parametrize("sent", [b"", b"GET / HTTP/1.1\r\n\r\n"], ids=["nothing", "http"])
+def test_silent_or_foreign_connections_do_not_wake_the_cluster(sent):
+    async def scenario():
         async with (
-            hung_up(hold_seconds_max=0.05) as (bell, rung),
-            client(bell, heartbeat(1)) as reader,
+            opened(hold_seconds_max=0.05) as (listener, woken),
+            client(listener, sent) as reader,
         ):
-            assert await is_sent_away(reader)
-            assert rung.is_set()
+            assert await is_closed(reader)
+            assert not woken.is_set()
+            assert not listener.is_triggered
 
-    run(story)
+    run(scenario)
 
 
-def test_there_is_room_for_so_many_and_no_more():
-    async def story():
-        async with hung_up(held_max=1) as (bell, rung), client(bell, heartbeat(1)) as first:
-            await rung.wait()
-            async with client(bell) as second:
-                assert await is_sent_away(second)
+def test_client_is_disconnected_after_a_while():
+    async def scenario():
+        async with (
+            opened(hold_seconds_max=0.05) as (listener, woken),
+            client(listener, heartbeat(1)) as reader,
+        ):
+            assert await is_closed(reader)
+            assert woken.is_set()
+
+    run(scenario)
+
+
+def test_number_of_connections_is_bounded():
+    async def scenario():
+        async with (
+            opened(connections_max=1) as (listener, woken),
+            client(listener, heartbeat(1)) as first,
+        ):
+            await woken.wait()
+            async with client(listener) as second:
+                assert await is_closed(second)
             assert not first.at_eof()
 
-    run(story)
+    run(scenario)
 
 
-def test_bells_of_many_clusters_have_ports_of_their_own_as_long_as_there_are_some():
-    async def story():
+def test_listeners_use_the_next_free_port():
+    async def scenario():
         with socket.create_server((HOST, 0)) as taken:
             port = taken.getsockname()[1]
-            bell = Doorbell(lambda: None)
-            with pytest.raises(OperatingError, match="no port is left"):
-                await bell.open(HOST, [port, port])
-            await bell.open(HOST, [port, 0])
-            assert bell.port != port
-            await bell.close()
+            listener = WakeListener(lambda: None)
+            with pytest.raises(OperatingError, match="no free port"):
+                await listener.open(HOST, [port, port])
+            await listener.open(HOST, [port, 0])
+            assert listener.port != port
+            await listener.close()
 
-    run(story)
+    run(scenario)
 
 
-def test_a_host_that_is_not_ours_is_told_of():
-    async def story():
-        with pytest.raises(OperatingError, match="no doorbell on"):
-            await Doorbell(lambda: None).open("192.0.2.1", [0])
+def test_foreign_host_is_an_error():
+    async def scenario():
+        with pytest.raises(OperatingError, match="cannot open a wake listener on"):
+            await WakeListener(lambda: None).open("192.0.2.1", [0])
 
-    run(story)
+    run(scenario)

@@ -1,4 +1,4 @@
-"""What the status says about backups, in each case."""
+"""Tests of the conditions of backups."""
 
 import pytest
 
@@ -16,31 +16,31 @@ NOW_MS = 1_700_000_000_000
 FAILED = Failures(2, NOW_MS, "no leader")
 
 
-def told(type_, **known):
+def condition_of(type_, **known):
     view = SnapshotView(now_ms=NOW_MS, stale_after_ms=7_200_000, **known)
-    (found,) = [each for each in conditions(view) if each.type == type_]
-    return found
+    (condition,) = [each for each in conditions(view) if each.type == type_]
+    return condition
 
 
 @pytest.mark.parametrize(
     ("failure", "status", "reason"),
     [
-        (None, UNKNOWN, "NotTried"),
+        (None, UNKNOWN, "NotChecked"),
         ("", TRUE, "Accessible"),
         ("put a: access denied", FALSE, "NoAccess"),
     ],
 )
 def test_access(failure, status, reason):
-    found = told(ACCESS, access_failure=failure)
-    assert (found.status, found.reason) == (status, reason)
-    assert (failure or "") in found.message
+    condition = condition_of(ACCESS, access_failure=failure)
+    assert (condition.status, condition.reason) == (status, reason)
+    assert (failure or "") in condition.message
 
 
 @pytest.mark.parametrize(
-    ("known", "status", "reason", "words"),
+    ("known", "status", "reason", "message"),
     [
-        ({}, UNKNOWN, "NotLooked", ""),
-        ({"is_listed": True}, UNKNOWN, "NoSnapshot", "there is no snapshot yet"),
+        ({}, UNKNOWN, "NotChecked", ""),
+        ({"is_bucket_checked": True}, UNKNOWN, "NoSnapshot", "there is no snapshot yet"),
         ({"failures": FAILED}, FALSE, "NoSnapshot", "failed: no leader"),
         ({"newest_at_ms": NOW_MS - 7_200_000}, TRUE, "Fresh", "2023-11-14T20:13:20.000Z"),
         ({"newest_at_ms": NOW_MS, "failures": FAILED}, TRUE, "Retrying", "failed: no leader"),
@@ -48,12 +48,12 @@ def test_access(failure, status, reason):
         ({"newest_at_ms": 0, "failures": FAILED}, FALSE, "Stale", "failed: no leader"),
     ],
 )
-def test_freshness(known, status, reason, words):
-    found = told(SNAPSHOT, **known)
-    assert (found.status, found.reason) == (status, reason)
-    assert words in found.message
+def test_freshness(known, status, reason, message):
+    condition = condition_of(SNAPSHOT, **known)
+    assert (condition.status, condition.reason) == (status, reason)
+    assert message in condition.message
 
 
-def test_where_nobody_wants_snapshots_that_is_said():
-    (found,) = disabled()
-    assert (found.type, found.status, found.reason) == (SNAPSHOT, UNKNOWN, "Disabled")
+def test_disabled_snapshots_are_reported():
+    (condition,) = disabled()
+    assert (condition.type, condition.status, condition.reason) == (SNAPSHOT, UNKNOWN, "Disabled")

@@ -1,4 +1,4 @@
-"""When snapshots are taken: at once, then by the interval, after failures less and less soon."""
+"""Tests of when snapshots are due: at once, then by the interval, with backoff after failures."""
 
 import pytest
 from hypothesis import given
@@ -9,9 +9,9 @@ from kafscale.operator.etcd.backups.schedule import (
     RETRY_MS_MAX,
     RETRY_MS_MIN,
     Failures,
+    backoff_ms,
     is_due,
     is_stale,
-    pause_ms,
 )
 
 NOW_MS = 1_700_000_000_000
@@ -30,12 +30,12 @@ NONE = Failures()
         (-HOUR_MS, True),
     ],
 )
-def test_one_is_due_an_interval_after_the_newest(age_ms, expected):
+def test_snapshot_is_due_an_interval_after_the_newest(age_ms, expected):
     newest_at_ms = None if age_ms is None else NOW_MS - age_ms
     assert is_due(NOW_MS, newest_at_ms, HOUR_MS, NONE, jitter=0) is expected
 
 
-def test_after_a_failure_it_waits_and_tries_again():
+def test_failure_is_retried_after_a_delay():
     failed = NONE.another(NOW_MS, "no bucket")
     assert not is_due(NOW_MS + RETRY_MS_MIN - 1, None, HOUR_MS, failed, jitter=0)
     assert is_due(NOW_MS + RETRY_MS_MIN, None, HOUR_MS, failed, jitter=0)
@@ -47,12 +47,12 @@ def test_failures_are_counted_with_the_last_reason():
 
 
 @given(st.integers(1, 100), st.integers(10_000, HOUR_MS), st.floats(0, 1))
-def test_pauses_grow_and_are_bounded(count, interval_ms, jitter):
-    pause = pause_ms(count, interval_ms, jitter)
-    assert 0 < pause <= min(interval_ms, RETRY_MS_MAX * (1 + JITTER_MAX))
-    assert pause <= pause_ms(count + 1, interval_ms, jitter)
+def test_delays_grow_and_are_bounded(count, interval_ms, jitter):
+    delay_ms = backoff_ms(count, interval_ms, jitter)
+    assert 0 < delay_ms <= min(interval_ms, RETRY_MS_MAX * (1 + JITTER_MAX))
+    assert delay_ms <= backoff_ms(count + 1, interval_ms, jitter)
 
 
-def test_stale_is_what_is_older_than_allowed():
+def test_snapshot_older_than_the_limit_is_stale():
     assert not is_stale(NOW_MS, NOW_MS - 7200, 7200)
     assert is_stale(NOW_MS, NOW_MS - 7201, 7200)

@@ -1,4 +1,4 @@
-"""The keeper of snapshots, step by step: in time, out of luck, and after its own death."""
+"""Tests of the snapshot scheduler: on time, after failures, and after an operator's restart."""
 
 import asyncio
 
@@ -7,7 +7,7 @@ import pytest
 from kafscale.admin.etcd.backups.store import Snapshots
 from kafscale.config.sections.etcd import Etcd
 from kafscale.observability.metrics.operator import SnapshotMetrics
-from kafscale.operator.etcd.backups.scheduler import LOOK_MS, SnapshotKeeper
+from kafscale.operator.etcd.backups.scheduler import CHECK_INTERVAL_MS, SnapshotScheduler
 from kafscale.operator.spec.cluster import SnapshotsSpec
 from kafscale.storage.objects import MemoryObjectStore
 from kafscale.testing import virtual_time
@@ -18,47 +18,47 @@ CYCLE_S = 30
 HOUR_S = 3600
 
 
-class World:
-    """A bucket, a member of etcd, and keepers that come and go."""
+class SchedulerFixture:
+    """A bucket, an etcd member, and a scheduler that can be restarted."""
 
     def __init__(self, random):
         self.memory = MemoryObjectStore(virtual_time.clock_ms)
         self.bucket = FaultyObjectStore(self.memory, random=random)
         self.snapshots = Snapshots(self.bucket, "prefix", virtual_time.clock_ms)
         self.member = FakeMember()
-        self.figures = SnapshotMetrics()
+        self.metrics = SnapshotMetrics()
         self.random = random
-        self.keeper = self.start()
+        self.scheduler = self.start()
 
     def start(self, **changes):
         spec = SnapshotsSpec(**{"retain": 3} | changes)
-        self.keeper = SnapshotKeeper(
+        self.scheduler = SnapshotScheduler(
             self.snapshots,
             spec,
             Etcd(endpoints=("etcd-0",)),
-            self.figures,
+            self.metrics,
             random=self.random,
             timer=asyncio.get_running_loop().time,
             connect=lambda _endpoint, _settings: self.member,
         )
-        return self.keeper
+        return self.scheduler
 
-    async def cycles(self, seconds):
-        """Keep as the reconciler does, for so long; the last state."""
+    async def run_for(self, seconds):
+        """Reconcile periodically for this time; return the last state."""
         for _ in range(seconds // CYCLE_S):
             await asyncio.sleep(CYCLE_S)
             state = await self.step()
         return state
 
     async def step(self):
-        return await self.keeper.keep(virtual_time.clock_ms())
+        return await self.scheduler.reconcile(virtual_time.clock_ms())
 
 
 @pytest.fixture
-def play():
+def run_test():
     def run(body):
         async def scenario(random):
-            return await body(World(random))
+            return await body(SchedulerFixture(random))
 
         return virtual_time.run(scenario, seed=0)
 
@@ -72,124 +72,128 @@ def statuses(state):
 FRESH = {"EtcdSnapshotAccess": ("True", "Accessible"), "EtcdSnapshot": ("True", "Fresh")}
 
 
-def test_the_first_is_taken_at_once_and_the_others_by_the_hour(play):
-    async def body(world):
-        first = await world.step()
+def test_first_snapshot_is_taken_at_once_and_the_others_hourly(run_test):
+    async def body(fixture):
+        first = await fixture.step()
         assert first.last_key == "prefix/20250615T150640Z-17.db"
         assert first.last_time == "2025-06-15T15:06:40.000Z"
         assert first.size_bytes > 0
         assert statuses(first) == FRESH
-        assert (await world.cycles(HOUR_S - CYCLE_S)).last_key == first.last_key
-        assert (await world.cycles(CYCLE_S)).last_key != first.last_key
-        await world.cycles(5 * HOUR_S)
-        return world.member.snapshots, len(await world.snapshots.list()), world.figures.failures
+        assert (await fixture.run_for(HOUR_S - CYCLE_S)).last_key == first.last_key
+        assert (await fixture.run_for(CYCLE_S)).last_key != first.last_key
+        await fixture.run_for(5 * HOUR_S)
+        return (
+            fixture.member.snapshots,
+            len(await fixture.snapshots.list()),
+            fixture.metrics.failures,
+        )
 
-    assert play(body) == (7, 3, 0)
-
-
-def test_an_operator_that_takes_over_goes_on_where_the_other_ended(play):
-    async def body(world):
-        first = await world.step()
-        world.start()
-        assert await world.step() == first
-        await world.cycles(HOUR_S // 2)
-        return world.member.snapshots
-
-    assert play(body) == 1
+    assert run_test(body) == (7, 3, 0)
 
 
-def test_a_bucket_that_is_gone_shows_and_is_tried_again_less_and_less(play):
-    async def body(world):
-        await world.step()
-        world.bucket.is_down = True
-        lost = await world.cycles(LOOK_MS // 1000 + CYCLE_S)
-        assert statuses(lost) == {
+def test_new_operator_continues_from_the_bucket(run_test):
+    async def body(fixture):
+        first = await fixture.step()
+        fixture.start()
+        assert await fixture.step() == first
+        await fixture.run_for(HOUR_S // 2)
+        return fixture.member.snapshots
+
+    assert run_test(body) == 1
+
+
+def test_unavailable_bucket_is_reported_and_retried_with_backoff(run_test):
+    async def body(fixture):
+        await fixture.step()
+        fixture.bucket.is_down = True
+        failed = await fixture.run_for(CHECK_INTERVAL_MS // 1000 + CYCLE_S)
+        assert statuses(failed) == {
             "EtcdSnapshotAccess": ("False", "NoAccess"),
             "EtcdSnapshot": ("True", "Retrying"),
         }
-        assert not world.figures.is_accessible
-        assert not world.figures.succeeded
-        late = await world.cycles(3 * HOUR_S)
-        assert statuses(late)["EtcdSnapshot"] == ("False", "Stale")
-        assert 15 < late.failures < 30
-        assert world.figures.failures == late.failures
-        world.bucket.is_down = False
-        whole = await world.cycles(15 * 60)
-        assert world.figures.succeeded
-        return statuses(whole), whole.failures, world.member.snapshots
+        assert not fixture.metrics.is_accessible
+        assert not fixture.metrics.succeeded
+        stale = await fixture.run_for(3 * HOUR_S)
+        assert statuses(stale)["EtcdSnapshot"] == ("False", "Stale")
+        assert 15 < stale.failures < 30
+        assert fixture.metrics.failures == stale.failures
+        fixture.bucket.is_down = False
+        recovered = await fixture.run_for(15 * 60)
+        assert fixture.metrics.succeeded
+        return statuses(recovered), recovered.failures, fixture.member.snapshots
 
-    assert play(body) == (FRESH, 0, 2)
+    assert run_test(body) == (FRESH, 0, 2)
 
 
-def test_an_etcd_that_is_gone_shows_once_there_is_no_snapshot_or_an_old_one(play):
-    async def body(world):
-        world.member.breaks = True
-        none = await world.step()
-        assert statuses(none) == {
+def test_unavailable_etcd_is_reported(run_test):
+    async def body(fixture):
+        fixture.member.fails = True
+        failed = await fixture.step()
+        assert statuses(failed) == {
             "EtcdSnapshotAccess": ("True", "Accessible"),
             "EtcdSnapshot": ("False", "NoSnapshot"),
         }
-        assert "it broke off" in none.conditions[1].message
-        world.member.breaks = False
-        return statuses(await world.cycles(60))
+        assert "connection broke off" in failed.conditions[1].message
+        fixture.member.fails = False
+        return statuses(await fixture.run_for(60))
 
-    assert play(body) == FRESH
+    assert run_test(body) == FRESH
 
 
-def test_a_mistake_of_ours_is_told_and_gets_nobody_else_into_trouble(play):
-    async def body(world):
-        world.member.content = "no bytes"
-        return await world.step()
+def test_bug_is_reported_and_does_not_propagate(run_test):
+    async def body(fixture):
+        fixture.member.content = "no bytes"
+        return await fixture.step()
 
-    state = play(body)
+    state = run_test(body)
     assert statuses(state)["EtcdSnapshot"] == ("False", "NoSnapshot")
     assert "TypeError" in state.conditions[1].message
 
 
-def test_a_slow_snapshot_goes_on_while_others_are_looked_after(play):
-    async def body(world):
+def test_slow_snapshot_does_not_block_the_reconciler(run_test):
+    async def body(fixture):
         class Slow(FakeMember):
             async def snapshot(self):
                 await asyncio.sleep(100)
                 async for piece in super().snapshot():
                     yield piece
 
-        world.member = Slow()
-        began = virtual_time.clock_ms()
-        first = await world.step()
-        assert virtual_time.clock_ms() - began < 10_000
+        fixture.member = Slow()
+        started = virtual_time.clock_ms()
+        first = await fixture.step()
+        assert virtual_time.clock_ms() - started < 10_000
         assert first.last_key == ""
         assert statuses(first)["EtcdSnapshot"] == ("Unknown", "NoSnapshot")
-        await world.cycles(60)
-        assert world.member.snapshots == 0
-        done = await world.cycles(60)
-        assert statuses(done) == FRESH
-        return world.member.snapshots, world.figures.duration_seconds
+        await fixture.run_for(60)
+        assert fixture.member.snapshots == 0
+        finished = await fixture.run_for(60)
+        assert statuses(finished) == FRESH
+        return fixture.member.snapshots, fixture.metrics.duration_seconds
 
-    assert play(body) == (1, pytest.approx(100))
+    assert run_test(body) == (1, pytest.approx(100))
 
 
-def test_one_that_is_given_up_does_not_count(play):
-    async def body(world):
+def test_cancelled_snapshot_leaves_no_object(run_test):
+    async def body(fixture):
         class Stuck(FakeMember):
             async def snapshot(self):
                 await asyncio.Event().wait()
                 yield b""
 
-        world.member = Stuck()
-        await world.step()
-        await world.keeper.close()
-        await world.keeper.close()
-        return [info async for chunk in world.memory.list("prefix/") for info in chunk]
+        fixture.member = Stuck()
+        await fixture.step()
+        await fixture.scheduler.close()
+        await fixture.scheduler.close()
+        return [info async for chunk in fixture.memory.list("prefix/") for info in chunk]
 
-    assert play(body) == []
+    assert run_test(body) == []
 
 
-def test_a_bucket_that_was_emptied_is_noticed_at_the_next_look(play):
-    async def body(world):
-        first = await world.step()
-        await world.memory.delete([first.last_key])
-        again = await world.cycles(LOOK_MS // 1000 + CYCLE_S)
+def test_emptied_bucket_is_noticed_at_the_next_check(run_test):
+    async def body(fixture):
+        first = await fixture.step()
+        await fixture.memory.delete([first.last_key])
+        again = await fixture.run_for(CHECK_INTERVAL_MS // 1000 + CYCLE_S)
         return again.last_key not in {"", first.last_key}
 
-    assert play(body)
+    assert run_test(body)

@@ -1,4 +1,4 @@
-"""The autoscaler, beside the one that the specification writes out."""
+"""Tests of the autoscaler against the one in the specification."""
 
 import yaml
 
@@ -31,27 +31,27 @@ behavior:
 """
 
 
-def bounds(replicas, **wanted):
-    spec = {"brokers": {"replicas": replicas}, "s3": {"bucket": "records"}, "autoscaling": wanted}
-    made = autoscaler(cluster(spec))
-    assert made is not None
-    return made["spec"]["minReplicas"], made["spec"]["maxReplicas"]
+def bounds(replicas, **desired):
+    spec = {"brokers": {"replicas": replicas}, "s3": {"bucket": "records"}, "autoscaling": desired}
+    built = autoscaler(cluster(spec))
+    assert built is not None
+    return built["spec"]["minReplicas"], built["spec"]["maxReplicas"]
 
 
-def test_the_sample_has_the_autoscaler_of_the_specification():
-    made = autoscaler(case("production")[0])
-    assert made is not None
-    assert made["spec"] == yaml.safe_load(SPECIFIED)
+def test_sample_has_the_autoscaler_of_the_specification():
+    built = autoscaler(case("production")[0])
+    assert built is not None
+    assert built["spec"] == yaml.safe_load(SPECIFIED)
 
 
-def test_there_is_none_where_none_is_wanted():
+def test_autoscaler_can_be_disabled():
     assert autoscaler(case("try_out")[0]) is None
 
 
-def test_the_least_is_what_was_asked_for():
+def test_minimum_is_min_replicas_or_replicas():
     assert bounds(5) == (5, 20)
     assert bounds(5, minReplicas=2) == (2, 20)
 
 
-def test_the_most_is_never_below_the_least():
+def test_maximum_is_never_below_the_minimum():
     assert bounds(30) == (30, 30)

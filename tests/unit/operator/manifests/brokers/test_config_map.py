@@ -1,4 +1,4 @@
-"""broker.yaml: what is in it, who wins, and that a broker reads from it what was meant."""
+"""Tests of broker.yaml: its content, precedence, and that a broker loads it."""
 
 import pytest
 import yaml
@@ -15,20 +15,20 @@ def settings(spec, etcd=ETCD, platform=PLATFORM):
     return config_map.settings(cluster(spec), platform, etcd)
 
 
-def started(name, tmp_path, pod="x-broker-2"):
+def broker_config(name, tmp_path, pod="x-broker-2"):
     """The configuration of a broker, read as a broker in a pod reads it."""
-    made, etcd = case(name)
+    built, etcd = case(name)
     file = tmp_path / "broker.yaml"
-    file.write_text(config_map.config_map(made, PLATFORM, etcd)["data"]["broker.yaml"])
-    given = {"POD_NAME": pod, "KAFSCALE_BROKER_RACK": ""}
-    for each in env.variables(made, PLATFORM, etcd):
+    file.write_text(config_map.config_map(built, PLATFORM, etcd)["data"]["broker.yaml"])
+    environment = {"POD_NAME": pod, "KAFSCALE_BROKER_RACK": ""}
+    for each in env.variables(built, PLATFORM, etcd):
         if "value" in each:
-            given[each["name"]] = each["value"].replace("$(POD_NAME)", pod)
-    return load(given, file)
+            environment[each["name"]] = each["value"].replace("$(POD_NAME)", pod)
+    return load(environment, file)
 
 
-def test_the_sample_is_what_a_broker_starts_with(tmp_path):
-    config = started("production", tmp_path, "production-broker-2")
+def test_broker_starts_with_the_sample(tmp_path):
+    config = broker_config("production", tmp_path, "production-broker-2")
     assert config.s3.bucket == "kafscale-production-data"
     assert config.s3.region == "eu-west-1"
     assert config.s3.namespace == "kafscale.production"
@@ -44,8 +44,8 @@ def test_the_sample_is_what_a_broker_starts_with(tmp_path):
     )
 
 
-def test_listeners_are_reached_under_the_name_of_each_broker(tmp_path):
-    config = started("everything", tmp_path)
+def test_listeners_advertise_the_name_of_each_broker(tmp_path):
+    config = broker_config("everything", tmp_path)
     assert set(config.broker.advertised_listeners) == {
         "EXTERNAL://x-broker-2.kafka.example.com:9094",
         "INTERNAL://x-broker-2.everything-broker-headless.kafscale.svc.cluster.local:9092",
@@ -54,16 +54,16 @@ def test_listeners_are_reached_under_the_name_of_each_broker(tmp_path):
 
 @pytest.mark.parametrize("name", CASES)
 def test_variables_and_file_never_disagree(name, tmp_path):
-    made, etcd = case(name)
-    written = tmp_path / "broker.yaml"
-    text = config_map.config_map(made, PLATFORM, etcd)["data"]["broker.yaml"]
-    written.write_text(text)
-    alone, together = load({}, written), started(name, tmp_path)
-    assert (alone.s3, alone.etcd) == (together.s3, together.etcd)
-    assert (alone.storage, alone.cache) == (together.storage, together.cache)
+    built, etcd = case(name)
+    settings_text = tmp_path / "broker.yaml"
+    text = config_map.config_map(built, PLATFORM, etcd)["data"]["broker.yaml"]
+    settings_text.write_text(text)
+    from_file, from_both = load({}, settings_text), broker_config(name, tmp_path)
+    assert (from_file.s3, from_file.etcd) == (from_both.s3, from_both.etcd)
+    assert (from_file.storage, from_file.cache) == (from_both.storage, from_both.cache)
 
 
-def test_settings_win_over_fields():
+def test_settings_override_fields():
     tree = settings(
         PRODUCTION.replace("cacheSize: 4Gi", "settings: {storage: {segmentBytes: 1Mi}, topics: {}}")
     )
@@ -71,7 +71,7 @@ def test_settings_win_over_fields():
     assert tree["cache"] == {"segmentCacheSize": "2Gi"}
 
 
-def test_a_server_that_is_not_aws_is_asked_by_path_unless_it_is_said():
+def test_path_style_is_the_default_for_an_endpoint():
     spec = {"brokers": {}, "s3": {"bucket": "records"}}
     assert settings(spec)["s3"]["pathStyle"] is False
     spec["s3"]["endpoint"] = "http://minio:9000"
@@ -80,7 +80,7 @@ def test_a_server_that_is_not_aws_is_asked_by_path_unless_it_is_said():
     assert settings(spec)["s3"]["pathStyle"] is False
 
 
-def test_brokers_leave_the_bucket_to_the_operator():
+def test_brokers_do_not_manage_the_bucket():
     s3 = {"bucket": "records", "createBucket": True, "manageLifecycle": True}
     tree = settings({"brokers": {}, "s3": s3})
     assert (tree["s3"]["createBucket"], tree["s3"]["manageLifecycle"]) == (False, False)
@@ -102,15 +102,15 @@ def test_brokers_leave_the_bucket_to_the_operator():
         ),
     ],
 )
-def test_etcd_is_reached_over_tls_where_that_is_meant(etcd, expected):
+def test_etcd_tls_settings(etcd, expected):
     assert settings(PRODUCTION, etcd)["etcd"]["tls"] == expected
 
 
-def test_brokers_are_told_of_the_operator_where_it_can_be_reached():
+def test_operator_address_is_set_if_known():
     assert "control" not in settings(PRODUCTION, platform=Platform())
-    there = Platform(control_address="operator.kafscale:9094")
-    made = settings(PRODUCTION, platform=there)
-    assert made["control"] == {"operatorAddress": "operator.kafscale:9094"}
+    elsewhere = Platform(control_address="operator.kafscale:9094")
+    built = settings(PRODUCTION, platform=elsewhere)
+    assert built["control"] == {"operatorAddress": "operator.kafscale:9094"}
 
 
 @pytest.mark.parametrize(("grace", "drain"), [(10, 5), (19, 10), (20, 10), (60, 50), (3600, 3590)])
@@ -120,12 +120,12 @@ def test_a_drain_ends_before_the_pod_is_killed(grace, drain):
     assert tree["broker"] == {"drainTimeoutSec": drain}
 
 
-def test_the_checksum_changes_with_the_file_and_not_with_the_order_of_keys():
-    def checksum(written):
-        made = cluster(
-            {"brokers": {}, "s3": {"bucket": "records"}, "config": {"settings": written}}
+def test_checksum_ignores_the_order_of_keys():
+    def checksum(settings_text):
+        built = cluster(
+            {"brokers": {}, "s3": {"bucket": "records"}, "config": {"settings": settings_text}}
         )
-        return config_map.checksum(made, PLATFORM, ETCD)
+        return config_map.checksum(built, PLATFORM, ETCD)
 
     one = {"logging": {"level": "debug", "format": "text"}, "topics": {"autoCreate": False}}
     same = {"topics": {"autoCreate": False}, "logging": {"format": "text", "level": "debug"}}
@@ -133,9 +133,9 @@ def test_the_checksum_changes_with_the_file_and_not_with_the_order_of_keys():
     assert checksum(one) != checksum({**one, "topics": {"autoCreate": True}})
 
 
-def test_what_settings_are_made_from_is_left_as_it_was():
-    made, etcd = case("everything")
-    before = yaml.safe_dump(made.spec.config.settings)
-    config_map.settings(made, PLATFORM, etcd)
-    config_map.problems(made, PLATFORM, etcd)
-    assert yaml.safe_dump(made.spec.config.settings) == before
+def test_spec_is_not_modified():
+    built, etcd = case("everything")
+    before = yaml.safe_dump(built.spec.config.settings)
+    config_map.settings(built, PLATFORM, etcd)
+    config_map.problems(built, PLATFORM, etcd)
+    assert yaml.safe_dump(built.spec.config.settings) == before

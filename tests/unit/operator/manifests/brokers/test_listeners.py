@@ -1,4 +1,4 @@
-"""Ports and advertised names, from settings as people write them."""
+"""Tests of ports and advertised listeners from settings."""
 
 import pytest
 
@@ -14,7 +14,7 @@ def with_broker(**settings):
     )
 
 
-def test_without_settings_there_is_one_listener():
+def test_default_is_one_listener():
     plain = with_broker()
     assert listeners.client_ports(plain) == {"kafka": 9092}
     assert listeners.control_ports(plain) == {"metrics": 9093}
@@ -23,10 +23,10 @@ def test_without_settings_there_is_one_listener():
 
 
 @pytest.mark.parametrize(
-    "written", ["IN://:9092, OUT://0.0.0.0:9094", ["IN://:9092", "OUT://0.0.0.0:9094"]]
+    "value", ["IN://:9092, OUT://0.0.0.0:9094", ["IN://:9092", "OUT://0.0.0.0:9094"]]
 )
-def test_each_listener_has_a_port_and_a_name(written):
-    several = with_broker(listeners=written)
+def test_each_listener_has_a_port_and_an_advertised_host(value):
+    several = with_broker(listeners=value)
     assert listeners.client_ports(several) == {"kafka": 9092, "kafka-9094": 9094}
     assert listeners.advertised_listeners(several, PLATFORM) == [
         f"IN://{HOST}:9092",
@@ -34,7 +34,7 @@ def test_each_listener_has_a_port_and_a_name(written):
     ]
 
 
-def test_a_name_that_is_given_is_kept():
+def test_configured_advertised_listener_is_kept():
     several = with_broker(
         listeners="IN://:9092,OUT://:9094", advertisedListeners="OUT://$(POD_NAME).example.com:443"
     )
@@ -44,14 +44,14 @@ def test_a_name_that_is_given_is_kept():
     ]
 
 
-@pytest.mark.parametrize("written", [9095, "9095"])
-def test_the_control_plane_may_have_a_port_of_its_own(written):
-    ports = listeners.control_ports(with_broker(controlPort=written))
+@pytest.mark.parametrize("value", [9095, "9095"])
+def test_control_plane_can_have_its_own_port(value):
+    ports = listeners.control_ports(with_broker(controlPort=value))
     assert ports == {"metrics": 9093, "control": 9095}
 
 
-@pytest.mark.parametrize("written", [0, "", "none", {}, 7, ["x"], "IN://:0"])
-def test_what_makes_no_sense_is_left_to_the_loader(written):
-    odd = with_broker(listeners=written, controlPort="no port")
-    assert listeners.client_ports(odd) == {"kafka": 9092}
-    assert listeners.control_ports(odd) == {"metrics": 9093}
+@pytest.mark.parametrize("value", [0, "", "none", {}, 7, ["x"], "IN://:0"])
+def test_invalid_values_are_left_to_the_loader(value):
+    invalid = with_broker(listeners=value, controlPort="no port")
+    assert listeners.client_ports(invalid) == {"kafka": 9092}
+    assert listeners.control_ports(invalid) == {"metrics": 9093}

@@ -1,4 +1,4 @@
-"""Who may connect to what: a small judge of policies, and the doors that it finds open."""
+"""Tests of the NetworkPolicy with a small evaluator of policies."""
 
 import pytest
 
@@ -8,13 +8,13 @@ from unit.operator.manifests.clusters import PLATFORM, case, cluster
 OPERATOR = {"kubernetes.io/metadata.name": "kafscale-system"}
 PROMETHEUS = {"kubernetes.io/metadata.name": "monitoring"}
 OWN = {"kubernetes.io/metadata.name": "kafscale"}
-STRANGER = {"kubernetes.io/metadata.name": "shop"}
+OTHER_NAMESPACE = {"kubernetes.io/metadata.name": "shop"}
 BROKER = {"app": "kafscale-broker", "cluster": "production"}
 
 
-def allows(made, port, namespace, pod):
+def allows(built, port, namespace, pod):
     """Whether a pod with these labels, in a namespace with those, may connect to a port."""
-    policy = network_policy.policy(made, PLATFORM)
+    policy = network_policy.policy(built, PLATFORM)
     for rule in policy["spec"]["ingress"]:
         sources = rule.get("from")
         if port in {each["port"] for each in rule["ports"]} and (
@@ -25,10 +25,10 @@ def allows(made, port, namespace, pod):
 
 
 def _matches(source, namespace, pod):
-    """Whether a pod is one of a source; without a namespace, only the policy's own is meant."""
-    wanted = source.get("namespaceSelector", {"matchLabels": OWN}).get("matchLabels", {})
+    """Whether a source selects a pod; the default namespace is the policy's own."""
+    desired = source.get("namespaceSelector", {"matchLabels": OWN}).get("matchLabels", {})
     labels = source.get("podSelector", {}).get("matchLabels", {})
-    return wanted.items() <= namespace.items() and labels.items() <= pod.items()
+    return desired.items() <= namespace.items() and labels.items() <= pod.items()
 
 
 @pytest.mark.parametrize(
@@ -38,29 +38,29 @@ def _matches(source, namespace, pod):
         (PROMETHEUS, {}, {9092, 9093}),
         (OWN, BROKER, {9092, 9093}),
         (OWN, {"app": "shop"}, {9092}),
-        (STRANGER, BROKER, {9092}),
+        (OTHER_NAMESPACE, BROKER, {9092}),
     ],
 )
-def test_clients_come_from_anywhere_and_others_do_not(namespace, pod, expected):
-    made = case("production")[0]
-    assert {port for port in (22, 9092, 9093) if allows(made, port, namespace, pod)} == expected
+def test_only_clients_may_connect_from_anywhere(namespace, pod, expected):
+    built = case("production")[0]
+    assert {port for port in (22, 9092, 9093) if allows(built, port, namespace, pod)} == expected
 
 
-def test_a_control_plane_of_its_own_is_not_for_prometheus():
-    made = case("everything")[0]
-    assert allows(made, 9095, OPERATOR, {})
-    assert allows(made, 9093, {"purpose": "metrics"}, {})
-    assert not allows(made, 9095, {"purpose": "metrics"}, {})
+def test_separate_control_port_is_closed_to_prometheus():
+    built = case("everything")[0]
+    assert allows(built, 9095, OPERATOR, {})
+    assert allows(built, 9093, {"purpose": "metrics"}, {})
+    assert not allows(built, 9095, {"purpose": "metrics"}, {})
 
 
-def test_no_labels_let_all_namespaces_read_metrics():
+def test_empty_labels_allow_all_namespaces():
     spec = {
         "brokers": {},
         "s3": {"bucket": "records"},
         "networkPolicy": {"monitoringNamespaceLabels": {}},
     }
-    assert allows(cluster(spec), 9093, STRANGER, {})
+    assert allows(cluster(spec), 9093, OTHER_NAMESPACE, {})
 
 
-def test_there_are_none_where_none_are_wanted():
+def test_network_policy_can_be_disabled():
     assert network_policy.policy(case("try_out")[0], PLATFORM) is None

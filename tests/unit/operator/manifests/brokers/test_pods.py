@@ -1,4 +1,4 @@
-"""What is read from pods, half-made ones included."""
+"""Tests of reading pods, including incomplete ones."""
 
 import pytest
 
@@ -13,7 +13,7 @@ def ready(status):
     return {"conditions": [{"type": "Initialized", "status": "True"}, {"type": "Ready", **status}]}
 
 
-def test_a_pod_is_told_by_its_number_and_its_template():
+def test_ordinal_and_revision():
     assert pods.ordinal(pod()) == 7
     assert pods.revision(pod(labels={"controller-revision-hash": "p-5d9"})) == "p-5d9"
     assert pods.revision(pod()) == ""
@@ -30,16 +30,16 @@ def test_a_pod_is_told_by_its_number_and_its_template():
         (ready({"status": "True"}), True),
     ],
 )
-def test_a_pod_is_ready_when_kubernetes_says_so(status, expected):
+def test_readiness(status, expected):
     assert pods.is_ready(pod(status)) is expected
 
 
-def test_a_deleted_pod_is_on_its_way_out():
+def test_termination():
     assert not pods.is_terminating(pod())
     assert pods.is_terminating(pod(deletionTimestamp="2026-01-01T00:00:00Z"))
 
 
-def test_a_pod_is_ready_since_a_moment():
+def test_ready_since():
     since = "2026-01-01T00:00:07Z"
     ready_since = ready({"status": "True", "lastTransitionTime": since})
     assert pods.ready_ms(pod(ready_since)) == 1_767_225_607_000

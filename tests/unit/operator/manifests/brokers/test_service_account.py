@@ -1,10 +1,10 @@
-"""What brokers may ask of Kubernetes: the one Secret with keys of the bucket, and nothing else."""
+"""Tests of the brokers' permissions: the Secret with the keys of the bucket, and nothing else."""
 
 from kafscale.operator.manifests.brokers import service_account
 from unit.operator.manifests.clusters import case, cluster
 
 
-def test_brokers_may_read_the_keys_of_the_bucket_and_no_more():
+def test_role_allows_only_the_secret_of_the_bucket():
     assert service_account.role(case("production")[0])["rules"] == [
         {
             "apiGroups": [""],
@@ -15,18 +15,18 @@ def test_brokers_may_read_the_keys_of_the_bucket_and_no_more():
     ]
 
 
-def test_where_there_are_no_keys_there_is_no_right():
-    """A rule with no names in it would be one for all Secrets."""
+def test_role_is_empty_without_a_secret():
+    """A rule without resource names would allow all Secrets."""
     without = cluster({"brokers": {}, "s3": {"bucket": "records", "credentialSource": "iam"}})
     assert service_account.role(without)["rules"] == []
 
 
-def test_the_right_is_bound_to_the_account_of_the_pods():
-    made = case("production")[0]
+def test_role_is_bound_to_the_account_of_the_pods():
+    built = case("production")[0]
     account, role, binding = (
-        service_account.service_account(made),
-        service_account.role(made),
-        service_account.binding(made),
+        service_account.service_account(built),
+        service_account.role(built),
+        service_account.binding(built),
     )
     assert binding["roleRef"]["name"] == role["metadata"]["name"]
     [subject] = binding["subjects"]
@@ -34,9 +34,9 @@ def test_the_right_is_bound_to_the_account_of_the_pods():
     assert subject["namespace"] == account["metadata"]["namespace"]
 
 
-def test_no_token_is_handed_out_and_a_role_can_be_named():
-    made = service_account.service_account(case("everything")[0])
-    assert made["automountServiceAccountToken"] is False
-    assert made["metadata"]["annotations"] == {
+def test_account_has_no_token_and_the_given_annotations():
+    built = service_account.service_account(case("everything")[0])
+    assert built["automountServiceAccountToken"] is False
+    assert built["metadata"]["annotations"] == {
         "eks.amazonaws.com/role-arn": "arn:aws:iam::1:role/brokers"
     }

@@ -1,4 +1,4 @@
-"""The two Services: names for pods, and a door for clients."""
+"""Tests of the brokers' two Services."""
 
 import pytest
 
@@ -14,32 +14,32 @@ def with_type(kind):
     return cluster({"brokers": {}, "s3": {"bucket": "records"}, "service": {"type": kind}})
 
 
-def test_each_broker_has_a_name_even_before_it_is_ready():
-    made = services.headless(case("production")[0])
-    assert made["metadata"]["name"] == "production-broker-headless"
-    assert made["spec"]["clusterIP"] == "None"
-    assert made["spec"]["publishNotReadyAddresses"]
-    assert ports(made) == {"kafka": 9092, "metrics": 9093}
+def test_headless_service_includes_pods_that_are_not_ready():
+    built = services.headless(case("production")[0])
+    assert built["metadata"]["name"] == "production-broker-headless"
+    assert built["spec"]["clusterIP"] == "None"
+    assert built["spec"]["publishNotReadyAddresses"]
+    assert ports(built) == {"kafka": 9092, "metrics": 9093}
 
 
-def test_clients_begin_at_one_name():
+def test_client_service():
     production = case("production")[0]
-    made = services.client(production)
-    assert made["metadata"]["name"] == "production-broker"
-    assert made["spec"]["selector"] == {"app": "kafscale-broker", "cluster": "production"}
-    assert ports(made) == {"kafka": 9092, "metrics": 9093}
+    built = services.client(production)
+    assert built["metadata"]["name"] == "production-broker"
+    assert built["spec"]["selector"] == {"app": "kafscale-broker", "cluster": "production"}
+    assert ports(built) == {"kafka": 9092, "metrics": 9093}
     servers = services.bootstrap_servers(production, PLATFORM)
     assert servers == "production-broker.kafscale.svc.cluster.local:9092"
 
 
 @pytest.mark.parametrize("kind", ["NodePort", "LoadBalancer"])
-def test_the_outside_gets_no_control_plane(kind):
-    made = services.client(with_type(kind))
-    assert made["spec"]["type"] == kind
-    assert ports(made) == {"kafka": 9092}
+def test_control_plane_is_not_exposed_outside(kind):
+    built = services.client(with_type(kind))
+    assert built["spec"]["type"] == kind
+    assert ports(built) == {"kafka": 9092}
 
 
-def test_further_listeners_are_served_too():
+def test_additional_listeners_have_ports():
     everything = case("everything")[0]
     assert ports(services.client(everything)) == {"kafka": 9092, "kafka-9094": 9094}
     assert ports(services.headless(everything)).keys() == {

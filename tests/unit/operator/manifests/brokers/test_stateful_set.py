@@ -1,4 +1,4 @@
-"""The StatefulSet of the brokers, where the specification gives numbers and names."""
+"""Tests of the brokers' StatefulSet against the specification."""
 
 from itertools import pairwise
 
@@ -10,33 +10,33 @@ from kafscale.operator.manifests.brokers import stateful_set as brokers_stateful
 from unit.operator.manifests.clusters import CASES, PLATFORM, case, pod_template
 
 
-def made(name):
+def built(name):
     return brokers_stateful_set.stateful_set(
         case(name)[0], PLATFORM, case(name)[1], secrets_checksum="0123"
     )
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_how_many_brokers_there_are_is_not_said_here(name):
-    assert "replicas" not in made(name)["spec"]
+def test_replicas_are_not_set(name):
+    assert "replicas" not in built(name)["spec"]
 
 
-def test_pods_start_together_and_are_replaced_by_nobody_else():
-    spec = made("production")["spec"]
+def test_pods_start_in_parallel_and_are_replaced_on_delete():
+    spec = built("production")["spec"]
     assert spec["podManagementPolicy"] == "Parallel"
     assert spec["updateStrategy"] == {"type": "OnDelete"}
     assert spec["serviceName"] == "production-broker-headless"
 
 
-def test_pods_are_told_by_their_labels():
-    stateful_set = made("production")
+def test_selector_matches_the_pods():
+    stateful_set = built("production")
     assert stateful_set["metadata"]["name"] == "production-broker"
     selected = stateful_set["spec"]["selector"]["matchLabels"]
     assert selected == {"app": "kafscale-broker", "cluster": "production"}
     assert selected.items() <= stateful_set["spec"]["template"]["metadata"]["labels"].items()
 
 
-def test_probes_are_those_of_the_specification():
+def test_probes_match_the_specification():
     [container] = pod_template(*case("production"))["spec"]["containers"]
     assert container["name"] == "broker"
     readiness, liveness = container["readinessProbe"], container["livenessProbe"]
@@ -48,7 +48,7 @@ def test_probes_are_those_of_the_specification():
     assert startup["periodSeconds"] * startup["failureThreshold"] == 300
 
 
-def test_resources_are_those_that_were_asked_for():
+def test_resources_are_those_of_the_spec():
     [container] = pod_template(*case("production"))["spec"]["containers"]
     assert container["resources"] == {
         "requests": {"cpu": "1", "memory": "2Gi"},
@@ -56,7 +56,7 @@ def test_resources_are_those_that_were_asked_for():
     }
 
 
-def test_the_image_is_the_one_of_the_operator_unless_it_is_said():
+def test_image_defaults_to_the_platforms():
     images = [
         pod_template(*case(name))["spec"]["containers"][0]["image"]
         for name in ("production", "everything")
@@ -64,17 +64,19 @@ def test_the_image_is_the_one_of_the_operator_unless_it_is_said():
     assert images == ["kafscale-broker:1.2.3", "example/broker:9"]
 
 
-def test_every_mount_has_its_volume_and_no_two_meet():
+def test_mounts_have_volumes_and_do_not_overlap():
     pod = pod_template(*case("everything"))["spec"]
     [container] = pod["containers"]
     mounts = container["volumeMounts"]
     assert {each["name"] for each in mounts} == {each["name"] for each in pod["volumes"]}
     directories = sorted(f"{each['mountPath']}/" for each in mounts)
-    for one, next_one in pairwise(directories):
-        assert not next_one.startswith(one), "nothing can be mounted below a ConfigMap or a Secret"
+    for directory, next_directory in pairwise(directories):
+        assert not next_directory.startswith(directory), (
+            "nothing can be mounted below a ConfigMap or a Secret"
+        )
 
 
-def test_secrets_that_are_mounted_or_read_are_the_ones_that_were_named():
+def test_secrets_are_those_of_the_spec():
     cluster, etcd = case("everything")
     pod = pod_template(cluster, etcd)["spec"]
     mounted = {each["secret"]["secretName"] for each in pod["volumes"] if "secret" in each}
@@ -83,7 +85,7 @@ def test_secrets_that_are_mounted_or_read_are_the_ones_that_were_named():
     assert read == env.secrets(cluster, etcd) == ["keys", "etcd-user", "users"]
 
 
-def test_annotations_of_users_do_not_hide_changes():
+def test_user_annotations_do_not_override_checksums():
     cluster, etcd = case("everything")
     cluster.spec.brokers.pod_annotations.update({names.SECRETS_CHECKSUM: "mine"})
     annotations = pod_template(cluster, etcd)["metadata"]["annotations"]
@@ -91,7 +93,7 @@ def test_annotations_of_users_do_not_hide_changes():
     assert annotations[names.SECRETS_CHECKSUM] == "0123"
 
 
-def test_brokers_keep_apart_where_they_can():
+def test_brokers_are_spread_by_preference():
     pod = pod_template(*case("production"))["spec"]
     spread = {each["topologyKey"]: each for each in pod["topologySpreadConstraints"]}
     assert set(spread) == {"topology.kubernetes.io/zone", "kubernetes.io/hostname"}

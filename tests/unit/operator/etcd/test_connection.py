@@ -1,4 +1,4 @@
-"""How the operator reaches an etcd: from what Secrets hold to settings with files."""
+"""Tests of the operator's settings for an etcd, built from Secrets."""
 
 import asyncio
 import base64
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kafscale.errors import OperatingError
-from kafscale.operator.cluster.etcd_connection import etcd_settings
+from kafscale.operator.etcd.connection import etcd_settings
 from kafscale.operator.manifests.names import EtcdAccess
 from services.memory_kube import MemoryKube
 
@@ -29,41 +29,41 @@ def secret(name, **entries):
     }
 
 
-def login(username, password):
+def credentials(username, password):
     entries = {"KAFSCALE_ETCD_USERNAME": username, "KAFSCALE_ETCD_PASSWORD": password}
-    made = secret("login")
-    made["data"] = {
+    created = secret("login")
+    created["data"] = {
         name: base64.b64encode(value.encode()).decode() for name, value in entries.items()
     }
-    return made
+    return created
 
 
 def settings(tmp_path, access, *secrets):
-    async def found():
+    async def connection():
         kube = MemoryKube()
         for each in secrets:
             await kube.apply(each)
         return await etcd_settings(kube, "default", access, tmp_path)
 
-    return asyncio.run(found())
+    return asyncio.run(connection())
 
 
 def test_secrets_become_settings_and_private_files(tmp_path):
-    tls = secret("tls", ca_crt="an authority", tls_crt="a certificate", tls_key="a key")
-    found = settings(tmp_path, ACCESS, tls, login("root", "secret\n"))
-    assert found.endpoints == ACCESS.endpoints
-    assert (found.username, found.password) == ("root", "secret")
-    assert found.tls.enabled
-    files = [found.tls.ca_file, found.tls.cert_file, found.tls.key_file]
-    assert [Path(file).read_text() for file in files] == ["an authority", "a certificate", "a key"]
+    tls = secret("tls", ca_crt="a CA", tls_crt="a certificate", tls_key="a key")
+    connection = settings(tmp_path, ACCESS, tls, credentials("root", "secret\n"))
+    assert connection.endpoints == ACCESS.endpoints
+    assert (connection.username, connection.password) == ("root", "secret")
+    assert connection.tls.enabled
+    files = [connection.tls.ca_file, connection.tls.cert_file, connection.tls.key_file]
+    assert [Path(file).read_text() for file in files] == ["a CA", "a certificate", "a key"]
     assert {stat.S_IMODE(Path(file).stat().st_mode) for file in files} == {0o600}
     assert stat.S_IMODE(Path(files[0]).parent.stat().st_mode) == 0o700
 
 
-def test_equal_secrets_make_equal_settings_and_others_make_others(tmp_path):
-    first = settings(tmp_path, ACCESS, secret("tls", ca_crt="one"), login("root", "x"))
-    same = settings(tmp_path, ACCESS, secret("tls", ca_crt="one"), login("root", "x"))
-    other = settings(tmp_path, ACCESS, secret("tls", ca_crt="two"), login("root", "x"))
+def test_settings_change_with_the_secrets(tmp_path):
+    first = settings(tmp_path, ACCESS, secret("tls", ca_crt="one"), credentials("root", "x"))
+    same = settings(tmp_path, ACCESS, secret("tls", ca_crt="one"), credentials("root", "x"))
+    other = settings(tmp_path, ACCESS, secret("tls", ca_crt="two"), credentials("root", "x"))
     assert first == same
     assert first != other
     assert Path(other.tls.ca_file).read_text() == "two"
@@ -71,7 +71,7 @@ def test_equal_secrets_make_equal_settings_and_others_make_others(tmp_path):
     assert other.tls.cert_file == ""
 
 
-def test_an_etcd_without_secrets_is_reached_in_the_clear_or_with_the_system_s_authorities(tmp_path):
+def test_etcd_without_secrets_uses_no_tls_or_the_system_cas(tmp_path):
     clear = settings(tmp_path, EtcdAccess(endpoints=("etcd:2379",)))
     assert not clear.tls.enabled
     assert clear.username == ""
@@ -81,7 +81,9 @@ def test_an_etcd_without_secrets_is_reached_in_the_clear_or_with_the_system_s_au
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(("there", "missing"), [(secret("tls"), "login"), (login("a", "b"), "tls")])
-def test_a_secret_that_is_missing_is_named(tmp_path, there, missing):
+@pytest.mark.parametrize(
+    ("existing", "missing"), [(secret("tls"), "login"), (credentials("a", "b"), "tls")]
+)
+def test_missing_secret_is_named_in_the_error(tmp_path, existing, missing):
     with pytest.raises(OperatingError, match=f"the Secret '{missing}' for etcd is missing"):
-        settings(tmp_path, ACCESS, there)
+        settings(tmp_path, ACCESS, existing)

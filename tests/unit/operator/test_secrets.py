@@ -1,10 +1,10 @@
-"""What is read from Secrets, and what is told about them."""
+"""Tests of reading Secrets, and of their checksums."""
 # ruff: noqa: S106 - nothing here opens anything.
 
 import asyncio
 import base64
 
-from kafscale.operator.cluster import secrets
+from kafscale.operator import secrets
 from kafscale.operator.kube.api import Manifest
 from kafscale.operator.kube.kinds import SECRETS
 from kafscale.operator.manifests.names import WATCHED
@@ -27,7 +27,7 @@ def checksum(*manifests: Manifest, names: tuple[str, ...] = ("keys",)) -> str:
     return asyncio.run(scenario())
 
 
-def test_keys_go_by_our_names_or_by_those_of_aws() -> None:
+def test_keys_are_read_by_kafscale_and_aws_names() -> None:
     ours = secret(KAFSCALE_S3_ACCESS_KEY="a", KAFSCALE_S3_SECRET_KEY="b\n")
     theirs = secret(AWS_ACCESS_KEY_ID="a", AWS_SECRET_ACCESS_KEY="b", AWS_SESSION_TOKEN="c")
     assert secrets.keys(ours) == secrets.Keys("a", "b", "")
@@ -35,25 +35,25 @@ def test_keys_go_by_our_names_or_by_those_of_aws() -> None:
     assert secrets.keys(secret(other="x")) is None
 
 
-def test_keys_are_never_shown() -> None:
+def test_keys_are_not_in_the_repr() -> None:
     assert "hidden" not in repr(secrets.Keys("hidden", "hidden", "hidden"))
 
 
-def test_a_checksum_changes_with_what_is_in_it_and_tells_nothing() -> None:
-    one, other = checksum(secret(password="hunter2")), checksum(secret(password="hunter3"))
-    assert one == checksum(secret(password="hunter2"))
-    assert one != other
-    assert one != checksum(names=("keys",))
-    assert "hunter" not in one
+def test_checksum_changes_with_the_content_and_reveals_nothing() -> None:
+    first, changed = checksum(secret(password="hunter2")), checksum(secret(password="hunter3"))
+    assert first == checksum(secret(password="hunter2"))
+    assert first != changed
+    assert first != checksum(names=("keys",))
+    assert "hunter" not in first
 
 
-def test_it_is_labelled_so_that_it_can_be_watched() -> None:
+def test_secrets_are_labelled_for_watching() -> None:
     async def scenario() -> Manifest | None:
         kube = MemoryKube(lambda: 0)
         await kube.create(secret(password="x"))
         await secrets.checksum(kube, "default", ["keys"])
         return await kube.get(SECRETS, "default", "keys")
 
-    found = asyncio.run(scenario())
-    assert found is not None
-    assert WATCHED in found["metadata"]["labels"]
+    labelled = asyncio.run(scenario())
+    assert labelled is not None
+    assert WATCHED in labelled["metadata"]["labels"]

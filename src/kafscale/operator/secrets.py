@@ -1,7 +1,7 @@
-"""What is in Secrets, for the operator's own use and for telling when brokers have to start anew.
+"""Contents of Secrets: for the operator's own use, and as checksums that restart brokers.
 
-The law: what is read here goes to S3 or etcd and nowhere else: into no log, event, status or
-annotation. What pods are annotated with is a checksum, salted by the identity of the Secret.
+Invariant: contents go to S3 or etcd only, never into a log, event, status or annotation. Pods are
+annotated with a checksum that is salted with the uid of the Secret.
 """
 
 import base64
@@ -20,7 +20,7 @@ _SESSION_TOKENS = ("KAFSCALE_S3_SESSION_TOKEN", "AWS_SESSION_TOKEN")
 
 
 class Keys(msgspec.Struct, frozen=True):
-    """What S3 is opened with; all empty where a role does that."""
+    """The credentials of S3; all empty if a role is used."""
 
     access_key: str = ""
     secret_key: str = ""
@@ -37,30 +37,30 @@ def data(secret: Manifest) -> dict[str, str]:
 
 
 def keys(secret: Manifest) -> Keys | None:
-    """The keys in a Secret; None if there are none."""
-    found = data(secret)
+    """The S3 credentials in a Secret; None if there are none."""
+    entries = data(secret)
 
     def first(names: Iterable[str]) -> str:
-        return next((found[name].strip() for name in names if found.get(name)), "")
+        return next((entries[name].strip() for name in names if entries.get(name)), "")
 
     access_key, secret_key = first(_ACCESS_KEYS), first(_SECRET_KEYS)
     return Keys(access_key, secret_key, first(_SESSION_TOKENS)) if access_key else None
 
 
-async def checksum(kube: Kube, namespace: str, wanted: Iterable[str]) -> str:
-    """What changes when the content of these Secrets does, and tells nothing about it.
+async def checksum(kube: Kube, namespace: str, secret_names: Iterable[str]) -> str:
+    """Changes when the content of these Secrets does, and reveals nothing about it.
 
-    They are labelled, so that they can be watched without watching all others.
+    The Secrets are labelled, so that they can be watched without watching all others.
     """
     digest = hashlib.sha256()
-    for name in wanted:
+    for name in secret_names:
         secret = await kube.get(SECRETS, namespace, name)
         if secret is None:
             digest.update(f"{name} is missing\n".encode())
             continue
         if names.WATCHED not in (secret["metadata"].get("labels") or {}):
             label = {"metadata": {"labels": {names.WATCHED: "true"}}}
-            await kube.merge(SECRETS, namespace, name, label)
+            await kube.merge_patch(SECRETS, namespace, name, label)
         entries = msgspec.json.encode(secret.get("data") or {}, order="sorted")
         digest.update(f"{name} {secret['metadata']['uid']} ".encode() + entries + b"\n")
     return digest.hexdigest()[:32]

@@ -1,4 +1,4 @@
-"""Every pod of brokers passes the "restricted" standard; and the judge of that can say no."""
+"""Tests that all pods satisfy the "restricted" Pod Security Standard, and that the check works."""
 
 import copy
 
@@ -9,12 +9,12 @@ from unit.operator.manifests.pod_security import violations
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_pods_of_brokers_pass_the_restricted_standard(name):
+def test_broker_pods_pass_the_restricted_standard(name):
     assert violations(pod_template(*case(name))) == []
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_pods_of_brokers_write_to_volumes_only_and_have_no_token(name):
+def test_broker_pods_have_a_read_only_root_and_no_token(name):
     pod = pod_template(*case(name))["spec"]
     [container] = pod["containers"]
     assert container["securityContext"]["readOnlyRootFilesystem"]
@@ -30,13 +30,13 @@ def _container(pod):
 
 
 def _without(key):
-    """Take a promise back, wherever it is made."""
+    """Remove a key wherever it occurs."""
 
-    def take_back(pod):
+    def remove_key(pod):
         for part in (pod, _container(pod)):
             part["securityContext"].pop(key, None)
 
-    return take_back
+    return remove_key
 
 
 def _with(**more):
@@ -64,7 +64,7 @@ BREAKS = {
 
 
 @pytest.mark.parametrize("violation", BREAKS)
-def test_a_pod_that_asks_for_more_does_not_pass(violation):
+def test_violations_are_detected(violation):
     template = copy.deepcopy(pod_template(*case("production")))
     BREAKS[violation](template["spec"])
     assert violations(template) == [violation]

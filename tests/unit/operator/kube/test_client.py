@@ -1,4 +1,4 @@
-"""Who does not lead any more writes nothing, whatever it was in the middle of."""
+"""Tests of the API client's write fence: a former leader writes nothing."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -17,23 +17,23 @@ WRITES: dict[str, Callable[[ApiServer], Coroutine[Any, Any, Any]]] = {
     "apply_status": lambda server: server.apply_status(POD),
     "create": lambda server: server.create(POD),
     "replace": lambda server: server.replace(POD),
-    "merge": lambda server: server.merge(PODS, "b", "a", {}),
+    "merge_patch": lambda server: server.merge_patch(PODS, "b", "a", {}),
     "delete": lambda server: server.delete(PODS, "b", "a"),
 }
 
 
 @pytest.mark.parametrize("write", WRITES)
-def test_nothing_is_written_behind_the_fence(write: str) -> None:
+def test_former_leader_cannot_write(write: str) -> None:
     async def scenario() -> None:
         async with ApiClient(Configuration(host="http://127.0.0.1:1")) as client:
-            leads = True
-            server = ApiServer(client).fenced(lambda: leads)
-            with pytest.raises(KubeError, match="did not answer"):
+            is_leader = True
+            server = ApiServer(client).fenced(lambda: is_leader)
+            with pytest.raises(KubeError, match="no response"):
                 await WRITES[write](server)
-            leads = False
-            with pytest.raises(KubeError, match="does not lead any more"):
+            is_leader = False
+            with pytest.raises(KubeError, match="no longer the leader"):
                 await WRITES[write](server)
-            with pytest.raises(KubeError, match="did not answer"):
+            with pytest.raises(KubeError, match="no response"):
                 await server.get(PODS, "b", "a")
 
     asyncio.run(scenario())

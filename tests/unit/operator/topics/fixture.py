@@ -1,4 +1,4 @@
-"""A cluster's metadata, an API server and brokers that answer, all in memory and simulated time."""
+"""A cluster's metadata, an API server and responding brokers, in memory and virtual time."""
 
 import asyncio
 from contextlib import asynccontextmanager
@@ -11,7 +11,7 @@ from kafscale.metadata.schema.model import Assignment, BrokerInfo
 from kafscale.metadata.store.base import Put
 from kafscale.metadata.store.memory import MemoryStore
 from kafscale.metadata.topics.catalog import Catalog
-from kafscale.operator.cluster.broker_status import Surveyor
+from kafscale.operator.cluster.broker_status import BrokerStatusCollector
 from kafscale.operator.cluster.metadata import MetadataRegistry
 from kafscale.operator.kube.kinds import CLUSTERS, TOPICS
 from kafscale.operator.topics.reconciler import TopicReconciler
@@ -22,27 +22,27 @@ from unit.operator.topics.resources import NAMESPACE, manifest
 CLUSTER = "production"
 
 
-class Stage:
-    """Everything that a reconciler has to do with, and the reconciler."""
+class TopicFixture:
+    """A topic reconciler with everything it depends on."""
 
     def __init__(self, random):
         self.kube = MemoryKube(virtual_time.clock_ms)
         self.store = MemoryStore(virtual_time.clock_ms)
         self.registry = MetadataRegistry(lambda _settings: self.store)
-        self.surveys = 0
-        self.ends = {}
+        self.status_requests = 0
+        self.log_end_offsets = {}
         self.reconciler = TopicReconciler(
             self.kube,
             self.registry,
-            Surveyor(self.answer, virtual_time.clock_ms),
+            BrokerStatusCollector(self.broker_response, virtual_time.clock_ms),
             clock=virtual_time.clock_ms,
             new_id=lambda: random.randbytes(16),
         )
         self.api = Catalog(self.store)
-        """As brokers see and change topics, for clients."""
+        """Topics as brokers read and change them for clients."""
 
     async def open(self):
-        """Let there be a cluster, and its etcd in use."""
+        """Create a cluster, and open its etcd."""
         await self.make_cluster()
         await self.registry.open(NAMESPACE, CLUSTER, Etcd(endpoints=("etcd:2379",)), "objects")
 
@@ -57,14 +57,14 @@ class Stage:
         )
 
     async def apply(self, name="orders", **spec):
-        """Write a resource, as with kubectl; what the API server has then."""
+        """Write a resource, as kubectl does; return what the API server stored."""
         return await self.kube.apply(manifest(name, **spec))
 
     async def reconcile(self, name="orders"):
         return await self.reconciler.reconcile(await self.body(name))
 
-    async def let_go(self, name="orders"):
-        return await self.reconciler.let_go(await self.body(name))
+    async def finalize(self, name="orders"):
+        return await self.reconciler.finalize(await self.body(name))
 
     async def body(self, name="orders"):
         return await self.kube.get(TOPICS, NAMESPACE, name)
@@ -73,12 +73,12 @@ class Stage:
         return (await self.body(name)).get("status", {})
 
     async def ready(self, name="orders"):
-        """The condition Ready of a resource, in short."""
+        """Status and reason of the condition Ready."""
         conditions = {each["type"]: each for each in (await self.status(name))["conditions"]}
         return conditions["Ready"]["status"], conditions["Ready"]["reason"]
 
-    async def lead(self, broker_id, topic, *partitions):
-        """Let a broker lead partitions."""
+    async def assign(self, broker_id, topic, *partitions):
+        """Make a broker the leader of partitions."""
         broker = BrokerInfo(id=broker_id, epoch=1, host="a", port=9092, control_port=9093)
         await self.store.commit([], [Put(keys.broker(str(broker_id)), encode_broker(broker, 0))])
         for partition in partitions:
@@ -92,52 +92,52 @@ class Stage:
             )
             key = keys.assignment(topic, partition)
             await self.store.commit([], [Put(key, encode_assignment(assignment))])
-        await settled()
+        await wait_for_watches()
 
-    async def answer(self, broker):
-        """What a broker says: of partition p of topic t, that it ends where `ends[t, p]` is."""
-        self.surveys += 1
+    async def broker_response(self, broker):
+        """The status of a broker, with the offsets in `log_end_offsets`."""
+        self.status_requests += 1
         view = self.registry.get(NAMESPACE, CLUSTER).view
         return BrokerStatusResponse(
             broker_id=str(broker.id),
             ready=True,
             partitions=[
                 PartitionStatus(topic=topic, partition=number, leader=True, log_end_offset=end)
-                for (topic, number), end in self.ends.items()
+                for (topic, number), end in self.log_end_offsets.items()
                 if view.leader(topic, number)[0] == broker.id
             ],
         )
 
-    def told(self):
-        return [(each.name, each.reason) for each in self.kube.told]
+    def events(self):
+        return [(each.name, each.reason) for each in self.kube.events]
 
-    def written(self):
-        """How many statuses were written."""
+    def status_writes(self):
+        """The number of statuses written."""
         return sum(write.verb == "status" for write in self.kube.writes)
 
 
-async def settled():
-    """Give watches the time to tell what has happened."""
+async def wait_for_watches():
+    """Let watches deliver what has happened."""
     await asyncio.sleep(0.1)
 
 
 @asynccontextmanager
-async def staged(random):
-    stage = Stage(random)
-    await stage.api.start()
+async def open_fixture(random):
+    fixture = TopicFixture(random)
+    await fixture.api.start()
     try:
-        yield stage
+        yield fixture
     finally:
-        await stage.registry.close_all()
-        await stage.api.close()
-        await stage.store.close()
+        await fixture.registry.close_all()
+        await fixture.api.close()
+        await fixture.store.close()
 
 
-def play(body):
-    """Run the body of a test, an async function of a stage, in simulated time."""
+def run_test(body):
+    """Run an async function of a fixture in virtual time."""
 
     async def scenario(random):
-        async with staged(random) as stage:
-            return await body(stage)
+        async with open_fixture(random) as fixture:
+            return await body(fixture)
 
     return virtual_time.run(scenario, seed=0)

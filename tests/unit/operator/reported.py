@@ -1,11 +1,10 @@
-"""What the operator tells the world, as its code has it: conditions with their reasons, and events.
+"""What the operator reports: conditions with their reasons, and events, read from its source.
 
     conditions("cluster")   {("EtcdReady", "True", "HasQuorum"), ...}
     events("topic")         {"Created", ...}
 
-What is told is written out where it is told, or is a constant, or a choice between such. Whoever
-tells something else is an error here, so that nothing is told which the documents cannot know. The
-code is read, not run.
+Reasons must be literals, constants, or a choice between such; anything else is an error here, so
+that the documentation can list all of them. The code is read, not run.
 """
 
 import ast
@@ -16,19 +15,19 @@ from typing import NamedTuple
 SOURCE = Path(__file__).parents[3] / "src"
 OPERATOR = SOURCE / "kafscale" / "operator"
 STATUSES = {"ok": {"True"}, "bad": {"False"}, "unknown": {"Unknown"}, "make": {"False", "Unknown"}}
-"""Functions that make a condition of a type and a reason; `make` stands for one of two of them."""
-SHORTHANDS = {"refused": "Ready", "_unready": "EtcdReady"}
-"""Functions that make a bad condition of this type, with the reason as their second argument."""
+"""Functions that build a condition from a type and a reason; `make` is either of two of them."""
+SHORTHANDS = {"rejected": "Ready", "_unready": "EtcdReady"}
+"""Functions that build a False condition of this type, with the reason as second argument."""
 PHASES = {"ok": {"Ready", "Sleeping"}, "bad": {"Pending", "Progressing", "Degraded"}}
-"""The reasons of `Ready` are a cluster's phases, which the code has in a variable, `word`."""
-TELLERS = {"tell": 1, "_tell": 2, "Event": 0}
-"""Functions that leave an event, and which argument the reason is."""
+"""The reasons of `Ready` are a cluster's phases, which are in the variable `word`."""
+RECORDERS = {"record_event": 1, "_report": 2, "Event": 0}
+"""Functions that record an event, and the position of the reason."""
 
 Condition = tuple[str, str, str]
 
 
 class Function(NamedTuple):
-    """A function, and the module that it is in."""
+    """A function and its module."""
 
     path: Path
     module: ast.Module
@@ -46,20 +45,20 @@ def conditions(kind: str) -> set[Condition]:
 
 
 def events(kind: str) -> set[str]:
-    """The reasons of all events of a `cluster` or a `topic`, but for those of conditions."""
+    """The reasons of all events of a `cluster` or a `topic`, except those of conditions."""
     return {
         argument.value
         for function in _functions(kind)
         for call in _calls(function.body)
-        if (place := TELLERS.get(_name(call))) is not None and len(call.args) > place
-        if isinstance(argument := call.args[place], ast.Constant)
+        if (position := RECORDERS.get(_name(call))) is not None and len(call.args) > position
+        if isinstance(argument := call.args[position], ast.Constant)
     }
 
 
 def _functions(kind: str) -> Iterator[Function]:
     for path in sorted(OPERATOR.rglob("*.py")):
         is_of_topics = path.parent.name == "topics"
-        if is_of_topics == (kind == "topic") and path.name != "conditions.py":
+        if is_of_topics == (kind == "topic") and path != OPERATOR / "conditions.py":
             module = ast.parse(path.read_text())
             for node in ast.walk(module):
                 if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -91,7 +90,7 @@ def _conditions(call: ast.Call, within: Function) -> Iterator[Condition]:
 
 
 def _texts(value: ast.expr, within: Function) -> set[str]:
-    """What an expression may come to."""
+    """The possible values of an expression."""
     match value:
         case ast.Constant(value=str(text)):
             return {text}
@@ -100,19 +99,19 @@ def _texts(value: ast.expr, within: Function) -> set[str]:
         case ast.Attribute(value=ast.Name(id=module), attr=name):
             return _constant(name, *_imported(module, within.module))
         case ast.Name(id=name):
-            given = [
+            assigned = [
                 each.value
                 for each in ast.walk(within.body)
                 if isinstance(each, ast.Assign) and ast.unparse(each.targets[0]) == name
             ]
-            if given:
-                return set().union(*(_texts(each, within) for each in given))
+            if assigned:
+                return set().union(*(_texts(each, within) for each in assigned))
             return _constant(name, within.path, within.module)
-    raise AssertionError(f"{within.path.name}, line {value.lineno}: what is told there?")
+    raise AssertionError(f"{within.path.name}, line {value.lineno}: the reason is not a literal")
 
 
 def _constant(name: str, path: Path, module: ast.Module) -> set[str]:
-    """A constant of a module, its own or one that it has imported."""
+    """A constant of a module, defined or imported there."""
     for node in module.body:
         if isinstance(node, ast.AnnAssign) and ast.unparse(node.target) == name:
             assert isinstance(node.value, ast.Constant), f"{name} in {path.name}"
@@ -123,7 +122,7 @@ def _constant(name: str, path: Path, module: ast.Module) -> set[str]:
 
 
 def _imported(name: str, module: ast.Module) -> tuple[Path, ast.Module]:
-    """A module that another has imported by this name."""
+    """A module that another one imports by this name."""
     [package] = {
         node.module
         for node in module.body
